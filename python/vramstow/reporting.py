@@ -47,8 +47,9 @@ class Report:
                 )
             self.inputs = [own]
 
-    def text(self) -> str:
-        return _ask("analyze", *self.inputs)
+    def text(self, *, full: bool = False) -> str:
+        """One screen; with full=True every section."""
+        return _ask("analyze", *(["--full"] if full else []), *self.inputs)
 
     def json(self) -> str:
         return _ask("analyze", "--json", *self.inputs)

@@ -65,6 +65,19 @@ def analysis_of(folder: Path) -> dict[str, Any]:
     return json.loads(listing.stdout)
 
 
+def check_screen(folder: Path, facts: dict[str, Any], *, lives: bool) -> None:
+    """The text of a job fits on one screen, and begins with the cause that comes first."""
+    (trace,) = folder.glob("*.stow")
+    text = subprocess.run(
+        [VRAMSTOW, "analyze", trace], capture_output=True, text=True, check=True
+    ).stdout
+    assert text.count("\n") <= 40, text
+    if not lives:
+        words = " ".join(text.split())
+        assert f"Because {facts['advice'][0]['title']}" in words, text
+        assert f"vramstow help {facts['advice'][0]['id']}" in words, text
+
+
 # The output about the jobs that have been run.
 told_of: dict[str, dict[str, Any]] = {}
 
@@ -105,6 +118,7 @@ def check(job: Job, folder: Path, flags: tuple[str, ...] = MOST) -> None:
     facts = analysis_of(folder)
     first = facts["advice"][0]
     assert first["id"] in job.causes(), f"{first['id']}: {first['evidence']}"
+    check_screen(folder, facts, lives=job.lives)
     told = first["place"] or ""
     assert told.partition(" ")[0] in job.places(), f"{told}: {first['evidence']}"
     assert job.action in first["action"]

@@ -43,6 +43,10 @@ def as_json(build: Path, _: Path, inputs: list[str], cwd: Path) -> str:
 
 
 def as_text(build: Path, _: Path, inputs: list[str], cwd: Path) -> str:
+    return vramstow(build, "analyze", "--full", *inputs, cwd=cwd)
+
+
+def as_screen(build: Path, _: Path, inputs: list[str], cwd: Path) -> str:
     return vramstow(build, "analyze", *inputs, cwd=cwd)
 
 
@@ -108,11 +112,13 @@ def corpus_replays(build: Path, folder: Path) -> golden.Outputs:
 SECTIONS = {
     "traces-json": partial(of_traces, as_json),
     "traces-text": partial(of_traces, as_text),
+    "traces-screen": partial(of_traces, as_screen),
     "traces-page": partial(of_traces, as_page),
     "traces-export": exports,
     "traces-diff": differences,
     "corpus-json": partial(of_corpus, as_json),
     "corpus-text": partial(of_corpus, as_text),
+    "corpus-screen": partial(of_corpus, as_screen),
     "corpus-page": partial(of_corpus, as_page),
     "corpus-diff": corpus_differences,
     "corpus-replay": corpus_replays,

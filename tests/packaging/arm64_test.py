@@ -51,6 +51,7 @@ def test_the_program_tells_of_a_trace_what_it_tells_here(installation: Path, emu
     assert must(*emulated, "--version") == must(BUILD / "bin/vramstow", "--version")
     for arguments in (
         ("analyze", TRACE),
+        ("analyze", "--full", TRACE),
         ("analyze", "--json", TRACE),
         ("export", "--to", "csv", TRACE),
     ):

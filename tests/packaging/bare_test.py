@@ -110,7 +110,7 @@ def test_a_job_is_rehearsed_and_explained(system: BareRoot, user: str) -> None:
     assert (missing == []) if ready else (len(missing) == 2), ran.stderr
     [written] = (system.folder / str(folder)[1:]).glob("*.stow")
     trace = folder / written.name
-    told = system.run(user, "vramstow", "analyze", str(trace))
+    told = system.run(user, "vramstow", "analyze", "--full", str(trace))
     assert told.returncode == 0 and ("PyTorch's tensors" in told.stdout) == ready, told.stdout
     if ready:
         assert "step 0: nan" not in ran.stdout and "tensor" in told.stdout

@@ -59,6 +59,6 @@ def test_allocates_and_computes(tmp_path: Path, name: str, program: str, pool: s
     assert job.stdout == "done\n"
     files = list(tmp_path.glob("*.stow"))
     told = subprocess.run(
-        [VRAMSTOW, "analyze", *files], check=True, capture_output=True, text=True
+        [VRAMSTOW, "analyze", "--full", *files], check=True, capture_output=True, text=True
     ).stdout
     assert "allocations" in told and not told.startswith("0 allocations"), told[-2000:]

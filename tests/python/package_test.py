@@ -202,6 +202,7 @@ def test_a_report_is_text_json_and_a_page(run: Run, tmp_path: Path) -> None:
 import json, vramstow
 report = vramstow.report({str(tmp_path)!r})
 assert "1.00 MiB" in str(report), str(report)
+assert len(report.text(full=True)) > len(report.text())
 assert json.loads(report.json())
 shown = report._repr_html_()
 assert shown.startswith('<iframe srcdoc="&lt;!') and shown.count('"') == 6, shown[:200]

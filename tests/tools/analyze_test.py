@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
 import random
+import re
+import struct
 import subprocess
+import termios
 from pathlib import Path
 
 import pytest
@@ -147,6 +152,51 @@ def test_the_locale_decides_about_ascii(tmp_path: Path) -> None:
     assert plain.stdout.isascii()
     assert "#" in plain.stdout
     assert "█" in analyze(trace, env={"LANG": "en_US.UTF-8"}).stdout
+
+
+def on_a_terminal(trace: Path, columns: int, *arguments: str, **variables: str) -> str:
+    """Text of analyze on a terminal of this width, which has 24 lines."""
+    outer, inner = pty.openpty()
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {key: text for key, text in os.environ.items() if key != "NO_COLOR"}
+    environment |= {"TERM": "xterm", "LC_ALL": "C.UTF-8"} | variables
+    with subprocess.Popen(
+        [VRAMSTOW, "analyze", trace, *arguments], stdout=inner, env=environment
+    ) as process:
+        os.close(inner)
+        seen = b""
+        try:
+            while piece := os.read(outer, 4096):
+                seen += piece
+        except OSError:  # the other end was closed
+            pass
+        os.close(outer)
+        assert process.wait(timeout=60) == 0
+    return seen.decode()
+
+
+@pytest.mark.parametrize("columns", [60, 150])
+def test_a_terminal_has_its_own_width_and_colours(tmp_path: Path, columns: int) -> None:
+    trace = write(tmp_path)
+    for arguments in ([], ["--full"]):
+        seen = on_a_terminal(trace, columns, *arguments)
+        assert "\x1b[1m" in seen and "\x1b[0m" in seen
+        [title] = [line for line in seen.splitlines() if "Device memory over time" in line]
+        assert len(re.sub("\x1b\\[[0-9;]*m", "", title)) in (columns, columns - 1)
+        for variables in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            assert "\x1b" not in on_a_terminal(trace, columns, *arguments, **variables)
+    assert "\x1b" not in analyze(trace).stdout
+
+
+def test_one_screen_says_where_everything_else_is(tmp_path: Path) -> None:
+    trace = write(tmp_path, "many")
+    text = analyze(trace).stdout
+    assert text.count("\n") < 40
+    full = f"vramstow analyze --full {trace}"
+    assert full in text
+    for section in ("By kind of memory", "By call", "Sizes of device allocations"):
+        assert section not in text
+        assert section in analyze("--full", trace).stdout
 
 
 def test_the_program_itself() -> None:

@@ -174,7 +174,7 @@ def test_a_folder_of_strangers_is_refused_in_one_sentence(tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", [*SNAPSHOTS, "memory_timeline.raw.gz"])
 def test_text_tells_the_numbers_of_the_json(name: str) -> None:
     facts = facts_of(name)
-    text = analyze(corpus_file(name)).stdout
+    text = analyze("--full", corpus_file(name)).stdout
     mib = facts["peak"]["allocated_bytes"] / MIB
     spelled = f"{mib:.0f} MiB" if mib < 999.5 else f"{mib / 1024:.2f} GiB"
     assert f"{spelled if mib / 1024 < 9.995 else f'{mib / 1024:.1f} GiB'} allocated" in text

@@ -32,7 +32,8 @@ def test_it_is_short_enough_to_be_read() -> None:
 
 def test_the_example_has_all_of_its_sections() -> None:
     shown = split(README.read_text())[1]
-    assert all(f"── {name} ──" in shown for name in SECTIONS)
+    assert all(f"── {name}" in shown for name in SECTIONS)
+    assert all(f"    {label}" in shown for label in ("Because", "At", "Held by", "Do", "Then"))
     assert "vramstow: REHEARSAL" in shown
 
 

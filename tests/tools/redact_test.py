@@ -143,7 +143,7 @@ def test_reports_from_another_folder_and_of_a_folder_name_nobody(
 ) -> None:
     (recorded.folder / "damaged.stow").write_bytes(b"no trace")
     try:
-        for flags in ([], ["--json"]):
+        for flags in ([], ["--full"], ["--json"]):
             for given in (recorded.trace, recorded.folder):
                 told = recorded.vramstow("analyze", given, "--redact", *flags, cwd=tmp_path)
                 assert recorded.told(told) == []

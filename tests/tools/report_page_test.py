@@ -89,7 +89,7 @@ def test_the_numbers_on_the_page_are_those_of_the_json_and_the_text(
     for path, value, _ in figures:
         assert json.dumps(look_up(facts, path)) == value, path
     spelled = {path: text for path, _, text in figures}
-    text = vramstow("analyze", source).stdout
+    text = vramstow("analyze", "--full", source).stdout
     for path in ("peak.allocated_bytes", "peak.reserved_bytes", "peak.requested_bytes"):
         assert spelled[path] + " " + path.split(".")[1].removesuffix("_bytes") in text
     for path in ("snapshot.reserved_bytes", "fragmentation.unusable_bytes_at_peak"):

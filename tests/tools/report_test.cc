@@ -13,6 +13,7 @@
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
 #include "tools/report/json.h"
+#include "tools/report/screen.h"
 #include "tools/report/summary.h"
 #include "tools/report/text.h"
 
@@ -143,9 +144,9 @@ TEST(JsonReport, AndTextTellWhichModulesHeldThePeak) {
               AllOf(Not(HasSubstr("By module")), Not(HasSubstr("By call site"))));
 }
 
-TEST(TextReport, BeginsWithWhyMemoryRanOut) {
+// A job that keeps a result of each pass until memory runs out.
+Facts Failing() {
   Facts facts;
-  facts.kind = "stow";
   OutOfMemoryFacts failure;
   failure.requested_bytes = 24 << 20;
   failure.cause = AdviceId::kKeptOutputs;
@@ -160,18 +161,152 @@ TEST(TextReport, BeginsWithWhyMemoryRanOut) {
   advice.fits = true;
   facts.advice = {advice};
   facts.facts["option.stacks"] = "sites";
+  return facts;
+}
+
+TEST(TextReport, BeginsWithWhyMemoryRanOut) {
+  Facts facts = Failing();
   EXPECT_THAT(TextReport(MergeTraces({facts}), {}),
               HasSubstr("Because  A result of each pass stays on the card: 864 MiB [kept_outputs]\n"
                         "At       job.py:25 encode\n"
                         "Held by  encode: firsts[0..34]\n"
                         "Do       Keep a .clone() of it.\n"
-                        "Then     the request for 24.0 MiB fits.\n"));
+                        "Then     The request for 24.0 MiB fits.\n"));
   facts.advice.clear();
   EXPECT_THAT(TextReport(MergeTraces({facts}), {}), Not(HasSubstr("Why memory ran out")));
   facts.facts["option.stacks"] = "off";
   EXPECT_THAT(TextReport(MergeTraces({facts}), {}), HasSubstr("again with `vramstow run --stacks"));
   facts.out_of_memory.clear();
   EXPECT_THAT(TextReport(MergeTraces({facts}), {}), Not(HasSubstr("Why memory ran out")));
+}
+
+size_t LinesOf(const std::string& text) {
+  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+std::string Screen(const std::vector<Facts>& traces, const TextStyle& style = {}) {
+  return ScreenReport(MergeTraces(traces), "job.stow", style);
+}
+
+// A job that ended well, on a card of 80 GiB of which it used `used`.
+Facts Ending(uint64_t used) {
+  Facts facts = Sample().total;
+  facts.out_of_memory.clear();
+  facts.counts.out_of_memory = 0;
+  facts.devices.resize(1);
+  facts.devices.front().total_bytes = 80 * kGiB;
+  facts.devices.front().peak_reserved_bytes = used;
+  AdviceFacts batch;
+  batch.id = AdviceId::kLargerBatch;
+  batch.title = "80 GiB of the card were never used";
+  batch.evidence = "By this, a batch up to 183 times as large fits.";
+  facts.advice = {batch};
+  return facts;
+}
+
+TEST(ScreenReport, OfAFailureHasTheCauseFirstAndOnOneScreen) {
+  Facts facts = Failing();
+  Facts recorded = Sample().total;
+  recorded.out_of_memory = facts.out_of_memory;
+  recorded.out_of_memory.back().has_story = true;
+  recorded.out_of_memory.back().demand.lacking_bytes = 3 << 20;
+  recorded.advice = facts.advice;
+  recorded.advice.push_back(facts.advice.front());
+  recorded.advice.front().action = std::string(90, 'a') + " " + std::string(200, 'b');
+  const std::string text = Screen({recorded});
+  EXPECT_LE(LinesOf(text), 40u);
+  EXPECT_THAT(text, HasSubstr("── Out of memory at 0 ns: 24.0 MiB asked for, 3.00 MiB lacking ──"));
+  size_t at = 0;
+  for (const char* label :
+       {"python train.py", "Because  ", "\nAt  ", "\nHeld by  ", "\nDo  ", "\nThen  ",
+        "\nOr       The full report has another way", "── Device memory over time",
+        "── Largest by library", "Cause    vramstow help kept_outputs\n",
+        "Full     vramstow analyze --full job.stow\n"}) {
+    const size_t found = text.find(label, at);
+    ASSERT_NE(found, std::string::npos) << label << "\n" << text;
+    at = found;
+  }
+}
+
+TEST(ScreenReport, OfAFailureWithoutACauseHasTheRequest) {
+  EXPECT_THAT(Screen({Sample().total}),
+              AllOf(HasSubstr("Request  at 7.00 ms library-1.so asked for 999 MiB"),
+                    Not(HasSubstr("Because"))));
+}
+
+TEST(ScreenReport, OfAHealthyJobHasItsRoomAndNoMore) {
+  std::string text = Screen({Ending(kGiB)});
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("── Healthy: memory never ran out ──"),
+                    HasSubstr("Room     79.0 GiB of the card's 80.0 GiB were never used.\n")));
+  EXPECT_THAT(text, AllOf(Not(HasSubstr("times as large")), Not(HasSubstr("larger batch")),
+                          Not(HasSubstr("Because")), Not(HasSubstr("Could"))));
+  text = Screen({Ending(20 * kGiB)});
+  EXPECT_THAT(text, AllOf(HasSubstr("Could    Use a larger batch: `vramstow fit` finds the"),
+                          Not(HasSubstr("times as large"))));
+  Facts facts = Ending(20 * kGiB);
+  facts.advice.insert(facts.advice.begin(), Failing().advice.front());
+  text = Screen({facts});
+  EXPECT_THAT(text, AllOf(HasSubstr("Could    A result of each pass"), Not(HasSubstr("batch"))));
+  facts.lifetimes.known = true;
+  EXPECT_THAT(Screen({facts}), HasSubstr("never ran out, and does not grow ──"));
+  facts.report.closed = false;
+  EXPECT_THAT(Screen({facts}), AllOf(Not(HasSubstr("Healthy")), HasSubstr("was not closed")));
+}
+
+TEST(ScreenReport, OfAJobThatWastesNamesTheFault) {
+  Facts facts = Ending(20 * kGiB);
+  AdviceFacts growing = Failing().advice.front();
+  growing.id = AdviceId::kGrowingMemory;
+  growing.evidence = "It grows by 2.00 MiB each.";
+  growing.proof.is_fault = true;
+  facts.advice.push_back(growing);
+  EXPECT_THAT(Screen({facts}),
+              AllOf(HasSubstr("── Memory did not run out, but something is wrong ──"),
+                    HasSubstr("But      A result of each pass stays on the card"),
+                    HasSubstr("Seen     It grows by 2.00 MiB each."), HasSubstr("[growing_memory]"),
+                    HasSubstr("vramstow help growing_memory"), Not(HasSubstr("Healthy"))));
+}
+
+TEST(ScreenReport, OfSeveralIsAboutTheRankThatFailed) {
+  std::vector<Facts> traces = {Ending(kGiB), Sample({{"process.rank", "5"}}).total};
+  traces.front().rank = 4;
+  traces.front().peak.allocated_bytes *= 2;
+  EXPECT_THAT(Screen(traces), AllOf(HasSubstr("── Out of memory, rank 5 at 7.00 ms"),
+                                    HasSubstr("── Processes ──"), HasSubstr("rank 4  ")));
+  traces.back() = traces.front();
+  traces.back().rank = 5;
+  traces.back().peak.allocated_bytes *= 2;
+  EXPECT_THAT(Screen(traces), AllOf(HasSubstr("── Healthy: memory never ran out in 2 processes"),
+                                    HasSubstr("over time, rank 5")));
+}
+
+TEST(ScreenReport, StaysWithinTheWidth) {
+  Facts facts = Failing();
+  Facts recorded = Sample({{"process.command", std::string(500, 'x')}}).total;
+  recorded.out_of_memory = facts.out_of_memory;
+  recorded.advice = facts.advice;
+  for (const size_t width : {40u, 80u, 120u, 200u}) {
+    std::istringstream lines(Screen({recorded}, {width, true}));
+    size_t longest = 0;
+    for (std::string line; std::getline(lines, line);) {
+      longest = std::max(longest, Columns(line));
+      EXPECT_LE(Columns(line), std::max<size_t>(width, 42)) << line;  // a command stays whole
+    }
+    EXPECT_GE(longest, width) << "the whole width is used";
+  }
+}
+
+TEST(ScreenReport, HasColoursOnlyWhereTheyAreWanted) {
+  EXPECT_THAT(Screen({Sample().total}), Not(HasSubstr("\x1b")));
+  const std::string text = Screen({Sample().total}, {80, true, true});
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("\x1b[1;31m── Out of memory"), HasSubstr("\x1b[1mFull\x1b[0m")));
+  EXPECT_THAT(Screen({Ending(kGiB)}, {80, true, true}), HasSubstr("\x1b[1;32m── Healthy"));
+  EXPECT_THAT(TextReport(Sample(), {80, true, true}), HasSubstr("\x1b[1m── Peak"));
+  for (char c : Screen({Sample().total}, {80, false})) {
+    EXPECT_LT(static_cast<unsigned char>(c), 0x80);
+  }
 }
 
 TEST(TextReport, StaysWithinTheWidth) {
@@ -237,10 +372,6 @@ TEST(Bar, IsEmptyOnlyForNothing) {
   EXPECT_EQ(Bar(1, 1000000, 8, false), "#");
   EXPECT_EQ(Bar(10, 10, 8, false), "########");
   EXPECT_EQ(Bar(1, 2, 3, true), "█▌");
-}
-
-size_t LinesOf(const std::string& text) {
-  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
 TEST(RunSummary, HasAtMostTenLinesAndAllThatIsWanted) {

@@ -47,6 +47,13 @@ TEST(Words, WhatIsInATraceCannotControlATerminal) {
   EXPECT_EQ(Printable("\xed\xa0\x80"), "???");  // half of a character of UTF-16
 }
 
+TEST(Words, AWordForTheShellIsQuotedWhereItHasToBe) {
+  EXPECT_EQ(ShellWord("traces/python-4711.stow"), "traces/python-4711.stow");
+  EXPECT_EQ(ShellWord("my traces"), "'my traces'");
+  EXPECT_EQ(ShellWord("it's"), "'it'\\''s'");
+  EXPECT_EQ(ShellWord(""), "''");
+}
+
 TEST(Words, TextIsShortenedInTheMiddle) {
   EXPECT_EQ(Shortened("short", 10, true), "short");
   EXPECT_EQ(Shortened("libtorch_cuda.so", 9, true), "libt…a.so");

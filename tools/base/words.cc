@@ -1,6 +1,7 @@
 #include "tools/base/words.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 
@@ -118,6 +119,17 @@ size_t Columns(std::string_view text) {
   size_t columns = 0;
   for (char c : text) columns += IsContinuation(c) ? 0 : 1;
   return columns;
+}
+
+std::string ShellWord(const std::string& word) {
+  const bool is_plain = std::ranges::all_of(word, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("/._-+=:,@%").find(c) != std::string_view::npos;
+  });
+  if (is_plain && !word.empty()) return word;
+  std::string quoted = "'";
+  for (char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return Printable(quoted + "'");
 }
 
 std::string Wrapped(std::string_view text, size_t width) {

@@ -26,6 +26,8 @@ std::string Ratio(uint64_t part, uint64_t whole);
 std::string WriteErrorInWords(uint32_t error);
 // Makes text from a trace safe for a terminal: control characters and invalid UTF-8 become '?'.
 std::string Printable(std::string_view text);
+// A word as one types it into a shell: in quotes where it needs them.
+std::string ShellWord(const std::string& word);
 // At most `width` columns, the middle left out ("trans…ion.py", or with dots in ASCII).
 std::string Shortened(std::string_view text, size_t width, bool utf8);
 // The text with line breaks in place of spaces, so that lines have at most `width` columns where

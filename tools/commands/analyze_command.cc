@@ -2,12 +2,14 @@
 #include <string>
 #include <vector>
 
+#include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/default_input.h"
 #include "tools/inputs/redacted_source.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/report/json.h"
+#include "tools/report/screen.h"
 #include "tools/report/text.h"
 #include "tools/terminal/output.h"
 
@@ -25,10 +27,23 @@ constexpr char kAnalyzeFooter[] =
     "Examples:\n"
     "  vramstow analyze\n"
     "  vramstow analyze train-1125-2303-4711.stow\n"
+    "  vramstow analyze --full train-1125-2303-4711.stow | less -R\n"
     "  vramstow analyze snapshot.pickle\n"
     "  vramstow analyze --json runs/ | jq .peak.allocated_bytes\n"
     "\n"
     "Exit status: 0; 1 if the report could not be written; 2 if an input cannot be read.";
+
+// The files as a user types them behind a command. Redacted, they keep their folders to themselves.
+std::string InputWords(const std::vector<std::string>& files, bool redact) {
+  constexpr size_t kMostNamed = 4;
+  if (redact) return "--redact INPUT";
+  std::string words;
+  for (const std::string& file : files) {
+    if (&file - files.data() == kMostNamed) return words + " ...";
+    words += (words.empty() ? "" : " ") + ShellWord(file);
+  }
+  return words;
+}
 
 }  // namespace
 
@@ -37,11 +52,11 @@ int AnalyzeCommand(const std::vector<std::string>& arguments) {
   std::string within;
   bool json = false;
   bool redact = false;
+  bool full = false;
   const CommandLine line{
       .command = "analyze",
       .summary =
-          "Tells where the memory went: what was allocated, when and by whom, at the peak and over "
-          "time.",
+          "Tells on one screen why memory ran out, or that nothing is wrong, and what held it.",
       .footer = kAnalyzeFooter,
       .options = {
           {"INPUT", &files, "Files and folders; none: the newest trace in this folder"},
@@ -51,6 +66,7 @@ int AnalyzeCommand(const std::vector<std::string>& arguments) {
            {.takes_no_file = true}},
           {"--redact", &redact,
            "Leave out hosts, users, folders and arguments, so that the report can be shown"},
+          {"--full", &full, "Print every section, not only what fits on one screen"},
           {"--json", &json, "Print JSON on one line; vramstow help metrics.md has the keys"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
@@ -66,7 +82,10 @@ int AnalyzeCommand(const std::vector<std::string>& arguments) {
     redactor.Learn(set);
     redactor.Redact(&set);
   }
-  return PrintResult("analyze", json ? JsonReport(set) : TextReport(set, StyleOfStdout()));
+  if (json) return PrintResult("analyze", JsonReport(set));
+  const TextStyle style = StyleOfStdout();
+  return PrintResult("analyze", full ? TextReport(set, style)
+                                     : ScreenReport(set, InputWords(files, redact), style));
 }
 
 }  // namespace vramstow

@@ -9,6 +9,7 @@
 #include "tools/base/link.h"
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
+#include "tools/report/identity.h"
 #include "tools/report/table.h"
 
 namespace vramstow {
@@ -172,6 +173,11 @@ std::string CollectedInWords(const GarbageFacts& garbage) {
                          Counted(garbage.saved_requests, "request"),
                          Counted(garbage.collections, "collection"), Bytes(garbage.freed_bytes),
                          Bytes(garbage.most_bytes));
+}
+
+bool HasLibraries(const Facts& facts) {
+  return std::ranges::any_of(facts.by_library,
+                             [](const TallyFacts& tally) { return tally.name != "unknown"; });
 }
 
 std::string PeakSection(const Facts& facts) {
@@ -341,6 +347,27 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
   return text + HoleTable(facts, style);
 }
 
+std::string RequestInWords(const OutOfMemoryFacts& failure) {
+  std::string text =
+      absl::StrFormat("at %s %s asked for %s", Time(failure.time_ns),
+                      Printable(failure.site.empty() ? failure.library : failure.site),
+                      Bytes(failure.requested_bytes));
+  const bool says_more = !failure.operation.empty() && !failure.site.ends_with(failure.operation);
+  const std::string& how = says_more ? failure.operation : failure.call;
+  if (!how.empty()) text += absl::StrCat(" (", Printable(how), ")");
+  if (failure.device != kNoDevice) text += absl::StrCat(" on device ", failure.device);
+  text += absl::StrCat("; this process had ", Bytes(failure.allocated_bytes));
+  if (failure.free_from == FreeKnownFrom::kNothing) {
+    text += ", what was free is not known";
+  } else {
+    const std::string since = failure.free_from == FreeKnownFrom::kStart
+                                  ? "by what was free at the start"
+                                  : "by what the driver said at " + Time(failure.free_known_at_ns);
+    text += absl::StrFormat(", the device %s free (%s)", Bytes(failure.free_bytes), since);
+  }
+  return text;
+}
+
 std::string OutOfMemorySection(const FactSet& set, const TextStyle& style) {
   // Threads fail together, and programs again and again: the last ones tell it.
   constexpr size_t kMostTold = 3;
@@ -353,24 +380,7 @@ std::string OutOfMemorySection(const FactSet& set, const TextStyle& style) {
       if (told == kMostTold) break;
       ++told;
       if (set.traces.size() > 1) text += NameOfTrace(trace) + ": ";
-      text += absl::StrFormat("at %s %s asked for %s", Time(failure.time_ns),
-                              Printable(failure.site.empty() ? failure.library : failure.site),
-                              Bytes(failure.requested_bytes));
-      const bool says_more =
-          !failure.operation.empty() && !failure.site.ends_with(failure.operation);
-      const std::string& how = says_more ? failure.operation : failure.call;
-      if (!how.empty()) text += absl::StrCat(" (", Printable(how), ")");
-      if (failure.device != kNoDevice) text += absl::StrCat(" on device ", failure.device);
-      text += absl::StrCat("; this process had ", Bytes(failure.allocated_bytes));
-      if (failure.free_from == FreeKnownFrom::kNothing) {
-        text += ", what was free is not known\n";
-      } else {
-        const std::string since =
-            failure.free_from == FreeKnownFrom::kStart
-                ? "by what was free at the start"
-                : "by what the driver said at " + Time(failure.free_known_at_ns);
-        text += absl::StrFormat(", the device %s free (%s)\n", Bytes(failure.free_bytes), since);
-      }
+      text += RequestInWords(failure) + "\n";
       if (failure.has_pool) text += PoolStory(failure);
       if (failure.has_story) text += DemandStory(failure);
     }

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tools/analysis/facts/facts.h"
-#include "tools/report/text.h"
+#include "tools/report/layout.h"
 
 namespace vramstow {
 
@@ -19,6 +19,9 @@ std::string CollectedInWords(const GarbageFacts& garbage);
 // The line below a table that leaves so many rows out; empty if it leaves none out.
 std::string AndMore(uint64_t left_out);
 
+// False: nothing tells which library asked, as in other formats than our own.
+bool HasLibraries(const Facts& facts);
+
 std::string PeakSection(const Facts& facts);
 std::string LibrarySection(const Facts& facts, const TextStyle& style);
 std::string KindSection(const Facts& facts);
@@ -28,11 +31,24 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style);
 std::string OutOfMemorySection(const FactSet& set, const TextStyle& style);
 std::string LiveSection(const Facts& facts, const TextStyle& style);
 
+// "at 1.90 s job.py:30 asked for 128 MiB on device 0; this process had 1.69 GiB, …".
+std::string RequestInWords(const OutOfMemoryFacts& failure);
+
 // sections_ranks.cc
+// How far the ranks differ.
+std::string RankSentence(const RankComparison& comparison);
 std::string RankSection(const RankComparison& comparison, const TextStyle& style);
 
 // sections_explain.cc
-// The first advice in five lines, where memory ran out; empty: it did not, or nothing is known.
+// Why memory ran out; null: it did not, or nobody knows.
+const AdviceFacts* FirstCause(const Facts& facts);
+// What is wrong although memory did not run out; null: nothing.
+const AdviceFacts* FirstFault(const Facts& facts);
+// "Memory piles up: up to 24.0 MiB [growing_memory]".
+std::string AdviceTitle(const AdviceFacts& advice);
+// False: no call stack tells a site, so that sites are libraries, which have a table of their own.
+bool KnowsSites(const Facts& facts);
+// The first cause in five lines, where memory ran out; empty: it did not, or nothing is known.
 std::string WhySection(const Facts& facts, const TextStyle& style);
 std::string AdviceSection(const Facts& facts, const TextStyle& style);
 std::string SnapshotSection(const Facts& facts);

@@ -33,18 +33,6 @@ std::string NeighbourText(const std::string& site, uint64_t bytes, const TextSty
   return bytes == 0 ? "segment's edge" : absl::StrCat(Bytes(bytes), " ", Words(site, 22, style));
 }
 
-// Without call stacks sites are libraries, which have a table of their own.
-bool KnowsSites(const Facts& facts) {
-  std::set<std::string> libraries;
-  for (const TallyFacts& library : facts.by_library) {
-    libraries.insert(library.name);
-  }
-  return std::ranges::any_of(facts.by_site, [&libraries](const SiteFacts& site) {
-    return !site.operation.empty() && site.at_peak.bytes > 0 && !libraries.contains(site.site) &&
-           site.site != "unknown" && site.site != "no call stack";
-  });
-}
-
 std::string SiteRows(const Facts& facts, const std::vector<SiteFacts>& sites, const char* name,
                      const TextStyle& style) {
   Table table({Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
@@ -60,40 +48,33 @@ std::string SiteRows(const Facts& facts, const std::vector<SiteFacts>& sites, co
   return table.Text(0) + AndMore(sites.size() - rows);
 }
 
-// "Do       Keep what is needed of it", and what follows below it.
-std::string Labelled(const std::string& label, const std::string& words, const TextStyle& style) {
-  constexpr size_t kIndent = 9;
-  const std::string wrapped = WrappedLines(Printable(words), style.width - kIndent);
-  std::string text;
-  size_t from = 0;
-  while (from < wrapped.size()) {
-    const size_t end = std::min(wrapped.find('\n', from), wrapped.size());
-    std::string begin = from == 0 ? label : "";
-    begin.resize(kIndent, ' ');
-    absl::StrAppend(&text, begin, wrapped.substr(from, end - from), "\n");
-    from = end + 1;
-  }
-  return text;
+// The allocator of a replay, as a subject of a sentence.
+std::string AllocatorName(const std::string& model) {
+  if (model == "native") return "PyTorch's allocator";
+  if (model == "expandable") return "PyTorch's allocator with expandable segments";
+  return model == "vramstow" ? "vramstow's pool" : "the model " + Printable(model);
 }
 
 // Says what came of the request that failed when it was replayed without the cause.
-std::string Verdict(const OutOfMemoryFacts& failure, const AdviceFacts& advice) {
-  std::string text = absl::StrCat("the request for ", Bytes(failure.requested_bytes),
-                                  *advice.fits ? " fits" : " still does not fit");
-  if (advice.replays.empty()) return text + ".";
+std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advice) {
+  std::string text = absl::StrCat("The request for ", Bytes(failure.requested_bytes),
+                                  *advice.fits ? " fits." : " still does not fit.");
+  if (advice.replays.empty()) return text;
   const ReplayFacts& first = advice.replays.front();
-  absl::StrAppend(&text, ": replayed so, ", first.model, " needs ",
+  absl::StrAppend(&text, " In a replay, ", AllocatorName(first.model), " then needs ",
                   Bytes(first.peak_reserved_bytes), " of the ", Bytes(failure.demand.room_bytes),
                   " that the process can have");
   if (!failure.replays.empty()) {
-    absl::StrAppend(&text, ", instead of ", Bytes(failure.replays.front().peak_reserved_bytes));
+    absl::StrAppend(
+        &text, " (without the change: ", Bytes(failure.replays.front().peak_reserved_bytes), ")");
   }
   if (advice.replays.size() > 1) {
     const ReplayFacts& pool = advice.replays.back();
-    absl::StrAppend(&text, "; vramstow's pool needs ", Bytes(pool.peak_reserved_bytes),
+    absl::StrAppend(&text, "; ", AllocatorName(pool.model), " needs ",
+                    Bytes(pool.peak_reserved_bytes),
                     pool.would_serve == first.would_serve ? ""
-                    : pool.would_serve                    ? ", and serves it"
-                                                          : ", and does not serve it");
+                    : pool.would_serve                    ? ", and serves the request"
+                                                          : ", and does not serve the request");
   }
   return text + ".";
 }
@@ -104,26 +85,64 @@ bool LacksStacks(const Facts& facts) {
   return setting != facts.facts.end() && setting->second == "off";
 }
 
+// A figure that replay has shown is no upper bound any more.
+std::string Gain(const AdviceFacts& advice) {
+  if (advice.bytes == 0) return "";
+  const bool is_bound = !advice.replayed_bytes.has_value() && !advice.is_estimate;
+  return absl::StrCat(is_bound             ? ": up to "
+                      : advice.is_estimate ? ": about "
+                                           : ": ",
+                      Bytes(advice.bytes));
+}
+
 }  // namespace
+
+bool KnowsSites(const Facts& facts) {
+  std::set<std::string> libraries;
+  for (const TallyFacts& library : facts.by_library) {
+    libraries.insert(library.name);
+  }
+  return std::ranges::any_of(facts.by_site, [&libraries](const SiteFacts& site) {
+    return !site.operation.empty() && site.at_peak.bytes > 0 && !libraries.contains(site.site) &&
+           site.site != "unknown" && site.site != "no call stack";
+  });
+}
+
+std::string AdviceTitle(const AdviceFacts& advice) {
+  return absl::StrCat(advice.title, Gain(advice), " [", AdviceName(advice.id), "]");
+}
+
+const AdviceFacts* FirstCause(const Facts& facts) {
+  if (facts.out_of_memory.empty()) return nullptr;
+  const AdviceId cause = facts.out_of_memory.back().cause;
+  // Advice that serves the request better than the cause's may come before it.
+  const auto first = std::ranges::find_if(facts.advice, [cause](const AdviceFacts& advice) {
+    return advice.id == AdviceId::kOutOfMemoryByFragmentation ||
+           (cause != AdviceId::kNone && advice.id == cause);
+  });
+  return first == facts.advice.end() ? nullptr : &*first;
+}
+
+const AdviceFacts* FirstFault(const Facts& facts) {
+  const auto first = std::ranges::find_if(
+      facts.advice, [](const AdviceFacts& advice) { return advice.proof.is_fault; });
+  return first == facts.advice.end() ? nullptr : &*first;
+}
 
 std::string WhySection(const Facts& facts, const TextStyle& style) {
   if (facts.out_of_memory.empty()) return "";
   const OutOfMemoryFacts& last = facts.out_of_memory.back();
   std::string text;
-  // Advice that serves the request better than the cause's may come before it.
-  const auto first = std::ranges::find_if(facts.advice, [&last](const AdviceFacts& advice) {
-    return advice.id == AdviceId::kOutOfMemoryByFragmentation ||
-           (last.cause != AdviceId::kNone && advice.id == last.cause);
-  });
-  if (first != facts.advice.end()) {
+  if (const AdviceFacts* first = FirstCause(facts); first != nullptr) {
     text += Labelled("Because",
                      absl::StrCat(first->title, first->is_estimate ? ": about " : ": ",
                                   Bytes(first->bytes), " [", AdviceName(first->id), "]"),
                      style);
-    if (!first->place.empty()) text += Labelled("At", first->place, style);
+    if (!first->place.empty() && first->place != "unknown")
+      text += Labelled("At", first->place, style);
     if (!first->holder.empty()) text += Labelled("Held by", first->holder, style);
     text += Labelled("Do", first->action, style);
-    if (first->fits.has_value()) text += Labelled("Then", Verdict(last, *first), style);
+    if (first->fits.has_value()) text += Labelled("Then", FitsInWords(last, *first), style);
   }
   if (LacksStacks(facts)) {
     text += Labelled("Record",
@@ -138,14 +157,6 @@ std::string WhySection(const Facts& facts, const TextStyle& style) {
 }
 
 namespace {
-
-// A figure that replay has shown is no upper bound any more.
-std::string Gain(const AdviceFacts& advice) {
-  if (!advice.replayed_bytes.has_value() && !advice.is_estimate) {
-    return ": up to " + Bytes(advice.bytes);
-  }
-  return (advice.is_estimate ? ": about " : ": ") + Bytes(advice.bytes);
-}
 
 // "Replayed: vramstow needs at most 418 MiB, and serves the request that failed".
 std::string ReplayedText(const AdviceFacts& advice) {
@@ -168,8 +179,7 @@ std::string AdviceSection(const Facts& facts, const TextStyle& style) {
   std::string text;
   size_t number = 0;
   for (const AdviceFacts& advice : facts.advice) {
-    text += absl::StrFormat("%d. %s%s [%s]\n", ++number, advice.title,
-                            advice.bytes == 0 ? "" : Gain(advice), AdviceName(advice.id));
+    text += absl::StrFormat("%d. %s\n", ++number, AdviceTitle(advice));
     std::vector<std::string> lines = {Printable(advice.evidence), "Try: " + advice.action,
                                       "Costs: " + advice.cost};
     if (!advice.replays.empty()) lines.push_back(ReplayedText(advice));

@@ -40,7 +40,7 @@ std::string FigureTable(const RankComparison& comparison) {
 
 }  // namespace
 
-std::string RankSection(const RankComparison& comparison, const TextStyle& style) {
+std::string RankSentence(const RankComparison& comparison) {
   const RankFigure& reserved = comparison.figures.front();
   std::string text = absl::StrCat(Counted(comparison.ranks, "rank"), ". ");
   const std::string above =
@@ -54,7 +54,12 @@ std::string RankSection(const RankComparison& comparison, const TextStyle& style
                     comparison.host.empty() ? "" : " on " + Printable(comparison.host),
                     ": it reserved ", Bytes(reserved.most), ", ", above, ".");
   }
-  text = WrappedLines(text, style.width) + "\n" + FigureTable(comparison);
+  return text;
+}
+
+std::string RankSection(const RankComparison& comparison, const TextStyle& style) {
+  std::string text =
+      WrappedLines(RankSentence(comparison), style.width) + "\n" + FigureTable(comparison);
   if (comparison.balanced || comparison.sites.empty()) return text;
   absl::StrAppend(&text, "what rank ", comparison.straggler,
                   " held at its peak above the median:\n");

@@ -1,8 +1,6 @@
 #include "tools/report/summary.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cstring>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -63,18 +61,6 @@ std::string Processes(const FactSet& set) {
   if (highest->rank.has_value()) return absl::StrCat(text, " in rank ", *highest->rank);
   if (pid != highest->facts.end()) text += absl::StrCat(" in process ", Printable(pid->second));
   return text;
-}
-
-// As one would type it into a shell.
-std::string Quoted(const std::string& path) {
-  const bool plain = std::all_of(path.begin(), path.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::strchr("/._-+=:,@%", c) != nullptr;
-  });
-  if (plain && !path.empty()) return path;
-  std::string quoted = "'";
-  for (char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return Printable(quoted + "'");
 }
 
 std::string MissingInShort(const Facts& total, size_t unread) {
@@ -196,7 +182,8 @@ std::string RunSummary(const FactSet& set, const std::string& directory, size_t 
   if (const std::string missing = MissingInShort(total, unread); !missing.empty()) {
     text += Line("missing", missing);
   }
-  const std::string traces = one ? Quoted(set.traces.front().file) : Quoted(directory) + "/*.stow";
+  const std::string traces =
+      one ? ShellWord(set.traces.front().file) : ShellWord(directory) + "/*.stow";
   text += Line(one ? "trace" : "traces",
                one ? Printable(set.traces.front().file)
                    : absl::StrCat(Count(set.traces.size()), " in ", Printable(directory)));

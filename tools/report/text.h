@@ -7,22 +7,19 @@
 #include <string>
 
 #include "tools/analysis/facts/facts.h"
+#include "tools/report/layout.h"
 
 namespace vramstow {
 
-struct TextStyle {
-  size_t width = 80;  // columns; tables take up to 80 in any case
-  bool utf8 = true;   // false: plain ASCII
-};
-
+// All that is known.
 std::string TextReport(const FactSet& set, const TextStyle& style);
 
 // The parts that are missing of the trace, one sentence a line; empty where nothing is. Part of the
 // report, and of other commands' messages.
 std::string MissingText(const Facts& facts);
 
-// "rank 3", or the process id where no rank is known, or the file.
-std::string NameOfTrace(const Facts& facts);
+// The same of all traces, with the files that could not be used.
+std::string MissingOfAll(const FactSet& set);
 
 }  // namespace vramstow
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <string_view>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -20,8 +21,7 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kWidthWithoutTerminal = 80;
-constexpr size_t kMostWidth = 100;
-constexpr size_t kLeastWidth = 60;
+constexpr size_t kLeastWidth = 40;
 
 bool LocaleIsUtf8() {
   // The first of these that is set decides, as in setlocale(3).
@@ -32,6 +32,14 @@ bool LocaleIsUtf8() {
     return absl::StrContains(lower, "utf-8") || absl::StrContains(lower, "utf8");
   }
   return false;
+}
+
+// Any text in NO_COLOR means no, as in other programs.
+bool WantsColour() {
+  const char* refused = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) == 1 && (refused == nullptr || *refused == '\0') &&
+         terminal != nullptr && *terminal != '\0' && std::string_view(terminal) != "dumb";
 }
 
 }  // namespace
@@ -74,9 +82,10 @@ TextStyle StyleOfStdout() {
   TextStyle style;
   style.utf8 = LocaleIsUtf8();
   style.width = kWidthWithoutTerminal;
+  style.colour = WantsColour();
   winsize window = {};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0) {
-    style.width = std::clamp<size_t>(window.ws_col, kLeastWidth, kMostWidth);
+    style.width = std::max<size_t>(window.ws_col, kLeastWidth);
   }
   return style;
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "tools/report/text.h"
+#include "tools/report/layout.h"
 
 namespace vramstow {
 
@@ -26,8 +26,8 @@ int PrintResult(const std::string& command, std::string_view text);
 // "vramstow COMMAND: SENTENCE" on stderr, in one write.
 void Complain(const std::string& command, std::string_view sentence);
 
-// How text for stdout should look: the terminal's width up to 100 columns, 80 where there is none;
-// ASCII where the environment's locale is not UTF-8.
+// How text for stdout should look: the terminal's width, 80 columns where there is none; colours on
+// a terminal, unless NO_COLOR is set; ASCII where the environment's locale is not UTF-8.
 TextStyle StyleOfStdout();
 
 }  // namespace vramstow

@@ -48,6 +48,7 @@ std::vector<RankedAdvice> FindHints(const Evidence& evidence, const std::vector<
     Hint hint = row.rule->advice(evidence);
     if (!hint.has_value()) continue;
     hint->id = row.id;
+    hint->proof.is_fault = row.rule->is_fault;
     if (can_replay && row.rule->change != nullptr) hint->change = row.rule->change(evidence, *hint);
     hints.emplace_back(row.rule->rank, *std::move(hint));
   }

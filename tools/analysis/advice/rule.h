@@ -47,6 +47,8 @@ struct Rule {
   Change (*change)(const Evidence& evidence, const AdviceFacts& advice) = nullptr;
   // It only helps to save memory: nothing for a job that has plenty of it.
   bool saves = true;
+  // Of other advice: something is wrong with the job, also where it has room.
+  bool is_fault = false;
   // Causes that say the same better.
   std::array<AdviceId, 3> said_by = {};
 };

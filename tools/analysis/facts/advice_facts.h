@@ -15,9 +15,10 @@
 
 namespace vramstow {
 
-// What decides which advice comes first (advice/order.h).
+// Decides which advice comes first (advice/order.h), and what is said of it.
 struct AdviceProof {
   bool is_cause = false;       // of the last failure
+  bool is_fault = false;       // something is wrong, whatever room the job has
   bool is_proved = false;      // a replay has told
   uint64_t lowered_bytes = 0;  // of what was needed, by the allocator that ran
 };

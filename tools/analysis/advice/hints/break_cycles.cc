@@ -39,6 +39,7 @@ constinit const Rule kBreakCycles = {
         "reference; then its tensors go at once.",
     .advice = FindBreakCycles,
     .saves = false,
+    .is_fault = true,
 };
 
 }  // namespace vramstow

@@ -34,6 +34,7 @@ constinit const Rule kCacheAllocations = {
         "that had been given back just before. Allocate through a pool.",
     .advice = FindCacheAllocations,
     .saves = false,
+    .is_fault = true,
 };
 
 }  // namespace vramstow

@@ -35,6 +35,7 @@ constinit const Rule kGrowingMemory = {
         "to them: a list of losses, a cache that is never cut, a hook.",
     .advice = FindGrowingMemory,
     .saves = false,
+    .is_fault = true,
     .said_by = {AdviceId::kHeldGraphs, AdviceId::kKeptOutputs, AdviceId::kDataOnCard},
 };
 

@@ -44,6 +44,7 @@ constinit const Rule kStopEmptyCache = {
         "all work. Leave the calls out.",
     .advice = FindStopEmptyCache,
     .saves = false,
+    .is_fault = true,
 };
 
 }  // namespace vramstow

@@ -1,0 +1,329 @@
+#include "tools/report/screen.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tools/analysis/facts/fact_names.h"
+#include "tools/base/words.h"
+#include "tools/report/chart.h"
+#include "tools/report/identity.h"
+#include "tools/report/sections.h"
+#include "tools/report/table.h"
+#include "tools/report/text.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kChartHeight = 6;
+constexpr size_t kMostLines = 3;      // of the program, by what they hold
+constexpr size_t kMostProcesses = 4;  // of a job of many
+constexpr size_t kMostMissing = 2;    // sentences on what is missing
+
+// How far a process filled the card that it left least room on.
+struct Room {
+  int device = kNoDevice;
+  uint64_t card_bytes = 0;
+  uint64_t used_bytes = 0;
+  uint64_t left_bytes = 0;
+};
+
+// Nothing: the trace does not tell how large a card is.
+std::optional<Room> RoomOf(const Facts& facts) {
+  std::optional<Room> least;
+  for (const DeviceFacts& device : facts.devices) {
+    const uint64_t had = device.free_bytes_at_start.value_or(device.total_bytes.value_or(0));
+    if (had == 0) continue;
+    Room room;
+    room.device = device.device;
+    room.card_bytes = device.total_bytes.value_or(had);
+    room.used_bytes = std::max(device.peak_reserved_bytes, device.peak_bytes);
+    room.left_bytes = had - std::min(had, room.used_bytes);
+    room.left_bytes = std::min(room.left_bytes, device.lowest_free_bytes.value_or(had));
+    if (!least.has_value() || room.left_bytes < least->left_bytes) least = room;
+  }
+  return least;
+}
+
+// The trace that the screen is about: one that ran out of memory, with a cause if any has one; else
+// one in which something is wrong; else the one with the highest peak.
+const Facts& MainTrace(const FactSet& set) {
+  const auto weight = [](const Facts& facts) {
+    const bool failed = !facts.out_of_memory.empty();
+    const bool is_explained = failed && FirstCause(facts) != nullptr;
+    return std::array<uint64_t, 4>{is_explained ? 1u : 0u, failed ? 1u : 0u,
+                                   FirstFault(facts) != nullptr ? 1u : 0u,
+                                   facts.peak.allocated_bytes};
+  };
+  return *std::ranges::max_element(set.traces, {}, weight);
+}
+
+// ", rank 3"; empty where there is one trace only.
+std::string OfTrace(const FactSet& set, const Facts& facts) {
+  return set.traces.size() == 1 ? "" : ", " + NameOfTrace(facts);
+}
+
+std::string PeakInWords(const Facts& facts) {
+  const Peak& peak = facts.peak;
+  if (peak.allocated_bytes > 0) {
+    return absl::StrCat(
+        Bytes(peak.allocated_bytes), " allocated",
+        facts.reserved_known ? absl::StrCat(", ", Bytes(peak.reserved_bytes), " reserved") : "",
+        ", at ", Time(peak.time_ns));
+  }
+  std::string text = "No device memory was allocated";
+  for (const auto& [name, bytes] : ListedPeaks(peak)) {
+    if (bytes > 0)
+      absl::StrAppend(&text, "; ", std::string(name), " ", Bytes(bytes), " at the most");
+  }
+  return text + ".";
+}
+
+// As much of it as has room on a line.
+std::string FailureTitle(const FactSet& set, const Facts& facts, const TextStyle& style) {
+  constexpr size_t kAround = 4;  // of a title
+  const OutOfMemoryFacts& last = facts.out_of_memory.back();
+  std::vector<std::string> parts = {OfTrace(set, facts), " at " + Time(last.time_ns)};
+  if (facts.counts.out_of_memory > 1) {
+    parts.push_back(", the last of " + Counted(facts.counts.out_of_memory, "time"));
+  }
+  parts.push_back(absl::StrCat(": ", Bytes(last.requested_bytes), " asked for"));
+  if (last.has_story && last.demand.lacking_bytes > 0) {
+    parts.push_back(absl::StrCat(", ", Bytes(last.demand.lacking_bytes), " lacking"));
+  }
+  std::string text = "Out of memory";
+  for (const std::string& part : parts) {
+    if (Columns(text) + Columns(part) + kAround <= style.width) text += part;
+  }
+  return text;
+}
+
+std::string Failure(const FactSet& set, const Facts& facts, const TextStyle& style) {
+  std::string text = Title(FailureTitle(set, facts, style), style, Colour::kRed);
+  if (FirstCause(facts) == nullptr) {
+    text += Labelled("Request", RequestInWords(facts.out_of_memory.back()), style);
+    text += Labelled("Peak", PeakInWords(facts), style);
+  }
+  text += WhySection(facts, style);
+  if (facts.advice.size() > 1) {
+    const size_t more = facts.advice.size() - 1;
+    text += Labelled(
+        "Or",
+        more == 1 ? "The full report has another way to need less memory."
+                  : absl::StrCat("The full report has ", more, " other ways to need less memory."),
+        style);
+  }
+  const auto others = std::ranges::count_if(
+      set.traces, [](const Facts& trace) { return !trace.out_of_memory.empty(); });
+  if (others > 1) {
+    text += Labelled("Also",
+                     Counted(static_cast<uint64_t>(others - 1), "other process") +
+                         (others == 2 ? "" : "es") + " ran out of memory, too.",
+                     style);
+  }
+  return text;
+}
+
+std::string RoomInWords(const Facts& facts) {
+  const std::optional<Room> room = RoomOf(facts);
+  if (!room.has_value()) return "It is not known, because nothing tells how large the card is.";
+  std::string text = absl::StrCat(Bytes(room->left_bytes), " of the ");
+  if (facts.devices.size() > 1) {
+    absl::StrAppend(&text, Bytes(room->card_bytes), " of device ", room->device);
+  } else {
+    absl::StrAppend(&text, "card's ", Bytes(room->card_bytes));
+  }
+  return text + " were never used.";
+}
+
+// Garbage that was collected and memory that moved; empty: there was nothing of both.
+std::string Extras(const Facts& facts, const TextStyle& style) {
+  std::string text;
+  if (facts.garbage.collections > 0) {
+    text += Labelled("Garbage", CollectedInWords(facts.garbage), style);
+  }
+  if (facts.offload.out_bytes > 0) text += Labelled("Offload", MovedInWords(facts.offload), style);
+  return text;
+}
+
+// Something is wrong that did not end the job.
+std::string Fault(const FactSet& set, const Facts& facts, const AdviceFacts& advice,
+                  const TextStyle& style) {
+  std::string text = Title("Memory did not run out, but something is wrong" + OfTrace(set, facts),
+                           style, Colour::kYellow);
+  text += Labelled("But", AdviceTitle(advice), style);
+  text += Labelled("Seen", advice.evidence, style);
+  if (!advice.holder.empty()) text += Labelled("Held by", advice.holder, style);
+  text += Labelled("Do", advice.action, style);
+  text += Labelled("Peak", PeakInWords(facts), style);
+  return text + Labelled("Room", RoomInWords(facts), style) + Extras(facts, style);
+}
+
+// The one thing that is said to a job that needs nothing; empty: nothing is worth it.
+std::string OneThing(const Facts& facts, const TextStyle& style) {
+  // A job that uses less of the card says little of how its memory grows with the batch.
+  constexpr uint64_t kSmallShare = 20;
+  const auto other = std::ranges::find_if(facts.advice, [](const AdviceFacts& advice) {
+    return advice.id != AdviceId::kLargerBatch && advice.id != AdviceId::kCacheAtEnd;
+  });
+  if (other != facts.advice.end()) {
+    return Labelled("Could", absl::StrCat(AdviceTitle(*other), ". ", other->action), style);
+  }
+  const std::optional<Room> room = RoomOf(facts);
+  const bool any_batch = std::ranges::any_of(
+      facts.advice, [](const AdviceFacts& advice) { return advice.id == AdviceId::kLargerBatch; });
+  if (!any_batch || !room.has_value() || room->used_bytes * kSmallShare < room->card_bytes) {
+    return "";
+  }
+  return Labelled("Could", "Use a larger batch: `vramstow fit` finds the largest one that fits.",
+                  style);
+}
+
+// Says no more than the recording shows: a snapshot has a part of a run, as a trace that was not
+// closed has.
+std::string HealthyTitle(const FactSet& set, const Facts& facts) {
+  if (facts.kind != "stow" || !facts.report.closed) return "Memory did not run out here";
+  if (set.traces.size() > 1) {
+    return absl::StrCat("Healthy: memory never ran out in ", Count(set.traces.size()),
+                        " processes");
+  }
+  const bool is_steady = facts.lifetimes.known && facts.lifetimes.growing.empty();
+  return is_steady ? "Healthy: memory never ran out, and does not grow"
+                   : "Healthy: memory never ran out";
+}
+
+std::string Healthy(const FactSet& set, const Facts& facts, const TextStyle& style) {
+  std::string text = Title(HealthyTitle(set, facts), style, Colour::kGreen);
+  text += Labelled("Peak", PeakInWords(facts) + OfTrace(set, facts), style);
+  if (facts.peak.allocated_bytes == 0) return text + Extras(facts, style);
+  return text + Labelled("Room", RoomInWords(facts), style) + OneThing(facts, style) +
+         Extras(facts, style);
+}
+
+std::string Verdict(const FactSet& set, const Facts& facts, const TextStyle& style) {
+  if (!facts.out_of_memory.empty()) return Failure(set, facts, style);
+  const AdviceFacts* fault = FirstFault(facts);
+  return fault != nullptr ? Fault(set, facts, *fault, style) : Healthy(set, facts, style);
+}
+
+// One line of the table of those that hold most.
+struct Holding {
+  std::string name;
+  std::string operation;
+  Amount amount;
+};
+
+std::string HoldingTable(const std::vector<Holding>& rows, uint64_t whole, const TextStyle& style) {
+  constexpr size_t kFiguresWidth = 34;  // bytes, share, blocks, and the space between
+  const size_t rest = style.width - std::min(style.width - 1, kFiguresWidth);
+  size_t operation_width = 0;
+  size_t name_width = 0;
+  for (const Holding& row : rows) {
+    operation_width = std::max(operation_width, Columns(Printable(row.operation)));
+    name_width = std::max(name_width, Columns(Printable(row.name)));
+  }
+  // The line matters more.
+  name_width = std::min(name_width, rest - std::min(operation_width, rest / 4));
+  operation_width = std::min(operation_width, rest - name_width);
+  Table table({Table::Align::kRight, Table::Align::kRight, Table::Align::kRight,
+               Table::Align::kLeft, Table::Align::kLeft});
+  for (const Holding& row : rows) {
+    table.AddRow({Bytes(row.amount.bytes), Share(row.amount.bytes, whole),
+                  Counted(row.amount.blocks, "block"),
+                  Shortened(Printable(row.name), name_width, style.utf8),
+                  Shortened(Printable(row.operation), operation_width, style.utf8)});
+  }
+  return table.Text(0);
+}
+
+// The three that held most when memory ran out; where nobody knows that, at the peak.
+std::string LargestLines(const FactSet& set, const Facts& facts, const TextStyle& style) {
+  std::vector<Holding> rows;
+  const bool has_sites = KnowsSites(facts);
+  const bool failed = !facts.out_of_memory.empty() && facts.out_of_memory.back().has_story;
+  uint64_t whole = facts.peak.allocated_bytes;
+  if (has_sites && failed) {
+    const DemandFacts& demand = facts.out_of_memory.back().demand;
+    whole = demand.live_bytes;
+    for (const ShareFacts& share : demand.by_site) rows.push_back({share.name, "", share.amount});
+  } else if (has_sites) {
+    for (const SiteFacts& site : facts.by_site) {
+      rows.push_back({site.site, site.operation, site.at_peak});
+    }
+  } else if (HasLibraries(facts)) {
+    for (const TallyFacts& tally : facts.by_library) {
+      rows.push_back({tally.name, "", tally.at_peak});
+    }
+  }
+  std::erase_if(rows, [](const Holding& row) { return row.amount.bytes == 0; });
+  if (rows.empty()) return "";
+  rows.resize(std::min(rows.size(), kMostLines));
+  return Title(absl::StrCat("Largest by ", has_sites ? "line" : "library",
+                            has_sites && failed ? ", when memory ran out" : ", at the peak",
+                            OfTrace(set, facts)),
+               style) +
+         HoldingTable(rows, whole, style);
+}
+
+std::string Missing(const FactSet& set, const TextStyle& style) {
+  const std::string all = MissingOfAll(set);
+  if (all.empty()) return "";
+  std::string text;
+  size_t from = 0;
+  size_t told = 0;
+  size_t left_out = 0;
+  while (from < all.size()) {
+    const size_t end = std::min(all.find('\n', from), all.size());
+    if (told < kMostMissing) {
+      absl::StrAppend(&text, all.substr(from, end - from), "\n");
+      ++told;
+    } else {
+      ++left_out;
+    }
+    from = end + 1;
+  }
+  return Title("What is missing", style) + WrappedLines(text, style.width) + AndMore(left_out);
+}
+
+std::string ReadOn(const Facts& facts, const std::string& input, const TextStyle& style) {
+  std::string text = Title("Read on", style);
+  // A command stays on one line, so that it can be copied.
+  const auto line = [&](const std::string& label, const std::string& command) {
+    absl::StrAppend(&text, Coloured(label, Colour::kBold, style),
+                    std::string(9 - label.size(), ' '), command, "\n");
+  };
+  const AdviceFacts* shown = facts.out_of_memory.empty() ? FirstFault(facts) : FirstCause(facts);
+  if (shown != nullptr) line("Cause", absl::StrCat("vramstow help ", AdviceName(shown->id)));
+  line("Full", "vramstow analyze --full " + input);
+  line("Page", "vramstow report --open " + input);
+  return text;
+}
+
+}  // namespace
+
+std::string ScreenReport(const FactSet& set, const std::string& input, const TextStyle& style) {
+  const bool one = set.traces.size() == 1;
+  const Facts& facts = MainTrace(set);
+  std::string text = one ? ShortIdentity(facts, style) : IdentityOfAll(set, style);
+  text += Verdict(set, facts, style);
+  if (!one) {
+    text += Title("Processes", style) + ProcessTable(set, kMostProcesses, kMostProcesses, style);
+    if (set.comparison.has_value()) {
+      text += WrappedLines(RankSentence(*set.comparison) + "\n", style.width);
+    }
+  }
+  const std::string chart =
+      Chart(facts.timeline, facts.end_ns, {style.width, kChartHeight, style.utf8});
+  if (!chart.empty()) {
+    text += Title("Device memory over time" + OfTrace(set, facts), style) + chart;
+  }
+  text += LargestLines(set, facts, style);
+  text += Missing(set, style);
+  text += ReadOn(facts, input, style);
+  return style.utf8 ? text : Ascii(text);
+}
+
+}  // namespace vramstow
