@@ -129,10 +129,10 @@ def _follow_modules(adapter: object) -> None:
         _say("the trace names no modules", error)
 
 
-def _follow_steps(census: object) -> None:
-    """Has the trace say where an optimizer's step ends; the census may begin there, too."""
+def _follow_steps() -> None:
+    """Has the trace say where an optimizer's step ends."""
     try:
-        _beside("steps").follow(census)
+        _beside("steps").follow()
     except Exception:  # a PyTorch that does not call back: iterations are found in other ways
         return
 
@@ -218,12 +218,7 @@ def _is_asked_for(option: str) -> bool:
 
 
 class _Census:
-    """This part tells who holds tensors at an out-of-memory, and has garbage collected before one.
-
-    Where the user asked for it, it is compiled at the import of torch. Otherwise nobody waits: it
-    is compiled in the background, and begins when it is there, with CUDA or after an optimizer's
-    step.
-    """
+    """This part tells who holds tensors at an out-of-memory, and has garbage collected before one."""
 
     def __init__(self, folder: str) -> None:
         # For each part: how it begins, what a user has to do without, and whether he asked for it.
@@ -237,24 +232,18 @@ class _Census:
         self._file = ""
         self._trouble: Exception | None = None
         self._library: object = None
-        self._may_start = False  # CUDA has started
         try:
             self._file = _library_for(folder, _FINISHED_CENSUS)
         except Exception as error:
             self._trouble = error
 
     def start(self) -> None:
-        self._may_start = True
-        self.poll()
-        if self._trouble is not None and not isinstance(self._trouble, _NotToBeHadError):
-            _say(self._parts[0][1], self._trouble)
-
-    def poll(self) -> bool:
-        """Begins if it can. True: there is nothing left to do."""
-        if self._library is not None or self._trouble is not None:
-            return True
-        if not self._may_start or not os.path.exists(self._file):
-            return False
+        if self._library is not None:
+            return
+        if self._trouble is not None:
+            if not isinstance(self._trouble, _NotToBeHadError):
+                _say(self._parts[0][1], self._trouble)
+            return
         for entry, what, is_asked_for in self._parts:
             try:
                 self._library = _load(self._file, entry)
@@ -262,9 +251,6 @@ class _Census:
                 # Another Python than those that it knows: who did not ask need not know.
                 if is_asked_for:
                     _say(what, error)
-        if self._library is None:
-            self._trouble = _NotToBeHadError()
-        return True
 
     def stop(self) -> None:
         if self._library is not None:
@@ -348,10 +334,7 @@ def _wanted() -> "dict[str, tuple[str, ...]]":
     else:
         wanted[_FINISHED_OBSERVER] = ("--observer",)
     if _wants_census() or _wants_collection():
-        waits = (_wants_census() and _is_asked_for("VRAMSTOW_CENSUS")) or (
-            _wants_collection() and _is_asked_for("VRAMSTOW_COLLECT")
-        )
-        wanted[_FINISHED_CENSUS] = ("--census",) if waits else ("--census", "--background")
+        wanted[_FINISHED_CENSUS] = ("--census",)
     return wanted
 
 
@@ -368,7 +351,7 @@ def _prepare(torch: object) -> None:
         return
     global _census
     _census = _Census(folder) if _wants_census() or _wants_collection() else None
-    _follow_steps(_census)
+    _follow_steps()
     if not _POOLED:
         _observe_when_cuda_starts(folder, torch, _census)
     elif _install(folder) and _census is not None:

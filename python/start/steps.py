@@ -11,11 +11,8 @@ import ctypes
 import weakref
 
 
-def follow(census: object = None) -> None:
-    """Makes PyTorch call back after every step of an optimizer from now on.
-
-    The census is asked after each step whether it can begin, until it has.
-    """
+def follow() -> None:
+    """Makes PyTorch call back after every step of an optimizer from now on."""
     import torch
     from torch.optim import optimizer as optimizers
 
@@ -26,7 +23,6 @@ def follow(census: object = None) -> None:
     # The key is the identity, because an optimizer that defines __eq__ may have no hash.
     known: dict[int, tuple[weakref.ref, bytes]] = {}
     made = 0
-    waits = census is not None
 
     def keep(optimizer: object) -> bytes:
         nonlocal made
@@ -38,12 +34,9 @@ def follow(census: object = None) -> None:
         return text
 
     def after_step(optimizer: object, _: object, __: object) -> None:
-        nonlocal waits
         if is_compiling():
             return
         try:
-            if waits:
-                waits = not census.poll()
             entry = known.get(id(optimizer))
             mark(entry[1] if entry is not None else keep(optimizer))
         except Exception:

@@ -122,8 +122,11 @@ def check(job: Job, folder: Path, flags: tuple[str, ...] = MOST) -> None:
     told = first["place"] or ""
     assert told.partition(" ")[0] in job.places(), f"{told}: {first['evidence']}"
     assert job.action in first["action"]
+    summary = done.stderr.partition("vramstow: ")[2]
+    assert ("Because " in summary) == (not job.lives), summary
     if job.lives:
         return
+    assert f"[{first['id']}]" in " ".join(summary.split())
     # The story says the same, with what was live and what was lacking.
     story = facts["out_of_memory"][-1]
     assert story["cause"] == first["id"]

@@ -1,4 +1,4 @@
-"""Files of other programs that tell less than most, or tell it otherwise: right values, no guess."""
+"""Files of other programs that tell less than most, or tell it otherwise: right values."""
 
 from __future__ import annotations
 

@@ -34,9 +34,9 @@ constexpr char kAdapterFooter[] =
     "  vramstow adapter build\n"
     "  vramstow adapter build --torch venv/lib/python3.11/site-packages/torch\n"
     "\n"
-    "Exit status: 0; 1 if the adapter cannot be built; 2 for wrong arguments; 3 with --background "
-    "if "
-    "there\nis none for this release of PyTorch.";
+    "Exit status: 0; 1 if the adapter cannot be built; 2 for wrong arguments; 3 with --census "
+    "if\nthere is none for "
+    "this release of PyTorch.";
 
 constexpr uint64_t kPythonPatienceMs = 60'000;
 
@@ -76,12 +76,16 @@ absl::StatusOr<Adapter> Provide(const TorchInstallation& torch, const Adapters& 
   return adapters.Build(torch, *folders.compiled);
 }
 
+// `may_lack`: that there is none for a release is no failure, and has a status of its own.
 int Build(const std::string& torch_folder, const Adapters& adapters, const Folders& folders,
-          bool quiet, bool json) {
+          bool may_lack, bool quiet, bool json) {
   const auto torch = FindTorch(torch_folder);
   if (!torch.ok()) return Fail(torch.status());
   const auto adapter = Provide(*torch, adapters, folders);
-  if (!adapter.ok()) return Fail(adapter.status());
+  if (!adapter.ok()) {
+    const int status = Fail(adapter.status());
+    return may_lack && !adapters.KnowsRelease(torch->release) ? kExitNoneForRelease : status;
+  }
   if (json) {
     return PrintAsJson(JsonValue::Object({{"release", torch->release},
                                           {"torch", torch->folder},
@@ -91,20 +95,6 @@ int Build(const std::string& torch_folder, const Adapters& adapters, const Folde
   if (quiet) return PrintResult("adapter", adapter->path + "\n");
   return PrintResult("adapter",
                      absl::StrCat("PyTorch ", torch->release, ": ", adapter->path, "\n"));
-}
-
-// Prints where the adapter is, or will be.
-int BuildLater(const std::string& torch_folder, const Adapters& adapters,
-               const absl::StatusOr<AdapterFolder>& folder) {
-  const auto torch = FindTorch(torch_folder);
-  if (!torch.ok()) return Fail(torch.status());
-  const std::string shipped = adapters.FindShipped(*torch);
-  if (!shipped.empty()) return PrintResult("adapter", shipped + "\n");
-  if (!folder.ok()) return Fail(folder.status());
-  const auto adapter = adapters.BuildLater(*torch, *folder);
-  if (adapter.ok()) return PrintResult("adapter", adapter->path + "\n");
-  const int status = Fail(adapter.status());
-  return adapters.KnowsRelease(torch->release) ? status : kExitNoneForRelease;
 }
 
 int Status(const std::string& torch_folder, const Adapters& adapters, const AdapterFolder& folder,
@@ -155,7 +145,6 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
   bool try_newer = WantsNewerTried(std::getenv("VRAMSTOW_ADAPTER_TRY"));
   bool census = false;
   bool quiet = false;
-  bool background = false;
   bool json = false;
   const CommandLine line{
       .command = "adapter",
@@ -178,8 +167,6 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
            "Also for a release that is newer than those that are known"},
           {"--census", &census, "Act on the library that tells who holds tensors"},
           {"--quiet", &quiet, "Print only the path of the adapter"},
-          {"--background", &background,
-           "Compile in the background; print where the adapter is, or will be"},
           {"--json", &json, "Print JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
@@ -201,8 +188,7 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
                                   try_newer};
   const Adapters adapters(installation->adapter_sources, request);
   if (action == "status") return Status(torch, adapters, *folder, json);
-  if (background) return BuildLater(torch, adapters, folder);
-  return Build(torch, adapters, {folder, ship}, quiet, json);
+  return Build(torch, adapters, {folder, ship}, census, quiet, json);
 }
 
 }  // namespace vramstow

@@ -9,6 +9,7 @@
 #include <deque>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -29,6 +30,7 @@
 #include "tools/launch/job_folder.h"
 #include "tools/launch/prepare_adapters.h"
 #include "tools/launch/run_traces.h"
+#include "tools/pipeline/analyze.h"
 #include "tools/report/json.h"
 #include "tools/report/summary.h"
 #include "tools/terminal/output.h"
@@ -211,14 +213,27 @@ absl::Status CheckMachine(const Settings& settings, const Installation& installa
   return CheckSimulator(installation.simulator_directory, settings.simulate).status();
 }
 
-void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bool json) {
+// Explains the last failure of a job that ran out of memory, where that takes a moment only: the
+// user waits for a prompt.
+void ExplainFailure(RunTraces* traces) {
+  constexpr uint64_t kMostEvents = 2'000'000;
+  for (auto facts = traces->facts.rbegin(); facts != traces->facts.rend(); ++facts) {
+    if (facts->counts.out_of_memory == 0 || facts->report.events > kMostEvents) continue;
+    absl::StatusOr<Analysis> analysis = AnalyzeFile(facts->file);
+    if (analysis.ok()) *facts = std::move(analysis->facts);
+    return;
+  }
+}
+
+void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bool json,
+           bool failed) {
   if (!settings.trace) {
     Complain("", "there is no summary, because --no-trace was given.");
     return;
   }
   // The command has ended and left the terminal.
   const ProgressBar bar(STDERR_FILENO);
-  const RunTraces traces =
+  RunTraces traces =
       FindRunTraces(settings.trace_directory, run_id, begin, [] { return IsAskedToEnd(); });
   if (traces.stopped) {
     Complain("", absl::StrCat("interrupted while reading the traces in ",
@@ -234,6 +249,7 @@ void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bo
                        "programs cannot be seen).");
     return;
   }
+  if (failed) ExplainFailure(&traces);
   const FactSet set = MergeTraces(traces.facts);
   WriteAll(STDERR_FILENO,
            json ? JsonReport(set) : RunSummary(set, settings.trace_directory, traces.unread));
@@ -325,7 +341,8 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
     return CannotStart(command.front(), end);
   }
   try {
-    SumUp(settings, run_id, begin, json);
+    const bool failed = end.how == ChildEnd::How::kKilled || end.value != 0;
+    SumUp(settings, run_id, begin, json, failed);
   } catch (const std::exception& error) {
     // Whatever goes wrong here must not change how the command ended.
     Complain("", absl::StrCat("cannot sum up the run: ", error.what(), "."));

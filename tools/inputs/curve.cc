@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "tools/analysis/pass/timeline.h"
 
@@ -53,78 +54,100 @@ void CountRows(const MemoryTimeline& timeline, Facts* facts) {
   }
 }
 
+// Walks over the levels of a curve, and fills what they tell.
+class CurveWalk {
+ public:
+  CurveWalk(const MemoryTimeline& timeline, Analysis* analysis)
+      : timeline_(timeline),
+        analysis_(*analysis),
+        start_(StartOf(timeline)),
+        step_(timeline.steps.begin()) {}
+
+  uint64_t TimeOf(int64_t time_ns) const { return Positive(time_ns < 0 ? 0 : time_ns - start_); }
+
+  // Within a moment the level may have been higher than after it: rows tell that, sums do not.
+  void Walk() {
+    if (!timeline_.is_raw) {
+      for (const TimelineLevel& moment : timeline_.levels) {
+        CloseBefore(TimeOf(moment.time_ns));
+        now_ = moment;
+        Reach(TimeOf(moment.time_ns));
+      }
+      return;
+    }
+    for (const TimelineRow& row : timeline_.rows) {
+      MarkUntil(row.time_ns);
+      CloseBefore(TimeOf(row.time_ns));
+      now_.by_category[row.category] += row.bytes;
+      now_.total += row.bytes;
+      Reach(TimeOf(row.time_ns));
+    }
+  }
+  TimelineFacts Finish() { return intervals_.Finish(State()); }
+  const TimelineLevel& at_peak() const { return at_peak_; }
+
+ private:
+  TimelinePoint State() const {
+    TimelinePoint state;
+    state.allocated_last = level_;
+    state.requested_last = level_;
+    return state;
+  }
+  // Iterations that begin up to here.
+  void MarkUntil(int64_t time_ns) {
+    for (; step_ != timeline_.steps.end() && step_->time_ns <= time_ns; ++step_) {
+      analysis_.detail.marks.push_back(
+          {analysis_.detail.levels.size() + 1, TimeOf(step_->time_ns), step_->name});
+    }
+  }
+  void CloseBefore(uint64_t time_ns) {
+    if (intervals_.IsBeyond(time_ns)) intervals_.Close(State(), time_ns);
+  }
+  void Reach(uint64_t time_ns) {
+    level_ = Positive(now_.total);
+    intervals_.Note(level_, level_, 0, 0);
+    analysis_.detail.levels.push_back({time_ns, level_, 0, level_, level_});
+    analysis_.facts.end_ns = std::max(analysis_.facts.end_ns, time_ns);
+    if (level_ <= highest_) return;
+    highest_ = level_;
+    at_peak_ = now_;
+    analysis_.facts.peak.sequence = analysis_.detail.levels.size();
+  }
+
+  const MemoryTimeline& timeline_;
+  Analysis& analysis_;
+  const int64_t start_;
+  std::vector<TimelineStep>::const_iterator step_;
+  Timeline intervals_;
+  uint64_t level_ = 0;
+  uint64_t highest_ = 0;
+  TimelineLevel at_peak_;
+  TimelineLevel now_;
+};
+
 }  // namespace
 
 Analysis AnalyzeCurve(const LevelCurve& curve) {
   const MemoryTimeline& timeline = curve.timeline;
   Analysis analysis;
   Facts& facts = analysis.facts;
+  CurveWalk walk(timeline, &analysis);
   facts.kind = curve.kind;
   facts.facts = curve.facts;
   facts.reserved_known = false;
   facts.report.events = timeline.is_raw ? timeline.rows.size() : timeline.levels.size();
   facts.report.closed = timeline.complete;
   for (const std::string& text : timeline.missing) facts.missing.push_back(text + ".");
-  const int64_t start = StartOf(timeline);
-  const auto time_of = [start](int64_t time) { return Positive(time < 0 ? 0 : time - start); };
   facts.peak.allocated_bytes = Positive(timeline.peak_bytes);
   facts.peak.requested_bytes = facts.peak.allocated_bytes;
   facts.peak.requested_then_bytes = facts.peak.allocated_bytes;
-  facts.peak.time_ns = time_of(timeline.peak_time_ns);
+  facts.peak.time_ns = walk.TimeOf(timeline.peak_time_ns);
   facts.live.device.bytes = Positive(timeline.end_bytes);
   CountRows(timeline, &facts);
-
-  // Within a moment the level may have been higher than after it: rows tell that, sums do not.
-  Timeline intervals;
-  uint64_t level = 0;
-  uint64_t highest = 0;
-  TimelineLevel at_peak;
-  TimelineLevel now;
-  const auto note = [&](uint64_t time_ns) {
-    TimelinePoint state;
-    state.allocated_last = level;
-    state.requested_last = level;
-    if (intervals.IsBeyond(time_ns)) intervals.Close(state, time_ns);
-  };
-  const auto reach = [&](uint64_t time_ns) {
-    level = Positive(now.total);
-    intervals.Note(level, level, 0, 0);
-    analysis.detail.levels.push_back({time_ns, level, 0, level, level});
-    facts.end_ns = std::max(facts.end_ns, time_ns);
-    if (level <= highest) return;
-    highest = level;
-    at_peak = now;
-    facts.peak.sequence = analysis.detail.levels.size();
-  };
-  auto step = timeline.steps.begin();
-  // Iterations that begin up to here.
-  const auto mark = [&](int64_t time_ns) {
-    for (; step != timeline.steps.end() && step->time_ns <= time_ns; ++step) {
-      analysis.detail.marks.push_back(
-          {analysis.detail.levels.size() + 1, time_of(step->time_ns), step->name});
-    }
-  };
-  if (timeline.is_raw) {
-    for (const TimelineRow& row : timeline.rows) {
-      mark(row.time_ns);
-      note(time_of(row.time_ns));
-      now.by_category[row.category] += row.bytes;
-      now.total += row.bytes;
-      reach(time_of(row.time_ns));
-    }
-  } else {
-    for (const TimelineLevel& moment : timeline.levels) {
-      note(time_of(moment.time_ns));
-      now = moment;
-      reach(time_of(moment.time_ns));
-    }
-  }
-  TimelinePoint state;
-  state.allocated_last = level;
-  state.requested_last = level;
-  facts.timeline = intervals.Finish(state);
+  walk.Walk();
+  facts.timeline = walk.Finish();
   // A trace of the profiler does not say what memory is for.
-  if (curve.kind == "memory_timeline") FillCategories(at_peak, &facts);
+  if (curve.kind == "memory_timeline") FillCategories(walk.at_peak(), &facts);
   analysis.detail.events = analysis.detail.levels.size();
   analysis.detail.peak_event = facts.peak.sequence;
   return analysis;

@@ -1,6 +1,5 @@
 #include "tools/launch/adapter.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,15 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kShippedFolder[] = "compiled-adapters";  // beside the sources
-
-// No terminal, no output, the least priority.
-void BecomeBackground() {
-  setsid();
-  if (nice(19) < 0) errno = 0;  // then it has the usual priority
-  if (const int nowhere = open("/dev/null", O_RDWR); nowhere >= 0) {
-    for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere, standard);
-  }
-}
 
 }  // namespace
 
@@ -73,7 +63,7 @@ absl::StatusOr<Adapter> Adapters::Build(const TorchInstallation& torch,
     return adapter;
   }
   {
-    const AdapterLock lock(adapter->path, AdapterLock::IfTaken::kWait);
+    const AdapterLock lock(adapter->path);
     if (access(adapter->path.c_str(), R_OK) != 0) {
       const absl::Status status = Compile(torch, *adapter);
       if (!status.ok()) return status;
@@ -87,24 +77,6 @@ absl::StatusOr<Adapter> Adapters::Build(const TorchInstallation& torch,
 absl::Status Adapters::Compile(const TorchInstallation& torch, const Adapter& adapter) const {
   return AdapterCompiler(adapter.compiler)
       .Compile(torch, source_, AdapterCompiler::Purpose::kThisCopy, adapter.path);
-}
-
-absl::StatusOr<Adapter> Adapters::BuildLater(const TorchInstallation& torch,
-                                             const AdapterFolder& folder) const {
-  auto adapter = Find(torch, folder);
-  if (!adapter.ok() || adapter->built) return adapter;
-  const AdapterLock lock(adapter->path, AdapterLock::IfTaken::kGiveUp);
-  if (!lock.held()) return adapter;
-  // The child holds the lock until it ends, and nobody waits for it: its parent ends at once.
-  const pid_t child = fork();
-  if (child > 0) return adapter;
-  if (child < 0) {
-    return absl::UnavailableError(absl::StrCat("cannot start a process (", strerror(errno), ")."));
-  }
-  BecomeBackground();
-  const absl::Status status = Compile(torch, *adapter);
-  if (status.ok()) folder.NoteTorch(adapter->path, torch);
-  _exit(status.ok() ? 0 : 1);
 }
 
 std::vector<ReadyAdapter> Adapters::ListReady(const AdapterFolder& folder) const {

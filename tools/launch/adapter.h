@@ -44,10 +44,6 @@ class Adapters {
   absl::StatusOr<Adapter> Find(const TorchInstallation& torch, const AdapterFolder& folder) const;
   // The same, compiled now if it is not there.
   absl::StatusOr<Adapter> Build(const TorchInstallation& torch, const AdapterFolder& folder) const;
-  // The same, compiled by a process of its own that nobody waits for, with the least priority and
-  // in no terminal; where another one is at it, by that one. The file comes to be all at once.
-  absl::StatusOr<Adapter> BuildLater(const TorchInstallation& torch,
-                                     const AdapterFolder& folder) const;
   // Whether there can be one for this release at all.
   bool KnowsRelease(const std::string& release) const {
     return CheckRelease(release, request_).ok();

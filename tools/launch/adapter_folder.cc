@@ -113,10 +113,10 @@ std::string AdapterFolder::TorchOf(const std::string& adapter) {
   return TextOfFile(TorchFileOf(adapter));
 }
 
-AdapterLock::AdapterLock(const std::string& adapter, IfTaken if_taken)
+AdapterLock::AdapterLock(const std::string& adapter)
     : descriptor_(open(LockFileOf(adapter).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
-  const int mode = LOCK_EX | (if_taken == IfTaken::kGiveUp ? LOCK_NB : 0);
-  held_ = descriptor_ >= 0 && flock(descriptor_, mode) == 0;
+  // Without the lock the same is compiled twice, which does no harm.
+  if (descriptor_ >= 0) (void)flock(descriptor_, LOCK_EX);
 }
 
 AdapterLock::~AdapterLock() {

@@ -48,17 +48,13 @@ class AdapterFolder {
 // that is forked meanwhile holds it, too.
 class AdapterLock {
  public:
-  enum class IfTaken { kWait, kGiveUp };
-  AdapterLock(const std::string& adapter, IfTaken if_taken);
+  explicit AdapterLock(const std::string& adapter);
   AdapterLock(const AdapterLock&) = delete;
   AdapterLock& operator=(const AdapterLock&) = delete;
   ~AdapterLock();
 
-  bool held() const { return held_; }
-
  private:
   int descriptor_;
-  bool held_;
 };
 
 }  // namespace vramstow

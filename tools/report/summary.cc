@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/demangle.h"
 #include "base/host_mapping.h"
 #include "tools/base/words.h"
@@ -115,14 +116,21 @@ std::string NothingServed(const FactSet& set) {
                      : absl::StrCat("vramstow: THE POOL SERVED NOTHING: ", Printable(why), ".\n");
 }
 
-// Why memory ran out, the last time; nothing where it did not, or nothing tells.
-std::string Story(const Facts& facts) {
-  if (facts.out_of_memory.empty() || facts.advice.empty()) return "";
-  const OutOfMemoryFacts& failure = facts.out_of_memory.back();
-  const AdviceFacts& first = facts.advice.front();
-  if (failure.cause == AdviceId::kNone || first.id != failure.cause) return "";
-  return Line("died of",
-              absl::StrCat(first.title, ": ", Bytes(first.bytes), ", ", Printable(first.place)));
+// Why memory ran out in the last process that was explained; nothing where none was.
+std::string Story(const FactSet& set) {
+  constexpr size_t kIndent = 2;
+  TextStyle style;
+  style.width -= kIndent;
+  for (auto trace = set.traces.rbegin(); trace != set.traces.rend(); ++trace) {
+    if (FirstCause(*trace) == nullptr) continue;
+    std::string text;
+    for (const absl::string_view line :
+         absl::StrSplit(WhySection(*trace, style), '\n', absl::SkipEmpty())) {
+      absl::StrAppend(&text, "  ", line, "\n");
+    }
+    return text;
+  }
+  return "";
 }
 
 // The trial before the run said so.
@@ -159,7 +167,7 @@ std::string RunSummary(const FactSet& set, const std::string& directory, size_t 
     }
   }
   text += "\n";
-  if (one) text += Story(total);
+  text += Story(set);
   text += Line("peak", absl::StrFormat(
                            "%s allocated, %s reserved%s", Bytes(peak.allocated_bytes),
                            Bytes(peak.reserved_bytes),

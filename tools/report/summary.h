@@ -1,4 +1,4 @@
-// Summary: the few lines that `vramstow run` ends with.
+// Summary: the few lines that `vramstow run` ends with; first of them why memory ran out.
 //
 // Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: written out.
 #ifndef VRAMSTOW_TOOLS_REPORT_SUMMARY_H_
@@ -10,10 +10,10 @@
 
 namespace vramstow {
 
-inline constexpr size_t kMostSummaryLines = 10;
+inline constexpr size_t kMostSummaryLines = 10;  // beside those that tell why memory ran out
 
-// At most kMostSummaryLines lines. `directory`: where the traces are. `unread`: how many traces of
-// the run could not be read.
+// `directory`: where the traces are. `unread`: how many traces of the run could not be read. A
+// trace tells why memory ran out where its facts have advice (AnalyzeFile).
 std::string RunSummary(const FactSet& set, const std::string& directory, size_t unread);
 
 }  // namespace vramstow
