@@ -46,7 +46,7 @@ def test_text_and_json_tell_the_same(tmp_path: Path) -> None:
     assert facts["counts"]["allocations"] == 2
     assert facts["peak"]["allocated_bytes"] == 8 * 2**20
     assert facts["by_call"][0]["call"] == "cuMemAlloc"
-    text = analyze(trace)
+    text = analyze("--full", trace)
     assert text.returncode == 0
     assert text.stderr == ""
     assert "8.00 MiB allocated" in text.stdout
@@ -64,7 +64,7 @@ def test_several_traces_are_ranks(tmp_path: Path) -> None:
 
 def test_a_killed_process_has_a_trace_that_says_so(tmp_path: Path) -> None:
     trace = write(tmp_path, "killed")
-    result = analyze(trace)
+    result = analyze("--full", trace)
     assert result.returncode == 0
     assert "8.00 MiB allocated" in result.stdout
     assert "was not closed" in result.stdout

@@ -24,6 +24,19 @@ uint16_t CallOf(TraceAction action) {
 // One number for a private pool; 0 for the default one.
 uint64_t PoolNumber(PoolId pool) { return pool.first << 32 ^ pool.second; }
 
+// Some recordings tell of completed frees alone: there a free is complete at once. A block that
+// comes and is completed without a request shows it.
+bool TellsRequests(const std::vector<TraceEntry>& entries) {
+  absl::flat_hash_set<uint64_t> live;
+  for (const TraceEntry& entry : entries) {
+    if (entry.action == TraceAction::kFreeRequested) return true;
+    if (entry.action == TraceAction::kAlloc) live.insert(entry.address);
+    if (entry.action == TraceAction::kFree) live.erase(entry.address);
+    if (entry.action == TraceAction::kFreeCompleted && live.contains(entry.address)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 // The state of one address after the events so far.
@@ -169,10 +182,7 @@ void SnapshotEvents::Prepare(Slot* slot) {
 // allocated were there from the beginning.
 SnapshotEvents::Lives SnapshotEvents::FollowEntries(Slot* slot) {
   Lives lives;
-  // Some recordings tell of completed frees alone: there a free is complete at once.
-  const bool tells_requests = std::ranges::any_of(*slot->entries, [](const TraceEntry& entry) {
-    return entry.action == TraceAction::kFreeRequested;
-  });
+  const bool tells_requests = TellsRequests(*slot->entries);
   const auto open = [&](const TraceEntry& entry, BlockState state) {
     OpenBlock(slot->device,
               {.address = entry.address,

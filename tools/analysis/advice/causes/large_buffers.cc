@@ -17,7 +17,7 @@ Found FindLargeBuffers(const Scene& scene) {
     if (block != nullptr && block->role == "buffer") buffers.push_back(life);
   }
   const uint64_t bytes = BytesOf(buffers);
-  if (bytes * 2 < scene.live_bytes()) return std::nullopt;
+  if (buffers.empty() || bytes * 2 < scene.live_bytes()) return std::nullopt;
   const bool is_one_more = SameWork(scene.site_of(*buffers.back()), scene.request_site());
   Cause cause;
   cause.bytes = (bytes + (is_one_more ? scene.requested() : 0)) / 2;
