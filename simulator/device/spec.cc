@@ -162,6 +162,30 @@ bool ParseNodeFault(std::string_view value, Spec* spec) {
   return true;
 }
 
+// "20us" for all calls, or "create:60us", or with what each GiB takes, too: "create:60us/2ms".
+bool ParseVmmTime(std::string_view value, Spec* spec) {
+  static constexpr std::string_view kNames[kVmmCalls] = {"create", "map", "access", "unmap",
+                                                         "release"};
+  int first = 0;
+  int last = kVmmCalls - 1;
+  const size_t colon = value.find(':');
+  if (colon != std::string_view::npos) {
+    first =
+        static_cast<int>(std::find(kNames, kNames + kVmmCalls, value.substr(0, colon)) - kNames);
+    last = first;
+    value = value.substr(colon + 1);
+  }
+  VmmTime time;
+  const size_t slash = value.find('/');
+  const bool right =
+      ParseDuration(value.substr(0, slash), &time.call_ns) &&
+      (slash == std::string_view::npos || ParseDuration(value.substr(slash + 1), &time.gib_ns));
+  constexpr uint64_t kMost = 10'000'000'000;
+  if (!right || first == kVmmCalls || time.call_ns > kMost || time.gib_ns > kMost) return false;
+  for (int i = first; i <= last; ++i) spec->vmm_times[i] = time;
+  return true;
+}
+
 struct OptionParser {
   const char* name;
   const char* alias;  // an older name that means the same; null: there is none
@@ -197,6 +221,12 @@ constexpr OptionParser kOptions[] = {
      [](std::string_view value, Spec* spec) {
        return ParseDuration(value, &spec->kernel_time_ns);
      }},
+    {"vmm-time", nullptr, "a time up to 10s such as 20us, CALL:20us or CALL:20us/2ms",
+     "how long cuMemCreate, cuMemMap, cuMemSetAccess, cuMemUnmap and cuMemRelease hold the "
+     "program, "
+     "all of them or one (create, map, access, unmap, release; may be given again), and after a "
+     "slash for each GiB in addition; default 0",
+     ParseVmmTime},
     {"contents", nullptr, "keep or discard",
      "discard: device memory holds nothing and reads as zeros",
      [](std::string_view value, Spec* spec) {

@@ -51,6 +51,16 @@ struct FaultRule {
   uint32_t result = 2;  // CUresult; CUDA_ERROR_OUT_OF_MEMORY
 };
 
+// Calls of virtual memory whose time vmm-time= tells.
+enum class VmmCall : uint8_t { kCreate, kMap, kAccess, kUnmap, kRelease };
+inline constexpr int kVmmCalls = 5;
+
+// How long one of them holds the program, in real time.
+struct VmmTime {
+  uint64_t call_ns = 0;
+  uint64_t gib_ns = 0;  // for each GiB that it is about, in addition
+};
+
 struct Spec {
   Card card{};  // the row, with what sms= and cc= say otherwise
   uint64_t memory_bytes = 0;
@@ -59,6 +69,7 @@ struct Spec {
   std::vector<int> cards;  // of these, what the process sees, in its order; at first all
   uint64_t seed = 1;
   uint64_t kernel_time_ns = 0;
+  VmmTime vmm_times[kVmmCalls];  // by VmmCall
   bool keep_contents = true;
   NodeFault node_fault = NodeFault::kNone;
   uint64_t emulation_bytes =

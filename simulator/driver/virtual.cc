@@ -4,6 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 #include "simulator/driver/capture.h"
 #include "simulator/driver/context.h"
 
@@ -69,6 +72,20 @@ void FaultAtNode(Call& call, const Physical& wish) {
   }
   if (spec.node_fault == NodeFault::kCrash) raise(SIGSEGV);
   for (;;) pause();
+}
+
+// vmm-time=: a driver holds who calls it for a while, and its own lock with it.
+void TakeTime(Call& call, VmmCall what, uint64_t bytes) {
+  constexpr uint64_t kGiB = uint64_t{1} << 30;
+  constexpr uint64_t kLatest = 100'000;  // a sleep may end so much later
+  const VmmTime& time = call.machine().spec().vmm_times[static_cast<int>(what)];
+  const uint64_t ns = time.call_ns + bytes / kDevicePage * time.gib_ns / (kGiB / kDevicePage);
+  if (ns == 0) return;
+  call.machine().timeline.Advance(ns);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(ns);
+  if (ns > kLatest) std::this_thread::sleep_for(std::chrono::nanoseconds(ns - kLatest));
+  while (std::chrono::steady_clock::now() < until) {
+  }
 }
 
 Access ToAccess(CUmemAccess_flags flags) {
@@ -146,6 +163,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
                        uint64_t made = 0;
                        const Result result = call.machine().virtual_memory.Create(wish, &made);
                        if (result == Result::kSuccess) line.address = *handle = made;
+                       if (result == Result::kSuccess) TakeTime(call, VmmCall::kCreate, size);
                        return ToDriver(result);
                      });
 }
@@ -158,7 +176,11 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
                          line.bytes = physical->size;
                          line.device = physical->device;
                        }
-                       return ToDriver(memory.Release(handle));
+                       const Result result = memory.Release(handle);
+                       if (result == Result::kSuccess) {
+                         TakeTime(call, VmmCall::kRelease, line.bytes);
+                       }
+                       return ToDriver(result);
                      });
 }
 
@@ -175,6 +197,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
                        // Marks are kept by address; what lies here now is something else.
                        if (result == Result::kSuccess) {
                          call.machine().contents.uncomputed().Clear(address, size);
+                         TakeTime(call, VmmCall::kMap, size);
                        }
                        return ToDriver(result);
                      });
@@ -189,7 +212,9 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
                        }
                        const CUresult refused = RefuseUnsafe(call);
                        if (refused != CUDA_SUCCESS) return refused;
-                       return ToDriver(memory.Unmap(address, size));
+                       const Result result = memory.Unmap(address, size);
+                       if (result == Result::kSuccess) TakeTime(call, VmmCall::kUnmap, size);
+                       return ToDriver(result);
                      });
 }
 
@@ -201,6 +226,7 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc*
       const CUresult result = SetOneAccess(call, address, size, wishes[i]);
       if (result != CUDA_SUCCESS) return result;
     }
+    TakeTime(call, VmmCall::kAccess, size);
     return CUDA_SUCCESS;
   });
 }

@@ -63,6 +63,18 @@ TEST(SpecTest, MemoryForOthersIsRefusedWithTheResultThatIsNamed) {
   EXPECT_EQ(304u, Right("h200,without=shareable:304").shareable_result);
 }
 
+TEST(SpecTest, TimesOfVirtualMemoryAreForAllCallsOrForOne) {
+  const Spec all = Right("h200,vmm-time=20us,vmm-time=create:60us/2ms");
+  EXPECT_EQ(60'000u, all.vmm_times[static_cast<int>(VmmCall::kCreate)].call_ns);
+  EXPECT_EQ(2'000'000u, all.vmm_times[static_cast<int>(VmmCall::kCreate)].gib_ns);
+  for (const VmmCall call : {VmmCall::kMap, VmmCall::kAccess, VmmCall::kUnmap, VmmCall::kRelease}) {
+    EXPECT_EQ(20'000u, all.vmm_times[static_cast<int>(call)].call_ns);
+    EXPECT_EQ(0u, all.vmm_times[static_cast<int>(call)].gib_ns);
+  }
+  EXPECT_EQ(0u, Right("h200").vmm_times[0].call_ns);
+  EXPECT_EQ(5'000u, Right("h200,vmm-time=release:5us").vmm_times[4].call_ns);
+}
+
 TEST(SpecTest, ANodeOfTheHostMayCrashOrHang) {
   EXPECT_EQ(NodeFault::kNone, Right("h200").node_fault);
   EXPECT_EQ(NodeFault::kCrash, Right("h200,host-numa=crash:2").node_fault);
@@ -96,6 +108,10 @@ TEST(SpecTest, ErrorsNameThePartAndWhatIsRight) {
                            "h200,count=2x",
                            "h200,seed=-1",
                            "h200,kernel-time=5",
+                           "h200,vmm-time=5",
+                           "h200,vmm-time=export:5us",
+                           "h200,vmm-time=create:5us/",
+                           "h200,vmm-time=create:11s",
                            "h200,contents=maybe",
                            "h200,ledger=",
                            "h200,order=chaos",
