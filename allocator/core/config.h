@@ -58,6 +58,11 @@ struct PoolConfig {
   // One chunk; rounded up to the device's granularity. Smaller chunks waste less memory, larger
   // ones cost fewer driver calls: docs/pool.md has the comparison.
   uint64_t chunk_bytes = 2 * kMiB;
+  // The largest chunk that backs several neighbouring pages of a large block; 0: each page has one
+  // of its own. None is larger than this part of what the pool holds when it is made: it leaves its
+  // pages only whole, so that a live block on one of them keeps all of it.
+  uint64_t large_chunk_bytes = 0;
+  uint64_t large_chunk_part = 512;
   // While a job repeats, the pool may grow rather than move chunks as long as it holds no more than
   // this many thousandths over what was allocated at the peak: a loop then settles sooner where no
   // chunk moves any more.

@@ -140,8 +140,9 @@ uint32_t Mover::Pause(uint64_t* pages, uint32_t count, bool keep, DriverResult* 
   }
   uint32_t paused = 0;
   while (paused < taken && *result == kDriverSuccess) {
-    *result = chunks_->Pause(pages[paused], pinned[paused]);
-    if (*result == kDriverSuccess) ++paused;
+    uint32_t done = RunOf(pages + paused, taken - paused, chunks_->chunk_bytes());
+    *result = chunks_->Pause(pages[paused], pinned + paused, &done);
+    paused += done;
   }
   PutBack(pinned, paused, taken);
   return paused;

@@ -184,8 +184,12 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
   while (moved < count && moved < pages_.count()) {
     if (hears_stop_ && stopping_.load(std::memory_order_relaxed)) break;
     uint64_t wanted = std::min({count - moved, pages_.count() - moved, uint64_t{slice_pages_}});
-    if (motion == Motion::kOut) wanted = EnsureHostChunks(wanted);
-    if (motion == Motion::kPause) wanted = EnsurePinnedChunks(wanted, count - moved);
+    wanted = pages_.WholeChunks(moved, wanted, Mover::kMostPages);
+    uint64_t room = wanted;
+    if (motion == Motion::kOut) room = EnsureHostChunks(wanted);
+    if (motion == Motion::kPause)
+      room = EnsurePinnedChunks(wanted, std::max(count - moved, wanted));
+    wanted = pages_.WholeChunks(moved, room, room);
     if (wanted == 0) {
       *outcome = OffloadResult::kNoRoom;
       break;

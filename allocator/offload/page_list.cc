@@ -57,29 +57,78 @@ void PageList::Add(const Span& span, PagesThatAre which, const OffloadPolicy& po
   const uint64_t page = pool_->page_bytes();
   const bool all = which == PagesThatAre::kPaused || which == PagesThatAre::kAway;
   const bool live = span.state == SpanState::kLive || span.state == SpanState::kPending;
-  if (span.state == SpanState::kHole || (!live && !all)) return;
+  if (span.state == SpanState::kHole || (!live && !all && !has_large_)) return;
   const PageUse use = UseOf(span, clock);
-  const uint64_t rank = policy.rank(policy.self, use);
+  const uint64_t rank = live || all ? policy.rank(policy.self, use) : 0;
+  const uint32_t touched = live || all ? use.touched : 0;
   const uint64_t end = span.address + span.size;
   for (uint64_t at = span.address / page * page; at < end; at += page) {
+    if (!live && !all && pool_->chunks().ExtentOf(at).pages == 1) continue;
     if (count_ > 0 && pages_[count_ - 1].address == at) {
       Page& shared = pages_[count_ - 1];
       shared.rank = std::max(shared.rank, rank);
-      shared.touched = std::max(shared.touched, use.touched);
+      shared.touched = std::max(shared.touched, touched);
+      shared.live = shared.live || live || all;
     } else if (count_ < room_ && Is(at, which)) {
-      pages_[count_++] = {at, rank, use.touched};
+      pages_[count_++] = {at, rank, touched, live || all};
     }
   }
+}
+
+// Gives all pages of a large chunk what they have in common, and leaves out chunks that are not
+// whole in the list, and those on which nothing lives.
+void PageList::UniteLarge() {
+  uint64_t kept = 0;
+  for (uint64_t i = 0; i < count_;) {
+    const ChunkStore::Extent extent = pool_->chunks().ExtentOf(pages_[i].address);
+    const uint64_t end = extent.address + extent.pages * pool_->page_bytes();
+    Page all = pages_[i];
+    uint64_t last = i;
+    for (; last < count_ && pages_[last].address - extent.address < end - extent.address; ++last) {
+      const Page& page = pages_[last];
+      all.rank = std::max(all.rank, page.rank);
+      all.touched = std::max(all.touched, page.touched);
+      all.live = all.live || page.live;
+      if (pool_->chunks().IsRegistered(page.address)) all.touched = AddressSpace::kPinned;
+    }
+    if (last - i == extent.pages && all.live) {
+      for (uint64_t at = extent.address; at < end; at += pool_->page_bytes()) {
+        pages_[kept] = all;
+        pages_[kept++].address = at;
+      }
+    }
+    i = last;
+  }
+  count_ = kept;
+}
+
+void PageList::SortByRank() {
+  std::sort(pages_, pages_ + count_, [](const Page& a, const Page& b) {
+    return a.rank != b.rank ? a.rank < b.rank : a.address < b.address;
+  });
+}
+
+uint64_t PageList::WholeChunks(uint64_t place, uint64_t wanted, uint64_t most) {
+  if (!has_large_) return std::min(wanted, most);
+  uint64_t whole = 0;
+  while (whole < wanted && place + whole < count_) {
+    const uint64_t pages = pool_->chunks().ExtentOf(pages_[place + whole].address).pages;
+    if (whole + pages > most || (whole != 0 && whole + pages > wanted)) break;
+    whole += pages;
+  }
+  return whole;
 }
 
 uint64_t PageList::Fill(PagesThatAre which, uint32_t tag, const OffloadPolicy& policy,
                         uint32_t clock) {
   count_ = 0;
+  has_large_ = pool_->chunks().any_large();
   if (!EnsureRoom(pool_->chunks().chunks() + 1)) return 0;
   pool_->VisitSpans(tag, [&](const Span& span) {
     kDeviceLock.AssertHeld();
     Add(span, which, policy, clock);
   });
+  if (has_large_) UniteLarge();
   return count_;
 }
 

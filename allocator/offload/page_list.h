@@ -4,6 +4,9 @@
 // of what is known of a block (policy.h). The list is made anew for each move, in order of address
 // within each heap; then it is made shorter, and those that are wanted first come first.
 //
+// Pages of a large chunk leave together: each is in the list, also if it is free, with the rank of
+// the warmest, and they follow one another.
+//
 // Ownership: room for as many pages as were ever needed, until Close. Threads: the device's lock.
 // Errors: without memory for it the list is empty. Units: pages are chunks.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_PAGE_LIST_H_
@@ -34,6 +37,7 @@ class PageList {
     uint64_t address;
     uint64_t rank;  // the smallest go first
     uint32_t touched;
+    bool live;  // blocks lie on it
   };
 
   void Open(PoolPages* pool) { pool_ = pool; }
@@ -44,6 +48,10 @@ class PageList {
   uint64_t Fill(PagesThatAre which, uint32_t tag, const OffloadPolicy& policy, uint32_t clock)
       VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t count() const { return count_; }
+  // The first `wanted` of the pages from `place` on, and those beyond or without that a large chunk
+  // needs: all that fit into `most`, but at least one chunk's. 0: not even that fits.
+  uint64_t WholeChunks(uint64_t place, uint64_t wanted, uint64_t most)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t AddressOf(uint64_t place) const { return pages_[place].address; }
 
   // Those stay that may leave the device.
@@ -62,6 +70,7 @@ class PageList {
 
   // The first `wanted` pages are those with the smallest ranks, or the largest.
   void PutSmallestFirst(uint64_t wanted) VRAMSTOW_REQUIRES(kDeviceLock) {
+    if (has_large_) return SortByRank();
     PutFirst(wanted, [](const Page& a, const Page& b) { return a.rank < b.rank; });
   }
   void PutLargestFirst(uint64_t wanted) VRAMSTOW_REQUIRES(kDeviceLock) {
@@ -83,6 +92,8 @@ class PageList {
     if (wanted < count_) std::nth_element(pages_, pages_ + wanted, pages_ + count_, before);
   }
   bool EnsureRoom(uint64_t count);
+  void SortByRank() VRAMSTOW_REQUIRES(kDeviceLock);
+  void UniteLarge() VRAMSTOW_REQUIRES(kDeviceLock);
   bool Is(uint64_t address, PagesThatAre which) VRAMSTOW_REQUIRES(kDeviceLock);
   PageUse UseOf(const Span& span, uint32_t clock) const;
   void Add(const Span& span, PagesThatAre which, const OffloadPolicy& policy, uint32_t clock)
@@ -92,6 +103,7 @@ class PageList {
   Page* pages_ = nullptr;
   uint64_t room_ = 0;
   uint64_t count_ = 0;
+  bool has_large_ = false;
 };
 
 }  // namespace vramstow

@@ -91,14 +91,16 @@ DriverResult ChunkExchange::Restore(uint64_t address) {
   DriverResult result = kDriverSuccess;
   // It was given up meanwhile, or nothing can be mapped there.
   if (page.chunk == 0 || table_->IsPaused(page.chunk)) return result;
+  const bool large = table_->IsLarge(page.chunk);
+  // With another page of it.
+  if (large && page.mapped != 0 && !page.fresh) return result;
   if (page.mapped == 0) {
-    result = table_->MapAt(page.chunk, number);
+    result =
+        large ? table_->MapLarge((*table_)[page.chunk].lead) : table_->MapAt(page.chunk, number);
     if (result != kDriverSuccess) return result;
     page.fresh = true;
   }
-  result = table_->GiveAccess(address, chunk_bytes(), table_->IsHost(page.chunk));
-  if (result == kDriverSuccess) page.fresh = false;
-  return result;
+  return table_->GivePagesAccess(number, 1, table_->IsHost(page.chunk));
 }
 
 // A chunk that was taken out is in use at a page now, and the one before goes to the store; no work
@@ -112,12 +114,33 @@ void ChunkExchange::Replace(uint32_t old, uint32_t chunk, uint32_t number) {
   table_->PutIdle(old);
 }
 
-// From page `number` on, up to the first that cannot be unmapped; *count: how many were.
+// So many of the first `count` pages from `number` on, where a chunk begins, are those of whole
+// chunks.
+uint32_t ChunkExchange::WholeChunks(uint32_t number, uint32_t count) const {
+  uint32_t whole = 0;
+  while (whole < count) {
+    const uint32_t pages = table_->PagesOf((*space_)[number + whole].chunk);
+    if (whole + pages > count) break;
+    whole += pages;
+  }
+  return whole;
+}
+
+DriverResult ChunkExchange::UnmapChunk(uint32_t number) {
+  const Page& page = (*space_)[number];
+  if (page.mapped == 0) return kDriverSuccess;
+  return table_->IsLarge(page.chunk) ? table_->UnmapLarge((*table_)[page.chunk].lead)
+                                     : table_->UnmapAt(number);
+}
+
+// From page `number` on, up to the first chunk that cannot be unmapped; *count: how many pages
+// were.
 DriverResult ChunkExchange::UnmapRun(uint32_t number, uint32_t* count) {
   const uint32_t wanted = *count;
-  for (*count = 0; *count < wanted; ++*count) {
-    const DriverResult result = table_->UnmapAt(number + *count);
+  for (*count = 0; *count < wanted;) {
+    const DriverResult result = UnmapChunk(number + *count);
     if (result != kDriverSuccess) return result;
+    *count += table_->PagesOf((*space_)[number + *count].chunk);
   }
   return kDriverSuccess;
 }
@@ -140,6 +163,7 @@ DriverResult ChunkExchange::Exchange(uint64_t address, const uint32_t* chunks, u
   const uint32_t number = space_->NumberOf(address);
   // Ranges of addresses may touch, but neither numbers nor access go across.
   while (space_->NumberOf(address + (count - 1) * chunk_bytes()) != number + count - 1) --count;
+  if (!BeginsChunk(address) || WholeChunks(number, count) != count) return kDriverInvalidValue;
   DriverResult result = UnmapRun(number, &count);
   uint32_t mapped = count;
   const DriverResult mapping = MapRun(number, chunks, &mapped);
@@ -147,34 +171,42 @@ DriverResult ChunkExchange::Exchange(uint64_t address, const uint32_t* chunks, u
   if (mapped == 0) return result;
   const DriverResult access =
       table_->GiveAccess(address, mapped * chunk_bytes(), table_->IsHost(chunks[0]));
-  if (access != kDriverSuccess) {
-    result = access;
-    // The old chunks have the data, too, and go back, from the last on: what cannot be unmapped
-    // stays, and all before it, so that those that were used are the first.
-    while (mapped != 0 && table_->UnmapAt(number + mapped - 1) == kDriverSuccess) --mapped;
-  }
-  for (uint32_t i = 0; i < mapped; ++i) {
+  if (access != kDriverSuccess) result = access;
+  // The old chunks have the data, too, and go back, from the last on: what cannot be unmapped
+  // stays, and all before it, so that those that were used are the first. A large chunk goes back
+  // whole.
+  const uint32_t stay = access == kDriverSuccess ? WholeChunks(number, mapped) : 0;
+  while (mapped > stay && table_->UnmapAt(number + mapped - 1) == kDriverSuccess) --mapped;
+  // Where a page of a large chunk stays, the others get their new chunks, too: Restore maps them.
+  uint32_t replaced = 0;
+  while (replaced < mapped) replaced += table_->PagesOf((*space_)[number + replaced].chunk);
+  for (uint32_t i = 0; i < replaced; ++i) {
     Page& page = (*space_)[number + i];
     const uint32_t old = page.chunk;
     page.chunk = chunks[i];
-    page.fresh = access != kDriverSuccess;
+    page.fresh = i < mapped && access != kDriverSuccess;
     Replace(old, chunks[i], number + i);
   }
-  *used = mapped;
+  *used = replaced;
   return result;
 }
 
-DriverResult ChunkExchange::Pause(uint64_t address, uint32_t pinned) {
-  if (pinned == 0 && !table_->EnsureSpare()) return kDriverOutOfMemory;
+DriverResult ChunkExchange::Pause(uint64_t address, const uint32_t* pinned, uint32_t* count) {
+  const uint32_t most = *count;
+  const uint32_t pages = PagesAt(address);
+  *count = 0;
+  if (!BeginsChunk(address) || pages > most) return kDriverInvalidValue;
+  if (pinned[0] == 0 && !table_->EnsureSpare(pages)) return kDriverOutOfMemory;
   const uint32_t number = space_->NumberOf(address);
-  Page& page = (*space_)[number];
-  const uint32_t old = page.chunk;
-  const DriverResult result = page.mapped != 0 ? table_->UnmapAt(number) : kDriverSuccess;
+  const DriverResult result = UnmapChunk(number);
   if (result != kDriverSuccess) return result;
-  const uint32_t chunk = pinned != 0 ? pinned : table_->AddNothing();
-  page.chunk = chunk;
-  table_->NotePaused(true);
-  Replace(old, chunk, number);
+  for (; *count < pages; ++*count) {
+    Page& page = (*space_)[number + *count];
+    const uint32_t old = page.chunk;
+    page.chunk = pinned[*count] != 0 ? pinned[*count] : table_->AddNothing();
+    table_->NotePaused(true);
+    Replace(old, page.chunk, number + *count);
+  }
   return kDriverSuccess;
 }
 

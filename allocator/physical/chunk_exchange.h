@@ -30,6 +30,13 @@ class ChunkExchange {
   // and all memory with it.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t chunk_bytes() const { return table_->chunk_bytes(); }
+  // Whether the page at this address is the first of its chunk, and how many pages that has.
+  bool BeginsChunk(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
+    return table_->FirstPageOf(space_->NumberOf(address)) == space_->NumberOf(address);
+  }
+  uint32_t PagesAt(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
+    return table_->PagesOf(space_->PageAt(address).chunk);
+  }
 
   // A chunk of this kind that is in use nowhere is taken out of the store; 0: none. Work may still
   // touch it, if any was submitted that has not finished…
@@ -49,14 +56,18 @@ class ChunkExchange {
   uint64_t ReleaseHost(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   // Puts `count` chunks of one kind that were taken out, and that have the data of as many
   // neighbouring pages from `address` on, to use in place of the pages' own, which go to the store.
-  // The pages are not paused, and no work touches them or the chunks. *used: that was done with so
-  // many of the first (fewer also where a range of addresses ends), even if the result is an error:
-  // then, as on any error, Restore has to be called for each page until it succeeds.
+  // The pages are not paused, all pages of a large chunk are among them, and no work touches them
+  // or the chunks. *used: that was done with so many of the first (fewer also where a range of
+  // addresses ends), even if the result is an error: then, as on any error, Restore has to be
+  // called for each page until it succeeds.
   DriverResult Exchange(uint64_t address, const uint32_t* chunks, uint32_t count, uint32_t* used)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // Takes the memory away from under a page in use; nothing may touch it until EndPause.
-  // `pinned` was taken out and has the page's data; 0: that is given up. No work touches the page.
-  DriverResult Pause(uint64_t address, uint32_t pinned) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Of a large chunk all pages: `pinned` has a chunk for each of *count neighbouring pages, and
+  // *count is then how many were paused. Each was taken out and has its page's data; 0: that is
+  // given up. No work touches the pages.
+  DriverResult Pause(uint64_t address, const uint32_t* pinned, uint32_t* count)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   // Maps a chunk that was taken out under a paused page, which stays paused, without access.
   DriverResult Underlay(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
   // Undoes it; the chunk is the caller's still. If that fails it stays mapped there, too, and the
@@ -102,6 +113,8 @@ class ChunkExchange {
 
  private:
   uint32_t TakeOut(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint32_t WholeChunks(uint32_t number, uint32_t count) const VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult UnmapChunk(uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapRun(uint32_t number, uint32_t* count) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult MapRun(uint32_t number, const uint32_t* chunks, uint32_t* count)
       VRAMSTOW_REQUIRES(kDeviceLock);

@@ -1,5 +1,8 @@
 #include "allocator/physical/chunk_store.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "allocator/core/counter.h"
 
 namespace vramstow {
@@ -16,17 +19,64 @@ bool ChunkStore::Open(const DriverTable* driver, const PoolEvents* events, Addre
 
 // --- Making and releasing -----------------------------------------------------------------------
 
-DriverResult ChunkStore::Make(uint64_t count, uint64_t* made) {
-  *made = 0;
-  for (; *made < count; ++*made) {
-    if (!table_.EnsureSpare()) return kDriverOutOfMemory;
-    uint64_t handle = 0;
-    const DriverResult result = driver_->create(driver_->self, chunk_bytes(), &handle);
-    events_->Physical(EventKind::kAllocate, handle, chunk_bytes(), result);
-    if (result != kDriverSuccess) return result;
+// So large a chunk may be made for a part of so many pages that lie side by side.
+uint32_t ChunkStore::OrderFor(uint64_t pages) const {
+  const uint64_t share = reserved_bytes() / large_part_ / chunk_bytes();
+  const uint64_t most = std::min({pages, large_pages_, share});
+  if (most < 2) return 0;
+  return std::min(static_cast<uint32_t>(std::bit_width(most)) - 1, ChunkTable::kLargestOrder);
+}
+
+DriverResult ChunkStore::MakeOne(uint32_t order) {
+  if (!table_.EnsureSpare(uint32_t{1} << order)) return kDriverOutOfMemory;
+  const uint64_t size = chunk_bytes() << order;
+  uint64_t handle = 0;
+  const DriverResult result = driver_->create(driver_->self, size, &handle);
+  events_->Physical(EventKind::kAllocate, handle, size, result);
+  if (result != kDriverSuccess) return result;
+  if (order == 0) {
     table_.Add(handle, ChunkMemory::kDevice);
-    budget_.Add(chunk_bytes());
+  } else {
+    table_.AddLarge(handle, order);
   }
+  budget_.Add(size);
+  return kDriverSuccess;
+}
+
+DriverResult ChunkStore::Make(uint64_t count, uint64_t* made, uint64_t neighbours) {
+  *made = 0;
+  uint32_t most = ChunkTable::kLargestOrder;
+  while (*made < count) {
+    const uint64_t side_by_side = neighbours > *made ? neighbours - *made : 0;
+    const uint32_t order = std::min(OrderFor(std::min(count - *made, side_by_side)), most);
+    const DriverResult result = MakeOne(order);
+    if (result == kDriverSuccess) {
+      *made += uint64_t{1} << order;
+    } else if (order != 0) {
+      most = order - 1;
+    } else {
+      return result;
+    }
+  }
+  return kDriverSuccess;
+}
+
+// An idle chunk that is mapped nowhere goes back to the device.
+DriverResult ChunkStore::ReleaseOne(uint32_t index) {
+  const uint64_t handle = table_[index].handle;
+  const uint64_t size = table_.PagesOf(index) * chunk_bytes();
+  const uint64_t told = events_->Physical(EventKind::kFree, handle, size, kDriverSuccess);
+  const DriverResult result = driver_->release(driver_->self, handle);
+  if (result != kDriverSuccess) {
+    events_->Refused(told, result);
+    return result;
+  }
+  if (table_.IsLarge(index)) {
+    table_.RemoveLarge(index);
+  } else {
+    table_.Remove(index);
+  }
+  budget_.Remove(size);
   return kDriverSuccess;
 }
 
@@ -40,25 +90,56 @@ DriverResult ChunkStore::Release(uint64_t count, uint64_t* released) {
     DriverResult result = table_.DropShadows(index, 0);
     if (result != kDriverSuccess) return result;
     if (table_[index].mappings != 0) continue;
-    const uint64_t handle = table_[index].handle;
-    const uint64_t told =
-        events_->Physical(EventKind::kFree, handle, chunk_bytes(), kDriverSuccess);
-    result = driver_->release(driver_->self, handle);
-    if (result != kDriverSuccess) {
-      events_->Refused(told, result);
-      return result;
-    }
-    table_.Remove(index);
+    result = ReleaseOne(index);
+    if (result != kDriverSuccess) return result;
     ++*released;
-    budget_.Remove(chunk_bytes());
+  }
+  while (*released < count && table_.IdleLargePages() != 0) {
+    const uint32_t lead = table_.FindIdleLarge(uint64_t{1} << ChunkTable::kLargestOrder);
+    const uint32_t pages = table_.PagesOf(lead);
+    const DriverResult result = ReleaseOne(lead);
+    if (result != kDriverSuccess) return result;
+    *released += pages;
   }
   return kDriverSuccess;
+}
+
+// The smallest of the idle large chunks goes back, and single ones are made in its place. Success:
+// there is one at least.
+DriverResult ChunkStore::Dissolve() {
+  uint32_t lead = 0;
+  for (uint64_t pages = 2; lead == 0 && pages >> ChunkTable::kLargestOrder < 2; pages *= 2) {
+    lead = table_.FindIdleLarge(pages);
+  }
+  if (lead == 0) return kDriverOutOfMemory;
+  const uint32_t pages = table_.PagesOf(lead);
+  const DriverResult released = ReleaseOne(lead);
+  if (released != kDriverSuccess) return released;
+  uint64_t made = 0;
+  const DriverResult result = Make(pages, &made);
+  return made != 0 ? kDriverSuccess : result;
+}
+
+void ChunkStore::DissolveLarge(uint64_t count) {
+  while (table_.IdleOf(ChunkMemory::kDevice) < count && Dissolve() == kDriverSuccess) {
+  }
+}
+
+DriverResult ChunkStore::RenewAccess(uint64_t address) {
+  const Extent extent = ExtentOf(address);
+  // Of a large chunk once, at its first page.
+  if (extent.address != address) return kDriverSuccess;
+  return table_.SetAccess(address, extent.pages * chunk_bytes(), OnHost(address));
 }
 
 void ChunkStore::Unmap(uint64_t address) {
   const uint32_t number = space_->NumberOf(address);
   Page& page = (*space_)[number];
   const uint32_t index = page.chunk;
+  if (IsLarge(page)) {
+    table_.DetachLarge(table_[index].lead);
+    return;
+  }
   if (page.mapped != 0 && table_.UnmapAt(number) != kDriverSuccess) return;
   if (index == 0) return;
   table_.EndUse(&page);
@@ -86,8 +167,12 @@ DriverResult ChunkStore::MapFresh(uint32_t number, uint32_t timeline, uint32_t* 
     const DriverResult result = table_.UnmapAt(number);
     if (result != kDriverSuccess) return result;
   }
-  const uint32_t index = table_.FindIdle(timeline);
-  if (index == 0) return kDriverOutOfMemory;
+  uint32_t index = table_.FindIdle(timeline);
+  if (index == 0) {
+    const DriverResult dissolved = Dissolve();
+    if (dissolved != kDriverSuccess) return dissolved;
+    index = table_.FindIdle(timeline);
+  }
   table_.DropShadows(
       index, shadow_count() >= ChunkTable::kMostShadows ? 0 : ChunkTable::kMostMappings - 1);
   const DriverResult result = table_.MapAt(index, number);
@@ -95,6 +180,20 @@ DriverResult ChunkStore::MapFresh(uint32_t number, uint32_t timeline, uint32_t* 
   PutToUse(index, number, timeline, tick);
   page.fresh = true;
   return kDriverSuccess;
+}
+
+// An idle large chunk for the first of `pages` pages from this number on: as large as can be placed
+// there whole. 0: none.
+uint32_t ChunkStore::LargeFor(uint32_t number, uint64_t pages) {
+  if (table_.IdleLargePages() == 0) return 0;
+  const uint64_t most = std::min(pages, uint64_t{1} << ChunkTable::kLargestOrder);
+  uint64_t empty = 0;
+  while (empty < most) {
+    const Page& page = (*space_)[number + static_cast<uint32_t>(empty)];
+    if (page.chunk != 0 || page.mapped != 0) break;
+    ++empty;
+  }
+  return table_.FindIdleLarge(empty);
 }
 
 DriverResult ChunkStore::Place(uint64_t address, uint64_t count, uint32_t timeline,
@@ -119,24 +218,20 @@ DriverResult ChunkStore::Place(uint64_t address, uint64_t count, uint32_t timeli
   for (uint64_t i = 0; i < count && result == kDriverSuccess; ++i) {
     const uint32_t number = space_->NumberOf(address + i * size);
     const Page& page = (*space_)[number];
-    if (page.chunk == 0) result = MapFresh(number, timeline, tick);
+    if (page.chunk == 0) {
+      const uint32_t lead = LargeFor(number, count - i);
+      result = lead != 0 ? table_.PlaceLarge(lead, number) : MapFresh(number, timeline, tick);
+    }
     if (!page.fresh) continue;
     if (first == count) first = i;
     last = i;
   }
   if (result == kDriverSuccess && first < count) {
-    const uint64_t from = address + first * size;
-    const uint64_t bytes = (last - first + 1) * size;
-    result = table_.GiveAccess(from, bytes, /*host=*/false);
+    result = table_.GivePagesAccess(space_->NumberOf(address + first * size),
+                                    static_cast<uint32_t>(last - first + 1), /*host=*/false);
   }
-  if (result != kDriverSuccess) {
-    Undo(address, count);
-    return result;
-  }
-  for (uint64_t i = first; i <= last && first < count; ++i) {
-    space_->PageAt(address + i * size).fresh = false;
-  }
-  return kDriverSuccess;
+  if (result != kDriverSuccess) Undo(address, count);
+  return result;
 }
 
 // Takes back what Place has done so far.
@@ -147,6 +242,16 @@ void ChunkStore::Undo(uint64_t address, uint64_t count) {
     if (page.chunk == 0) continue;
     // A chunk that cannot even be unmapped is stuck: it stays in its page until that is used again.
     const uint32_t index = page.chunk;
+    if (IsLarge(page)) {
+      // It was put here just now, or is stuck since an earlier failure, perhaps beyond these pages.
+      const Extent extent = ExtentOf(address + i * chunk_bytes());
+      const bool within =
+          extent.address >= address &&
+          extent.address + extent.pages * chunk_bytes() <= address + count * chunk_bytes();
+      if (page.fresh && within) table_.DetachLarge(table_[index].lead);
+      i = within ? (extent.address - address) / chunk_bytes() : i;
+      continue;
+    }
     if (page.fresh && table_.UnmapAt(number) != kDriverSuccess) continue;
     page.fresh = false;
     table_.EndUse(&page);
@@ -170,6 +275,10 @@ void ChunkStore::DetachKeepMapped(uint64_t address, uint32_t timeline, uint32_t 
 }
 
 DriverResult ChunkStore::Detach(uint64_t address, uint32_t timeline, uint32_t tick) {
+  if (IsLarge(space_->PageAt(address))) {
+    if (!fences_->Completed(timeline, tick)) return kDriverNotReady;
+    return table_.DetachLarge(table_[space_->PageAt(address).chunk].lead);
+  }
   const bool keep = shadows() && shadow_count() < ChunkTable::kMostShadows && !OnHost(address);
   if (!fences_->Completed(timeline, tick) || keep) {
     DetachKeepMapped(address, timeline, tick);

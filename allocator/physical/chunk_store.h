@@ -7,6 +7,9 @@
 // same stream is, others need the fence. The store makes and releases chunks, keeps those that are
 // in use nowhere. A chunk lies on the device or, where offload put it there (ChunkExchange), in
 // host memory: such a chunk leaves no shadow if that can be helped, and does not count as reserved.
+// For a large block the store may make large chunks (chunk_table.h). One that has become idle is
+// put to use under a run of pages that holds it whole; where only fewer pages need a chunk, it goes
+// back to the device, and single ones are made in its place.
 //
 // Ownership: the device's handles, until Close. Threads: the device's lock; reserved_bytes from any
 // thread. Errors: DriverResult; nothing was done then. Units: bytes.
@@ -30,14 +33,25 @@ class ChunkStore {
   // unmapped there at once.
   bool Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
             const Fences* fences, uint64_t limit_bytes, bool shadows);
+  // Large chunks may be made, of so many bytes at most, and no larger than this part of all.
+  void SetLarge(uint64_t bytes, uint64_t part) {
+    large_pages_ = bytes / space_->page_bytes();
+    large_part_ = part;
+  }
   // Releases what is idle, which is everything once the heaps are gone; `alive` false: the context
   // is gone and all memory with it.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Makes `count` chunks, which are in use nowhere; *made says how many before an error.
-  DriverResult Make(uint64_t count, uint64_t* made) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Makes chunks for `count` pages, which are in use nowhere; *made says for how many before an
+  // error. Of these pages `neighbours` are known to lie side by side: they may get large ones.
+  DriverResult Make(uint64_t count, uint64_t* made, uint64_t neighbours = 0)
+      VRAMSTOW_REQUIRES(kDeviceLock);
+  // Whether Make may make large ones.
+  bool makes_large() const { return large_pages_ > 1; }
+  // Single chunks in place of idle large ones, until `count` pages could have idle single ones.
+  void DissolveLarge(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   // Releases up to `count` of the chunks that are in use nowhere and that no work touches any more;
-  // *released says how many.
+  // *released says how many. A large one goes whole, last, and may be more than was asked for.
   DriverResult Release(uint64_t count, uint64_t* released) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Puts chunks of the store to use at [address, address + count pages) for the stream of this
@@ -45,19 +59,18 @@ class ChunkStore {
   DriverResult Place(uint64_t address, uint64_t count, uint32_t timeline, uint32_t* tick)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // The chunk in use at this page goes to the store. Work of the timeline may touch it until `tick`
-  // has completed; without shadows it must have.
+  // has completed; without shadows it must have, and a large one, which leaves all its pages, has
+  // none.
   DriverResult Detach(uint64_t address, uint32_t timeline, uint32_t tick)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // The same, and it stays mapped in any case: for chunks on their way to where they are mapped,
-  // too.
+  // too. Not of large ones.
   void DetachKeepMapped(uint64_t address, uint32_t timeline, uint32_t tick)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // At the end: unmaps what is mapped at this page. No work touches it.
   void Unmap(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
   // Sets the access rights of a mapped page again.
-  DriverResult RenewAccess(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock) {
-    return table_.SetAccess(address, chunk_bytes(), OnHost(address));
-  }
+  DriverResult RenewAccess(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Somebody outside has the physical memory of the page in use at this address, as a network card
   // has: its chunk stays there until Close, whatever becomes of the block.
@@ -81,6 +94,18 @@ class ChunkStore {
   // Whether the page in use at this address is not on the device: in host memory, or paused.
   bool OnHost(uint64_t address) { return IsHost(space_->PageAt(address).chunk); }
   bool Paused(uint64_t address) { return table_.IsPaused(space_->PageAt(address).chunk); }
+  // The neighbouring pages that the chunk in use at this address backs. One, but for large chunks.
+  struct Extent {
+    uint64_t address;
+    uint64_t pages;
+  };
+  Extent ExtentOf(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock) {
+    const uint32_t number = space_->NumberOf(address);
+    const uint32_t first = table_.FirstPageOf(number);
+    return {address - (number - first) * chunk_bytes(), table_.PagesOf((*space_)[number].chunk)};
+  }
+  bool IsLarge(const Page& page) const { return table_.IsLarge(page.chunk); }
+  bool any_large() const { return table_.any_large(); }
   // Shared with who exchanges chunks.
   ChunkTable& table() { return table_; }
 
@@ -130,8 +155,10 @@ class ChunkStore {
   uint64_t shadow_count() const { return table_.shadow_count(); }
 
   uint64_t chunk_bytes() const { return space_->page_bytes(); }
-  // Chunks that are in use nowhere.
-  uint64_t idle_chunks() const { return table_.IdleOf(ChunkMemory::kDevice); }
+  // Chunks that are in use nowhere, as pages that they could back.
+  uint64_t idle_chunks() const {
+    return table_.IdleOf(ChunkMemory::kDevice) + table_.IdleLargePages();
+  }
   // Those of them that a stream may have.
   uint64_t IdleFor(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock) {
     return table_.IdleFor(timeline);
@@ -150,6 +177,11 @@ class ChunkStore {
   DriverResult MapFresh(uint32_t number, uint32_t timeline, uint32_t* tick)
       VRAMSTOW_REQUIRES(kDeviceLock);
   void Undo(uint64_t address, uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint32_t OrderFor(uint64_t pages) const;
+  DriverResult MakeOne(uint32_t order) VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult ReleaseOne(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult Dissolve() VRAMSTOW_REQUIRES(kDeviceLock);
+  uint32_t LargeFor(uint32_t number, uint64_t pages) VRAMSTOW_REQUIRES(kDeviceLock);
 
   const DriverTable* driver_ = nullptr;
   const PoolEvents* events_ = nullptr;
@@ -158,6 +190,8 @@ class ChunkStore {
   MemoryBudget budget_;
   ChunkTable table_;
   bool segments_ = false;
+  uint64_t large_pages_ = 0;  // of the largest chunk that may be made
+  uint64_t large_part_ = 1;
   uint32_t mark_ = 0;
   uint64_t registered_pages_ = 0;
 };

@@ -20,6 +20,9 @@ void ChunkTable::Close() {
     idle.head = 0;
     idle.count.store(0, std::memory_order_relaxed);
   }
+  for (uint32_t& lead : idle_large_) lead = 0;
+  idle_large_pages_.store(0, std::memory_order_relaxed);
+  large_ = 0;
   discarded_ = 0;
   paused_.store(0, std::memory_order_relaxed);
   mappings_ = 0;
@@ -28,8 +31,8 @@ void ChunkTable::Close() {
 
 // --- Records and idle chunks ---------------------------------------------------------------------
 
-bool ChunkTable::EnsureSpare() {
-  if (!chunks_.EnsureSpare(1)) return false;
+bool ChunkTable::EnsureSpare(uint32_t count) {
+  if (!chunks_.EnsureSpare(count)) return false;
   committed_.store(chunks_.committed_bytes(), std::memory_order_relaxed);
   return true;
 }
@@ -53,8 +56,13 @@ void ChunkTable::Remove(uint32_t index) {
   chunks_.Delete(index);
 }
 
+// Of a large chunk `lead` stands for all.
 void ChunkTable::PutIdle(uint32_t index) {
   Chunk& chunk = chunks_[index];
+  if (chunk.lead != 0) {
+    if (chunk.lead == index) LinkLarge(index);
+    return;
+  }
   if (chunk.kind == ChunkMemory::kNothing) {
     chunks_.Delete(index);
     --discarded_;
@@ -95,7 +103,7 @@ uint32_t ChunkTable::FindIdle(uint32_t timeline) const {
 }
 
 uint64_t ChunkTable::IdleFor(uint32_t timeline) const {
-  uint64_t count = 0;
+  uint64_t count = IdleLargePages();  // no work touches these
   for (uint32_t index = IdleHead(ChunkMemory::kDevice); index != 0; index = chunks_[index].next) {
     if (UsableBy(chunks_[index], timeline)) ++count;
   }

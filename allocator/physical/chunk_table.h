@@ -4,6 +4,11 @@
 // One that is in use nowhere is idle: it is in the list of its kind. ChunkStore moves chunks
 // between pages, ChunkExchange between kinds; both find in this table what the other one did.
 //
+// A large chunk is one handle under 2^n neighbouring pages. Each of its pages has a record of its
+// own, so that whatever counts or names the chunk of a page need not know of it; that of the first
+// page, its `lead`, stands for it. All of them are in use and mapped, or none is. It has no
+// shadow, so it leaves its pages only when no work touches them, and all at once.
+//
 // Ownership: the records; the handles are those of who made the chunks. Threads: the device's lock;
 // the numbers from any thread. Errors: DriverResult; nothing was done then. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_PHYSICAL_CHUNK_TABLE_H_
@@ -45,7 +50,10 @@ class ChunkTable {
     uint32_t previous;  // of the idle ones
     uint32_t next;
     ChunkMemory kind;
-    bool taken;  // out of the store: it may be mapped somewhere, and is nobody's to use
+    bool taken;       // out of the store: it may be mapped somewhere, and is nobody's to use
+    uint8_t order;    // of a large chunk: it has 2^order pages
+    uint32_t lead;    // of a large chunk: the record of its first page; 0: it is none
+    uint32_t follow;  // the record of its next page; 0: this is the last
   };
 
   bool Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
@@ -55,13 +63,14 @@ class ChunkTable {
   Chunk& operator[](uint32_t index) { return chunks_[index]; }
   const Chunk& operator[](uint32_t index) const { return chunks_[index]; }
   // Makes the next Add safe. False: no memory for the record.
-  bool EnsureSpare() VRAMSTOW_REQUIRES(kDeviceLock);
+  bool EnsureSpare(uint32_t count = 1) VRAMSTOW_REQUIRES(kDeviceLock);
   // A new chunk, which is idle.
   void Add(uint64_t handle, ChunkMemory kind) VRAMSTOW_REQUIRES(kDeviceLock);
   // One without memory, for a page whose contents are given up; it is not idle.
   uint32_t AddNothing() VRAMSTOW_REQUIRES(kDeviceLock);
   // Forgets an idle chunk, which is mapped nowhere.
   void Remove(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Pages that chunks could back, were all in use.
   uint64_t chunks() const { return chunks_.count(); }
   uint64_t committed_bytes() const { return committed_.load(std::memory_order_relaxed); }
   uint64_t chunk_bytes() const { return space_->page_bytes(); }
@@ -72,6 +81,7 @@ class ChunkTable {
   void PutIdle(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   void TakeIdle(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   uint32_t IdleHead(ChunkMemory kind) const { return idle_[static_cast<int>(kind)].head; }
+  // Without large ones.
   uint64_t IdleOf(ChunkMemory kind) const {
     return idle_[static_cast<int>(kind)].count.load(std::memory_order_relaxed);
   }
@@ -83,9 +93,37 @@ class ChunkTable {
     return (timeline != Fences::kEverything && page.timeline == timeline) ||
            fences_->Completed(page.timeline, page.tick);
   }
-  // An idle chunk of the device that the stream may have, or 0; and how many there are.
+  // An idle chunk of the device that the stream may have, or 0, large ones apart; and how many
+  // pages all of them have.
   uint32_t FindIdle(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t IdleFor(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock);
+
+  // --- Large chunks (large_chunks.cc) ------------------------------------------------------------
+  static constexpr uint32_t kLargestOrder = 6;
+  // A new one, which is idle; there are spare records for its pages.
+  void AddLarge(uint64_t handle, uint32_t order) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Forgets an idle one.
+  void RemoveLarge(uint32_t lead) VRAMSTOW_REQUIRES(kDeviceLock);
+  bool IsLarge(uint32_t index) const { return chunks_[index].lead != 0; }
+  // Whether there are any, idle or not.
+  bool any_large() const { return large_ != 0; }
+  uint32_t PagesOf(uint32_t index) const { return uint32_t{1} << chunks_[index].order; }
+  // The first page of the chunk that is in use at this one.
+  uint32_t FirstPageOf(uint32_t number) const VRAMSTOW_REQUIRES(kDeviceLock) {
+    const uint32_t chunk = (*space_)[number].chunk;
+    return IsLarge(chunk) ? chunks_[chunks_[chunk].lead].place : number;
+  }
+  // The largest idle one that has at most so many pages, or 0; and how many pages all of them have.
+  uint32_t FindIdleLarge(uint64_t most_pages) const VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t IdleLargePages() const { return idle_large_pages_.load(std::memory_order_relaxed); }
+  // An idle one is in use from page `number` on. Those pages are not mapped before, and have no
+  // access yet after.
+  DriverResult PlaceLarge(uint32_t lead, uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
+  // One that is in use, with or without a mapping, is idle. Error: it is as before.
+  DriverResult DetachLarge(uint32_t lead) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Only its mapping; it stays in use.
+  DriverResult MapLarge(uint32_t lead) VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult UnmapLarge(uint32_t lead) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // --- Use ---------------------------------------------------------------------------------------
   // The chunk, which is in no list, is in use at this page.
@@ -103,6 +141,9 @@ class ChunkTable {
   DriverResult UnmapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
   // `host`: the chunks there are host memory, which the host may touch, too.
   DriverResult GiveAccess(uint64_t address, uint64_t bytes, bool host)
+      VRAMSTOW_REQUIRES(kDeviceLock);
+  // The same for pages that are mapped and in use, and the other pages of their large chunks.
+  DriverResult GivePagesAccess(uint32_t number, uint32_t count, bool host)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // The same, told to nobody.
   DriverResult SetAccess(uint64_t address, uint64_t bytes, bool host) const;
@@ -123,12 +164,18 @@ class ChunkTable {
     std::atomic<uint64_t> count{0};
   };
 
+  void LinkLarge(uint32_t lead) VRAMSTOW_REQUIRES(kDeviceLock);
+  void UnlinkLarge(uint32_t lead) VRAMSTOW_REQUIRES(kDeviceLock);
+
   const DriverTable* driver_ = nullptr;
   const PoolEvents* events_ = nullptr;
   AddressSpace* space_ = nullptr;
   const Fences* fences_ = nullptr;
   Slab<Chunk> chunks_;
   Idle idle_[kIdleKinds];
+  uint32_t idle_large_[kLargestOrder + 1] = {};  // leads
+  std::atomic<uint64_t> idle_large_pages_{0};
+  uint64_t large_ = 0;
   bool shadows_ = true;
   uint64_t mappings_ = 0;
   uint64_t in_use_ = 0;     // pages

@@ -18,7 +18,7 @@ void ChunkMoves::VisitMovable(const Plan& plan, Visit visit) const {
       const uint64_t last = spans.PageDown(span.address + span.size);
       for (uint64_t at = spans.PageUp(span.address); going && at < last; at += spans.page_bytes()) {
         Page& page = PageAt(at);
-        if (!page.registered) going = visit(index, &page);
+        if (!page.registered && !heap_.chunks->IsLarge(page)) going = visit(index, &page);
       }
       return going;
     });

@@ -25,11 +25,14 @@ class Stripper {
 
   // The chunks of up to `count` whole free pages, freed in the epoch `before_epoch` or earlier, of
   // spans that the plan does not touch. For others than this heap's stream (`own` false), or where
-  // chunks leave no shadow, no work may touch them any more.
+  // chunks leave no shadow, no work may touch them any more. Large chunks go whole, and only where
+  // single ones are not enough: the pages may then be more than `count`.
   StripResult Strip(uint64_t count, uint32_t before_epoch, const Plan& plan, bool own)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // The chunks of a free span's whole pages that lie in host memory, unless work may touch them.
   void DropHostPages(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
+  // The same of all free spans.
+  void DropHostPages() VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
   // Free spans that are dealt with in one go.
@@ -41,12 +44,16 @@ class Stripper {
     uint64_t first;
     uint64_t last;
   };
-  Run PagesThatMayGo(const Span& span, bool from_below, uint64_t most) const
-      VRAMSTOW_REQUIRES(kDeviceLock);
+  bool Stays(const Span& span, uint64_t at) const VRAMSTOW_REQUIRES(kDeviceLock);
+  bool HasHostPage(const Span& span) const VRAMSTOW_REQUIRES(kDeviceLock);
+  Run PagesThatMayGo(const Span& span, bool from_below) const VRAMSTOW_REQUIRES(kDeviceLock);
+  void StripBatches(uint64_t count, uint32_t before_epoch, const Plan& plan, bool own,
+                    StripResult* strip) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t StripSpan(uint32_t index, uint64_t count, DriverResult* result)
       VRAMSTOW_REQUIRES(kDeviceLock);
 
   const HeapPages& heap_;
+  bool takes_large_ = false;
 };
 
 }  // namespace vramstow

@@ -1,5 +1,7 @@
 #include "allocator/pool/chunk_backing.h"
 
+#include <algorithm>
+
 #include "allocator/core/counter.h"
 #include "allocator/pool/wait_budget.h"
 
@@ -162,7 +164,7 @@ void ChunkBacking::Grow(Gathering* gathering) {
   }
   const uint64_t since = parts_->Now();
   uint64_t made = 0;
-  attempt->result = parts_->chunks.Make(chunks, &made);
+  attempt->result = parts_->chunks.Make(chunks, &made, NeighboursIn(gathering->plan));
   attempt->made += made;
   Bump(&parts_->counters.grown, made);
   const uint64_t bytes = made * parts_->config.chunk_bytes;
@@ -171,6 +173,19 @@ void ChunkBacking::Grow(Gathering* gathering) {
                         attempt->result);
   }
   attempt->Note(LadderStep::kGrow, bytes, parts_->Now() - since);
+}
+
+// How many pages of the plan that lie side by side have nothing: large chunks may back them.
+uint64_t ChunkBacking::NeighboursIn(const Plan& plan) {
+  if (!parts_->chunks.makes_large()) return 0;
+  uint64_t most = 0;
+  uint64_t run = 0;
+  for (uint64_t i = 0; i < plan.pages; ++i) {
+    const Page& page = parts_->space.PageAt(plan.address + i * parts_->config.chunk_bytes);
+    run = page.chunk == 0 && page.mapped == 0 ? run + 1 : 0;
+    most = std::max(most, run);
+  }
+  return most;
 }
 
 void ChunkBacking::TakeAllOfOthers(Gathering* gathering) {

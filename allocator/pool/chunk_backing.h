@@ -47,6 +47,7 @@ class ChunkBacking final : public Backing {
   uint64_t Lacking(const Gathering& gathering) const VRAMSTOW_REQUIRES(kDeviceLock);
   bool WithinSlack(const AllocationAttempt& attempt, uint64_t chunks, uint64_t permille) const
       VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t NeighboursIn(const Plan& plan) VRAMSTOW_REQUIRES(kDeviceLock);
   bool WaitForOwnStream(AllocationAttempt* attempt) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // The sources. Both locks are held, as in Gather; the analysis does not follow a pointer to a

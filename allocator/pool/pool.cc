@@ -74,6 +74,7 @@ PoolError Pool::TakeParts(const DriverTable* driver, const PoolConfig& config) {
       !parts.segment_store.Open(driver, &parts.events, &parts.space, &parts.chunks.budget())) {
     return PoolError::kUnavailable;
   }
+  parts.chunks.SetLarge(config.large_chunk_bytes, config.large_chunk_part);
   parts.exchange.Open(driver, &parts.events, &parts.space, &parts.chunks.table());
   if (segments) parts.chunks.UseSegments();
   parts.heaps.Open({.space = &parts.space,

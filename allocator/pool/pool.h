@@ -107,6 +107,8 @@ class Pool {
   // Sets the access rights of all that is mapped once more, after the driver table has learned of
   // one more device that they are for.
   DriverResult RenewAccess();
+  // Whether a large chunk backs a part of it: who maps it elsewhere would get other blocks, too.
+  bool HasLargeChunk(uint64_t address, uint64_t size);
 
   // False: the table of hooks is full.
   bool AddHook(PressureHook hook, void* context) { return parts_.hooks.Add(hook, context); }

@@ -20,6 +20,8 @@ bool HasPage(const Span& span, uint64_t page, Like like) {
 }  // namespace
 
 void PoolPages::MakeUpTo(uint64_t count, uint64_t idle) {
+  // Pages come back one by one.
+  parts_->chunks.DissolveLarge(count);
   if (idle >= count) return;
   uint64_t made = 0;
   parts_->chunks.Make(std::min(count - idle, parts_->chunks.ChunksUnderLimit()), &made);
@@ -42,11 +44,14 @@ void PoolPages::Trim(uint64_t bytes) {
 void PoolPages::MarkOffloaded() {
   ChunkStore& chunks = parts_->chunks;
   const uint64_t page = page_bytes();
+  if (chunks.makes_large()) parts_->EnsureAllFences();
   VisitHeaps(kAnyTag, [&](StreamHeap* heap) {
     heap->mutex.AssertHeld();
     heap->MarkOffloaded([&](const Span& span) {
       return HasPage(span, page, [&](uint64_t at) { return chunks.OnHost(at); });
     });
+    // Of a large chunk what is free went along.
+    if (chunks.makes_large()) heap->DropHostPages();
   });
 }
 

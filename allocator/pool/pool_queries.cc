@@ -67,6 +67,16 @@ DriverResult Pool::RenewAccess() {
   return kDriverSuccess;
 }
 
+bool Pool::HasLargeChunk(uint64_t address, uint64_t size) {
+  if (!parts_.chunks.makes_large() || segments()) return false;
+  DeviceLock device_lock(&parts_.mutex);
+  const uint64_t chunk = parts_.config.chunk_bytes;
+  for (uint64_t at = address / chunk * chunk; at < address + size; at += chunk) {
+    if (parts_.chunks.ExtentOf(at).pages != 1) return true;
+  }
+  return false;
+}
+
 // --- Private pools, and what a framework wants to see --------------------------------------------
 
 void Pool::KeepPrivate(uint64_t pool, bool keep) {

@@ -355,6 +355,12 @@ StripResult StreamHeap::Strip(uint64_t count, uint32_t before_epoch, const Plan&
   return Stripper(pages).Strip(count, before_epoch, plan, own);
 }
 
+void StreamHeap::DropHostPages() {
+  EmptyBins();
+  const HeapPages pages = Pages();
+  Stripper(pages).DropHostPages();
+}
+
 DriverResult StreamHeap::RenewAccess() {
   for (uint32_t r = 0; r < spans_.region_count(); ++r) {
     const SpanTable::Region& region = spans_.region(r);

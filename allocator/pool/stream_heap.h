@@ -241,6 +241,8 @@ class StreamHeap {
       span->offloaded = lies_there(*span);
     });
   }
+  // Gives up what is free and lies in host memory, as far as no work may touch it.
+  void DropHostPages() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Bytes of the pages of the heap's regions that a chunk backs.
   uint64_t BackedBytes() const VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Null if all invariants hold, else a sentence.

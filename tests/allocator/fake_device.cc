@@ -230,6 +230,10 @@ DriverResult FakeDevice::SetAccess(uint64_t address, uint64_t size) {
       Violate("access to what is not mapped");
       return kDriverInvalidValue;
     }
+    if (at->second.size > end - address) {
+      Violate("access to a part of a mapping");
+      return kDriverInvalidValue;
+    }
     at->second.access = true;
     address += at->second.size;
   }
@@ -308,10 +312,9 @@ DriverResult FakeDevice::Release(uint64_t handle) {
 std::pair<uint64_t, uint64_t> FakeDevice::ReachedByCopy(uint64_t address, uint64_t size) {
   const auto* mapping = MappingAt(address);
   if (mapping != nullptr && mapping->second.access) {
-    if (mapping->first == address && mapping->second.size == size) {
-      return {mapping->second.handle, 0};
-    }
-    Violate("copy of something else than whole chunks");
+    const uint64_t offset = address - mapping->first;
+    if (offset + size <= mapping->second.size) return {mapping->second.handle, offset};
+    Violate("copy of more than one chunk");
     return {};
   }
   const auto block = pinned_.upper_bound(address);
@@ -356,6 +359,19 @@ uint64_t FakeDevice::HandleAt(uint64_t address) const {
   std::lock_guard lock(mutex_);
   const auto* mapping = MappingAt(address);
   return mapping == nullptr ? 0 : mapping->second.handle;
+}
+
+uint64_t FakeDevice::MadeLarger(uint64_t size) const {
+  std::lock_guard lock(mutex_);
+  uint64_t count = 0;
+  for (auto at = made_.upper_bound(size); at != made_.end(); ++at) count += at->second;
+  return count;
+}
+
+uint64_t FakeDevice::SizeOf(uint64_t handle) const {
+  std::lock_guard lock(mutex_);
+  const auto found = handles_.find(handle);
+  return found == handles_.end() ? 0 : found->second;
 }
 
 void FakeDevice::Write(uint64_t address, uint64_t word) {

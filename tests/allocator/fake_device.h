@@ -87,6 +87,10 @@ class FakeDevice {
   bool Overlap(uint64_t address, uint64_t size, uint64_t other, uint64_t other_size) const;
   // The handle that is mapped at the address; 0: none.
   uint64_t HandleAt(uint64_t address) const;
+  // How many handles larger than this were ever made.
+  uint64_t MadeLarger(uint64_t size) const;
+  // How large a handle is; 0: there is none.
+  uint64_t SizeOf(uint64_t handle) const;
   std::vector<std::string> violations() const;
 
  private:
@@ -147,6 +151,7 @@ class FakeDevice {
   std::map<uint64_t, uint64_t> ranges_;
   std::map<uint64_t, uint64_t> handles_;                       // handle: size
   std::map<uint64_t, std::map<uint64_t, uint64_t>> contents_;  // handle: offset: word
+  std::map<uint64_t, uint64_t> made_;                          // size: how many handles
   std::set<uint64_t> host_handles_;
   uint64_t host_created_ = 0;
   std::map<uint64_t, std::vector<DriverCopy>> jobs_;          // copies under way

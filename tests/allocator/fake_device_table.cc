@@ -57,6 +57,7 @@ void FakeDevice::FillTable() {
     }
     *handle = device->next_handle_++;
     device->handles_[*handle] = size;
+    ++device->made_[size];
     device->created_ += size;
     return kDriverSuccess;
   };

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <random>
 #include <set>
 #include <vector>
 
@@ -43,6 +44,8 @@ class OffloadTest : public testing::Test {
     config.last_wait_ns = 1'000'000;
     config.relief = {Offloader::Relieve, &offloader_};
     config.sink = sink_;
+    config.large_chunk_bytes = large_chunk_bytes_;
+    config.large_chunk_part = large_chunk_part_;
     ASSERT_EQ(pool_->Open(&table_, config), PoolError::kOk);
     OffloadConfig offload = config_;
     offload.host_bytes = host_bytes;
@@ -148,10 +151,18 @@ class OffloadTest : public testing::Test {
     }
   }
 
+  // A random program (offload_program.cc); with large chunks if the test has set their size.
+  void RunManySteps(uint64_t seed);
+  void OneStep();
+  void PauseSome(uint32_t tag);
+  void ResumeSome(uint32_t tag);
+
   const char* log_path_ = std::getenv("VRAMSTOW_DRIVER_LOG");
   DriverLog log_;
   OffloadConfig config_;  // what Start does not set
   uint64_t work_wait_ns_ = 1'000'000;
+  uint64_t large_chunk_bytes_ = 0;
+  uint64_t large_chunk_part_ = 2;
   EventSink sink_;
   std::unique_ptr<FakeDevice> device_;
   DriverTable table_{};
@@ -164,6 +175,9 @@ class OffloadTest : public testing::Test {
   OffloadResult last_ = OffloadResult::kDone;
   std::map<uint64_t, uint64_t> expected_;
   uint64_t writes_ = 0;
+  std::mt19937_64 random_;
+  std::set<uint32_t> paused_tags_;
+  bool capturing_ = false;
 };
 
 }  // namespace vramstow

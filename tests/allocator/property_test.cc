@@ -35,6 +35,7 @@ struct Setting {
   PoolBacking backing = PoolBacking::kVirtual;
   bool virtual_memory = true;
   uint64_t odd_bytes = 0;
+  uint64_t large_chunk = 0;
   bool registers = false;            // some blocks' memory is told to a network card
   bool streams_come_and_go = false;  // more than there are timelines, some with the name of another
 };
@@ -53,6 +54,8 @@ class Program {
     }
     config_.chunk_bytes = setting.chunk;
     config_.backing = setting.backing;
+    config_.large_chunk_bytes = setting.large_chunk;
+    config_.large_chunk_part = 1;
     config_.stitch_wait_ns = 50'000;
     config_.last_wait_ns = 500'000;
     config_.steal_after_ns = 20'000'000;
@@ -83,7 +86,10 @@ class Program {
     device_.FinishAll();
     pool_->KeepPrivate(1, false);  // else what is cached there stays where it is
     pool_->Trim({~uint64_t{0}, 1'000'000'000});
-    const uint64_t kept = registered_.size() * config_.chunk_bytes;
+    std::map<uint64_t, uint64_t> kept_handles;
+    for (const auto& [page, handle] : registered_) kept_handles[handle] = device_.SizeOf(handle);
+    uint64_t kept = 0;
+    for (const auto& [handle, size] : kept_handles) kept += size;
     if (!wrong_ && pool_->Stats().reserved_bytes != kept) Wrong("trim left memory behind");
     registered_.clear();  // they end with the pool
     pool_->Close(PoolEnd::kAlive);
@@ -95,6 +101,7 @@ class Program {
   }
 
   uint64_t allocations() const { return allocations_; }
+  uint64_t large_chunks() const { return device_.MadeLarger(config_.chunk_bytes); }
 
  private:
   struct Held {
@@ -340,6 +347,10 @@ TEST(PoolProperty, NothingIsHandedOutTooEarlyOverlapsOrLeaks) {
       {.context_events = false, .memory = 64 * kMiB, .registers = true},
       {.memory = 64 * kMiB, .many_mappings = false, .registers = true},
       {.pauses_finish = true, .memory = 640 * kMiB, .registers = true, .streams_come_and_go = true},
+      {.large_chunk = 8 * kMiB},
+      {.pauses_finish = true, .memory = 64 * kMiB, .large_chunk = 16 * kMiB},
+      {.memory = 96 * kMiB, .many_mappings = false, .large_chunk = 8 * kMiB},
+      {.context_events = false, .memory = 96 * kMiB, .large_chunk = 8 * kMiB, .registers = true},
       {.memory = kGiB, .streams_come_and_go = true},
       {.context_events = false, .memory = kGiB, .streams_come_and_go = true},
       {.pauses_finish = true, .memory = 640 * kMiB, .streams_come_and_go = true},
@@ -347,6 +358,7 @@ TEST(PoolProperty, NothingIsHandedOutTooEarlyOverlapsOrLeaks) {
   };
   uint64_t allocations = 0;
   for (const Setting& setting : settings) {
+    uint64_t large_chunks = 0;
     const uint64_t seeds = setting.streams_come_and_go ? 2 : 6;  // many heaps take long to look at
     for (uint64_t seed = 1; seed <= seeds; ++seed) {
       Program program(seed, setting);
@@ -354,7 +366,15 @@ TEST(PoolProperty, NothingIsHandedOutTooEarlyOverlapsOrLeaks) {
       ASSERT_FALSE(wrong.has_value())
           << *wrong << "; seed " << seed << ", setting " << &setting - settings;
       allocations += program.allocations();
+      large_chunks += program.large_chunks();
     }
+    if (setting.large_chunk == 0) {
+      EXPECT_EQ(large_chunks, 0U) << &setting - settings;
+    } else {
+      EXPECT_GT(large_chunks, Steps() / 100) << &setting - settings;
+    }
+    RecordProperty("large_chunks_" + std::to_string(&setting - settings),
+                   static_cast<int>(large_chunks));
   }
   EXPECT_GT(allocations, Steps() * 2);
 }
