@@ -104,14 +104,19 @@ TEST_F(OptionsTest, AChoiceIsOneOfItsWordsAndNoPartOfOne) {
 }
 
 TEST_F(OptionsTest, TimesBytesAndLimitsAreChecked) {
-  for (const auto& [variable, wrong] : std::map<std::string, std::string>{
-           {"VRAMSTOW_DECAY", "10"}, {"VRAMSTOW_KEEP_FREE", "-1"}, {"VRAMSTOW_LIMIT", "150%"}}) {
+  for (const auto& [variable, wrong] :
+       std::map<std::string, std::string>{{"VRAMSTOW_DECAY", "10"},
+                                          {"VRAMSTOW_KEEP_FREE", "-1"},
+                                          {"VRAMSTOW_LIMIT", "150%"},
+                                          {"VRAMSTOW_LARGE_CHUNKS", "many"}}) {
     Environment() = {{variable, wrong}};
     ASSERT_FALSE(ReadOptions(Lookup, &options_, &error_)) << variable;
     EXPECT_EQ(std::string(error_.sentence).find(variable + " is '" + wrong + "'"), 0u);
   }
-  Environment() = {
-      {"VRAMSTOW_DECAY", "500ms"}, {"VRAMSTOW_KEEP_FREE", "1GiB"}, {"VRAMSTOW_LIMIT", "50%"}};
+  Environment() = {{"VRAMSTOW_DECAY", "500ms"},
+                   {"VRAMSTOW_KEEP_FREE", "1GiB"},
+                   {"VRAMSTOW_LIMIT", "50%"},
+                   {"VRAMSTOW_LARGE_CHUNKS", "64MiB"}};
   ASSERT_TRUE(ReadOptions(Lookup, &options_, &error_));
   EXPECT_STREQ(options_.limit, "50%");
 }

@@ -195,8 +195,19 @@ TEST_F(PoolBehindCuMemAlloc, BlocksAreSharedWithOtherProcesses) {
     const Outcome outcome = RunPool({"pool_sharer"}, pool,
                                     {{"VRAMSTOW_SIMULATE", "h200,memory=2GiB,share=" + folder()}});
     EXPECT_EQ(outcome.status, 0) << pool << ": " << outcome.error;
-    EXPECT_EQ(outcome.out, "shared\n");
+    EXPECT_EQ(outcome.out, "4096\n3146240\n20971520\n314572800\nshared\n");
   }
+}
+
+// Of the blocks only the last is so large, beside what is held, that it gets such chunks.
+TEST_F(PoolBehindCuMemAlloc, WhatLiesInLargeChunksCannotBeShared) {
+  const Outcome outcome = RunPool({"pool_sharer", "2500000000"}, "on",
+                                  {{"VRAMSTOW_SIMULATE", "h200,memory=4GiB,share=" + folder()},
+                                   {"VRAMSTOW_LARGE_CHUNKS", "4MiB"}});
+  EXPECT_EQ(outcome.status, 99);
+  EXPECT_THAT(outcome.error, HasSubstr("get(&handle, block)"));
+  EXPECT_THAT(outcome.out, testing::StartsWith("4096\n"));
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("314572800")));
 }
 
 TEST_F(PoolBehindCuMemAlloc, ThePlainDriversMemoryCannotBeShared) {

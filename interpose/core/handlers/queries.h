@@ -72,7 +72,7 @@ CUresult PointerGetAttribute(const Call& call, void* data, CUpointer_attribute a
   PooledBlock block;
   if (!call.pools().Find(address, &block)) return call.Forward(data, attribute, address);
   if (block.size == 0) return call.Forward(data, attribute, UnknownAddress());
-  if (data != nullptr && PoolService::Attribute(block, address, attribute, data)) {
+  if (data != nullptr && call.pools().Attribute(block, address, attribute, data)) {
     return CUDA_SUCCESS;
   }
   return call.Forward(data, attribute, AskedAddress(attribute, address));
@@ -90,7 +90,7 @@ CUresult PointerGetAttributes(const Call& call, unsigned int count, CUpointer_at
     return call.Forward(count, attributes, data, address);
   }
   for (unsigned int i = 0; i < count; ++i) {
-    if (data[i] != nullptr && PoolService::Attribute(block, address, attributes[i], data[i])) {
+    if (data[i] != nullptr && call.pools().Attribute(block, address, attributes[i], data[i])) {
       continue;
     }
     const CUresult result =

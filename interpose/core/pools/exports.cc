@@ -65,7 +65,10 @@ CUresult Exports::MakeHandle(CUdeviceptr address, CUipcMemHandle* handle) const 
   if (!use || use->Find(address, &block) != PoolError::kOk) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t secret = Secret();
   // The plain driver gives a handle of a whole segment only, which has other blocks in it.
-  if (!reachable() || secret == 0 || use->segments()) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!reachable() || secret == 0 || use->segments() ||
+      use->HasLargeChunk(block.address, block.requested)) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
   IpcHandle made = {};
   std::memcpy(made.magic, kMagic, sizeof kMagic);
   made.process_start = ProcessStart(getpid());

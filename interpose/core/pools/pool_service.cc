@@ -171,10 +171,16 @@ bool PoolService::Find(CUdeviceptr address, PooledBlock* block) const {
   return true;
 }
 
+bool PoolService::CanShare(const PooledBlock& block) const {
+  if (!block.can_share) return false;
+  Pools::Use use = links_.pools.Owning(block.address);
+  return use && !use->HasLargeChunk(block.address, block.size);
+}
+
 // As memory of cuMemAlloc has it, wherever the bytes are: what lies on the host may be the host's
 // for the driver, and a caller would then read it there, or refuse it.
 bool PoolService::Attribute(const PooledBlock& block, CUdeviceptr address,
-                            CUpointer_attribute attribute, void* data) {
+                            CUpointer_attribute attribute, void* data) const {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
       Put(data, block.context);
@@ -211,7 +217,7 @@ bool PoolService::Attribute(const PooledBlock& block, CUdeviceptr address,
       Put<unsigned long long>(data, 0);
       return true;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-      Put<unsigned>(data, block.can_share ? 1 : 0);
+      Put<unsigned>(data, CanShare(block) ? 1 : 0);
       return true;
     default:
       return false;

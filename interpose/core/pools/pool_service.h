@@ -53,7 +53,7 @@ struct PooledBlock {
   uint64_t id = 0;
   CUcontext context = nullptr;
   int16_t device = 0;
-  bool can_share = false;  // by cuIpc
+  bool can_share = false;  // by cuIpc, but for large chunks
   // Of the pieces of physical memory under it, which begin at multiples of it; 0: there is one.
   uint64_t chunk_bytes = 0;
 };
@@ -103,8 +103,8 @@ class PoolService {
   bool Find(CUdeviceptr address, PooledBlock* block) const;
   // The answer to cuPointerGetAttribute about `address` in the block, for what the pool knows
   // better than the driver; false: as the driver says.
-  static bool Attribute(const PooledBlock& block, CUdeviceptr address,
-                        CUpointer_attribute attribute, void* data);
+  bool Attribute(const PooledBlock& block, CUdeviceptr address, CUpointer_attribute attribute,
+                 void* data) const;
   // What is free for the process, made of what the driver said.
   void AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) const;
 
@@ -177,6 +177,7 @@ class PoolService {
   };
 
   bool WantsPlainDriver(const CallSite& site) const;
+  bool CanShare(const PooledBlock& block) const;
   bool FreeBlock(const CallSite& site, CUdeviceptr address, bool wait, CUresult* result) const;
   uint64_t Record(const CallSite& site, const Event& event) const;
   void RecordRefusedFree(const CallSite& site, CUdeviceptr address) const;

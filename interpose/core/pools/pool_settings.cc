@@ -21,6 +21,7 @@ PoolConfig PoolConfigOf(const Options& options, uint64_t total_bytes) {
   PoolConfig config;
   config.backing = BackingOf(options);
   ParseLimit(options.limit, total_bytes, &config.limit_bytes);
+  ParseBytes(options.large_chunks, &config.large_chunk_bytes);
   ParseBytes(options.keep_free, &config.watermark_bytes);
   ParseDuration(options.decay, &config.decay_ns);
   config.check = options.check;

@@ -1,9 +1,10 @@
 // Two processes and one block: the first makes it and gives a handle away, the second opens it,
 // reads what the first wrote, writes what the first reads. Prints what must not depend on who
-// served the memory.
+// served the memory. pool_sharer [BYTES]: so many are held before.
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <string>
 #include <vector>
 
 #include "tests/interpose/programs/pool_api.h"
@@ -71,12 +72,13 @@ int Open(int pipe, const std::vector<size_t>& sizes) {
   return 0;
 }
 
-int Give(int pipe, pid_t child, const std::vector<size_t>& sizes) {
+int Give(int pipe, pid_t child, const std::vector<size_t>& sizes, size_t held) {
   const PoolApi api = StartPoolApi();
   auto* get = Look<GetHandle>(api.driver, "cuIpcGetMemHandle");
   auto* open = Look<OpenHandle>(api.driver, "cuIpcOpenMemHandle_v2");
+  auto* ask = Look<decltype(&::cuPointerGetAttribute)>(api.driver, "cuPointerGetAttribute");
   CUdeviceptr before = 0;  // so that blocks begin inside of a chunk
-  HOST_CHECK(api.Alloc(&before, 700'000) == CUDA_SUCCESS);
+  HOST_CHECK(api.Alloc(&before, held) == CUDA_SUCCESS);
   std::vector<CUdeviceptr> blocks;
   CUipcMemHandle handle;
   for (const size_t size : sizes) {
@@ -84,7 +86,13 @@ int Give(int pipe, pid_t child, const std::vector<size_t>& sizes) {
     HOST_CHECK(api.Alloc(&block, size) == CUDA_SUCCESS);
     blocks.push_back(block);
     Write(api, block, size, static_cast<unsigned>(blocks.size()));
+    unsigned capable = 0;
+    HOST_CHECK(ask(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, block) ==
+               CUDA_SUCCESS);
+    HOST_CHECK((get(&handle, block) == CUDA_SUCCESS) == (capable != 0));
     HOST_CHECK(get(&handle, block) == CUDA_SUCCESS);
+    std::printf("%zu\n", size);
+    std::fflush(stdout);
     Send(pipe, handle);
   }
   CUdeviceptr own = 0;
@@ -101,7 +109,7 @@ int Give(int pipe, pid_t child, const std::vector<size_t>& sizes) {
   return 0;
 }
 
-int Share() {
+int Share(size_t held) {
   // The last one has more chunks than descriptors fit into one message.
   const std::vector<size_t> sizes = {4096, 3 * kMega + 512, 20 * kMega, 300 * kMega};
   int ends[2];
@@ -112,10 +120,12 @@ int Share() {
     std::_Exit(Open(ends[0], sizes));
   }
   close(ends[0]);
-  return Give(ends[1], child, sizes);
+  return Give(ends[1], child, sizes, held);
 }
 
 }  // namespace
 }  // namespace vramstow::host
 
-int main() { return vramstow::host::Share(); }
+int main(int argc, char** argv) {
+  return vramstow::host::Share(argc > 1 ? std::stoull(argv[1]) : 700'000);
+}
