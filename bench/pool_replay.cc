@@ -1,8 +1,8 @@
 // Replays request files (see pool_traces.py, pool_jobs.py) through the pool on a fake device, and
 // prints one line for each: peaks, their ratio, and the driver calls that it took.
 //
-// Usage: pool_replay [--chunk BYTES] [--small BYTES] [--slack PERMILLE] [--waits] [--limit RATIO]
-// [--log LOG] [--mesh] FILE…
+// Usage: pool_replay [--chunk BYTES] [--large-chunks BYTES] [--small BYTES] [--slack PERMILLE]
+// [--waits] [--limit RATIO] [--log LOG] [--mesh] FILE…
 // --waits: every free waits for all work, as cuMemFree does. `settled` is the last iteration in
 // which the driver was asked for memory. Exit status 1 if a file's ratio is above --limit though
 // its peak is at least 500 MiB. LOG gets every driver call and every block, in order. --mesh adds
@@ -152,6 +152,8 @@ int Main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--chunk") == 0 && i + 1 < argc) {
       if (!ParseBytes(argv[++i], &config.chunk_bytes)) return 2;
+    } else if (std::strcmp(argv[i], "--large-chunks") == 0 && i + 1 < argc) {
+      if (!ParseBytes(argv[++i], &config.large_chunk_bytes)) return 2;
     } else if (std::strcmp(argv[i], "--small") == 0 && i + 1 < argc) {
       if (!ParseBytes(argv[++i], &config.small_bytes)) return 2;
     } else if (std::strcmp(argv[i], "--slack") == 0 && i + 1 < argc) {

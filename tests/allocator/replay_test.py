@@ -22,10 +22,9 @@ REPLAY = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")) / "tests/pool_re
 HARD = {"job-growing-caches": 1.06, "job-odd-sizes": 1.05}
 
 
-def replay(*paths: Path, limit: float = 1.03) -> str:
-    result = subprocess.run(
-        [REPLAY, "--limit", str(limit), *paths], check=False, capture_output=True, text=True
-    )
+def replay(*paths: Path, limit: float = 1.03, options: tuple[str, ...] = ()) -> str:
+    command = [REPLAY, "--limit", str(limit), *options, *paths]
+    result = subprocess.run(command, check=False, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
@@ -56,6 +55,17 @@ def test_a_repeating_job_settles_without_driver_calls(tmp_path: Path) -> None:
     path.write_text("\n".join(pool_jobs.requests("job-fixed-length", 1)) + "\n")
     late = replay(path).splitlines()[1].split()[-2]
     assert late == "0", "chunks still moved in the last third of the iterations"
+
+
+@pytest.mark.parametrize("name", ["job-fixed-length", "job-varying-length", "job-growing-batch"])
+def test_large_chunks_save_calls_and_stay_within_the_same_limit(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.requests"
+    path.write_text("\n".join(pool_jobs.requests(name, 1)) + "\n")
+    made = [
+        int(replay(path, options=options).splitlines()[1].split()[8])
+        for options in ((), ("--large-chunks", "64MiB"))
+    ]
+    assert made[1] < made[0] * 0.85
 
 
 def test_the_limit_is_noticed(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include <chrono>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -49,6 +50,29 @@ TEST(ProcessTest, ForkedChildOfAnInitialisedProcessIsRefused) {
               CHECK_IN_CHILD(status == 0);
               CUdeviceptr block = 0;
               CHECK_IN_CHILD(driver.cuMemAlloc(&block, 1) == CUDA_SUCCESS);
+              return 0;
+            }));
+}
+
+// The time is the program's own, and of calls that succeed.
+TEST(ProcessTest, CallsOfVirtualMemoryTakeTheTimeThatIsTold) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB,vmm-time=create:30ms/6400ms", [] {
+              const Driver& driver = GetDriver();
+              CHECK_IN_CHILD(StartDriver(driver));
+              CUmemAllocationProp wish = {};
+              wish.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+              wish.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+              const auto milliseconds = [&](size_t bytes, CUresult expected) {
+                const auto begin = std::chrono::steady_clock::now();
+                CUmemGenericAllocationHandle handle = 0;
+                const bool right = driver.cuMemCreate(&handle, bytes, &wish, 0) == expected;
+                const auto spent = std::chrono::steady_clock::now() - begin;
+                return right ? spent / std::chrono::milliseconds(1) : -1;
+              };
+              const auto refused = milliseconds(size_t{2} << 30, CUDA_ERROR_OUT_OF_MEMORY);
+              CHECK_IN_CHILD(refused >= 0 && refused < 30);
+              CHECK_IN_CHILD(milliseconds(size_t{2} << 20, CUDA_SUCCESS) >= 42);
+              CHECK_IN_CHILD(milliseconds(size_t{32} << 20, CUDA_SUCCESS) >= 230);
               return 0;
             }));
 }
