@@ -2,6 +2,8 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/record_function.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
@@ -213,9 +215,11 @@ bool ShadowArguments(const Plan& plan, const Stack& given, const RandomState& ra
   return true;
 }
 
+// A card that the program does not use gets no context: to ask for the current card's stream would
+// make one there.
 template <typename Work>
-void Append(const char* name, const Footprint& footprint, uint64_t operations,
-            std::unique_ptr<Work> work, int (*run)(void*)) {
+void Append(const char* name, c10::DeviceIndex card, const Footprint& footprint,
+            uint64_t operations, std::unique_ptr<Work> work, int (*run)(void*)) {
   vramstowSimulatorTask task = {};
   task.size = sizeof task;
   task.name = name;
@@ -226,10 +230,28 @@ void Append(const char* name, const Footprint& footprint, uint64_t operations,
   task.run = run;
   task.user = work.release();
   task.drop = [](void* user) { delete static_cast<Work*>(user); };
-  FindSimulator()->append(c10::cuda::getCurrentCUDAStream().stream(), &task);
+  c10::cuda::OptionalCUDAGuard guard;
+  if (card >= 0 && card != c10::cuda::current_device()) guard.set_index(card);
+  FindSimulator()->append(c10::cuda::getCurrentCUDAStream(card).stream(), &task);
 }
 
 }  // namespace
+
+c10::DeviceIndex CardOf(const Plan& plan, const Stack& values) {
+  c10::DeviceIndex card = -1;
+  const auto look = [&](const at::Tensor& tensor) {
+    if (card < 0 && tensor.defined() && tensor.is_cuda()) card = tensor.device().index();
+  };
+  // Between two cards, the one that is read from copies.
+  if (std::string_view(plan.name) == "copy_" && values.size() > 1) VisitTensors(values[1], look);
+  for (const c10::IValue& value : values) VisitTensors(value, look);
+  for (const c10::IValue& value : values) {
+    if (card < 0 && value.isDevice() && value.toDevice().is_cuda()) {
+      card = value.toDevice().index();
+    }
+  }
+  return card;
+}
 
 void AppendComputation(const Plan& plan, const Stack& given, const Stack& results,
                        const RandomState& random) {
@@ -243,7 +265,9 @@ void AppendComputation(const Plan& plan, const Stack& given, const Stack& result
                         FindSimulator()->affords(footprint.bytes(), operations) != 0 &&
                         ShadowArguments(plan, given, random, &work->arguments);
   if (computed) work->outputs = ShadowOutputs(plan, results);
-  Append(plan.name, footprint, operations, std::move(work),
+  const c10::DeviceIndex card = CardOf(plan, given);
+  Append(plan.name, card >= 0 ? card : CardOf(plan, results), footprint, operations,
+         std::move(work),
          computed ? [](void* user) { return static_cast<Computation*>(user)->Run(); }
                   : static_cast<int (*)(void*)>(nullptr));
 }
@@ -292,14 +316,18 @@ std::unique_ptr<EarlyComputation> EarlyComputation::Begin(const Plan& plan, cons
   const QuietScope quiet;
   Stack shadows;
   if (!ShadowArguments(plan, given, {}, &shadows)) return nullptr;
-  return std::unique_ptr<EarlyComputation>(
-      new EarlyComputation(plan, std::move(shadows), FootprintOf(plan, given)));
+  return std::unique_ptr<EarlyComputation>(new EarlyComputation(
+      plan, CardOf(plan, given), std::move(shadows), FootprintOf(plan, given)));
 }
 
-EarlyComputation::EarlyComputation(const Plan& plan, Stack shadows, const Footprint& footprint)
-    : plan_(plan), shared_(std::make_shared<Shared>(plan)), reads_(footprint.AsReads()) {
+EarlyComputation::EarlyComputation(const Plan& plan, c10::DeviceIndex card, Stack shadows,
+                                   const Footprint& footprint)
+    : plan_(plan),
+      card_(card),
+      shared_(std::make_shared<Shared>(plan)),
+      reads_(footprint.AsReads()) {
   shared_->arguments = std::move(shadows);
-  Append(plan.name, reads_, 0, std::make_unique<std::shared_ptr<Shared>>(shared_),
+  Append(plan.name, card_, reads_, 0, std::make_unique<std::shared_ptr<Shared>>(shared_),
          [](void* user) { return (*static_cast<std::shared_ptr<Shared>*>(user))->Run(); });
   FindSimulator()->patch_reads(
       [](void* user, void* bytes, size_t size) {
@@ -317,7 +345,7 @@ void EarlyComputation::Finish(const Stack& results) {
   Footprint footprint = reads_;
   AddNewResults(plan_, results, &footprint);
   shared_->outputs = ShadowOutputs(plan_, results);
-  Append(plan_.name, footprint, 0, std::make_unique<std::shared_ptr<Shared>>(shared_),
+  Append(plan_.name, card_, footprint, 0, std::make_unique<std::shared_ptr<Shared>>(shared_),
          [](void* user) { return (*static_cast<std::shared_ptr<Shared>*>(user))->PutInPlace(); });
 }
 

@@ -24,9 +24,13 @@ struct RandomState {
   uint64_t offset = 0;
 };
 
-// Appends to the current stream's work that the results of a call are computed. `given` and
-// `results` are what the operator got and gave. What is too large, or has no form that the host can
-// compute with, is left out.
+// The card whose stream has the work of a call, from its arguments or its results; -1: they do not
+// say. It need not be the current one.
+c10::DeviceIndex CardOf(const Plan& plan, const Stack& values);
+
+// Appends to the work of the card's current stream that the results of a call are computed. `given`
+// and `results` are what the operator got and gave. What is too large, or has no form that the host
+// can compute with, is left out.
 void AppendComputation(const Plan& plan, const Stack& given, const Stack& results,
                        const RandomState& random);
 
@@ -45,9 +49,11 @@ class EarlyComputation {
 
  private:
   struct Shared;
-  EarlyComputation(const Plan& plan, Stack shadows, const Footprint& footprint);
+  EarlyComputation(const Plan& plan, c10::DeviceIndex card, Stack shadows,
+                   const Footprint& footprint);
 
   const Plan& plan_;
+  const c10::DeviceIndex card_;
   std::shared_ptr<Shared> shared_;
   Footprint reads_;
 };

@@ -67,7 +67,8 @@ RandomState AskGenerator(const Plan& plan, const Stack& given) {
       if (value.isGenerator()) generator = value.toGenerator();
     }
     if (!generator.defined()) {
-      generator = at::globalContext().defaultGenerator(c10::Device(c10::DeviceType::CUDA));
+      generator = at::globalContext().defaultGenerator(
+          c10::Device(c10::DeviceType::CUDA, CardOf(plan, given)));
     }
     const std::lock_guard<std::mutex> lock(generator.mutex());
     state.seed = generator.current_seed();

@@ -158,6 +158,50 @@ def test_allocations_are_those_of_a_rehearsal_without_values(
     assert with_values == without
 
 
+ON_THE_SECOND_CARD = """
+import ctypes
+import torch
+
+driver = ctypes.CDLL("libcuda.so.1")
+
+
+def contexts():
+    states = []
+    for card in range(2):
+        flags, active = ctypes.c_uint(), ctypes.c_int()
+        driver.cuDevicePrimaryCtxGetState(card, ctypes.byref(flags), ctypes.byref(active))
+        states.append(active.value)
+    return states
+
+
+data = torch.arange(1000.0).to("cuda:1")
+filled = torch.empty(1000, device="cuda:1").fill_(3)
+print(((data @ filled) / 3).item(), (data < 7).nonzero().numel(), contexts())
+torch.randn(1000, device="cuda:1")
+with torch.cuda.device(1):
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        doubled = filled * 2
+    graph.replay()
+print(doubled.sum().item(), contexts(), torch.cuda.current_device())
+here = data.to("cuda:0")
+print(here.sum().item(), torch.equal(here.to("cuda:1"), data), contexts())
+"""
+
+
+# The current card is the first, which the program never used.
+def test_a_card_gets_no_context_because_another_one_computes(
+    rehearse: Rehearse, python: str
+) -> None:
+    job = rehearse(python, "-c", ON_THE_SECOND_CARD, card="h200,count=2")
+    assert job.status == 0, job.err[-4000:]
+    assert job.out.splitlines() == [
+        "499500.0 7 [0, 1]",
+        "6000.0 [0, 1] 0",
+        "499500.0 True [1, 1]",
+    ]
+
+
 @pytest.mark.parametrize("option", ["values=off", "contents=discard", "emulation=off"])
 def test_printing_ends_where_nothing_is_computed(
     rehearse: Rehearse, python: str, option: str
