@@ -71,17 +71,19 @@ bool ParseBytes(std::string_view text, uint64_t* bytes) {
     const char* letter;
     const char* with_b;
     const char* with_ib;
-    uint64_t bytes;
+    uint64_t decimal;  // what IEC 80000-13 has for the units without an i
+    uint64_t binary;
   };
-  constexpr Unit kUnits[] = {{"", "b", "b", 1},
-                             {"k", "kb", "kib", kKiB},
-                             {"m", "mb", "mib", kMiB},
-                             {"g", "gb", "gib", kGiB},
-                             {"t", "tb", "tib", kTiB}};
+  constexpr Unit kUnits[] = {{"", "b", "b", 1, 1},
+                             {"k", "kb", "kib", 1'000, kKiB},
+                             {"m", "mb", "mib", 1'000'000, kMiB},
+                             {"g", "gb", "gib", 1'000'000'000, kGiB},
+                             {"t", "tb", "tib", 1'000'000'000'000, kTiB}};
   for (const Unit& unit : kUnits) {
-    if (EqualsIgnoringCase(text, unit.letter) || EqualsIgnoringCase(text, unit.with_b) ||
-        EqualsIgnoringCase(text, unit.with_ib)) {
-      return Scale(whole, billionths, unit.bytes, bytes);
+    if (EqualsIgnoringCase(text, unit.with_b)) return Scale(whole, billionths, unit.decimal, bytes);
+    // A letter alone is what most tools take for the binary unit.
+    if (EqualsIgnoringCase(text, unit.letter) || EqualsIgnoringCase(text, unit.with_ib)) {
+      return Scale(whole, billionths, unit.binary, bytes);
     }
   }
   return false;

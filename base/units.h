@@ -18,8 +18,8 @@ inline constexpr uint64_t kGiB = 1024 * kMiB;
 inline constexpr uint64_t kTiB = 1024 * kGiB;
 
 // "512", "64KiB", "2 MiB", "1.5g", "24GB": a number and an optional unit B, K, M, G, T with an
-// optional "iB" or "B", any case. All steps are 1024, as the tools around CUDA have it. False: not
-// of that form, negative, or over 2^63 - 1 bytes.
+// optional "iB" or "B", any case. KB to TB are powers of 1000; K to T, and KiB to TiB, of 1024.
+// False: not of that form, negative, or over 2^63 - 1 bytes.
 bool ParseBytes(std::string_view text, uint64_t* bytes);
 
 // "250ns", "10us", "1.5ms", "2s": a number and a unit. A bare number is refused, except 0.

@@ -21,7 +21,11 @@ TEST(Units, BytesAreReadAsPeopleWriteThem) {
   EXPECT_EQ(Bytes("512 B"), 512u);
   EXPECT_EQ(Bytes("64KiB"), 64 * kKiB);
   EXPECT_EQ(Bytes("64k"), 64 * kKiB);
-  EXPECT_EQ(Bytes("24GB"), 24 * kGiB);
+  EXPECT_EQ(Bytes("24GiB"), 24 * kGiB);
+  EXPECT_EQ(Bytes("24GB"), 24'000'000'000);
+  EXPECT_EQ(Bytes("1.5kB"), 1'500u);
+  EXPECT_EQ(Bytes("3 mb"), 3'000'000u);
+  EXPECT_EQ(Bytes("1TB"), 1'000'000'000'000u);
   EXPECT_EQ(Bytes("2 mib"), 2 * kMiB);
   EXPECT_EQ(Bytes("1.5g"), kGiB + 512 * kMiB);
   EXPECT_EQ(Bytes("0.25T"), kTiB / 4);

@@ -179,3 +179,24 @@ def test_a_trace_is_a_baseline_too(tmp_path: Path) -> None:
     )
     assert worse.returncode == 1
     assert "counts.allocations rose from 2 to" in worse.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("peak_resrved", "peak_reserved"),
+        ("peak.allocated_byte", "peak.allocated_bytes"),
+        ("allocated_bytes", "peak.allocated_bytes"),
+    ],
+)
+def test_a_misspelt_name_gets_its_likely_meaning(tmp_path: Path, given: str, meant: str) -> None:
+    for assertion in (f"{given} <= 2GiB", f"3 > {given}"):
+        result = subprocess.run(
+            [VRAMSTOW, "check", write(tmp_path), "--assert", assertion],
+            capture_output=True,
+            text=True,
+        )
+        assert result.returncode == 2
+        assert f"no number '{given}', did you mean {meant}? See" in result.stderr
+    unlike = [VRAMSTOW, "check", write(tmp_path), "--assert", "frobnication < 3"]
+    assert "did you mean" not in subprocess.run(unlike, capture_output=True, text=True).stderr

@@ -208,6 +208,70 @@ def test_json_is_one_line_of_json(tmp_path: Path) -> None:
         assert isinstance(json.loads(result.stdout), dict), arguments
 
 
+@pytest.mark.parametrize("form", ["csv", "chrome", "snapshot", "pprof"])
+def test_a_dash_is_standard_output(tmp_path: Path, form: str) -> None:
+    trace = write(tmp_path)
+    command = [VRAMSTOW, "export", trace, "--to", form]
+    plain = subprocess.run(command, capture_output=True, check=True, cwd=tmp_path).stdout
+    dash = subprocess.run([*command, "-o", "-"], capture_output=True, check=True, cwd=tmp_path)
+    assert dash.stdout == plain and len(plain) > 100
+    assert list(tmp_path.iterdir()) == [trace]
+
+
+def test_the_page_goes_to_standard_output_too(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    page = vramstow("report", trace, "-o", "-", cwd=tmp_path).stdout
+    assert page.startswith("<!") and page.rstrip().endswith("</html>")
+    assert list(tmp_path.iterdir()) == [trace]
+
+
+@pytest.mark.parametrize("form", ["snapshot", "pprof", "perfetto", "csv"])
+def test_nothing_binary_goes_to_a_terminal(tmp_path: Path, form: str) -> None:
+    trace = write(tmp_path)
+    outer, inner = pty.openpty()
+    for more in ([], ["-o", "-"]):
+        done = subprocess.run(
+            [VRAMSTOW, "export", trace, "--to", form, *more],
+            stdout=inner,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if form == "csv":
+            assert done.returncode == 0
+        else:
+            assert done.returncode == 2
+            assert f"{form} is binary, and standard output is a terminal" in done.stderr
+    os.close(inner)
+    seen = b""
+    try:
+        while piece := os.read(outer, 4096):
+            seen += piece
+    except OSError:
+        pass
+    os.close(outer)
+    assert (b"sequence" in seen) == (form == "csv")
+    assert form == "csv" or seen == b""
+
+
+def test_a_trace_is_no_stream(tmp_path: Path) -> None:
+    done = vramstow("convert", write(tmp_path), "-o", "-", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "name one with -o" in done.stderr
+
+
+def test_convert_keeps_program_and_command(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    again = tmp_path / "again.stow"
+    assert vramstow("convert", trace, "-o", again).returncode == 0
+    before, after = (
+        json.loads(vramstow("analyze", "--json", one).stdout)["facts"] for one in (trace, again)
+    )
+    assert before == after
+    assert after["process.program"] == "/usr/bin/write_trace"
+    assert after["process.command"] == "write_trace small"
+
+
 def test_what_export_says_it_wrote_is_there(tmp_path: Path) -> None:
     trace = write(tmp_path)
     out = tmp_path / "run.csv"

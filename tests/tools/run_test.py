@@ -179,6 +179,18 @@ def test_wrong_flags(vramstow: Installation) -> None:
     assert "VRAMSTOW_COVERAGE is 'perhaps'" in refused(vramstow, *echo, env=env)
 
 
+def test_a_misspelt_variable_gets_its_likely_meaning(vramstow: Installation) -> None:
+    env = {"VRAMSTOW_POLL": "on", "VRAMSTOW_BUILD": "x", "VRAMSTOW_RUN_ID": "1"}
+    result = vramstow.run("run", "--no-trace", "--", "true", env=env)
+    assert result.returncode == 0
+    assert result.stderr.splitlines()[0] == (
+        "vramstow run: VRAMSTOW_POLL is no variable of vramstow, and is ignored; did you mean "
+        "VRAMSTOW_POOL?"
+    )
+    assert "VRAMSTOW_BUILD" not in result.stderr, "what is like none may be of somebody else"
+    assert "no variable" not in vramstow.run("run", "--no-trace", "--", "true").stderr
+
+
 def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
     # Root may write everywhere, so somebody else has to try.
     with tempfile.TemporaryDirectory() as folder:

@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "tools/analysis/facts/fact_names.h"
 #include "tools/base/words.h"
+#include "tools/commands/likely_name.h"
 #include "tools/json/json_value.h"
 
 namespace vramstow {
@@ -105,14 +106,38 @@ const JsonValue* Find(const JsonValue& facts, const std::string& path) {
   return at;
 }
 
+// The paths of all numbers, but for those in lists and of single ranks.
+void AddNumbers(const JsonValue& facts, const std::string& prefix,
+                std::vector<std::string>* names) {
+  for (const auto& [key, value] : facts.members()) {
+    const std::string path = prefix.empty() ? key : absl::StrCat(prefix, ".", key);
+    if (value.is_number() || value.is_array()) names->push_back(path);
+    if (value.is_object()) AddNumbers(value, path, names);
+  }
+}
+
+// What somebody meant; empty: nothing is near.
+std::string LikelyNumber(const JsonValue& facts, const std::string& name) {
+  std::vector<std::string> names = ShortNamesOfFacts();
+  AddNumbers(facts, "", &names);
+  const std::string likely = LikelyName(name, names);
+  if (!likely.empty()) return likely;
+  // The end of a path alone, as in "reserved_bytes".
+  const auto ends = std::ranges::find_if(
+      names, [&name](const std::string& path) { return path.ends_with("." + name); });
+  return ends == names.end() ? "" : *ends;
+}
+
 // Why there is no number of that name.
 std::string NoNumber(const JsonValue& facts, const std::string& name) {
   const JsonValue* at = Find(facts, name);
   if (at != nullptr && at->is_null()) {
     return absl::StrCat("'", name, "' is not known: the input does not tell of it.");
   }
-  return absl::StrCat("the facts have no number '", name,
-                      "': see vramstow analyze --json for those there are.");
+  const std::string likely = LikelyNumber(facts, name);
+  return absl::StrCat("the facts have no number '", name, "'",
+                      likely.empty() ? ": see" : absl::StrCat(", did you mean ", likely, "? See"),
+                      " vramstow analyze --json for those there are.");
 }
 
 }  // namespace

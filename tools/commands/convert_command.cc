@@ -55,6 +55,10 @@ int ConvertCommand(const std::vector<std::string>& arguments) {
           {"-o,--output", &output, "The trace to write; without it, INPUT with the ending .stow"},
           {"--json", &json, "Print what was written, as JSON"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
+  if (output == "-") {
+    Complain("convert", "a trace is a file, and not a stream: name one with -o.");
+    return kExitUsage;
+  }
   if (output.empty()) output = WithEnding(file);
   BeginReading(file);
   auto source = OpenEvents(file);

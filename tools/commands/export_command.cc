@@ -119,6 +119,11 @@ const Format* FormatOf(std::string_view name) {
   return nullptr;
 }
 
+bool IsBinary(const Format& format) {
+  const std::string_view name = format.name;
+  return name == "snapshot" || name == "perfetto" || name == "pprof";
+}
+
 // "csv, rmm, … and parquet".
 std::string NamesOfFormats(const char* last) {
   std::string names;
@@ -374,7 +379,7 @@ int ExportCommand(const std::vector<std::string>& arguments) {
            {.required = true}},
           {"--to", &name, "The format: " + NamesOfFormats(" or "), {.suggests = FormatNames()}},
           {"-o,--output", &request.output,
-           "The file to write (for parquet: the folder); standard output without it"},
+           "The file to write (for parquet: the folder); standard output without it, and for -"},
           {"--merge",
            &request.merge,
            "A PyTorch profiler trace of the same process: memory is laid among its events "
@@ -395,6 +400,11 @@ int ExportCommand(const std::vector<std::string>& arguments) {
   if (format == nullptr) {
     return ExportIsWrong(absl::StrCat("there is no format '", Printable(name),
                                       "': ", NamesOfFormats(" and "), " are there."));
+  }
+  if (request.output == "-") request.output.clear();
+  if (request.output.empty() && IsBinary(*format) && isatty(STDOUT_FILENO) == 1) {
+    return ExportIsWrong(absl::StrCat(
+        name, " is binary, and standard output is a terminal: name a file with -o, or pipe it."));
   }
   if (request.json && request.output.empty()) {
     return ExportIsWrong("--json says what was written where: name a file with -o.");

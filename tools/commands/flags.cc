@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "tools/commands/likely_name.h"
 
 namespace vramstow {
 namespace {
@@ -121,6 +122,28 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
   return Settings{
       options.trace, options.trace_dir, options.simulate,  options.nvtx,
       options.cupti, offload.on,        pool && !segments, !pool && !segments && options.trace};
+}
+
+std::vector<std::string> MisspeltVariables(const std::vector<std::string>& environment) {
+  constexpr std::string_view kPrefix = "VRAMSTOW_";
+  // Beside the settings: what the pages name.
+  std::vector<std::string> known = {"PROGRAM", "RUN_ID", "NCCL_TIMEOUT", "CUDNN_WORKSPACE"};
+  const OptionTable table = AllOptions();
+  for (size_t i = 0; i < table.count; ++i) {
+    known.emplace_back(std::string_view(table.rows[i].environment).substr(kPrefix.size()));
+  }
+  std::vector<std::string> sentences;
+  for (const std::string& entry : environment) {
+    if (!entry.starts_with(kPrefix)) continue;
+    const std::string name = entry.substr(kPrefix.size(), entry.find('=') - kPrefix.size());
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string likely = LikelyName(name, known);
+    if (likely.empty()) continue;
+    sentences.push_back(absl::StrCat(std::string(kPrefix), name,
+                                     " is no variable of vramstow, and is ignored; did you mean ",
+                                     std::string(kPrefix), likely, "?"));
+  }
+  return sentences;
 }
 
 }  // namespace vramstow

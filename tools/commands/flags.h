@@ -48,6 +48,10 @@ struct Settings {
 // the value, the variable otherwise.
 absl::StatusOr<Settings> ReadSettings(const FlagValues& flags);
 
+// Variables of the environment (NAME=VALUE) that look like vramstow's and are none: a sentence for
+// each that is near one, with what was meant.
+std::vector<std::string> MisspeltVariables(const std::vector<std::string>& environment);
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_TOOLS_COMMANDS_FLAGS_H_

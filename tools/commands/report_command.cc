@@ -78,7 +78,10 @@ int ReportCommand(const std::vector<std::string>& arguments) {
       .summary = "Makes a page for a browser that shows where the memory went, in one file.",
       .footer = kReportFooter,
       .options = {{"INPUT", &files, "Files and folders; none: the newest trace in this folder"},
-                  {"-o,--output", &output, "The page to write", {.shows_default = true}},
+                  {"-o,--output",
+                   &output,
+                   "The page to write, - for standard output",
+                   {.shows_default = true}},
                   {"--open", &open, "Open the page in the browser"},
                   {"--redact", &redact,
                    "Leave out hosts, users, folders and arguments, so that the page can be shown"},
@@ -109,6 +112,7 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   for (const Detail& detail : details) pointers.push_back(&detail);
   Progress::OfProcess().Begin("making the page");
   const std::string page = HtmlReport(set, pointers);
+  if (output == "-") return PrintResult("report", page);
   if (!WriteOutputFile(output, page)) {
     Complain("report", absl::StrCat("cannot write ", output, ": ", strerror(errno), "."));
     return kExitCannotWrite;

@@ -403,6 +403,9 @@ int RunCommand(const std::vector<std::string>& arguments) {
       return Refuse(status);
     }
   }
+  for (const std::string& sentence : MisspeltVariables(Environment().entries())) {
+    Complain("run", Printable(sentence));
+  }
   return Launch(split.command, flags, *settings, *installation, json);
 }
 

@@ -121,6 +121,12 @@ void JsonValue::Append(JsonValue item) {
   std::get<List>(value_).push_back(std::move(item));
 }
 
+const std::vector<JsonValue::Member>& JsonValue::members() const {
+  static const std::vector<Member> none;
+  const auto* members = std::get_if<Members>(&value_);
+  return members == nullptr ? none : *members;
+}
+
 const std::vector<JsonValue>& JsonValue::items() const {
   static const List* const none = new List;
   const auto* held = std::get_if<List>(&value_);

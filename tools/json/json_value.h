@@ -53,6 +53,9 @@ class JsonValue {
   const JsonValue* Find(std::string_view key) const;
   bool Has(std::string_view key) const { return Find(key) != nullptr; }
 
+  // The members of an object, in their order; of another value none.
+  const std::vector<Member>& members() const;
+
   // Adds to the array. A null becomes an array.
   void Append(JsonValue item);
   // The elements of an array; of another value none.

@@ -67,6 +67,12 @@ std::string PathOfFact(const std::string& name) {
   return known == AllNames().path_of.end() ? name : known->second;
 }
 
+std::vector<std::string> ShortNamesOfFacts() {
+  std::vector<std::string> names;
+  for (const auto& [name, path] : AllNames().path_of) names.push_back(name);
+  return names;
+}
+
 const std::vector<std::string>& ComparedFacts() {
   static const auto* const paths = [] {
     auto* all = new std::vector<std::string>;

@@ -18,6 +18,9 @@ namespace vramstow {
 // The path of a short name ("peak_allocated"); `name` itself where it is none.
 std::string PathOfFact(const std::string& name);
 
+// The short names.
+std::vector<std::string> ShortNamesOfFacts();
+
 // The paths of facts that are compared without being asked for, in that order. More is worse.
 const std::vector<std::string>& ComparedFacts();
 
