@@ -1,5 +1,6 @@
 // A cause: a checkpoint recomputes too much in one piece.
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -15,31 +16,82 @@ constexpr size_t kLeastRecomputed = 3;
 constexpr uint64_t kMostCheckpoints = 16;
 constexpr uint64_t kLargeRecomputedPart = 4;  // of what was live
 
-// The forward pass runs within the backward pass: its lines are the program's own.
-bool IsRecomputed(const Scene& scene, const SiteDetail& site) {
-  return site.in_backward && !site.own.empty() &&
-         std::ranges::any_of(site.frames, [&](uint32_t frame) {
-           return scene.detail().frames[frame].find("checkpoint.py:") != std::string::npos;
-         });
+bool RunsInCheckpoint(const Scene& scene, const SiteDetail& site) {
+  return std::ranges::any_of(site.frames, [&](uint32_t frame) {
+    return scene.detail().frames[frame].find("checkpoint.py:") != std::string::npos;
+  });
+}
+
+// The forward pass runs within the backward pass: its lines are the program's own. Where a
+// checkpoint stands around a module of PyTorch's, a census tells it.
+bool IsRecomputed(const Scene& scene, const Life& life) {
+  const SiteDetail& site = scene.site_of(life);
+  if (!life.tensor || !site.in_backward) return false;
+  if (!site.own.empty() && RunsInCheckpoint(scene, site)) return true;
+  const HeldBlock* block = scene.holders().Of(life);
+  return block != nullptr && block->holder.find("frame.recomputed") != std::string::npos;
+}
+
+// What the forward pass of this pass has made in checkpoints, and dropped.
+struct FirstTime {
+  uint64_t bytes = 0;
+  std::string place;  // the line that calls the checkpoint, where the program has one
+};
+
+FirstTime MadeTheFirstTime(const Scene& scene) {
+  FirstTime first;
+  const uint64_t begin = scene.pass_begin();
+  for (const Life& life : scene.detail().lives) {
+    if (life.birth >= scene.event()) break;
+    const SiteDetail& site = scene.site_of(life);
+    if (!life.tensor || life.birth < begin || site.in_backward) continue;
+    if (!RunsInCheckpoint(scene, site)) continue;
+    first.bytes += life.size;
+    if (!site.own.empty()) first.place = scene.detail().lines[site.own.back().text];
+  }
+  return first;
+}
+
+// Each piece is computed again as a whole, and its input is kept until then: the sum is smallest
+// where both are alike.
+uint64_t PiecesOf(uint64_t all, uint64_t input, uint64_t lacking) {
+  uint64_t pieces = 2;
+  const auto has_more = [&] {
+    return pieces * pieces * 4 * input <= all || all - all / pieces < lacking;
+  };
+  while (pieces < kMostCheckpoints && has_more()) pieces *= 2;
+  return pieces;
+}
+
+uint64_t MedianSize(std::vector<const Life*> lives) {
+  const auto middle = lives.begin() + static_cast<ptrdiff_t>(lives.size() / 2);
+  std::ranges::nth_element(lives, middle, {}, &Life::size);
+  return (*middle)->size;
 }
 
 Found FindRecomputation(const Scene& scene) {
   Cause cause;
   for (const Life* life : scene.live()) {
-    if (life->tensor && IsRecomputed(scene, scene.site_of(*life))) cause.held.push_back(life);
+    if (IsRecomputed(scene, *life)) cause.held.push_back(life);
   }
   const uint64_t made = BytesOf(cause.held);
   if (cause.held.size() < kLeastRecomputed || made * kLargeRecomputedPart < scene.live_bytes()) {
     return std::nullopt;
   }
-  uint64_t pieces = 2;
-  while (pieces < kMostCheckpoints && made - made / pieces < scene.lacking()) pieces *= 2;
-  cause.bytes = made - made / pieces;
+  // It goes on until all is there that the forward pass had made, where one checkpoint made that.
+  const FirstTime first = MadeTheFirstTime(scene);
+  const uint64_t all = made * 2 >= first.bytes ? std::max(made, first.bytes) : made;
+  const uint64_t input = MedianSize(cause.held);
+  const uint64_t pieces = PiecesOf(all, input, scene.lacking());
+  const uint64_t left = all / pieces + (pieces - 1) * input;
+  cause.bytes = all - std::min(all, left);
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.is_estimate = true;
   cause.change = InParts(scene.detail(), cause.held, pieces);
+  cause.change.spared_later = all - made;
   cause.title = "One checkpoint recomputes too much at once";
   cause.place = CommonPlace(scene.detail(), cause.held, false);
+  if (cause.place.empty()) cause.place = first.place;
   if (cause.place.empty()) cause.place = PlaceInProgram(scene, cause.held);
   cause.evidence = AdviceText(made) +
                    " were computed again in the backward pass, all for one checkpoint: " +
@@ -50,6 +102,7 @@ Found FindRecomputation(const Scene& scene) {
                  " or more pieces (each few layers), instead of one around all: "
                  "torch.utils.checkpoint.checkpoint_sequential(layers, " +
                  std::to_string(pieces) + ", x).";
+  cause.held.clear();  // a hook of the checkpoint's own holds it, which is nobody's to let go
   return cause;
 }
 
