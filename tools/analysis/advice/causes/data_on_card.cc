@@ -1,5 +1,8 @@
 // A cause: data that were placed on the card before the first step and stay.
 #include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +13,7 @@
 #include "tools/analysis/advice/parameter_sites.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/testimony.h"
 #include "tools/analysis/facts/census_log.h"
 
 namespace vramstow {
@@ -48,6 +52,37 @@ bool MayBeData(const Scene& scene, const Life& life) {
   return scene.site_of(life).phase != Phase::kInit;
 }
 
+// The first extent of a tensor; 0: not known.
+uint64_t Rows(const Scene& scene, const Life& life) {
+  const HeldBlock* block = scene.holders().Of(life);
+  if (block == nullptr) return 0;
+  const std::optional<TensorWords> words = ParseTensor(block->about);
+  return words.has_value() && words->shape.size() > 1 ? words->shape.front() : 0;
+}
+
+// What a module that runs was given.
+bool IsArgument(const Scene& scene, const Life& life) {
+  const HeldBlock* block = scene.holders().Of(life);
+  return block != nullptr && block->holder.find("call_impl: args[") != std::string::npos;
+}
+
+// Takes away the batch that is at work: what the step makes of it has as many rows. Of batches that
+// wait there are more.
+void LeaveOutBatch(const Scene& scene, uint64_t begin, std::vector<const Life*>* data) {
+  constexpr ptrdiff_t kMostOfBatch = 2;
+  std::set<uint64_t> rows;
+  for (const Life* life : scene.live()) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block == nullptr || life->birth < begin || block->role == "parameter") continue;
+    rows.insert(Rows(scene, *life));
+  }
+  const auto is_batch = [&](const Life* life) {
+    const uint64_t own = Rows(scene, *life);
+    return IsArgument(scene, *life) || (own > 1 && rows.contains(own));
+  };
+  if (std::ranges::count_if(*data, is_batch) <= kMostOfBatch) std::erase_if(*data, is_batch);
+}
+
 Found FindDataOnCard(const Scene& scene) {
   const uint64_t begin = FirstStep(scene);
   absl::flat_hash_set<uint64_t> trained;  // sizes of gradients and of optimizer state
@@ -63,6 +98,7 @@ Found FindDataOnCard(const Scene& scene) {
     if (life->size < kLeastParameter || trained.contains(life->size)) continue;
     data.push_back(life);
   }
+  LeaveOutBatch(scene, begin, &data);
   Cause cause;
   cause.bytes = BytesOf(data);
   cause.held = data;

@@ -1,6 +1,7 @@
 // A cause: a graph without a backward pass: in eval(), without an optimizer, of a model that nobody
 // trains.
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ namespace {
 constexpr size_t kLeastSaved = 3;
 
 // What tells that no backward pass will come.
-enum class Sign : uint8_t { kNone, kEvaluates, kNoOptimizer, kUntrained, kName };
+enum class Sign : uint8_t { kNone, kEvaluates, kMayEvaluate, kNoOptimizer, kUntrained, kName };
 
 // Made in this pass, and saved by autograd as far as a census knows.
 std::vector<const Life*> SavedNow(const Scene& scene) {
@@ -35,6 +36,17 @@ std::vector<const Life*> SavedNow(const Scene& scene) {
   return saved;
 }
 
+// Whether a pass before went through these lines, and no backward pass came for what it made.
+bool RanBefore(const Scene& scene, const std::vector<const Life*>& saved) {
+  const bool knows = scene.passes().is_sure() || scene.passes().by() == Passes::By::kForward;
+  if (scene.pass() < 1 || !knows) return false;
+  std::set<uint32_t> sites;
+  for (const Life* life : saved) sites.insert(life->site);
+  return std::ranges::any_of(scene.detail().lives, [&](const Life& life) {
+    return life.birth < scene.pass_begin() && sites.contains(life.site);
+  });
+}
+
 Sign SignOf(const Scene& scene, const std::vector<const Life*>& saved,
             const ParameterWords& parameters) {
   const uint64_t begin = scene.pass() < 0 ? saved.front()->birth : scene.pass_begin();
@@ -44,11 +56,16 @@ Sign SignOf(const Scene& scene, const std::vector<const Life*>& saved,
   // Where a head is trained, the backward pass comes, and goes through what stands before it.
   const bool trains_part = parameters.untrained > 0 && parameters.untrained < parameters.all &&
                            parameters.evaluating < parameters.all;
-  if (is_new && !trains_part && parameters.evaluating * 2 > parameters.all) {
+  // An optimizer that is not there, or eval(), forbids no backward pass.
+  const bool is_over = has_trained || RanBefore(scene, saved) || IsCalledEvaluation(scene);
+  if (is_new && is_over && !trains_part && parameters.evaluating * 2 > parameters.all) {
     return Sign::kEvaluates;
   }
+  if (!has_trained && parameters.all > 0 && parameters.evaluating == parameters.all) {
+    return Sign::kMayEvaluate;
+  }
   if (parameters.all > 0 && parameters.untrained == parameters.all) {
-    return has_trained ? Sign::kNone : Sign::kNoOptimizer;
+    return has_trained || !is_over ? Sign::kNone : Sign::kNoOptimizer;
   }
   if (parameters.untrained * 5 >= parameters.all * 2 && parameters.untrained > 0) {
     return Sign::kUntrained;
@@ -59,9 +76,11 @@ Sign SignOf(const Scene& scene, const std::vector<const Life*>& saved,
 std::string Reason(Sign sign, const Scene& scene, const ParameterWords& parameters) {
   switch (sign) {
     case Sign::kEvaluates:
-      return "the model is in eval(), so no backward pass will come";
+      return "the model is in eval(), and no step before had a backward pass for these lines";
+    case Sign::kMayEvaluate:
+      return "the model is in eval(), and the program has run no backward pass so far";
     case Sign::kNoOptimizer:
-      return "the program has no optimizer, so no backward pass will come";
+      return "the program has no optimizer, and no step before had a backward pass for these lines";
     case Sign::kUntrained: {
       const std::vector<HolderFacts> holders = scene.holders().OfAll(parameters.of_untrained);
       const std::string name = holders.empty() ? "" : " (" + holders.front().holder + ")";
@@ -73,6 +92,12 @@ std::string Reason(Sign sign, const Scene& scene, const ParameterWords& paramete
       break;
   }
   return "no step before had a backward pass for these lines";
+}
+
+const char* TitleOf(Sign sign) {
+  if (sign == Sign::kUntrained) return "Layers that no optimizer trains are not frozen";
+  return sign == Sign::kMayEvaluate ? "A model in eval() records a graph"
+                                    : "Graphs are recorded where nobody calls backward()";
 }
 
 Found FindNeedlessGraph(const Scene& scene) {
@@ -94,8 +119,7 @@ Found FindNeedlessGraph(const Scene& scene) {
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = Without(scene.detail(), saved);
   cause.is_estimate = sign == Sign::kUntrained;
-  cause.title = sign == Sign::kUntrained ? "Layers that no optimizer trains are not frozen"
-                                         : "Graphs are recorded where nobody calls backward()";
+  cause.title = TitleOf(sign);
   cause.evidence = AdviceText(cause.bytes) + " were saved for a backward pass: " + places +
                    ". But " + Reason(sign, scene, parameters) + ".";
   cause.cost = "None.";
@@ -103,8 +127,10 @@ Found FindNeedlessGraph(const Scene& scene) {
       sign == Sign::kUntrained
           ? "Call that model under torch.no_grad(), or call requires_grad_(False) on it, unless an "
             "optimizer should train it."
-          : "Run it under torch.no_grad() or torch.inference_mode(); model.eval() alone does not "
-            "stop the recording.";
+          : std::string(sign == Sign::kMayEvaluate ? "If no backward pass follows: run it"
+                                                   : "Run it") +
+                " under torch.no_grad() or torch.inference_mode(); model.eval() alone does not "
+                "stop the recording.";
   return cause;
 }
 
