@@ -174,6 +174,8 @@ class Runner {
       stacks_[words[1]] = source_.AddStack(FramesOf(After(line, words[1])));
     } else if (verb == "alloc" && words.size() == 5 && words[3] == "at") {
       Allocate(words[1], Bytes(words[2], line), StackOf(words[4], line));
+    } else if (verb == "alloc" && words.size() == 7 && words[5] == "in") {
+      AllocateIn(words[6], words[1], Bytes(words[2], line), StackOf(words[4], line), line);
     } else if (verb == "driver" && words.size() == 5 && words[3] == "at") {
       AllocateDriver(words[1], Bytes(words[2], line), StackOf(words[4], line));
     } else if (verb == "pinned" && words.size() == 5 && words[3] == "at") {
@@ -245,6 +247,15 @@ class Runner {
     blocks_[name].is_tensor = true;
     source_.Add(Allocation(address, size, Layer::kFramework), stack);
   }
+  // A tensor in what another one left to PyTorch's cache.
+  void AllocateIn(const std::string& cached, const std::string& name, uint64_t size, uint32_t stack,
+                  const std::string& line) {
+    const auto left = cached_.find(cached);
+    if (left == cached_.end() || left->second.size < size) return Fail("no such piece", line);
+    blocks_[name] = {left->second.address, size, true};
+    source_.Add(Allocation(left->second.address, size, Layer::kFramework), stack);
+    cached_.erase(left);
+  }
   uint64_t AllocateDriver(const std::string& name, uint64_t size, uint32_t stack,
                           Layer layer = Layer::kDriver, MemoryKind memory = MemoryKind::kDevice) {
     const uint64_t address = next_address_;
@@ -266,6 +277,7 @@ class Runner {
     if (block->second.is_tensor) source_.Add(event);
     event.layer = block->second.is_tensor ? Layer::kPool : Layer::kDriver;
     if (!stays_cached) source_.Add(event);
+    if (stays_cached) cached_[name] = block->second;
     blocks_.erase(block);
   }
   void Refuse(uint64_t size, uint32_t stack) {
@@ -351,6 +363,7 @@ class Runner {
   ScenarioSource source_;
   std::map<std::string, uint32_t> stacks_;
   std::map<std::string, Block> blocks_;
+  std::map<std::string, Block> cached_;  // freed, and still PyTorch's
   std::vector<std::string> expectations_;
   ScenarioOutcome outcome_;
   uint64_t next_address_ = uint64_t{1} << 32;

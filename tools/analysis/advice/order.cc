@@ -36,6 +36,14 @@ bool Dwarfs(const Cause& cause, const Facts& facts) {
 
 bool ServesAlone(const AdviceFacts& advice) { return advice.fits == true; }
 
+// Several such requests lay free in pieces, and they were as much as half of what the cause holds:
+// without pieces the job would have gone on for several passes, or to its end.
+bool StrandsMuch(const Cause& cause, const Facts& facts) {
+  const OutOfMemoryFacts& last = facts.out_of_memory.back();
+  return last.pool_free_bytes >= kMuchLarger * last.requested_bytes &&
+         last.pool_free_bytes * 2 >= cause.bytes;
+}
+
 // What serves alone, in the order that the analysis gave it; then pairs; then the rest.
 int ClassOf(const AdviceFacts& advice, bool is_first) {
   if (ServesAlone(advice) || (is_first && !advice.proof.is_proved)) return 0;
@@ -62,8 +70,9 @@ void OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
                  std::vector<AdviceFacts>* advice) {
   // Fragmentation explains a failure best, unless the first cause grows with each pass: that ends
   // the job in any case, a few passes later without fragmentation; or it is much more than what lay
-  // in pieces.
-  const bool grows = !causes.empty() && (causes.front().grows || Dwarfs(causes.front(), facts));
+  // in pieces. Where much lay in pieces, fragmentation stays first.
+  const bool grows = !causes.empty() && !StrandsMuch(causes.front(), facts) &&
+                     (causes.front().grows || Dwarfs(causes.front(), facts));
   std::ranges::stable_sort(*advice, {}, [&](const AdviceFacts& one) {
     if (one.id == AdviceId::kOutOfMemoryByFragmentation) return 1;
     return grows && one.id == causes.front().id ? 0 : 2;

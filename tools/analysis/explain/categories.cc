@@ -14,6 +14,7 @@
 #include "tools/analysis/explain/category_of.h"
 #include "tools/analysis/explain/explain.h"
 #include "tools/analysis/explain/phases_over.h"
+#include "tools/analysis/explain/testimony.h"
 
 namespace vramstow {
 namespace {
@@ -88,14 +89,22 @@ bool ReadRole(const std::string& role, Category* category) {
   return true;
 }
 
+// The program holds it, and autograd has no use for it.
+bool IsPlainResult(const HeldBlock& block) {
+  return block.role == "other" && !IsInGraph(block) && !IsGarbage(block) &&
+         block.about.find("made by") == std::string::npos &&
+         block.about.find("requires grad") == std::string::npos;
+}
+
 class ToldCategories {
  public:
   explicit ToldCategories(const Detail& detail) {
     Told told;
     for (const CensusDetail& census : detail.censuses) {
       for (const HeldBlock& block : census.blocks) {
-        if (!ReadRole(block.role, &told.category)) continue;
-        told_.push_back({block.address, census.event, told.category});
+        const bool is_told = ReadRole(block.role, &told.category);
+        if (!is_told && !IsPlainResult(block)) continue;
+        told_.push_back({block.address, census.event, is_told ? told.category : kUnknownUse});
       }
     }
     for (const MarkDetail& mark : detail.marks) {
@@ -163,8 +172,10 @@ struct CategoryFinder::Known {
   // Where the program said it, `by_mark` is true.
   Category Of(const Life& life, bool* by_mark) const {
     const Category* said = told.Find(life);
-    *by_mark = said != nullptr;
-    return said != nullptr ? *said : CategoryOf(detail, phases, life);
+    *by_mark = said != nullptr && *said != kUnknownUse;
+    if (*by_mark) return *said;
+    const Category seen = CategoryOf(detail, phases, life);
+    return said != nullptr && seen == kActivations ? kUnknownUse : seen;
   }
 
   const Detail& detail;

@@ -16,7 +16,8 @@ Found FindKeptOutputs(const Scene& scene) {
   Cause cause = OfPile(scene, pile);
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.title = "A result of each pass stays on the card";
-  cause.evidence += " A list, a dict or a hook holds them.";
+  const std::vector<HolderFacts> holders = scene.holders().OfAll(pile.lives);
+  if (holders.empty()) cause.evidence += " A list, a dict or a hook may hold them.";
   cause.cost = "A transfer for each.";
   const Testimony told = TestimonyOf(scene.holders(), pile.lives);
   if (told.viewed * 2 > told.known) {
@@ -27,7 +28,6 @@ Found FindKeptOutputs(const Scene& scene) {
     cause.action =
         "Keep what is needed of it (a mean, an index, a .clone() of a slice), or .cpu() of it.";
   }
-  const std::vector<HolderFacts> holders = scene.holders().OfAll(pile.lives);
   const std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
   if (!about.empty()) cause.action = about + " Else: " + cause.action;
   return cause;

@@ -13,6 +13,10 @@ constexpr uint64_t kMostBatches = 16;
 
 // As many micro-batches as bring activations below the rest; with more the rest decides.
 Hint FindAccumulateGradients(const Evidence& evidence) {
+  const bool trains = std::ranges::any_of(evidence.detail().sites, [](const SiteDetail& site) {
+    return site.in_backward || site.phase == Phase::kBackward || site.in_optimizer;
+  });
+  if (!trains) return std::nullopt;
   const uint64_t activations = evidence.AtPeak("activations");
   const uint64_t peak = evidence.facts().peak.allocated_bytes;
   const uint64_t rest = peak - std::min(peak, activations);
@@ -51,7 +55,7 @@ constinit const Rule kAccumulateGradients = {
         "time.",
     .advice = FindAccumulateGradients,
     .change = AccumulateGradientsChange,
-    .said_by = {AdviceId::kActivations},
+    .said_by = {AdviceId::kActivations, AdviceId::kHeldGraphs, AdviceId::kNeedlessGraph},
 };
 
 }  // namespace vramstow

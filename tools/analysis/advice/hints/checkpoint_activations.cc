@@ -39,7 +39,7 @@ constinit const Rule kCheckpointActivations = {
         "again when they are needed, for about a third more time.",
     .advice = FindCheckpointActivations,
     .change = CheckpointActivationsChange,
-    .said_by = {AdviceId::kActivations},
+    .said_by = {AdviceId::kActivations, AdviceId::kHeldGraphs, AdviceId::kNeedlessGraph},
 };
 
 }  // namespace vramstow

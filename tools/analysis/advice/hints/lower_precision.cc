@@ -63,6 +63,7 @@ constinit const Rule kLowerPrecision = {
         "torch.autocast(\"cuda\", dtype=torch.bfloat16).",
     .advice = FindLowerPrecision,
     .change = LowerPrecisionChange,
+    .said_by = {AdviceId::kHeldGraphs, AdviceId::kNeedlessGraph},
 };
 
 }  // namespace vramstow

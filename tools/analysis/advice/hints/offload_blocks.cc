@@ -26,10 +26,12 @@ bool CouldWait(const Evidence& evidence, const Life& life) {
 Hint FindOffloadBlocks(const Evidence& evidence) {
   std::map<std::string, uint64_t> by_site;
   uint64_t bytes = 0;
+  uint64_t for_backward = 0;  // what autograd saved
   for (const Life& life : evidence.detail().lives) {
     if (!evidence.IsAtPeak(life) || !CouldWait(evidence, life)) continue;
     by_site[evidence.detail().sites[life.site].site] += life.size;
     bytes += life.size;
+    if (evidence.categories().NameOf(life) == "activations") for_backward += life.size;
   }
   if (!evidence.IsWorthIt(bytes)) return std::nullopt;
   std::vector<std::pair<uint64_t, std::string>> sorted;
@@ -46,9 +48,11 @@ Hint FindOffloadBlocks(const Evidence& evidence) {
       .cost = "About " + std::to_string(milliseconds) +
               " ms of transfers at 24 GiB/s each time, beside the work if they begin early, and as "
               "much pinned host memory.",
-      .action =
-          "torch.autograd.graph.save_on_cpu(pin_memory=True) around these lines, or "
-          "vramstow run --pool=on --offload=auto, which moves what is not needed."};
+      .action = (for_backward * 2 > bytes
+                     ? std::string("torch.autograd.graph.save_on_cpu(pin_memory=True) around these "
+                                   "lines")
+                     : std::string("Move them to the host (.cpu()) until they are needed")) +
+                ", or vramstow run --pool=on --offload=auto, which moves what is not needed."};
 }
 
 Change OffloadBlocksChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {

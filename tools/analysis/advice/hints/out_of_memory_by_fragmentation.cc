@@ -1,12 +1,85 @@
 // Advice: an out-of-memory while enough was free, in pieces that were too small.
 #include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/other_allocator.h"
+#include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/holders.h"
 
 namespace vramstow {
 namespace {
+
+constexpr uint64_t kLeastPiece = uint64_t{1} << 20;
+
+// Free pieces between live blocks, each too small for the request, and the blocks beside them.
+struct Pieces {
+  uint64_t bytes = 0;
+  std::map<uint32_t, uint64_t> beside;  // by the site of the block, the bytes of the pieces
+  std::vector<const Life*> blocks;
+};
+
+std::vector<const Life*> InOrder(const std::vector<Life>& lives, const OutOfMemoryFacts& failure) {
+  std::vector<const Life*> sorted;
+  for (const Life& life : lives) {
+    if (life.device == failure.device && life.LivesAt(failure.event)) sorted.push_back(&life);
+  }
+  std::ranges::sort(sorted, {}, &Life::address);
+  return sorted;
+}
+
+Pieces PiecesAt(const Evidence& evidence, const OutOfMemoryFacts& failure) {
+  Pieces pieces;
+  if (!evidence.detail().has_all_lives()) return pieces;
+  const std::vector<const Life*> blocks = InOrder(evidence.detail().lives, failure);
+  auto next = blocks.begin();
+  for (const Life* segment : InOrder(evidence.detail().segments, failure)) {
+    const uint64_t end = segment->address + segment->size;
+    next = std::lower_bound(next, blocks.end(), segment->address,
+                            [](const Life* life, uint64_t at) { return life->address < at; });
+    uint64_t at = segment->address;
+    const Life* before = nullptr;
+    const auto add = [&](uint64_t to, const Life* after) {
+      if (to < at + kLeastPiece || to - at >= failure.requested_bytes) return;
+      pieces.bytes += to - at;
+      for (const Life* block : {before, after}) {
+        if (block == nullptr || !block->tensor) continue;
+        pieces.beside[block->site] += to - at;
+        pieces.blocks.push_back(block);
+      }
+    };
+    for (; next != blocks.end() && (*next)->address < end; ++next) {
+      if (!(*next)->tensor) continue;
+      add((*next)->address, *next);
+      before = *next;
+      at = std::max(at, before->address + before->size);
+    }
+    add(end, nullptr);
+  }
+  return pieces;
+}
+
+// Names the line, and the holder, of the blocks that keep the pieces apart.
+void NameFences(const Evidence& evidence, const OutOfMemoryFacts& failure, AdviceFacts* advice) {
+  Pieces pieces = PiecesAt(evidence, failure);
+  if (pieces.beside.empty()) return;
+  const uint32_t site = std::ranges::max_element(pieces.beside, {}, [](const auto& one) {
+                          return one.second;
+                        })->first;
+  advice->bytes = pieces.bytes;
+  advice->place = PlaceOf(evidence.detail(), site);
+  std::erase_if(pieces.blocks, [&](const Life* block) { return block->site != site; });
+  std::ranges::sort(pieces.blocks);
+  pieces.blocks.erase(std::ranges::unique(pieces.blocks).begin(), pieces.blocks.end());
+  advice->evidence += " " + AdviceText(pieces.beside.at(site)) + " of that lie beside blocks of " +
+                      advice->place + ".";
+  const Holders holders(evidence.detail(), evidence.facts(), failure);
+  const std::vector<HolderFacts> found = holders.OfAll(pieces.blocks);
+  if (!found.empty()) advice->holder = found.front().holder;
+}
 
 Hint FindOutOfMemoryByFragmentation(const Evidence& evidence) {
   for (const OutOfMemoryFacts& failure : evidence.facts().out_of_memory) {
@@ -14,7 +87,7 @@ Hint FindOutOfMemoryByFragmentation(const Evidence& evidence) {
     const uint64_t usable = std::max(failure.largest_free_range_bytes.value_or(0),
                                      failure.pool_movable_bytes.value_or(0));
     if (usable >= failure.requested_bytes) continue;
-    return AdviceFacts{
+    AdviceFacts advice{
         .title = "This out-of-memory was fragmentation",
         .bytes = failure.requested_bytes,
         .evidence = AdviceText(failure.requested_bytes) + " were asked for while the pool had " +
@@ -23,6 +96,8 @@ Hint FindOutOfMemoryByFragmentation(const Evidence& evidence) {
                     AdviceText(*failure.largest_free_range_bytes) + ".",
         .cost = CostOfOtherAllocator(evidence),
         .action = OtherAllocator(evidence)};
+    NameFences(evidence, failure, &advice);
+    return advice;
   }
   return std::nullopt;
 }
