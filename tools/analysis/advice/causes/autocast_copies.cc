@@ -44,11 +44,12 @@ Found FindAutocastCopies(const Scene& scene) {
   cause.place = PlaceInProgram(scene, cause.held);
   const uint64_t copies = BytesOf(cause.held);
   // The operation that comes next reads the last one.
+  const uint64_t last = cause.held.back()->size;
   cause.held.pop_back();
-  cause.bytes = BytesOf(cause.held);
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   uint64_t all = 0;
   for (const auto& [size, bytes] : copied) all += std::max(bytes, weights.at(size) / 2);
+  cause.bytes = all - last;
+  if (!scene.IsLarge(BytesOf(cause.held))) return std::nullopt;
   cause.change = Without(scene.detail(), cause.held);
   cause.change.spared_later = all - std::min(all, copies);
   cause.grows = true;

@@ -13,7 +13,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kPieces = 8;
+constexpr uint64_t kPieces = 16;  // one of them is little beside what is saved
 
 // It has no pieces: all of the matrix goes into each number of its result.
 bool IsDecomposition(const Scene& scene, const SiteDetail& site) {
