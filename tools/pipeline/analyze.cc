@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tools/analysis/advice/advise.h"
+#include "tools/analysis/advice/neighbours.h"
 #include "tools/analysis/advice/order.h"
 #include "tools/analysis/explain/explain.h"
 #include "tools/analysis/facts/merge.h"
@@ -17,6 +18,7 @@
 #include "tools/inputs/open_input.h"
 #include "tools/inputs/runs.h"
 #include "tools/inputs/snapshot_source.h"
+#include "tools/inputs/trace_start.h"
 #include "tools/inputs/within_source.h"
 #include "tools/replay/proof.h"
 
@@ -134,6 +136,11 @@ absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
     return absl::InvalidArgumentError(absl::StrCat(
         path,
         " is a folder without a file that is read here: record a run into it, or name a file."));
+  }
+  if (set.analyses.size() > 1) {
+    std::vector<Recorded> recorded;
+    for (Analysis& one : set.analyses) recorded.push_back({&one, TraceStartUnixNs(one.facts.file)});
+    NameNeighbours(recorded);
   }
   // In the order in which facts of several are told.
   std::ranges::stable_sort(set.analyses, {}, [](const Analysis& analysis) {

@@ -16,6 +16,19 @@ namespace {
 constexpr size_t kMostTraces = 16;
 constexpr size_t kHighestTraces = 8;
 
+// The story of each process that ran out of memory, of the first few.
+std::string WhyOfEach(const FactSet& set, const TextStyle& style) {
+  constexpr size_t kMostStories = 3;
+  std::string text;
+  size_t stories = 0;
+  for (const Facts& trace : set.traces) {
+    const std::string story = WhySection(trace, style);
+    if (story.empty() || ++stories > kMostStories) continue;
+    absl::StrAppend(&text, text.empty() ? "" : "\n", NameOfTrace(trace), "\n", story);
+  }
+  return text + AndMore(stories - std::min(stories, kMostStories));
+}
+
 }  // namespace
 
 std::string MissingText(const Facts& facts) {
@@ -91,7 +104,7 @@ std::string TextReport(const FactSet& set, const TextStyle& style) {
     section("Processes", ProcessTable(set, kMostTraces, kHighestTraces, style));
     if (set.comparison.has_value()) section("Ranks compared", RankSection(*set.comparison, style));
   }
-  if (one) section("Why memory ran out", WhySection(total, style));
+  section("Why memory ran out", one ? WhySection(total, style) : WhyOfEach(set, style));
   section("Out of memory", OutOfMemorySection(set, style));
   if (one) {
     section("Device memory over time",

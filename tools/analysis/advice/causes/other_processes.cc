@@ -1,6 +1,9 @@
 // A cause: other processes hold a large part of the card.
 #include <algorithm>
+#include <functional>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/rule.h"
@@ -12,9 +15,52 @@ namespace {
 constexpr uint64_t kContextBytes = uint64_t{768} << 20;
 constexpr uint64_t kLeastForeign = uint64_t{512} << 20;
 
+// A process beside this one, as the driver's management library lists it.
+struct Listed {
+  std::string pid;
+  uint64_t bytes = 0;
+};
+
+// "1622:1803550720 1700:…" of a fact of the trace; those of the most bytes first.
+std::vector<Listed> ListedOn(const Facts& facts, int device) {
+  std::vector<Listed> listed;
+  const auto fact = facts.facts.find("device." + std::to_string(device) + ".other_processes");
+  if (fact == facts.facts.end()) return listed;
+  std::istringstream words(fact->second);
+  Listed one;
+  while (std::getline(words >> std::ws, one.pid, ':') && words >> one.bytes) {
+    listed.push_back(one);
+  }
+  std::ranges::stable_sort(listed, std::ranges::greater(), &Listed::bytes);
+  return listed;
+}
+
+Found TellOfListed(const Scene& scene, const std::vector<Listed>& listed) {
+  Cause cause;
+  std::string names;
+  for (const Listed& one : listed) {
+    cause.bytes += one.bytes;
+    names +=
+        (names.empty() ? "process " : ", process ") + one.pid + " (" + AdviceText(one.bytes) + ")";
+  }
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.place = "process " + listed.front().pid;
+  cause.holder = cause.place;
+  cause.title = listed.size() == 1 ? "Another process holds a part of the card"
+                                   : "Other processes hold a part of the card";
+  cause.evidence = "When the request failed, the driver listed " + names +
+                   " on the card beside this process; a context of its own is a part of that.";
+  cause.cost = "None for this program.";
+  cause.action = "End process " + listed.front().pid +
+                 ", or wait for it, or choose another card with CUDA_VISIBLE_DEVICES.";
+  return cause;
+}
+
 Found FindOtherProcesses(const Scene& scene) {
   const OutOfMemoryFacts& failure = scene.failure();
   if (failure.free_from == FreeKnownFrom::kNothing || scene.is_limited()) return std::nullopt;
+  const std::vector<Listed> listed = ListedOn(scene.facts(), failure.device);
+  if (!listed.empty()) return TellOfListed(scene, listed);
   for (const DeviceFacts& device : scene.facts().devices) {
     if (device.device != failure.device || !device.total_bytes.has_value()) continue;
     const uint64_t own = scene.room();
@@ -25,6 +71,7 @@ Found FindOtherProcesses(const Scene& scene) {
     cause.is_estimate = true;
     cause.title = "Other processes hold much of the card";
     cause.place = "another process";
+    cause.holder = cause.place;
     cause.evidence = "Of the " + AdviceText(*device.total_bytes) + " of the card " +
                      AdviceText(outside) +
                      " are neither free nor this program's blocks. A context with its modules "

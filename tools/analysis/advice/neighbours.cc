@@ -1,0 +1,144 @@
+#include "tools/analysis/advice/neighbours.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/facts/fact_numbers.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kMostContext = uint64_t{768} << 20;
+constexpr uint64_t kSlack = 10'000'000'000;  // a process that was killed tells nothing at its end
+
+std::string FactOf(const Facts& facts, const std::string& name) {
+  const auto fact = facts.facts.find(name);
+  return fact == facts.facts.end() ? "" : fact->second;
+}
+
+std::string OfDevice(int device, const char* what) {
+  return "device." + std::to_string(device) + "." + what;
+}
+
+// What a process held of a card at a moment.
+struct Share {
+  const Facts* facts = nullptr;
+  uint64_t bytes = 0;    // of its blocks, and of what its pool had
+  uint64_t context = 0;  // where its trace tells it
+  std::string place;     // the line that made most of it
+};
+
+// The number that another trace gives to the card with this name.
+std::optional<int> DeviceOf(const Facts& facts, const std::string& uuid) {
+  for (const DeviceFacts& device : facts.devices) {
+    if (FactOf(facts, OfDevice(device.device, "uuid")) == uuid) return device.device;
+  }
+  return std::nullopt;
+}
+
+bool LivesAtTime(const Life& life, int device, uint64_t time) {
+  return life.device == device && life.birth_ns <= time && time < life.death_ns;
+}
+
+Share ShareOf(const Analysis& other, int device, uint64_t time) {
+  Share share;
+  share.facts = &other.facts;
+  std::map<std::string, uint64_t> by_place;
+  uint64_t tensors = 0;
+  uint64_t driver = 0;
+  for (const Life& life : other.detail.lives) {
+    if (life.pending || !LivesAtTime(life, device, time)) continue;
+    (life.tensor ? tensors : driver) += life.size;
+    by_place[PlaceOf(other.detail, life.site)] += life.size;
+  }
+  uint64_t reserved = 0;
+  for (const Life& segment : other.detail.segments) {
+    if (LivesAtTime(segment, device, time)) reserved += segment.size;
+  }
+  share.bytes = driver + std::max(tensors, reserved);
+  if (share.bytes == 0) return share;
+  share.place =
+      std::ranges::max_element(by_place, {}, [](const auto& one) { return one.second; })->first;
+  // What was taken when it began is its context, if that is no more than one takes.
+  const auto total = FactNumber<uint64_t>(other.facts.facts, OfDevice(device, "total_bytes"));
+  const auto free =
+      FactNumber<uint64_t>(other.facts.facts, OfDevice(device, "free_bytes_at_start"));
+  const uint64_t taken = total.value_or(0) - std::min(total.value_or(0), free.value_or(0));
+  if (free.has_value() && taken <= kMostContext) share.context = taken;
+  return share;
+}
+
+// The process of the other traces that held most of that card then.
+std::optional<Share> LargestShare(const std::vector<Recorded>& recorded, const Recorded& failed,
+                                  const OutOfMemoryFacts& failure) {
+  const Facts& own = failed.analysis->facts;
+  const std::string uuid = FactOf(own, OfDevice(failure.device, "uuid"));
+  if (uuid.empty() || failed.start_unix_ns == 0) return std::nullopt;
+  const uint64_t moment = failed.start_unix_ns + failure.time_ns;
+  std::optional<Share> largest;
+  for (const Recorded& one : recorded) {
+    const Analysis& other = *one.analysis;
+    if (&other == failed.analysis || one.start_unix_ns == 0 || one.start_unix_ns > moment) continue;
+    if (FactOf(other.facts, "process.host") != FactOf(own, "process.host")) continue;
+    const uint64_t time = moment - one.start_unix_ns;
+    const uint64_t end = other.facts.end_ns + (other.facts.report.closed ? 0 : kSlack);
+    const std::optional<int> device = DeviceOf(other.facts, uuid);
+    if (!device.has_value() || time > end) continue;
+    Share share = ShareOf(other, *device, time);
+    if (share.bytes == 0 || (largest.has_value() && largest->bytes >= share.bytes)) continue;
+    largest = std::move(share);
+  }
+  return largest;
+}
+
+void Name(const Share& share, AdviceFacts* advice) {
+  const std::string pid = FactOf(*share.facts, "process.pid");
+  const std::string process = "process " + pid;
+  // The driver lists what a process has with its context. Else that is added up.
+  if (advice->place != process) {
+    advice->bytes = share.bytes + share.context;
+    advice->is_estimate = share.context == 0;
+  }
+  advice->title = "Another process holds a part of the card";
+  advice->holder = process;
+  advice->place = share.place + " of " + process;
+  advice->evidence += " The trace of " + process + " tells that it held " +
+                      AdviceText(share.bytes) + " then, most of it from " + share.place + ".";
+  if (share.context > 0) {
+    advice->evidence += " Its context takes " + AdviceText(share.context) + " besides.";
+  }
+  advice->action = "End " + process +
+                   ", or wait for it, let it hold less, or choose another card with "
+                   "CUDA_VISIBLE_DEVICES.";
+}
+
+}  // namespace
+
+void NameNeighbours(const std::vector<Recorded>& recorded) {
+  for (const Recorded& failed : recorded) {
+    Facts& own = failed.analysis->facts;
+    if (own.out_of_memory.empty()) continue;
+    OutOfMemoryFacts& failure = own.out_of_memory.back();
+    for (AdviceFacts& advice : own.advice) {
+      if (advice.id != AdviceId::kOtherProcesses) continue;
+      const std::optional<Share> share = LargestShare(recorded, failed, failure);
+      if (!share.has_value()) continue;
+      Name(*share, &advice);
+      for (WouldFitFacts& one : failure.would_fit) {
+        if (one.cause != advice.id) continue;
+        one.place = advice.place;
+        one.holder = advice.holder;
+        one.bytes = advice.bytes;
+        one.is_estimate = advice.is_estimate;
+      }
+    }
+  }
+}
+
+}  // namespace vramstow
