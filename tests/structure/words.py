@@ -28,10 +28,6 @@ PHRASE = re.compile(
 )
 # Folders whose strings a user sees.
 SPOKEN = ("interpose/", "python/", "tools/")
-# Strings that are not judged yet: folder: why.
-SPOKEN_LATER = {
-    "tools/analysis/advice/": "its sentences are being written anew",
-}
 # Titles of sections and tables: they ask a question without its mark, and are no sentences.
 TITLES = frozenset(
     (
@@ -43,10 +39,6 @@ TITLES = frozenset(
     )
 )
 TITLE_BEGINNINGS = ("*What is missing*", "***What is missing*", "What is missing:", "What rank ")
-# Parts of pages that `vramstow docs` writes from the folders of SPOKEN_LATER.
-MADE_LATER = re.compile(
-    r"<!-- Made by `vramstow docs (?:causes|advice)`.*?<!-- end of \w+ -->", re.DOTALL
-)
 SOURCES = {".cc", ".h", ".c", ".def", ".js", ".py"}
 
 SENTENCE_END = re.compile(r"(?<=[.!?:])[\")*_]*\s+(?=[\"'(*_`]*[A-Z`0-9])")
@@ -105,7 +97,6 @@ def of_page(text: str) -> Iterator[Piece]:
             yield Piece(begin, re.sub(r"`[^`]*`", "`code`", " ".join(lines)))
             lines.clear()
 
-    text = MADE_LATER.sub(lambda made: "\n" * made[0].count("\n"), text)
     for number, line in enumerate(text.splitlines(), 1):
         bare = line.strip()
         if bare.startswith("```"):
@@ -211,12 +202,7 @@ def pages() -> list[Path]:
 
 def spoken() -> list[Path]:
     """The sources with strings that a user sees."""
-    return [
-        path
-        for path in sources()
-        if tree.relative(path).startswith(SPOKEN)
-        and not tree.relative(path).startswith(tuple(SPOKEN_LATER))
-    ]
+    return [path for path in sources() if tree.relative(path).startswith(SPOKEN)]
 
 
 def sources() -> list[Path]:

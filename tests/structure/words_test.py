@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import tree
 import words
 
 # The most of a hundred sentences in comments that may still stop a reader. It only falls, to 1.
@@ -32,12 +31,6 @@ def test_few_sentences_of_comments_stop_a_reader() -> None:
         f"{len(found)} of {count}; tests/structure/words.py lists them"
     )
     assert share > MOST_IN_COMMENTS - 1, f"lower MOST_IN_COMMENTS in {__file__} to {share:.1f}"
-
-
-def test_what_is_not_judged_yet_is_there() -> None:
-    names = [tree.relative(path) for path in words.sources()]
-    for folder in words.SPOKEN_LATER:
-        assert any(name.startswith(folder) for name in names), folder
 
 
 @pytest.mark.parametrize(

@@ -41,10 +41,10 @@ void TellOfNoBatch(const Scene& scene, const std::vector<const Life*>& without, 
   cause->place = PlaceOf(scene.detail(), (*largest)->site);
   cause->evidence += " " + AdviceText(BytesOf(without)) + " of it do not grow with the batch, as " +
                      about.substr(0, about.find(']')) + "].";
-  cause->cost = "Recomputing: about a third more of a pass.";
+  cause->cost = "Recomputation makes a pass about a third longer.";
   cause->action =
-      "Do what this line does for a part of it at a time, each part under "
-      "torch.utils.checkpoint; a smaller batch does not help.";
+      "Let this line work on a part at a time, each part under torch.utils.checkpoint; a smaller "
+      "batch does not help.";
 }
 
 // What one pass has made and needs again in its backward pass.
@@ -83,9 +83,10 @@ Found FindActivations(const Scene& scene) {
   cause.evidence = AdviceText(BytesOf(activations)) +
                    " were made in this pass and wait for its backward pass: " +
                    LargestPlaces(scene.detail(), activations) + ".";
-  cause.cost = "Micro-batches a little time; recomputing about a third more of a pass.";
+  cause.cost = "Micro-batches cost a little time; recomputation makes a pass about a third longer.";
   cause.action = "Divide the batch by " + std::to_string(parts) + " and step after every " +
-                 std::to_string(parts) + ", or torch.utils.checkpoint around the repeated layer.";
+                 std::to_string(parts) +
+                 ", or put torch.utils.checkpoint around the repeated layer.";
   const std::vector<const Life*> without = WithoutBatch(scene, activations);
   if (BytesOf(without) * 2 > BytesOf(activations)) TellOfNoBatch(scene, without, &cause);
   return cause;
@@ -97,9 +98,9 @@ constinit const Rule kActivations = {
     .rank = Rank::kTrade,
     .meaning = "the activations of one batch",
     .help =
-        "What this pass made and keeps for its backward pass is too much. Divide the batch and "
-        "step after several parts, or recompute with torch.utils.checkpoint. Where a census knows "
-        "the shapes and most of it does not grow with the batch, the advice says so.",
+        "This pass keeps too much for its backward pass. Divide the batch and step after several "
+        "parts, or recompute with torch.utils.checkpoint. Where a census knows the shapes and most "
+        "of it does not grow with the batch, the advice says so.",
     .cause = FindActivations,
 };
 

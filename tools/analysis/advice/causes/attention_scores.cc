@@ -86,7 +86,7 @@ Found FindAttentionScores(const Scene& scene) {
   if (!scene.IsLarge(cause.bytes) || held.empty()) return std::nullopt;
   cause.change = Without(scene.detail(), held);
   if (is_one) cause.change.requested = 0;
-  cause.title = "Attention keeps its scores: length times length";
+  cause.title = "Attention keeps its scores, which are length times length";
   cause.place = asks ? PlaceOfRequest(scene) : CommonPlace(scene.detail(), held);
   cause.evidence = AdviceText(cause.bytes) +
                    " are products and their softmax, as large as length times length for each "
@@ -94,7 +94,7 @@ Found FindAttentionScores(const Scene& scene) {
                    LargestPlaces(scene.detail(), held) + ".";
   cause.cost = "None; it is faster, too.";
   cause.action =
-      "torch.nn.functional.scaled_dot_product_attention, which never has the scores whole.";
+      "Use torch.nn.functional.scaled_dot_product_attention, which never makes all scores at once.";
   return cause;
 }
 
@@ -106,7 +106,7 @@ constinit const Rule kAttentionScores = {
     .help =
         "A function computes a product and its softmax itself, and keeps both, as large as length "
         "times length for each head. Use torch.nn.functional.scaled_dot_product_attention, which "
-        "never has the scores whole.",
+        "never makes all scores at once.",
     .cause = FindAttentionScores,
 };
 

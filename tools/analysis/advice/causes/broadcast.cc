@@ -96,8 +96,8 @@ void TellOfRepetition(const std::string& name, Cause* cause) {
   cause->evidence += ": " + name + " copies its input once for each repetition.";
   cause->cost = "None.";
   cause->action =
-      "expand() instead of repeat(): it shows the same numbers without a copy, and operations "
-      "broadcast. For keys and values that heads share: scaled_dot_product_attention(..., "
+      "Use expand() instead of repeat(): it shows the same numbers without a copy, and operations "
+      "broadcast. For keys and values that heads share, call scaled_dot_product_attention(..., "
       "enable_gqa=True), or group the queries.";
 }
 
@@ -129,15 +129,17 @@ Found FindBroadcast(const Scene& scene) {
     TellOfRepetition(name, &cause);
     return cause;
   }
-  cause.evidence += ": each of one input meets each of the other, as (n, 1) and (n) become (n, n).";
+  cause.evidence +=
+      ": each number of one input meets each of the other, as (n, 1) and (n) become (n, n).";
   if (family.size() > 1 || (!is_request && bytes > made->size)) {
-    cause.evidence += " With what is made of it that is " + AdviceText(bytes) + ": " +
+    cause.evidence += " Together with the results that are made of it, these are " +
+                      AdviceText(bytes) + ": " +
                       LargestPlaces(scene.detail(), family.empty() ? scene.live() : family) + ".";
   }
   cause.cost = "None, if it was not meant; else a loop over pieces.";
   cause.action =
-      "Compare the shapes at this line. If all pairs are wanted: piece by piece (split() one of "
-      "the inputs, and reduce each piece at once), or fewer of them.";
+      "Compare the shapes at this line. If all pairs are wanted, make them piece by piece (split() "
+      "one of the inputs, and reduce each piece at once), or make fewer of them.";
   return cause;
 }
 

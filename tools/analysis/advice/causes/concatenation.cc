@@ -43,7 +43,7 @@ Found FindConcatenation(const Scene& scene) {
   if (old != by_site.end() && old->second.back()->size * 2 > scene.requested()) {
     cause.bytes = old->second.back()->size;
     cause.held = {old->second.back()};
-    cause.title = "It grows by being copied: the old and the new one live together";
+    cause.title = "A tensor grows by being copied: the old and the new one live together";
     cause.evidence = "A request for " + AdviceText(scene.requested()) +
                      " failed while what the same line had made before (" +
                      AdviceText(cause.bytes) + ") had to stay.";
@@ -65,8 +65,8 @@ Found FindConcatenation(const Scene& scene) {
   cause.cost = "None, where the final size is known.";
   cause.action =
       AreOfModel(scene, cause.held)
-          ? "Compute of each tensor what is needed, instead of one vector of all: a norm "
-            "with torch.nn.utils.clip_grad_norm_() or torch.nn.utils.get_total_norm()."
+          ? "Compute the result of each tensor, instead of making one vector of all: for a norm, "
+            "call torch.nn.utils.clip_grad_norm_() or torch.nn.utils.get_total_norm()."
           : "Make the whole once, with its final size, and write each piece into it.";
   return cause;
 }

@@ -88,33 +88,34 @@ Found FindCopiesOfOne(const Scene& scene) {
   cause.is_estimate = true;
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.title =
-      "Several copies of one large result are there at once: " + AdviceText(made->size) + " each";
+      "Several copies of one large result, " + AdviceText(made->size) + " each, are live at once";
   const bool asks = scene.requested() * kFollows >= made->size && !scene.request_site().in_backward;
   cause.place = asks            ? PlaceOfRequest(scene)
                 : steps.empty() ? LineOf(scene, *made)
                                 : PlaceInProgram(scene, steps);
-  cause.evidence = std::string(name) + " made " + AdviceText(made->size) + " at " +
-                   LineOf(scene, *made) + ", " +
-                   std::to_string(made->size / before.largest_of_pass) +
-                   " times what went into it; with what is made of it that is " +
-                   AdviceText(bytes) + ": " + LargestPlaces(scene.detail(), family) + ".";
+  cause.evidence =
+      std::string(name) + " made " + AdviceText(made->size) + " at " + LineOf(scene, *made) + ", " +
+      std::to_string(made->size / before.largest_of_pass) +
+      " times as much as went into it; together with the results that are made of it, these are " +
+      AdviceText(bytes) + ": " + LargestPlaces(scene.detail(), family) + ".";
   cause.cost = "A loop over pieces.";
   const std::string pieces = std::to_string(kPieces) + " pieces";
   if (!ends_in_loss) {
-    cause.action = "Do it in " + pieces + " (split() the input), and in place where it can be.";
+    cause.action =
+        "Work in " + pieces + " (split() the input), and in place where that is possible.";
     if (is_one_hot) {
       cause.place = LineOf(scene, *made);
       cause.action =
           "If these are one-hot vectors, do without them: take rows by their numbers (gather(), "
-          "index_select()), and add to "
-          "them by their numbers (index_add_(), scatter_add_()). Else in " +
+          "index_select()), and add to them by their numbers (index_add_(), scatter_add_()). Else "
+          "work in " +
           pieces + ".";
     }
     return cause;
   }
   cause.action =
-      "Compute the loss of " + pieces +
-      " (split() what goes into the last layer, backward() for each piece), or use one "
+      "Compute the loss in " + pieces +
+      " (split() the input of the last layer, and call backward() for each piece), or use one "
       "operator that makes no copies (nn.functional.cross_entropy, with label_smoothing).";
   return cause;
 }

@@ -24,7 +24,7 @@ Found FindDeadCycles(const Scene& scene) {
   cause.evidence = AdviceText(cause.bytes) +
                    " wait for Python's collector of garbage, which does not know of the card: " +
                    LargestPlaces(scene.detail(), cause.held) + ".";
-  cause.cost = "None, but that the code changes.";
+  cause.cost = "None, but the code changes.";
   cause.action =
       "Break the cycle: set one of its references to None when the object is done with, or make it "
       "weak (weakref.ref). In a torch.autograd.Function keep tensors with ctx.save_for_backward(), "

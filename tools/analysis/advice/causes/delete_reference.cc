@@ -31,7 +31,7 @@ Found FindDeleteReference(const Scene& scene) {
   cause.evidence = "The same line had made " + AdviceText(cause.bytes) +
                    " in the pass before, and the variable keeps it until the new value is there.";
   cause.cost = "None, if nothing reads it any more.";
-  cause.action = "del the variable before " + cause.place + " runs again.";
+  cause.action = "Delete the variable (del) before " + cause.place + " runs again.";
   return cause;
 }
 

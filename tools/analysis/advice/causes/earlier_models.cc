@@ -193,9 +193,9 @@ Found FindEarlierModels(const Scene& scene) {
                    " are parameters, and the rest gradients and state of optimizers.";
   cause.cost = "None, if nothing uses them any more.";
   cause.action =
-      "Keep numbers (a score, a learning rate), or move a model to the host (model.cpu()), and let "
-      "go of the rest before the next one is made: an optimizer, or its scheduler, holds the "
-      "parameters, their gradients and their state.";
+      "Keep numbers (a score, a learning rate), or move a model to the host (model.cpu()). Delete "
+      "the rest before the next one is made: an optimizer, or its scheduler, holds the parameters, "
+      "their gradients and their state.";
   if (is_cache) {
     cause.action =
         "The cache keeps a model for each set of arguments: bound it (lru_cache(maxsize=" +

@@ -77,7 +77,8 @@ Found FindFloat64(const Scene& scene) {
                              " of an input half as large: its numbers are twice as wide. One of "
                              "its inputs is float64, as arrays of NumPy are.";
   cause.cost = "Rounding, as everywhere else in machine learning.";
-  cause.action = "model.float(), and dtype=torch.float32 where arrays of NumPy become tensors.";
+  cause.action =
+      "Call model.float(), and give dtype=torch.float32 where arrays of NumPy become tensors.";
   return cause;
 }
 

@@ -38,7 +38,7 @@ Found FindGradientsKept(const Scene& scene) {
                    LargestPlaces(scene.detail(), old) + ".";
   cause.cost = "None.";
   cause.action =
-      "optimizer.zero_grad() right after optimizer.step(), of each model before the next one "
+      "Call optimizer.zero_grad() right after optimizer.step(), for each model before the next one "
       "trains.";
   return cause;
 }
@@ -50,7 +50,7 @@ constinit const Rule kGradientsKept = {
     .meaning = "gradients of an earlier pass beside new ones",
     .help =
         "A backward pass makes gradients while those of an earlier pass are still there. Call "
-        "optimizer.zero_grad() right after optimizer.step(), of each model before the next one "
+        "optimizer.zero_grad() right after optimizer.step(), for each model before the next one "
         "trains.",
     .cause = FindGradientsKept,
 };

@@ -74,7 +74,7 @@ Found FindGraphOfGradients(const Scene& scene) {
   cause.cost = "None, if nobody differentiates these gradients.";
   cause.action =
       "Leave create_graph=True out of backward() or torch.autograd.grad(): a norm, a log or a step "
-      "needs none. If a penalty on gradients needs it: compute that of a part of the batch.";
+      "needs none. If a penalty on gradients needs it, compute the penalty on a part of the batch.";
   return cause;
 }
 

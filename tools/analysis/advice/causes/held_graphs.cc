@@ -61,10 +61,11 @@ void TellOfUnrolledLoop(Cause* cause) {
   cause->is_estimate = true;  // what goes from turn to turn stays
   cause->title = "The graph of a loop grows with each turn";
   cause->evidence += " One variable's graph holds all of them.";
-  cause->cost = "Recomputing: about a third more of a pass.";
+  cause->cost = "Recomputation makes a pass about a third longer.";
   cause->action =
-      "If backward() comes after the loop: torch.utils.checkpoint around some turns at a time, "
-      "fewer turns, or detach() every few of them. If none comes: torch.no_grad() around it.";
+      "If backward() comes after the loop, put torch.utils.checkpoint around a few turns at a "
+      "time, make fewer turns, or call detach() every few of them. If no backward() comes, run the "
+      "loop under torch.no_grad().";
 }
 
 Found FindHeldGraphs(const Scene& scene) {
@@ -81,12 +82,13 @@ Found FindHeldGraphs(const Scene& scene) {
   if (!made.empty()) cause.place = PlaceOfPile(scene, made, true);
   const bool trains = IsTrained(scene, pile.lives);
   cause.evidence +=
-      trains ? " More than the results: what autograd saved for a backward pass is held with them."
-             : " More than the results: autograd saved it for a backward pass that never comes.";
-  cause.action = trains ? "Keep loss.item() instead of the loss, and state.detach() of what goes "
-                          "on into the next pass; no retain_graph."
-                        : "Run it under torch.no_grad() or torch.inference_mode(); of a loss keep "
-                          "loss.item().";
+      trains ? " The graphs hold more than the results: autograd saved tensors for a backward pass."
+             : " The graphs hold more than the results: autograd saved tensors for a backward pass "
+               "that never comes.";
+  cause.action = trains ? "Keep loss.item() instead of the loss, call detach() on the state that "
+                          "goes on into the next pass, and leave retain_graph out."
+                        : "Run it under torch.no_grad() or torch.inference_mode(); keep "
+                          "loss.item() instead of a loss.";
   if (!trains && IsInferenceOnly(scene)) {
     cause.title = "Graphs are recorded where nobody calls backward()";
     cause.cost = "None.";
@@ -99,9 +101,9 @@ Found FindHeldGraphs(const Scene& scene) {
   if (HasGraphOfGradients(scene)) {
     cause.evidence += " Gradients have a graph of their own, which create_graph=True records.";
     const std::string about =
-        "create_graph=True only where gradients are differentiated again, and with "
-        "torch.autograd.grad(): after backward(create_graph=True) a parameter and its gradient "
-        "hold one another, until p.grad = None.";
+        "Give create_graph=True only where gradients are differentiated again, and call "
+        "torch.autograd.grad() there: after backward(create_graph=True) a parameter and its "
+        "gradient hold one another, until p.grad = None.";
     // What Python holds would have been found.
     const bool is_held = TestimonyOf(scene.holders(), pile.lives).decides();
     cause.action = is_held ? cause.action + " " + about : about + " Else: " + cause.action;
@@ -118,8 +120,8 @@ constinit const Rule kHeldGraphs = {
         "outputs of evaluation",
     .help =
         "Blocks of at least three earlier passes are live, and more of them than one result for "
-        "each pass: a reference to a tensor keeps the graph that made it. Keep loss.item() "
-        "instead of the loss, call detach() on what goes on into the next pass, and run an "
+        "each pass: a reference to a tensor keeps the graph that made it. Keep loss.item() instead "
+        "of the loss, call detach() on the state that goes on into the next pass, and run an "
         "evaluation under torch.no_grad().",
     .cause = FindHeldGraphs,
 };

@@ -53,7 +53,7 @@ Found FindKeptInModules(const Scene& scene) {
   cause.evidence = std::to_string(held.size()) + " blocks, " + AdviceText(cause.bytes) +
                    " in all, are attributes of modules: " + LargestPlaces(scene.detail(), held) +
                    ". They stay as long as the modules.";
-  cause.cost = "To make it again in each call.";
+  cause.cost = "Each call makes it again.";
   cause.action =
       "Let forward() make it each time, in a variable, instead of keeping it in an attribute; or "
       "keep it for a few modules only, or in bfloat16.";

@@ -18,18 +18,21 @@ Found FindKeptOutputs(const Scene& scene) {
   cause.title = "A result of each pass stays on the card";
   const std::vector<HolderFacts> holders = scene.holders().OfAll(pile.lives);
   if (holders.empty()) cause.evidence += " A list, a dict or a hook may hold them.";
-  cause.cost = "A transfer for each.";
+  cause.cost = "A transfer for each result.";
   const Testimony told = TestimonyOf(scene.holders(), pile.lives);
   if (told.viewed * 2 > told.known) {
-    cause.evidence += " What is held are views: a view keeps the whole tensor that it is cut from.";
-    cause.action = "Keep a .clone() of the part that is needed, or .cpu() of it.";
+    cause.evidence +=
+        " The program holds views: a view keeps the whole tensor that it is cut from.";
+    cause.action =
+        "Keep a .clone() of the part that is needed, or move that part to the host (.cpu()).";
     cause.cost = "A copy of the part.";
   } else {
     cause.action =
-        "Keep what is needed of it (a mean, an index, a .clone() of a slice), or .cpu() of it.";
+        "Keep only the part that is needed (a mean, an index, a .clone() of a slice), or move it "
+        "to the host (.cpu()).";
   }
   const std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
-  if (!about.empty()) cause.action = about + " Else: " + cause.action;
+  if (!about.empty()) cause.action = about + " Otherwise k" + cause.action.substr(1);
   return cause;
 }
 
@@ -40,9 +43,8 @@ constinit const Rule kKeptOutputs = {
     .meaning = "each pass leaves one result behind",
     .help =
         "Each of at least three earlier passes left a block behind that belongs to no graph. A "
-        "list, a dictionary, a cache, a queue or a hook holds them; the census names it. Keep "
-        "what is needed of a result (a mean, an index, a clone of a slice), or move it to the "
-        "host.",
+        "list, a dictionary, a cache, a queue or a hook holds them; the census names it. Keep only "
+        "the part that is needed (a mean, an index, a clone of a slice), or move it to the host.",
     .cause = FindKeptOutputs,
 };
 

@@ -31,10 +31,10 @@ Found FindLargeBuffers(const Scene& scene) {
   cause.evidence = AdviceText(bytes) + " of " + AdviceText(scene.room()) +
                    " that the job can have are buffers, which stay as long as the modules: " +
                    LargestPlaces(scene.detail(), buffers) + ".";
-  cause.cost = "Where they have to grow later, a copy.";
+  cause.cost = "A copy, where they have to grow later.";
   cause.action =
-      "Make them as large as what is used (the longest sequence and the batch that really come), "
-      "or in bfloat16; masks and tables once for all layers, or in forward().";
+      "Make them as large as the job needs (the longest sequence and the batch that really come), "
+      "or in bfloat16; make masks and tables once for all layers, or in forward().";
   return cause;
 }
 
@@ -45,7 +45,7 @@ constinit const Rule kLargeBuffers = {
     .meaning = "buffers of modules: caches, masks and tables that are set aside",
     .help =
         "Half of what was live are buffers, which stay as long as their modules. Make them as "
-        "large as what is used, or in bfloat16; make masks and tables once for all layers.",
+        "large as the job needs, or in bfloat16; make masks and tables once for all layers.",
     .cause = FindLargeBuffers,
 };
 

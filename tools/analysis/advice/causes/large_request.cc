@@ -34,7 +34,7 @@ std::string ForScores(const Scene& scene, const std::string& name) {
   }
   if (is_product || name.find("softmax") != std::string::npos ||
       name.find("nll_loss") != std::string::npos) {
-    return "; of a loss over a large vocabulary each piece's loss";
+    return "; for a loss over a large vocabulary, compute each piece's loss";
   }
   return "";
 }
@@ -65,7 +65,7 @@ Found FindLargeRequest(const Scene& scene) {
   });
   if (name == "_to_copy" && converts_zeros) return std::nullopt;
   Cause cause;
-  cause.title = "One request is too large: " + AdviceText(requested);
+  cause.title = "One request of " + AdviceText(requested) + " is too large";
   cause.bytes = requested + on_the_way - (requested + on_the_way) / kPieces;
   cause.change = InParts(scene.detail(), made, kPieces);
   cause.change.requested = requested / kPieces;
@@ -79,17 +79,17 @@ Found FindLargeRequest(const Scene& scene) {
     cause.evidence += "; the same line had made " + AdviceText(on_the_way) + " on the way";
   }
   cause.evidence +=
-      largest == 0 ? "." : "; of others the largest tensor has " + AdviceText(largest) + ".";
+      largest == 0 ? "." : "; the largest other tensor has " + AdviceText(largest) + ".";
   cause.cost = "A loop over pieces.";
   if (IsDecomposition(scene, site)) {
     cause.cost = "None, if the rest of the basis is not needed.";
     cause.action =
         "Ask for the reduced form: torch.linalg.svd(..., full_matrices=False), "
         "torch.linalg.qr(..., mode=\"reduced\"); the full one makes a square of the longer side. "
-        "Of few components torch.svd_lowrank().";
+        "For a few components, call torch.svd_lowrank().";
     return cause;
   }
-  cause.action = "Do it in " + std::to_string(kPieces) +
+  cause.action = "Work in " + std::to_string(kPieces) +
                  " pieces (split() the input), so that only one of them is there at a time" +
                  ForScores(scene, name) + ".";
   return cause;

@@ -61,12 +61,12 @@ Found FindLargestHolder(const Scene& scene) {
       AdviceText(cause.bytes) + " of " + AdviceText(scene.live_bytes()) + " were made by " +
       LargestPlaces(scene.detail(), cause.held) + ", in " + std::to_string(cause.held.size()) +
       (cause.held.size() == 1 ? " block" : " blocks") + ". No other cause explains the failure.";
-  cause.cost = "Depends on what needs it.";
+  cause.cost = "It depends on the code that needs it.";
   const std::vector<HolderFacts> holders = scene.holders().OfAll(cause.held);
   const std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
   cause.action = cause.held.size() >= kManyBlocks
-                     ? "Let go of those that nobody needs any more, keep a part of each, or move "
-                       "them to the host (.cpu())."
+                     ? "Delete those that nobody needs any more, keep a part of each, or move them "
+                       "to the host (.cpu())."
                      : "Make it for a part of the data at a time, in a smaller type, or delete it "
                        "(del) before this request.";
   if (!about.empty()) cause.action = about + " Else: " + cause.action;

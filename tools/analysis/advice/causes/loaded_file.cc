@@ -50,14 +50,13 @@ Found FindLoadedFile(const Scene& scene) {
   cause.title = "A loaded file stays on the card beside the model";
   cause.place = PlaceInProgram(scene, loaded);
   cause.evidence = AdviceText(cause.bytes) +
-                   " were read from a file to the card, and are not what the model or an optimizer "
-                   "works with: " +
+                   " were read from a file to the card, and neither the model nor an optimizer "
+                   "works with them: " +
                    LargestPlaces(scene.detail(), loaded) + ".";
   cause.cost = "None: load_state_dict() copies to the card.";
   cause.action =
-      "Load with map_location=\"cpu\" (device=\"cpu\" for safetensors), or del what was loaded "
-      "after "
-      "load_state_dict().";
+      "Load with map_location=\"cpu\" (device=\"cpu\" for safetensors), or delete the loaded file "
+      "(del) after load_state_dict().";
   return cause;
 }
 
@@ -69,7 +68,7 @@ constinit const Rule kLoadedFile = {
     .help =
         "torch.load() put the tensors of a file on the card, and they are still there beside the "
         "model and the optimizer that were made from them. Load with map_location=\"cpu\", or "
-        "delete what was loaded after load_state_dict().",
+        "delete the loaded file after load_state_dict().",
     .cause = FindLoadedFile,
 };
 

@@ -40,10 +40,11 @@ Found FindOptimizerState(const Scene& scene) {
                        ? AdviceText(cause.bytes) + " of state belong to these parameters; " +
                              AdviceText(BytesOf(state)) + " of it were there when it failed."
                        : AdviceText(cause.bytes) + " were made by the optimizer and kept.";
-  cause.cost = "8 bits none that is known; on the host a transfer for each step.";
+  cause.cost =
+      "8-bit state costs nothing that is known; state on the host costs a transfer for each step.";
   cause.action =
-      "An optimizer with 8-bit state or with less of it (Adafactor, SGD), one that is sharded over "
-      "the ranks, or state on the host.";
+      "Use an optimizer with 8-bit state or with less state (Adafactor, SGD), shard it over the "
+      "ranks, or keep its state on the host.";
   return cause;
 }
 
@@ -54,8 +55,8 @@ constinit const Rule kOptimizerState = {
     .meaning = "what the optimizer keeps",
     .help =
         "The optimizer keeps state for each parameter; at its first step it makes all of it. Use "
-        "an optimizer with 8-bit state or with less of it, one that is sharded over the ranks, or "
-        "keep the state on the host.",
+        "an optimizer with 8-bit state or with less state, shard it over the ranks, or keep its "
+        "state on the host.",
     .cause = FindOptimizerState,
 };
 

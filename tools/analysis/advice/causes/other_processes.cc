@@ -72,10 +72,9 @@ Found FindOtherProcesses(const Scene& scene) {
     cause.title = "Other processes hold much of the card";
     cause.place = "another process";
     cause.holder = cause.place;
-    cause.evidence = "Of the " + AdviceText(*device.total_bytes) + " of the card " +
-                     AdviceText(outside) +
-                     " are neither free nor this program's blocks. A context with its modules "
-                     "takes at most " +
+    cause.evidence = AdviceText(outside) + " are neither free nor this program's blocks, of the " +
+                     AdviceText(*device.total_bytes) +
+                     " that the card has. A context with its modules takes at most " +
                      AdviceText(kContextBytes) + " of that; the rest is another process's.";
     cause.cost = "None for this program.";
     cause.action =

@@ -27,8 +27,8 @@ Found FindOwnLimit(const Scene& scene) {
       AdviceText(failure.reserved_bytes) + ".";
   cause.cost = "None, if no other process needs that part of the card.";
   cause.action =
-      "Give torch.cuda.set_per_process_memory_fraction() a larger fraction, or leave the call "
-      "out; the same of per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF.";
+      "Give torch.cuda.set_per_process_memory_fraction() a larger fraction, or leave the call out. "
+      "The same holds for per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF.";
   return cause;
 }
 

@@ -39,11 +39,12 @@ Found FindPastPytorch(const Scene& scene) {
   cause.change = Without(scene.detail(), others);
   cause.title = "Memory was taken past PyTorch";
   cause.place = PlaceInProgram(scene, others);
-  cause.evidence = AdviceText(cause.bytes) + " are not PyTorch's: they were asked of the driver" +
+  cause.evidence = AdviceText(cause.bytes) +
+                   " are not PyTorch's: another library asked the driver for them" +
                    (library.empty() ? "" : " through " + library) + ", by " +
                    LargestPlaces(scene.detail(), others) +
                    ". torch.cuda.memory_allocated() does not count them.";
-  cause.cost = "Depends on what they are for.";
+  cause.cost = "It depends on their purpose.";
   cause.action =
       "Take less there, free it before, or allocate it as a tensor, so that PyTorch can "
       "use it again.";
@@ -54,11 +55,11 @@ Found FindPastPytorch(const Scene& scene) {
 
 constinit const Rule kPastPytorch = {
     .rank = Rank::kMistake,
-    .meaning = "memory that was taken from the driver by something else than PyTorch",
+    .meaning = "memory that another library than PyTorch took from the driver",
     .help =
-        "Blocks were asked of the driver by a library that is neither PyTorch nor one of "
-        "NVIDIA's, in a process that uses PyTorch. torch.cuda.memory_allocated() does not count "
-        "them. Take less there, free it before, or allocate it as a tensor.",
+        "A library that is neither PyTorch nor one of NVIDIA's asked the driver for memory, in a "
+        "process that uses PyTorch. torch.cuda.memory_allocated() does not count them. Take less "
+        "there, free it before, or allocate it as a tensor.",
     .cause = FindPastPytorch,
 };
 

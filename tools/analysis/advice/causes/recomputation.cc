@@ -112,7 +112,7 @@ constinit const Rule kRecomputation = {
     .rank = Rank::kTrade,
     .meaning = "a checkpoint recomputes too much in one piece",
     .help =
-        "In the backward pass a checkpoint computes all again that it stands around, and all of "
+        "In the backward pass a checkpoint computes everything again that it encloses, and all of "
         "that lives at once. Put checkpoints around each few layers.",
     .cause = FindRecomputation,
 };

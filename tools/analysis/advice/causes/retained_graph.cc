@@ -65,9 +65,9 @@ Found FindRetainedGraph(const Scene& scene) {
                    ". backward() frees what its graph saved, unless retain_graph=True.";
   cause.cost = "None.";
   cause.action =
-      "Leave retain_graph=True out. Where two losses share a graph: add them and call backward() "
+      "Leave retain_graph=True out. Where two losses share a graph, add them and call backward() "
       "once, or detach() what one of them reads (fake.detach()). If " +
-      variable + " has no backward pass: make it under torch.no_grad(), or delete it.";
+      variable + " has no backward pass, make it under torch.no_grad(), or delete it.";
   return cause;
 }
 
@@ -77,9 +77,9 @@ constinit const Rule kRetainedGraph = {
     .rank = Rank::kMistake,
     .meaning = "a graph stays although a backward pass has run since",
     .help =
-        "What autograd saved before the last backward pass is still there: retain_graph=True keeps "
-        "it, as long as a variable holds the result. Leave retain_graph out, add losses that share "
-        "a graph, or detach() what one of them reads.",
+        "Tensors that autograd saved before the last backward pass are still there: "
+        "retain_graph=True keeps them as long as a variable holds the result. Leave retain_graph "
+        "out, add losses that share a graph, or detach() what one of them reads.",
     .cause = FindRetainedGraph,
 };
 

@@ -237,19 +237,19 @@ Found FindSecondCopy(const Scene& scene) {
                                  LargestPlaces(scene.detail(), copies) + " repeat what was there.";
   cause.cost = "A transfer, if the copy is kept on the host.";
   if (is_list && spared.size() > copies.size()) {
-    cause.title = "Models that are done with are kept, and what their optimizers know of them";
+    cause.title = "Models that nobody uses any more are kept, with the state of their optimizers";
     cause.evidence +=
         " With their gradients and their optimizers' state: " + AdviceText(cause.bytes) + ".";
     cause.cost = "None, if nothing reads them any more.";
     cause.action =
-        "Keep numbers only (a loss, a learning rate), and let go of the rest before the next model "
-        "is made: who holds an optimizer, or its scheduler, holds the parameters, their gradients "
-        "and their state.";
+        "Keep numbers only (a loss, a learning rate), and delete the rest before the next model is "
+        "made: an optimizer, or its scheduler, holds the parameters, their gradients and their "
+        "state.";
     return cause;
   }
   cause.action =
-      "Let the old one go before the new one is made (model = None), load with "
-      "map_location=\"cpu\", keep averages and the best weights on the host.";
+      "Delete the old one before the new one is made (model = None), load with "
+      "map_location=\"cpu\", or keep averages and the best weights on the host.";
   return cause;
 }
 
@@ -261,7 +261,7 @@ constinit const Rule kSecondCopy = {
     .help =
         "Blocks of the same sizes were made twice, one set after the other: a model that was "
         "copied, loaded beside the old one, averaged, or kept in a list. The census tells whose "
-        "they are. Let the old one go before the new one is made, load with map_location=\"cpu\", "
+        "they are. Delete the old one before the new one is made, load with map_location=\"cpu\", "
         "or keep averages on the host.",
     .cause = FindSecondCopy,
 };

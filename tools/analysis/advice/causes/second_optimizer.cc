@@ -44,8 +44,8 @@ Found FindSecondOptimizer(const Scene& scene) {
                    AdviceText(BytesOf(fresh)) + " so far).";
   cause.cost = "None, if the first one has done its work.";
   cause.action =
-      "Keep one optimizer and change its param_groups, or del the first one, with its scheduler, "
-      "before the second one steps.";
+      "Keep one optimizer and change its param_groups, or delete the first one (del), with its "
+      "scheduler, before the second one steps.";
   return cause;
 }
 

@@ -59,14 +59,15 @@ Found FindSummedGraphs(const Scene& scene) {
         ". No step before had one for these lines.";
     cause.cost = "None.";
     cause.action =
-        "If it is an evaluation: run it under torch.no_grad() or torch.inference_mode(). Else call "
-        "backward() on each turn's loss, instead of on the sum of all.";
+        "If it is an evaluation, run it under torch.no_grad() or torch.inference_mode(). Otherwise "
+        "call backward() on each turn's loss, instead of on the sum of all.";
     return cause;
   }
   cause.cost = "None: gradients add up.";
   cause.action =
-      "Call backward() on each turn's loss, divided by their number, instead of on the sum of all; "
-      "where a turn needs the one before, every few turns, and detach() what goes on.";
+      "Call backward() on each turn's loss, divided by their number, instead of on the sum of all. "
+      "Where a turn needs the one before, call it every few turns, and detach() the state that "
+      "goes on.";
   return cause;
 }
 

@@ -41,8 +41,8 @@ Found FindTableGradient(const Scene& scene) {
                    ": a row for each row of the table, though a batch reads few of them.";
   cause.cost = "Not every optimizer takes sparse gradients.";
   cause.action =
-      "nn.Embedding(..., sparse=True), with an optimizer that takes it (SparseAdam, SGD, Adagrad); "
-      "or keep the table on the host.";
+      "Use nn.Embedding(..., sparse=True) with an optimizer that takes it (SparseAdam, SGD, "
+      "Adagrad), or keep the table on the host.";
   return cause;
 }
 

@@ -60,8 +60,8 @@ Found FindWideIntegers(const Scene& scene) {
                    LargestPlaces(scene.detail(), cause.held) + ". A bool takes an eighth of that.";
   cause.cost = "None, if they are flags.";
   cause.action =
-      "If they are flags (a mask, F.one_hot): keep them as bool (mask.bool(), "
-      "labels == class instead of one_hot), or do one class at a time.";
+      "If they are flags (a mask, F.one_hot), keep them as bool (mask.bool(), labels == class "
+      "instead of one_hot), or work on one class at a time.";
   return cause;
 }
 
@@ -71,8 +71,8 @@ constinit const Rule kWideIntegers = {
     .rank = Rank::kMistake,
     .meaning = "masks and one-hot classes are 64-bit integers",
     .help =
-        "Most of what lives are tensors of 64-bit integers with three extents or more: masks, or "
-        "what F.one_hot makes. As bool they take an eighth.",
+        "Most of the live memory are tensors of 64-bit integers with three extents or more: masks, "
+        "or what F.one_hot makes. As bool they take an eighth.",
     .cause = FindWideIntegers,
 };
 

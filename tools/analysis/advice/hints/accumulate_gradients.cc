@@ -26,7 +26,7 @@ Hint FindAccumulateGradients(const Evidence& evidence) {
   if (!evidence.IsWorthIt(saved)) return std::nullopt;
   const std::string number = std::to_string(batches);
   return AdviceFacts{
-      .title = "The same batch in " + number + " micro-batches",
+      .title = "Make the same batch of " + number + " micro-batches",
       .bytes = saved,
       .evidence = AdviceText(activations) + " of activations at the peak grow with the batch, " +
                   AdviceText(rest) + " do not: with " + number + " micro-batches " +
@@ -48,7 +48,7 @@ Change AccumulateGradientsChange(const Evidence& evidence, const AdviceFacts& ad
 
 constinit const Rule kAccumulateGradients = {
     .rank = Rank::kUsual,
-    .meaning = "use so many micro-batches that activations are no more than the rest",
+    .meaning = "use micro-batches until activations are no more than the rest",
     .help =
         "Activations grow with the batch, and the rest of the peak does not. With several "
         "micro-batches for each step of the optimizer, only the activations of one are there at a "

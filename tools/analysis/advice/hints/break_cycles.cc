@@ -17,13 +17,13 @@ Hint FindBreakCycles(const Evidence& evidence) {
       .bytes = garbage.most_bytes,
       .evidence = std::to_string(garbage.saved_requests) +
                   (garbage.saved_requests == 1 ? " request" : " requests") +
-                  " would have failed, had not garbage been collected first: up to " +
+                  " would have failed if garbage had not been collected first: up to " +
                   AdviceText(garbage.most_bytes) + " at once, kept by " +
                   (cycle.empty() ? "cycles" : cycle) + ".",
-      .cost = "None, but that the code changes.",
+      .cost = "None, but the code changes.",
       .action =
-          "Break the cycle: let one of its references be weak (weakref.ref, weakref.proxy), or "
-          "set it to None where the object is done with. Then its tensors go at once, without "
+          "Break the cycle: let one of its references be weak (weakref.ref, weakref.proxy), or set "
+          "it to None when nobody needs the object any more. Then its tensors go at once, without "
           "a collector.",
       .holder = cycle};
 }
@@ -34,7 +34,7 @@ constinit const Rule kBreakCycles = {
     .rank = Rank::kUsual,
     .meaning = "garbage had to be collected before requests were served",
     .help =
-        "With --collect, requests would have failed, had not Python's collector been called "
+        "With --collect, requests would have failed if Python's collector had not been called "
         "first: tensors stay in objects that refer to themselves. Break the cycle with a weak "
         "reference; then its tensors go at once.",
     .advice = FindBreakCycles,

@@ -24,8 +24,8 @@ Hint FindCacheAtEnd(const Evidence& evidence) {
       .bytes = reserved - allocated,
       .evidence = "At the end " + AdviceText(reserved) + " were reserved and " +
                   AdviceText(allocated) +
-                  " allocated. This brings nothing at this process's own peak, but to whoever "
-                  "shares the card, and to what cannot use the cache (libraries, other pools).",
+                  " allocated. This takes nothing off this process's own peak. It helps other "
+                  "processes on the card, and libraries and pools that cannot use the cache.",
       .cost = "A few cudaMalloc calls if the memory is wanted again (milliseconds each).",
       .action = "Call torch.cuda.empty_cache() once between the phases."};
 }
@@ -36,8 +36,8 @@ constinit const Rule kCacheAtEnd = {
     .rank = Rank::kLast,
     .meaning = "the cache is kept for a peak that is over",
     .help =
-        "At the end twice as much was reserved as was allocated. That brings nothing at the job's "
-        "own peak, but others who share the card could use it. It is not said of a program that "
+        "At the end twice as much was reserved as was allocated. That takes nothing off the job's "
+        "own peak, but other processes on the card could use it. It is not said of a program that "
         "frees everything at its end.",
     .advice = FindCacheAtEnd,
     .change = GiveBackCache,

@@ -12,17 +12,16 @@ Hint FindCheckpointActivations(const Evidence& evidence) {
   const uint64_t activations = evidence.AtPeak("activations");
   if (!evidence.IsWorthIt(activations)) return std::nullopt;
   const std::string sites = SitesOfPhase(evidence.detail(), Phase::kForward);
-  return AdviceFacts{
-      .title = "Recompute activations instead of keeping them",
-      .bytes = activations,
-      .evidence = AdviceText(activations) + " of the peak (" +
-                  AdvicePercent(activations, evidence.facts().peak.allocated_bytes) +
-                  ") wait for the backward pass" +
-                  (sites.empty() ? "." : ": most at " + sites + "."),
-      .cost = "About a third more time in the forward and backward pass.",
-      .action =
-          "torch.utils.checkpoint around the repeated layer, or the framework's switch "
-          "(gradient_checkpointing_enable())."};
+  return AdviceFacts{.title = "Recompute activations instead of keeping them",
+                     .bytes = activations,
+                     .evidence = AdviceText(activations) + " of the peak (" +
+                                 AdvicePercent(activations, evidence.facts().peak.allocated_bytes) +
+                                 ") wait for the backward pass" +
+                                 (sites.empty() ? "." : ": most at " + sites + "."),
+                     .cost = "About a third more time in the forward and backward pass.",
+                     .action =
+                         "Put torch.utils.checkpoint around the repeated layer, or use the "
+                         "framework's switch (gradient_checkpointing_enable())."};
 }
 
 Change CheckpointActivationsChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {

@@ -58,8 +58,8 @@ Hint FindKeptForSuccessor(const Evidence& evidence) {
                   "had made their successors: " +
                   FirstNames(names) + ".",
       .cost = "None, if nothing reads them any more.",
-      .action = "del the variable at the end of the iteration, before " + by_site.front().second +
-                " runs again."};
+      .action = "Delete the variable (del) at the end of the iteration, before " +
+                by_site.front().second + " runs again."};
 }
 
 }  // namespace

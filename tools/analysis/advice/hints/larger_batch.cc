@@ -13,6 +13,7 @@ namespace vramstow {
 namespace {
 
 constexpr double kLeastGrowth = 1.15;
+constexpr double kMostTimes = 10;  // further off nobody knows what else would grow
 constexpr uint64_t kSmallShare =
     20;  // a job below this part of the card says little of larger ones
 
@@ -118,14 +119,16 @@ Hint FindLargerBatch(const Evidence& evidence) {
                     " at the most.";
   // Of a small job it is not known what else would grow.
   if (used * kSmallShare >= capacity) {
-    char text[32];
-    std::snprintf(text, sizeof text, times < 10 ? "%.1f" : "%.0f", times);
     advice.evidence += " At the moment that limits the batch, " + AdviceText(load.growing) +
-                       " scale with it and " + AdviceText(load.fixed) +
-                       " stay: by this, a batch up to " + text + " times as large fits.";
+                       " scale with it and " + AdviceText(load.fixed) + " stay";
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f", times);
+    advice.evidence += times > kMostTimes ? "."
+                                          : std::string(": by this, a batch up to ") + text +
+                                                " times as large fits.";
   }
-  advice.cost = "More memory, up to all there is.";
-  advice.action = "Have vramstow fit rehearse larger batches before you use one.";
+  advice.cost = "More memory, up to the whole card.";
+  advice.action = "Let `vramstow fit` rehearse larger batches before you use one.";
   return advice;
 }
 

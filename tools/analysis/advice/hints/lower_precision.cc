@@ -31,7 +31,7 @@ Hint FindLowerPrecision(const Evidence& evidence) {
     return std::nullopt;
   }
   return AdviceFacts{
-      .title = "Compute in 16 bits what is kept for the backward pass",
+      .title = "Compute in 16 bits, so that less is kept for the backward pass",
       .bytes = activations / 2,
       .evidence =
           AdviceText(activations) +
@@ -42,8 +42,8 @@ Hint FindLowerPrecision(const Evidence& evidence) {
           "Rounding: losses may differ in the third digit; float16 needs a gradient scaler, "
           "bfloat16 does not.",
       .action =
-          "with torch.autocast(\"cuda\", dtype=torch.bfloat16): around the forward pass and "
-          "the loss."};
+          "Put the forward pass and the loss under torch.autocast(\"cuda\", "
+          "dtype=torch.bfloat16)."};
 }
 
 Change LowerPrecisionChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
@@ -55,8 +55,8 @@ Change LowerPrecisionChange(const Evidence& evidence, const AdviceFacts& /*advic
 constinit const Rule kLowerPrecision = {
     .rank = Rank::kUsual,
     .meaning =
-        "half of the activations, where no call stack shows a lower precision; no trace "
-        "has the type of numbers",
+        "compute in 16 bits, where no call stack shows that the job does; no trace has the type of "
+        "numbers",
     .help =
         "Activations lie at the peak, and neither call stacks nor operators show autocast or a "
         "conversion to 16 bits. If they have 32 bits, half of them would do: "

@@ -49,10 +49,11 @@ Hint FindOffloadBlocks(const Evidence& evidence) {
               " ms of transfers at 24 GiB/s each time, beside the work if they begin early, and as "
               "much pinned host memory.",
       .action = (for_backward * 2 > bytes
-                     ? std::string("torch.autograd.graph.save_on_cpu(pin_memory=True) around these "
-                                   "lines")
+                     ? std::string("Put torch.autograd.graph.save_on_cpu(pin_memory=True) around "
+                                   "these lines")
                      : std::string("Move them to the host (.cpu()) until they are needed")) +
-                ", or vramstow run --pool=on --offload=auto, which moves what is not needed."};
+                ", or use vramstow run --pool=on --offload=auto, which moves memory that is not "
+                "needed."};
 }
 
 Change OffloadBlocksChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
@@ -66,7 +67,7 @@ constinit const Rule kOffloadBlocks = {
     .rank = Rank::kUsual,
     .meaning = "blocks that stay at least four times as long as a transfer takes",
     .help =
-        "Blocks at the peak stay so long that they could wait on the host: "
+        "Blocks at the peak stay so long that they could wait on the host. Use "
         "torch.autograd.graph.save_on_cpu(), or vramstow run --offload.",
     .advice = FindOffloadBlocks,
     .change = OffloadBlocksChange,

@@ -27,7 +27,7 @@ Hint FindSetToNone(const Evidence& evidence) {
       .evidence = AdviceText(kept) +
                   " from a backward pass are still there when the next iteration begins.",
       .cost = "None.",
-      .action = "optimizer.zero_grad(set_to_none=True) before the forward pass."};
+      .action = "Call optimizer.zero_grad(set_to_none=True) before the forward pass."};
 }
 
 Change SetToNoneChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {

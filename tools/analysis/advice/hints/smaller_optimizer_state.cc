@@ -9,17 +9,17 @@ namespace {
 Hint FindSmallerOptimizerState(const Evidence& evidence) {
   const uint64_t state = evidence.AtPeak("optimizer_state");
   if (!evidence.IsWorthIt(state)) return std::nullopt;
-  return AdviceFacts{
-      .title = "The optimizer's state is a large part of the peak",
-      .bytes = state,
-      .evidence = AdviceText(state) + " of the peak (" +
-                  AdvicePercent(state, evidence.facts().peak.allocated_bytes) +
-                  ") were made by the optimizer and kept.",
-      .cost =
-          "Depends: an 8-bit state none that is known, a state on the host a transfer per step.",
-      .action =
-          "An optimizer with 8-bit state or one that is sharded over the ranks, or keep the "
-          "state on the host."};
+  return AdviceFacts{.title = "The optimizer's state is a large part of the peak",
+                     .bytes = state,
+                     .evidence = AdviceText(state) + " of the peak (" +
+                                 AdvicePercent(state, evidence.facts().peak.allocated_bytes) +
+                                 ") were made by the optimizer and kept.",
+                     .cost =
+                         "8-bit state costs nothing that is known; state on the host costs a "
+                         "transfer for each step.",
+                     .action =
+                         "Use an optimizer with 8-bit state, shard it over the ranks, or keep its "
+                         "state on the host."};
 }
 
 Change SmallerOptimizerStateChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {

@@ -20,7 +20,7 @@ Hint FindStartupSpike(const Evidence& evidence) {
       .title = "The peak is at the start, not in the work",
       .bytes = startup - highest,
       .evidence = "Before the first iteration " + AdviceText(startup) +
-                  " were allocated, in iterations never more than " + AdviceText(highest) + ".",
+                  " were allocated, and in iterations never more than " + AdviceText(highest) + ".",
       .cost = "None.",
       .action =
           "Load weights on the meta device or piece by piece, and free the loaded copy before "
