@@ -88,8 +88,13 @@ const HolderFacts& MainHolder(const std::vector<HolderFacts>& found) {
 void NameHolder(const Holders& holders, Cause* cause) {
   constexpr size_t kMostNamed = 3;
   constexpr uint64_t kSmallPart = 20;
+  constexpr uint64_t kLeastKnownPart = 4;
   const std::vector<HolderFacts> found = holders.OfAll(cause->held);
   if (found.empty()) return;
+  // A census that knows the holder of a small part only says nothing of the rest.
+  uint64_t known = 0;
+  for (const HolderFacts& one : found) known += one.amount.bytes;
+  if (known * kLeastKnownPart < BytesOf(cause->held)) return;
   cause->holder = MainHolder(found).holder;
   std::string text;
   for (size_t i = 0; i < std::min(found.size(), kMostNamed); ++i) {

@@ -90,6 +90,13 @@ void OrderProved(Facts* facts) {
   for (size_t i = 0; i < facts->advice.size(); ++i) {
     const AdviceFacts& one = facts->advice[i];
     const int group = ClassOf(one, i == 0);
+    // Free pieces that no allocator would have put together were not why.
+    const bool is_of_pieces =
+        one.id == AdviceId::kOutOfMemoryByFragmentation || one.id == AdviceId::kFragmentation;
+    if (is_of_pieces && !one.replays.empty() &&
+        std::ranges::none_of(one.replays, &ReplayFacts::would_serve)) {
+      continue;
+    }
     const bool changes_nothing = one.proof.is_proved && one.proof.lowered_bytes == 0 &&
                                  group == 2 && one.replayed_bytes.value_or(0) == 0;
     if (!changes_nothing) order.push_back({i, group, one.proof.lowered_bytes});

@@ -50,7 +50,7 @@ struct Rule {
   // Of other advice: something is wrong with the job, also where it has room.
   bool is_fault = false;
   // Causes that say the same better.
-  std::array<AdviceId, 3> said_by = {};
+  std::array<AdviceId, 8> said_by = {};
 };
 
 // The rules of the table, each defined in a file of its own.

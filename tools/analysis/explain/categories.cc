@@ -91,7 +91,8 @@ bool ReadRole(const std::string& role, Category* category) {
 
 // The program holds it, and autograd has no use for it.
 bool IsPlainResult(const HeldBlock& block) {
-  return block.role == "other" && !IsInGraph(block) && !IsGarbage(block) &&
+  if (IsGarbage(block)) return block.role == "other";
+  return block.role == "other" && !IsInGraph(block) &&
          block.about.find("made by") == std::string::npos &&
          block.about.find("requires grad") == std::string::npos;
 }
@@ -102,8 +103,9 @@ class ToldCategories {
     Told told;
     for (const CensusDetail& census : detail.censuses) {
       for (const HeldBlock& block : census.blocks) {
-        const bool is_told = ReadRole(block.role, &told.category);
-        if (!is_told && !IsPlainResult(block)) continue;
+        const bool is_garbage = IsGarbage(block) && block.role == "saved";
+        const bool is_told = !is_garbage && ReadRole(block.role, &told.category);
+        if (!is_told && !is_garbage && !IsPlainResult(block)) continue;
         told_.push_back({block.address, census.event, is_told ? told.category : kUnknownUse});
       }
     }

@@ -44,6 +44,8 @@ bool IsInGraph(const HeldBlock& block);
 uint64_t RecordedBytes(const Holders& holders, const std::vector<const Life*>& lives);
 // Whether only objects that hold one another hold it.
 bool IsGarbage(const HeldBlock& block);
+// A chain that begins so ends when the handler is left.
+inline constexpr std::string_view kHandledNow = "exception being handled";
 // Whether an exception holds it, by the frames of its traceback.
 bool IsHeldByError(const HeldBlock& block);
 

@@ -10,9 +10,19 @@
 namespace vramstow {
 namespace {
 
+// Nobody keeps what only waits for the collector.
+bool AreGarbage(const Scene& scene, const std::vector<const Life*>& lives) {
+  uint64_t bytes = 0;
+  for (const Life* life : lives) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block != nullptr && IsGarbage(*block)) bytes += life->size;
+  }
+  return bytes * 2 > BytesOf(lives);
+}
+
 Found FindKeptOutputs(const Scene& scene) {
   const Pile pile = PileOf(scene);
-  if (pile.lives.empty() || pile.is_graph) return std::nullopt;
+  if (pile.lives.empty() || pile.is_graph || AreGarbage(scene, pile.lives)) return std::nullopt;
   Cause cause = OfPile(scene, pile);
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.title = "A result of each pass stays on the card";

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/holders.h"
+#include "tools/analysis/explain/testimony.h"
 #include "tools/base/link.h"
 
 namespace vramstow {
@@ -19,19 +22,62 @@ constexpr uint64_t kLeastStays = 4;  // in transfers: what stays shorter is not 
 // Long enough there for a way out and back, with the link at work half of the time.
 bool CouldWait(const Evidence& evidence, const Life& life) {
   const Phase phase = evidence.PhaseOf(life);
-  return life.death != kStillLive && (phase == Phase::kForward || phase == Phase::kOptimizer) &&
-         life.death_ns - life.birth_ns >= kLeastStays * LinkNs(life.size);
+  if (life.death == kStillLive || (phase != Phase::kForward && phase != Phase::kOptimizer)) {
+    return false;
+  }
+  // What a program lets go of when it dies had been there until the request failed.
+  const std::vector<OutOfMemoryFacts>& failures = evidence.facts().out_of_memory;
+  const uint64_t end =
+      failures.empty() ? life.death_ns : std::min(life.death_ns, failures.back().time_ns);
+  return end >= life.birth_ns + kLeastStays * LinkNs(life.size);
+}
+
+// Blocks by what can be done about them.
+struct Waiting {
+  uint64_t of_graphs = 0;
+  uint64_t of_program = 0;  // that it holds, and no graph
+};
+
+Waiting WhatWaits(const Evidence& evidence, const std::vector<const Life*>& lives) {
+  const std::vector<OutOfMemoryFacts>& failures = evidence.facts().out_of_memory;
+  std::optional<Holders> holders;
+  if (!failures.empty()) holders.emplace(evidence.detail(), evidence.facts(), failures.back());
+  Waiting waiting;
+  for (const Life* life : lives) {
+    const HeldBlock* block = holders.has_value() ? holders->Of(*life) : nullptr;
+    const bool is_recorded =
+        block != nullptr ? IsInGraph(*block) || block->about.find("made by") != std::string::npos
+                         : evidence.categories().NameOf(*life) == "activations";
+    if (is_recorded) {
+      waiting.of_graphs += life->size;
+    } else if (block != nullptr && block->role == "other") {
+      waiting.of_program += life->size;
+    }
+  }
+  return waiting;
+}
+
+std::string WhatToDo(const Waiting& waiting, uint64_t bytes) {
+  const std::string pool =
+      "se vramstow run --pool=on --offload=auto, which moves memory that is not needed.";
+  if (waiting.of_graphs * 2 > bytes) {
+    return "Put torch.autograd.graph.save_on_cpu(pin_memory=True) around these lines, or u" + pool;
+  }
+  if (waiting.of_program * 2 > bytes) {
+    return "Move them to the host (.cpu()) until they are needed, or u" + pool;
+  }
+  return "U" + pool;
 }
 
 Hint FindOffloadBlocks(const Evidence& evidence) {
   std::map<std::string, uint64_t> by_site;
   uint64_t bytes = 0;
-  uint64_t for_backward = 0;  // what autograd saved
+  std::vector<const Life*> lives;
   for (const Life& life : evidence.detail().lives) {
     if (!evidence.IsAtPeak(life) || !CouldWait(evidence, life)) continue;
     by_site[evidence.detail().sites[life.site].site] += life.size;
     bytes += life.size;
-    if (evidence.categories().NameOf(life) == "activations") for_backward += life.size;
+    lives.push_back(&life);
   }
   if (!evidence.IsWorthIt(bytes)) return std::nullopt;
   std::vector<std::pair<uint64_t, std::string>> sorted;
@@ -48,12 +94,7 @@ Hint FindOffloadBlocks(const Evidence& evidence) {
       .cost = "About " + std::to_string(milliseconds) +
               " ms of transfers at 24 GiB/s each time, beside the work if they begin early, and as "
               "much pinned host memory.",
-      .action = (for_backward * 2 > bytes
-                     ? std::string("Put torch.autograd.graph.save_on_cpu(pin_memory=True) around "
-                                   "these lines")
-                     : std::string("Move them to the host (.cpu()) until they are needed")) +
-                ", or use vramstow run --pool=on --offload=auto, which moves memory that is not "
-                "needed."};
+      .action = WhatToDo(WhatWaits(evidence, lives), bytes)};
 }
 
 Change OffloadBlocksChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
@@ -71,6 +112,9 @@ constinit const Rule kOffloadBlocks = {
         "torch.autograd.graph.save_on_cpu(), or vramstow run --offload.",
     .advice = FindOffloadBlocks,
     .change = OffloadBlocksChange,
+    .said_by = {AdviceId::kKeptOutputs, AdviceId::kHeldGraphs, AdviceId::kDeadCycles,
+                AdviceId::kAutocastCopies, AdviceId::kEarlierModels, AdviceId::kKeptInModules,
+                AdviceId::kOptimizerState, AdviceId::kKeptError},
 };
 
 }  // namespace vramstow

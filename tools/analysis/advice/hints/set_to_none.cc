@@ -1,12 +1,35 @@
 // Advice: release gradients instead of filling them with zeros.
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/holders.h"
+#include "tools/analysis/explain/testimony.h"
 
 namespace vramstow {
 namespace {
+
+// What a backward pass made, unless a census found that something else than a parameter holds it: a
+// list of gradients stays, whatever an optimizer does.
+class GradientsOfParameters {
+ public:
+  explicit GradientsOfParameters(const Evidence& evidence) : evidence_(evidence) {
+    const std::vector<OutOfMemoryFacts>& failures = evidence.facts().out_of_memory;
+    if (!failures.empty()) holders_.emplace(evidence.detail(), evidence.facts(), failures.back());
+  }
+  bool operator()(const Life& life) const {
+    if (evidence_.PhaseOf(life) != Phase::kBackward) return false;
+    const HeldBlock* block = holders_.has_value() ? holders_->Of(life) : nullptr;
+    return block == nullptr || (block->role == "gradient" && !IsGarbage(*block));
+  }
+
+ private:
+  const Evidence& evidence_;
+  std::optional<Holders> holders_;
+};
 
 Hint FindSetToNone(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
@@ -14,9 +37,10 @@ Hint FindSetToNone(const Evidence& evidence) {
   if (!evidence.IsWorthIt(gradients) || facts.iterations.list.empty()) return std::nullopt;
   // Gradients that are there when an iteration begins were not set to None.
   uint64_t kept = 0;
+  const GradientsOfParameters are_gradients(evidence);
   const IterationFacts& last = facts.iterations.list.back();
   for (const Life& life : evidence.detail().lives) {
-    if (life.pending || evidence.PhaseOf(life) != Phase::kBackward) continue;
+    if (life.pending || !are_gradients(life)) continue;
     if (life.birth < last.begin_event && life.death > last.begin_event) kept += life.size;
   }
   kept = std::min(kept, gradients);
@@ -33,9 +57,8 @@ Hint FindSetToNone(const Evidence& evidence) {
 Change SetToNoneChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
   if (evidence.facts().iterations.list.empty()) return {};
   const uint64_t begin = evidence.facts().iterations.list.back().begin_event;
-  const auto is_old = [&](const Life& life) {
-    return evidence.PhaseOf(life) == Phase::kBackward && life.birth < begin;
-  };
+  const GradientsOfParameters are_gradients(evidence);
+  const auto is_old = [&](const Life& life) { return are_gradients(life) && life.birth < begin; };
   return FreedBefore(evidence.detail(), evidence.LiveThat(is_old), begin);
 }
 
