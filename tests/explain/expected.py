@@ -126,7 +126,7 @@ EVERY = (
     Job("resumed", "second_copy", 820, "weights"),
     Job("retry", "retry_in_handler", 430, "exception being handled", is_short=True),
     Job("running_total", "held_graphs", 540, "total", action=".item()"),
-    Job("saved_errors", "retry_in_handler", 1000, "errors"),
+    Job("saved_errors", "kept_error", 1000, "errors"),
     Job("scratch_of_a_library", "past_pytorch", 590, "space", is_short=True),
     Job("segmentation", "activations", 540, is_short=True),
     Job("sessions", "kept_outputs", 490, "sessions", shows_saving=True),

@@ -4,6 +4,7 @@
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_TABLE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_TABLE_H_
 
+#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -22,6 +23,8 @@ struct RuleRow {
 std::span<const RuleRow> AllRules();
 // The one that has this id for its own. Not for kNone.
 const Rule& RuleOf(AdviceId id);
+// Whether one of the rules with one of these ids is why the request failed.
+bool IsFound(const Scene& scene, std::initializer_list<AdviceId> ids);
 
 }  // namespace vramstow
 

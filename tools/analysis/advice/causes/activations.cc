@@ -6,6 +6,7 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/batch.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/advice/table.h"
@@ -24,13 +25,15 @@ bool MayBeNeeded(const Scene& scene, const std::vector<const Life*>& lives) {
   const uint64_t recorded = RecordedBytes(scene.holders(), lives);
   if (told.decides()) return recorded * 4 >= told.known;
   if (recorded > 0) return true;
-  const bool trains = std::ranges::any_of(scene.detail().lives, [&](const Life& life) {
-    return life.birth < scene.event() && life.tensor && scene.site_of(life).in_backward;
-  });
-  if (trains) return true;
+  if (TrainsAnywhere(scene)) return true;
   return !scene.holders().any() && !std::ranges::all_of(lives, [&](const Life* life) {
     return scene.passes().IsInference(life->birth);
   });
+}
+
+bool IsOfModule(const Scene& scene, const Life& life) {
+  const HeldBlock* block = scene.holders().Of(life);
+  return block != nullptr && (block->role == "buffer" || block->role == "parameter");
 }
 
 // A smaller batch would not help.
@@ -49,13 +52,18 @@ void TellOfNoBatch(const Scene& scene, const std::vector<const Life*>& without, 
 
 // What one pass has made and needs again in its backward pass.
 Found FindActivations(const Scene& scene) {
+  // Both passes are over where a graph of gradients stays; and where graphs of earlier passes are
+  // kept though nothing trains, no backward pass comes.
+  if (IsFound(scene, {AdviceId::kGraphOfGradients})) return std::nullopt;
+  if (!TrainsAnywhere(scene) && IsFound(scene, {AdviceId::kHeldGraphs})) return std::nullopt;
+  // What looks like passes may be the layers of the first one.
+  const bool knows_pass = scene.pass() >= 0 && (scene.passes().is_sure() || TrainsAnywhere(scene));
   std::vector<const Life*> activations;
   for (const Life* life : scene.live()) {
     const SiteDetail& site = scene.site_of(*life);
     if (!life->tensor || site.in_backward || site.in_optimizer) continue;
-    if (scene.pass() >= 0 ? scene.PassOf(*life) < scene.pass() : site.phase != Phase::kForward) {
-      continue;
-    }
+    if (knows_pass ? scene.PassOf(*life) < scene.pass() : site.phase != Phase::kForward) continue;
+    if (IsOfModule(scene, *life)) continue;
     if (site.phase == Phase::kInit || site.phase == Phase::kWorkspace) continue;
     activations.push_back(life);
   }

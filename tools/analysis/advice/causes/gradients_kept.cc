@@ -6,6 +6,7 @@
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/table.h"
 #include "tools/analysis/advice/training_state.h"
 
 namespace vramstow {
@@ -13,6 +14,8 @@ namespace {
 
 // A pass makes new gradients while those of an earlier one are there.
 Found FindGradientsKept(const Scene& scene) {
+  // Nobody can reach these to take their gradients away.
+  if (IsFound(scene, {AdviceId::kKeptError, AdviceId::kDeadCycles})) return std::nullopt;
   std::vector<const Life*> old;
   std::multiset<uint64_t> fresh;
   for (const Life* life : Gradients(scene)) {

@@ -11,8 +11,6 @@
 namespace vramstow {
 namespace {
 
-constexpr std::string_view kHandledNow = "exception being handled";
-
 Found FindKeptError(const Scene& scene) {
   Cause cause;
   bool is_last = false;  // the one that Python keeps for a debugger

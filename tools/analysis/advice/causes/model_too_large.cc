@@ -5,6 +5,7 @@
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/table.h"
 
 namespace vramstow {
 namespace {
@@ -24,6 +25,10 @@ Found FindModelTooLarge(const Scene& scene) {
   const SiteDetail& site = scene.request_site();
   if (!site.module.empty() || site.phase == Phase::kForward || site.in_backward ||
       site.in_optimizer) {
+    return std::nullopt;
+  }
+  // Those of several models say nothing of one.
+  if (IsFound(scene, {AdviceId::kEarlierModels, AdviceId::kKeptError, AdviceId::kDeadCycles})) {
     return std::nullopt;
   }
   const std::vector<const Life*> parameters = Parameters(scene);

@@ -23,7 +23,9 @@ int64_t DepthOfParting(const std::vector<CodeLine>& a, const std::vector<CodeLin
 // Not where a census names another holder.
 bool MayBeHeldByError(const Scene& scene, const Life& life) {
   const HeldBlock* block = scene.holders().Of(life);
-  return block == nullptr || IsHeldByError(*block);
+  // What another object keeps of the error stays when the handler is left, too.
+  if (block == nullptr || block->holder.starts_with(kHandledNow)) return true;
+  return IsHeldByError(*block) && block->holder.find(": frame ") == std::string::npos;
 }
 
 // Blocks of an earlier attempt, made below a line that is over: its frames can only live on in the
@@ -48,6 +50,8 @@ Found FindRetryInHandler(const Scene& scene) {
     cause.bytes = BytesOf(held);
     cause.held = held;
     if (!scene.IsLarge(cause.bytes)) continue;
+    // A census that found no error at these blocks tells that something else holds them.
+    if (scene.holders().any() && !TestimonyOf(scene.holders(), held).decides()) continue;
     cause.change = FreedBefore(scene.detail(), held, before.event + 1);
     cause.title = "The first try's tensors are held while the second one runs";
     cause.place = CommonPlace(scene.detail(), held);

@@ -14,6 +14,8 @@
 #include "tools/analysis/advice/parameter_sites.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/table.h"
+#include "tools/analysis/explain/testimony.h"
 
 namespace vramstow {
 namespace {
@@ -185,7 +187,21 @@ std::vector<const Life*> HeldElsewhere(const Scene& scene, const std::vector<con
   return elsewhere.empty() ? lives : elsewhere;
 }
 
+// Whether nobody could let go of them by a name: a dead cycle or a kept error holds them.
+bool IsBeyondReach(const Scene& scene, const std::vector<const Life*>& lives) {
+  uint64_t bytes = 0;
+  for (const Life* life : lives) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block != nullptr && (IsGarbage(*block) || IsHeldByError(*block))) bytes += life->size;
+  }
+  return bytes * 2 > BytesOf(lives);
+}
+
 Found FindSecondCopy(const Scene& scene) {
+  // These tell better why the same sizes are there again.
+  if (IsFound(scene, {AdviceId::kEarlierModels}) || kLoadedFile.cause(scene).has_value()) {
+    return std::nullopt;
+  }
   const std::vector<Set> sets = SetsOf(scene);
   Cause cause;
   std::vector<const Life*> copies;
@@ -227,6 +243,7 @@ Found FindSecondCopy(const Scene& scene) {
   cause.change = Without(scene.detail(), spared);
   cause.held.insert(cause.held.end(), copies.begin(), copies.end());
   cause.held = HeldElsewhere(scene, cause.held);
+  if (IsBeyondReach(scene, cause.held)) return std::nullopt;
   cause.title = "The same parameters are there more than once";
   cause.place = PlaceInProgram(scene, copies);
   cause.evidence = is_list ? AdviceText(cause.bytes) +

@@ -7,6 +7,7 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/table.h"
 #include "tools/analysis/advice/training_state.h"
 
 namespace vramstow {
@@ -14,6 +15,10 @@ namespace {
 
 // State is made once for each parameter. Who makes it again is another optimizer.
 Found FindSecondOptimizer(const Scene& scene) {
+  // State of another model is not for the same parameters.
+  if (IsFound(scene, {AdviceId::kEarlierModels, AdviceId::kKeptError, AdviceId::kDeadCycles})) {
+    return std::nullopt;
+  }
   const std::vector<const Life*> state = OfOptimizer(scene, false);
   std::vector<const Life*> old;
   std::vector<const Life*> fresh;
