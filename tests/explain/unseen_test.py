@@ -50,6 +50,18 @@ def wrong_in(job: Unseen, facts: dict[str, Any]) -> list[str]:
     return wrong
 
 
+def facts_of_the_failed(folder: Path) -> dict[str, Any]:
+    """Of the process that ran out of memory; the traces of all are read together."""
+    traces = [path for path in folder.glob("*.stow") if not path.stem.endswith("-oom")]
+    command = [VRAMSTOW, "analyze", "--json", *traces]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True)
+    facts = json.loads(listing.stdout)
+    if len(traces) == 1:
+        return facts
+    (failed,) = [rank for rank in facts["ranks"] if rank["out_of_memory"]]
+    return failed
+
+
 def check(job: Unseen, folder: Path) -> None:
     card = f"--simulate=h200,memory={job.memory_mib}MiB"
     options = [card, "--census=on", "--trace-dir", folder]
@@ -61,11 +73,7 @@ def check(job: Unseen, folder: Path) -> None:
         check=False,
     )
     assert done.returncode != 0, "it has to run out of memory"
-    (trace,) = [path for path in folder.glob("*.stow") if not path.stem.endswith("-oom")]
-    listing = subprocess.run(
-        [VRAMSTOW, "analyze", "--json", trace], capture_output=True, text=True, check=True
-    )
-    facts = json.loads(listing.stdout)
+    facts = facts_of_the_failed(folder)
     assert wrong_in(job, facts) == [], facts["advice"][:1]
 
 

@@ -85,6 +85,7 @@ HOLDER_WORDS = {
     "adapters_not_frozen": "base.weight.grad",
     "recursion": "Solver.refine",
     "unfreeze": "optimizer.state",
+    "shared_card": "process",
 }
 
 
@@ -954,18 +955,10 @@ NOT_YET: dict[str, str] = {
     "perplexity": "the line of the call, not of the append",
     "mc_dropout": "a list that is being built has no name; the line of the layer",
     "chat_window": "the twin keeps a window, the analysis counts all turns; the line of the call",
-    "one_checkpoint": "what was recomputed up to the failure is counted",
-    "autocast_copies": "the copies up to the failure are counted",
     "dice_score": "seven eighths of what 64 bits hold are counted",
-    "upsampled_maps": "the eighth that stays is not saved",
-    "prompt_logits": "the eighth that stays is not saved",
-    "unfold_patches": "the eighth that stays is not saved",
     "dense_adjacency": "the request is not counted",
     "per_sample_gradients": "the line of the backward pass is unknown, the request not counted",
-    "save_in_float": "the copy that is being made is not known as one",
     "memory_fraction": "the line that sets the limit is not known",
-    "shared_card": "the process that holds the card is not named",
-    "fragmented": "the results are blamed, not the pieces between them",
     "large_batch": "half of the activations are counted, the twin does with a quarter",
     "padded_batch": "half of the activations are counted; the line of the loss",
     "triplets": "what is made of the result is counted, too",

@@ -10,7 +10,7 @@ mended = sys.argv[1:] == ["mended"]
 
 
 def neighbour() -> None:
-    kept = torch.empty(900, 2**20, dtype=torch.uint8, device="cuda")
+    kept = torch.empty(900, 2**20, dtype=torch.uint8, device="cuda")  # <-- place
     print("ready", len(kept), flush=True)
     if not mended:
         sys.stdin.read()
