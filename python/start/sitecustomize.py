@@ -218,7 +218,7 @@ def _is_asked_for(option: str) -> bool:
 
 
 class _Census:
-    """This part tells who holds tensors at an out-of-memory, and has garbage collected before one."""
+    """Tells who holds tensors at an out-of-memory, and has garbage collected before one."""
 
     def __init__(self, folder: str) -> None:
         # For each part: how it begins, what a user has to do without, and whether he asked for it.

@@ -179,6 +179,7 @@ TEST(Advice, LowerPrecisionIsForJobsThatShowNone) {
 
 TEST(Advice, AccumulationSaysHowManyMicroBatches) {
   Job job;
+  job.detail.sites[2].in_optimizer = true;  // it trains
   const AdviceFacts* advice = job.Find(AdviceId::kAccumulateGradients);
   ASSERT_NE(advice, nullptr);
   EXPECT_EQ(advice->bytes, 300 * kMega);
@@ -236,6 +237,7 @@ TEST(Advice, PiecesThatAreTooSmallCountAgainstALargerBatch) {
 
 TEST(Advice, OfAJobWithRoomOnlyWhatLargerBatchFits) {
   Job job;
+  job.detail.sites[2].in_optimizer = true;  // it trains
   job.facts.cache.known = true;
   DeviceFacts device;
   device.total_bytes = 1900 * kMega;

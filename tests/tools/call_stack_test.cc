@@ -36,6 +36,32 @@ TEST(CallStack, NumbersAreWideWhereTheFunctionIsForDoubleNotWhereAnArgumentIs) {
   EXPECT_FALSE(is_float64("at::(anonymous namespace)::upsample(c10::ArrayRef<double>)"));
 }
 
+TEST(CallStack, PythonThatAProgramWroteIsNoUsersLine) {
+  const auto site_in = [](std::string_view file, std::string_view caller) {
+    return WordsOf({{"at::_ops::bmm::call(at::Tensor const&)", "??", 0},
+                    {"call", file, 120},
+                    {"train", caller, 17}})
+        .site;
+  };
+  for (const char* file :
+       {"/tmp/torchinductor_jo/x3/cx3abc.py", "/tmp/jo_pyg/tmp1/GCNConv_propagate.py", "<string>",
+        "<eval_with_key>.7", "/opt/vramstow/lib/vramstow/start/trials.py"}) {
+    EXPECT_EQ(site_in(file, "/home/jo/train.py"), "train.py:17 train") << file;
+  }
+  // A cell of a notebook is the user's, and so is python -c, where nothing else is.
+  EXPECT_EQ(site_in("<ipython-input-3-ab>", "/home/jo/train.py"), "<ipython-input-3-ab>:120 call");
+  EXPECT_EQ(site_in("<string>", "<string>"), "<string>:120 call");
+}
+
+TEST(CallStack, OperatorsHaveTheNamesThatUsersCall) {
+  const auto operation = [](const char* function) {
+    return WordsOf({{function, "??", 0}}).operation;
+  };
+  EXPECT_EQ(operation("at::native::structured_addmm_out_cuda::impl(at::Tensor)"), "aten::addmm");
+  EXPECT_EQ(operation("at::_ops::sum_dim_IntList::call(at::Tensor const&)"), "aten::sum_dim");
+  EXPECT_EQ(operation("at::_ops::pow_Tensor_Scalar::call(at::Tensor const&)"), "aten::pow");
+}
+
 TEST(CallStack, AutogradsThreadsHaveNoPython) {
   const StackWords words = WordsOf({
       {"at::_ops::mul_Tensor::call(at::Tensor const&)", "??", 0},

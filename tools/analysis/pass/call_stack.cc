@@ -27,7 +27,16 @@ bool IsPython(const CallFrame& frame) {
 bool IsInstalled(const CallFrame& frame) {
   return Has(frame.file, "/site-packages/") || Has(frame.file, "/dist-packages/") ||
          Has(frame.file, "/lib/python") || frame.file.starts_with("<frozen") ||
-         Has(frame.file, "torch/nn/") || Has(frame.file, "torch/utils/");
+         Has(frame.file, "torch/nn/") || Has(frame.file, "torch/utils/") ||
+         Has(frame.file, "/lib/vramstow/");
+}
+
+// Python that a program wrote: Inductor's and PyTorch Geometric's caches, what TorchDynamo, exec()
+// and dataclasses compile from a text. A notebook's cells are the user's own.
+bool IsGenerated(const CallFrame& frame) {
+  if (Has(frame.file, "torchinductor_") || Has(frame.file, "_pyg/")) return true;
+  return frame.file.starts_with('<') && !frame.file.starts_with("<ipython-input") &&
+         !frame.file.starts_with("<stdin");
 }
 
 // Of a package that is neither Python's own nor PyTorch.
@@ -63,6 +72,18 @@ std::string BackwardName(std::string_view function) {
   return "";
 }
 
+// "structured_mm_out_cuda" and "pow_Tensor_Scalar" are how C++ names mm and pow.
+std::string_view AsUsersCallIt(std::string_view name) {
+  constexpr std::string_view kStructured = "structured_";
+  constexpr std::string_view kOut = "_out_cuda";
+  if (name.starts_with(kStructured)) name.remove_prefix(kStructured.size());
+  if (name.ends_with(kOut)) name.remove_suffix(kOut.size());
+  for (size_t i = 1; i + 1 < name.size(); ++i) {
+    if (name[i] == '_' && name[i + 1] >= 'A' && name[i + 1] <= 'Z') return name.substr(0, i);
+  }
+  return name;
+}
+
 std::string OperatorOf(const std::vector<CallFrame>& frames) {
   for (const CallFrame& frame : frames) {
     if (frame.file == kOperator && !Has(frame.function, "empty")) {
@@ -73,7 +94,7 @@ std::string OperatorOf(const std::vector<CallFrame>& frames) {
     if (name.empty()) name = NameAfter(frame.function, "at::native::");
     // How memory is made is not what it is for: look further out.
     if (name.empty() || Has(name, "empty") || Has(name, "resize")) continue;
-    return "aten::" + name;
+    return "aten::" + std::string(AsUsersCallIt(name));
   }
   return "";
 }
@@ -195,7 +216,9 @@ const char* PhaseName(Phase phase) {
 
 StackWords WordsOf(const std::vector<CallFrame>& frames) {
   StackWords words;
-  const CallFrame* own = nullptr;     // of the application
+  const CallFrame* own = nullptr;  // of the application
+  const CallFrame* generated = nullptr;
+  std::vector<OwnLine> generated_lines;
   const CallFrame* python = nullptr;  // the innermost
   std::string backward;
   for (const CallFrame& frame : frames) {
@@ -210,7 +233,10 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
     }
     if (!IsPython(frame)) continue;
     if (python == nullptr) python = &frame;
-    if (!IsInstalled(frame)) {
+    if (!IsInstalled(frame) && IsGenerated(frame)) {
+      if (generated == nullptr) generated = &frame;
+      generated_lines.push_back({LineOf(frame), NumberOf(frame), frame.line});
+    } else if (!IsInstalled(frame)) {
       words.is_own_call |= python == &frame;
       if (own == nullptr) own = &frame;
       words.own.push_back({LineOf(frame), NumberOf(frame), frame.line});
@@ -219,6 +245,12 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
     }
     words.empties_cache |= frame.function == "empty_cache";
     words.frames.push_back(LineOf(frame));
+  }
+  // The whole program may be a text: python -c.
+  if (own == nullptr && generated != nullptr) {
+    own = generated;
+    words.is_own_call = python == generated;
+    words.own = std::move(generated_lines);
   }
   std::ranges::reverse(words.frames);
   std::ranges::reverse(words.own);

@@ -197,6 +197,18 @@ bool IsBeyondReach(const Scene& scene, const std::vector<const Life*>& lives) {
   return bytes * 2 > BytesOf(lives);
 }
 
+// Parameters with gradients and state.
+void SayThatModelsAreKept(Cause* cause) {
+  cause->title = "Models that nobody uses any more are kept, with the state of their optimizers";
+  cause->evidence +=
+      " With their gradients and their optimizers' state: " + AdviceText(cause->bytes) + ".";
+  cause->cost = "None, if nothing reads them any more.";
+  cause->action =
+      "Keep numbers only (a loss, a learning rate), and delete the rest before the next model is "
+      "made: an optimizer, or its scheduler, holds the parameters, their gradients and their "
+      "state.";
+}
+
 Found FindSecondCopy(const Scene& scene) {
   // These tell better why the same sizes are there again.
   if (IsFound(scene, {AdviceId::kEarlierModels}) || kLoadedFile.cause(scene).has_value()) {
@@ -254,14 +266,7 @@ Found FindSecondCopy(const Scene& scene) {
                                  LargestPlaces(scene.detail(), copies) + " repeat what was there.";
   cause.cost = "A transfer, if the copy is kept on the host.";
   if (is_list && spared.size() > copies.size()) {
-    cause.title = "Models that nobody uses any more are kept, with the state of their optimizers";
-    cause.evidence +=
-        " With their gradients and their optimizers' state: " + AdviceText(cause.bytes) + ".";
-    cause.cost = "None, if nothing reads them any more.";
-    cause.action =
-        "Keep numbers only (a loss, a learning rate), and delete the rest before the next model is "
-        "made: an optimizer, or its scheduler, holds the parameters, their gradients and their "
-        "state.";
+    SayThatModelsAreKept(&cause);
     return cause;
   }
   cause.action =

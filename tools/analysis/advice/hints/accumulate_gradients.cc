@@ -13,9 +13,12 @@ constexpr uint64_t kMostBatches = 16;
 
 // As many micro-batches as bring activations below the rest; with more the rest decides.
 Hint FindAccumulateGradients(const Evidence& evidence) {
-  const bool trains = std::ranges::any_of(evidence.detail().sites, [](const SiteDetail& site) {
-    return site.in_backward || site.phase == Phase::kBackward || site.in_optimizer;
-  });
+  // The profiler's curve has categories and no sites.
+  const bool trains =
+      evidence.AtPeak("gradients") > 0 ||
+      std::ranges::any_of(evidence.detail().sites, [](const SiteDetail& site) {
+        return site.in_backward || site.phase == Phase::kBackward || site.in_optimizer;
+      });
   if (!trains) return std::nullopt;
   const uint64_t activations = evidence.AtPeak("activations");
   const uint64_t peak = evidence.facts().peak.allocated_bytes;
