@@ -26,7 +26,7 @@ std::string OfDevice(int device, const char* what) {
   return "device." + std::to_string(device) + "." + what;
 }
 
-// What a process held of a card at a moment.
+// The part of a card that a process held at a moment.
 struct Share {
   const Facts* facts = nullptr;
   uint64_t bytes = 0;    // of its blocks, and of what its pool had
@@ -65,7 +65,7 @@ Share ShareOf(const Analysis& other, int device, uint64_t time) {
   if (share.bytes == 0) return share;
   share.place =
       std::ranges::max_element(by_place, {}, [](const auto& one) { return one.second; })->first;
-  // What was taken when it began is its context, if that is no more than one takes.
+  // Its context took what was gone when it began, if that is no more than a context takes.
   const auto total = FactNumber<uint64_t>(other.facts.facts, OfDevice(device, "total_bytes"));
   const auto free =
       FactNumber<uint64_t>(other.facts.facts, OfDevice(device, "free_bytes_at_start"));

@@ -70,7 +70,7 @@ void OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
                  std::vector<AdviceFacts>* advice) {
   // Fragmentation explains a failure best, unless the first cause grows with each pass: that ends
   // the job in any case, a few passes later without fragmentation; or it is much more than what lay
-  // in pieces. Where much lay in pieces, fragmentation stays first.
+  // in pieces. If much lay in pieces, fragmentation stays first.
   const bool grows = !causes.empty() && !StrandsMuch(causes.front(), facts) &&
                      (causes.front().grows || Dwarfs(causes.front(), facts));
   std::ranges::stable_sort(*advice, {}, [&](const AdviceFacts& one) {

@@ -23,7 +23,7 @@ struct RuleRow {
 std::span<const RuleRow> AllRules();
 // The one that has this id for its own. Not for kNone.
 const Rule& RuleOf(AdviceId id);
-// Whether one of the rules with one of these ids is why the request failed.
+// One of the rules with one of these ids tells why the request failed.
 bool IsFound(const Scene& scene, std::initializer_list<AdviceId> ids);
 
 }  // namespace vramstow

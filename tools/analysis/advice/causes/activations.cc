@@ -56,7 +56,7 @@ Found FindActivations(const Scene& scene) {
   // kept though nothing trains, no backward pass comes.
   if (IsFound(scene, {AdviceId::kGraphOfGradients})) return std::nullopt;
   if (!TrainsAnywhere(scene) && IsFound(scene, {AdviceId::kHeldGraphs})) return std::nullopt;
-  // What looks like passes may be the layers of the first one.
+  // Layers of the first pass may look like passes.
   const bool knows_pass = scene.pass() >= 0 && (scene.passes().is_sure() || TrainsAnywhere(scene));
   std::vector<const Life*> activations;
   for (const Life* life : scene.live()) {

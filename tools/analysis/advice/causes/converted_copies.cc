@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kLeastCopies = 3;
 constexpr uint64_t kLeastShare = 4;  // of the weights; fewer of the same shape may be a chance
 
-// How many parameters of the model have each shape, and what they take.
+// The parameters of the model, counted by their shapes.
 struct Shapes {
   std::map<std::vector<uint64_t>, size_t> counts;
   std::string type;  // of the largest one
@@ -52,7 +52,7 @@ struct Copies {
 bool MayBeCopy(const Scene& scene, const Life& life, const HeldBlock* block) {
   const SiteDetail& site = scene.site_of(life);
   if (!life.tensor || OperatorName(site) != "_to_copy" || !MayBeParameter(site)) return false;
-  // What an optimizer trains beside the model is no copy that anybody could do without.
+  // A copy that an optimizer trains beside the model is needed.
   return block != nullptr && block->role == "other" &&
          block->about.find("requires grad") == std::string::npos;
 }
@@ -85,7 +85,7 @@ uint64_t WidthOf(const HeldBlock& block) {
   return numbers == 0 ? 0 : words->bytes / numbers;
 }
 
-// What all weights take in the type of the copies.
+// All weights would take so many bytes in the type of the copies.
 uint64_t WholeCopy(const Scene& scene, const Copies& copies) {
   const uint64_t width = WidthOf(*scene.holders().Of(*copies.lives.front()));
   uint64_t bytes = 0;

@@ -60,14 +60,14 @@ uint64_t Rows(const Scene& scene, const Life& life) {
   return words.has_value() && words->shape.size() > 1 ? words->shape.front() : 0;
 }
 
-// What a module that runs was given.
+// A module that runs was given it.
 bool IsArgument(const Scene& scene, const Life& life) {
   const HeldBlock* block = scene.holders().Of(life);
   return block != nullptr && block->holder.find("call_impl: args[") != std::string::npos;
 }
 
-// Takes away the batch that is at work: what the step makes of it has as many rows. Of batches that
-// wait there are more.
+// Takes away the batch that is at work: the step makes results with as many rows. Batches that wait
+// are more than two.
 void LeaveOutBatch(const Scene& scene, uint64_t begin, std::vector<const Life*>* data) {
   constexpr ptrdiff_t kMostOfBatch = 2;
   std::set<uint64_t> rows;

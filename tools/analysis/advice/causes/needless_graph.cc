@@ -36,7 +36,7 @@ std::vector<const Life*> SavedNow(const Scene& scene) {
   return saved;
 }
 
-// Whether a pass before went through these lines, and no backward pass came for what it made.
+// A pass before went through these lines, and no backward pass came for its results.
 bool RanBefore(const Scene& scene, const std::vector<const Life*>& saved) {
   const bool knows = scene.passes().is_sure() || scene.passes().by() == Passes::By::kForward;
   if (scene.pass() < 1 || !knows) return false;

@@ -22,8 +22,8 @@ bool RunsInCheckpoint(const Scene& scene, const SiteDetail& site) {
   });
 }
 
-// The forward pass runs within the backward pass: its lines are the program's own. Where a
-// checkpoint stands around a module of PyTorch's, a census tells it.
+// The forward pass runs within the backward pass: its lines are the program's own. A census tells
+// it if a checkpoint stands around a module of PyTorch's.
 bool IsRecomputed(const Scene& scene, const Life& life) {
   const SiteDetail& site = scene.site_of(life);
   if (!life.tensor || !site.in_backward) return false;
@@ -32,7 +32,7 @@ bool IsRecomputed(const Scene& scene, const Life& life) {
   return block != nullptr && block->holder.find("frame.recomputed") != std::string::npos;
 }
 
-// What the forward pass of this pass has made in checkpoints, and dropped.
+// The forward pass of this step made it in checkpoints, and dropped it.
 struct FirstTime {
   uint64_t bytes = 0;
   std::string place;  // the line that calls the checkpoint, where the program has one

@@ -23,7 +23,7 @@ int64_t DepthOfParting(const std::vector<CodeLine>& a, const std::vector<CodeLin
 // Not where a census names another holder.
 bool MayBeHeldByError(const Scene& scene, const Life& life) {
   const HeldBlock* block = scene.holders().Of(life);
-  // What another object keeps of the error stays when the handler is left, too.
+  // An object that keeps the error keeps its frames when the handler is left, too.
   if (block == nullptr || block->holder.starts_with(kHandledNow)) return true;
   return IsHeldByError(*block) && block->holder.find(": frame ") == std::string::npos;
 }

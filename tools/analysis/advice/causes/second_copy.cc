@@ -187,7 +187,7 @@ std::vector<const Life*> HeldElsewhere(const Scene& scene, const std::vector<con
   return elsewhere.empty() ? lives : elsewhere;
 }
 
-// Whether nobody could let go of them by a name: a dead cycle or a kept error holds them.
+// Nobody can let go of them by a name: a dead cycle or a kept error holds them.
 bool IsBeyondReach(const Scene& scene, const std::vector<const Life*>& lives) {
   uint64_t bytes = 0;
   for (const Life* life : lives) {
@@ -209,11 +209,13 @@ void SayThatModelsAreKept(Cause* cause) {
       "state.";
 }
 
+// Another cause says why the same sizes are there again.
+bool IsToldBetter(const Scene& scene) {
+  return IsFound(scene, {AdviceId::kEarlierModels}) || kLoadedFile.cause(scene).has_value();
+}
+
 Found FindSecondCopy(const Scene& scene) {
-  // These tell better why the same sizes are there again.
-  if (IsFound(scene, {AdviceId::kEarlierModels}) || kLoadedFile.cause(scene).has_value()) {
-    return std::nullopt;
-  }
+  if (IsToldBetter(scene)) return std::nullopt;
   const std::vector<Set> sets = SetsOf(scene);
   Cause cause;
   std::vector<const Life*> copies;

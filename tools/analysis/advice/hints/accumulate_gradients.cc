@@ -11,15 +11,18 @@ namespace {
 
 constexpr uint64_t kMostBatches = 16;
 
+// A trace without call stacks shows no backward pass.
+bool MayTrain(const Detail& detail) {
+  const auto trains = [](const SiteDetail& site) {
+    return site.in_backward || site.phase == Phase::kBackward || site.in_optimizer;
+  };
+  return std::ranges::any_of(detail.sites, trains) ||
+         std::ranges::none_of(detail.sites, &SiteDetail::by_stack);
+}
+
 // As many micro-batches as bring activations below the rest; with more the rest decides.
 Hint FindAccumulateGradients(const Evidence& evidence) {
-  // The profiler's curve has categories and no sites.
-  const bool trains =
-      evidence.AtPeak("gradients") > 0 ||
-      std::ranges::any_of(evidence.detail().sites, [](const SiteDetail& site) {
-        return site.in_backward || site.phase == Phase::kBackward || site.in_optimizer;
-      });
-  if (!trains) return std::nullopt;
+  if (!MayTrain(evidence.detail())) return std::nullopt;
   const uint64_t activations = evidence.AtPeak("activations");
   const uint64_t peak = evidence.facts().peak.allocated_bytes;
   const uint64_t rest = peak - std::min(peak, activations);

@@ -17,7 +17,7 @@ constexpr size_t kMostEventsLate = 200;  // between a block and the one that tak
 
 bool IsKeptForItsSuccessor(const Evidence& evidence, const Life& life, const Life& next) {
   if (!evidence.IsAtPeak(life) || life.death == kStillLive || next.birth > life.death) return false;
-  // What a program lets go of when it dies had no successor.
+  // A dying program lets go of blocks that had no successor.
   const std::vector<OutOfMemoryFacts>& failures = evidence.facts().out_of_memory;
   if (!failures.empty() && life.death >= failures.back().event) return false;
   if (life.death - next.birth > kMostEventsLate) return false;

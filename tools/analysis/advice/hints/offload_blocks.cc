@@ -25,7 +25,7 @@ bool CouldWait(const Evidence& evidence, const Life& life) {
   if (life.death == kStillLive || (phase != Phase::kForward && phase != Phase::kOptimizer)) {
     return false;
   }
-  // What a program lets go of when it dies had been there until the request failed.
+  // A dying program lets go of blocks that had been there until the request failed.
   const std::vector<OutOfMemoryFacts>& failures = evidence.facts().out_of_memory;
   const uint64_t end =
       failures.empty() ? life.death_ns : std::min(life.death_ns, failures.back().time_ns);

@@ -12,7 +12,7 @@
 namespace vramstow {
 namespace {
 
-// What a backward pass made, unless a census found that something else than a parameter holds it: a
+// A backward pass made them, and a census found nothing else than a parameter that holds them: a
 // list of gradients stays, whatever an optimizer does.
 class GradientsOfParameters {
  public:
