@@ -189,11 +189,14 @@ class Loops {
   struct Level {
     CodeLine line;
     absl::flat_hash_set<uint32_t> seen;  // sites of this turn that are in the function itself
+    bool in_model = false;               // forward(), or called by it: its loops are layers
   };
 
   void Enter(size_t depth, const CodeLine& line, uint64_t event) {
-    levels_.push_back({line, {}});
-    if (IsInsideModel(detail_.lines[line.text])) return;
+    const bool is_called_by_model = !levels_.empty() && levels_.back().in_model;
+    const bool in_model = is_called_by_model || IsInsideModel(detail_.lines[line.text]);
+    levels_.push_back({line, {}, in_model});
+    if (in_model) return;
     turns_.try_emplace({depth, line.function}, std::vector<uint64_t>{event});
   }
   void Turn(size_t depth, uint64_t event) {
