@@ -16,7 +16,7 @@ namespace vramstow {
 std::string MovedInWords(const OffloadFacts& offload);
 std::string CollectedInWords(const GarbageFacts& garbage);
 
-// The line below a table that leaves so many rows out; empty if it leaves none out.
+// The line below a table that leaves rows out; empty if it leaves none out.
 std::string AndMore(uint64_t left_out);
 
 // False: nothing tells which library asked, as in other formats than our own.
@@ -42,7 +42,7 @@ std::string RankSection(const RankComparison& comparison, const TextStyle& style
 // sections_explain.cc
 // Why memory ran out; null: it did not, or nobody knows.
 const AdviceFacts* FirstCause(const Facts& facts);
-// What is wrong although memory did not run out; null: nothing.
+// The advice on a fault of a job whose memory did not run out; null: there is none.
 const AdviceFacts* FirstFault(const Facts& facts);
 // "Memory piles up: up to 24.0 MiB [growing_memory]".
 std::string AdviceTitle(const AdviceFacts& advice);

@@ -26,7 +26,7 @@ std::string FigureTable(const RankComparison& comparison) {
   table.AddRow({"", "median", "highest", "", "lowest", ""});
   for (const RankFigure& figure : comparison.figures) {
     const bool is_bytes = figure.name.ends_with("_bytes");
-    // What none has says nothing.
+    // A figure that none has says nothing.
     if (figure.most == 0) continue;
     const auto value = [is_bytes](uint64_t number) {
       return is_bytes ? Bytes(number) : Count(number);

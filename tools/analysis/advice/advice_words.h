@@ -16,7 +16,7 @@ std::string AdviceText(uint64_t bytes);
 std::string AdvicePercent(uint64_t part, uint64_t whole);
 // Less is not worth a sentence.
 bool IsWorthAdvice(const Facts& facts, uint64_t bytes);
-// What the process found free on its cards; 0: not known.
+// Bytes that the process found free on its cards; 0: not known.
 uint64_t CardBytes(const Facts& facts);
 // Whether the job left half of its card or more: then nothing has to be saved.
 bool HasRoom(const Facts& facts);

@@ -18,8 +18,8 @@ namespace vramstow {
 // Both of what follows.
 void Advise(const Detail& detail, const Explanation& explanation, Facts* facts);
 
-// Needs what Explanation fills. What explains a failure first, then the most bytes. `causes`: of
-// the last failure, in order.
+// Needs what Explanation fills. The causes of a failure come first, then the most bytes. `causes`:
+// of the last failure, in order.
 std::vector<AdviceFacts> FindAdvice(const Detail& detail, const CategoryFinder& categories,
                                     const Facts& facts, const std::vector<Cause>& causes = {});
 

@@ -21,7 +21,7 @@ Shape ShapeOf(const Scene& scene, const Life& life) {
   return words.has_value() ? words->shape : Shape();
 }
 
-// What was copied to the card last, by no module.
+// The tensor that was copied to the card last, by no module.
 Shape InputOf(const Scene& scene) {
   Shape input;
   for (const Life* life : scene.live()) {

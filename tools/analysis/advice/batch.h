@@ -15,7 +15,7 @@
 
 namespace vramstow {
 
-// Of these blocks, those whose shape is known and has no batch in it.
+// Those of the blocks whose shape is known and has no batch in it.
 std::vector<const Life*> WithoutBatch(const Scene& scene, const std::vector<const Life*>& lives);
 
 }  // namespace vramstow

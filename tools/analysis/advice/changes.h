@@ -21,7 +21,7 @@ Change FreedWithPass(const Scene& scene, const std::vector<const Life*>& lives);
 // Each is freed when the turn is over in which it was made; `turns`: where they begin, in order.
 Change FreedWithTurn(const Scene& scene, const std::vector<const Life*>& lives,
                      const std::vector<uint64_t>& turns);
-// Each has one part of so many.
+// Each is one of `parts` parts of what it was.
 Change InParts(const Detail& detail, const std::vector<const Life*>& lives, uint64_t parts);
 
 }  // namespace vramstow

@@ -33,7 +33,7 @@ class Evidence {
   bool IsAtPeak(const Life& life) const {
     return !life.pending && life.LivesAt(detail_.peak_event);
   }
-  // What recurs in a snapshot, or while a model runs, may be the layers of one iteration.
+  // A pattern that recurs in a snapshot, or while a model runs, may be the layers of one iteration.
   bool HasTrueIterations() const;
 
   // vramstow's pool served this process.

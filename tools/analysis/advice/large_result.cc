@@ -45,7 +45,7 @@ Before WhatWasThere(const Scene& scene, const Made& made) {
   const uint64_t begin = scene.pass_begin();
   for (const Life& life : scene.detail().lives) {
     if (life.birth >= made.birth) break;
-    // What was freed a moment before may have gone into it.
+    // A block that was freed a moment before may have gone into it.
     if (!life.tensor || life.pending || !life.LivesAt(made.birth)) continue;
     before.largest = std::max(before.largest, life.size);
     before.all += life.size;

@@ -37,11 +37,11 @@ struct Before {
 };
 Before WhatWasThere(const Scene& scene, const Made& made);
 
-// What is there of it, and what was made of it.
+// The blocks of it that are there, and those that were made of it.
 std::vector<const Life*> FamilyOf(const Scene& scene, const Made& made);
 // Their bytes, with the request if that belongs to them.
 uint64_t WithRequest(const Scene& scene, const Made& made, const std::vector<const Life*>& family);
-// The result, and what is made of it, each as one of so many parts.
+// The result, and the blocks that are made of it, each cut into `pieces` parts.
 Change InPieces(const Scene& scene, const Made& made, const std::vector<const Life*>& family,
                 uint64_t parts);
 std::string LineOf(const Scene& scene, const Made& made);

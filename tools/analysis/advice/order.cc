@@ -44,7 +44,8 @@ bool StrandsMuch(const Cause& cause, const Facts& facts) {
          last.pool_free_bytes * 2 >= cause.bytes;
 }
 
-// What serves alone, in the order that the analysis gave it; then pairs; then the rest.
+// Changes that serve alone come first, in the order that the analysis gave them; then pairs; then
+// the rest.
 int ClassOf(const AdviceFacts& advice, bool is_first) {
   if (ServesAlone(advice) || (is_first && !advice.proof.is_proved)) return 0;
   return advice.together_with == AdviceId::kNone ? 2 : 1;

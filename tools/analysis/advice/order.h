@@ -36,9 +36,9 @@ void OrderHints(std::vector<RankedAdvice>* hints);
 void OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
                  std::vector<AdviceFacts>* advice);
 
-// After a replay: what serves the request alone, as it was ordered; pairs that do; then what lowers
-// the need most. What changes nothing is left out. Fills `cause` and `would_fit` of the last
-// failure anew. Without a replay nothing is done.
+// After a replay: changes that serve the request alone, as they were ordered; pairs that do; then
+// those that lower the need most. A change without effect is left out. Fills `cause` and
+// `would_fit` of the last failure anew. Without a replay nothing is done.
 void OrderProved(Facts* facts);
 
 }  // namespace vramstow

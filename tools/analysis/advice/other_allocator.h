@@ -16,7 +16,7 @@ namespace vramstow {
 std::string OtherAllocator(const Evidence& evidence);
 std::string CostOfOtherAllocator(const Evidence& evidence);
 Change UseOtherAllocator(const Evidence& evidence, const AdviceFacts& advice);
-// What the same allocator gives back by itself before a request fails.
+// The memory that the same allocator gives back by itself before a request fails.
 Change GiveBackCache(const Evidence& evidence, const AdviceFacts& advice);
 
 }  // namespace vramstow

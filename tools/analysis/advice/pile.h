@@ -18,7 +18,7 @@ namespace vramstow {
 
 inline constexpr size_t kLeastPasses = 3;  // that left something: less may be on its way
 
-// What earlier passes left behind, and how much of that one pass leaves.
+// The blocks that earlier passes left behind, and how much of them one pass leaves.
 struct Pile {
   std::vector<const Life*> lives;
   std::set<int64_t> passes;
@@ -33,7 +33,7 @@ Pile PileOf(const Scene& scene);
 // Where the program took what it keeps, or called the model that made it.
 std::string PlaceOfPile(const Scene& scene, const std::vector<const Life*>& lives,
                         bool stops_at_model);
-// What every cause says that is about a pile.
+// The sentences of every cause that is about a pile.
 Cause OfPile(const Scene& scene, const Pile& pile);
 
 }  // namespace vramstow

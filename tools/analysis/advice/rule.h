@@ -20,7 +20,7 @@
 
 namespace vramstow {
 
-// What comes first; order.h says when it decides.
+// The order of rules; order.h says when it decides.
 enum class Rank : uint8_t {
   kMistake,  // a cause that costs little to mend
   kTrade,    // a cause that costs time, precision or work
@@ -42,12 +42,12 @@ struct Rule {
   Found (*cause)(const Scene& scene) = nullptr;
   Hint (*advice)(const Evidence& evidence) = nullptr;
 
-  // Of other advice: what it changes of the requests up to the last one that failed. Asked where
-  // one failed only; null: no change of requests shows it.
+  // For other advice: its change of the requests up to the last one that failed. Asked where one
+  // failed only; null: no change of requests shows it.
   Change (*change)(const Evidence& evidence, const AdviceFacts& advice) = nullptr;
   // It only helps to save memory: nothing for a job that has plenty of it.
   bool saves = true;
-  // Of other advice: something is wrong with the job, also where it has room.
+  // For other advice: something is wrong with the job, also where it has room.
   bool is_fault = false;
   // Causes that say the same better.
   std::array<AdviceId, 8> said_by = {};

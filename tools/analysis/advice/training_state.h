@@ -15,7 +15,7 @@ namespace vramstow {
 bool IsForeach(const SiteDetail& site);
 // Gradients that are there: as many bytes as the parameters that are trained.
 std::vector<const Life*> Gradients(const Scene& scene);
-// What optimizers made: what a step needs for a moment, or what they keep.
+// The blocks that optimizers made: those that a step needs for a moment, or those that they keep.
 std::vector<const Life*> OfOptimizer(const Scene& scene, bool temporaries);
 // The line that steps the optimizer which made these.
 std::string PlaceOfStep(const Scene& scene, const std::vector<const Life*>& lives);

@@ -1,6 +1,6 @@
-// What memory is for. Where the program says it by marks (docs/architecture.md), that counts; else
-// it is read from where a block was allocated, where it was freed, and whether it outlived what
-// made it. The evidence is named with each category.
+// The purpose of memory. Where the program says it by marks (docs/architecture.md), that counts;
+// else it is read from where a block was allocated, where it was freed, and whether it outlived
+// what made it. The evidence is named with each category.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -50,7 +50,7 @@ constexpr std::array<const char*, kCategories> kEvidence = {
 constexpr char kTold[] = "told by the program";
 constexpr std::string_view kMark = "vramstow.category ";
 
-// What was said of the block that lay at this address then.
+// The word of the program on the block that lay at this address then.
 struct Told {
   uint64_t address = 0;
   uint64_t event = 0;
@@ -114,7 +114,7 @@ class ToldCategories {
     }
     std::ranges::stable_sort(told_, {}, [](const Told& t) { return std::tie(t.address, t.event); });
   }
-  // Null: nothing was said of it. Of several the last counts.
+  // Null: nothing was said of it. The last of several counts.
   const Category* Find(const Life& life) const {
     const Told end = {life.address, life.death, kUnknownUse};
     auto after =
@@ -153,13 +153,13 @@ Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& 
       if (freed == Phase::kBackward) return kActivations;
       if (kept) return kUnknownUse;
       if (freed != Phase::kUnknown) return kTemporaries;
-      // Who freed it is not known; what came meanwhile is.
+      // Nobody knows who freed it, but the trace shows what came meanwhile.
       if (phases.LivesIntoBackward(life)) return kActivations;
       return phases.Outlives(life, Phase::kForward) ? kUnknownUse : kTemporaries;
     case Phase::kUnknown:
       break;
   }
-  // Of a block that was there before, only where it went is known.
+  // Nothing but its end is known of a block that was there before.
   if (freed == Phase::kBackward) return kActivations;
   if (freed == Phase::kOptimizer && life.opened) return kGradients;
   // A loss that is computed outside of any module.
@@ -209,7 +209,7 @@ void CategoryFinder::AddUp(Facts* facts) const {
     ++amount.blocks;
     told += life.size;
   }
-  // Of a long trace the lives that are not kept are the small and short ones.
+  // A long trace keeps no small and short lives.
   if (detail.lives_left_out > 0 && facts->peak.allocated_bytes > told) {
     amounts[kTemporaries].bytes += facts->peak.allocated_bytes - told;
   }

@@ -140,7 +140,7 @@ void FindHoles(const Detail& detail, Facts* facts) {
   std::sort(blocks.begin(), blocks.end(), by_address);
   size_t next = 0;
   for (size_t i = 0; i < segments.size();) {
-    // What grew piece by piece is one range (`pending` marks such pieces).
+    // A segment that grew piece by piece is one range (`pending` marks such pieces).
     const uint64_t from = segments[i]->address;
     uint64_t to = from + segments[i]->size;
     const bool grows = segments[i]->pending;

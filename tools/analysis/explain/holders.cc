@@ -117,7 +117,7 @@ Holders::Holders(const Detail& detail, const Facts& facts, const OutOfMemoryFact
       break;
     }
   }
-  // Of threads that fail together one has a census: it tells of what was still there.
+  // One of the threads that fail together has a census: it tells what was still there.
   if (census_ == nullptr && !detail.censuses.empty()) census_ = &detail.censuses.front();
   if (census_ == nullptr) return;
   for (const HeldBlock& block : census_->blocks) blocks_.emplace(block.address, &block);

@@ -74,7 +74,7 @@ std::vector<Candidate> Regular(const Detail& detail) {
   return regular;
 }
 
-// Of all that comes at one distance, most of all: what comes first marks the beginning.
+// The first of the candidates at the distance at which most of them come marks the beginning.
 const Candidate* FindAnchor(const std::vector<Candidate>& regular) {
   const Candidate* anchor = nullptr;
   size_t most = 0;

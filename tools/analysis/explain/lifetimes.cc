@@ -35,7 +35,7 @@ void AddLife(const Life& life, Amount* amount) {
   ++amount->blocks;
 }
 
-// What one site left behind, and in how many iterations.
+// The blocks that one site left behind, and in how many iterations.
 struct LeftBehind {
   Amount amount;
   absl::flat_hash_set<int64_t> iterations;
@@ -101,7 +101,7 @@ void ExplainLifetimes(const Detail& detail, Facts* facts) {
     if (life.pending) continue;
     const int64_t born = iteration_of(life.birth);
     if (born < 0) AddLife(life, &lifetimes.before);
-    // What the end of the program freed had piled up all the same.
+    // Blocks that the end of the program freed had piled up all the same.
     if (born >= 0 && life.death > iterations.back().begin_event &&
         (life.death == kStillLive || life.birth < iterations.back().begin_event)) {
       LeftBehind& behind = left[life.site];

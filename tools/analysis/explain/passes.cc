@@ -92,7 +92,7 @@ uint64_t FirstBegin(const Detail& detail, uint64_t before, uint32_t site) {
   return forward;
 }
 
-// What a turn begins with: sizes and sites of its first tensors.
+// The beginning of a turn: sizes and sites of its first tensors.
 std::vector<const Life*> TensorsFrom(const Detail& detail, uint64_t begin, uint64_t end,
                                      size_t most) {
   std::vector<const Life*> tensors;
@@ -124,7 +124,7 @@ uint64_t BeginLikeTheNext(const Detail& detail, uint64_t end, uint64_t next_end)
 // A step that follows another one without any work between them belongs to the same turn: one
 // optimizer may step once for each group of its parameters.
 std::vector<uint64_t> WithWorkBetween(const Detail& detail, const std::vector<uint64_t>& steps) {
-  // Of a trace without tensors it is not known what lies between.
+  // A trace without tensors does not tell what lies between.
   if (std::ranges::none_of(detail.lives, &Life::tensor)) return steps;
   std::vector<uint64_t> kept;
   for (const uint64_t step : steps) {
@@ -138,7 +138,7 @@ std::vector<uint64_t> WithWorkBetween(const Detail& detail, const std::vector<ui
   return kept;
 }
 
-// What a program's loop does in each turn.
+// The work of a program's loop in each turn.
 bool MayBeTurn(const Detail& detail, const Life& life) {
   const SiteDetail& site = detail.sites[life.site];
   return IsAnAllocation(life) && life.tensor && !site.in_backward && site.phase != Phase::kInit;
@@ -308,7 +308,7 @@ void Passes::FindByBackward(const Detail& detail) {
   absl::flat_hash_set<uint32_t> firsts;  // sites with which passes begin
   for (size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].next == kStillLive) break;
-    // What comes after the last run is a pass if it begins as another one did, or fails.
+    // The rest after the last run is a pass if it begins as another one did, or fails.
     const bool is_last = i + 1 == runs.size();
     if (is_last && runs.size() > 1 && !firsts.contains(runs[i].next_site)) {
       end = runs[i].next;

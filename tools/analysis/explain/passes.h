@@ -21,7 +21,7 @@
 
 namespace vramstow {
 
-// [begin, end). What lies between two of them (an evaluation) belongs to none.
+// [begin, end). An evaluation that lies between two of them belongs to none.
 struct Pass {
   uint64_t begin = 0;
   uint64_t end = 0;

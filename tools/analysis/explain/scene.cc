@@ -16,7 +16,7 @@ std::optional<uint64_t> OfDevice(const Facts& facts, int device, const char* wha
   return FactNumber<uint64_t>(facts.facts, "device." + std::to_string(device) + "." + what);
 }
 
-// What PyTorch may take of the card, where that is less than all of it.
+// The part of the card that PyTorch may take, where that is less than all of it.
 std::optional<uint64_t> LimitOf(const Facts& facts, int device) {
   const auto allowed = OfDevice(facts, device, "allowed_bytes");
   const auto total = OfDevice(facts, device, "total_bytes");

@@ -33,9 +33,10 @@ class Scene {
   uint64_t event() const { return failure_->event; }
   uint64_t requested() const { return failure_->requested_bytes; }
   const SiteDetail& request_site() const { return detail_->sites[failure_->site_number]; }
-  // What would have had to be free besides. Where enough was free, and not in one piece: all of it.
+  // Bytes that would have had to be free besides. Where enough was free, and not in one piece: all
+  // of it.
   uint64_t lacking() const { return lacking_; }
-  // What this process can have of the card: live, plus what it may still take.
+  // Bytes that this process can have of the card: live, plus those that it may still take.
   uint64_t room() const { return room_; }
   // False: neither the card's size nor what was free is known, so that room() is what was held.
   bool is_room_known() const { return is_room_known_; }

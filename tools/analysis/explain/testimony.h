@@ -49,7 +49,7 @@ inline constexpr std::string_view kHandledNow = "exception being handled";
 // Whether an exception holds it, by the frames of its traceback.
 bool IsHeldByError(const HeldBlock& block);
 
-// What the parameters tell of the work that is done with them. Bytes.
+// The kind of work that the parameters tell of. Bytes.
 struct ParameterWords {
   uint64_t all = 0;         // that record a graph
   uint64_t evaluating = 0;  // of modules in eval()

@@ -46,7 +46,7 @@ std::string PlainestOf(const Groups& groups) {
   return best;
 }
 
-// Of optimizers that take turns, the one whose step ends a turn.
+// The one whose step ends a turn, among optimizers that take turns.
 std::vector<uint64_t> LastOfTurn(const Groups& steps) {
   std::vector<uint64_t> best;
   for (const auto& [name, events] : steps) {

@@ -4,8 +4,8 @@
 // Idea: Python's start-up hook marks each step of an optimizer (`vramstow.step KIND NUMBER`) and,
 // for traces with stacks, each call of an outermost module (`vramstow.forward NAME NUMBER`, or
 // `vramstow.inference …` without gradients, to `vramstow.forward_end …`). NUMBER tells two of a
-// kind apart. PyTorch's own annotations have steps, too (`Optimizer.step#…`). What a program marks
-// itself as a step, an iteration or a batch says more than all that.
+// kind apart. PyTorch's own annotations have steps, too (`Optimizer.step#…`). Marks of the
+// program's own for a step, an iteration or a batch say more than all that.
 //
 // Ownership: copies. Threads: a value. Errors: none; other marks are left alone. Units: events,
 // nanoseconds.

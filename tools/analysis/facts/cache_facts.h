@@ -42,8 +42,8 @@ struct CacheFacts {
   uint64_t given_back_bytes = 0;
   uint64_t flush_count = 0;
   uint64_t empty_cache_calls = 0;
-  // Of vramstow's pool: what cached memory did not serve at once, moves of chunks, waits for work
-  // that might still touch what was freed.
+  // For vramstow's pool: requests that cached memory did not serve at once, moves of chunks, waits
+  // for work that might still touch freed memory.
   bool tells_steps = false;
   uint64_t misses = 0;
   uint64_t stitches = 0;
@@ -52,7 +52,7 @@ struct CacheFacts {
   std::vector<FlushFacts> flushes;
 };
 
-// What was seen of the host, once a second, and of pinned memory.
+// The memory of the host, looked at once a second, and pinned memory.
 struct HostFacts {
   uint64_t looks = 0;
   uint64_t highest_resident_bytes = 0;  // of the process

@@ -47,7 +47,8 @@ std::vector<Rank> RanksOf(const std::vector<Facts>& traces) {
   return all;
 }
 
-// Of an even number of values the middle of the two in the middle. `values` is put in order.
+// The median. An even number of values has two in the middle: the middle of those. `values` is put
+// in order.
 uint64_t Median(std::vector<uint64_t>* values) {
   std::ranges::sort(*values);
   const size_t middle = values->size() / 2;
@@ -57,7 +58,7 @@ uint64_t Median(std::vector<uint64_t>* values) {
 }
 
 RankFigure FigureOf(const char* name, const std::vector<Rank>& ranks, uint64_t Rank::*value) {
-  // Of several equal ones the first.
+  // The first of several equal ones.
   const auto most = std::ranges::max_element(ranks, {}, value);
   const auto least = std::ranges::min_element(ranks, {}, value);
   std::vector<uint64_t> values;

@@ -16,8 +16,8 @@
 
 namespace vramstow {
 
-// Of traces that name their rank; several processes of one rank are added, as MergeTraces does.
-// Nothing where fewer than two ranks are named.
+// Compares traces that name their rank; several processes of one rank are added, as MergeTraces
+// does. Nothing where fewer than two ranks are named.
 std::optional<RankComparison> CompareRanks(const std::vector<Facts>& traces);
 
 }  // namespace vramstow

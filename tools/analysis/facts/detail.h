@@ -1,5 +1,5 @@
 // Detail: what the analysis has seen, beside the facts: who lived when and where, and how the
-// levels went. What is explained later, and the pictures of a report, are made from this.
+// levels went. Explanations, and the pictures of a report, are made from this.
 //
 // Ownership: plain values. Threads: values. Errors: none. Units: bytes, nanoseconds since the trace
 // began, events counted from 1. Memory: bounded, see lives.h and level_log.h.
@@ -18,7 +18,7 @@
 
 namespace vramstow {
 
-// What the program was doing when it allocated, as far as its call stack tells.
+// The work of the program when it allocated, as far as its call stack tells.
 enum class Phase : uint8_t {
   kUnknown,
   kInit,  // models and optimizers are made or moved
@@ -71,7 +71,7 @@ struct Detail {
   std::vector<SiteDetail> sites;       // by SiteTable's numbers; 0 is nobody
   std::vector<Life> lives;             // blocks, by birth
   uint64_t lives_left_out = 0;
-  // What a pool took from the device, by birth; Life::pending: it joins its neighbours.
+  // Memory that a pool took from the device, by birth; Life::pending: it joins its neighbours.
   std::vector<Life> segments;
   uint64_t segments_left_out = 0;
   std::vector<Life> away;  // live memory that lay in host memory or was paused, by birth

@@ -1,4 +1,4 @@
-// What the tables of facts are made of.
+// FactEntry: the entries that the tables of facts are made of.
 //
 // Idea: a struct of facts has a table, Described<Struct>::kFacts: a tuple of entries, one for each
 // member, in the order of the JSON. An entry has the name, how several traces are added up, and
@@ -140,8 +140,8 @@ struct Inner {
   bool key = false;
 };
 
-// What is worked out from other facts: `value` is called with the trace and the struct. It returns
-// a number, a text, a struct with a table, or an optional or variant of these.
+// A fact that is worked out from other facts: `value` is called with the trace and the struct. It
+// returns a number, a text, a struct with a table, or an optional or variant of these.
 template <typename Value>
 struct Derived {
   constexpr Derived(std::string_view called, Value function, std::string_view words)

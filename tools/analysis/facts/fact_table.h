@@ -42,7 +42,7 @@ inline std::optional<double> RatioOf(uint64_t part, uint64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// What conditions ask.
+// The questions of conditions.
 constexpr bool IsOneTrace(const Facts& trace) { return trace.traces == 1; }
 constexpr bool HasRanges(const Facts& trace) { return trace.fragmentation.any_ranges; }
 constexpr bool HasHoles(const Facts& trace) {

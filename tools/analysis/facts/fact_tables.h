@@ -1,4 +1,4 @@
-// The tables of all facts: those of the parts, and here that of a whole trace.
+// The tables of all facts: those of the parts, and here the one for a whole trace.
 //
 // Ownership: constants. Threads: values. Errors: none. Units: the ending of a name says them.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_TABLES_H_
@@ -202,7 +202,7 @@ struct Described<Facts> {
   };
 };
 
-// Of the steady state: `vramstow check` and `vramstow diff` work it out where there are four
+// The steady state: `vramstow check` and `vramstow diff` work it out where there are four
 // iterations at least, over the second half of them.
 struct SteadyFacts {
   uint64_t peak_bytes = 0;

@@ -33,7 +33,7 @@ namespace vramstow {
 
 struct Facts {
   std::string kind = "stow";  // of the input
-  // Of one trace. Of several, what they have in common or nothing.
+  // For one trace. For several, their common value or nothing.
   std::string file;
   std::map<std::string, std::string> facts;
   std::optional<int64_t> rank;
@@ -59,7 +59,7 @@ struct Facts {
   std::vector<OutOfMemoryFacts> out_of_memory;  // the first kMostOutOfMemory of each trace
   LiveFacts live;
 
-  // Of one trace only.
+  // For one trace only.
   std::vector<SiteFacts> by_site;
   std::vector<SiteFacts> by_operation;
   // By module of the model, `site`: only where the trace says which was at work.
@@ -87,7 +87,7 @@ inline constexpr size_t kMostOutOfMemory = 100;
 inline constexpr size_t kMostBlocksAtPeak = 16;
 inline constexpr size_t kMostLiveGroups = 50;
 
-// What was asked for: facts of each trace, and of all together.
+// The result of an analysis: facts of each trace, and of all together.
 struct FactSet {
   Facts total;
   std::vector<Facts> traces;

@@ -25,7 +25,7 @@ struct ShareFacts {
   Amount amount;
 };
 
-// What the card was asked for at an out-of-memory, and what it had.
+// The demand on the card at an out-of-memory, and its memory.
 struct DemandFacts {
   std::optional<uint64_t> card_bytes;
   std::optional<uint64_t> outside_bytes;  // of the card: context, modules, other processes
@@ -38,7 +38,7 @@ struct DemandFacts {
   std::vector<ShareFacts> by_site;
 };
 
-// Who held memory, as a census found it.
+// A holder of memory, as a census found it.
 struct HolderFacts {
   std::string holder;  // "train: hist[0..11].grad_fn → saved by AddmmBackward0"
   std::string role;    // of the largest block
@@ -46,7 +46,7 @@ struct HolderFacts {
   Amount amount;
 };
 
-// What an allocator would have needed for the requests up to the one that failed.
+// The memory that an allocator would have needed for the requests up to the one that failed.
 struct ReplayFacts {
   std::string model;
   uint64_t peak_reserved_bytes = 0;
@@ -54,7 +54,7 @@ struct ReplayFacts {
   bool would_serve = false;
 };
 
-// What would be free without one cause.
+// The memory that would be free without one cause.
 struct WouldFitFacts {
   AdviceId cause = AdviceId::kNone;
   std::string place;

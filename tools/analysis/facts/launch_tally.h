@@ -1,9 +1,9 @@
 // LaunchTally: how often which kernel was launched, in which range and in which iteration.
 //
-// Idea: a trace has sums (--launches=count): so many launches of a kernel since the last time. They
-// are recorded before each mark, so what comes between two marks was launched between them. A sum
-// belongs to the range that began last and has not ended, of the thread that recorded it or else of
-// any.
+// Idea: a trace has sums (--launches=count): the number of launches of a kernel since the last
+// time. They are recorded before each mark, so what comes between two marks was launched between
+// them. A sum belongs to the range that began last and has not ended, of the thread that recorded
+// it or else of any.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: launches, events counted from 1.
 // Memory: a name is kept once; kMostSteps steps of the sum over all.

@@ -3,8 +3,8 @@
 // Idea: most questions ("what was there at that moment?", "what outlives an iteration?") are asked
 // of blocks, not of events. A life is written down when it ends. So that a long trace needs no more
 // memory than a short one, there is room for a bounded number: when it is full, the half that
-// mattered least goes, by bytes times events lived. What went is counted; sums that have to be
-// exact are not made from lives.
+// mattered least goes, by bytes times events lived. Lives that went are counted; sums that have to
+// be exact are not made from lives.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, nanoseconds, events
 // counted from 1. Memory: kMost lives.
@@ -73,7 +73,7 @@ class Lives {
  private:
   static double AreaOf(const Life& life) {
     const uint64_t end = life.death == kStillLive ? ~uint64_t{0} >> 1 : life.death;
-    // Of lives that are alike some have to go, too: a little is added by number.
+    // Some of the lives that are alike have to go, too: a little is added by number.
     const auto jitter = static_cast<double>(life.birth * 0x9e3779b97f4a7c15 >> 54);
     return static_cast<double>(life.size) * static_cast<double>(end - life.birth) *
            (1 + jitter / (1 << 24));

@@ -2,7 +2,8 @@
 //
 // Idea: counts and totals add up. The peak of all is the sum of each one's own peak: what the
 // machines must have room for; the peaks need not have been at the same moment, and no moment is
-// given. What has no meaning for several (timeline, fragmentation, largest blocks) stays empty.
+// given. A fact that has no meaning for several (timeline, fragmentation, largest blocks) stays
+// empty.
 //
 // Ownership: copies. Threads: pure functions. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_MERGE_H_

@@ -14,7 +14,7 @@
 
 namespace vramstow {
 
-// Who allocated what went to the host.
+// The site that allocated memory which went to the host.
 struct OffloadSite {
   uint32_t number = 0;  // SiteTable's
   std::string site;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view kGone = "***";
 
-// What ends a path inside a sentence.
+// The characters that end a path inside a sentence.
 bool EndsPath(char c) {
   return absl::ascii_isspace(static_cast<unsigned char>(c)) ||
          std::string_view("\"'`=,;|()[]{}<>").find(c) != std::string_view::npos;
@@ -61,7 +61,7 @@ bool IsOptionName(std::string_view word) {
   return is_word && word.size() > 1 && (word.starts_with("--") || word.size() == 2);
 }
 
-// What stays of one argument.
+// The part of one argument that stays.
 std::string ShortArgument(std::string_view word) {
   if (IsNumber(word)) return std::string(word);
   if (IsScript(word) && word.find('=') == std::string_view::npos) return LastPart(word);
@@ -198,7 +198,7 @@ void Redactor::LearnFolder(std::string_view folder) {
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
     if (parts[i] == "home" || parts[i] == "Users") LearnName(parts[i + 1]);
   }
-  // Of those above, too. A single word ("traces") is a word like others.
+  // The same holds for those above. A single word ("traces") is a word like others.
   for (; folder.find('/') != std::string_view::npos && !folder.empty();
        folder = folder.substr(0, folder.rfind('/'))) {
     folders_.emplace_back(folder);
@@ -301,7 +301,7 @@ std::string Redactor::Command(std::string_view command) const {
       absl::StrSplit(std::string(command), ' ', absl::SkipEmpty());
   for (const std::string& word : words) {
     const std::string shown = result.empty() ? LastPart(word) : ShortArgument(word);
-    // Of a text with many words one mark.
+    // A text with many words becomes one mark.
     if (shown == kGone && is_gone) continue;
     is_gone = shown == kGone;
     absl::StrAppend(&result, result.empty() ? "" : " ", shown);

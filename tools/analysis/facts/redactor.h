@@ -1,12 +1,12 @@
 // Redactor: takes out of texts what tells who ran a job, and where.
 //
-// Idea: what may stay is said, and not what must go. A path keeps its file's name only. Of a
-// command line the program, the script, the names of options and numbers stay. Of what a trace says
-// of itself only keys that are known to be harmless stay as they are. What is left is searched for
-// the names of hosts and users that are known: those of this machine, the trace's host, and the
-// owner of each home folder in a path. What is taken out becomes "***".
+// Idea: what may stay is said, and not what must go. A path keeps its file's name only. A command
+// line keeps the program, the script, the names of options and numbers. The facts that a trace has
+// of itself stay as they are only under keys that are known to be harmless. The rest is searched
+// for the names of hosts and users that are known: those of this machine, the trace's host, and the
+// owner of each home folder in a path. A text that is taken out becomes "***".
 //
-// A name that nobody could know of, such as a host's in a mark of the program, stays.
+// A name that nobody could know of (a host's name in a mark of the program) stays.
 //
 // Ownership: results are copies. Threads: one at a time. Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_REDACTOR_H_
@@ -32,16 +32,16 @@ class Redactor {
   void LearnFolder(std::string_view folder);
   // The path of a file: its folder.
   void LearnFile(std::string_view path);
-  // What these facts have of hosts, users and folders.
+  // Learns the names of hosts, users and folders that these facts have.
   void Learn(const std::map<std::string, std::string>& facts);
   void Learn(const Facts& facts);
   void Learn(const FactSet& set);
 
-  // Of a path the file's name; everything else without paths and without known names.
+  // A path becomes the file's name; other texts lose paths and known names.
   std::string Path(std::string_view path) const;
   std::string Text(std::string_view text) const;
   std::string Command(std::string_view command) const;
-  // What a trace says of itself.
+  // The facts that a trace has of itself.
   std::map<std::string, std::string> TraceFacts(
       const std::map<std::string, std::string>& facts) const;
 

@@ -12,7 +12,7 @@
 
 namespace vramstow {
 
-// What one call site had to do with it: a line of the application, or a library and entry point.
+// The part of one call site in it: a line of the application, or a library and entry point.
 struct SiteFacts {
   std::string site;
   std::string operation;  // what ran there; of a driver call: its name
@@ -22,14 +22,14 @@ struct SiteFacts {
   Amount at_end;
 };
 
-// What memory is for, and how that is known.
+// The purpose of memory, and how that is known.
 struct CategoryFacts {
   std::string name;
   Amount at_peak;
   std::string evidence;
 };
 
-// What one site gained (or lost) within a span of time.
+// The bytes that one site gained (or lost) within a span of time.
 struct ChangeFacts {
   std::string site;
   std::string operation;

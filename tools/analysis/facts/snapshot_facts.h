@@ -12,7 +12,7 @@
 
 namespace vramstow {
 
-// What a file held at its end, where it says so itself.
+// The state at the end of a file that says so itself.
 struct SnapshotStateFacts {
   uint64_t segments = 0;
   uint64_t blocks = 0;

@@ -13,7 +13,7 @@
 
 namespace vramstow {
 
-// What one library, one kind of memory or one entry point had to do with it.
+// The part of one library, one kind of memory or one entry point in it.
 struct TallyFacts {
   std::string name;          // of a library: the last part of its path
   std::string path;          // of a library
@@ -49,7 +49,7 @@ struct LaunchedFacts {
   uint64_t launches = 0;
 };
 
-// Of --launches; none where nothing was counted.
+// Launches, as --launches counts them; none where nothing was counted.
 struct LaunchesFacts {
   uint64_t launches = 0;
   bool sampled = false;                  // each event stands for several launches

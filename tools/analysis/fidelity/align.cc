@@ -215,7 +215,7 @@ std::vector<size_t> PlacesOf(std::span<const uint64_t> stretch, std::span<const 
   return places;
 }
 
-// What is left over on both sides.
+// The rest on both sides.
 size_t LeftOver(std::span<const uint64_t> left, std::span<const uint64_t> right,
                 SequenceWindow window) {
   constexpr uint64_t kMostSteps = 50'000'000;

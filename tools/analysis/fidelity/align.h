@@ -1,8 +1,9 @@
 // Align: what two sequences have in common, in the same order.
 //
 // Idea: Myers' difference algorithm in its form that keeps no history: it finds the middle of a
-// shortest edit and goes on with both halves. Sequences that are nearly alike cost little. What
-// costs too much is left unaligned, so that the result is always right and never complete by force.
+// shortest edit and goes on with both halves. Sequences that are nearly alike cost little. A part
+// that costs too much is left unaligned, so that the result is always right and never complete by
+// force.
 //
 // FindWindow comes first where the left one is only a part of what the right one tells: it looks
 // for the place where most short stretches of the left one occur.

@@ -149,7 +149,7 @@ class Comparison {
     ++parts_.try_emplace(what, std::move(part)).first->second.times;
   }
 
-  // Of the first allocation of a range; frees have no site of their own.
+  // The site of the first allocation of a range; frees have no site of their own.
   static std::string SiteAt(const AllocationSequence& sequence, size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       if (sequence.sites[i] != 0) return sequence.site_names[sequence.sites[i]];
@@ -174,7 +174,7 @@ AllocationSequence SequenceOf(EventSource* source) {
     if (event.layer != Layer::kFramework || event.result != 0) continue;
     if (!is_free && event.kind != EventKind::kAllocate) continue;
     DeviceSequence& device = devices[event.device];
-    // What was asked for, because a snapshot knows how that was rounded only of what is still live.
+    // The requested size, because a snapshot knows the rounding only of blocks that are still live.
     const uint64_t bytes = event.requested == 0 ? event.size : event.requested;
     device.level = is_free ? device.level - std::min(device.level, bytes) : device.level + bytes;
     AllocationSequence& sequence = device.sequence;

@@ -37,7 +37,7 @@ struct AllocationSequence {
 // Reads the source to its end.
 AllocationSequence SequenceOf(EventSource* source);
 
-// Where the two part, in the same way, so many times.
+// A way in which the two part, and how many times.
 struct SequencePart {
   std::vector<SequenceItem> on_card;
   std::vector<SequenceItem> rehearsed;
@@ -47,7 +47,7 @@ struct SequencePart {
   std::string rehearsed_site;  // likewise
 };
 
-// What would explain a place where they part.
+// The explanation of a place where they part.
 struct SequenceCause {
   // "multiprocessors", "precision", "workspace", "release", "library_workspace", "unknown"
   std::string setting;

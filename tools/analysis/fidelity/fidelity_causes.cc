@@ -1,4 +1,4 @@
-// What would explain that a card and a rehearsal part: rules, in the order in which they are tried.
+// The reasons for which a card and a rehearsal part: rules, in the order in which they are tried.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -11,13 +11,13 @@
 namespace vramstow {
 namespace {
 
-// What PyTorch takes for cuBLAS: by default, and on cards of compute capability 9.0.
+// The workspace that PyTorch takes for cuBLAS: by default, and on cards of compute capability 9.0.
 constexpr uint64_t kWorkspace = 8519680;
 constexpr uint64_t kLargeWorkspace = 32 * kMiB;
 // More than a library's own workspace is where the model of it may be wrong.
 constexpr uint64_t kMostLibraryWorkspace = 1 * kMiB;
 constexpr uint64_t kMostMultiprocessors = 1024;
-// What is staged for each multiprocessor is small.
+// The memory that is staged for each multiprocessor is small.
 constexpr uint64_t kMostStaging = 8 * kMiB;
 
 std::vector<uint64_t> AllocatedIn(const std::vector<SequenceItem>& items) {

@@ -23,7 +23,7 @@
 
 namespace vramstow {
 
-// What one call site allocated over the whole time.
+// The blocks that one call site allocated over the whole time.
 struct SiteSum {
   uint64_t allocations = 0;
   uint64_t bytes = 0;

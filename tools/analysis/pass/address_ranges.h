@@ -40,27 +40,27 @@ class AddressRanges {
   // [address, address + size) is taken out of whatever ranges it lies in.
   void Shrink(uint64_t address, uint64_t size);
 
-  // False, and no effect: as Reserve. What is mapped there already must be removed first.
+  // False, and no effect: as Reserve. A mapping that is there already must be removed first.
   bool Map(const Mapping& mapping);
   // Removes all mappings that lie whole in [address, address + size), and gives them.
   std::vector<Mapping> Unmap(uint64_t address, uint64_t size);
   // Removes all mappings that touch [address, address + size): their unmapping was not seen.
   std::vector<Mapping> Displace(uint64_t address, uint64_t size);
 
-  // Of blocks: [address, address + size) is used, or is not any more. Such are not
-  // mappings: a range that is reserved is free whatever was used there before. Fill returns how
-  // many bytes were free.
+  // A block uses [address, address + size), or does so no more. Such are not mappings: a range that
+  // is reserved is free whatever was used there before. Fill returns how many bytes were free.
   uint64_t Fill(uint64_t address, uint64_t size) { return holes_.Cut(address, address + size); }
   void Clear(uint64_t address, uint64_t size) { OpenHoles(address, address + size); }
-  // What of [address, address + size) is in reserved ranges, free or not; and what is not.
+  // The parts of [address, address + size) that are in reserved ranges, free or not; and those that
+  // are not.
   std::vector<AddressRange> Used(uint64_t address, uint64_t size) const;
   std::vector<AddressRange> Unknown(uint64_t address, uint64_t size) const;
   const RangeSet& holes() const { return holes_; }
 
-  // What is mapped at `address`: its `memory`; 0 where nothing is.
+  // The `memory` that is mapped at `address`; 0 where nothing is.
   uint64_t MemoryAt(uint64_t address) const;
 
-  // Of the range that begins at `address`; 0: none does.
+  // The size of the range that begins at `address`; 0: none does.
   uint64_t SizeOf(uint64_t address) const {
     const auto range = ranges_.find(address);
     return range == ranges_.end() ? 0 : range->second;

@@ -14,7 +14,7 @@ bool Has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// What was told and not walked.
+// A frame that was told and not walked.
 constexpr std::string_view kOperator = "<operator>";
 constexpr std::string_view kBackward = "<backward>";
 constexpr std::string_view kModule = "<module>";
@@ -23,7 +23,7 @@ bool IsPython(const CallFrame& frame) {
   return frame.file.ends_with(".py") || (frame.file.starts_with('<') && frame.line != 0);
 }
 
-// Of Python itself, or of a package that somebody else wrote.
+// Code of Python itself, or of a package that somebody else wrote.
 bool IsInstalled(const CallFrame& frame) {
   return Has(frame.file, "/site-packages/") || Has(frame.file, "/dist-packages/") ||
          Has(frame.file, "/lib/python") || frame.file.starts_with("<frozen") ||
@@ -39,7 +39,7 @@ bool IsGenerated(const CallFrame& frame) {
          !frame.file.starts_with("<stdin");
 }
 
-// Of a package that is neither Python's own nor PyTorch.
+// Code of a package that is neither Python's own nor PyTorch.
 bool IsLibrary(const CallFrame& frame) {
   const bool is_package = Has(frame.file, "/site-packages/") || Has(frame.file, "/dist-packages/");
   return is_package && !Has(frame.file, "-packages/torch/");
@@ -51,7 +51,7 @@ std::string LineOf(const CallFrame& frame) {
   return line + " " + std::string(frame.function);
 }
 
-// What comes after `prefix` in the function's name, up to anything that is no identifier.
+// The text after `prefix` in the function's name, up to anything that is no identifier.
 std::string NameAfter(std::string_view function, std::string_view prefix) {
   const size_t place = function.find(prefix);
   if (place == std::string_view::npos) return "";
@@ -114,7 +114,7 @@ bool MakesCache(std::string_view function, std::string_view file) {
   return Has(file, "cache_engine") || Has(file, "kv_cache") || file == "cache_utils.py";
 }
 
-// What one frame says of the phase; the innermost that says anything decides.
+// The phase that one frame tells; the innermost that tells one decides.
 Phase PhaseOf(const CallFrame& frame) {
   const std::string_view function = frame.function;
   if (!IsPython(frame)) {
@@ -158,7 +158,8 @@ bool IsFloat64(const CallFrame& frame) {
   if (IsPython(frame)) {
     return frame.function.ends_with("Module.double") && Has(frame.file, "torch/nn/");
   }
-  // Of the function itself. Arguments may be numbers of Python's, which are double, too.
+  // The types of the function itself count. Arguments may be numbers of Python's, which are double,
+  // too.
   std::string_view name = frame.function;
   constexpr std::string_view kAnonymous = "(anonymous namespace)";
   size_t end = name.find('(');

@@ -15,7 +15,7 @@ bool IsAddressRange(MemoryKind memory) {
   return memory == MemoryKind::kAddressRange || memory == MemoryKind::kNone;
 }
 
-// Memory that a context takes with it. Physical memory and that of pools belongs to no context.
+// Memory that a context takes with it. Physical memory and memory of pools belong to no context.
 bool GoesWithContext(MemoryKind memory) {
   switch (memory) {
     case MemoryKind::kDevice:

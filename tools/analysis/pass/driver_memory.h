@@ -32,7 +32,7 @@ class DriverMemory {
 
   // Where memory of this kind is kept, if it has no handle and was not imported.
   static BlockPlace PlaceOf(MemoryKind memory);
-  // Of all places but kNowhere and kPhysical.
+  // For all places but kNowhere and kPhysical.
   LiveBlocks& At(BlockPlace place);
   // Takes the block away from where it is.
   BlockPlace Take(uint64_t address, MemoryKind memory, LiveBlock* block);
@@ -40,7 +40,7 @@ class DriverMemory {
   const BlockTable& addresses() const { return addresses_.table(); }
   PhysicalMemory& physical() { return physical_; }
 
-  // What the process itself made.
+  // Visits the blocks that the process itself made.
   template <typename Visit>  // void(const LiveBlock&)
   void ForEach(Visit visit) const {
     for (const LiveBlocks* blocks : {&addresses_, &arrays_, &registered_}) {

@@ -22,8 +22,8 @@ inline bool HasText(const Event& event) {
 }
 
 struct EventBatch {
-  // What two processors hand over at once: large enough that handing over costs nothing, small
-  // enough that a few of them stay in a cache.
+  // The events that two processors hand over at once: large enough that handing over costs nothing,
+  // small enough that a few of them stay in a cache.
   static constexpr size_t kMost = 1024;
 
   std::array<Event, kMost> events;  // Event::stack is a number of the source's

@@ -41,13 +41,13 @@ class EventSource {
   virtual std::string_view CallName(uint16_t call) const = 0;
   virtual std::string_view LibraryPath(uint16_t library) const = 0;
 
-  // Who was traced: the keys of docs/architecture.md ("process.pid", "device.0.name", …).
+  // The traced process: the keys of docs/architecture.md ("process.pid", "device.0.name", …).
   virtual const std::map<std::string, std::string>& facts() const = 0;
 
-  // What was read and what is missing. Complete after Next() has returned false.
+  // Tells how much was read and how much is missing. Complete after Next() has returned false.
   virtual ReadReport report() const = 0;
 
-  // What only some sources know; the defaults are those of a source that does not.
+  // Answers that only some sources know; the defaults are those of a source that does not.
 
   // "stow", "pytorch_snapshot", "rmm_log", "profiler_trace", …
   virtual std::string_view Kind() const { return "stow"; }
@@ -55,7 +55,7 @@ class EventSource {
   virtual uint32_t Stack() const { return 0; }
   // The frames of a stack, the innermost first.
   virtual std::vector<CallFrame> Frames(uint32_t /*stack*/) const { return {}; }
-  // What a mark says; what launches are of.
+  // The text of a mark, or the name of a launched kernel.
   virtual std::string_view MarkText(const Event& /*mark*/) const { return {}; }
   // The call that stands for blocks that were there before the first event.
   virtual std::optional<uint16_t> OpeningCall() const { return std::nullopt; }
@@ -63,7 +63,7 @@ class EventSource {
   virtual bool TellsFreeCompleted() const { return false; }
   // How much is reserved after the event that Next gave last, where the source says that itself.
   virtual std::optional<uint64_t> Reserved() const { return std::nullopt; }
-  // What the source does not have, one sentence each.
+  // One sentence for each thing that the source does not have.
   virtual std::vector<std::string> missing() const { return {}; }
 };
 

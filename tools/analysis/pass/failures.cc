@@ -51,7 +51,7 @@ void Failures::FillDevice(const DeviceLevel& device, OutOfMemoryFacts* facts) {
   facts->free_bytes = then - std::min(then, device.reserved);
 }
 
-// What other devices hold is of no use to a request on this one.
+// Memory on other devices is of no use to a request on this one.
 bool Failures::IsOnlyPool(int16_t device) const {
   const std::vector<DeviceLevel>& devices = accounts_.levels().devices();
   for (size_t i = 0; i < devices.size(); ++i) {

@@ -2,10 +2,10 @@
 // counted twice.
 //
 // Idea: a program may give PyTorch memory by an allocator of its own (MemPool, vLLM's sleep mode,
-// torch_memory_saver, NCCL's pools). The driver's call looks like any other. What tells is the next
-// tensor of the same thread: it lies in that memory. From then on the memory counts as reserved, as
-// a segment of PyTorch's own does. Addresses that held blocks once hold them again when new memory
-// is mapped there: nobody allocates the tensors anew then.
+// torch_memory_saver, NCCL's pools). The driver's call looks like any other. The next tensor of the
+// same thread tells: it lies in that memory. From then on the memory counts as reserved, as a
+// segment of PyTorch's own does. Addresses that held blocks once hold them again when new memory is
+// mapped there: nobody allocates the tensors anew then.
 //
 // Ownership: copies; accounts and memory outlive it. Threads: one at a time. Errors: none. Units:
 // bytes, addresses. Memory: the newest kMostCandidates, and one entry for each range that held

@@ -22,7 +22,7 @@
 
 namespace vramstow {
 
-// What is counted for each library, kind and entry point.
+// The counts of each library, kind and entry point.
 struct Tally {
   uint64_t calls = 0;
   uint64_t allocations = 0;
@@ -62,8 +62,8 @@ class Levels {
   // `block` becomes live.
   void Born(const LiveBlock& block, const Moment& now);
   // `block`, which is live, turns out to hold a framework's blocks. From now on it is reserved
-  // only; `block` has to say so (LiveBlock::holds) when it dies. What it counted for until now is
-  // taken back, a peak too where nothing has changed since its birth.
+  // only; `block` has to say so (LiveBlock::holds) when it dies. Its bytes are taken back, from a
+  // peak too where nothing has changed since its birth.
   void Holds(const LiveBlock& block);
   // `block` is not live any more.
   void Died(const LiveBlock& block);
@@ -99,10 +99,10 @@ class Levels {
   uint64_t requested() const { return requested_; }
   uint64_t reserved() const { return reserved_; }
   uint64_t host() const { return host_; }
-  // Of what was pinned when that was highest, so much had been asked for.
+  // The requested bytes of the pinned memory, when that was highest.
   uint64_t host_requested_at_peak() const { return host_requested_at_peak_; }
   uint64_t managed() const { return managed_; }
-  // The event that brought the peak. What was live then has LiveBlock::birth up to this.
+  // The event that brought the peak. Blocks that were live then have LiveBlock::birth up to this.
   uint64_t peak_event() const { return peak_event_; }
   const Peak& peak() const { return peak_; }
   uint64_t largest_block() const { return largest_block_; }
@@ -121,7 +121,7 @@ class Levels {
     if (index >= tallies->size()) tallies->resize(index + size_t{1});
     return (*tallies)[index];
   }
-  // What the birth of a block changed for good, as long as nothing else has changed.
+  // The changes that the birth of a block made for good, as long as nothing else has changed.
   struct LastBirth {
     uint64_t event = 0;  // 0: there is none, or something has changed since
     uint64_t device_highest = 0;

@@ -30,7 +30,7 @@ struct alignas(64) LiveBlock {
 };
 static_assert(sizeof(LiveBlock) == 64);
 
-// What an event asked for.
+// The request of an event.
 inline uint64_t RequestedBytes(const Event& event) {
   return event.requested != 0 ? event.requested : event.size;
 }

@@ -1,7 +1,7 @@
 // PeakBlocks: the largest blocks that were live at the peak, found without a list of all of them.
 //
 // Idea: a block that was live at the peak either is live still when the trace ends, or died since.
-// Of those that died since the latest peak only the largest few are kept; a new peak forgets them.
+// Only the largest few of those that died since the latest peak are kept; a new peak forgets them.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: bytes. Memory: bounded.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_PASS_PEAK_BLOCKS_H_

@@ -25,7 +25,7 @@ struct PhysicalObject {
   uint64_t mappings = 0;
 };
 
-// What a change did: which memory, and what it was before if it died of the change.
+// The effect of a change: which memory, and its state before if it died of the change.
 struct PhysicalChange {
   uint64_t memory = kUnknownMemory;
   bool died = false;

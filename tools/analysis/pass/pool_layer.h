@@ -1,8 +1,8 @@
 // PoolLayer: the events of pools: what they hold of the device, what their caches did, and live
 // memory that was moved to the host.
 //
-// Idea: what a pool holds is reserved. What it hands out is reported by other layers as blocks, and
-// is allocated.
+// Idea: what a pool holds is reserved. Other layers report the memory that it hands out as blocks,
+// and that is allocated.
 //
 // Ownership: copies; the rest outlives it. Threads: one at a time. Errors: what could not be
 // understood is in the counts. Units: bytes, nanoseconds.

@@ -80,7 +80,7 @@ uint64_t PoolSegments::GiveBack(const Event& event, bool shrinks) {
   return given_back;
 }
 
-// What counts is reserved no longer; it is added to *given_back.
+// Memory that counts is reserved no longer; it is added to *given_back.
 void PoolSegments::Unreserve(const Segment& segment, uint64_t size, uint64_t* given_back) {
   if (!segment.counts) return;
   accounts_.levels().Unreserved(segment.device, size);

@@ -2,7 +2,7 @@
 // from when to when.
 //
 // Idea: a pool takes memory as segments (address and size at once) or as physical memory under a
-// handle, which it maps. What has a handle counts as reserved once, by its handle; its mappings
+// handle, which it maps. Memory with a handle counts as reserved once, by its handle; its mappings
 // count nothing and are kept as segments only so that a picture can be drawn of them.
 //
 // Ownership: copies; accounts and space outlive it. Threads: one at a time. Errors: what is given
@@ -34,8 +34,8 @@ class PoolSegments {
   // `block`, which is in the levels already, is put into a pool's memory.
   void Place(const Event& event, const LiveBlock& block);
 
-  // What is free of the memory on one device, and what of it lies in chunks that are mapped
-  // nowhere. Cost: a look at all segments.
+  // The free memory on one device, and the part of it that lies in chunks which are mapped nowhere.
+  // Cost: a look at all segments.
   struct FreeOnDevice {
     RangeSet holes;
     uint64_t unplaced_bytes = 0;

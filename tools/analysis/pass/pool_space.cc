@@ -12,7 +12,7 @@ void PoolSpace::AddSegment(uint64_t address, uint64_t size) {
 
 void PoolSpace::EndSegment(uint64_t address) { Shrink(address, ranges_.SizeOf(address)); }
 
-// Memory came to where blocks are already, such as those that were offloaded.
+// Memory came to blocks that are there already (offloaded ones).
 void PoolSpace::UseWhatCame(uint64_t address, uint64_t size) {
   if (used_outside_.empty()) return;
   for (const AddressRange& range : used_outside_.Inside(address, address + size)) {

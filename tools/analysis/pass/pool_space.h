@@ -59,9 +59,9 @@ class PoolSpace {
   FreeMemory Free(uint64_t request) const;
   uint64_t hole_count() const { return Holes().count(); }
   AddressRange LargestHole() const { return Holes().Largest(); }
-  // What is free in these parts of the memory only. Neighbouring parts are not joined.
+  // The free bytes in these parts of the memory only. Neighbouring parts are not joined.
   RangeSet HolesIn(const std::vector<AddressRange>& parts) const;
-  // Of the chunk under this handle, what is mapped nowhere.
+  // The bytes of the chunk under this handle that are mapped nowhere.
   uint64_t UnplacedBytes(uint64_t handle) const;
 
  private:
@@ -91,7 +91,7 @@ class PoolSpace {
   absl::btree_map<uint64_t, Page>::iterator RemovePage(
       absl::btree_map<uint64_t, Page>::iterator page);
 
-  // What there is; used is what blocks have that were placed.
+  // The memory that there is; used is the part of blocks that were placed.
   mutable AddressRanges ranges_;
   mutable RangeSet used_outside_;          // by blocks, where there is no memory of the device now
   mutable BlockNotes notes_;               // of blocks that are to be placed

@@ -41,7 +41,7 @@ struct ProvisionalFree {
   LiveBlock block;
   PhysicalChange physical;
 
-  // What was given back held a framework's blocks (LiveBlock::holds).
+  // The block that was given back held a framework's blocks (LiveBlock::holds).
   bool Held() const {
     if (place == BlockPlace::kPhysical) return physical.block.holds;
     return place != BlockPlace::kNowhere && block.holds;
@@ -53,7 +53,7 @@ class ProvisionalFrees {
   // A place for what `event`, the `number`th of all, gives back, with all that the event says of
   // itself. The caller fills in the rest. Valid until the next call.
   ProvisionalFree* Begin(const Event& event, uint64_t number);
-  // What the event with this sequence gave back, or null. It may be taken once.
+  // The block that the event with this sequence gave back, or null. It may be taken once.
   ProvisionalFree* Find(uint32_t thread, uint64_t sequence);
 
  private:

@@ -1,4 +1,4 @@
-// RangeSet: ranges of addresses that do not overlap, such as the free ones of a pool.
+// RangeSet: ranges of addresses that do not overlap (the free ones of a pool).
 //
 // Idea: they are kept by where they end, so that what is cut off a range's beginning, or put before
 // it, changes it in its place; and they are counted by size, so that the largest one and the bytes
@@ -27,7 +27,7 @@ class RangeSet {
   // [from, to) is not. Returns how many bytes of it were.
   uint64_t Cut(uint64_t from, uint64_t to);
 
-  // What of [from, to) is in the set, and what is not.
+  // The parts of [from, to) that are in the set, and those that are not.
   std::vector<AddressRange> Inside(uint64_t from, uint64_t to) const;
   std::vector<AddressRange> Outside(uint64_t from, uint64_t to) const;
   // The first of the largest; of no size where there is none.

@@ -57,7 +57,7 @@ void Residency::End(uint64_t address, uint64_t size, uint64_t now, uint64_t now_
     part.death_ns = now_ns;
     away_bytes_ -= part.size;
     Keep(part);
-    // What lies before and after it stays away.
+    // Pages before and after it stay away.
     if (whole.address < address) {
       Life before = whole;
       before.size = address - whole.address;

@@ -1,9 +1,9 @@
 // Residency: which live memory lay in host memory, from when to when, and why it went there.
 //
 // Idea: one event says that a run of pages left the device, another that it came back. A run whose
-// mapping changes otherwise was given up. What is away is kept by address. What came back is kept
-// as a Life, so that a report draws it as it draws blocks. Whose it was is found at the end, from
-// the blocks that lived there then.
+// mapping changes otherwise was given up. Runs that are away are kept by address. A run that came
+// back is kept as a Life, so that a report draws it as it draws blocks. Its owner is found at the
+// end, from the blocks that lived there then.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, nanoseconds, events
 // counted from 1. Memory: kMost lives.
@@ -28,7 +28,7 @@ class Residency {
   void End(uint64_t address, uint64_t size, uint64_t now, uint64_t now_ns);
   bool any() const { return !away_.empty(); }
 
-  // What was away, by birth; nothing is known afterwards.
+  // The runs that were away, by birth; nothing is known afterwards.
   std::vector<Life> Take();
   const OffloadFacts& facts() const { return facts_; }
 
@@ -43,7 +43,8 @@ class Residency {
   OffloadFacts facts_;
 };
 
-// Whose memory went to the host: the sites of the blocks that lived there then, most first.
+// The owners of memory that went to the host: the sites of the blocks that lived there then, most
+// first.
 std::vector<OffloadSite> FindOffloadSites(const std::vector<Life>& away,
                                           const std::vector<Life>& blocks);
 

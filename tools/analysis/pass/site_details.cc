@@ -41,7 +41,7 @@ std::map<std::string, std::string> ModuleNames(const Detail& detail) {
   }
   std::map<std::string, std::vector<std::string>> alike;
   for (const std::string& module : modules) {
-    // What has parts of its own (blocks.3) is a layer like its neighbours.
+    // A module with parts of its own (blocks.3) is a layer like its neighbours.
     const std::string below = module + ".";
     const auto part = modules.lower_bound(below);
     const bool has_parts = part != modules.end() && part->starts_with(below);
@@ -94,7 +94,7 @@ std::vector<SiteFacts> Grouped(const Detail& detail,
   return sorted;
 }
 
-// What a site held and allocated.
+// The blocks that a site held and allocated.
 SiteDetail SumsOf(const Accounts& accounts, size_t number) {
   SiteDetail site;
   const Levels& levels = accounts.levels();

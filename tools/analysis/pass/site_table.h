@@ -2,7 +2,7 @@
 // and an entry point.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: none. Memory: for each site.
-// Cost: a comparison where the site is that of the event before, else one look-up.
+// Cost: a comparison where the event before has the same site, else one look-up.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_PASS_SITE_TABLE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_PASS_SITE_TABLE_H_
 

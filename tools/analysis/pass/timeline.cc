@@ -15,12 +15,12 @@ TimelinePoint Joined(const TimelinePoint& first, const TimelinePoint& second) {
   joined.reserved_highest = std::max(first.reserved_highest, second.reserved_highest);
   joined.host_highest = std::max(first.host_highest, second.host_highest);
   joined.managed_highest = std::max(first.managed_highest, second.managed_highest);
-  // Of two states the worse one is kept.
+  // The worse one of two states is kept.
   if (first.ranges.unusable_bytes > second.ranges.unusable_bytes) joined.ranges = first.ranges;
   return joined;
 }
 
-// What holds at the end of an interval, without touching its highest values.
+// The values at the end of an interval; its highest values stay.
 void EndWith(const TimelinePoint& state, TimelinePoint* point) {
   point->allocated_last = state.allocated_last;
   point->requested_last = state.requested_last;

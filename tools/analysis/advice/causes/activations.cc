@@ -50,7 +50,7 @@ void TellOfNoBatch(const Scene& scene, const std::vector<const Life*>& without, 
       "batch does not help.";
 }
 
-// What one pass has made and needs again in its backward pass.
+// Blocks that one pass has made and needs again in its backward pass.
 Found FindActivations(const Scene& scene) {
   // Both passes are over where a graph of gradients stays; and where graphs of earlier passes are
   // kept though nothing trains, no backward pass comes.

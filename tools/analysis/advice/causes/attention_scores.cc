@@ -36,7 +36,7 @@ uint64_t FunctionOf(const SiteDetail& site) {
   return site.own.empty() ? 0 : site.own.back().function;
 }
 
-// Of one function, and of a size that its softmax has had.
+// Sites of one function, and of a size that its softmax has had.
 class ScoreSites {
  public:
   explicit ScoreSites(const Scene& scene) {

@@ -43,7 +43,7 @@ bool IsDistance(const Scene& scene, const SiteDetail& site) {
          });
 }
 
-// What repeats its inputs: all of them that were there may have gone into it.
+// Operations that repeat their inputs: all tensors that were there may have gone into the result.
 bool IsJoin(std::string_view name) {
   static constexpr std::array<std::string_view, 6> kNames = {
       "cat", "concat", "stack", "repeat", "repeat_interleave", "tile"};
@@ -65,8 +65,8 @@ bool IsSquare(const Scene& scene, const Made& made) {
   return false;
 }
 
-// A copy of each repetition. What a reshape or repeat_interleave() makes of an expanded view is a
-// clone that is much larger than anything that was there.
+// A copy of each repetition. A reshape or repeat_interleave() makes of an expanded view a clone
+// that is much larger than anything that was there.
 bool IsRepetition(std::string_view name) {
   static constexpr std::array<std::string_view, 4> kNames = {"repeat", "repeat_interleave", "tile",
                                                              "clone"};

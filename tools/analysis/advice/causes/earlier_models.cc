@@ -20,7 +20,7 @@ constexpr size_t kLeastOfModel = 3;                        // of a model
 constexpr std::string_view kUnknownKey = "[\xE2\x80\xA6";  // of a container, as OwnerOf has it
 constexpr std::string_view kCacheOfFunction = "kept by functools.lru_cache";
 
-// What one owner holds of a model, and of the optimizer that trains it.
+// The parts of a model, and of the optimizer that trains it, that one owner holds.
 struct KeptModel {
   std::string container;  // empty: none holds it
   std::vector<const Life*> parameters;
@@ -118,9 +118,9 @@ std::multiset<uint64_t> ParameterSizes(const KeptModel& model) {
   return sizes;
 }
 
-// Of the container that holds most: its models, of which each was made after work with the last
-// one. Behind them what has the same sizes and stands in no container: the newest item has a
-// variable of its own, too, and a census names that.
+// The models of the container that holds most, each made after work with the last one. Behind them
+// what has the same sizes and stands in no container: the newest item has a variable of its own,
+// too, and a census names that.
 std::vector<KeptModel> SuccessiveModels(const Scene& scene, const std::vector<KeptModel>& models) {
   std::map<std::string, std::vector<KeptModel>> by_container;
   for (const KeptModel& model : models) {
@@ -152,8 +152,8 @@ std::vector<KeptModel> SuccessiveModels(const Scene& scene, const std::vector<Ke
   return most;
 }
 
-// How many of the newest stay: the one that is at work, and what a cache is to keep. What is being
-// made is no item yet.
+// How many of the newest stay: the one that is at work, and what a cache is to keep. A model that
+// is being made is no item yet.
 size_t CountKept(const Scene& scene, const std::vector<KeptModel>& row,
                  const std::vector<KeptModel>& all) {
   const bool is_cache = row.front().container.find(kCacheOfFunction) != std::string::npos;

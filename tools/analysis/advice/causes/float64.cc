@@ -14,8 +14,8 @@
 namespace vramstow {
 namespace {
 
-// What an operation makes number by number is as large as its largest input, unless its numbers are
-// wider.
+// An operation that works number by number makes a result as large as its largest input, unless its
+// numbers are wider.
 bool WorksNumberByNumber(std::string_view name) {
   static constexpr std::array<std::string_view, 6> kNames = {"add", "sub",  "mul",
                                                              "div", "rsub", "pow"};
@@ -50,7 +50,7 @@ Found FindFloat64(const Scene& scene) {
     if (!life->tensor || life->size < (1 << 16)) continue;
     const HeldBlock* block = scene.holders().Of(*life);
     const auto words = block == nullptr ? std::nullopt : ParseTensor(block->about);
-    // What the census has seen is sure. Of the rest the kernels tell, or the size.
+    // The census is sure of the blocks that it has seen. The kernels or the size tell of the rest.
     const bool is_wide = words.has_value() ? words->type == "float64" || words->type == "complex128"
                          : by_kernel       ? true
                                            : first != nullptr && life->birth >= first->birth &&
@@ -59,7 +59,7 @@ Found FindFloat64(const Scene& scene) {
   }
   Cause cause;
   if (wide.empty()) return std::nullopt;
-  // What is made of them is as wide.
+  // Results that are made of them are as wide.
   const bool asks_wide = by_kernel || scene.requested() % wide.back()->size == 0;
   cause.bytes = (BytesOf(wide) + (asks_wide ? scene.requested() : 0)) / 2;
   cause.held = wide;

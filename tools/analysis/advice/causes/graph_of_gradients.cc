@@ -17,8 +17,8 @@ namespace {
 constexpr size_t kLeastGradientsKept = 3;
 constexpr uint64_t kSmallFreedPart = 20;
 
-// What autograd has saved in the forward pass and still has, and what of it the backward pass has
-// freed. Bytes.
+// Bytes that autograd has saved in the forward pass: those that it still has, and those that the
+// backward pass has freed.
 struct ForwardSaved {
   uint64_t kept = 0;
   uint64_t freed = 0;

@@ -74,7 +74,7 @@ Found FindHeldGraphs(const Scene& scene) {
   Cause cause = OfPile(scene, pile);
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.title = "Graphs of earlier passes are kept";
-  // What goes into the model is held with what the model makes of it.
+  // The graph holds the input of the model together with its results.
   std::vector<const Life*> made;
   for (const Life* life : pile.lives) {
     if (scene.site_of(*life).phase == Phase::kForward) made.push_back(life);
@@ -104,7 +104,7 @@ Found FindHeldGraphs(const Scene& scene) {
         "Give create_graph=True only where gradients are differentiated again, and call "
         "torch.autograd.grad() there: after backward(create_graph=True) a parameter and its "
         "gradient hold one another, until p.grad = None.";
-    // What Python holds would have been found.
+    // The census would have found tensors that Python holds.
     const bool is_held = TestimonyOf(scene.holders(), pile.lives).decides();
     cause.action = is_held ? cause.action + " " + about : about + " Else: " + cause.action;
   }

@@ -16,7 +16,8 @@ Found FindKeptError(const Scene& scene) {
   bool is_last = false;  // the one that Python keeps for a debugger
   for (const Life* life : scene.live()) {
     const HeldBlock* block = scene.holders().Of(*life);
-    // What is being handled may still be needed; a second try in its handler has a cause.
+    // An exception that is being handled may still be needed; a second try in its handler has a
+    // cause of its own.
     if (block == nullptr || !IsHeldByError(*block) || block->holder.starts_with(kHandledNow))
       continue;
     cause.held.push_back(life);

@@ -43,7 +43,7 @@ Found FindLargeRequest(const Scene& scene) {
   const SiteDetail& site = scene.request_site();
   const uint64_t requested = scene.requested();
   if (site.in_optimizer || requested * 4 < scene.room()) return std::nullopt;
-  // What the same line has made on the way belongs to it.
+  // Blocks that the same line has made on the way belong to it.
   uint64_t largest = 0;
   uint64_t on_the_way = 0;
   std::vector<const Life*> made;
@@ -58,7 +58,7 @@ Found FindLargeRequest(const Scene& scene) {
   }
   if (requested * 5 < largest * 7) return std::nullopt;
   const std::string name(OperatorName(site));
-  // Of one-hot vectors that are converted CopiesOfOne knows more.
+  // CopiesOfOne knows more of one-hot vectors that are converted.
   const bool converts_zeros = std::ranges::any_of(made, [&](const Life* life) {
     return life->size > requested &&
            OperatorName(scene.site_of(*life)).find("zeros") != std::string_view::npos;

@@ -32,8 +32,8 @@ std::vector<const Life*> LargestLine(const Scene& scene, const std::vector<const
   return largest == by_place.end() ? std::vector<const Life*>() : largest->second;
 }
 
-// What one line made: of tensors, where there are any; of training only, where nothing else is
-// large.
+// The blocks of one line: tensors, where there are any; the state of training only where nothing
+// else is large.
 std::vector<const Life*> LargestOf(const Scene& scene) {
   constexpr uint64_t kLeastShareOfLive = 8;
   std::vector<const Life*> all;

@@ -36,8 +36,8 @@ Found FindLoadedFile(const Scene& scene) {
       sizes.insert(life->size);
     }
   }
-  // What became a part of a model or an optimizer is needed. Where nobody knows, what is there
-  // once.
+  // A tensor that became a part of a model or an optimizer is needed. Where nobody knows, what is
+  // there once.
   std::erase_if(loaded, [&](const Life* life) {
     const HeldBlock* block = scene.holders().Of(*life);
     return block == nullptr ? !sizes.contains(life->size) : block->role != "other";

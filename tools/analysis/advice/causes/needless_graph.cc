@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kLeastSaved = 3;
 
-// What tells that no backward pass will come.
+// The sign that no backward pass will come.
 enum class Sign : uint8_t { kNone, kEvaluates, kMayEvaluate, kNoOptimizer, kUntrained, kName };
 
 // Made in this pass, and saved by autograd as far as a census knows.
@@ -112,7 +112,7 @@ Found FindNeedlessGraph(const Scene& scene) {
   cause.place = CommonPlace(scene.detail(), saved, true);
   if (cause.place.empty()) cause.place = PlaceInProgram(scene, saved);
   const std::string places = LargestPlaces(scene.detail(), saved);
-  // What the next operation reads would be there all the same.
+  // The block that the next operation reads would be there all the same.
   saved.pop_back();
   cause.bytes = BytesOf(saved);
   cause.held = saved;

@@ -22,8 +22,9 @@ std::string VariableOf(const std::string& holder) {
   return holder.substr(0, holder.find(".grad_fn"));
 }
 
-// What a graph has saved that one variable holds, and that was there before that backward pass. Of
-// several variables the one that holds most: what the others hold may be wanted yet.
+// The blocks that a graph has saved, that one variable holds, and that were there before that
+// backward pass. If there are several variables, the one that holds most counts: the program may
+// still want the blocks of the others.
 std::vector<const Life*> SavedBefore(const Scene& scene, uint64_t begin, std::string* variable) {
   std::map<std::string, std::vector<const Life*>> saved;
   for (const Life* life : scene.live()) {

@@ -74,8 +74,8 @@ bool Repeats(const Set& first, const Set& later) {
   return is_cut_off && std::equal(later.sizes.begin(), later.sizes.end(), first.sizes.begin());
 }
 
-// What one line copied, if all of it has sizes of an earlier set: copies of its parameters,
-// whatever else was made between them.
+// The blocks that one line copied, if all of them have sizes of an earlier set: copies of its
+// parameters, whatever else was made between them.
 std::vector<const Life*> CopiesOf(const Scene& scene, const Set& set) {
   std::map<uint32_t, std::vector<const Life*>> by_site;
   const std::set<const Life*> own(set.live.begin(), set.live.end());
@@ -116,7 +116,7 @@ std::multiset<uint64_t> SizesOf(const std::vector<const Life*>& lives) {
   return sizes;
 }
 
-// What one item of a list holds of a model, and of the optimizer that trains it.
+// The parts of a model, and of the optimizer that trains it, that one item of a list holds.
 struct Item {
   std::vector<const Life*> parameters;
   std::vector<const Life*> all;
@@ -177,7 +177,7 @@ bool AreTrained(const Scene& scene, const std::vector<const Life*>& copies) {
   return trained * 2 > BytesOf(copies);
 }
 
-// Who holds copies is not the model itself, where somebody else does.
+// The owner of copies is not the model itself, where somebody else holds them.
 std::vector<const Life*> HeldElsewhere(const Scene& scene, const std::vector<const Life*>& lives) {
   std::vector<const Life*> elsewhere;
   for (const Life* life : lives) {

@@ -13,7 +13,7 @@
 namespace vramstow {
 namespace {
 
-// State is made once for each parameter. Who makes it again is another optimizer.
+// State is made once for each parameter. Another optimizer makes it again.
 Found FindSecondOptimizer(const Scene& scene) {
   // State of another model is not for the same parameters.
   if (IsFound(scene, {AdviceId::kEarlierModels, AdviceId::kKeptError, AdviceId::kDeadCycles})) {

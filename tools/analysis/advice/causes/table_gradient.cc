@@ -21,7 +21,7 @@ bool MakesTableGradient(const Scene& scene, const SiteDetail& site) {
 
 // The gradient of an embedding has as many rows as its table.
 Found FindTableGradient(const Scene& scene) {
-  // What an optimizer makes for it has causes of its own.
+  // Blocks that an optimizer makes for it have causes of their own.
   if (scene.request_site().in_optimizer) return std::nullopt;
   std::vector<const Life*> held;
   for (const Life* life : scene.live()) {

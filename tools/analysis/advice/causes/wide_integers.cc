@@ -46,7 +46,7 @@ Found FindWideIntegers(const Scene& scene) {
   if (largest == nullptr || !scene.IsLarge(cause.bytes) || wide * 3 < scene.live_bytes()) {
     return std::nullopt;
   }
-  // What is made of them at the same line is as wide.
+  // Results that the same line makes of them are as wide.
   const bool asks_wide = scene.requested() == largest->size;
   cause.change = InParts(scene.detail(), cause.held, kFlagIsNarrower);
   if (asks_wide) {

@@ -1,4 +1,4 @@
-// Advice: use so many micro-batches that activations are no more than the rest.
+// Advice: use micro-batches until activations are no more than the rest.
 #include <algorithm>
 #include <string>
 
@@ -42,7 +42,7 @@ Hint FindAccumulateGradients(const Evidence& evidence) {
                 ", and step the optimizer after every " + number + "."};
 }
 
-// What it saves of the activations at the peak tells the number of micro-batches.
+// The activations that it saves at the peak tell the number of micro-batches.
 Change AccumulateGradientsChange(const Evidence& evidence, const AdviceFacts& advice) {
   const uint64_t all = evidence.AtPeak("activations");
   const uint64_t left = all - std::min(all, advice.bytes);

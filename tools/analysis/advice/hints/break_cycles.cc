@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-// What had to be collected before a request could be served.
+// Garbage that had to be collected before a request could be served.
 Hint FindBreakCycles(const Evidence& evidence) {
   const GarbageFacts& garbage = evidence.facts().garbage;
   if (garbage.saved_requests == 0 || garbage.most_bytes == 0) return std::nullopt;

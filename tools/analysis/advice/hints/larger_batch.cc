@@ -96,7 +96,8 @@ Load DecidingMoment(const Evidence& evidence, uint64_t capacity) {
   return decides;
 }
 
-// What failed once has no room, and what piles up takes whatever there is, a few iterations later.
+// A job that failed once has no room, and memory that piles up takes all that there is, a few
+// iterations later.
 Hint FindLargerBatch(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const uint64_t capacity = CardBytes(facts);
@@ -117,7 +118,7 @@ Hint FindLargerBatch(const Evidence& evidence) {
   advice.title = AdviceText(room) + " of the card were never used";
   advice.evidence = "The job can have " + AdviceText(capacity) + ", and used " + AdviceText(used) +
                     " at the most.";
-  // Of a small job it is not known what else would grow.
+  // Nobody knows what else would grow in a small job.
   if (used * kSmallShare >= capacity) {
     advice.evidence += " At the moment that limits the batch, " + AdviceText(load.growing) +
                        " scale with it and " + AdviceText(load.fixed) + " stay";

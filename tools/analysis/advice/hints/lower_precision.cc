@@ -24,7 +24,7 @@ bool UsesLowerPrecision(const Detail& detail) {
          std::ranges::any_of(detail.frames, names_it);
 }
 
-// What numbers are made of is in no trace; that nothing converts them is.
+// No trace has the type of numbers; a trace does show that nothing converts them.
 Hint FindLowerPrecision(const Evidence& evidence) {
   const uint64_t activations = evidence.AtPeak("activations");
   if (!evidence.IsWorthIt(activations / 2) || UsesLowerPrecision(evidence.detail())) {

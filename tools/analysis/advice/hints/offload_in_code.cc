@@ -11,8 +11,8 @@ namespace {
 
 constexpr size_t kMostNamed = 3;
 
-// What moved for lack of room moves whenever it is used; code that knows when that is can do it
-// meanwhile.
+// A block that moved for lack of room moves back when it is used; code that knows when that is can
+// move it meanwhile.
 Hint FindOffloadInCode(const Evidence& evidence) {
   const OffloadFacts& offload = evidence.facts().offload;
   const uint64_t pressed = offload.by_reason[static_cast<size_t>(OffloadReason::kPressure)];
