@@ -374,6 +374,12 @@ TEST(Bar, IsEmptyOnlyForNothing) {
   EXPECT_EQ(Bar(1, 2, 3, true), "█▌");
 }
 
+TEST(RunSummary, OfAHealthyJobHasItsRoom) {
+  EXPECT_THAT(RunSummary(MergeTraces({Ending(kGiB)}), "/tmp/x", 0),
+              HasSubstr("; 79.0 GiB of the card's 80.0 GiB were never used\n"));
+  EXPECT_THAT(RunSummary(Sample(), "/tmp/x", 0), Not(HasSubstr("never used")));
+}
+
 TEST(RunSummary, HasAtMostTenLinesAndAllThatIsWanted) {
   const FactSet set = Sample();
   const std::string text = RunSummary(set, "/tmp/x", 0);

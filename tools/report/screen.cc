@@ -23,31 +23,6 @@ constexpr size_t kMostLines = 3;      // of the program, by what they hold
 constexpr size_t kMostProcesses = 4;  // of a job of many
 constexpr size_t kMostMissing = 2;    // sentences on what is missing
 
-// How far a process filled the card that it left least room on.
-struct Room {
-  int device = kNoDevice;
-  uint64_t card_bytes = 0;
-  uint64_t used_bytes = 0;
-  uint64_t left_bytes = 0;
-};
-
-// Nothing: the trace does not tell how large a card is.
-std::optional<Room> RoomOf(const Facts& facts) {
-  std::optional<Room> least;
-  for (const DeviceFacts& device : facts.devices) {
-    const uint64_t had = device.free_bytes_at_start.value_or(device.total_bytes.value_or(0));
-    if (had == 0) continue;
-    Room room;
-    room.device = device.device;
-    room.card_bytes = device.total_bytes.value_or(had);
-    room.used_bytes = std::max(device.peak_reserved_bytes, device.peak_bytes);
-    room.left_bytes = had - std::min(had, room.used_bytes);
-    room.left_bytes = std::min(room.left_bytes, device.lowest_free_bytes.value_or(had));
-    if (!least.has_value() || room.left_bytes < least->left_bytes) least = room;
-  }
-  return least;
-}
-
 // The trace that the screen is about: one that ran out of memory, with a cause if any has one; else
 // one in which something is wrong; else the one with the highest peak.
 const Facts& MainTrace(const FactSet& set) {
@@ -80,6 +55,14 @@ std::string PeakInWords(const Facts& facts) {
       absl::StrAppend(&text, "; ", std::string(name), " ", Bytes(bytes), " at the most");
   }
   return text + ".";
+}
+
+std::string RoomLine(const Facts& facts, const TextStyle& style) {
+  const std::string words = RoomInWords(facts);
+  return Labelled(
+      "Room",
+      words.empty() ? "It is not known, because nothing tells how large the card is." : words + ".",
+      style);
 }
 
 // As much of it as has room on a line.
@@ -127,18 +110,6 @@ std::string Failure(const FactSet& set, const Facts& facts, const TextStyle& sty
   return text;
 }
 
-std::string RoomInWords(const Facts& facts) {
-  const std::optional<Room> room = RoomOf(facts);
-  if (!room.has_value()) return "It is not known, because nothing tells how large the card is.";
-  std::string text = absl::StrCat(Bytes(room->left_bytes), " of the ");
-  if (facts.devices.size() > 1) {
-    absl::StrAppend(&text, Bytes(room->card_bytes), " of device ", room->device);
-  } else {
-    absl::StrAppend(&text, "card's ", Bytes(room->card_bytes));
-  }
-  return text + " were never used.";
-}
-
 // Garbage that was collected and memory that moved; empty: there was nothing of both.
 std::string Extras(const Facts& facts, const TextStyle& style) {
   std::string text;
@@ -159,7 +130,7 @@ std::string Fault(const FactSet& set, const Facts& facts, const AdviceFacts& adv
   if (!advice.holder.empty()) text += Labelled("Held by", advice.holder, style);
   text += Labelled("Do", advice.action, style);
   text += Labelled("Peak", PeakInWords(facts), style);
-  return text + Labelled("Room", RoomInWords(facts), style) + Extras(facts, style);
+  return text + RoomLine(facts, style) + Extras(facts, style);
 }
 
 // The one thing that is said to a job that needs nothing; empty: nothing is worth it.
@@ -199,8 +170,7 @@ std::string Healthy(const FactSet& set, const Facts& facts, const TextStyle& sty
   std::string text = Title(HealthyTitle(set, facts), style, Colour::kGreen);
   text += Labelled("Peak", PeakInWords(facts) + OfTrace(set, facts), style);
   if (facts.peak.allocated_bytes == 0) return text + Extras(facts, style);
-  return text + Labelled("Room", RoomInWords(facts), style) + OneThing(facts, style) +
-         Extras(facts, style);
+  return text + RoomLine(facts, style) + OneThing(facts, style) + Extras(facts, style);
 }
 
 std::string Verdict(const FactSet& set, const Facts& facts, const TextStyle& style) {

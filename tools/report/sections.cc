@@ -1,6 +1,7 @@
 #include "tools/report/sections.h"
 
 #include <algorithm>
+#include <optional>
 #include <ranges>
 
 #include "absl/strings/str_cat.h"
@@ -178,6 +179,34 @@ std::string CollectedInWords(const GarbageFacts& garbage) {
 bool HasLibraries(const Facts& facts) {
   return std::ranges::any_of(facts.by_library,
                              [](const TallyFacts& tally) { return tally.name != "unknown"; });
+}
+
+std::optional<Room> RoomOf(const Facts& facts) {
+  std::optional<Room> least;
+  for (const DeviceFacts& device : facts.devices) {
+    const uint64_t had = device.free_bytes_at_start.value_or(device.total_bytes.value_or(0));
+    if (had == 0) continue;
+    Room room;
+    room.device = device.device;
+    room.card_bytes = device.total_bytes.value_or(had);
+    room.used_bytes = std::max(device.peak_reserved_bytes, device.peak_bytes);
+    room.left_bytes = had - std::min(had, room.used_bytes);
+    room.left_bytes = std::min(room.left_bytes, device.lowest_free_bytes.value_or(had));
+    if (!least.has_value() || room.left_bytes < least->left_bytes) least = room;
+  }
+  return least;
+}
+
+std::string RoomInWords(const Facts& facts) {
+  const std::optional<Room> room = RoomOf(facts);
+  if (!room.has_value()) return "";
+  std::string text = absl::StrCat(Bytes(room->left_bytes), " of the ");
+  if (facts.devices.size() > 1) {
+    absl::StrAppend(&text, Bytes(room->card_bytes), " of device ", room->device);
+  } else {
+    absl::StrAppend(&text, "card's ", Bytes(room->card_bytes));
+  }
+  return text + " were never used";
 }
 
 std::string PeakSection(const Facts& facts) {

@@ -5,6 +5,7 @@
 #ifndef VRAMSTOW_TOOLS_REPORT_SECTIONS_H_
 #define VRAMSTOW_TOOLS_REPORT_SECTIONS_H_
 
+#include <optional>
 #include <string>
 
 #include "tools/analysis/facts/facts.h"
@@ -18,6 +19,19 @@ std::string CollectedInWords(const GarbageFacts& garbage);
 
 // The line below a table that leaves rows out; empty if it leaves none out.
 std::string AndMore(uint64_t left_out);
+
+// How far a process filled the card that it left least room on.
+struct Room {
+  int device = kNoDevice;
+  uint64_t card_bytes = 0;
+  uint64_t used_bytes = 0;
+  uint64_t left_bytes = 0;
+};
+
+// Nothing: the trace does not tell how large a card is.
+std::optional<Room> RoomOf(const Facts& facts);
+// "139 GiB of the card's 140 GiB were never used"; empty: nobody knows.
+std::string RoomInWords(const Facts& facts);
 
 // False: nothing tells which library asked, as in other formats than our own.
 bool HasLibraries(const Facts& facts);

@@ -168,10 +168,14 @@ std::string RunSummary(const FactSet& set, const std::string& directory, size_t 
   }
   text += "\n";
   text += Story(set);
-  text += Line("peak", absl::StrFormat(
-                           "%s allocated, %s reserved%s", Bytes(peak.allocated_bytes),
-                           Bytes(peak.reserved_bytes),
-                           one ? ", at " + Time(peak.time_ns) : ", the sum of each process's own"));
+  std::string level = absl::StrFormat(
+      "%s allocated, %s reserved%s", Bytes(peak.allocated_bytes), Bytes(peak.reserved_bytes),
+      one ? ", at " + Time(peak.time_ns) : ", the sum of each process's own");
+  if (one && total.counts.out_of_memory == 0) {
+    const std::string room = RoomInWords(total);
+    if (!room.empty()) absl::StrAppend(&level, "; ", room);
+  }
+  text += Line("peak", level);
   text += Line("allocations",
                absl::StrFormat("%s, largest block %s, out of memory %s",
                                Count(total.counts.allocations), Bytes(total.largest_block_bytes),
