@@ -89,7 +89,7 @@ def after_native(folder: Path) -> steps.Seen:
         (steps.compiled, {"compiled_training": "0.5\n0.25\n"}),
         (steps.larger, {"larger_than_card": "0.5\n0.25\nseconds 1.0\n"}),
         (steps.tensor_cost, {"tensor_pairs": "700\n"}),
-        (steps.offload, {"oversubscribed": "step 0 5\nstep 1 5\n"}),
+        (steps.offload, {"oversubscribed": "step 0 5\nstep 1 5\nmappings 300 400\n"}),
         (steps.sleep, {"sleeping": "step 0 1 2 3\n"}),
     ],
 )
@@ -113,6 +113,8 @@ def test_a_step_that_the_pool_did_not_serve_shows_nothing(
         (steps.identity, {"questions": "{}"}),
         (steps.identity, {"questions": '{"cuInit 0 0": [0]}'}),
         (steps.look_after, {}),
+        (steps.offload, {"oversubscribed": "step 0 5\n"}),
+        (steps.offload, {"oversubscribed": "mappings 300 400\n"}),
         (steps.doctor, {"doctor": '{"findings": [], "all_works": true}'}),
     ],
 )
@@ -122,6 +124,21 @@ def test_what_proves_nothing_is_no_success(
     seen = steps.Seen(losses={}, seconds={"native": 2.0})
     with pytest.raises(NothingShownError):
         step(FakeMachine(tmp_path, answers), seen)
+
+
+def test_mappings_are_counted_beside_those_that_a_process_may_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = tmp_path / "max_map_count"
+    limit.write_text("65530\n")
+    monkeypatch.setattr(steps, "MOST_MAPPINGS", limit)
+    out = "step 0 5\nmappings 310 1310\n"
+    said = steps.offload(FakeMachine(tmp_path, {"oversubscribed": out}), steps.Seen())
+    assert "every byte right 1 times" in said
+    assert "1,310 of 65,530 mappings of the process, 310 before" in said
+    limit.write_text("1998\n")
+    with pytest.raises(FailedError, match="more than half of them: 1,310 of 1,998"):
+        steps.offload(FakeMachine(tmp_path, {"oversubscribed": out}), steps.Seen())
 
 
 def test_losses_without_native_ones_show_nothing(tmp_path: Path) -> None:

@@ -1,10 +1,18 @@
-"""A training loop that keeps more in memory than the card has, and looks at every byte of it."""
+"""A training loop that keeps more in memory than the card has, and looks at every byte of it.
+
+At its end it says how many mappings its process had before that memory and, at most, with it.
+"""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import torch
+
+
+def mappings() -> int:
+    return len(Path("/proc/self/maps").read_text().splitlines())
 
 
 def main() -> None:
@@ -14,7 +22,10 @@ def main() -> None:
     options = parser.parse_args()
     count = options.megabytes // 32
     wanted = [torch.full((8 << 20,), float(i + 1)) for i in range(count)]
+    torch.zeros(1, device="cuda")
+    before = mappings()
     kept = [part.to("cuda") for part in wanted]
+    most = mappings()
     for step in range(options.steps):
         for part, values in zip(kept, wanted, strict=True):
             assert torch.equal(part.cpu(), values), "memory that moved has changed"
@@ -22,7 +33,9 @@ def main() -> None:
         for i in range(0, count, 2):
             wanted[i] += 1
             kept[i] = wanted[i].to("cuda")
+        most = max(most, mappings())
         print(f"step {step} {torch.cuda.memory_allocated()}", flush=True)
+    print(f"mappings {before} {most}")
 
 
 main()
