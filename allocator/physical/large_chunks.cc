@@ -123,7 +123,7 @@ DriverResult ChunkTable::DetachLarge(uint32_t lead) {
 }
 
 DriverResult ChunkTable::GivePagesAccess(uint32_t number, uint32_t count, bool host) {
-  const uint32_t from = number;
+  const uint32_t from = FirstPageOf(number);
   const uint32_t last = FirstPageOf(number + count - 1);
   const uint32_t to = last + PagesOf((*space_)[last].chunk);
   const DriverResult result =

@@ -233,17 +233,20 @@ TEST_F(LargeChunkTest, FreePagesThatWentAlongAreGivenUp) {
 }
 
 // Where single chunks cannot be mapped in its place, as where the process may have no more
-// mappings, it stays.
+// mappings, it stays; also if it cannot be mapped there again at the first try.
 TEST_F(LargeChunkTest, WhatCannotBeReplacedWholeStaysWhole) {
   static decltype(DriverTable::map) map;
   static uint64_t from;
   static uint64_t to;
+  static int refused_whole;
   from = to = 0;
+  refused_whole = 0;
   large_chunk_bytes_ = 8 * kMiB;
   Start(kGiB, kGiB, [](DriverTable* table) {
     map = table->map;
     table->map = [](void* self, uint64_t address, uint64_t size, uint64_t handle) -> DriverResult {
-      const bool refused = from <= address && address < to && size == 2 * kMiB;
+      const bool within = address < to && from < address + size;
+      const bool refused = within && (size == 2 * kMiB || refused_whole++ == 0);
       return refused ? kDriverOutOfMemory : map(self, address, size, handle);
     };
   });
@@ -256,6 +259,7 @@ TEST_F(LargeChunkTest, WhatCannotBeReplacedWholeStaysWhole) {
   EXPECT_EQ(offloader_.Offload(7, &bytes), OffloadResult::kNoRoom);
   EXPECT_EQ(bytes, 8 * kMiB);
   EXPECT_TRUE(device_->OnHost(block));
+  EXPECT_EQ(refused_whole, 2);
   EXPECT_EQ(device_->HandleAt(block + 8 * kMiB), handle);
   EXPECT_TRUE(device_->Accessible(block, 16 * kMiB));
   ExpectContents();
