@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,28 @@ for _ in range(10):
         x.sum()
 if len(sys.argv) > 2:
     torch.cuda.memory._dump_snapshot(sys.argv[2])
+"""
+
+
+LAYER = """
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+
+layer = Layer()
+for _"""
+
+# A sum over rows, which stages 128 MiB where there are enough multiprocessors, and nothing on a
+# small card.
+COLUMN_SUMS = """
+import sys, torch
+torch.cuda.memory._record_memory_history()
+x = torch.zeros(4096, 65536, dtype=torch.bfloat16, device="cuda")
+for _ in range(5):
+    y = torch.cat([x[:100], x[:100]])
+    x.sum(0)
+if len(sys.argv) > 1:
+    torch.cuda.memory._dump_snapshot(sys.argv[1])
 """
 
 
@@ -92,6 +115,55 @@ def test_a_card_with_other_multiprocessors_is_found_and_tried(tmp_path: Path, py
     )
     assert less.returncode == 1
     assert "tried" not in less.stdout
+
+
+def test_large_staging_of_reductions_tells_of_multiprocessors(tmp_path: Path, python: str) -> None:
+    job = tmp_path / "sums.py"
+    job.write_text(COLUMN_SUMS)
+    real = tmp_path / "real.pickle"
+    snapshot(real, "t4,sms=108", python, job)
+    # The snapshot names no card, so that the smallest is taken.
+    told = facts(compare(real, python, job, flags=("--json",)))
+    assert told["simulate"] == "t4"
+    assert told["aligned_share"] < 1
+    assert [cause["setting"] for cause in told["causes"]] == ["multiprocessors"]
+    assert told["causes"][0]["spec"] == "sms=108"
+    (tried,) = told["tried"]
+    assert (tried["simulate"], tried["aligned_share"]) == ("t4,sms=108", 1.0)
+    assert tried["reserved"]["card_peak_bytes"] == tried["reserved"]["rehearsed_peak_bytes"]
+    # The segment that held what was staged.
+    assert told["reserved"]["card_segments"] > told["reserved"]["rehearsed_segments"]
+    # A sum of a few rows: no number of multiprocessors makes that good.
+    more = tmp_path / "more.py"
+    more.write_text(COLUMN_SUMS.replace("x.sum(0)", "x[:64].sum(0)"))
+    vain = facts(compare(real, python, more, flags=("--simulate=a100", "--json")))
+    assert "multiprocessors" not in [cause["setting"] for cause in vain["causes"]]
+    assert vain["causes"][-1]["setting"] == "unknown"
+    assert len(vain["tried"]) == 3
+
+
+def test_another_release_is_named_first(tmp_path: Path, python: str) -> None:
+    job = tmp_path / "layer.py"
+    job.write_text(SUMS.replace("x.sum()", "layer(x)").replace("for _", LAYER, 1))
+    real = tmp_path / "real.pickle"
+    snapshot(real, "h100", python, job, "3")
+    same = facts(compare(real, python, job, "3", flags=("--simulate=h100", "--json")))
+    assert same["other_release"] is None
+    assert same["causes"] == []
+    # The same snapshot as an older release would have left it: its module.py has other lines.
+    with real.open("rb") as file:
+        recorded = pickle.load(file)  # this test has written it
+    frames = {id(f): f for event in recorded["device_traces"][0] for f in event["frames"]}
+    for frame in frames.values():
+        if frame["filename"].endswith("torch/nn/modules/module.py"):
+            frame["line"] -= 40
+    real.write_bytes(pickle.dumps(recorded))
+    told = facts(compare(real, python, job, "2", flags=("--simulate=h100", "--no-tries", "--json")))
+    moved = told["other_release"]
+    assert moved["file"] == "torch/nn/modules/module.py"
+    assert moved["rehearsed_line"] - moved["card_line"] == 40
+    assert told["causes"][0]["setting"] == "release"
+    assert "another release" in told["causes"][0]["sentence"]
 
 
 def test_what_cannot_be_compared_gets_one_sentence(tmp_path: Path, python: str) -> None:

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ctime>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -98,6 +99,46 @@ TEST(AlignTest, LongSequencesThatAreNearlyAlikeCostLittle) {
   ExpectRight(a, b, alignment);
   EXPECT_TRUE(alignment.is_longest);
   EXPECT_EQ(b.size(), alignment.matched);
+}
+
+TEST(AlignTest, WhatIsAlignedGreedilyIsMostOfWhatIsAlike) {
+  // A tenth is other, left out or added all along, which costs far more steps than there are.
+  std::mt19937_64 random(6);
+  Sequence a(60'000);
+  for (uint64_t& value : a) value = random() % 40;
+  Sequence b;
+  for (const uint64_t value : a) {
+    if (random() % 10 != 0) {
+      b.push_back(value);
+    } else if (random() % 2 == 0) {
+      b.insert(b.end(), {1000 + random() % 40, 2000});
+    }
+  }
+  const Alignment alignment = Align(a, b, 100'000);
+  ExpectRight(a, b, alignment);
+  EXPECT_FALSE(alignment.is_longest);
+  EXPECT_GE(alignment.matched, a.size() * 8 / 10);
+}
+
+TEST(NarrowWindowTest, SequencesThatDifferMuchCostLittle) {
+  // Layers of several steps; a third of what the right one has is other.
+  std::mt19937_64 random(7);
+  Sequence layer(200);
+  for (uint64_t& value : layer) value = random() % 80;
+  Sequence a;
+  Sequence b;
+  for (int i = 0; i < 480; ++i) a.insert(a.end(), layer.begin(), layer.end());
+  for (int i = 0; i < 1440; ++i) {
+    for (const uint64_t value : layer)
+      b.push_back(random() % 3 == 0 ? 100 + random() % 900 : value);
+  }
+  const std::clock_t begin = std::clock();
+  const SequenceWindow window = NarrowWindow(a, b, FindWindow(a, b));
+  const Alignment alignment =
+      Align(a, std::span(b).subspan(window.begin, window.end - window.begin));
+  // Some seconds of the processor; a minute before windows were judged within bounds.
+  EXPECT_LT(std::clock() - begin, std::clock_t{15} * CLOCKS_PER_SEC);
+  EXPECT_GE(alignment.matched, a.size() * 3 / 10);
 }
 
 TEST(FindWindowTest, APartIsFoundWhereItLies) {

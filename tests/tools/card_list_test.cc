@@ -9,6 +9,7 @@
 namespace vramstow {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr char kHelp[] =
@@ -54,6 +55,13 @@ TEST(CardListTest, TheSmallestCardThatAgreesIsTaken) {
       "h100",
       Matched({.held_bytes = 10 * kGiB, .free_bytes = 8 * kGiB, .held_then_bytes = 10 * kGiB}));
   EXPECT_THAT(Matched({.held_bytes = 200 * kGiB}), HasSubstr("no simulated card agrees"));
+}
+
+TEST(CardListTest, MultiprocessorsAreThoseOfTheCardsThatAgree) {
+  const std::vector<ListedCard> cards = ReadCardList(kHelp);
+  EXPECT_THAT(PossibleMultiprocessors(cards, {}), ElementsAre(108, 132, 40));
+  EXPECT_THAT(PossibleMultiprocessors(cards, {.has_workspace = true}), ElementsAre(108, 40));
+  EXPECT_THAT(PossibleMultiprocessors(cards, {.held_bytes = 20 * kGiB}), ElementsAre(108, 132));
 }
 
 TEST(CardListTest, OnlyASpecThatBeginsWithMatchIsResolved) {

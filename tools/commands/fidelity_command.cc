@@ -2,6 +2,8 @@
 // two part.
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/run_folder.h"
+#include "tools/inputs/card_evidence.h"
 #include "tools/inputs/open_input.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/card_list.h"
@@ -41,7 +44,7 @@ constexpr char kFidelityFooter[] =
 
 constexpr int kExitLess = 1;
 constexpr size_t kMostItems = 6;  // of one part, in the text
-constexpr size_t kMostTries = 2;
+constexpr size_t kMostTries = 3;
 
 struct FidelitySettings {
   std::string snapshot;
@@ -70,6 +73,7 @@ class Comparer {
   Comparer(const FidelitySettings& settings, std::string program, std::string folder,
            AllocationSequence card, std::vector<ListedCard> cards)
       : settings_(settings),
+        evidence_(EvidenceOf(settings.snapshot)),
         program_(std::move(program)),
         folder_(std::move(folder)),
         card_(std::move(card)),
@@ -94,11 +98,19 @@ class Comparer {
           "the rehearsal tells of no tensors: the command has to use PyTorch, and vramstow has to "
           "see its tensors (see vramstow doctor).");
     }
-    return Compared{spec, CompareSequences(card_, rehearsed, MultiprocessorsOf(cards_, spec))};
+    return Compared{spec, CompareSequences(card_, rehearsed,
+                                           {MultiprocessorsOf(cards_, spec),
+                                            PossibleMultiprocessors(cards_, evidence_)})};
   }
 
  private:
+  // Nothing where it is a file of another kind.
+  static CardEvidence EvidenceOf(const std::string& file) {
+    return ReadCardEvidence(file).value_or(CardEvidence());
+  }
+
   const FidelitySettings& settings_;
+  const CardEvidence evidence_;
   const std::string program_;
   const std::string folder_;
   const AllocationSequence card_;
@@ -141,6 +153,38 @@ std::string SizesText(const char* label, uint64_t card, uint64_t rehearsed) {
                          Bytes(card), Bytes(rehearsed), off);
 }
 
+std::string SegmentSizesText(const std::map<uint64_t, uint64_t>& sizes) {
+  std::vector<std::string> words;
+  for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
+    if (words.size() == kMostItems) {
+      words.push_back(absl::StrCat("… ", sizes.size() - kMostItems, " more sizes"));
+      break;
+    }
+    words.push_back(absl::StrCat(size->second, " of ", Bytes(size->first)));
+  }
+  return words.empty() ? "none" : absl::StrJoin(words, ", ");
+}
+
+std::string HeldText(const HeldMemory& held) {
+  if (!held.is_known) return "  reserved   not compared: the snapshot tells of no segments\n";
+  std::string text = SizesText("reserved", held.card_peak_bytes, held.rehearsed_peak_bytes);
+  if (held.has_parts) return text;
+  absl::StrAppendFormat(&text, "  %-10s %s on the card, %s in the rehearsal", "segments",
+                        Count(held.card_segments), Count(held.rehearsed_segments));
+  if (!held.only_on_card.empty() || !held.only_rehearsed.empty()) {
+    absl::StrAppendFormat(&text, "; only on the card: %s; only in the rehearsal: %s",
+                          SegmentSizesText(held.only_on_card),
+                          SegmentSizesText(held.only_rehearsed));
+  }
+  return text + "\n";
+}
+
+std::string TryText(const Compared& compared, const Compared& other) {
+  const bool is_better = other.facts.LeftOver() < compared.facts.LeftOver();
+  return absl::StrFormat("tried %s: %s aligned%s\n", Printable(other.spec),
+                         Percent(other.facts.AlignedShare()), is_better ? "" : ", no better");
+}
+
 std::string FidelityText(const Compared& compared, const std::vector<Compared>& tried) {
   const FidelityFacts& facts = compared.facts;
   std::string text = absl::StrFormat(
@@ -149,12 +193,19 @@ std::string FidelityText(const Compared& compared, const std::vector<Compared>& 
       Printable(compared.spec), "events", Count(facts.aligned), Count(facts.card_events),
       Percent(facts.AlignedShare()), Count(facts.only_on_card), Count(facts.only_rehearsed));
   text += SizesText("peak", facts.card_peak_bytes, facts.rehearsed_peak_bytes);
+  text += HeldText(facts.held);
+  if (facts.other_release.has_value()) {
+    const MovedFunction& moved = *facts.other_release;
+    absl::StrAppendFormat(&text, "  %-10s another one: %s:%d %s on the card, line %d here\n",
+                          "PyTorch", Printable(moved.file), moved.card_line,
+                          Printable(moved.function), moved.rehearsed_line);
+  }
   if (facts.window_begin > 0 || facts.window_end < facts.rehearsed_events) {
     absl::StrAppendFormat(
         &text, "  %-10s the card's recording is the rehearsal's events %s to %s of %s\n", "part",
         Count(facts.window_begin), Count(facts.window_end), Count(facts.rehearsed_events));
   }
-  if (!facts.is_longest) text += "  they differ too much to be aligned whole\n";
+  if (!facts.is_longest) text += "  they differ much: a part was aligned greedily\n";
   if (!facts.parts.empty()) text += "where they part:\n";
   for (const SequencePart& part : facts.parts) text += PartText(part);
   if (facts.parts_left_out > 0) {
@@ -165,10 +216,7 @@ std::string FidelityText(const Compared& compared, const std::vector<Compared>& 
     absl::StrAppendFormat(&text, "  %-18s %s: %s\n", cause.setting, Counted(cause.events, "event"),
                           cause.sentence);
   }
-  for (const Compared& other : tried) {
-    absl::StrAppendFormat(&text, "tried %s: %s aligned\n", Printable(other.spec),
-                          Percent(other.facts.AlignedShare()));
-  }
+  for (const Compared& other : tried) text += TryText(compared, other);
   return text;
 }
 
@@ -178,6 +226,31 @@ JsonValue FidelityJson(const std::vector<SequenceItem>& items) {
     array.Append(JsonValue::Object({{"is_free", item.is_free}, {"bytes", item.bytes}}));
   }
   return array;
+}
+
+JsonValue HeldJson(const HeldMemory& held) {
+  if (!held.is_known) return nullptr;
+  const auto sizes = [](const std::map<uint64_t, uint64_t>& of) {
+    JsonValue array = JsonValue::Array();
+    for (const auto& [size, count] : of) {
+      array.Append(JsonValue::Object({{"bytes", size}, {"count", count}}));
+    }
+    return array;
+  };
+  return JsonValue::Object({{"card_peak_bytes", held.card_peak_bytes},
+                            {"rehearsed_peak_bytes", held.rehearsed_peak_bytes},
+                            {"card_segments", held.card_segments},
+                            {"rehearsed_segments", held.rehearsed_segments},
+                            {"only_on_card", sizes(held.only_on_card)},
+                            {"only_rehearsed", sizes(held.only_rehearsed)}});
+}
+
+JsonValue OtherReleaseJson(const std::optional<MovedFunction>& moved) {
+  if (!moved.has_value()) return nullptr;
+  return JsonValue::Object({{"file", moved->file},
+                            {"function", moved->function},
+                            {"card_line", moved->card_line},
+                            {"rehearsed_line", moved->rehearsed_line}});
 }
 
 JsonValue FidelityJson(const Compared& compared) {
@@ -194,6 +267,8 @@ JsonValue FidelityJson(const Compared& compared) {
                                       {"is_longest", facts.is_longest},
                                       {"card_peak_bytes", facts.card_peak_bytes},
                                       {"rehearsed_peak_bytes", facts.rehearsed_peak_bytes},
+                                      {"reserved", HeldJson(facts.held)},
+                                      {"other_release", OtherReleaseJson(facts.other_release)},
                                       {"parts_left_out", facts.parts_left_out},
                                       {"parts", JsonValue::Array()},
                                       {"causes", JsonValue::Array()}});
@@ -206,10 +281,11 @@ JsonValue FidelityJson(const Compared& compared) {
                                             {"rehearsed_site", part.rehearsed_site}}));
   }
   for (const SequenceCause& cause : facts.causes) {
-    json["causes"].Append(JsonValue::Object({{"setting", cause.setting},
-                                             {"sentence", cause.sentence},
-                                             {"spec", cause.spec},
-                                             {"events", cause.events}}));
+    json["causes"].Append(
+        JsonValue::Object({{"setting", cause.setting},
+                           {"sentence", cause.sentence},
+                           {"spec", cause.specs.empty() ? "" : cause.specs.front()},
+                           {"events", cause.events}}));
   }
   return json;
 }
@@ -226,6 +302,26 @@ int Print(const FidelitySettings& settings, const Compared& compared,
   return 100 * compared.facts.AlignedShare() < settings.at_least ? kExitLess : kExitOk;
 }
 
+// Rehearses again with what would explain a difference, until a cause has proved right. What was
+// tried in vain is no cause.
+absl::Status TryCauses(Comparer* comparer, Compared* compared, std::vector<Compared>* tried) {
+  for (SequenceCause& cause : compared->facts.causes) {
+    for (const std::string& spec : std::vector<std::string>(cause.specs)) {
+      if (tried->size() == kMostTries) break;
+      auto other = comparer->On(absl::StrCat(compared->spec, ",", spec));
+      if (!other.ok()) return other.status();
+      const bool helps = other->facts.LeftOver() < compared->facts.LeftOver();
+      tried->push_back(*std::move(other));
+      cause.is_vain = !helps;
+      if (!helps) continue;
+      cause.specs = {spec};
+      break;
+    }
+  }
+  DropVainCauses(&compared->facts.causes);
+  return absl::OkStatus();
+}
+
 int CompareWith(const FidelitySettings& settings, const Installation& installation,
                 const std::string& spec, AllocationSequence card) {
   const RunFolder folder(settings.keep);
@@ -234,14 +330,12 @@ int CompareWith(const FidelitySettings& settings, const Installation& installati
   if (!cards.ok()) return FidelityIsWrong(std::string(cards.status().message()));
   Comparer comparer(settings, installation.program, folder.path(), std::move(card),
                     *std::move(cards));
-  const auto compared = comparer.On(spec);
+  auto compared = comparer.On(spec);
   if (!compared.ok()) return FidelityIsWrong(std::string(compared.status().message()));
   std::vector<Compared> tried;
-  for (const SequenceCause& cause : compared->facts.causes) {
-    if (!settings.tries || cause.spec.empty() || tried.size() == kMostTries) continue;
-    auto other = comparer.On(absl::StrCat(spec, ",", cause.spec));
-    if (!other.ok()) return FidelityIsWrong(std::string(other.status().message()));
-    tried.push_back(*std::move(other));
+  if (settings.tries) {
+    const absl::Status status = TryCauses(&comparer, &*compared, &tried);
+    if (!status.ok()) return FidelityIsWrong(std::string(status.message()));
   }
   return Print(settings, *compared, tried);
 }

@@ -19,6 +19,9 @@ constexpr uint32_t kLargeWorkspaceCapability = 90;  // PyTorch's for cuBLAS
 // Of a card, what a context takes and a driver keeps for itself, at the least.
 constexpr uint64_t kContext = 400 * kMiB;
 
+// Snapshots in public come from these first.
+constexpr absl::string_view kUsualCards[] = {"a100", "h100", "b200", "l40s", "rtx4090", "rtx3090"};
+
 // "79.2 GiB".
 std::optional<uint64_t> BytesOf(absl::string_view text) {
   const size_t space = text.find(' ');
@@ -57,6 +60,21 @@ std::optional<ListedCard> ReadCard(absl::string_view line) {
   return card;
 }
 
+// Of a card from which a snapshot may come, what it has at the least: other processes may have held
+// some.
+uint64_t LeastMemory(const CardEvidence& evidence) {
+  const uint64_t told =
+      evidence.held_then_bytes > 0 ? evidence.held_then_bytes + evidence.free_bytes + kContext : 0;
+  return std::max(told, evidence.held_bytes + kContext);
+}
+
+bool Agrees(const ListedCard& card, const CardEvidence& evidence) {
+  if (card.memory_bytes < LeastMemory(evidence)) return false;
+  const bool is_large = card.capability == kLargeWorkspaceCapability;
+  if (evidence.has_large_workspace) return is_large;
+  return !evidence.has_workspace || !is_large;
+}
+
 }  // namespace
 
 std::vector<ListedCard> ReadCardList(absl::string_view help) {
@@ -87,18 +105,31 @@ uint64_t MultiprocessorsOf(const std::vector<ListedCard>& cards, const std::stri
   return number;
 }
 
+std::vector<uint64_t> PossibleMultiprocessors(const std::vector<ListedCard>& cards,
+                                              const CardEvidence& evidence) {
+  const auto rank = [](const ListedCard* card) {
+    return std::ranges::find(kUsualCards, card->key) - std::begin(kUsualCards);
+  };
+  std::vector<const ListedCard*> agreeing;
+  for (const ListedCard& card : cards) {
+    if (Agrees(card, evidence)) agreeing.push_back(&card);
+  }
+  std::ranges::stable_sort(agreeing, {}, rank);
+  std::vector<uint64_t> numbers;
+  for (const ListedCard* card : agreeing) {
+    if (std::ranges::find(numbers, card->multiprocessors) == numbers.end()) {
+      numbers.push_back(card->multiprocessors);
+    }
+  }
+  return numbers;
+}
+
 absl::StatusOr<MatchedCard> MatchCard(const CardEvidence& evidence,
                                       const std::vector<ListedCard>& cards) {
-  // Other processes may have held some, so this is the least that the card has.
-  const uint64_t told =
-      evidence.held_then_bytes > 0 ? evidence.held_then_bytes + evidence.free_bytes + kContext : 0;
-  const uint64_t least = std::max(told, evidence.held_bytes + kContext);
+  const uint64_t least = LeastMemory(evidence);
   const ListedCard* best = nullptr;
   for (const ListedCard& card : cards) {
-    if (card.memory_bytes < least) continue;
-    const bool is_large = card.capability == kLargeWorkspaceCapability;
-    if (evidence.has_large_workspace && !is_large) continue;
-    if (evidence.has_workspace && !evidence.has_large_workspace && is_large) continue;
+    if (!Agrees(card, evidence)) continue;
     if (best == nullptr || card.memory_bytes < best->memory_bytes) best = &card;
   }
   if (best == nullptr) {

@@ -34,6 +34,11 @@ absl::StatusOr<std::vector<ListedCard>> ListCards(const std::string& simulator_d
 // Of a SPEC: sms= in it counts, else the card's. 0: not known.
 uint64_t MultiprocessorsOf(const std::vector<ListedCard>& cards, const std::string& spec);
 
+// How many multiprocessors the card of a snapshot may have: of the cards that agree with the
+// evidence, first those from which most snapshots come.
+std::vector<uint64_t> PossibleMultiprocessors(const std::vector<ListedCard>& cards,
+                                              const CardEvidence& evidence);
+
 struct MatchedCard {
   std::string spec;  // "l4", "h100,memory=..."
   std::string why;   // one sentence

@@ -20,6 +20,45 @@ struct Box {
   size_t right_size() const { return right_end - right; }
 };
 
+// Where two sequences go on after a difference: so many are skipped on each side.
+struct Skip {
+  size_t left = 0;
+  size_t right = 0;
+};
+
+// The nearest place behind a difference where both agree for a while, or up to the end of one; none
+// nearby: one is skipped on both sides.
+Skip NextAgreement(std::span<const uint64_t> left, std::span<const uint64_t> right) {
+  constexpr size_t kFar = 96;
+  constexpr size_t kWhile = 4;
+  const auto agree = [&](size_t i, size_t j) {
+    const size_t most = std::min({kWhile, left.size() - i, right.size() - j});
+    return most > 0 && std::ranges::equal(left.subspan(i, most), right.subspan(j, most));
+  };
+  for (size_t sum = 1; sum <= kFar; ++sum) {
+    for (size_t i = 0; i <= sum; ++i) {
+      if (i < left.size() && sum - i < right.size() && agree(i, sum - i)) return {i, sum - i};
+    }
+  }
+  return {1, 1};
+}
+
+// Calls add(left, right) for each pair of a greedy alignment.
+template <typename Add>
+void AlignGreedily(std::span<const uint64_t> left, std::span<const uint64_t> right, Add add) {
+  size_t i = 0;
+  size_t j = 0;
+  while (i < left.size() && j < right.size()) {
+    if (left[i] == right[j]) {
+      add(i++, j++);
+      continue;
+    }
+    const Skip skip = NextAgreement(left.subspan(i), right.subspan(j));
+    i += skip.left;
+    j += skip.right;
+  }
+}
+
 class Aligner {
  public:
   Aligner(std::span<const uint64_t> left, std::span<const uint64_t> right, uint64_t most_steps)
@@ -50,6 +89,9 @@ class Aligner {
       Snake snake;
       if (!FindMiddle(box, &snake)) {
         result_.is_longest = false;
+        AlignGreedily(left_.subspan(box.left, box.left_size()),
+                      right_.subspan(box.right, box.right_size()),
+                      [&](size_t i, size_t j) { Add(box.left + i, box.right + j, 1); });
         continue;
       }
       open.push_back({snake.left_end, box.left_end, snake.right_end, box.right_end});
@@ -215,12 +257,13 @@ std::vector<size_t> PlacesOf(std::span<const uint64_t> stretch, std::span<const 
   return places;
 }
 
-// The rest on both sides.
+constexpr uint64_t kMostWindowSteps = 4'000'000;  // of the alignment that judges one window
+
+// What is left over on both sides.
 size_t LeftOver(std::span<const uint64_t> left, std::span<const uint64_t> right,
                 SequenceWindow window) {
-  constexpr uint64_t kMostSteps = 50'000'000;
   const size_t size = window.end - window.begin;
-  const Alignment alignment = Align(left, right.subspan(window.begin, size), kMostSteps);
+  const Alignment alignment = Align(left, right.subspan(window.begin, size), kMostWindowSteps);
   return left.size() + size - 2 * alignment.matched;
 }
 
@@ -319,6 +362,10 @@ SequenceWindow NarrowWindow(std::span<const uint64_t> left, std::span<const uint
   constexpr size_t kMore = 512;
   if (left.size() < 2 * kPlaceLength || window.end - window.begin <= left.size()) return window;
   const size_t room = window.end - window.begin - left.size() + kMore;
+  const Alignment whole =
+      Align(left, right.subspan(window.begin, window.end - window.begin), kMostWindowSteps);
+  // They differ so much that to judge windows would cost more than a rehearsal.
+  if (!whole.is_longest) return window;
   size_t least = LeftOver(left, right, window);
   SequenceWindow best = window;
   const auto consider = [&](SequenceWindow other) {

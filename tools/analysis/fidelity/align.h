@@ -1,9 +1,9 @@
 // Align: what two sequences have in common, in the same order.
 //
 // Idea: Myers' difference algorithm in its form that keeps no history: it finds the middle of a
-// shortest edit and goes on with both halves. Sequences that are nearly alike cost little. A part
-// that costs too much is left unaligned, so that the result is always right and never complete by
-// force.
+// shortest edit and goes on with both halves. Sequences that are nearly alike cost little. What
+// costs too much is aligned greedily: after a difference both go on where they next agree for a
+// while. So the result is always right, and not always the longest.
 //
 // FindWindow comes first where the left one is only a part of what the right one tells: it looks
 // for the place where most short stretches of the left one occur.
@@ -32,10 +32,10 @@ struct EqualRun {
 struct Alignment {
   std::vector<EqualRun> runs;  // in order, none empty, none that touches the next
   size_t matched = 0;          // the sum of their lengths
-  bool is_longest = true;      // false: some stretches were given up
+  bool is_longest = true;      // false: some stretches were aligned greedily
 };
 
-inline constexpr uint64_t kMostAlignSteps = 2'000'000'000;
+inline constexpr uint64_t kMostAlignSteps = 400'000'000;  // some seconds
 
 Alignment Align(std::span<const uint64_t> left, std::span<const uint64_t> right,
                 uint64_t most_steps = kMostAlignSteps);
@@ -56,7 +56,7 @@ std::optional<SequenceWindow> FindWhole(std::span<const uint64_t> left,
 SequenceWindow FindWindow(std::span<const uint64_t> left, std::span<const uint64_t> right);
 
 // The same without the room: of the places where `left` may begin and end, those that leave least
-// over on both sides.
+// over on both sides. The window as it is where the two differ too much to judge that soon.
 SequenceWindow NarrowWindow(std::span<const uint64_t> left, std::span<const uint64_t> right,
                             SequenceWindow window);
 

@@ -3,45 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 
-#include "absl/container/flat_hash_map.h"
 #include "tools/analysis/fidelity/align.h"
-#include "tools/analysis/pass/call_stack.h"
 
 namespace vramstow {
 namespace {
-
-// Gives sites numbers, by their call stacks.
-class SiteNames {
- public:
-  explicit SiteNames(const EventSource& source) : source_(source), names_(1) {}
-
-  uint32_t NumberOf(uint32_t stack) {
-    if (stack == 0) return 0;
-    const auto [known, is_new] = by_stack_.try_emplace(stack, 0);
-    if (is_new) {
-      const std::string name = WordsOf(source_.Frames(stack)).site;
-      const auto [number, added] = by_name_.try_emplace(name, static_cast<uint32_t>(names_.size()));
-      if (added) names_.push_back(name);
-      known->second = number->second;
-    }
-    return known->second;
-  }
-  std::vector<std::string> Take() { return std::move(names_); }
-
- private:
-  const EventSource& source_;
-  absl::flat_hash_map<uint32_t, uint32_t> by_stack_;
-  std::map<std::string, uint32_t> by_name_;
-  std::vector<std::string> names_;
-};
-
-// One device's sequence while it is read.
-struct DeviceSequence {
-  AllocationSequence sequence;
-  uint64_t level = 0;
-};
 
 std::vector<uint64_t> KeysOf(const AllocationSequence& sequence) {
   std::vector<uint64_t> keys;
@@ -79,12 +47,24 @@ void TrimEnds(std::vector<EqualRun>* runs) {
                                 runs->begin() + static_cast<ptrdiff_t>(last));
 }
 
+// What is in `left` more often than in `right`.
+std::map<uint64_t, uint64_t> MoreIn(const std::map<uint64_t, uint64_t>& left,
+                                    const std::map<uint64_t, uint64_t>& right) {
+  std::map<uint64_t, uint64_t> more;
+  for (const auto& [size, count] : left) {
+    const auto other = right.find(size);
+    const uint64_t there = other == right.end() ? 0 : other->second;
+    if (count > there) more[size] = count - there;
+  }
+  return more;
+}
+
 class Comparison {
  public:
   Comparison(const AllocationSequence& card, const AllocationSequence& rehearsed)
       : card_(card), rehearsed_(rehearsed) {}
 
-  FidelityFacts Run(uint64_t multiprocessors) {
+  FidelityFacts Run(const Multiprocessors& multiprocessors) {
     const std::vector<uint64_t> left = KeysOf(card_);
     const std::vector<uint64_t> right = KeysOf(rehearsed_);
     const std::optional<SequenceWindow> whole = FindWhole(left, right);
@@ -110,7 +90,9 @@ class Comparison {
     std::ranges::stable_sort(facts_.parts, std::ranges::greater(), [](const SequencePart& part) {
       return part.times * (part.on_card.size() + part.rehearsed.size());
     });
-    facts_.causes = CausesOf(facts_.parts, multiprocessors);
+    CompareHeld();
+    facts_.other_release = TorchLines::FirstMoved(card_.torch_lines, rehearsed_.torch_lines);
+    FindCauses(multiprocessors);
     if (facts_.parts.size() > kMostSequenceParts) {
       facts_.parts_left_out = facts_.parts.size() - kMostSequenceParts;
       facts_.parts.resize(kMostSequenceParts);
@@ -119,6 +101,35 @@ class Comparison {
   }
 
  private:
+  void CompareHeld() {
+    const ReservedMemory card = ReservedWithin(card_, 0, card_.items.size());
+    const ReservedMemory rehearsed =
+        ReservedWithin(rehearsed_, facts_.window_begin, facts_.window_end);
+    HeldMemory& held = facts_.held;
+    held.is_known = card.is_known && rehearsed.is_known;
+    if (!held.is_known) return;
+    held.has_parts = card.has_parts || rehearsed.has_parts;
+    held.card_peak_bytes = card.peak_bytes;
+    held.rehearsed_peak_bytes = rehearsed.peak_bytes;
+    held.card_segments = card.Count();
+    held.rehearsed_segments = rehearsed.Count();
+    if (held.has_parts) return;
+    held.only_on_card = MoreIn(card.segments, rehearsed.segments);
+    held.only_rehearsed = MoreIn(rehearsed.segments, card.segments);
+  }
+
+  // Another release goes before all others: it moves whatever the rules below see.
+  void FindCauses(const Multiprocessors& multiprocessors) {
+    facts_.causes = CausesOf(facts_.parts, multiprocessors);
+    const bool differs = facts_.LeftOver() > 0 || !facts_.held.IsEqual();
+    if (facts_.other_release.has_value() && differs) {
+      facts_.causes.insert(facts_.causes.begin(),
+                           ReleaseCause(*facts_.other_release, facts_.LeftOver()));
+    } else if (facts_.LeftOver() == 0 && differs) {
+      facts_.causes.push_back(SegmentsCause());
+    }
+  }
+
   void FindParts(const std::vector<EqualRun>& runs) {
     size_t left = 0;
     size_t right = facts_.window_begin;
@@ -139,12 +150,14 @@ class Comparison {
       return std::vector<SequenceItem>(of.items.begin() + static_cast<ptrdiff_t>(begin),
                                        of.items.begin() + static_cast<ptrdiff_t>(end));
     };
-    SequencePart part{.on_card = items(card_, left, left_end),
-                      .rehearsed = items(rehearsed_, right, right_end),
-                      .times = 0,
-                      .first_event = left,
-                      .card_site = SiteAt(card_, left, left_end),
-                      .rehearsed_site = SiteAt(rehearsed_, right, right_end)};
+    SequencePart part{
+        .on_card = items(card_, left, left_end),
+        .rehearsed = items(rehearsed_, right, right_end),
+        .times = 0,
+        .first_event = left,
+        .card_site = SiteAt(card_, left, left_end),
+        .rehearsed_site = SiteAt(rehearsed_, right, right_end),
+        .stages = Stages(card_, left, left_end) && Stages(rehearsed_, right, right_end)};
     const auto what = std::make_pair(part.on_card, part.rehearsed);
     ++parts_.try_emplace(what, std::move(part)).first->second.times;
   }
@@ -157,6 +170,25 @@ class Comparison {
     return "";
   }
 
+  // Whether all that was allocated in a range is what reductions stage. What their operators asked
+  // for is, if it is gone soon: results stay.
+  static bool Stages(const AllocationSequence& sequence, size_t begin, size_t end) {
+    std::multiset<uint64_t> live;
+    bool names_kernels = true;
+    for (size_t i = begin; i < end; ++i) {
+      const SequenceItem& item = sequence.items[i];
+      if (item.is_free) {
+        const auto known = live.find(item.bytes);
+        if (known != live.end()) live.erase(known);
+        continue;
+      }
+      if (sequence.reduces[i] == Reduces::kNo) return false;
+      names_kernels &= sequence.reduces[i] == Reduces::kKernel;
+      live.insert(item.bytes);
+    }
+    return names_kernels || live.empty();
+  }
+
   const AllocationSequence& card_;
   const AllocationSequence& rehearsed_;
   FidelityFacts facts_;
@@ -165,40 +197,8 @@ class Comparison {
 
 }  // namespace
 
-AllocationSequence SequenceOf(EventSource* source) {
-  SiteNames sites(*source);
-  std::map<int16_t, DeviceSequence> devices;
-  Event event;
-  while (source->Next(&event)) {
-    const bool is_free = event.kind == EventKind::kFree;
-    if (event.layer != Layer::kFramework || event.result != 0) continue;
-    if (!is_free && event.kind != EventKind::kAllocate) continue;
-    DeviceSequence& device = devices[event.device];
-    // The requested size, because a snapshot knows the rounding only of blocks that are still live.
-    const uint64_t bytes = event.requested == 0 ? event.size : event.requested;
-    device.level = is_free ? device.level - std::min(device.level, bytes) : device.level + bytes;
-    AllocationSequence& sequence = device.sequence;
-    if (source->OpeningCall() == event.call) {
-      sequence.level_before = device.level;
-      continue;
-    }
-    sequence.items.push_back({is_free, bytes});
-    sequence.levels.push_back(device.level);
-    sequence.sites.push_back(is_free ? 0 : sites.NumberOf(source->Stack()));
-  }
-  DeviceSequence* most = nullptr;
-  for (auto& [number, device] : devices) {
-    if (most == nullptr || device.sequence.items.size() > most->sequence.items.size()) {
-      most = &device;
-    }
-  }
-  if (most == nullptr) return {};
-  most->sequence.site_names = sites.Take();
-  return std::move(most->sequence);
-}
-
 FidelityFacts CompareSequences(const AllocationSequence& card, const AllocationSequence& rehearsed,
-                               uint64_t multiprocessors) {
+                               const Multiprocessors& multiprocessors) {
   return Comparison(card, rehearsed).Run(multiprocessors);
 }
 

@@ -11,33 +11,16 @@
 #define VRAMSTOW_TOOLS_ANALYSIS_FIDELITY_FIDELITY_H_
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "tools/analysis/pass/event_source.h"
+#include "tools/analysis/fidelity/sequence.h"
 
 namespace vramstow {
 
-struct SequenceItem {
-  bool is_free = false;
-  uint64_t bytes = 0;  // as asked for
-  auto operator<=>(const SequenceItem&) const = default;
-};
-
-// Tensors of one device: of the one with the most events.
-struct AllocationSequence {
-  std::vector<SequenceItem> items;
-  std::vector<uint64_t> levels;  // asked for and live after each item, the first ones' before it
-  std::vector<uint32_t> sites;   // by item: an index of site_names
-  std::vector<std::string> site_names;
-  uint64_t level_before = 0;
-};
-
-// Reads the source to its end.
-AllocationSequence SequenceOf(EventSource* source);
-
-// A way in which the two part, and how many times.
+// Where the two part, in the same way, so many times.
 struct SequencePart {
   std::vector<SequenceItem> on_card;
   std::vector<SequenceItem> rehearsed;
@@ -45,15 +28,38 @@ struct SequencePart {
   uint64_t first_event = 0;    // of the card's, before which it first is so
   std::string card_site;       // of the first of them; empty: not known
   std::string rehearsed_site;  // likewise
+  bool stages = false;         // reductions asked for all of it
 };
 
 // The explanation of a place where they part.
 struct SequenceCause {
-  // "multiprocessors", "precision", "workspace", "release", "library_workspace", "unknown"
+  // "release", "multiprocessors", "card", "precision", "workspace", "library_workspace",
+  // "allocator", "unknown"
   std::string setting;
   std::string sentence;
-  std::string spec;     // what to add to the SPEC, to try it; empty: no setting of the card does it
-  uint64_t events = 0;  // of either side that it explains
+  // What to add to the SPEC, to try it, the most likely first; empty: no setting of the card does
+  // it.
+  std::vector<std::string> specs;
+  uint64_t events = 0;   // of either side that it explains
+  bool is_vain = false;  // it was tried, and nothing more was aligned
+};
+
+// What the framework held of the device, while what was recorded happened.
+struct HeldMemory {
+  bool is_known = false;  // on both sides
+  bool has_parts = false;
+  uint64_t card_peak_bytes = 0;
+  uint64_t rehearsed_peak_bytes = 0;
+  // At its end.
+  uint64_t card_segments = 0;
+  uint64_t rehearsed_segments = 0;
+  std::map<uint64_t, uint64_t> only_on_card;  // size → how many more
+  std::map<uint64_t, uint64_t> only_rehearsed;
+
+  bool IsEqual() const {
+    return card_peak_bytes == rehearsed_peak_bytes && only_on_card.empty() &&
+           only_rehearsed.empty();
+  }
 };
 
 struct FidelityFacts {
@@ -67,10 +73,13 @@ struct FidelityFacts {
   bool is_longest = true;       // false: they differ too much to be aligned whole
   uint64_t card_peak_bytes = 0;
   uint64_t rehearsed_peak_bytes = 0;  // within the window
-  std::vector<SequencePart> parts;    // those of most events first
+  HeldMemory held;
+  std::optional<MovedFunction> other_release;  // that the card ran; none: nothing says so
+  std::vector<SequencePart> parts;             // those of most events first
   uint64_t parts_left_out = 0;
-  std::vector<SequenceCause> causes;  // those of most events first
+  std::vector<SequenceCause> causes;  // another release, then those of most events first
 
+  uint64_t LeftOver() const { return only_on_card + only_rehearsed; }
   double AlignedShare() const {
     return card_events == 0 ? 0 : static_cast<double>(aligned) / static_cast<double>(card_events);
   }
@@ -78,14 +87,26 @@ struct FidelityFacts {
 
 inline constexpr size_t kMostSequenceParts = 20;
 
-// `multiprocessors`: of the simulated card; 0: not known.
+// Of the simulated card, and of those that the real one may be.
+struct Multiprocessors {
+  uint64_t simulated = 0;          // 0: not known
+  std::vector<uint64_t> possible;  // the most likely first
+};
+
 FidelityFacts CompareSequences(const AllocationSequence& card, const AllocationSequence& rehearsed,
-                               uint64_t multiprocessors);
+                               const Multiprocessors& multiprocessors);
 
 // The causes of parts, those of most events first. Used by CompareSequences, before parts are left
 // out.
 std::vector<SequenceCause> CausesOf(const std::vector<SequencePart>& parts,
-                                    uint64_t multiprocessors);
+                                    const Multiprocessors& multiprocessors);
+
+// Another release, and other segments for the same requests.
+SequenceCause ReleaseCause(const MovedFunction& moved, uint64_t events);
+SequenceCause SegmentsCause();
+
+// Drops causes that were tried in vain: what they would have explained is not known.
+void DropVainCauses(std::vector<SequenceCause>* causes);
 
 }  // namespace vramstow
 

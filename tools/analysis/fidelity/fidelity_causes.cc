@@ -17,7 +17,7 @@ constexpr uint64_t kLargeWorkspace = 32 * kMiB;
 // More than a library's own workspace is where the model of it may be wrong.
 constexpr uint64_t kMostLibraryWorkspace = 1 * kMiB;
 constexpr uint64_t kMostMultiprocessors = 1024;
-// The memory that is staged for each multiprocessor is small.
+// What is staged for each multiprocessor is small, where no kernel says that it was staged.
 constexpr uint64_t kMostStaging = 8 * kMiB;
 
 std::vector<uint64_t> AllocatedIn(const std::vector<SequenceItem>& items) {
@@ -44,21 +44,26 @@ std::optional<double> RatioOf(const std::vector<uint64_t>& card,
 
 bool IsWorkspaceSize(uint64_t bytes) { return bytes == kWorkspace || bytes == kLargeWorkspace; }
 
+SequenceCause UnknownCause(uint64_t events) {
+  return {"unknown", "no setting that is known here explains it", {}, events};
+}
+
 // One part, and what it tells.
 class PartCause {
  public:
-  PartCause(const SequencePart& part, uint64_t multiprocessors)
+  PartCause(const SequencePart& part, const Multiprocessors& multiprocessors)
       : card_(AllocatedIn(part.on_card)),
         rehearsed_(AllocatedIn(part.rehearsed)),
+        stages_(part.stages),
         multiprocessors_(multiprocessors) {}
 
   SequenceCause Find() const {
-    for (const auto rule : {&PartCause::Workspace, &PartCause::Precision,
-                            &PartCause::Multiprocessors, &PartCause::LibraryWorkspace}) {
+    for (const auto rule : {&PartCause::Workspace, &PartCause::Staging, &PartCause::Precision,
+                            &PartCause::SmallStaging, &PartCause::LibraryWorkspace}) {
       const std::optional<SequenceCause> cause = (this->*rule)();
       if (cause.has_value()) return *cause;
     }
-    return {"unknown", "no setting that is known here explains it", "", 0};
+    return UnknownCause(0);
   }
 
  private:
@@ -74,20 +79,22 @@ class PartCause {
           "card",
           absl::StrCat("cuBLAS's workspace is the one of ", large ? "" : "another card than ",
                        "compute capability 9.0, or CUBLAS_WORKSPACE_CONFIG is set"),
-          large ? "cc=9.0" : "", 0};
+          large ? std::vector<std::string>{"cc=9.0"} : std::vector<std::string>(), 0};
     }
     if (only(rehearsed_) && card_.empty()) {
       return SequenceCause{"release",
                            "the rehearsal takes cuBLAS's workspace anew where the card keeps one: "
                            "PyTorch 2.15 takes it for each call, earlier releases once; rehearse "
                            "with the card's own release",
-                           "", 0};
+                           {},
+                           0};
     }
     if (only(card_) && rehearsed_.empty()) {
       return SequenceCause{"workspace",
                            "the card takes a workspace of cuBLAS that the rehearsal does not: "
                            "another release, CUBLAS_WORKSPACE_CONFIG, or work before the recording",
-                           "", 0};
+                           {},
+                           0};
     }
     return std::nullopt;
   }
@@ -101,32 +108,68 @@ class PartCause {
                              absl::StrCat("the card's are ", times,
                                           " times as large: the rehearsal runs in a lower "
                                           "precision (autocast, dtype), or with a smaller batch"),
-                             "", 0};
+                             {},
+                             0};
       }
       if (std::abs(*ratio * times - 1) < 0.02) {
         return SequenceCause{"precision",
                              absl::StrCat("the rehearsal's are ", times,
                                           " times as large: the card ran in a lower precision "
                                           "(autocast, dtype), or with a smaller batch"),
-                             "", 0};
+                             {},
+                             0};
       }
     }
     return std::nullopt;
   }
 
-  std::optional<SequenceCause> Multiprocessors() const {
-    const std::optional<double> ratio = RatioOf(card_, rehearsed_);
-    if (!ratio.has_value() || multiprocessors_ == 0) return std::nullopt;
-    if (std::ranges::max(card_) > kMostStaging) return std::nullopt;
-    const uint64_t number = NumberNear(*ratio * static_cast<double>(multiprocessors_));
-    if (number == 0 || number > kMostMultiprocessors || number == multiprocessors_) {
-      return std::nullopt;
+  // Kernels that reduce stage for each multiprocessor, as soon as there are enough of these: any
+  // size, on both sides or on one.
+  std::optional<SequenceCause> Staging() const {
+    if (!stages_ || (card_.empty() && rehearsed_.empty())) return std::nullopt;
+    SequenceCause cause{"multiprocessors",
+                        absl::StrCat("reductions stage for each multiprocessor; the simulated "
+                                     "card has ",
+                                     multiprocessors_.simulated),
+                        {},
+                        0};
+    const uint64_t number = NumberOfSizes();
+    const auto add = [&cause](uint64_t one) {
+      const std::string spec = absl::StrCat("sms=", one);
+      if (std::ranges::find(cause.specs, spec) == cause.specs.end()) cause.specs.push_back(spec);
+    };
+    // Small staging is so much for each; large one is rounded, so that sizes tell little.
+    const bool is_exact = number != 0 && std::ranges::max(card_) <= kMostStaging;
+    if (is_exact) {
+      add(number);
+      absl::StrAppend(&cause.sentence, ", and ", number, " would give these sizes");
     }
+    for (const uint64_t possible : multiprocessors_.possible) {
+      if (possible != multiprocessors_.simulated) add(possible);
+    }
+    if (number != 0) add(number);
+    return cause;
+  }
+
+  // The same where no call stack tells who asked.
+  std::optional<SequenceCause> SmallStaging() const {
+    const uint64_t number = NumberOfSizes();
+    if (number == 0 || std::ranges::max(card_) > kMostStaging) return std::nullopt;
     return SequenceCause{
         "multiprocessors",
         absl::StrCat("sizes follow the number of multiprocessors: ", number,
-                     " would give them, the simulated card has ", multiprocessors_),
-        absl::StrCat("sms=", number), 0};
+                     " would give them, the simulated card has ", multiprocessors_.simulated),
+        {absl::StrCat("sms=", number)},
+        0};
+  }
+
+  // How many multiprocessors would give the card's sizes; 0: they tell of no other number.
+  uint64_t NumberOfSizes() const {
+    const std::optional<double> ratio = RatioOf(card_, rehearsed_);
+    const uint64_t simulated = multiprocessors_.simulated;
+    if (!ratio.has_value() || simulated == 0) return 0;
+    const uint64_t number = NumberNear(*ratio * static_cast<double>(simulated));
+    return number > kMostMultiprocessors || number == simulated ? 0 : number;
   }
 
   // Staging is so much for each multiprocessor, rounded now and then: the number next to the
@@ -152,18 +195,20 @@ class PartCause {
     return SequenceCause{"library_workspace",
                          "a small block on one side only: workspaces of cuDNN and staging of "
                          "reductions are a model in the rehearsal",
-                         "", 0};
+                         {},
+                         0};
   }
 
   const std::vector<uint64_t> card_;
   const std::vector<uint64_t> rehearsed_;
-  const uint64_t multiprocessors_;
+  const bool stages_;
+  const Multiprocessors& multiprocessors_;
 };
 
 }  // namespace
 
 std::vector<SequenceCause> CausesOf(const std::vector<SequencePart>& parts,
-                                    uint64_t multiprocessors) {
+                                    const Multiprocessors& multiprocessors) {
   std::map<std::string, SequenceCause> by_sentence;
   for (const SequencePart& part : parts) {
     // A free alone follows from an allocation elsewhere.
@@ -177,6 +222,37 @@ std::vector<SequenceCause> CausesOf(const std::vector<SequencePart>& parts,
   for (auto& [sentence, cause] : by_sentence) causes.push_back(std::move(cause));
   std::ranges::stable_sort(causes, std::ranges::greater(), &SequenceCause::events);
   return causes;
+}
+
+SequenceCause ReleaseCause(const MovedFunction& moved, uint64_t events) {
+  return {
+      "release",
+      absl::StrCat("the card ran another release of PyTorch: ", moved.function, " of ", moved.file,
+                   " calls on in line ", moved.card_line, " there and in line ",
+                   moved.rehearsed_line, " in the rehearsal; rehearse with the card's own release"),
+      {},
+      events};
+}
+
+SequenceCause SegmentsCause() {
+  return {"allocator",
+          "the same requests lie in other segments: something was cached before the recording, "
+          "or PYTORCH_ALLOC_CONF says so on one side",
+          {},
+          0};
+}
+
+void DropVainCauses(std::vector<SequenceCause>* causes) {
+  uint64_t vain = 0;
+  for (const SequenceCause& cause : *causes) vain += cause.is_vain ? cause.events : 0;
+  if (vain == 0) return;
+  std::erase_if(*causes, [](const SequenceCause& cause) { return cause.is_vain; });
+  const auto unknown = std::ranges::find(*causes, "unknown", &SequenceCause::setting);
+  if (unknown != causes->end()) {
+    unknown->events += vain;
+  } else {
+    causes->push_back(UnknownCause(vain));
+  }
 }
 
 }  // namespace vramstow
