@@ -324,6 +324,9 @@ int RunProgram(const std::string& spec, uint64_t seed, uint64_t steps, int threa
   config.stitch_wait_ns = 100'000;
   config.last_wait_ns = 2'000'000'000;
   config.decay_ns = 50'000'000;
+  // Of every other seed chunks may be large.
+  if (seed % 2 != 0) config.large_chunk_bytes = 16 * kMiB;
+  config.large_chunk_part = 1;
   if (pool->Open(&table, config) != PoolError::kOk) Die("the pool did not open");
   for (uint64_t i = 0; i < Device::kStreams; ++i) pool->NoteStream(device.name(i));
   std::vector<std::thread> workers;
@@ -442,7 +445,10 @@ TEST(PoolOnTheSimulator, SurvivesDriverCallsThatFailAtRandom) {
        {"cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuCtxRecordEvent"}) {
     const std::string spec =
         std::string("a100,memory=256MiB,context=16MiB,order=adversarial,fail=") + call + ":p0.02";
-    EXPECT_EQ(InChild([&] { return RunProgram(spec, 1, 3'000, 1, Break::kNothing); }), 0) << call;
+    for (const uint64_t seed : {1, 2}) {
+      EXPECT_EQ(InChild([&] { return RunProgram(spec, seed, 3'000, 1, Break::kNothing); }), 0)
+          << call << ", seed " << seed;
+    }
   }
   for (const char* call : {"cuMemAlloc", "cuMemFree", "cuCtxRecordEvent"}) {
     const std::string spec =
