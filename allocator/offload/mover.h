@@ -15,8 +15,8 @@
 // a return with the submission gate closed and all work that was submitted done. Errors: how many
 // pages moved; the rest is as before. A page that can be mapped neither with the new nor with the
 // old chunk is *lost* for the moment: its chunk is kept, Restore tries again. Units: bytes; pages
-// are chunks. Of a large chunk all pages move together, and single chunks take their places: who
-// gives pages gives them all.
+// are chunks. All pages of a large chunk move together, and single chunks take their places: the
+// caller gives them all.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_MOVER_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_MOVER_H_
 

@@ -114,8 +114,8 @@ void ChunkExchange::Replace(uint32_t old, uint32_t chunk, uint32_t number) {
   table_->PutIdle(old);
 }
 
-// So many of the first `count` pages from `number` on, where a chunk begins, are those of whole
-// chunks.
+// A chunk begins at page `number`. Gives how many of the `count` pages from there on belong to
+// whole chunks.
 uint32_t ChunkExchange::WholeChunks(uint32_t number, uint32_t count) const {
   uint32_t whole = 0;
   while (whole < count) {

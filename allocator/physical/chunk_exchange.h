@@ -63,9 +63,9 @@ class ChunkExchange {
   DriverResult Exchange(uint64_t address, const uint32_t* chunks, uint32_t count, uint32_t* used)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // Takes the memory away from under a page in use; nothing may touch it until EndPause.
-  // Of a large chunk all pages: `pinned` has a chunk for each of *count neighbouring pages, and
-  // *count is then how many were paused. Each was taken out and has its page's data; 0: that is
-  // given up. No work touches the pages.
+  // All pages of a large chunk are paused: `pinned` has a chunk for each of *count neighbouring
+  // pages, and *count is then how many were paused. Each was taken out and has its page's data; 0:
+  // that is given up. No work touches the pages.
   DriverResult Pause(uint64_t address, const uint32_t* pinned, uint32_t* count)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // Maps a chunk that was taken out under a paused page, which stays paused, without access.

@@ -19,7 +19,7 @@ bool ChunkStore::Open(const DriverTable* driver, const PoolEvents* events, Addre
 
 // --- Making and releasing -----------------------------------------------------------------------
 
-// So large a chunk may be made for a part of so many pages that lie side by side.
+// Gives the order of the largest chunk for a part of `pages` that lie side by side.
 uint32_t ChunkStore::OrderFor(uint64_t pages) const {
   const uint64_t share = reserved_bytes() / large_part_ / chunk_bytes();
   const uint64_t most = std::min({pages, large_pages_, share});
@@ -127,7 +127,7 @@ void ChunkStore::DissolveLarge(uint64_t count) {
 
 DriverResult ChunkStore::RenewAccess(uint64_t address) {
   const Extent extent = ExtentOf(address);
-  // Of a large chunk once, at its first page.
+  // A large chunk gets its access once, at its first page.
   if (extent.address != address) return kDriverSuccess;
   return table_.SetAccess(address, extent.pages * chunk_bytes(), OnHost(address));
 }

@@ -33,7 +33,7 @@ class ChunkStore {
   // unmapped there at once.
   bool Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
             const Fences* fences, uint64_t limit_bytes, bool shadows);
-  // Large chunks may be made, of so many bytes at most, and no larger than this part of all.
+  // Allows large chunks: of at most so many bytes, and no larger than this part of all.
   void SetLarge(uint64_t bytes, uint64_t part) {
     large_pages_ = bytes / space_->page_bytes();
     large_part_ = part;
@@ -43,7 +43,7 @@ class ChunkStore {
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Makes chunks for `count` pages, which are in use nowhere; *made says for how many before an
-  // error. Of these pages `neighbours` are known to lie side by side: they may get large ones.
+  // error. `neighbours` of them lie side by side and may get large ones.
   DriverResult Make(uint64_t count, uint64_t* made, uint64_t neighbours = 0)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // Whether Make may make large ones.

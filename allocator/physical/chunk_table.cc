@@ -56,7 +56,7 @@ void ChunkTable::Remove(uint32_t index) {
   chunks_.Delete(index);
 }
 
-// Of a large chunk `lead` stands for all.
+// `lead` stands for all records of a large chunk.
 void ChunkTable::PutIdle(uint32_t index) {
   Chunk& chunk = chunks_[index];
   if (chunk.lead != 0) {

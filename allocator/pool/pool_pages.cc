@@ -50,7 +50,7 @@ void PoolPages::MarkOffloaded() {
     heap->MarkOffloaded([&](const Span& span) {
       return HasPage(span, page, [&](uint64_t at) { return chunks.OnHost(at); });
     });
-    // Of a large chunk what is free went along.
+    // Free pages of large chunks went along.
     if (chunks.makes_large()) heap->DropHostPages();
   });
 }

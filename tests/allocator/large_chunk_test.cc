@@ -17,12 +17,12 @@ class LargeChunkTest : public OffloadTest {
     large_chunk_part_ = part;
     Start(device_bytes);
   }
-  // Of any call where the name is empty.
+  // An empty name means any call.
   uint64_t CallsOf(const std::string& call) const {
     return call.empty() ? device_->AllCalls() : device_->Calls(call);
   }
   uint64_t MadeLarge() const { return device_->MadeLarger(2 * kMiB); }
-  // So many bytes from the address on lie in handles of this size.
+  // Expects handles of this size under `bytes` from the address on.
   void ExpectHandles(uint64_t address, uint64_t bytes, uint64_t size) {
     for (uint64_t at = address; at < address + bytes; at += size) {
       EXPECT_EQ(device_->SizeOf(device_->HandleAt(at)), size) << at - address;
@@ -81,7 +81,7 @@ TEST_F(LargeChunkTest, WhereADriverMakesNoLargeHandleSmallerOnesServe) {
   ExpectHandles(block, 8 * kMiB, 4 * kMiB);
 }
 
-// What is left free beside a live block stays with it, and is used there.
+// The free rest beside a live block stays with it, and is used there.
 TEST_F(LargeChunkTest, OneOfWhichAPartIsInUseStaysAndItsRestServes) {
   StartLarge(96 * kMiB);
   Take(64 * kMiB);
@@ -208,7 +208,7 @@ TEST_F(LargeChunkTest, PagesOfOneChunkLeaveTogetherOrNotAtAll) {
   ExpectContents();
 }
 
-// What is free on a chunk that leaves is not handed out on the host.
+// Free pages of a chunk that leaves are not handed out on the host.
 TEST_F(LargeChunkTest, FreePagesThatWentAlongAreGivenUp) {
   StartLarge(kGiB);
   Take(64 * kMiB, 2);

@@ -324,7 +324,7 @@ int RunProgram(const std::string& spec, uint64_t seed, uint64_t steps, int threa
   config.stitch_wait_ns = 100'000;
   config.last_wait_ns = 2'000'000'000;
   config.decay_ns = 50'000'000;
-  // Of every other seed chunks may be large.
+  // Every other seed uses large chunks.
   if (seed % 2 != 0) config.large_chunk_bytes = 16 * kMiB;
   config.large_chunk_part = 1;
   if (pool->Open(&table, config) != PoolError::kOk) Die("the pool did not open");
