@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from corpus import corpus_file
-from installation import VRAMSTOW
+from installation import CUDA_BEGINS, VRAMSTOW
 
 MIB = 2**20
 MODELS = ["native", "expandable", "async", "rmm-pool", "rmm-arena", "bfc", "vramstow"]
@@ -153,3 +154,38 @@ def test_wrong_arguments_get_one_sentence(
     assert result.returncode == 2
     assert sentence in result.stderr and result.stderr.count("\n") == 1
     assert result.stdout == ""
+
+
+DIES = f"""{CUDA_BEGINS}
+def take(mebi):
+    got = ctypes.c_uint64()
+    result = cuda.cuMemAlloc_v2(ctypes.byref(got), ctypes.c_size_t(mebi << 20))
+    return got if result == 0 else None
+held = [take(100) for _ in range(20)]
+assert held[-1] is None, "the card is smaller than that"
+"""
+
+
+def test_a_dead_job_is_replayed_with_the_memory_of_its_card(tmp_path: Path) -> None:
+    card = "--simulate=h100,memory=1GiB"
+    command = [VRAMSTOW, "run", card, "--trace-dir", tmp_path, "--", sys.executable, "-c", DIES]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    [trace] = tmp_path.glob("*.stow")
+    facts = replay("--search", trace)
+    assert facts["memory_is_of_card"]
+    assert 500 << 20 < facts["memory_bytes"] < 1 << 30
+    assert facts["requests"]["failed"] > 0
+    assert all(model["out_of_memory"] > 0 for model in facts["models"]), "nobody can serve it"
+    assert not facts["search"]["serves"]
+    text = run("--search", trace).stdout
+    assert "as the job had on its card" in text
+    assert "The job ran out of memory" in text
+    table = text.partition("out of memory\n")[2].partition("best static packing")[0]
+    assert all("does not serve it" in line for line in table.splitlines()), table
+    assert "None of them serves all requests with" in text
+    assert "the defaults" not in text
+    # What is asked for wins, and there is an answer where memory is enough; but never the defaults.
+    enough = run("--search", "--memory", "8GiB", trace).stdout
+    assert "as the job had" not in enough and "does not serve it" not in enough
+    assert "Try: the defaults" not in enough
+    assert "Try: PYTORCH_ALLOC_CONF=" in enough

@@ -31,6 +31,8 @@ using Align = Table::Align;
 
 struct Result {
   Requests requests;
+  uint64_t memory = 0;             // the most that a model may have; 0: no limit
+  bool memory_is_of_card = false;  // found in the recording of a job that ran out of it
   std::vector<ModelOutcome> models;
   std::vector<ModelOutcome> searched;  // the best first
   ReplayBounds bounds;
@@ -73,7 +75,9 @@ void AddRows(const std::vector<ModelOutcome>& outcomes, uint64_t load, Table* ta
     table->AddRow({Printable(outcome.name), Bytes(outcome.peak_reserved),
                    Ratio(outcome.peak_reserved, load), Count(outcome.device_calls),
                    Time(outcome.stall_ns),
-                   outcome.out_of_memory == 0 ? "" : Count(outcome.out_of_memory)});
+                   outcome.out_of_memory == 0
+                       ? ""
+                       : absl::StrCat(Count(outcome.out_of_memory), ", does not serve it")});
   }
 }
 
@@ -94,13 +98,44 @@ std::string TrafficText(const std::vector<ModelOutcome>& outcomes) {
   return absl::StrCat("\nLive memory that lay on the host, at 24 GiB/s:\n", table.Text(0));
 }
 
-std::string ReplayText(const Result& result, uint64_t memory) {
+// What to try, of what was searched. A job that ran out of memory did so with some settings: what
+// serves it is told apart from what does not.
+std::string WhatToTry(const Result& result) {
+  const bool died = result.requests.failed > 0;
+  const auto serves = [](const ModelOutcome& outcome) { return outcome.out_of_memory == 0; };
+  const auto try_it = [](const ModelOutcome& outcome) {
+    return absl::StrCat("Try: PYTORCH_ALLOC_CONF=", ConfOf(outcome), "\n");
+  };
+  const ModelOutcome& best = result.searched.front();
+  if (!serves(best)) {
+    return absl::StrCat("None of them serves all requests",
+                        result.memory == 0 ? "" : absl::StrCat(" with ", Bytes(result.memory)),
+                        ": at least ", Bytes(result.bounds.maximum_load),
+                        " live at once. Try: a smaller batch, or vramstow run --offload.\n");
+  }
+  if (!died) return ConfOf(best).empty() ? "Try: the defaults\n" : try_it(best);
+  const auto other = std::ranges::find_if(result.searched, [&](const ModelOutcome& outcome) {
+    return serves(outcome) && !ConfOf(outcome).empty();
+  });
+  if (other != result.searched.end()) return try_it(*other);
+  return "The defaults alone serve it here, and the job ran out of memory all the same: something "
+         "else\nhad a part of the card. vramstow analyze tells who.\n";
+}
+
+std::string ReplayText(const Result& result) {
+  const uint64_t memory = result.memory;
   const Requests& requests = result.requests;
   std::string text =
       absl::StrCat(Counted(requests.blocks, "allocation"), " on device ", requests.device, ", ",
                    requests.layer == Layer::kFramework ? "as the framework asked for them"
                                                        : "as they reached the driver",
-                   memory == 0 ? "" : absl::StrCat(", with ", Bytes(memory)), "\n\n");
+                   memory == 0 ? "" : absl::StrCat(", with ", Bytes(memory)),
+                   result.memory_is_of_card ? " as the job had on its card" : "", "\n");
+  if (requests.failed > 0) {
+    absl::StrAppend(&text, "The job ran out of memory ", Counted(requests.failed, "time"),
+                    memory == 0 ? "; how much the card has is not known: give --memory.\n" : ".\n");
+  }
+  text += "\n";
   Table table(
       {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
   table.AddRow(
@@ -120,11 +155,8 @@ std::string ReplayText(const Result& result, uint64_t memory) {
     const size_t most = std::min<size_t>(result.searched.size(), 5);
     AddRows({result.searched.begin(), result.searched.begin() + static_cast<std::ptrdiff_t>(most)},
             load, &found);
-    const std::string conf = ConfOf(result.searched.front());
-    absl::StrAppend(
-        &text, "\nBest settings of PyTorch's allocator among ", result.searched.size(), " tried:\n",
-        found.Text(0),
-        "Try: ", conf.empty() ? "the defaults" : absl::StrCat("PYTORCH_ALLOC_CONF=", conf), "\n");
+    absl::StrAppend(&text, "\nBest settings of PyTorch's allocator among ", result.searched.size(),
+                    " tried:\n", found.Text(0), WhatToTry(result));
   }
   if (requests.layer != Layer::kFramework) {
     text +=
@@ -169,26 +201,29 @@ JsonValue RequestsJson(const Requests& requests) {
                             {"layer", LayerName(requests.layer)},
                             {"streams", requests.streams},
                             {"private_pools", requests.pools - 1},
+                            {"failed", requests.failed},
                             {"touches", requests.touches},
                             {"frees_of_unseen", requests.frees_of_unseen},
                             {"on_other_devices", requests.other_devices}});
 }
 
-std::string ReplayJson(const Result& result, uint64_t memory) {
+std::string ReplayJson(const Result& result) {
   JsonValue json = JsonValue::Object(
       {{"schema", JsonValue::Object({{"name", "vramstow.replay"}, {"version", 1}})},
        {"requests", RequestsJson(result.requests)},
        {"memory_bytes", nullptr},
+       {"memory_is_of_card", result.memory_is_of_card},
        {"models", JsonValue::Array()},
        {"bounds", JsonValue::Object({{"maximum_load_bytes", result.bounds.maximum_load},
                                      {"static_packing_bytes", result.bounds.static_packing},
                                      {"searched", result.bounds.searched}})},
        {"missing", result.requests.missing}});
-  if (memory != 0) json["memory_bytes"] = memory;
+  if (result.memory != 0) json["memory_bytes"] = result.memory;
   for (const ModelOutcome& outcome : result.models) json["models"].Append(ModelJson(outcome));
   if (!result.searched.empty()) {
     JsonValue& search = json["search"];
     search["settings"] = ConfOf(result.searched.front());
+    search["serves"] = result.searched.front().out_of_memory == 0;
     search["models"] = JsonValue::Array();
     for (const ModelOutcome& outcome : result.searched) {
       search["models"].Append(ModelJson(outcome));
@@ -262,7 +297,9 @@ CommandLine LineFor(ReplayArguments* options) {
                    {.takes_no_file = true}},
                   {"--memory",
                    &options->memory,
-                   "The most that a model may reserve, as in 24GiB; without it, no limit",
+                   "The most that a model may reserve, as in 24GiB; without it, no limit, and for "
+                   "a job that ran out "
+                   "of memory what it had on its card",
                    {.takes_no_file = true}},
                   {"--device", &options->device,
                    "The device whose requests are taken; without it, the busiest"},
@@ -302,10 +339,18 @@ int ReplayCommand(const std::vector<std::string>& arguments) {
   if (!requests.ok()) {
     return wrong(absl::StrCat(Printable(options.file), ": ", requests.status().message()));
   }
+  // A job that died is asked for on the card on which it did.
+  const bool is_of_card = how.memory_bytes == 0 && requests->failed > 0;
+  if (is_of_card) how.memory_bytes = requests->available_bytes;
   if (const std::string lacking = LackingFor(*specs, *requests, how); !lacking.empty()) {
     return wrong(absl::StrCat(Printable(options.file), ": ", lacking));
   }
-  Result result{.requests = *std::move(requests), .models = {}, .searched = {}, .bounds = {}};
+  Result result{.requests = *std::move(requests),
+                .memory = how.memory_bytes,
+                .memory_is_of_card = is_of_card && how.memory_bytes != 0,
+                .models = {},
+                .searched = {},
+                .bounds = {}};
   result.models = RunAll(result.requests, *specs, how);
   PackingBudget budget;
   if (options.thorough) budget.search_work *= 12;
@@ -319,8 +364,7 @@ int ReplayCommand(const std::vector<std::string>& arguments) {
     Complain("replay", absl::StrCat("cannot write ", options.steps, ": ", strerror(errno), "."));
     return kExitCannotWrite;
   }
-  return PrintResult("replay", options.json ? ReplayJson(result, how.memory_bytes)
-                                            : ReplayText(result, how.memory_bytes));
+  return PrintResult("replay", options.json ? ReplayJson(result) : ReplayText(result));
 }
 
 }  // namespace vramstow

@@ -47,6 +47,7 @@ class Collector {
     requests_.list.push_back({.kind = RequestKind::kFlush});
   }
   size_t size() const { return requests_.list.size(); }
+  uint64_t peak_bytes() const { return peak_bytes_; }
   uint64_t allocations() const { return requests_.blocks; }
   Requests Done() {
     requests_.streams = static_cast<uint32_t>(streams_.size());
@@ -87,6 +88,8 @@ class Collector {
     request.kind = event.result == 0 ? RequestKind::kAllocate : RequestKind::kTry;
     if (event.result == 0) {
       live_[event.address] = requests_.list.size();
+      live_bytes_ += request.bytes;
+      peak_bytes_ = std::max(peak_bytes_, live_bytes_);
       if (!starts_.empty()) starts_.insert(event.address);
     }
     requests_.list.push_back(request);
@@ -105,6 +108,7 @@ class Collector {
     request.event = event.sequence;
     request.kind = RequestKind::kFree;
     requests_.list.push_back(request);
+    live_bytes_ -= std::min(live_bytes_, request.bytes);
     live_.erase(known);
     starts_.erase(event.address);
   }
@@ -151,6 +155,8 @@ class Collector {
   const bool frees_complete_;
   const bool tells_pools_;
   Requests requests_;
+  uint64_t live_bytes_ = 0;
+  uint64_t peak_bytes_ = 0;
   absl::flat_hash_map<uint64_t, size_t> live_;  // address → index of the allocation
   absl::btree_set<uint64_t> starts_;            // of live blocks; empty until it is needed
   absl::flat_hash_map<uint64_t, uint32_t> streams_;
@@ -206,11 +212,20 @@ class FlushFinder {
   bool by_application_ = false;
 };
 
-uint64_t TotalBytes(const EventSource& source, int16_t device) {
-  const auto fact = source.facts().find(absl::StrCat("device.", device, ".total_bytes"));
+// 0: the recording does not tell.
+uint64_t BytesOfDevice(const EventSource& source, int16_t device, const char* which) {
+  const auto fact = source.facts().find(absl::StrCat("device.", device, ".", which));
   uint64_t bytes = 0;
   if (fact == source.facts().end() || !absl::SimpleAtoi(fact->second, &bytes)) return 0;
   return bytes;
+}
+
+uint64_t AvailableBytes(const EventSource& source, int16_t device) {
+  uint64_t available = BytesOfDevice(source, device, "free_bytes_at_start");
+  if (available == 0) available = BytesOfDevice(source, device, "total_bytes");
+  const uint64_t allowed = BytesOfDevice(source, device, "allowed_bytes");
+  return allowed == 0 || available == 0 ? std::max(allowed, available)
+                                        : std::min(allowed, available);
 }
 
 using Key = std::pair<Layer, int16_t>;
@@ -273,7 +288,15 @@ absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t
   const uint64_t others = all - best->size();
   Requests requests = best->Done();
   requests.device = best_device;
-  requests.device_bytes = TotalBytes(*source, best_device);
+  requests.device_bytes = BytesOfDevice(*source, best_device, "total_bytes");
+  requests.available_bytes = AvailableBytes(*source, best_device);
+  // What libraries beside the framework had of the card, as cuBLAS has its workspaces.
+  if (const auto beside = collectors.find({Layer::kDriver, best_device});
+      framework && beside != collectors.end()) {
+    requests.available_bytes -= std::min(requests.available_bytes, beside->second.peak_bytes());
+  }
+  requests.failed =
+      static_cast<uint64_t>(std::ranges::count(requests.list, RequestKind::kTry, &Request::kind));
   requests.layer = layer;
   requests.other_devices = others;
   requests.missing = source->missing();

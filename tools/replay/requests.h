@@ -47,6 +47,10 @@ struct Requests {
   std::vector<uint64_t> last_of_pool;  // the index of the last request that names it
   int16_t device = 0;
   uint64_t device_bytes = 0;  // 0: not known
+  // What the requests could have of the device: what was free when the process began, or what
+  // PyTorch allowed itself, without what others in the process took at the most. 0: not known.
+  uint64_t available_bytes = 0;
+  uint64_t failed = 0;  // requests that failed in the recording
   Layer layer = Layer::kDriver;
   uint64_t touches = 0;
   uint64_t frees_of_unseen = 0;
