@@ -88,7 +88,7 @@ constinit Launches launches(process, driver, handle_kinds, trace);
 constinit Activity activity(process, trace);
 constinit Annotations annotations(trace);
 constinit NvtxMemory nvtx_memory;
-constinit UncomputedReads uncomputed_reads(driver, trace);
+constinit UncomputedReads uncomputed_reads(process, driver, trace);
 
 // --- pools
 constinit Regions regions;

@@ -233,8 +233,19 @@ print(product)
     job = rehearse(python, script)
     assert job.status == 0, job.err[-4000:]
     assert job.out.startswith("1.0\ntensor("), job.out
-    (line,) = [line for line in job.err.splitlines() if "not computed" in line]
-    assert re.search(r"read \d+ times, first one of mm in .*/job.py:4 score$", line), line
+    # At that moment, and again as the first thing that the summary says.
+    lines = job.err.splitlines()
+    at_once, again = (i for i, line in enumerate(lines) if "not computed" in line)
+    assert re.fullmatch(
+        r"vramstow: mm, read at .*/job.py:4 score, was not computed: memory is exact, this number "
+        r"is not\.",
+        lines[at_once],
+    ), lines[at_once]
+    assert lines[again - 1].startswith("vramstow: REHEARSAL"), lines
+    assert re.search(
+        r"read \d+ times, first one of mm in .*/job.py:4 score: memory is exact, these are not$",
+        lines[again],
+    ), lines[again]
     assert (
         "not computed"
         not in rehearse(python, "-c", "import torch; print(torch.ones(1).cuda())").err

@@ -14,8 +14,16 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from installation import SIMULATOR_LIBRARIES, WRITE_TRACE, Installation, install
+from installation import (
+    CUDA_BEGINS,
+    SIMULATOR_LIBRARIES,
+    VRAMSTOW,
+    WRITE_TRACE,
+    Installation,
+    install,
+)
 
+TAKE = "\ncuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(64 << 20))"
 PRINT_ENVIRONMENT = "import json, os; print(json.dumps(dict(os.environ)))"
 
 
@@ -154,6 +162,56 @@ def test_a_folder_for_traces_that_is_not_there_is_made(
     assert len(list((tmp_path / "other").glob("*.stow"))) == 1
 
 
+def test_a_quiet_run_says_nothing_of_its_own(vramstow: Installation) -> None:
+    result = vramstow.run("run", "--quiet", "--", WRITE_TRACE, "small", "7")
+    assert (result.returncode, result.stdout, result.stderr) == (7, "", "")
+    assert len(list(vramstow.traces.glob("*.stow"))) == 1
+    wrong = vramstow.run("run", "--quiet", "--trace-dir=/dev/null", "--", "true")
+    assert wrong.stderr != "", "what went wrong is said"
+
+
+def test_a_process_that_outlives_the_command_is_named(vramstow: Installation) -> None:
+    result = vramstow.run("run", "--", "sh", "-c", "sleep 5 >/dev/null 2>&1 & echo $!")
+    daemon = int(result.stdout)
+    assert result.stderr == (
+        f"vramstow: the command has ended, but process {daemon} (sleep), which it started, still "
+        f"runs; its trace will be in {vramstow.traces}.\n"
+    )
+    os.kill(daemon, signal.SIGKILL)
+    script = f"sleep 5 >/dev/null 2>&1 & {WRITE_TRACE}"
+    result = vramstow.run("run", "--", "bash", "-c", script)
+    assert ": the summary is of what was recorded until now." in result.stderr.splitlines()[0]
+    assert "8.00 MiB allocated" in result.stderr
+    # One that ends soon after is no daemon.
+    result = vramstow.run("run", "--", "sh", "-c", "sleep 0.2 >/dev/null 2>&1 & exit 0")
+    assert "never used CUDA" in result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_full_disk_is_no_peak_of_nothing(tmp_path: Path) -> None:
+    """With the real library, which begins a trace and then finds no room."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    job = [sys.executable, "-c", CUDA_BEGINS + TAKE]
+    command = [VRAMSTOW, "run", "--simulate=h200", "--trace-dir", folder, "--", *job]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this container may not mount")
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert "peak         not known: nothing could be recorded" in result.stderr
+        assert "because the disk was full" in result.stderr
+        assert "0 B" not in result.stderr
+        for trace in folder.iterdir():
+            trace.unlink()
+        (folder / "filler").write_bytes(bytes(40 << 10))
+        result = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert "the command left no trace: the disk of" in result.stderr
+        assert "never used CUDA" not in result.stderr
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
 # The settings that are refused, before anything is started.
 
 
@@ -266,6 +324,7 @@ def test_the_summary_has_what_one_wants_to_know(vramstow: Installation) -> None:
     assert lines[0] == "vramstow: device memory of this run"
     assert "8.00 MiB allocated, 8.00 MiB reserved" in result.stderr
     assert "2, largest block 5.00 MiB, out of memory 1 time" in result.stderr
+    assert re.search(r"\b0 ", result.stderr) is None, "rows of zero are left out"
     assert "libjob.so 8.00 MiB" in result.stderr
     [trace] = vramstow.traces.glob("*.stow")
     assert f"vramstow analyze {trace}" in result.stderr

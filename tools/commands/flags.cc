@@ -121,7 +121,8 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
   }
   return Settings{
       options.trace, options.trace_dir, options.simulate,  options.nvtx,
-      options.cupti, offload.on,        pool && !segments, !pool && !segments && options.trace};
+      options.cupti, offload.on,        pool && !segments, !pool && !segments && options.trace,
+      options.quiet};
 }
 
 std::vector<std::string> MisspeltVariables(const std::vector<std::string>& environment) {

@@ -42,6 +42,7 @@ struct Settings {
   bool offload = false;
   bool tensors = false;   // the pool serves a framework's tensors, where it can
   bool observed = false;  // an observer records the tensors of the framework's own allocator
+  bool quiet;             // no summary, no notes
 };
 
 // Reads flags and, for what they do not set, the environment. Errors name the flag where a flag set

@@ -68,7 +68,8 @@ struct FirstScreen {
 // Empty: the flag is not on the first screen.
 std::string GroupOf(const OptionRow& row) {
   static const auto* const kFirstScreen = new std::vector<FirstScreen>{
-      {"See: where the memory goes", {"--stacks", "--trace-dir", "--no-trace", "--simulate"}},
+      {"See: where the memory goes",
+       {"--stacks", "--trace-dir", "--no-trace", "--simulate", "--quiet"}},
       {"Serve: the pool allocates, instead of the driver and PyTorch", {"--pool", "--limit"}},
       {"Survive: a job that needs more than the card has goes on", {"--offload"}}};
   for (const FirstScreen& screen : *kFirstScreen) {
@@ -171,7 +172,7 @@ absl::Status TakeMatchedCard(const Installation& installation, FlagValues* flags
   std::string why;
   const auto spec = ResolveMatch(settings->simulate, installation.simulator_directory, &why);
   if (!spec.ok()) return spec.status();
-  if (!why.empty()) Complain("", Printable(why));
+  if (!why.empty() && !settings->quiet) Complain("", Printable(why));
   (*flags)["VRAMSTOW_SIMULATE"] = *spec;
   settings->simulate = *spec;
   return absl::OkStatus();
@@ -225,12 +226,46 @@ void ExplainFailure(RunTraces* traces) {
   }
 }
 
+// "process 4711 (python3.11), which it started, still runs"; empty: none does.
+std::string RunningInWords(const std::vector<RunningProcess>& processes) {
+  constexpr size_t kMost = 3;
+  if (processes.empty()) return "";
+  std::string names;
+  for (size_t i = 0; i < std::min(kMost, processes.size()); ++i) {
+    absl::StrAppend(&names, i == 0 ? "" : ", ", processes[i].process, " (",
+                    Printable(processes[i].program), ")");
+  }
+  if (processes.size() > kMost) {
+    absl::StrAppend(&names, " and ", processes.size() - kMost, " more");
+  }
+  return processes.size() == 1 ? absl::StrCat("process ", names, ", which it started, still runs")
+                               : absl::StrCat("processes ", names, ", which it started, still run");
+}
+
+std::string WhyNoTrace(const std::string& folder, bool any_unread, const std::string& running) {
+  constexpr uint64_t kLeastBytes = 128 * 1024;  // of a trace
+  std::error_code error;
+  if (any_unread) {
+    return absl::StrCat("the command left no trace that can be read in ", Printable(folder), ".");
+  }
+  if (!running.empty()) {
+    return absl::StrCat("the command has ended, but ", running, "; its trace will be in ",
+                        Printable(folder), ".");
+  }
+  if (std::filesystem::space(folder, error).available < kLeastBytes && !error) {
+    return absl::StrCat("the command left no trace: the disk of ", Printable(folder), " is full.");
+  }
+  return "the command never used CUDA, so there is no trace (set-user-ID and static programs "
+         "cannot be seen).";
+}
+
 void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bool json,
            bool failed) {
   if (!settings.trace) {
     Complain("", "there is no summary, because --no-trace was given.");
     return;
   }
+  const std::string running = RunningInWords(FindProcessesOfRun(run_id));
   // The command has ended and left the terminal.
   const ProgressBar bar(STDERR_FILENO);
   RunTraces traces =
@@ -242,12 +277,12 @@ void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bo
     return;
   }
   if (traces.facts.empty()) {
-    Complain("", traces.unread > 0
-                     ? absl::StrCat("the command left no trace that can be read in ",
-                                    Printable(settings.trace_directory), ".")
-                     : "the command never used CUDA, so there is no trace (set-user-ID and static "
-                       "programs cannot be seen).");
+    Complain("", WhyNoTrace(settings.trace_directory, traces.unread > 0, running));
     return;
+  }
+  if (!running.empty()) {
+    Complain("", absl::StrCat("the command has ended, but ", running,
+                              ": the summary is of what was recorded until now."));
   }
   if (failed) ExplainFailure(&traces);
   const FactSet set = MergeTraces(traces.facts);
@@ -340,6 +375,7 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
   if (end.how != ChildEnd::How::kExited && end.how != ChildEnd::How::kKilled) {
     return CannotStart(command.front(), end);
   }
+  if (settings.quiet) EndAs(end);
   try {
     const bool failed = end.how == ChildEnd::How::kKilled || end.value != 0;
     SumUp(settings, run_id, begin, json, failed);
@@ -403,8 +439,10 @@ int RunCommand(const std::vector<std::string>& arguments) {
       return Refuse(status);
     }
   }
-  for (const std::string& sentence : MisspeltVariables(Environment().entries())) {
-    Complain("run", Printable(sentence));
+  if (!settings->quiet) {
+    for (const std::string& sentence : MisspeltVariables(Environment().entries())) {
+      Complain("run", Printable(sentence));
+    }
   }
   return Launch(split.command, flags, *settings, *installation, json);
 }

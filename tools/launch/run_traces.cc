@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/options.h"
 #include "tools/analysis/pass/analyzer.h"
 #include "tools/base/progress.h"
 #include "tools/inputs/trace_source.h"
@@ -75,6 +78,60 @@ std::string NewRunId(const char* outer) {
 bool BelongsToRun(const std::string& trace_run_id, const std::string& run_id) {
   return trace_run_id.starts_with(run_id) &&
          (trace_run_id.size() == run_id.size() || trace_run_id[run_id.size()] == '/');
+}
+
+namespace {
+
+// The id of the run that a process was started in; empty: none, or it may not be looked at.
+std::string RunIdOf(const std::string& process) {
+  std::ifstream environment("/proc/" + process + "/environ");
+  const std::string prefix = absl::StrCat(kRunIdVariable, "=");
+  for (std::string entry; std::getline(environment, entry, '\0');) {
+    if (entry.starts_with(prefix)) return entry.substr(prefix.size());
+  }
+  return "";
+}
+
+// The state of /proc/PID/stat, behind the last bracket: a zombie has ended.
+bool IsAlive(const std::string& process) {
+  std::ifstream file("/proc/" + process + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const size_t bracket = text.rfind(')');
+  if (bracket == std::string::npos || bracket + 2 >= text.size()) return false;
+  return text[bracket + 2] != 'Z' && text[bracket + 2] != 'X';
+}
+
+std::vector<RunningProcess> LookForProcessesOf(const std::string& run_id) {
+  std::vector<RunningProcess> found;
+  DIR* folder = opendir("/proc");
+  if (folder == nullptr) return found;
+  while (const dirent* entry = readdir(folder)) {
+    const std::string name = entry->d_name;
+    int process = 0;
+    if (!absl::SimpleAtoi(name, &process) || process == getpid()) continue;
+    if (!BelongsToRun(RunIdOf(name), run_id) || !IsAlive(name)) continue;
+    std::ifstream file("/proc/" + name + "/comm");
+    std::string program;
+    std::getline(file, program);
+    found.push_back({process, program});
+  }
+  closedir(folder);
+  std::ranges::sort(found, {}, &RunningProcess::process);
+  return found;
+}
+
+}  // namespace
+
+std::vector<RunningProcess> FindProcessesOfRun(const std::string& run_id) {
+  constexpr int kLooks = 10;
+  constexpr timespec kBetween = {0, 50'000'000};
+  std::vector<RunningProcess> found = LookForProcessesOf(run_id);
+  for (int i = 0; i < kLooks && !found.empty(); ++i) {
+    nanosleep(&kBetween, nullptr);
+    found = LookForProcessesOf(run_id);
+  }
+  return found;
 }
 
 RunTraces FindRunTraces(const std::string& directory, const std::string& run_id, time_t begin,

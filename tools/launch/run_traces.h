@@ -7,6 +7,8 @@
 #ifndef VRAMSTOW_TOOLS_LAUNCH_RUN_TRACES_H_
 #define VRAMSTOW_TOOLS_LAUNCH_RUN_TRACES_H_
 
+#include <sys/types.h>
+
 #include <ctime>
 #include <functional>
 #include <string>
@@ -25,6 +27,15 @@ struct RunTraces {
   size_t unread = 0;     // files newer than the run's beginning that are no readable trace
   bool stopped = false;  // stop() said so; facts is not complete
 };
+
+struct RunningProcess {
+  pid_t process = 0;
+  std::string program;
+};
+
+// Processes of the run that this user may look at and that still run, as a daemon does. Those that
+// are about to end, as helpers of a program that has ended, are given half a second.
+std::vector<RunningProcess> FindProcessesOfRun(const std::string& run_id);
 
 // Looks through the .stow files of `directory` that may have been written since `begin`. `stop` is
 // asked again and again; once it gives true, the rest is left.

@@ -96,11 +96,11 @@ std::string Uncomputed(const FactSet& set) {
   if (first == nullptr) return "";
   std::string by = FactOr(*first, "simulated.first_uncomputed");
   if (by.starts_with("_Z")) by = Demangled(by.c_str());
-  std::string text = absl::StrCat("results were read ", Counted(reads, "time"), ", first one of ",
+  std::string text = absl::StrCat("values were read ", Counted(reads, "time"), ", first one of ",
                                   Shortened(Printable(by), 40, true));
   const std::string line = FactOr(*first, "simulated.first_uncomputed_at");
   if (!line.empty()) absl::StrAppend(&text, " in ", Printable(line));
-  return text;
+  return text + ": memory is exact, these are not";
 }
 
 // A user who asked for the pool must not take what the driver served for its work.
@@ -149,6 +149,29 @@ std::string WhyNothingMoves(const FactSet& set) {
   return "";
 }
 
+// Of a trace that ended early only what it has is known.
+std::string PeakAndAllocations(const Facts& total, bool one) {
+  const Peak& peak = total.peak;
+  const bool ended_early = total.report.write_error != 0 || total.report.dropped_events > 0;
+  if (ended_early && peak.allocated_bytes == 0) {
+    return Line("peak", "not known: nothing could be recorded");
+  }
+  const std::string at_least = ended_early ? "at least " : "";
+  std::string when = one ? ", at " + Time(peak.time_ns) : ", the sum of each process's own";
+  if (one && !ended_early && total.counts.out_of_memory == 0) {
+    const std::string room = RoomInWords(total);
+    if (!room.empty()) absl::StrAppend(&when, "; ", room);
+  }
+  std::string text =
+      Line("peak", absl::StrFormat("%s%s allocated, %s reserved%s", at_least,
+                                   Bytes(peak.allocated_bytes), Bytes(peak.reserved_bytes), when));
+  const uint64_t failed = total.counts.out_of_memory;
+  return text + Line("allocations",
+                     absl::StrCat(at_least, Count(total.counts.allocations), ", largest block ",
+                                  Bytes(total.largest_block_bytes),
+                                  failed == 0 ? "" : ", out of memory " + Counted(failed, "time")));
+}
+
 }  // namespace
 
 std::string RunSummary(const FactSet& set, const std::string& directory, size_t unread) {
@@ -167,19 +190,12 @@ std::string RunSummary(const FactSet& set, const std::string& directory, size_t 
     }
   }
   text += "\n";
-  text += Story(set);
-  std::string level = absl::StrFormat(
-      "%s allocated, %s reserved%s", Bytes(peak.allocated_bytes), Bytes(peak.reserved_bytes),
-      one ? ", at " + Time(peak.time_ns) : ", the sum of each process's own");
-  if (one && total.counts.out_of_memory == 0) {
-    const std::string room = RoomInWords(total);
-    if (!room.empty()) absl::StrAppend(&level, "; ", room);
+  // What a user may take for true comes before all else.
+  if (const std::string left_out = Uncomputed(set); !left_out.empty()) {
+    text += Line("not computed", left_out);
   }
-  text += Line("peak", level);
-  text += Line("allocations",
-               absl::StrFormat("%s, largest block %s, out of memory %s",
-                               Count(total.counts.allocations), Bytes(total.largest_block_bytes),
-                               Counted(total.counts.out_of_memory, "time")));
+  text += Story(set);
+  text += PeakAndAllocations(total, one);
   if (peak.allocated_bytes > 0) text += Line("at the peak", WhoAllocated(total));
   if (const std::string others = Others(peak); !others.empty()) {
     text += Line("host memory", others + " at the most");
@@ -187,9 +203,6 @@ std::string RunSummary(const FactSet& set, const std::string& directory, size_t 
   if (total.garbage.collections > 0) text += Line("garbage", CollectedInWords(total.garbage));
   if (total.offload.out_bytes > 0) text += Line("offload", MovedInWords(total.offload));
   if (const std::string why = WhyNothingMoves(set); !why.empty()) text += Line("offload", why);
-  if (const std::string left_out = Uncomputed(set); !left_out.empty()) {
-    text += Line("not computed", left_out);
-  }
   if (!one) text += Line("processes", Processes(set));
   if (const std::string missing = MissingInShort(total, unread); !missing.empty()) {
     text += Line("missing", missing);

@@ -4,8 +4,11 @@
 #include <cstdio>
 #include <cstring>
 
+#include "interpose/core/record/facts.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/driver.h"
+#include "interpose/core/runtime/log.h"
+#include "interpose/core/runtime/process.h"
 
 namespace vramstow {
 namespace {
@@ -33,6 +36,17 @@ void UncomputedReads::OnFirst(const char* by, void* self) {
   auto* const reads = static_cast<UncomputedReads*>(self);
   reads->FindLine();
   reads->by_.store(by, std::memory_order_release);
+  reads->Tell(by);
+}
+
+void UncomputedReads::Tell(const char* by) const {
+  // Of many ranks one says it.
+  const char* rank = RankText();
+  if (process_.options().quiet || (rank != nullptr && std::strcmp(rank, "0") != 0)) return;
+  // A kernel's name may be long, and is no word to a reader.
+  const bool is_word = std::strncmp(by, "_Z", 2) != 0;
+  Log("%.60s, read %s%s, was not computed: memory is exact, this number is not.",
+      is_word ? by : "the result of a kernel", line_[0] == '\0' ? "here" : "at ", line_);
 }
 
 void UncomputedReads::FindLine() {

@@ -2,12 +2,13 @@
 // the first time in which line of Python.
 //
 // Idea: the simulated driver calls back at the first of these reads. The Python frames of the
-// calling thread are looked at there and then; the trace is told of all at the end.
+// calling thread are looked at there and then, and one line on stderr says it at that moment,
+// because a loss of 0.0000 is believed otherwise; the trace is told of all at the end.
 //
 // Ownership: static. Threads: Watch and Finish are called by one; the first read is any thread's,
 // with the simulator's lock held, under which neither the driver nor the dynamic linker is asked
-// and nothing is waited for. Errors: without Python, or with one that is not known, no line is
-// named; a real driver has none of this. No heap. Units: reads.
+// and nothing is waited for but that one write. Errors: without Python, or with one that is not
+// known, no line is named; a real driver has none of this. No heap. Units: reads.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_UNCOMPUTED_READS_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_UNCOMPUTED_READS_H_
 
@@ -20,7 +21,8 @@ namespace vramstow {
 
 class UncomputedReads {
  public:
-  constexpr UncomputedReads(const Driver& driver, Trace& trace) : driver_(driver), trace_(trace) {}
+  constexpr UncomputedReads(const Process& process, const Driver& driver, Trace& trace)
+      : process_(process), driver_(driver), trace_(trace) {}
   UncomputedReads(const UncomputedReads&) = delete;
   UncomputedReads& operator=(const UncomputedReads&) = delete;
 
@@ -33,6 +35,9 @@ class UncomputedReads {
   static void OnFirst(const char* by, void* self);
   void FindLine();
 
+  void Tell(const char* by) const;
+
+  const Process& process_;
   const Driver& driver_;
   Trace& trace_;
   PythonRuntime python_;
