@@ -214,3 +214,13 @@ def test_the_program_itself() -> None:
         assert result.returncode == 2
         assert result.stderr.count("\n") == 1
         assert "vramstow --help" in result.stderr
+
+
+def test_a_cut_trace_says_how_much_is_missing(tmp_path: Path) -> None:
+    trace = write(tmp_path, "many")
+    whole = trace.read_bytes()
+    part = tmp_path / "part.stow"
+    part.write_bytes(whole[: len(whole) - 4096])
+    told = " ".join(analyze(part).stdout.split())
+    assert re.search(r"The file is cut: the last 4.00 KiB of [\d.]+ [KM]iB are not there\.", told)
+    assert "is cut" not in analyze(trace).stdout

@@ -32,6 +32,7 @@ class StackedSource : public EventSource {
   }
   const std::map<std::string, std::string>& facts() const override { return trace_->facts(); }
   ReadReport report() const override { return trace_->report(); }
+  std::vector<std::string> missing() const override { return trace_->missing(); }
   uint32_t Stack() const override { return stack_; }
   std::string_view MarkText(const Event& mark) const override { return trace_->MarkText(mark); }
   std::vector<CallFrame> Frames(uint32_t stack) const override;

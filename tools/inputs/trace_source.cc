@@ -4,11 +4,31 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "tools/base/words.h"
+#include "tracer/format/layout.h"
 
 namespace vramstow {
+
+namespace {
+
+// A trace that was closed says how long it is: what lies behind a cut is known to be missing, but
+// not what it held. Empty: nothing is.
+std::string CutInWords(const std::string& path, uint64_t size) {
+  FileHeader header = {};
+  std::ifstream file(path, std::ios::binary);
+  if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return "";
+  if (header.state != static_cast<uint32_t>(TraceState::kClosed)) return "";
+  if (header.file_bytes <= size) return "";
+  return absl::StrCat("The file is cut: the last ", Bytes(header.file_bytes - size), " of ",
+                      Bytes(header.file_bytes), " are not there.");
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<TraceSource>> TraceSource::Open(const std::string& path) {
   struct stat status;
@@ -27,6 +47,9 @@ absl::StatusOr<std::unique_ptr<TraceSource>> TraceSource::Open(const std::string
   std::unique_ptr<TraceSource> source(new TraceSource);
   switch (source->reader_.Open(path.c_str())) {
     case ReadError::kOk:
+      if (std::string cut = CutInWords(path, static_cast<uint64_t>(status.st_size)); !cut.empty()) {
+        source->missing_.push_back(std::move(cut));
+      }
       return source;
     case ReadError::kCannotOpen:
       return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", strerror(errno), "."));

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/typed_event.h"
@@ -40,6 +41,7 @@ class TraceSource : public EventSource {
   bool TellsFreeCompleted() const override {
     return facts().contains("source.tells_free_completed");
   }
+  std::vector<std::string> missing() const override { return missing_; }
   const TraceReader& reader() const { return reader_; }
 
  private:
@@ -48,6 +50,7 @@ class TraceSource : public EventSource {
   TraceSource() = default;
 
   TraceReader reader_;
+  std::vector<std::string> missing_;
   uint64_t events_ = 0;
 };
 
