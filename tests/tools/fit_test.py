@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -88,6 +89,19 @@ def test_what_does_not_fit_and_what_fails_are_told_apart(tmp_path: Path) -> None
     assert failing.returncode == 2
     assert failing.stderr.count("\n") == 1
     assert "exit status 3" in failing.stderr
+
+
+def test_how_far_it_is_is_told_without_a_terminal_too(tmp_path: Path) -> None:
+    result = fit(tmp_path, "--simulate=h100,memory=4GiB", "--to", "2")
+    assert result.returncode == 0, result.stderr
+    lines = result.stderr.splitlines()
+    assert len(lines) == 2
+    for number, line in enumerate(lines, 1):
+        assert re.fullmatch(
+            rf"vramstow fit: rehearsal {number}: \d on h100,memory=4GiB (does not fit|fits), "
+            r"[\d.]+ [GM]iB at the peak",
+            line,
+        ), line
 
 
 def test_wrong_arguments_get_one_sentence(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 // vramstow fit: the largest batch (or whatever a command takes) that fits onto a card, by
 // rehearsal.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -131,10 +129,9 @@ class Fitter {
           rehearsal->exit_status,
           ", and not for want of memory: ", Printable(LastLineOf(rehearsal->output, 300))));
     }
-    if (isatty(STDERR_FILENO) != 0) {
-      Complain("fit", absl::StrCat(card, ": ", value, run.fits ? " fits, " : " does not fit, ",
-                                   Bytes(run.peak_reserved), " at the peak"));
-    }
+    Complain("fit", absl::StrCat("rehearsal ", runs_, ": ", value, " on ", card,
+                                 run.fits ? " fits, " : " does not fit, ", Bytes(run.peak_reserved),
+                                 " at the peak"));
     return run;
   }
 
@@ -311,6 +308,9 @@ int FitOnce(const FitSettings& settings, const std::string& program, const std::
         EstimateOn(card, program, settings.command, absl::StrCat(folder, "/", ++number));
     if (!estimate.ok()) return FitIsWrong(std::string(estimate.status().message()));
     any = any || estimate->fits;
+    Complain("fit",
+             absl::StrCat("rehearsal ", number, ": ", estimate->fits ? "fits" : "does not fit",
+                          " on ", Printable(card)));
     json["cards"].Append(JsonOf(*estimate));
     text += TextOf(*estimate);
   }
