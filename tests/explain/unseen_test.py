@@ -31,7 +31,7 @@ def marked(job: Unseen) -> object:
 
 
 def wrong_in(job: Unseen, facts: dict[str, Any]) -> list[str]:
-    """What the first advice says wrongly; nothing: it is right."""
+    """The mistakes of the first advice; nothing: it is right."""
     if not facts["advice"]:
         return ["nothing is said"]
     first = facts["advice"][0]
@@ -51,7 +51,7 @@ def wrong_in(job: Unseen, facts: dict[str, Any]) -> list[str]:
 
 
 def facts_of_the_failed(folder: Path) -> dict[str, Any]:
-    """Of the process that ran out of memory; the traces of all are read together."""
+    """All traces are read together; the process that ran out of memory counts."""
     traces = [path for path in folder.glob("*.stow") if not path.stem.endswith("-oom")]
     command = [VRAMSTOW, "analyze", "--json", *traces]
     listing = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -24,6 +24,7 @@ struct FrameworkContext {
   Pools& pools;
   PoolTrace& pool_trace;
   void (*start_service)();  // from now on vramstow ctl may ask
+  const Driver& driver;
 };
 extern const FrameworkContext framework_context;
 

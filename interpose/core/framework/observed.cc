@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/keep_errno.h"
+#include "interpose/core/framework/card_processes.h"
 #include "interpose/core/framework/census.h"
 #include "interpose/core/framework/framework.h"
 #include "interpose/core/record/trace.h"
@@ -32,7 +33,7 @@ EventKind KindOf(int32_t kind) {
   }
 }
 
-// What a framework may take of a device is known when it refuses; the last refusal decides.
+// A framework says what it may take of a device when it refuses; the last refusal decides.
 void DescribeLimit(Trace* trace, const vramstow_framework_event& refused) {
   char key[48];
   char value[24];
@@ -65,6 +66,7 @@ int Emit(const vramstow_framework_event* observed) {
   // PyTorch tells of these without its locks.
   if (event.result != 0) {
     trace.NoteOutOfMemory();
+    DescribeOtherProcesses(event.device);
     TakeCensusAfterFailure(event.device);
   }
   return is_recorded ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;

@@ -85,7 +85,7 @@ uint64_t WidthOf(const HeldBlock& block) {
   return numbers == 0 ? 0 : words->bytes / numbers;
 }
 
-// All weights would take so many bytes in the type of the copies.
+// The bytes of all weights in the type of the copies.
 uint64_t WholeCopy(const Scene& scene, const Copies& copies) {
   const uint64_t width = WidthOf(*scene.holders().Of(*copies.lives.front()));
   uint64_t bytes = 0;

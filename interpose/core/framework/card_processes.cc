@@ -1,0 +1,85 @@
+#include "interpose/core/framework/card_processes.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+
+#include "base/host_mapping.h"
+#include "interpose/core/framework/framework.h"
+#include "interpose/core/record/trace.h"
+#include "interpose/core/runtime/driver.h"
+#include "interpose/core/runtime/this_thread.h"
+
+namespace vramstow {
+namespace {
+
+constexpr unsigned kMostProcesses = 64;
+constexpr unsigned kMostTold = 4;
+
+// As NVML's interface has them: version 3 of the function, success is 0.
+using Device = void*;
+struct Listed {
+  unsigned pid;
+  unsigned long long bytes;
+  unsigned gpu_instance;
+  unsigned compute_instance;
+};
+using Initialise = int (*)();
+using FindByUuid = int (*)(const char* uuid, Device* device);
+using ListProcesses = int (*)(Device device, unsigned* count, Listed* processes);
+
+template <typename Function>
+Function Find(void* library, const char* name) {
+  return reinterpret_cast<Function>(Shim().find_symbol(library, name));
+}
+
+// How many there are in `processes`; 0: nobody knows.
+unsigned List(int device, Listed (&processes)[kMostProcesses]) {
+  void* const library = Shim().open_library("libnvidia-ml.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return 0;
+  const auto initialise = Find<Initialise>(library, "nvmlInit_v2");
+  const auto find = Find<FindByUuid>(library, "nvmlDeviceGetHandleByUUID");
+  const auto list = Find<ListProcesses>(library, "nvmlDeviceGetComputeRunningProcesses_v3");
+  const Driver& driver = framework_context.driver;
+  CUuuid uuid;
+  if (initialise == nullptr || find == nullptr || list == nullptr ||
+      driver.cuDeviceGetUuid_v2() == nullptr ||
+      driver.cuDeviceGetUuid_v2()(&uuid, device) != CUDA_SUCCESS) {
+    return 0;
+  }
+  char name[kDeviceUuidBytes];
+  WriteDeviceUuid(uuid.bytes, name);
+  Device card = nullptr;
+  unsigned count = kMostProcesses;
+  // Each call of it counts, and the library stays as PyTorch has it.
+  if (initialise() != 0 || find(name, &card) != 0 || list(card, &count, processes) != 0) return 0;
+  return std::min(count, kMostProcesses);
+}
+
+}  // namespace
+
+void DescribeOtherProcesses(int device) {
+  Listed processes[kMostProcesses] = {};
+  Listed* const end = processes + List(device, processes);
+  const auto own = static_cast<unsigned>(getpid());
+  const auto is_own = [own](const Listed& one) { return one.pid == own; };
+  if (std::none_of(processes, end, is_own)) return;
+  constexpr unsigned long long kUnknown = ~0ull;
+  Listed* const others = std::remove_if(
+      processes, end, [&](const Listed& one) { return is_own(one) || one.bytes == kUnknown; });
+  std::sort(processes, others, [](const Listed& a, const Listed& b) { return a.bytes > b.bytes; });
+  char text[kMostTold * 32] = "";
+  size_t length = 0;
+  for (const Listed* one = processes; one < std::min(others, processes + kMostTold); ++one) {
+    length += static_cast<size_t>(std::snprintf(text + length, sizeof text - length, "%s%u:%llu",
+                                                length == 0 ? "" : " ", one->pid, one->bytes));
+  }
+  char key[48];
+  std::snprintf(key, sizeof key, "device.%d.other_processes", device);
+  if (length > 0) framework_context.trace.Describe(key, text);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,58 @@
+"""Two processes on one card: the one that runs out of memory says who holds the rest of it, by what
+the driver lists, and by the other one's trace where that is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from unseen.expectations import EVERY
+
+pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+
+ROOT = Path(__file__).resolve().parents[2]
+VRAMSTOW = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")) / "bin/vramstow"
+(JOB,) = [job for job in EVERY if job.name == "shared_card"]
+
+
+def vramstow(*arguments: object) -> str:
+    done = subprocess.run([VRAMSTOW, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def facts_of(trace: Path) -> dict[str, Any]:
+    return json.loads(vramstow("analyze", "--json", trace))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("traces")
+    card = f"--simulate=h200,memory={JOB.memory_mib}MiB"
+    command = [VRAMSTOW, "run", card, "--trace-dir", folder, "--", sys.executable, JOB.script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode != 0, "it has to run out of memory"
+    return folder
+
+
+def test_the_driver_names_the_other_process(folder: Path) -> None:
+    by_failure = {
+        bool(facts["out_of_memory"]): facts for facts in map(facts_of, folder.glob("*.stow"))
+    }
+    other = by_failure[False]["process"]["pid"]
+    first = by_failure[True]["advice"][0]
+    assert first["id"] == "other_processes"
+    assert first["place"] == first["holder"] == f"process {other}"
+    assert first["bytes"] / 2**20 == pytest.approx(JOB.saves_mib, rel=0.02)
+
+
+def test_all_traces_together_name_its_line(folder: Path) -> None:
+    text = " ".join(vramstow("analyze", "--full", *folder.glob("*.stow")).split())
+    story = text.partition(" Why memory ran out ")[2]
+    assert "Because Another process holds a part of the card: 1.13 GiB" in story
+    assert "At shared_card.py:13 neighbour of process " in story
+    assert "Held by process " in story
