@@ -17,8 +17,9 @@ namespace {
 // computed from it: it is not what it should be.
 class LaunchMemory : public KernelMemory {
  public:
-  LaunchMemory(State* state, const Context* context, const std::string& kernel)
-      : state_(state), context_(context), kernel_(kernel) {}
+  // `effort`: of a byte, see Emulation::Effort.
+  LaunchMemory(State* state, const Context* context, const std::string& kernel, uint64_t effort)
+      : state_(state), context_(context), kernel_(kernel), effort_(effort) {}
 
   // From here on, what is touched belongs to a large launch.
   void SetLarge() {
@@ -53,7 +54,7 @@ class LaunchMemory : public KernelMemory {
       reason_ = reason;
       MarkUncomputed();
     } else {
-      if (large_) *SpentAllowance() += touched_;
+      if (large_) *SpentAllowance() += touched_ * effort_;
       MarkWrites(origin_);
     }
     Forget();
@@ -78,7 +79,8 @@ class LaunchMemory : public KernelMemory {
   const char* Refuse() const {
     if (large_ && origin_ != nullptr) return " (of what was left out)";
     const uint64_t allowance = state_->machine->spec().allowance_bytes;
-    if (large_ && touched_ > allowance - std::min(allowance, *SpentAllowance())) {
+    const uint64_t left = allowance - std::min(allowance, *SpentAllowance());
+    if (large_ && touched_ > left / effort_) {
       return " (too large)";
     }
     if (written_ > 0 && !HostBudget::Global().Allows(*state_, written_)) {
@@ -118,6 +120,7 @@ class LaunchMemory : public KernelMemory {
   State* state_;
   const Context* context_;
   const std::string& kernel_;
+  const uint64_t effort_;
   bool large_ = false;
   bool any_origin_ = false;
   const char* reason_ = nullptr;
@@ -146,7 +149,7 @@ class KnownKernel : public Work {
     if (context_->sticky != CUDA_SUCCESS) return;
     if (!arguments_.complete()) return NoteIdleLaunch(*state_, known_->name, kStrange);
     const Spec& spec = state_->machine->spec();
-    LaunchMemory memory(state_, context_, known_->name);
+    LaunchMemory memory(state_, context_, known_->name, known_->emulation->Effort());
     launch_.limits = {spec.emulation_bytes, spec.gemm_operations};
     Outcome outcome = known_->emulation->Run(launch_, &memory);
     if (outcome == Outcome::kTooLarge) {

@@ -139,6 +139,25 @@ print(torch.equal(y, torch.full_like(y, 2)), torch.zeros_like(y).sum().item(),
     assert rehearse(python, "-c", program, card="h200,allowance=8MiB").out != result
 
 
+def test_the_allowance_counts_effort_so_that_large_random_fills_are_left_out(
+    rehearse: Rehearse, python: str
+) -> None:
+    # As many bytes are copied and multiplied within the allowance; random ones take 32 times as
+    # long. Small fills are made whatever was left out.
+    program = """
+import torch
+torch.manual_seed(0)
+weights = torch.empty(1 << 25, device="cuda").normal_()
+small = torch.empty(1 << 17, device="cuda").normal_()
+ones = torch.ones(1 << 25, device="cuda") * 2
+print(weights.abs().sum().item(), ones.sum().item(), 0.9 < small.std().item() < 1.1)
+"""
+    job = rehearse(python, "-c", program)
+    assert job.out == "0.0 67108864.0 True\n", job.err[-4000:]
+    more = rehearse(python, "-c", program.replace("25", "23"), card="h200,allowance=16GiB")
+    assert not more.out.startswith("0.0 "), more.out
+
+
 def test_what_follows_from_what_was_left_out_is_left_out_and_said(
     rehearse: Rehearse, python: str
 ) -> None:

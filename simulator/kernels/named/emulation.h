@@ -73,6 +73,8 @@ class Emulation {
   virtual ~Emulation() = default;
   const std::vector<Argument>& arguments() const { return arguments_; }
   virtual Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const = 0;
+  // How many times as long a byte takes as one that is copied.
+  virtual uint64_t Effort() const { return 1; }
 
  protected:
   explicit Emulation(std::vector<Argument> arguments) : arguments_(std::move(arguments)) {}

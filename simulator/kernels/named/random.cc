@@ -80,6 +80,14 @@ class DistributionEmulation : public Emulation {
     return Outcome::kDone;
   }
 
+  // Measured beside a copy, bytes for bytes.
+  uint64_t Effort() const override {
+    return distribution_.shaping == Shaping::kNormal ||
+                   distribution_.shaping == Shaping::kExponential
+               ? 32
+               : 16;
+  }
+
  private:
   static constexpr size_t kStridedAddress = 408;  // behind the offset calculator of one operand
 
@@ -169,30 +177,54 @@ class DistributionEmulation : public Emulation {
     }
   }
 
+  void Store(const KernelLaunch& launch, const std::array<uint32_t, 4>& words, int which,
+             char* to) const {
+    if (distribution_.draw == Draw::kBits32 || distribution_.draw == Draw::kBits64) {
+      const int64_t value = Whole(launch, words, which);
+      StoreElements(distribution_.element, &value, 1, to, 0);
+    } else {
+      const double value = Fractional(launch, words, which);
+      StoreElements(distribution_.element, &value, 1, to, 0);
+    }
+  }
+
+  // Thread `index % threads` draws `drawn` numbers at once for elements `threads` apart.
   void Fill(const KernelLaunch& launch, uint64_t seed, uint64_t offset, const Shape& shape,
             const Operand& tensor, char* base) const {
     const uint64_t threads =
         std::max<uint64_t>(static_cast<uint64_t>(launch.grid[0]) * launch.block[0], 1);
     const auto drawn = static_cast<uint64_t>(distribution_.drawn);
-    const bool whole = distribution_.draw == Draw::kBits32 || distribution_.draw == Draw::kBits64;
+    if (!distribution_.strided) {
+      return FillRow(launch, seed, offset / 4, threads, static_cast<uint64_t>(shape.sizes[0]),
+                     tensor.strides[0], base);
+    }
     uint64_t index = 0;
     ForEachRun(shape, tensor, [&](int64_t begin, uint64_t run) {
       for (uint64_t i = 0; i < run; ++i, ++index) {
-        // Thread `index % threads` draws `drawn` numbers at once for elements `threads` apart.
         const uint64_t turn = index / threads;
         const std::array<uint32_t, 4> words =
             Philox(seed, index % threads, offset / 4 + turn / drawn);
-        const auto which = static_cast<int>(turn % drawn);
-        char* to = base + begin + tensor.strides[0] * static_cast<int64_t>(i);
-        if (whole) {
-          const int64_t value = Whole(launch, words, which);
-          StoreElements(tensor.element, &value, 1, to, 0);
-        } else {
-          const double value = Fractional(launch, words, which);
-          StoreElements(tensor.element, &value, 1, to, 0);
-        }
+        Store(launch, words, static_cast<int>(turn % drawn),
+              base + begin + tensor.strides[0] * static_cast<int64_t>(i));
       }
     });
+  }
+
+  // The same for elements in a row, with each draw made once.
+  void FillRow(const KernelLaunch& launch, uint64_t seed, uint64_t first_draw, uint64_t threads,
+               uint64_t count, int64_t stride, char* base) const {
+    const auto drawn = static_cast<uint64_t>(distribution_.drawn);
+    for (uint64_t begin = 0, draw = first_draw; begin < count; begin += threads * drawn, ++draw) {
+      for (uint64_t thread = 0; thread < threads && begin + thread < count; ++thread) {
+        const std::array<uint32_t, 4> words = Philox(seed, thread, draw);
+        for (uint64_t which = 0; which < drawn; ++which) {
+          const uint64_t index = begin + which * threads + thread;
+          if (index >= count) break;
+          Store(launch, words, static_cast<int>(which),
+                base + stride * static_cast<int64_t>(index));
+        }
+      }
+    }
   }
 
   Distribution distribution_;
