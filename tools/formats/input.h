@@ -31,7 +31,7 @@ class Input {
   static absl::StatusOr<Input> OfBytes(std::string name, std::string_view bytes,
                                        const UnpackLimits& limits = {});
 
-  // What is in it, after unpacking.
+  // The content, after unpacking.
   const Sniffed& sniffed() const { return sniffed_; }
   const std::string& path() const { return path_; }
   // The contents, unpacked. For gzip with text in it: the packed bytes (see is_packed_text).

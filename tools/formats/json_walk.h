@@ -46,7 +46,7 @@ class JsonVisitor {
   virtual ~JsonVisitor() = default;
   virtual void Number(const JsonNumber& number) = 0;
   virtual void Text(std::string_view text) = 0;
-  // Depth is that of the list or object itself when it begins or ends.
+  // Depth counts the list or object itself when it begins or ends.
   virtual void Begin(bool is_object) = 0;
   virtual void End() = 0;
 

@@ -87,13 +87,13 @@ class PickleValue {
   uint32_t AsText() const {
     return is(PickleKind::kText) ? static_cast<uint32_t>(bits_ >> 4) : kNotAText;
   }
-  // Of a list or tuple, empty for everything else.
+  // The elements of a list or tuple; empty for everything else.
   std::span<const PickleValue> AsSequence() const { return is_sequence() ? Items() : Nothing(); }
   // Keys and values by turns, empty for everything but a dict.
   std::span<const PickleValue> AsDict() const {
     return is(PickleKind::kDict) ? Items() : Nothing();
   }
-  // What tells one list, tuple, dict or set from another; null for everything else.
+  // A number that tells one list, tuple, dict or set from another; null for everything else.
   const PickleItems* identity() const {
     return kind() >= PickleKind::kList ? Pointer<PickleItems>() : nullptr;
   }

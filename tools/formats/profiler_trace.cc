@@ -147,7 +147,7 @@ absl::StatusOr<ProfilerTrace> ReadProfilerTrace(const Input& input) {
 
 namespace {
 
-// What is known of one device while its samples are turned into events.
+// The state of one device while its samples are turned into events.
 struct DeviceSamples {
   absl::flat_hash_set<uint64_t> live;
   absl::flat_hash_set<uint64_t> seen;

@@ -56,7 +56,8 @@ absl::StatusOr<ProfilerTrace> ReadProfilerTrace(const Input& input);
 // without having been allocated in the trace are allocated at time 0 under the call "window_start".
 EventList ProfilerEvents(const ProfilerTrace& trace);
 
-// The samples of devices as a curve. What is freed without having been allocated was there before.
+// The samples of devices as a curve. A block that is freed without having
+// been allocated was there before.
 MemoryTimeline ProfilerCurve(const ProfilerTrace& trace);
 
 }  // namespace vramstow

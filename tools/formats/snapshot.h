@@ -105,7 +105,8 @@ struct AllocatorSetting {
   std::variant<std::monostate, bool, int64_t, double, std::string> value;
 };
 
-// What one memory space has: the devices', or (as host_segments and host_traces) pinned memory.
+// The content of one memory space: the devices', or (as host_segments and host_traces) pinned
+// memory.
 struct SnapshotSpace {
   std::vector<SnapshotSegment> segments;
   std::vector<SnapshotBlock> blocks;            // of all segments

@@ -71,7 +71,7 @@ class SnapshotBuilder {
   absl::StatusOr<Snapshot> Build();
 
  private:
-  // What was seen of a kind of record, for the sentences about what is missing.
+  // Counts of a kind of record, for the sentences about what is missing.
   struct Seen {
     uint64_t segments_without_pool = 0;
     uint64_t blocks_without_address = 0;

@@ -234,8 +234,8 @@ SnapshotEvents::Lives SnapshotEvents::FollowEntries(Slot* slot) {
   return lives;
 }
 
-// A block that is live at the end and was in no entry was there from the beginning, too. What
-// agrees with the entries tells their blocks' exact sizes.
+// A block that is live at the end and was in no entry was there from the beginning, too. A block
+// that agrees with the entries tells its exact size.
 void SnapshotEvents::CompareWithEnd(const Lives& lives, Slot* slot) {
   uint64_t live = 0;
   for (const auto& [address, life] : lives) live += life.state != Life::kFreed;

@@ -61,7 +61,7 @@ struct SnapshotEventCounts {
 
 class SnapshotEvents {
  public:
-  // Of one device, or of all, merged by time.
+  // The events of one device, or of all, merged by time.
   explicit SnapshotEvents(const Snapshot* snapshot, int32_t device = kAllDevices,
                           SnapshotPart part = SnapshotPart::kDevices);
 
@@ -102,7 +102,7 @@ class SnapshotEvents {
   void FindStart();
   void NoteWhatIsMissing();
 
-  // What comes next: a slot, or an annotation (null), or nothing.
+  // The next one: a slot, or an annotation (null), or nothing.
   bool Choose(Slot** slot);
   void AddEntry(Slot* slot);
   void AddAnnotation();

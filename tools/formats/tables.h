@@ -29,7 +29,7 @@ inline constexpr StackId kNoStack = 0;  // no frames
 class TextTable {
  public:
   TextTable();
-  // The same text gives the same number. What is not UTF-8 is made so.
+  // The same text gives the same number. Text that is not UTF-8 is made so.
   TextId Intern(std::string_view text);
   std::string_view Text(TextId text) const { return texts_[text]; }
   size_t size() const { return texts_.size(); }

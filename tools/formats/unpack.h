@@ -1,4 +1,4 @@
-// What gzip and zip hold, unpacked within limits.
+// Contents of gzip and zip files, unpacked within limits.
 //
 // Idea: deflate shrinks up to a thousand times, so that a small file can unpack to more than a
 // machine has. Snapshots and traces shrink ten to fifty times; three hundred times is refused.

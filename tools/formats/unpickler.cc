@@ -43,7 +43,7 @@ absl::StatusOr<PickleTree> Unpickler::Run() {
 Unpickler::Step Unpickler::One(uint8_t opcode) {
   using namespace pickle;  // NOLINT(google-build-using-namespace): the opcodes, here only
   switch (opcode) {
-    // What snapshots consist of comes first.
+    // The opcodes that snapshots consist of come first.
     case kBinGet: {
       uint8_t index;
       return bytes_.Read(&index) ? Get(index) : EndsEarly();

@@ -84,7 +84,7 @@ bool IsChildOf(const TraceOrigin& child, const TraceOrigin& parent) {
          child.host == parent.host && child.run == parent.run && child.begin >= parent.begin;
 }
 
-// Of one id, and what processes without an id started.
+// Traces of one id, and of the processes that those without an id started.
 std::vector<Group> GroupsOf(const std::vector<TraceOrigin>& origins) {
   std::vector<Group> groups;
   std::map<std::string, size_t> by_run;
@@ -166,7 +166,7 @@ std::vector<Run> RunsOf(const std::vector<TraceOrigin>& origins) {
 }
 
 std::vector<std::string> TakeCopies(std::vector<std::string>* files) {
-  // What is kept of each trace: the whole, or else the copy that was made last.
+  // The file that is kept of each trace: the whole, or else the copy that was made last.
   std::map<std::string, std::string> kept;
   const std::set<std::string> all(files->begin(), files->end());
   for (const std::string& file : *files) {

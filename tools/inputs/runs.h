@@ -18,7 +18,7 @@
 
 namespace vramstow {
 
-// What a file says of the run that it is of.
+// The run that a file belongs to, as the file says.
 struct TraceOrigin {
   std::string file;
   enum class Kind : uint8_t { kTrace, kOther, kNotRead };

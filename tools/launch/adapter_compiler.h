@@ -22,7 +22,7 @@ class AdapterCompiler {
   static absl::StatusOr<AdapterCompiler> Find();
 
   const std::string& path() const { return path_; }
-  // What tells one compiler from another without starting it.
+  // A mark that tells one compiler from another without starting it.
   std::string Mark() const;
 
   // For this copy of PyTorch only, or for a package: without the place where PyTorch lies.

@@ -34,7 +34,7 @@ fs::path PathOf(const std::string& wanted) {
   return UserCacheFolder();
 }
 
-// Of adapters and of what lies beside them.
+// Names of adapters and of the files beside them.
 std::vector<std::string> ListFiles(const std::string& folder, const std::string& suffix) {
   std::vector<std::string> found;
   std::error_code error;

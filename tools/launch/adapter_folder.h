@@ -35,7 +35,7 @@ class AdapterFolder {
   // So that a later run knows the adapter, in this folder or elsewhere, without being told of this
   // PyTorch.
   void NoteTorch(const std::string& adapter, const TorchInstallation& torch) const;
-  // What was noted; empty: nothing.
+  // The folder that was noted; empty: none.
   static std::string TorchOf(const std::string& adapter);
 
  private:

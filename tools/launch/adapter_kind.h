@@ -31,7 +31,7 @@ const char* SourceFolderOf(AdapterKind kind);
 const char* NamePrefixOf(AdapterKind kind);
 // The environment variable that names those that are ready.
 const char* VariableOf(AdapterKind kind);
-// What the names of all kinds begin and end with.
+// The names of all kinds begin and end with these.
 inline constexpr char kAdapterPrefix[] = "torch-";
 inline constexpr char kAdapterSuffix[] = ".so";
 

@@ -22,7 +22,7 @@ constexpr const char* kDecidingHeaders[] = {"c10/cuda/CUDACachingAllocator.h",
                                             "ATen/core/dispatch/Dispatcher.h",
                                             "ATen/core/ivalue.h",
                                             "torch/csrc/autograd/generated/Functions.h"};
-// What tells one copy of PyTorch from another.
+// A mark that tells one copy of PyTorch from another.
 constexpr const char* kDecidingFiles[] = {
     "lib/libc10_cuda.so", "include/c10/cuda/CUDACachingAllocator.h",
     "include/c10/core/CachingDeviceAllocator.h", "include/c10/core/Allocator.h"};

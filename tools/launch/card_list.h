@@ -28,7 +28,7 @@ struct ListedCard {
 // From the text of --simulate=help. Lines that it does not understand are left out.
 std::vector<ListedCard> ReadCardList(absl::string_view help);
 
-// Of the simulator in this folder.
+// The list of the simulator in this folder.
 absl::StatusOr<std::vector<ListedCard>> ListCards(const std::string& simulator_directory);
 
 // Of a SPEC: sms= in it counts, else the card's. 0: not known.
