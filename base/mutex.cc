@@ -1,4 +1,4 @@
-#include "allocator/core/mutex.h"
+#include "base/mutex.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -23,7 +23,7 @@ void Relax() {
 
 }  // namespace
 
-void Mutex::LockSlow() {
+void FastMutex::LockSlow() {
   for (int i = 0; i < kSpins; ++i) {
     if (state_.load(std::memory_order_relaxed) == kFree && TryLock()) return;
     Relax();
@@ -36,6 +36,6 @@ void Mutex::LockSlow() {
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void Mutex::Wake() { syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); }
+void FastMutex::Wake() { syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); }
 
 }  // namespace vramstow

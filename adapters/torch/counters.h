@@ -14,8 +14,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "adapters/torch/mutex.h"
 #include "adapters/torch/torch_api.h"
+#include "base/mutex.h"
 
 namespace vramstow::torch_adapter {
 
@@ -86,7 +86,7 @@ class Counters {
 
   void Allocated(uint64_t size, uint64_t requested) {
     const bool small = IsSmall(size);
-    const SpinLockHolder lock(&lock_);
+    const MutexLock lock(&lock_);
     count_.Add(small, 1);
     bytes_.Add(small, static_cast<int64_t>(size));
     requested_.Add(small, static_cast<int64_t>(requested));
@@ -98,7 +98,7 @@ class Counters {
   // this.
   void Freed(uint64_t size, uint64_t requested, bool pending) {
     const bool small = IsSmall(size);
-    const SpinLockHolder lock(&lock_);
+    const MutexLock lock(&lock_);
     count_.Remove(small, 1);
     bytes_.Remove(small, static_cast<int64_t>(size));
     if (pending) return;
@@ -109,7 +109,7 @@ class Counters {
   }
   void Completed(uint64_t size, uint64_t requested) {
     const bool small = IsSmall(size);
-    const SpinLockHolder lock(&lock_);
+    const MutexLock lock(&lock_);
     requested_.Remove(small, static_cast<int64_t>(requested));
     if (!follows_active_) return;
     active_.Remove(small, 1);
@@ -118,19 +118,19 @@ class Counters {
   // Call this before the first RecordUse: from then on a freed block may still be active.
   void FollowActive() {
     if (follows_active_) return;
-    const SpinLockHolder lock(&lock_);
+    const MutexLock lock(&lock_);
     if (follows_active_) return;
     active_ = count_;
     active_bytes_ = bytes_;
     follows_active_ = true;
   }
   void Reserved(uint64_t small, uint64_t large) {
-    const SpinLockHolder lock(&lock_);
+    const MutexLock lock(&lock_);
     reserved_.Set(true, static_cast<int64_t>(small));
     reserved_.Set(false, static_cast<int64_t>(large));
   }
   void Put(DeviceStats* stats) {
-    const SpinLockHolder lock(&lock_);
+    const MutexLock lock(&lock_);
     count_.Put(&stats->allocation);
     bytes_.Put(&stats->allocated_bytes);
     requested_.Put(&stats->requested_bytes);
@@ -139,11 +139,11 @@ class Counters {
     reserved_.Put(&stats->reserved_bytes);
   }
   void ResetPeaks() {
-    const SpinLockHolder lock(&lock_);
+    const MutexLock lock(&lock_);
     for (Quantity* quantity : All()) quantity->ResetPeak();
   }
   void ResetAccumulated() {
-    const SpinLockHolder lock(&lock_);
+    const MutexLock lock(&lock_);
     for (Quantity* quantity : All()) quantity->ResetAccumulated();
   }
   // Read without the lock, because the profiler's memory curve need not be exact.

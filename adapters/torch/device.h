@@ -10,8 +10,8 @@
 #include <atomic>
 
 #include "adapters/torch/counters.h"
-#include "adapters/torch/mutex.h"
 #include "adapters/torch/pool_registry.h"
+#include "base/mutex.h"
 
 namespace vramstow::torch_adapter {
 

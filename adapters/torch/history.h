@@ -16,8 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "adapters/torch/mutex.h"
 #include "adapters/torch/torch_api.h"
+#include "base/mutex.h"
 
 namespace vramstow::torch_adapter {
 

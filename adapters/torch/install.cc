@@ -79,8 +79,8 @@ Adapter* TheAdapter() { return the_adapter.load(std::memory_order_acquire); }
 // Null: from now on PyTorch's tensors come from the pool. Otherwise half a sentence says why not.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_install() {
   using namespace vramstow::torch_adapter;
-  static Mutex mutex;
-  const MutexLock lock(&mutex);
+  static vramstow::Mutex mutex;
+  const vramstow::MutexLock lock(&mutex);
   try {
     return Install();
   } catch (const std::exception&) {

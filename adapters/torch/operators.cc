@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "adapters/torch/mutex.h"
+#include "base/mutex.h"
 
 namespace vramstow::torch_adapter {
 namespace {
@@ -43,11 +43,11 @@ Work& ThisThread() {
 class Links {
  public:
   void Remember(uint64_t thread, int64_t sequence, Module* module) {
-    const SpinLockHolder lock(&lock_);
+    const MutexLock lock(&lock_);
     links_[PlaceOf(thread, sequence)] = {thread, sequence, module};
   }
   Module* Find(uint64_t thread, int64_t sequence) {
-    const SpinLockHolder lock(&lock_);
+    const MutexLock lock(&lock_);
     const Link& link = links_[PlaceOf(thread, sequence)];
     return link.thread == thread && link.sequence == sequence ? link.module : nullptr;
   }
@@ -143,9 +143,9 @@ extern "C" {
 
 __attribute__((visibility("default"))) const void* vramstow_torch_name_module(const char* name) {
   using namespace vramstow::torch_adapter;
-  static Mutex mutex;
+  static vramstow::Mutex mutex;
   static auto* names = new std::unordered_set<std::string>;
-  const MutexLock lock(&mutex);
+  const vramstow::MutexLock lock(&mutex);
   return &*names->emplace(name).first;
 }
 

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "adapters/torch/mutex.h"
 #include "adapters/torch/torch_api.h"
+#include "base/mutex.h"
 
 namespace vramstow::torch_adapter {
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <unordered_map>
 
-#include "adapters/torch/mutex.h"
 #include "adapters/torch/native.h"
 #include "adapters/torch/torch_api.h"
+#include "base/mutex.h"
 
 namespace vramstow::torch_adapter {
 

@@ -4,11 +4,11 @@
 // do not know the pool whose lock it is, and no thread holds those of two pools at once; so the
 // analysis knows one name for all of them.
 //
-// Ownership: none. Threads: as Mutex. Errors: none.
+// Ownership: none. Threads: as FastMutex. Errors: none.
 #ifndef VRAMSTOW_ALLOCATOR_CORE_DEVICE_LOCK_H_
 #define VRAMSTOW_ALLOCATOR_CORE_DEVICE_LOCK_H_
 
-#include "allocator/core/mutex.h"
+#include "base/mutex.h"
 #include "base/thread_annotations.h"
 
 namespace vramstow {
@@ -28,7 +28,7 @@ class DeviceMutex {
   void Unlock() VRAMSTOW_RELEASE(kDeviceLock) VRAMSTOW_NO_LOCK_ANALYSIS { mutex_.Unlock(); }
 
  private:
-  Mutex mutex_;
+  FastMutex mutex_;
 };
 
 // Holds a device's lock from construction to destruction.

@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "allocator/core/mutex.h"
+#include "base/mutex.h"
 #include "base/typed_event.h"
 
 namespace vramstow {
@@ -42,7 +42,7 @@ class HookList {
   int Begin(Entry* hooks);
   void End();
 
-  Mutex mutex_;
+  FastMutex mutex_;
   Entry hooks_[kMaxHooks] VRAMSTOW_GUARDED_BY(mutex_) = {};
   int count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
   uint64_t threads_[kMaxHooks] VRAMSTOW_GUARDED_BY(mutex_) = {};  // that run hooks right now

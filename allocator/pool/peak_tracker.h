@@ -60,7 +60,7 @@ class PeakTracker {
 
   const HeapTable* heaps_ = nullptr;
   // Guards the credits of all heaps, once there are two. A heap's lock may be taken under it.
-  Mutex mutex_ VRAMSTOW_ACQUIRED_AFTER(kDeviceLock);
+  FastMutex mutex_ VRAMSTOW_ACQUIRED_AFTER(kDeviceLock);
   std::atomic<uint64_t> peak_{0};
   uint64_t since_trim_ VRAMSTOW_GUARDED_BY(kDeviceLock) = 0;
   bool trimmed_ VRAMSTOW_GUARDED_BY(kDeviceLock) = false;

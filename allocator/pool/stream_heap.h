@@ -27,7 +27,6 @@
 #include "allocator/core/epochs.h"
 #include "allocator/core/events.h"
 #include "allocator/core/fences.h"
-#include "allocator/core/mutex.h"
 #include "allocator/heap/address_map.h"
 #include "allocator/heap/bins.h"
 #include "allocator/heap/deferred_frees.h"
@@ -40,6 +39,7 @@
 #include "allocator/placement/large_placement.h"
 #include "allocator/placement/planner.h"
 #include "allocator/placement/stripper.h"
+#include "base/mutex.h"
 
 namespace vramstow {
 
@@ -269,7 +269,7 @@ class StreamHeap {
     return detached_;
   }
 
-  Mutex mutex VRAMSTOW_ACQUIRED_AFTER(kDeviceLock);
+  FastMutex mutex VRAMSTOW_ACQUIRED_AFTER(kDeviceLock);
   SharedHeapKey key;
   uint16_t number = 0;  // constant after Open
   // Written under both locks, so read under either: the analysis knows no such rule.

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "simulator/device/spec.h"
-#include "simulator/mutex.h"
 
 namespace vramstow::simulator {
 

@@ -9,10 +9,10 @@ namespace vramstow::simulator {
 namespace {
 
 // How long the application may be silent before the clock moves on without it.
-constexpr auto kSilence = std::chrono::microseconds(200);
+constexpr std::chrono::nanoseconds kSilence = std::chrono::microseconds(200);
 // A host function that takes this long may be waiting for one of another stream (two ranks of a
 // collective in one process do): from then on the others' turn comes beside it.
-constexpr auto kBlocked = std::chrono::milliseconds(5);
+constexpr std::chrono::nanoseconds kBlocked = std::chrono::milliseconds(5);
 constexpr int kMostWorkers = 64;
 
 using Clock = std::chrono::steady_clock;
@@ -79,8 +79,8 @@ void* RunHostWorker(void* /*argument*/) {
       globals.changed.Wait(&globals.mutex);
     } else {
       const bool busy = TheWorkers().running > 0;
-      const auto pause = busy ? std::chrono::microseconds(kBlocked) / 2 : kSilence;
-      globals.changed.WaitUntil(&globals.mutex, std::chrono::system_clock::now() + pause);
+      const std::chrono::nanoseconds pause = busy ? kBlocked / 2 : kSilence;
+      globals.changed.WaitFor(&globals.mutex, static_cast<uint64_t>(pause.count()));
       if (state->calls == calls) timeline.Step();
       calls = state->calls;
     }

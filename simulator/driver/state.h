@@ -21,10 +21,12 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/mutex.h"
 #include "simulator/device/machine.h"
-#include "simulator/mutex.h"
 
 namespace vramstow::simulator {
+
+using vramstow::MutexLock;  // for the functions of the C ABI, which are in no namespace
 
 struct Capture;
 struct Context;

@@ -345,7 +345,7 @@ def test_a_circle_is_found() -> None:
         ("simulator/runtime/cudart/stream.cc", "simulator/device/clock.h"),
         ("tracer/recorder.h", "interpose/core/runtime/core.h"),
         ("tools/run.cc", "simulator/device/spec.h"),
-        ("tools/launch/driver.cc", "simulator/mutex.h"),
+        ("tools/launch/driver.cc", "simulator/driver/call.h"),
         ("tracer/recorder.cc", "absl/strings/str_cat.h"),
         ("tools/analysis/pass/peak.h", "tools/report/text.h"),
         ("tools/analysis/pass/peak.h", "tools/analysis/explain/explain.h"),

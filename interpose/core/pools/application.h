@@ -13,8 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "allocator/core/mutex.h"
 #include "allocator/pool/pool.h"
+#include "base/mutex.h"
 #include "base/thread_annotations.h"
 #include "interpose/core/runtime/core.h"
 
@@ -73,7 +73,7 @@ class ApplicationHooks {
     void* context;
   };
 
-  Mutex mutex_;
+  FastMutex mutex_;
   int count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
   Entry entries_[kMost] VRAMSTOW_GUARDED_BY(mutex_) = {};
 };

@@ -15,7 +15,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "allocator/core/mutex.h"
+#include "base/mutex.h"
 #include "base/thread_annotations.h"
 
 namespace vramstow {
@@ -44,7 +44,7 @@ class Captures {
     const void* context;
   };
 
-  Mutex mutex_;
+  FastMutex mutex_;
   std::atomic<int> count_{0};  // written with the lock only
   Capture captures_[kRoom] VRAMSTOW_GUARDED_BY(mutex_) = {};
 };

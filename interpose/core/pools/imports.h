@@ -10,8 +10,8 @@
 
 #include <cstdint>
 
-#include "allocator/core/mutex.h"
 #include "base/event.h"
+#include "base/mutex.h"
 #include "base/thread_annotations.h"
 #include "interpose/core/pools/ipc.h"
 #include "interpose/core/runtime/core.h"
@@ -55,7 +55,7 @@ class Imports {
   const Process& process_;
   const Driver& driver_;
   PoolTrace& trace_;
-  Mutex mutex_;
+  FastMutex mutex_;
   int count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;  // places that were ever used
   Import imports_[kMost] VRAMSTOW_GUARDED_BY(mutex_) = {};
 };

@@ -15,8 +15,8 @@
 
 #include <cstdint>
 
-#include "allocator/core/mutex.h"
 #include "allocator/core/stream_record.h"
+#include "base/mutex.h"
 #include "base/thread_annotations.h"
 
 namespace vramstow {
@@ -53,7 +53,7 @@ class LiveStreams {
   static uint32_t PlaceOf(uint64_t stream, uint32_t step);
   Entry* Look(uint64_t stream) VRAMSTOW_REQUIRES(mutex_);
 
-  mutable Mutex mutex_;
+  mutable FastMutex mutex_;
   Entry entries_[kRoom] VRAMSTOW_GUARDED_BY(mutex_) = {};
 };
 

@@ -164,7 +164,7 @@ class Pools {
   const Links links_;
   std::atomic<int> count_{0};  // slots that were ever used
   Slot slots_[kMaxPools] = {};
-  Mutex mutex_;
+  FastMutex mutex_;
   Captures captures_;
   // The streams that exist, for drivers that have no event for a whole context.
   static constexpr int kMaxStreams = 512;

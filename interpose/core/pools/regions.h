@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "allocator/core/mutex.h"
+#include "base/mutex.h"
 #include "base/thread_annotations.h"
 
 namespace vramstow {
@@ -41,7 +41,7 @@ class Regions {
 
   uint32_t Find(const char* name) const VRAMSTOW_REQUIRES(mutex_);
 
-  Mutex mutex_;
+  FastMutex mutex_;
   uint32_t count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
   char names_[kMost][kMostBytes] VRAMSTOW_GUARDED_BY(mutex_) = {};
 };

@@ -21,8 +21,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "allocator/core/mutex.h"
 #include "base/event.h"
+#include "base/mutex.h"
 #include "base/options.h"
 #include "base/thread_annotations.h"
 #include "interpose/core/record/nvtx_abi.h"
@@ -68,7 +68,7 @@ class NvtxMemory {
   std::atomic<State> state_{State::kNew};
   void* domain_ = nullptr;
   intptr_t functions_[nvtx::kMemoryFunctions] = {};
-  Mutex mutex_;
+  FastMutex mutex_;
   size_t count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
   bool full_ VRAMSTOW_GUARDED_BY(mutex_) = false;
   Heap heaps_[kMostHeaps] VRAMSTOW_GUARDED_BY(mutex_) = {};  // in the order of their addresses

@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "simulator/mutex.h"
+#include "base/mutex.h"
 
 namespace vramstow::simulator::cudart {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "simulator/mutex.h"
+#include "base/mutex.h"
 
 namespace vramstow::simulator::cudart {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "simulator/mutex.h"
+#include "base/mutex.h"
 #include "simulator/runtime/driver_access.h"
 
 // Macro arguments are types here, which cannot be put in parentheses.

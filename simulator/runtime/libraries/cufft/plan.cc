@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/mutex.h"
 #include "base/rounding.h"
-#include "simulator/mutex.h"
 #include "simulator/runtime/libraries/common/device.h"
 #include "simulator/runtime/libraries/common/kernels.h"
 #include "simulator/runtime/libraries/common/left_out.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <map>
 
-#include "simulator/mutex.h"
+#include "base/mutex.h"
 #include "simulator/runtime/libraries/common/refusal.h"
 #include "simulator/runtime/libraries/cupti/call_names.h"
 #include "simulator/runtime/libraries/cupti/clock.h"

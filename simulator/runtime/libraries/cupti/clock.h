@@ -17,7 +17,7 @@
 
 #include <cstdint>
 
-#include "simulator/mutex.h"
+#include "base/mutex.h"
 
 namespace vramstow::simulator {
 

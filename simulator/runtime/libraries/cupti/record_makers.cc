@@ -5,7 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "simulator/mutex.h"
+#include "base/mutex.h"
 #include "simulator/runtime/libraries/cupti/clock.h"
 #include "simulator/runtime/libraries/cupti/observer.h"
 #include "simulator/runtime/libraries/cupti/records.h"

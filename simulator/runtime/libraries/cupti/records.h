@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "simulator/mutex.h"
+#include "base/mutex.h"
 #include "simulator/runtime/libraries/cupti/cupti.h"
 
 namespace vramstow::simulator {

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "simulator/mutex.h"
+#include "base/mutex.h"
 #include "simulator/runtime/libraries/cupti/call_names.h"
 #include "simulator/runtime/libraries/cupti/observer.h"
 
@@ -85,6 +85,7 @@ void EmitResources(const ProfiledCall& call) {
 }  // namespace vramstow::simulator
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C API's own file
+using vramstow::MutexLock;
 
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
                            void* userdata) {

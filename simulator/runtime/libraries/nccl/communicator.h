@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/mutex.h"
+#include "base/mutex.h"
 #include "simulator/runtime/libraries/nccl/board.h"
 #include "simulator/runtime/libraries/nccl/driver.h"
 #include "simulator/runtime/libraries/nccl/nccl.h"
@@ -66,7 +66,7 @@ struct ncclComm {
   std::atomic<int> result{ncclSuccess};  // ncclInProgress until it is connected
   std::atomic<int> pending{0};           // rounds that are queued and have not run
   std::atomic<bool> given_up{false};     // aborted before there was a board
-  vramstow::simulator::Mutex mutex;
+  vramstow::Mutex mutex;
   std::string problem VRAMSTOW_GUARDED_BY(mutex);  // written once
 };
 

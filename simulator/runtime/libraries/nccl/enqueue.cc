@@ -2,7 +2,7 @@
 #include <deque>
 #include <memory>
 
-#include "simulator/mutex.h"
+#include "base/mutex.h"
 #include "simulator/runtime/libraries/nccl/operation.h"
 #include "simulator/runtime/libraries/nccl/reduction.h"
 
