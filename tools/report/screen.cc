@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +25,7 @@ constexpr size_t kChartHeight = 6;
 constexpr size_t kMostLines = 3;      // of the program, by what they hold
 constexpr size_t kMostProcesses = 4;  // of a job of many
 constexpr size_t kMostMissing = 2;    // sentences on what is missing
+constexpr size_t kMostDead = 3;       // processes whose story is told
 
 // The trace that the screen is about: one that ran out of memory, with a cause if any has one; else
 // one in which something is wrong; else the one with the highest peak.
@@ -84,6 +88,32 @@ std::string FailureTitle(const FactSet& set, const Facts& facts, const TextStyle
   return text;
 }
 
+// The stories of other processes that died for another reason, of the first few; the others are
+// counted.
+std::string OtherFailures(const FactSet& set, const Facts& main, const TextStyle& style) {
+  std::set<std::pair<AdviceId, std::string>> told;
+  const auto is_new = [&](const Facts& trace) {
+    const AdviceFacts* cause = FirstCause(trace);
+    return cause != nullptr && told.emplace(cause->id, cause->place).second;
+  };
+  is_new(main);
+  std::string stories;
+  uint64_t left = 0;
+  for (const Facts& trace : set.traces) {
+    if (&trace == &main || trace.out_of_memory.empty()) continue;
+    if (told.size() < kMostDead && is_new(trace)) {
+      stories += Title(FailureTitle(set, trace, style), style, Colour::kRed);
+      stories += WhySection(trace, style);
+    } else {
+      ++left;
+    }
+  }
+  if (left == 0) return stories;
+  const std::string words =
+      Counted(left, "other process") + (left == 1 ? "" : "es") + " ran out of memory, too.";
+  return Labelled("Also", words, style) + stories;
+}
+
 std::string Failure(const FactSet& set, const Facts& facts, const TextStyle& style) {
   std::string text = Title(FailureTitle(set, facts, style), style, Colour::kRed);
   if (FirstCause(facts) == nullptr) {
@@ -99,15 +129,7 @@ std::string Failure(const FactSet& set, const Facts& facts, const TextStyle& sty
                   : absl::StrCat("The full report has ", more, " other ways to need less memory."),
         style);
   }
-  const auto others = std::ranges::count_if(
-      set.traces, [](const Facts& trace) { return !trace.out_of_memory.empty(); });
-  if (others > 1) {
-    text += Labelled("Also",
-                     Counted(static_cast<uint64_t>(others - 1), "other process") +
-                         (others == 2 ? "" : "es") + " ran out of memory, too.",
-                     style);
-  }
-  return text;
+  return text + OtherFailures(set, facts, style);
 }
 
 // Garbage that was collected and memory that moved; empty: there was nothing of both.
