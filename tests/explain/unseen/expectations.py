@@ -962,7 +962,7 @@ NOT_YET: dict[str, str] = {
     "large_batch": "half of the activations are counted, the twin does with a quarter",
     "padded_batch": "half of the activations are counted; the line of the loss",
     "triplets": "what is made of the result is counted, too",
-    "hand_written_gelu": "one step of the activation is counted",
+    "hand_written_gelu": "half of the activations are counted, the twin does with a fifth less",
 }
 
 

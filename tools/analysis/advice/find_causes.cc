@@ -117,11 +117,14 @@ void FillHolders(const Scene& scene, const Holders& holders, OutOfMemoryFacts* f
   if (failure->holders.size() > kMostHolders) failure->holders.resize(kMostHolders);
 }
 
-// Whether a cause would have served the request, or accounts for much of what was live.
+// A cause would have served the request and is no small share of what was live, or accounts for much
+// of it. A small one lets this request through, and says nothing of the rest.
 bool IsExplained(const Scene& scene, const std::vector<RankedCause>& causes) {
   constexpr uint64_t kMuch = 4;
+  constexpr uint64_t kSmall = 8;
   return std::ranges::any_of(causes, [&](const RankedCause& one) {
-    return one.second.fits || one.second.bytes * kMuch >= scene.live_bytes();
+    const uint64_t share = one.second.fits ? kSmall : kMuch;
+    return one.second.bytes * share >= scene.live_bytes();
   });
 }
 

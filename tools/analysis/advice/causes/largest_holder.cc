@@ -60,7 +60,7 @@ Found FindLargestHolder(const Scene& scene) {
   cause.evidence =
       AdviceText(cause.bytes) + " of " + AdviceText(scene.live_bytes()) + " were made by " +
       LargestPlaces(scene.detail(), cause.held) + ", in " + std::to_string(cause.held.size()) +
-      (cause.held.size() == 1 ? " block" : " blocks") + ". No other cause explains the failure.";
+      (cause.held.size() == 1 ? " block" : " blocks") + ". No other cause explains as much of it.";
   cause.cost = "It depends on the code that needs it.";
   const std::vector<HolderFacts> holders = scene.holders().OfAll(cause.held);
   const std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
@@ -79,7 +79,8 @@ constinit const Rule kLargestHolder = {
     .rank = Rank::kLast,
     .meaning = "none of the others: the line that made most of what was live, and who holds it",
     .help =
-        "No other cause explains the failure. The advice names the line that made the largest part "
+        "No other cause explains much of what was live. The advice names the line that made the "
+        "largest part "
         "of what was live, and where there is a census, who holds it. Whether it is needed, only "
         "the program tells.",
     .cause = FindLargestHolder,
