@@ -12,7 +12,7 @@
 #include "adapters/torch/census/generations.h"
 #include "adapters/torch/census/live_bytes.h"
 #include "adapters/torch/census/quiet.h"
-#include "adapters/torch/census/trainees.h"
+#include "adapters/torch/census/trained_tensors.h"
 #include "adapters/torch/census/with_python.h"
 #include "include/vramstow/vramstow.h"
 
@@ -38,11 +38,12 @@ std::atomic<uint64_t> spent_ns{0};
 uint64_t started_ns = 0;
 
 // "float32 [64, 64], requires grad, in eval(), in no optimizer".
-std::string AboutOf(const Told& told, const Impl* impl, const Trainees& trainees) {
+std::string AboutOf(const HolderDescription& told, const Impl* impl,
+                    const TrainedTensors& trained) {
   std::string about = Graph::Describe(impl);
   if (told.role != Role::kParameter) return about;
   if (told.evaluates) about += ", in eval()";
-  if (trainees.AreWithout(impl)) about += ", in no optimizer";
+  if (trained.IsUntrained(impl)) about += ", in no optimizer";
   return about;
 }
 
@@ -56,16 +57,16 @@ void TellFindings(const Walk& walk, uint64_t deadline_ns, Findings* findings) {
                                               : a->memory.address < b->memory.address;
   });
   if (largest.size() > kMostTold) largest.resize(kMostTold);
-  const Telling telling(walk);
-  const Trainees trainees(walk);
+  const HolderDescriber describer(walk);
+  const TrainedTensors trained(walk);
   for (const Found* found : largest) {
     if (NowNs() > deadline_ns) {
       if (findings->why_ended.empty()) findings->why_ended = "its time was over";
       return;
     }
     const Seen& seen = found->is_in_models ? walk.models() : walk.all();
-    Told told = telling.Tell(*found);
-    std::string about = AboutOf(told, seen[found->place].as<Impl>(), trainees);
+    HolderDescription told = describer.Describe(*found);
+    std::string about = AboutOf(told, seen[found->place].as<Impl>(), trained);
     findings->holdings.push_back(
         {found->memory, std::move(told.chain), std::move(about), told.role});
   }

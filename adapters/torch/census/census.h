@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "adapters/torch/census/telling.h"
+#include "adapters/torch/census/holder_describer.h"
 #include "include/vramstow/framework.h"
 
 namespace vramstow::torch_census {

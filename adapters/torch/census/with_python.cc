@@ -24,9 +24,9 @@ bool Run(const std::function<void()>& run) {
 }
 
 // What another thread does for the one that asks.
-class Errand {
+class CrossThreadCall {
  public:
-  explicit Errand(std::function<void()> run) : run_(std::move(run)) {}
+  explicit CrossThreadCall(std::function<void()> run) : run_(std::move(run)) {}
 
   // The other thread has Python's lock.
   void Do() {
@@ -72,12 +72,12 @@ class Errand {
 };
 
 // Python may end the thread where it asks for the lock, while Python itself ends.
-void* DoErrand(void* argument) {
-  auto* errand = static_cast<std::shared_ptr<Errand>*>(argument);
+void* RunCall(void* argument) {
+  auto* call = static_cast<std::shared_ptr<CrossThreadCall>*>(argument);
   const int state = PyGILState_Ensure();
-  (*errand)->Do();
+  (*call)->Do();
   PyGILState_Release(state);
-  delete errand;
+  delete call;
   return nullptr;
 }
 
@@ -95,10 +95,10 @@ bool StartThread(void* (*run)(void*), void* argument) {
 }
 
 // Null: no thread could be made.
-std::shared_ptr<Errand> Begin(std::function<void()> run) {
-  auto errand = std::make_shared<Errand>(std::move(run));
-  auto* share = new std::shared_ptr<Errand>(errand);
-  if (StartThread(&DoErrand, share)) return errand;
+std::shared_ptr<CrossThreadCall> Begin(std::function<void()> run) {
+  auto call = std::make_shared<CrossThreadCall>(std::move(run));
+  auto* share = new std::shared_ptr<CrossThreadCall>(call);
+  if (StartThread(&RunCall, share)) return call;
   delete share;
   return nullptr;
 }
@@ -108,16 +108,16 @@ std::shared_ptr<Errand> Begin(std::function<void()> run) {
 bool WithPython(std::chrono::milliseconds patience, const std::function<void()>& run) {
   if (Interpreter::is_ending()) return false;
   if (PyGILState_GetThisThreadState() != nullptr && PyGILState_Check() != 0) return Run(run);
-  const auto errand = Begin(run);
-  return errand != nullptr && errand->WaitForBegin(patience) && errand->WaitForEnd();
+  const auto call = Begin(run);
+  return call != nullptr && call->WaitForBegin(patience) && call->WaitForEnd();
 }
 
 Asked AskPython(std::chrono::milliseconds patience, std::chrono::milliseconds longest,
                 std::function<void()> run) {
   if (Interpreter::is_ending()) return Asked::kNotHad;
-  const auto errand = Begin(std::move(run));
-  if (errand == nullptr || !errand->WaitForBegin(patience)) return Asked::kNotHad;
-  return errand->WaitForEnd(longest) ? Asked::kDone : Asked::kLeftAlone;
+  const auto call = Begin(std::move(run));
+  if (call == nullptr || !call->WaitForBegin(patience)) return Asked::kNotHad;
+  return call->WaitForEnd(longest) ? Asked::kDone : Asked::kLeftAlone;
 }
 
 }  // namespace vramstow::torch_census

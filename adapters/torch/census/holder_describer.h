@@ -1,4 +1,4 @@
-// Telling: a chain of holders in the words of a person.
+// HolderDescriber: a chain of holders in the words of a person.
 //
 // Idea: "train: hist[3].grad_fn → saved by AddmmBackward0". A step is looked up only when its chain
 // is told: which key, which index, which variable. Attributes are read by their key, never asked
@@ -6,8 +6,8 @@
 //
 // Ownership: refers to a walk. Threads: one, with the interpreter's lock. Errors: where a step
 // cannot be told, "…" stands. Units: none.
-#ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_TELLING_H_
-#define VRAMSTOW_ADAPTERS_TORCH_CENSUS_TELLING_H_
+#ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_HOLDER_DESCRIBER_H_
+#define VRAMSTOW_ADAPTERS_TORCH_CENSUS_HOLDER_DESCRIBER_H_
 
 #include <cstdint>
 #include <string>
@@ -20,16 +20,16 @@ namespace vramstow::torch_census {
 // What a tensor is to the program. As VRAMSTOW_ROLE_… of framework.h.
 enum class Role : int32_t { kOther, kParameter, kBuffer, kGradient, kOptimizerState, kSaved };
 
-struct Told {
+struct HolderDescription {
   std::string chain;
   Role role = Role::kOther;
   bool evaluates = false;  // a parameter, and its module is in eval()
 };
 
-class Telling {
+class HolderDescriber {
  public:
-  explicit Telling(const Walk& walk) : walk_(walk) {}
-  Told Tell(const Found& found) const;
+  explicit HolderDescriber(const Walk& walk) : walk_(walk) {}
+  HolderDescription Describe(const Found& found) const;
 
  private:
   class Chain;
@@ -38,4 +38,4 @@ class Telling {
 
 }  // namespace vramstow::torch_census
 
-#endif  // VRAMSTOW_ADAPTERS_TORCH_CENSUS_TELLING_H_
+#endif  // VRAMSTOW_ADAPTERS_TORCH_CENSUS_HOLDER_DESCRIBER_H_

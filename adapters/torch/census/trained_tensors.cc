@@ -1,4 +1,4 @@
-#include "adapters/torch/census/trainees.h"
+#include "adapters/torch/census/trained_tensors.h"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ constexpr size_t kMostTensors = 1'000'000;
 
 }  // namespace
 
-Trainees::Trainees(const Walk& walk) {
+TrainedTensors::TrainedTensors(const Walk& walk) {
   for (Object* optimizer : walk.optimizers()) AddOptimizer(optimizer);
   if (!walk.knows_optimizers()) return;
   is_known_ = walk.optimizers().empty() || std::ranges::any_of(walk.found(), [&](const auto& one) {
@@ -22,7 +22,7 @@ Trainees::Trainees(const Walk& walk) {
               });
 }
 
-void Trainees::AddOptimizer(Object* optimizer) {
+void TrainedTensors::AddOptimizer(Object* optimizer) {
   Object* attributes = AttributesOf(optimizer);
   if (attributes == nullptr) return;
   Object* groups = PyDict_GetItemString(attributes, "param_groups");
@@ -31,7 +31,7 @@ void Trainees::AddOptimizer(Object* optimizer) {
   for (intptr_t i = 0; i < std::min(list->count, kMostGroups); ++i) AddGroup(list->items[i]);
 }
 
-void Trainees::AddGroup(Object* group) {
+void TrainedTensors::AddGroup(Object* group) {
   if (!Is(group, kIsDict)) return;
   Object* tensors = PyDict_GetItemString(group, "params");
   if (tensors == nullptr || !Is(tensors, kIsList)) return;

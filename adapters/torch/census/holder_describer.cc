@@ -1,4 +1,4 @@
-#include "adapters/torch/census/telling.h"
+#include "adapters/torch/census/holder_describer.h"
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ std::string_view KeeperOf(Object* holder) {
 }  // namespace
 
 // One chain, from its root to the tensor.
-class Telling::Chain {
+class HolderDescriber::Chain {
  public:
   Chain(const Walk& walk, const Seen& seen, Place place) : walk_(walk), seen_(seen) {
     for (Place at = place; (at & Entry::kIsRoot) == 0 && entries_.size() < kLongestChain;
@@ -32,20 +32,20 @@ class Telling::Chain {
     std::ranges::reverse(entries_);
   }
 
-  Told Tell() {
+  HolderDescription Describe() {
     TellRoot();
     for (size_t i = 0; i + 1 < entries_.size(); ++i) TellStep(i);
-    if (told_.chain.size() > kLongestText) {
-      told_.chain = told_.chain.substr(0, kLongestText) + "…";
+    if (description_.chain.size() > kLongestText) {
+      description_.chain = description_.chain.substr(0, kLongestText) + "…";
     }
-    return std::move(told_);
+    return std::move(description_);
   }
 
  private:
   // What a dict is to the object that was told before it.
   enum class Dict : uint8_t { kPlain, kAttributes, kParts, kModuleGlobals };
 
-  std::string& text() { return told_.chain; }
+  std::string& text() { return description_.chain; }
   Object* object(size_t i) const { return entries_[i].as<Object>(); }
   bool IsObject(size_t i) const {
     return i < entries_.size() && entries_[i].what() == What::kObject;
@@ -97,7 +97,7 @@ class Telling::Chain {
       text() += ".grad_fn";
     } else {
       text() += ".grad";
-      told_.role = Role::kGradient;
+      description_.role = Role::kGradient;
     }
   }
 
@@ -111,7 +111,7 @@ class Telling::Chain {
     const std::string name = Graph::NameOf(node);
     const bool is_leaf = name.find("AccumulateGrad") != std::string::npos;
     text() += (is_leaf ? " → leaf of " : " → saved by ") + name;
-    if (!is_leaf) told_.role = Role::kSaved;
+    if (!is_leaf) description_.role = Role::kSaved;
   }
 
   void TellObjectStep(size_t i, Dict dict) {
@@ -120,7 +120,7 @@ class Telling::Chain {
     if (entries_[i + 1].what() == What::kImpl) {
       if (kind == ObjectKind::kContext) {
         text() += " → saved";
-        told_.role = Role::kSaved;
+        description_.role = Role::kSaved;
       }
       return;
     }
@@ -151,7 +151,7 @@ class Telling::Chain {
     Object* holder = object(i);
     Object* held = object(i + 1);
     if (kind == ObjectKind::kModel && Is(held, kIsDict) && &seen_ == &walk_.models()) {
-      told_.evaluates = Evaluates(holder);
+      description_.evaluates = Evaluates(holder);
       return TellPart(entries_[i + 1].nth);
     }
     if (Graph::IsOptimizer(holder->type)) is_optimizer_ = true;
@@ -189,8 +189,8 @@ class Telling::Chain {
   // A module's own dict of parameters (1), buffers (2) or modules (3).
   void TellPart(uint32_t which) {
     dict_ = Dict::kParts;
-    if (which == 1) told_.role = Role::kParameter;
-    if (which == 2) told_.role = Role::kBuffer;
+    if (which == 1) description_.role = Role::kParameter;
+    if (which == 2) description_.role = Role::kBuffer;
   }
 
   void TellName(std::string_view name) {
@@ -203,7 +203,7 @@ class Telling::Chain {
       is_hook_ = true;
     }
     is_model_ = false;
-    if (is_optimizer_ && name == "state") told_.role = Role::kOptimizerState;
+    if (is_optimizer_ && name == "state") description_.role = Role::kOptimizerState;
     is_optimizer_ = false;
     if (!is_hook_) text() += "." + std::string(name);
   }
@@ -243,7 +243,7 @@ class Telling::Chain {
     const Place parameter = walk_.models().Find(key, What::kObject);
     if (parameter == kNowhere) return "…";
     Chain chain(walk_, walk_.models(), parameter);
-    std::string name = chain.Tell().chain;
+    std::string name = chain.Describe().chain;
     if (name.starts_with("global ")) name.erase(0, 7);
     return name;
   }
@@ -304,7 +304,7 @@ class Telling::Chain {
   const Walk& walk_;
   const Seen& seen_;
   std::vector<Entry> entries_;
-  Told told_;
+  HolderDescription description_;
   Dict dict_ = Dict::kPlain;
   Object* closure_ = nullptr;
   bool is_closure_ = false;
@@ -313,9 +313,9 @@ class Telling::Chain {
   bool is_optimizer_ = false;
 };
 
-Told Telling::Tell(const Found& found) const {
+HolderDescription HolderDescriber::Describe(const Found& found) const {
   Chain chain(walk_, found.is_in_models ? walk_.models() : walk_.all(), found.place);
-  return chain.Tell();
+  return chain.Describe();
 }
 
 }  // namespace vramstow::torch_census

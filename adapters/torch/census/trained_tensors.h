@@ -1,12 +1,12 @@
-// Trainees: the tensors that the program's optimizers change.
+// TrainedTensors: the tensors that the program's optimizers change.
 //
 // Idea: an optimizer has lists of tensors in its attribute param_groups. What is in none of them is
 // not trained, whatever its requires_grad says: an evaluation, or the teacher of a student.
 //
 // Ownership: addresses only; nothing is followed. Threads: who calls holds the interpreter's lock.
 // Errors: an optimizer that keeps its groups in another way adds nothing. Units: none.
-#ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_TRAINEES_H_
-#define VRAMSTOW_ADAPTERS_TORCH_CENSUS_TRAINEES_H_
+#ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_TRAINED_TENSORS_H_
+#define VRAMSTOW_ADAPTERS_TORCH_CENSUS_TRAINED_TENSORS_H_
 
 #include <unordered_set>
 
@@ -14,14 +14,14 @@
 
 namespace vramstow::torch_census {
 
-class Trainees {
+class TrainedTensors {
  public:
   // Those of the optimizers that the walk has met.
-  explicit Trainees(const Walk& walk);
+  explicit TrainedTensors(const Walk& walk);
 
   // Whether this parameter of a model is trained by nobody. False, too, where it cannot be known:
   // an optimizer may change copies of the parameters, and none of them itself.
-  bool AreWithout(const Impl* parameter) const {
+  bool IsUntrained(const Impl* parameter) const {
     return is_known_ && !tensors_.contains(parameter);
   }
 
@@ -35,4 +35,4 @@ class Trainees {
 
 }  // namespace vramstow::torch_census
 
-#endif  // VRAMSTOW_ADAPTERS_TORCH_CENSUS_TRAINEES_H_
+#endif  // VRAMSTOW_ADAPTERS_TORCH_CENSUS_TRAINED_TENSORS_H_
