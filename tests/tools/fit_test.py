@@ -98,7 +98,7 @@ def test_how_far_it_is_is_told_without_a_terminal_too(tmp_path: Path) -> None:
     assert len(lines) == 2
     for number, line in enumerate(lines, 1):
         assert re.fullmatch(
-            rf"vramstow fit: rehearsal {number}: \d on h100,memory=4GiB (does not fit|fits), "
+            rf"vramstow fit: run {number}: \d on h100,memory=4GiB (does not fit|fits), "
             r"[\d.]+ [GM]iB at the peak",
             line,
         ), line

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from installation import ROOT, VRAMSTOW
 
-# What stands for something that the reader puts there: these lines show a form.
+# These words stand for something that the reader puts there: the line shows a form.
 FORM = re.compile(
     r"…|\[[A-Z-]|\b[A-Z]{3,}\b(?!_)|\|[A-Z]|\.\.\.|'…'|<\w+>|\|auto|unix:PATH|NAME|NAMES|\bID\b"
 )
@@ -22,7 +22,7 @@ class Printed:
 
     @property
     def is_form(self) -> bool:
-        """Of the program's own part: what lies behind the dashes is the reader's."""
+        """The program's own part decides; a job behind the dashes is the reader's."""
         own, _, job = self.command.partition(" -- ")
         form = FORM.search(re.sub(r"'[^']*'", "", own)) or re.search(r"\b(JOB|COMMAND)\b|…", job)
         return form is not None

@@ -1,7 +1,7 @@
 """Every command that README, pages, help and messages print is run as it stands, in a fresh folder.
 
-What the commands take for granted is there: a job, traces, recordings. The card is a simulated one,
-so that a command which needs a card runs, too. What is not run is listed with the reason.
+The folder has what commands take for granted: a job, traces, recordings. The card is a simulated one,
+so that a command which needs a card runs, too. NOT_RUN lists the others with the reason.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def vramstow(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a reader has who comes to a command: a job, and what it left."""
+    """A reader who comes to a command has a job, and what it left."""
     folder = tmp_path_factory.mktemp("prepared")
     for job in ("train.py", "serve.py", "job.py", "job"):
         (folder / job).write_text(JOB)
@@ -106,7 +106,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         timeout=60,
     ).stderr
     [trace] = folder.glob("train-*.stow")
-    # What the summary says to do next is a command, too.
+    # The summary prints a command, too.
     [command] = re.findall(r"^  analyse +(vramstow analyze .+)$", told, re.MULTILINE)
     subprocess.run(command, shell=True, check=True, cwd="/", env=environment(folder))
     vramstow(folder, "export", trace.name, "--to", "snapshot", "-o", "snapshot.pickle")

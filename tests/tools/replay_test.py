@@ -184,7 +184,7 @@ def test_a_dead_job_is_replayed_with_the_memory_of_its_card(tmp_path: Path) -> N
     assert all("does not serve it" in line for line in table.splitlines()), table
     assert "None of them serves all requests with" in text
     assert "the defaults" not in text
-    # What is asked for wins, and there is an answer where memory is enough; but never the defaults.
+    # A flag wins, and there is an answer where memory is enough; but never the defaults.
     enough = run("--search", "--memory", "8GiB", trace).stdout
     assert "as the job had" not in enough and "does not serve it" not in enough
     assert "Try: the defaults" not in enough

@@ -129,7 +129,7 @@ class Fitter {
           rehearsal->exit_status,
           ", and not for want of memory: ", Printable(LastLineOf(rehearsal->output, 300))));
     }
-    Complain("fit", absl::StrCat("rehearsal ", runs_, ": ", value, " on ", card,
+    Complain("fit", absl::StrCat("run ", runs_, ": ", value, " on ", card,
                                  run.fits ? " fits, " : " does not fit, ", Bytes(run.peak_reserved),
                                  " at the peak"));
     return run;
@@ -308,9 +308,8 @@ int FitOnce(const FitSettings& settings, const std::string& program, const std::
         EstimateOn(card, program, settings.command, absl::StrCat(folder, "/", ++number));
     if (!estimate.ok()) return FitIsWrong(std::string(estimate.status().message()));
     any = any || estimate->fits;
-    Complain("fit",
-             absl::StrCat("rehearsal ", number, ": ", estimate->fits ? "fits" : "does not fit",
-                          " on ", Printable(card)));
+    Complain("fit", absl::StrCat("run ", number, ": ", estimate->fits ? "fits" : "does not fit",
+                                 " on ", Printable(card)));
     json["cards"].Append(JsonOf(*estimate));
     text += TextOf(*estimate);
   }

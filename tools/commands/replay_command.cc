@@ -98,8 +98,8 @@ std::string TrafficText(const std::vector<ModelOutcome>& outcomes) {
   return absl::StrCat("\nLive memory that lay on the host, at 24 GiB/s:\n", table.Text(0));
 }
 
-// What to try, of what was searched. A job that ran out of memory did so with some settings: what
-// serves it is told apart from what does not.
+// Tells what to try, from what was searched. A job that ran out of memory did so with some
+// settings: what serves it is told apart from what does not.
 std::string WhatToTry(const Result& result) {
   const bool died = result.requests.failed > 0;
   const auto serves = [](const ModelOutcome& outcome) { return outcome.out_of_memory == 0; };
@@ -290,25 +290,25 @@ CommandLine LineFor(ReplayArguments* options) {
       .command = "replay",
       .summary = "Plays the requests of a recorded run to models of other allocators.",
       .footer = Footer(),
-      .options = {{"INPUT", &options->file, "A file, as for vramstow analyze", {.required = true}},
-                  {"--models",
-                   &options->models,
-                   "The models, separated by commas; without it, all",
-                   {.takes_no_file = true}},
-                  {"--memory",
-                   &options->memory,
-                   "The most that a model may reserve, as in 24GiB; without it, no limit, and for "
-                   "a job that ran out "
-                   "of memory what it had on its card",
-                   {.takes_no_file = true}},
-                  {"--device", &options->device,
-                   "The device whose requests are taken; without it, the busiest"},
-                  {"--steps", &options->steps,
-                   "Write what each model asked the device for into this file, as CSV"},
-                  {"--search", &options->search, "Try settings of PyTorch's allocator, too"},
-                  {"--thorough", &options->thorough,
-                   "Search up to a minute for a better static packing, if there are few blocks"},
-                  {"--json", &options->json, "Print JSON on one line"}}};
+      .options = {
+          {"INPUT", &options->file, "A file, as for vramstow analyze", {.required = true}},
+          {"--models",
+           &options->models,
+           "The models, separated by commas; without it, all",
+           {.takes_no_file = true}},
+          {"--memory",
+           &options->memory,
+           "The most that a model may reserve, as in 24GiB; without it no limit, and of a job that "
+           "ran\nout of memory what it had on its card",
+           {.takes_no_file = true}},
+          {"--device", &options->device,
+           "The device whose requests are taken; without it, the busiest"},
+          {"--steps", &options->steps,
+           "Write what each model asked the device for into this file, as CSV"},
+          {"--search", &options->search, "Try settings of PyTorch's allocator, too"},
+          {"--thorough", &options->thorough,
+           "Search up to a minute for a better static packing, if there are few blocks"},
+          {"--json", &options->json, "Print JSON on one line"}}};
 }
 
 }  // namespace

@@ -290,7 +290,7 @@ absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t
   requests.device = best_device;
   requests.device_bytes = BytesOfDevice(*source, best_device, "total_bytes");
   requests.available_bytes = AvailableBytes(*source, best_device);
-  // What libraries beside the framework had of the card, as cuBLAS has its workspaces.
+  // Libraries beside the framework have a part of the card, as cuBLAS has its workspaces.
   if (const auto beside = collectors.find({Layer::kDriver, best_device});
       framework && beside != collectors.end()) {
     requests.available_bytes -= std::min(requests.available_bytes, beside->second.peak_bytes());

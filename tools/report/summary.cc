@@ -149,7 +149,7 @@ std::string WhyNothingMoves(const FactSet& set) {
   return "";
 }
 
-// Of a trace that ended early only what it has is known.
+// A trace that ended early knows only what it has.
 std::string PeakAndAllocations(const Facts& total, bool one) {
   const Peak& peak = total.peak;
   const bool ended_early = total.report.write_error != 0 || total.report.dropped_events > 0;
@@ -190,7 +190,7 @@ std::string RunSummary(const FactSet& set, const std::string& directory, size_t 
     }
   }
   text += "\n";
-  // What a user may take for true comes before all else.
+  // A value that a user may take for true comes before all else.
   if (const std::string left_out = Uncomputed(set); !left_out.empty()) {
     text += Line("not computed", left_out);
   }

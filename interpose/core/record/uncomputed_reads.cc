@@ -40,7 +40,7 @@ void UncomputedReads::OnFirst(const char* by, void* self) {
 }
 
 void UncomputedReads::Tell(const char* by) const {
-  // Of many ranks one says it.
+  // One of many ranks says it.
   const char* rank = RankText();
   if (process_.options().quiet || (rank != nullptr && std::strcmp(rank, "0") != 0)) return;
   // A kernel's name may be long, and is no word to a reader.
