@@ -52,6 +52,10 @@ typedef const struct vramstow_table* (*vramstow_table_function)(uint32_t kind, u
  * the library is in place, and otherwise half a sentence that says why not; an empty one was said
  * already. */
 #define VRAMSTOW_PROGRAM_VARIABLE "VRAMSTOW_PROGRAM"
+/* The folder of Python's start-up hook, which a process puts back on PYTHONPATH where it is
+ * missing; and what the hook sets once it runs. */
+#define VRAMSTOW_PYTHON_START_VARIABLE "VRAMSTOW_PYTHON_START"
+#define VRAMSTOW_HOOKED_VARIABLE "VRAMSTOW_HOOKED"
 typedef const char* (*vramstow_torch_install_function)(void);
 /* Of what computes values; `only_sizes`: nothing is wanted but sizes that depend on data. */
 typedef const char* (*vramstow_values_install_function)(int only_sizes);

@@ -204,6 +204,8 @@ void Finish() {
   uncomputed_reads.Finish();
   const char* why = WantsPool(process.options()) ? pools.WhyNothingWasServed() : nullptr;
   if (why != nullptr) trace.Describe("pool.nothing_served", why);
+  why = WhyHookIsMissing(process.options());
+  if (why != nullptr) trace.Describe("python.no_hook", why);
   trace.Close();
   if (process.options().coverage) interception_report.Report();
 }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "include/vramstow/framework.h"
 #include "interpose/shim/fingerprint.h"
 #include "interpose/shim/objects.h"
 #include "interpose/shim/text.h"
@@ -56,6 +57,42 @@ __attribute__((constructor)) void MakeExitKey() {
     if (auto* ended = __atomic_load_n(&thread_exit.ended, __ATOMIC_ACQUIRE)) ended(value);
   };
   if (make(&thread_exit.key, call) == 0) thread_exit.set = set;
+}
+
+// Whether `part` stands somewhere in the text.
+bool Contains(const char* text, const char* part) {
+  for (; *text != '\0'; ++text) {
+    size_t i = 0;
+    while (part[i] != '\0' && text[i] == part[i]) ++i;
+    if (part[i] == '\0') return true;
+  }
+  return false;
+}
+
+// A job that sets PYTHONPATH for its children loses the folder of Python's start-up hook. It comes
+// back here, before Python reads the variable.
+__attribute__((constructor)) void KeepPythonHook() {
+  // Of the process before this one.
+  const auto unset = reinterpret_cast<int (*)(const char*)>(LibcDefinition("unsetenv"));
+  if (unset != nullptr && Environment(VRAMSTOW_HOOKED_VARIABLE) != nullptr) {
+    unset(VRAMSTOW_HOOKED_VARIABLE);
+  }
+  const char* folder = Environment(VRAMSTOW_PYTHON_START_VARIABLE);
+  if (folder == nullptr || *folder == '\0') return;
+  const char* path = Environment("PYTHONPATH");
+  if (path != nullptr && Contains(path, folder)) return;
+  const auto set =
+      reinterpret_cast<int (*)(const char*, const char*, int)>(LibcDefinition("setenv"));
+  static char joined[16384];
+  char* limit = joined + sizeof joined - 1;
+  char* end = AppendText(joined, limit, folder);
+  if (path != nullptr && *path != '\0') {
+    end = AppendText(end, limit, ":");
+    end = AppendText(end, limit, path);
+  }
+  if (set == nullptr || end == limit) return;  // half a path would be worse than none
+  *end = '\0';
+  set("PYTHONPATH", joined, 1);
 }
 
 int WatchThreadExit(void (*ended)(void* value), void* value) {

@@ -22,6 +22,7 @@ _FINISHED_CENSUS = "VRAMSTOW_TORCH_CENSUS"  # the same of what tells who holds m
 _FINISHED_VALUES = "VRAMSTOW_TORCH_VALUES"  # the same, for what computes values
 _NONE = "none"  # in place of a file: there is none for this release
 _PROGRAM = "VRAMSTOW_PROGRAM"
+_HOOKED = "VRAMSTOW_HOOKED"  # what this file sets; the library takes it away from other programs
 _INSTALL = "vramstow_torch_install"
 _OBSERVE = "vramstow_torch_observe"
 _CENSUS = "vramstow_census_start"
@@ -436,6 +437,7 @@ def _run_next_sitecustomize() -> None:
     spec.loader.exec_module(module)
 
 
+os.environ[_HOOKED] = "1"
 if _wants_values() or _wants_tensors():
     sys.meta_path.insert(0, _Finder("torch", _prepare))
 atexit.register(_end)  # before all others, so that it is called after them

@@ -26,7 +26,7 @@ MOST_BYTES = 50 << 20
 STEPS = 18
 # A simulated card says nothing of a link, whatever is measured.
 NOT_SHOWN = {"sleep cost"}
-SPECS = ("h200",)
+SPECS = ("h200", "h200,primary=private")
 SIMULATOR = BUILD / "lib/vramstow/simulator"
 KIT = ROOT / "tests/card"
 

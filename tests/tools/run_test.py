@@ -96,8 +96,8 @@ def test_the_environment_of_a_real_run(vramstow: Installation, tmp_path: Path) -
     assert env["VRAMSTOW_RUN_ID"]
     before = set(vramstow.environment())
     added = set(env) - before
-    # The last two are of Python's start-up hook, which has PyTorch's tensors observed.
-    hook = {"PYTHONPATH", "VRAMSTOW_PROGRAM"}
+    # The last ones are of Python's start-up hook, which has PyTorch's tensors observed.
+    hook = {"PYTHONPATH", "VRAMSTOW_PROGRAM", "VRAMSTOW_PYTHON_START"}
     assert added <= {"LD_PRELOAD", "VRAMSTOW_RUN_ID", "OTHER", "LC_CTYPE"} | hook
 
 

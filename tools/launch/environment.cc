@@ -15,6 +15,7 @@ constexpr char kPreload[] = "LD_PRELOAD";
 constexpr char kLibraryPath[] = "LD_LIBRARY_PATH";
 constexpr char kPythonPath[] = "PYTHONPATH";
 constexpr char kProgram[] = VRAMSTOW_PROGRAM_VARIABLE;
+constexpr char kPythonStart[] = VRAMSTOW_PYTHON_START_VARIABLE;
 constexpr char kTriton[] = "TRITON_LIBCUDA_PATH";
 constexpr char kNvtx[] = "NVTX_INJECTION64_PATH";
 
@@ -102,6 +103,8 @@ void AddPythonHook(const Installation& installation, Environment* environment) {
     environment->Set(kPythonPath, path.empty() ? folder : absl::StrCat(folder, ":", path));
   }
   environment->Set(kProgram, installation.program);
+  // For children of a job that sets PYTHONPATH itself.
+  environment->Set(kPythonStart, folder);
 }
 
 }  // namespace vramstow

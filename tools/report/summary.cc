@@ -116,6 +116,18 @@ std::string NothingServed(const FactSet& set) {
                      : absl::StrCat("vramstow: THE POOL SERVED NOTHING: ", Printable(why), ".\n");
 }
 
+// Without Python's start-up hook no tensor is seen, and in a rehearsal what is read may be zeros.
+std::string WithoutHook(const FactSet& set) {
+  for (const Facts& trace : set.traces) {
+    const std::string why = FactOr(trace, "python.no_hook");
+    if (why.empty()) continue;
+    return absl::StrCat("vramstow: PYTORCH WAS NOT SEEN",
+                        trace.simulated ? ", and what was not computed reads as zeros: " : ": ",
+                        Printable(why), ", so that the start-up hook did not run.\n");
+  }
+  return "";
+}
+
 // Why memory ran out in the last process that was explained; nothing where none was.
 std::string Story(const FactSet& set) {
   constexpr size_t kIndent = 2;
@@ -181,7 +193,7 @@ std::string RunSummary(const FactSet& set, const std::string& directory, size_t 
   const bool simulated = std::any_of(set.traces.begin(), set.traces.end(),
                                      [](const Facts& trace) { return trace.simulated; });
   const auto description = set.traces.front().facts.find("simulated");
-  std::string text = NothingServed(set);
+  std::string text = WithoutHook(set) + NothingServed(set);
   text += simulated ? "vramstow: REHEARSAL on a simulated device"
                     : "vramstow: device memory of this run";
   if (simulated) {

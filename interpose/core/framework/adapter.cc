@@ -110,6 +110,9 @@ const char* SwitchAgainstHook() {
   return nullptr;
 }
 
+// Python's start-up hook has brought it, or said why it cannot.
+bool HasStartUpHook() { return std::getenv(VRAMSTOW_HOOKED_VARIABLE) != nullptr; }
+
 // The observer comes in through Python's start-up hook, which `vramstow run` has put on PYTHONPATH.
 void LogWhyNotObserved() {
   if (std::getenv(VRAMSTOW_PROGRAM_VARIABLE) == nullptr) return;
@@ -119,18 +122,18 @@ void LogWhyNotObserved() {
     return;
   }
   const char* found = SwitchAgainstHook();
-  if (found == nullptr) return;
+  if (found == nullptr) {
+    if (!HasStartUpHook()) {
+      Log("the trace has PyTorch's segments, not its tensors: they are observed through a start-up "
+          "file of Python, and this Python did not run it (PYTHONPATH was set anew: keep what was "
+          "on it).");
+    }
+    return;
+  }
   Log("the trace has PyTorch's segments, not its tensors: they are observed through a start-up "
       "file of Python, and Python was started with %s (without it, or with --pool=on, tensors are "
       "seen).",
       found);
-}
-
-// Python's start-up hook has brought it, or said why it cannot.
-bool HasStartUpHook() {
-  return std::getenv(VRAMSTOW_PROGRAM_VARIABLE) != nullptr &&
-         Shim().find_symbol(RTLD_DEFAULT, "Py_IsInitialized") != nullptr &&
-         SwitchAgainstHook() == nullptr;
 }
 
 // Whether the SPEC of the simulated card has this option.
@@ -197,6 +200,18 @@ void LoadAdapter(const Options& options) {
   char folder[PATH_MAX];
   if (!FindTorch(folder, &done)) return;
   pooled ? LoadFor(folder) : LogWhyNotObserved();
+}
+
+const char* WhyHookIsMissing(const Options& options) {
+  if (!options.trace || HasFramework() || std::strcmp(options.level, "segments") == 0 ||
+      std::getenv(VRAMSTOW_PROGRAM_VARIABLE) == nullptr || HasStartUpHook()) {
+    return nullptr;
+  }
+  char folder[PATH_MAX];
+  const bool is_python = Shim().find_symbol(RTLD_DEFAULT, "Py_IsInitialized") != nullptr;
+  if (!is_python || dl_iterate_phdr(FindLibrary, folder) == 0) return nullptr;
+  return SwitchAgainstHook() != nullptr ? "Python was started with -I, -E or -S"
+                                        : "PYTHONPATH was set anew, or Python ignores it";
 }
 
 }  // namespace vramstow

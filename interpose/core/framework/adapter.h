@@ -24,6 +24,10 @@ void LoadAdapter(const Options& options);
 // The same for what computes values in a rehearsal. Does nothing on a real card.
 void LoadValues(const Options& options);
 
+// Why Python's start-up hook did not run in a process that has PyTorch; null: it ran, nobody asked
+// for it, or it was not needed. Lives as long as the process.
+const char* WhyHookIsMissing(const Options& options);
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_INTERPOSE_CORE_FRAMEWORK_ADAPTER_H_
