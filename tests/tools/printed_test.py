@@ -1,7 +1,7 @@
 """Every command that README, pages, help and messages print is run as it stands, in a fresh folder.
 
-The folder has what commands take for granted: a job, traces, recordings. The card is a simulated one,
-so that a command which needs a card runs, too. NOT_RUN lists the others with the reason.
+The folder has what commands take for granted: a job, traces, recordings. The card is simulated, so
+that a command which needs a card runs, too. NOT_RUN lists the others with the reason.
 """
 
 from __future__ import annotations
