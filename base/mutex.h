@@ -95,7 +95,7 @@ class VRAMSTOW_CAPABILITY("mutex") FastMutex {
     sleepers_.store(0, std::memory_order_relaxed);
   }
 
-  // As that of Mutex.
+  // The analysis is told as by Mutex.
   void AssertHeld() const VRAMSTOW_ASSERT_HELD(this) {}
 
  private:

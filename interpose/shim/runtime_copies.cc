@@ -12,7 +12,7 @@ struct Family {
 // The newest first.
 constexpr Family kFamilies[] = {{13, "libcudart.so.13"}, {12, "libcudart.so.12"}};
 
-// Of several families, the one that a library of the process needs.
+// The family that a library of the process needs.
 const Family& FamilyInUse() {
   for (const Family& family : kFamilies) {
     if (IsNeeded(family.file)) return family;

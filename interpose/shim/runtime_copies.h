@@ -36,7 +36,7 @@ constexpr int RuntimeFamily(const char* path) {
   return family;
 }
 
-// What dlopen opens in place of `file`, which may be null.
+// The file that dlopen opens in place of `file`, which may be null.
 const char* FileToOpen(const char* file);
 
 }  // namespace vramstow

@@ -29,12 +29,12 @@ struct Program;
 
 struct Function;
 
-// What a CUkernel points to.
+// A CUkernel points to this.
 struct Kernel {
   Function* function = nullptr;
 };
 
-// What a CUfunction points to.
+// A CUfunction points to this.
 struct Function {
   std::string name;
   Program* program = nullptr;
@@ -86,7 +86,7 @@ ImageTarget TargetOf(const Machine& machine);
 // Null for a handle of the other kind.
 Function* FindFunctionHandle(CUfunction handle);
 Function* FindKernelHandle(CUkernel handle);
-// Of either kind, as launches take it.
+// The handle may be of either kind, as launches take it.
 Function* FindLaunched(CUfunction handle);
 CUresult CheckLaunch(Call& call, const Launch& launch);
 std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launch& launch);

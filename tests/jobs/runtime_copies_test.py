@@ -72,7 +72,7 @@ def compile_library(source: str, library: Path, *options: str | Path) -> Path:
 
 
 def run(program: str, *arguments: str | Path, rehearsal: bool = True) -> tuple[str, list[str]]:
-    """What the program printed, and the lines on standard error."""
+    """The program's output, and the lines on standard error."""
     rehearse = [VRAMSTOW, "run", "--no-trace", "--simulate=h100", "--"]
     preload = {"LD_PRELOAD": str(BUILD / "lib/libvramstow.so"), "VRAMSTOW_TRACE": "0"}
     done = subprocess.run(

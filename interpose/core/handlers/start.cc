@@ -30,14 +30,14 @@ std::string_view FolderOf(const char* path) {
   return {path, static_cast<size_t>(BaseName(path) - path)};
 }
 
-// NVRTC asks, too, and works without. What the simulator brings passes on what its callers ask.
+// NVRTC asks, too, and works without. The simulator's libraries pass on what their callers ask.
 bool DoesWithout(const Driver& driver, const char* path) {
   const char* name = BaseName(path);
   if (StartsWith(name, "libnvrtc") && (name[8] == '.' || name[8] == '-')) return true;
   return driver.path() != nullptr && FolderOf(driver.path()) == FolderOf(path);
 }
 
-// What the package of this file, found by a part of its path, can do without it.
+// A package that has this part in its path, and how it does without the file.
 struct Remedy {
   const char* part;
   const char* text;

@@ -4,8 +4,8 @@
 // alike. Every other call takes one of the two, and a driver that is given the other may crash
 // instead of refusing it. A handle does not tell its kind, so the calls that hand handles out are
 // watched, and a handle that nobody saw being handed out is of an unknown kind: nothing is asked
-// about it. What goes with a module or library is forgotten with it, because its handles may come
-// back as others.
+// about it. A module or library takes its handles with it: they are forgotten, because they may
+// come back as others.
 //
 // Ownership: static storage, constant-initialised. Threads: any, without a lock. Two threads that
 // are given the same handle at once may keep it twice, and both times the same. Errors: where there

@@ -73,7 +73,7 @@ def main() -> None:
     cuda.call("cuModuleUnload", module)
     for line in refusals():
         print("refused:", line)
-    # What the graph was told to use stays where it is.
+    # The block that the graph was told to use stays where it is.
     cuda.vramstow.vramstow_offload(None)
     print("on the host:", *(cuda.access(cuda.HOST_LOCATION, block) for block in (address, other)))
 
