@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -14,51 +14,52 @@ namespace {
 using Shape = std::vector<uint64_t>;
 
 // Empty: not known.
-Shape ShapeOf(const Scene& scene, const Life& life) {
-  const HeldBlock* block = scene.holders().Of(life);
+Shape ShapeOf(const FailureMoment& moment, const Life& life) {
+  const HeldBlock* block = moment.holders().Of(life);
   if (block == nullptr) return {};
   const std::optional<TensorWords> words = ParseTensor(block->about);
   return words.has_value() ? words->shape : Shape();
 }
 
 // The tensor that was copied to the card last, by no module.
-Shape InputOf(const Scene& scene) {
+Shape InputOf(const FailureMoment& moment) {
   Shape input;
-  for (const Life* life : scene.live()) {
-    const SiteDetail& site = scene.site_of(*life);
+  for (const Life* life : moment.live()) {
+    const SiteDetail& site = moment.site_of(*life);
     const std::string_view name = OperatorName(site);
     if (!life->tensor || !site.module.empty() || site.in_backward || site.in_optimizer) continue;
     if (name != "_to_copy" && name != "to") continue;
-    const HeldBlock* block = scene.holders().Of(*life);
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr || block->role == "parameter" || block->role == "buffer") continue;
-    const Shape shape = ShapeOf(scene, *life);
+    const Shape shape = ShapeOf(moment, *life);
     if (shape.size() > 1) input = shape;
   }
   return input;
 }
 
 // Extents that mean something else.
-std::set<uint64_t> OthersOf(const Scene& scene, const Shape& input) {
+std::set<uint64_t> OthersOf(const FailureMoment& moment, const Shape& input) {
   std::set<uint64_t> others(input.begin() + 1, input.end());
-  for (const Life* life : scene.live()) {
-    const HeldBlock* block = scene.holders().Of(*life);
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr || block->role != "parameter") continue;
-    for (const uint64_t extent : ShapeOf(scene, *life)) others.insert(extent);
+    for (const uint64_t extent : ShapeOf(moment, *life)) others.insert(extent);
   }
   return others;
 }
 
 }  // namespace
 
-std::vector<const Life*> WithoutBatch(const Scene& scene, const std::vector<const Life*>& lives) {
-  const Shape input = InputOf(scene);
+std::vector<const Life*> WithoutBatch(const FailureMoment& moment,
+                                      const std::vector<const Life*>& lives) {
+  const Shape input = InputOf(moment);
   if (input.empty() || input.front() < 2) return {};
   const uint64_t batch = input.front();
-  const std::set<uint64_t> others = OthersOf(scene, input);
+  const std::set<uint64_t> others = OthersOf(moment, input);
   if (others.contains(batch)) return {};
   std::vector<const Life*> without;
   for (const Life* life : lives) {
-    const Shape shape = ShapeOf(scene, *life);
+    const Shape shape = ShapeOf(moment, *life);
     const bool has_batch = std::ranges::any_of(
         shape, [&](uint64_t extent) { return extent % batch == 0 && !others.contains(extent); });
     if (!shape.empty() && !has_batch) without.push_back(life);

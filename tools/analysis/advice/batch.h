@@ -11,12 +11,13 @@
 
 #include <vector>
 
-#include "tools/analysis/explain/scene.h"
+#include "tools/analysis/explain/failure_moment.h"
 
 namespace vramstow {
 
 // Those of the blocks whose shape is known and has no batch in it.
-std::vector<const Life*> WithoutBatch(const Scene& scene, const std::vector<const Life*>& lives);
+std::vector<const Life*> WithoutBatch(const FailureMoment& moment,
+                                      const std::vector<const Life*>& lives);
 
 }  // namespace vramstow
 

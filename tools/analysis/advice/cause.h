@@ -1,6 +1,6 @@
 // Cause: one reason why there was too little memory.
 //
-// Ownership: values; the blocks are a Scene's. Threads: values. Errors: none. Units: bytes.
+// Ownership: values; the blocks are a FailureMoment's. Threads: values. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_CAUSE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_CAUSE_H_
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/analysis/explain/scene.h"
+#include "tools/analysis/explain/failure_moment.h"
 #include "tools/analysis/facts/advice_id.h"
 #include "tools/analysis/facts/change.h"
 

@@ -29,23 +29,23 @@ Change FreedBefore(const Detail& detail, const std::vector<const Life*>& lives, 
   return change;
 }
 
-Change FreedWithPass(const Scene& scene, const std::vector<const Life*>& lives) {
+Change FreedWithPass(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   Change change;
   for (const Life* life : lives) {
-    const int64_t pass = scene.PassOf(*life);
+    const int64_t pass = moment.PassOf(*life);
     if (pass < 0) continue;
-    const uint64_t end = scene.passes().all()[static_cast<size_t>(pass)].end;
-    change.lives.push_back(FreedAt(scene.detail(), life, end));
+    const uint64_t end = moment.passes().all()[static_cast<size_t>(pass)].end;
+    change.lives.push_back(FreedAt(moment.detail(), life, end));
   }
   return change;
 }
 
-Change FreedWithTurn(const Scene& scene, const std::vector<const Life*>& lives,
+Change FreedWithTurn(const FailureMoment& moment, const std::vector<const Life*>& lives,
                      const std::vector<uint64_t>& turns) {
   Change change;
   for (const Life* life : lives) {
     const auto next = std::ranges::upper_bound(turns, life->birth);
-    if (next != turns.end()) change.lives.push_back(FreedAt(scene.detail(), life, *next));
+    if (next != turns.end()) change.lives.push_back(FreedAt(moment.detail(), life, *next));
   }
   return change;
 }

@@ -30,27 +30,27 @@ void Add(const std::string& name, uint64_t size, std::map<std::string, Amount>* 
   ++amount.blocks;
 }
 
-DemandFacts DemandOf(const Scene& scene, const CategoryFinder& categories) {
+DemandFacts DemandOf(const FailureMoment& moment, const CategoryFinder& categories) {
   DemandFacts demand;
-  const OutOfMemoryFacts& failure = scene.failure();
+  const OutOfMemoryFacts& failure = moment.failure();
   std::map<std::string, Amount> by_category;
   std::map<std::string, Amount> by_module;
   std::map<std::string, Amount> by_site;
   bool any_tensor = false;
-  for (const Life* life : scene.live()) any_tensor |= life->tensor;
-  for (const Life* life : scene.live()) {
-    const SiteDetail& site = scene.site_of(*life);
+  for (const Life* life : moment.live()) any_tensor |= life->tensor;
+  for (const Life* life : moment.live()) {
+    const SiteDetail& site = moment.site_of(*life);
     if (any_tensor && !life->tensor) demand.not_pytorch_bytes += life->size;
     Add(categories.NameOf(*life), life->size, &by_category);
     if (!site.module.empty()) Add(site.module, life->size, &by_module);
     Add(site.site, life->size, &by_site);
   }
-  demand.live_bytes = scene.live_bytes();
-  if (scene.is_room_known()) {
-    demand.room_bytes = scene.room();
-    demand.lacking_bytes = scene.lacking();
+  demand.live_bytes = moment.live_bytes();
+  if (moment.is_room_known()) {
+    demand.room_bytes = moment.room();
+    demand.lacking_bytes = moment.lacking();
   }
-  for (const DeviceFacts& device : scene.facts().devices) {
+  for (const DeviceFacts& device : moment.facts().devices) {
     if (device.device != failure.device || !device.total_bytes.has_value()) continue;
     demand.card_bytes = device.total_bytes;
     if (failure.free_from == FreeKnownFrom::kNothing) continue;
@@ -105,43 +105,43 @@ void NameHolder(const Holders& holders, Cause* cause) {
   cause->evidence += text + ".";
 }
 
-void FillHolders(const Scene& scene, const Holders& holders, OutOfMemoryFacts* failure) {
+void FillHolders(const FailureMoment& moment, const Holders& holders, OutOfMemoryFacts* failure) {
   constexpr size_t kMostHolders = 64;
   if (!holders.any()) return;
   uint64_t without = 0;
-  for (const Life* life : scene.live()) {
+  for (const Life* life : moment.live()) {
     if (life->tensor && holders.Of(*life) == nullptr) without += life->size;
   }
   failure->bytes_without_holder = without;
-  failure->holders = holders.OfAll(scene.live());
+  failure->holders = holders.OfAll(moment.live());
   if (failure->holders.size() > kMostHolders) failure->holders.resize(kMostHolders);
 }
 
-// A cause would have served the request and is no small share of what was live, or accounts for much
-// of it. A small one lets this request through, and says nothing of the rest.
-bool IsExplained(const Scene& scene, const std::vector<RankedCause>& causes) {
+// A cause would have served the request and is no small share of what was live, or accounts for
+// much of it. A small one lets this request through, and says nothing of the rest.
+bool IsExplained(const FailureMoment& moment, const std::vector<RankedCause>& causes) {
   constexpr uint64_t kMuch = 4;
   constexpr uint64_t kSmall = 8;
   return std::ranges::any_of(causes, [&](const RankedCause& one) {
     const uint64_t share = one.second.fits ? kSmall : kMuch;
-    return one.second.bytes * share >= scene.live_bytes();
+    return one.second.bytes * share >= moment.live_bytes();
   });
 }
 
 }  // namespace
 
-std::vector<Cause> FindCauses(const Scene& scene) {
+std::vector<Cause> FindCauses(const FailureMoment& moment) {
   std::vector<RankedCause> found;
   for (const RuleRow& row : AllRules()) {
     if (row.rule->cause == nullptr) continue;
-    if (row.rule->rank == Rank::kLast && IsExplained(scene, found)) continue;
-    Found cause = row.rule->cause(scene);
+    if (row.rule->rank == Rank::kLast && IsExplained(moment, found)) continue;
+    Found cause = row.rule->cause(moment);
     if (!cause.has_value()) continue;
     cause->id = row.id;
-    cause->fits = cause->bytes >= scene.lacking();
+    cause->fits = cause->bytes >= moment.lacking();
     found.emplace_back(row.rule->rank, *std::move(cause));
   }
-  OrderCauses(scene.live_bytes(), &found);
+  OrderCauses(moment.live_bytes(), &found);
   std::vector<Cause> causes;
   causes.reserve(found.size());
   for (RankedCause& one : found) causes.push_back(std::move(one.second));
@@ -156,11 +156,11 @@ std::vector<Cause> ExplainOutOfMemory(const Detail& detail, const Passes& passes
   for (size_t i = count - std::min(count, kMostStories); i < count; ++i) {
     OutOfMemoryFacts& failure = facts->out_of_memory[i];
     if (!IsDeviceMemory(failure.memory)) continue;
-    const Scene scene(detail, *facts, passes, failure);
-    DemandFacts demand = DemandOf(scene, categories);
-    last = FindCauses(scene);
-    for (Cause& cause : last) NameHolder(scene.holders(), &cause);
-    FillHolders(scene, scene.holders(), &failure);
+    const FailureMoment moment(detail, *facts, passes, failure);
+    DemandFacts demand = DemandOf(moment, categories);
+    last = FindCauses(moment);
+    for (Cause& cause : last) NameHolder(moment.holders(), &cause);
+    FillHolders(moment, moment.holders(), &failure);
     failure.has_story = true;
     failure.demand = std::move(demand);
     failure.cause = last.empty() ? AdviceId::kNone : last.front().id;

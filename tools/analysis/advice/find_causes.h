@@ -18,7 +18,7 @@ inline constexpr size_t kMostStories = 10;
 
 // Why the request failed, the likeliest first: what alone would have made it fit comes before what
 // would not, and what costs nothing to mend before what is a trade.
-std::vector<Cause> FindCauses(const Scene& scene);
+std::vector<Cause> FindCauses(const FailureMoment& moment);
 
 // Fills `demand`, `cause` and `would_fit` of the out-of-memory events, of the last ones if there
 // are many. Returns the causes of the last one.

@@ -13,37 +13,37 @@
 namespace vramstow {
 namespace {
 
-bool Joins(const Scene& scene, const Made& made) {
-  return scene.requested() * kFollows >= made.size;
+bool Joins(const FailureMoment& moment, const Made& made) {
+  return moment.requested() * kFollows >= made.size;
 }
 
 }  // namespace
 
-std::optional<Made> FirstLarge(const Scene& scene) {
-  const SiteDetail& request = scene.request_site();
-  const uint64_t begin = scene.pass_begin();
+std::optional<Made> FirstLarge(const FailureMoment& moment) {
+  const SiteDetail& request = moment.request_site();
+  const uint64_t begin = moment.pass_begin();
   const auto may_be = [](const SiteDetail& site) {
     return !site.in_backward && !site.in_optimizer && site.phase != Phase::kInit;
   };
-  uint64_t largest = may_be(request) ? scene.requested() : 0;
-  for (const Life* life : scene.live()) {
-    if (life->birth >= begin && life->tensor && may_be(scene.site_of(*life))) {
+  uint64_t largest = may_be(request) ? moment.requested() : 0;
+  for (const Life* life : moment.live()) {
+    if (life->birth >= begin && life->tensor && may_be(moment.site_of(*life))) {
       largest = std::max(largest, life->size);
     }
   }
-  auto life = std::ranges::lower_bound(scene.detail().lives, begin, {}, &Life::birth);
-  for (; life != scene.detail().lives.end() && life->birth < scene.event(); ++life) {
-    if (!life->tensor || life->pending || !may_be(scene.site_of(*life))) continue;
+  auto life = std::ranges::lower_bound(moment.detail().lives, begin, {}, &Life::birth);
+  for (; life != moment.detail().lives.end() && life->birth < moment.event(); ++life) {
+    if (!life->tensor || life->pending || !may_be(moment.site_of(*life))) continue;
     if (life->size * 2 >= largest) return Made{life->site, life->size, life->birth};
   }
   if (!may_be(request) || largest == 0) return std::nullopt;
-  return Made{scene.failure().site_number, scene.requested(), scene.event()};
+  return Made{moment.failure().site_number, moment.requested(), moment.event()};
 }
 
-Before WhatWasThere(const Scene& scene, const Made& made) {
+Before WhatWasThere(const FailureMoment& moment, const Made& made) {
   Before before;
-  const uint64_t begin = scene.pass_begin();
-  for (const Life& life : scene.detail().lives) {
+  const uint64_t begin = moment.pass_begin();
+  for (const Life& life : moment.detail().lives) {
     if (life.birth >= made.birth) break;
     // A block that was freed a moment before may have gone into it.
     if (!life.tensor || life.pending || !life.LivesAt(made.birth)) continue;
@@ -54,28 +54,29 @@ Before WhatWasThere(const Scene& scene, const Made& made) {
   return before;
 }
 
-std::vector<const Life*> FamilyOf(const Scene& scene, const Made& made) {
+std::vector<const Life*> FamilyOf(const FailureMoment& moment, const Made& made) {
   std::vector<const Life*> family;
-  for (const Life* life : scene.live()) {
+  for (const Life* life : moment.live()) {
     if (life->birth < made.birth || !life->tensor) continue;
     if (life->size * kFollows >= made.size) family.push_back(life);
   }
   return family;
 }
 
-uint64_t WithRequest(const Scene& scene, const Made& made, const std::vector<const Life*>& family) {
-  return BytesOf(family) + (Joins(scene, made) ? scene.requested() : 0);
+uint64_t WithRequest(const FailureMoment& moment, const Made& made,
+                     const std::vector<const Life*>& family) {
+  return BytesOf(family) + (Joins(moment, made) ? moment.requested() : 0);
 }
 
-Change InPieces(const Scene& scene, const Made& made, const std::vector<const Life*>& family,
-                uint64_t parts) {
-  Change change = InParts(scene.detail(), family, parts);
-  if (Joins(scene, made)) change.requested = scene.requested() / parts;
+Change InPieces(const FailureMoment& moment, const Made& made,
+                const std::vector<const Life*>& family, uint64_t parts) {
+  Change change = InParts(moment.detail(), family, parts);
+  if (Joins(moment, made)) change.requested = moment.requested() / parts;
   return change;
 }
 
-std::string LineOf(const Scene& scene, const Made& made) {
-  return PlaceOf(scene.detail(), made.site);
+std::string LineOf(const FailureMoment& moment, const Made& made) {
+  return PlaceOf(moment.detail(), made.site);
 }
 
 bool IsProduct(std::string_view name) {

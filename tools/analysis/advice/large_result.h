@@ -1,7 +1,7 @@
 // LargeResult: the first large result of a pass, and what was made of it.
 //
-// Ownership: refers to a Scene's lives. Threads: pure functions. Errors: none; where nothing is
-// large, there is none. Units: bytes, events counted from 1.
+// Ownership: refers to a FailureMoment's lives. Threads: pure functions. Errors: none; where
+// nothing is large, there is none. Units: bytes, events counted from 1.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LARGE_RESULT_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LARGE_RESULT_H_
 
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/analysis/explain/scene.h"
+#include "tools/analysis/explain/failure_moment.h"
 #include "tools/analysis/facts/change.h"
 
 namespace vramstow {
@@ -27,7 +27,7 @@ struct Made {
 };
 
 // The first one in this pass that is about as large as the largest: the others may be made of it.
-std::optional<Made> FirstLarge(const Scene& scene);
+std::optional<Made> FirstLarge(const FailureMoment& moment);
 
 // Tensors that were there when it was made.
 struct Before {
@@ -35,16 +35,17 @@ struct Before {
   uint64_t largest_of_pass = 0;
   uint64_t all = 0;
 };
-Before WhatWasThere(const Scene& scene, const Made& made);
+Before WhatWasThere(const FailureMoment& moment, const Made& made);
 
 // The blocks of it that are there, and those that were made of it.
-std::vector<const Life*> FamilyOf(const Scene& scene, const Made& made);
+std::vector<const Life*> FamilyOf(const FailureMoment& moment, const Made& made);
 // Their bytes, with the request if that belongs to them.
-uint64_t WithRequest(const Scene& scene, const Made& made, const std::vector<const Life*>& family);
+uint64_t WithRequest(const FailureMoment& moment, const Made& made,
+                     const std::vector<const Life*>& family);
 // The result, and the blocks that are made of it, each cut into `pieces` parts.
-Change InPieces(const Scene& scene, const Made& made, const std::vector<const Life*>& family,
-                uint64_t parts);
-std::string LineOf(const Scene& scene, const Made& made);
+Change InPieces(const FailureMoment& moment, const Made& made,
+                const std::vector<const Life*>& family, uint64_t parts);
+std::string LineOf(const FailureMoment& moment, const Made& made);
 // Matrix products and their kin.
 bool IsProduct(std::string_view name);
 

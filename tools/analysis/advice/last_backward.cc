@@ -4,13 +4,13 @@
 
 namespace vramstow {
 
-LastBackward LastBackwardOf(const Scene& scene) {
+LastBackward LastBackwardOf(const FailureMoment& moment) {
   LastBackward last;
-  const std::vector<Life>& lives = scene.detail().lives;
+  const std::vector<Life>& lives = moment.detail().lives;
   for (size_t i = lives.size(); i-- > 0;) {
     const Life& life = lives[i];
-    if (life.birth >= scene.event() || !life.tensor || life.pending) continue;
-    const SiteDetail& site = scene.site_of(life);
+    if (life.birth >= moment.event() || !life.tensor || life.pending) continue;
+    const SiteDetail& site = moment.site_of(life);
     if (site.in_backward) {
       last.begin = life.birth;
       if (last.end == 0) last.end = life.birth;

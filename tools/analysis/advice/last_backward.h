@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "tools/analysis/explain/scene.h"
+#include "tools/analysis/explain/failure_moment.h"
 
 namespace vramstow {
 
@@ -16,7 +16,7 @@ struct LastBackward {
   uint64_t end = 0;
 };
 
-LastBackward LastBackwardOf(const Scene& scene);
+LastBackward LastBackwardOf(const FailureMoment& moment);
 
 }  // namespace vramstow
 

@@ -80,13 +80,14 @@ std::optional<Share> LargestShare(const std::vector<Recorded>& recorded, const R
   const Facts& own = failed.analysis->facts;
   const std::string uuid = FactOf(own, OfDevice(failure.device, "uuid"));
   if (uuid.empty() || failed.start_unix_ns == 0) return std::nullopt;
-  const uint64_t moment = failed.start_unix_ns + failure.time_ns;
+  const uint64_t failed_at = failed.start_unix_ns + failure.time_ns;
   std::optional<Share> largest;
   for (const Recorded& one : recorded) {
     const Analysis& other = *one.analysis;
-    if (&other == failed.analysis || one.start_unix_ns == 0 || one.start_unix_ns > moment) continue;
+    if (&other == failed.analysis || one.start_unix_ns == 0 || one.start_unix_ns > failed_at)
+      continue;
     if (FactOf(other.facts, "process.host") != FactOf(own, "process.host")) continue;
-    const uint64_t time = moment - one.start_unix_ns;
+    const uint64_t time = failed_at - one.start_unix_ns;
     const uint64_t end = other.facts.end_ns + (other.facts.report.closed ? 0 : kSlack);
     const std::optional<int> device = DeviceOf(other.facts, uuid);
     if (!device.has_value() || time > end) continue;

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -24,22 +24,22 @@ bool SaysEvaluation(std::string_view line) {
 
 }  // namespace
 
-bool TrainsAnywhere(const Scene& scene) {
-  return std::ranges::any_of(scene.detail().lives, [&](const Life& life) {
-    return life.birth < scene.event() && life.tensor && scene.site_of(life).in_backward;
+bool TrainsAnywhere(const FailureMoment& moment) {
+  return std::ranges::any_of(moment.detail().lives, [&](const Life& life) {
+    return life.birth < moment.event() && life.tensor && moment.site_of(life).in_backward;
   });
 }
 
-bool IsCalledEvaluation(const Scene& scene) {
-  return std::ranges::any_of(scene.request_site().own, [&](const CodeLine& line) {
-    return SaysEvaluation(scene.detail().lines[line.text]);
+bool IsCalledEvaluation(const FailureMoment& moment) {
+  return std::ranges::any_of(moment.request_site().own, [&](const CodeLine& line) {
+    return SaysEvaluation(moment.detail().lines[line.text]);
   });
 }
 
-bool IsInferenceOnly(const Scene& scene) {
-  if (TrainsAnywhere(scene)) return false;
-  const ParameterWords parameters = ParametersOf(scene.holders(), scene.live());
-  if (parameters.all == 0) return IsCalledEvaluation(scene);
+bool IsInferenceOnly(const FailureMoment& moment) {
+  if (TrainsAnywhere(moment)) return false;
+  const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
+  if (parameters.all == 0) return IsCalledEvaluation(moment);
   return parameters.untrained == parameters.all || parameters.evaluating * 2 > parameters.all;
 }
 

@@ -4,17 +4,17 @@
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_NO_BACKWARD_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_NO_BACKWARD_H_
 
-#include "tools/analysis/explain/scene.h"
+#include "tools/analysis/explain/failure_moment.h"
 
 namespace vramstow {
 
 // Whether one has run before the request.
-bool TrainsAnywhere(const Scene& scene);
+bool TrainsAnywhere(const FailureMoment& moment);
 // Whether the names of the functions that made the request say that they do not train.
-bool IsCalledEvaluation(const Scene& scene);
+bool IsCalledEvaluation(const FailureMoment& moment);
 // No backward pass has run, and the model is in eval() or in no optimizer; where no census knows
 // its parameters, the names of functions say what they do.
-bool IsInferenceOnly(const Scene& scene);
+bool IsInferenceOnly(const FailureMoment& moment);
 
 }  // namespace vramstow
 

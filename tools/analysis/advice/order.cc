@@ -82,12 +82,12 @@ void OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
 
 void OrderProved(Facts* facts) {
   if (facts->out_of_memory.empty() || facts->out_of_memory.back().replays.empty()) return;
-  struct Place {
+  struct Ranked {
     size_t number;
     int group;
     uint64_t lowered_bytes;
   };
-  std::vector<Place> order;
+  std::vector<Ranked> order;
   for (size_t i = 0; i < facts->advice.size(); ++i) {
     const AdviceFacts& one = facts->advice[i];
     const int group = ClassOf(one, i == 0);
@@ -102,12 +102,12 @@ void OrderProved(Facts* facts) {
                                  group == 2 && one.replayed_bytes.value_or(0) == 0;
     if (!changes_nothing) order.push_back({i, group, one.proof.lowered_bytes});
   }
-  std::ranges::stable_sort(order, [](const Place& a, const Place& b) {
+  std::ranges::stable_sort(order, [](const Ranked& a, const Ranked& b) {
     if (a.group != b.group) return a.group < b.group;
     return a.group == 2 && a.lowered_bytes > b.lowered_bytes;
   });
   std::vector<AdviceFacts> advice;
-  for (const Place& place : order) advice.push_back(std::move(facts->advice[place.number]));
+  for (const Ranked& ranked : order) advice.push_back(std::move(facts->advice[ranked.number]));
   facts->advice = std::move(advice);
 
   OutOfMemoryFacts& failure = facts->out_of_memory.back();

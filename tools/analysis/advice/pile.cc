@@ -10,24 +10,24 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
 
 constexpr uint64_t kSmallPileParts = 20;
 
-Pile CollectPile(const Scene& scene) {
+Pile CollectPile(const FailureMoment& moment) {
   Pile pile;
-  if (scene.passes().all().size() < kLeastPasses) return pile;
+  if (moment.passes().all().size() < kLeastPasses) return pile;
   struct BySite {
     std::vector<const Life*> lives;
     std::set<int64_t> passes;
   };
   std::map<uint32_t, BySite> sites;
-  for (const Life* life : scene.live()) {
-    const int64_t pass = scene.PassOf(*life);
-    if (pass < 0 || pass >= scene.pass() || !MayPileUp(scene, *life)) continue;
+  for (const Life* life : moment.live()) {
+    const int64_t pass = moment.PassOf(*life);
+    if (pass < 0 || pass >= moment.pass() || !MayPileUp(moment, *life)) continue;
     BySite& site = sites[life->site];
     site.lives.push_back(life);
     site.passes.insert(pass);
@@ -43,101 +43,101 @@ Pile CollectPile(const Scene& scene) {
     const uint64_t of_site = BytesOf(site.lives);
     if (of_site * kSmallPileParts < bytes) continue;
     pile.blocks += (site.lives.size() + site.passes.size() - 1) / site.passes.size();
-    pile.graph_made |= scene.detail().sites[number].in_backward;
+    pile.graph_made |= moment.detail().sites[number].in_backward;
   }
   return pile;
 }
 
 // Whether what these passes have put into the model was freed. Autograd would have saved it.
-bool InputsAreGone(const Scene& scene, const Pile& pile) {
+bool InputsAreGone(const FailureMoment& moment, const Pile& pile) {
   constexpr uint64_t kLeast = 1 << 12;
-  const std::vector<Pass>& passes = scene.passes().all();
+  const std::vector<Pass>& passes = moment.passes().all();
   size_t gone = 0;
   for (const int64_t number : pile.passes) {
     const Pass& pass = passes[static_cast<size_t>(number)];
     const Life* input = nullptr;  // the last one before the model runs
     bool runs = false;
-    auto life = std::ranges::lower_bound(scene.detail().lives, pass.begin, {}, &Life::birth);
-    for (; life != scene.detail().lives.end() && life->birth < pass.end && !runs; ++life) {
+    auto life = std::ranges::lower_bound(moment.detail().lives, pass.begin, {}, &Life::birth);
+    for (; life != moment.detail().lives.end() && life->birth < pass.end && !runs; ++life) {
       if (!life->tensor) continue;
-      runs = scene.site_of(*life).phase == Phase::kForward;
+      runs = moment.site_of(*life).phase == Phase::kForward;
       if (!runs && life->size >= kLeast) input = &*life;
     }
     if (!runs || input == nullptr) continue;
-    if (input->LivesAt(scene.event())) return false;
+    if (input->LivesAt(moment.event())) return false;
     ++gone;
   }
   return gone * 2 >= pile.passes.size();
 }
 
 // Copies are of what is there already, and none of them leads to another.
-bool AreCopies(const Scene& scene, const Pile& pile) {
+bool AreCopies(const FailureMoment& moment, const Pile& pile) {
   return std::ranges::all_of(pile.lives, [&](const Life* life) {
-    const SiteDetail& site = scene.site_of(*life);
+    const SiteDetail& site = moment.site_of(*life);
     const std::string_view name = OperatorName(site);
     return site.module.empty() && (name == "clone" || name == "_to_copy" || name == "to");
   });
 }
 
 // One block of each pass is a result; several are what led to it, unless something tells better.
-bool IsGraph(const Scene& scene, const Pile& pile) {
-  const Testimony told = TestimonyOf(scene.holders(), pile.lives);
+bool IsGraph(const FailureMoment& moment, const Pile& pile) {
+  const CensusSummary told = SummarizeCensus(moment.holders(), pile.lives);
   if (told.decides()) return told.in_graph * 4 >= told.known;
   if (pile.graph_made) return true;
-  if (pile.blocks <= 1 || AreCopies(scene, pile)) return false;
+  if (pile.blocks <= 1 || AreCopies(moment, pile)) return false;
   const bool without_gradients = std::ranges::all_of(
-      pile.lives, [&](const Life* life) { return scene.passes().IsInference(life->birth); });
-  return !without_gradients && !InputsAreGone(scene, pile);
+      pile.lives, [&](const Life* life) { return moment.passes().IsInference(life->birth); });
+  return !without_gradients && !InputsAreGone(moment, pile);
 }
 
 // Whether the model went on after it had made this: it is no result of the call.
-bool IsInside(const Scene& scene, const Life& made) {
-  for (auto life = std::ranges::upper_bound(scene.detail().lives, made.birth, {}, &Life::birth);
-       life != scene.detail().lives.end() && life->birth < scene.event(); ++life) {
-    const Phase phase = scene.site_of(*life).phase;
+bool IsInside(const FailureMoment& moment, const Life& made) {
+  for (auto life = std::ranges::upper_bound(moment.detail().lives, made.birth, {}, &Life::birth);
+       life != moment.detail().lives.end() && life->birth < moment.event(); ++life) {
+    const Phase phase = moment.site_of(*life).phase;
     if (!life->tensor || life->pending || phase == Phase::kWorkspace) continue;
-    return phase == Phase::kForward && scene.PassOf(*life) == scene.PassOf(made);
+    return phase == Phase::kForward && moment.PassOf(*life) == moment.PassOf(made);
   }
   return false;
 }
 
 }  // namespace
 
-bool MayPileUp(const Scene& scene, const Life& life) {
-  const SiteDetail& site = scene.site_of(life);
+bool MayPileUp(const FailureMoment& moment, const Life& life) {
+  const SiteDetail& site = moment.site_of(life);
   return life.tensor && !site.in_optimizer && site.phase != Phase::kInit &&
          site.phase != Phase::kWorkspace;
 }
 
-Pile PileOf(const Scene& scene) {
-  Pile pile = CollectPile(scene);
-  pile.is_graph = !pile.lives.empty() && IsGraph(scene, pile);
+Pile PileOf(const FailureMoment& moment) {
+  Pile pile = CollectPile(moment);
+  pile.is_graph = !pile.lives.empty() && IsGraph(moment, pile);
   return pile;
 }
 
-std::string PlaceOfPile(const Scene& scene, const std::vector<const Life*>& lives,
+std::string PlaceOfPile(const FailureMoment& moment, const std::vector<const Life*>& lives,
                         bool stops_at_model) {
-  const std::vector<HolderFacts> holders = scene.holders().OfAll(lives);
+  const std::vector<HolderFacts> holders = moment.holders().OfAll(lives);
   if (!holders.empty()) {
-    const std::string place = PlaceOfHolder(scene.detail(), lives, holders.front().holder);
+    const std::string place = PlaceOfHolder(moment.detail(), lives, holders.front().holder);
     if (!place.empty()) return place;
   }
-  const std::string place = CommonPlace(scene.detail(), lives, stops_at_model);
-  return place.empty() ? PlaceInProgram(scene, lives) : place;
+  const std::string place = CommonPlace(moment.detail(), lives, stops_at_model);
+  return place.empty() ? PlaceInProgram(moment, lives) : place;
 }
 
-Cause OfPile(const Scene& scene, const Pile& pile) {
+Cause OfPile(const FailureMoment& moment, const Pile& pile) {
   Cause cause;
   cause.grows = true;
   cause.held = pile.lives;
   cause.bytes = BytesOf(pile.lives);
-  cause.change = FreedWithPass(scene, pile.lives);
+  cause.change = FreedWithPass(moment, pile.lives);
   cause.place =
-      PlaceOfPile(scene, pile.lives, pile.is_graph || !IsInside(scene, *pile.lives.back()));
+      PlaceOfPile(moment, pile.lives, pile.is_graph || !IsInside(moment, *pile.lives.back()));
   const uint64_t each = cause.bytes / pile.passes.size();
   cause.evidence = std::to_string(pile.passes.size()) + " passes of the loop left " +
                    AdviceText(each) + " behind each, " + AdviceText(cause.bytes) +
-                   " in all: " + LargestPlaces(scene.detail(), pile.lives) + ".";
+                   " in all: " + LargestPlaces(moment.detail(), pile.lives) + ".";
   cause.cost = "None, if only the values are needed.";
   return cause;
 }

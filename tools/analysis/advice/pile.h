@@ -1,7 +1,7 @@
 // Pile: what earlier passes of the main loop left behind, and whether it is their graphs.
 //
-// Ownership: refers to a Scene's lives. Threads: pure functions. Errors: none; an empty pile is
-// none. Units: bytes; passes as Scene::PassOf numbers them.
+// Ownership: refers to a FailureMoment's lives. Threads: pure functions. Errors: none; an empty
+// pile is none. Units: bytes; passes as FailureMoment::PassOf numbers them.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PILE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PILE_H_
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tools/analysis/advice/cause.h"
-#include "tools/analysis/explain/scene.h"
+#include "tools/analysis/explain/failure_moment.h"
 
 namespace vramstow {
 
@@ -28,13 +28,13 @@ struct Pile {
 };
 
 // Whether its site may leave something behind in each pass: no optimizer and no start-up.
-bool MayPileUp(const Scene& scene, const Life& life);
-Pile PileOf(const Scene& scene);
+bool MayPileUp(const FailureMoment& moment, const Life& life);
+Pile PileOf(const FailureMoment& moment);
 // Where the program took what it keeps, or called the model that made it.
-std::string PlaceOfPile(const Scene& scene, const std::vector<const Life*>& lives,
+std::string PlaceOfPile(const FailureMoment& moment, const std::vector<const Life*>& lives,
                         bool stops_at_model);
 // The sentences of every cause that is about a pile.
-Cause OfPile(const Scene& scene, const Pile& pile);
+Cause OfPile(const FailureMoment& moment, const Pile& pile);
 
 }  // namespace vramstow
 

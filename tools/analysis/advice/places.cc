@@ -27,14 +27,14 @@ bool StandsIn(const std::string& line, std::string_view name, bool is_class) {
 }
 
 // The outermost line of the program that ran when it allocated last.
-std::string OutermostBefore(const Scene& scene) {
-  const std::vector<Life>& lives = scene.detail().lives;
-  auto next = std::ranges::lower_bound(lives, scene.event(), {}, &Life::birth);
+std::string OutermostBefore(const FailureMoment& moment) {
+  const std::vector<Life>& lives = moment.detail().lives;
+  auto next = std::ranges::lower_bound(lives, moment.event(), {}, &Life::birth);
   while (next != lives.begin()) {
-    const SiteDetail& site = scene.site_of(*--next);
-    if (!site.own.empty()) return scene.detail().lines[site.own.front().text];
+    const SiteDetail& site = moment.site_of(*--next);
+    if (!site.own.empty()) return moment.detail().lines[site.own.front().text];
   }
-  return PlaceOf(scene.detail(), scene.failure().site_number);
+  return PlaceOf(moment.detail(), moment.failure().site_number);
 }
 
 }  // namespace
@@ -70,24 +70,24 @@ std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& li
   return place;
 }
 
-std::string PlaceInProgram(const Scene& scene, const std::vector<const Life*>& lives) {
-  const std::string place = CommonPlace(scene.detail(), lives);
+std::string PlaceInProgram(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  const std::string place = CommonPlace(moment.detail(), lives);
   if (!place.empty()) return place;
-  const SiteDetail& first = scene.site_of(*lives.front());
+  const SiteDetail& first = moment.site_of(*lives.front());
   if (first.own.empty() && first.in_backward) {
-    const std::string call = scene.passes().BackwardCall(scene.detail(), lives.back()->birth);
+    const std::string call = moment.passes().BackwardCall(moment.detail(), lives.back()->birth);
     if (!call.empty()) return call;
   }
-  return PlaceOf(scene.detail(), lives.front()->site);
+  return PlaceOf(moment.detail(), lives.front()->site);
 }
 
-std::string PlaceOfRequest(const Scene& scene) {
-  const SiteDetail& site = scene.request_site();
+std::string PlaceOfRequest(const FailureMoment& moment) {
+  const SiteDetail& site = moment.request_site();
   if (site.own.empty() && site.in_backward) {
-    const std::string call = scene.passes().BackwardCall(scene.detail(), scene.event());
-    return call.empty() ? OutermostBefore(scene) : call;
+    const std::string call = moment.passes().BackwardCall(moment.detail(), moment.event());
+    return call.empty() ? OutermostBefore(moment) : call;
   }
-  return PlaceOf(scene.detail(), scene.failure().site_number);
+  return PlaceOf(moment.detail(), moment.failure().site_number);
 }
 
 std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& lives,

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/analysis/explain/scene.h"
+#include "tools/analysis/explain/failure_moment.h"
 #include "tools/analysis/facts/detail.h"
 
 namespace vramstow {
@@ -19,7 +19,7 @@ std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& li
                         bool stops_at_model = false);
 // The same; where they have none in common, the place of the first block, and of what backward
 // passes made the line that called the last of them. Not for no blocks.
-std::string PlaceInProgram(const Scene& scene, const std::vector<const Life*>& lives);
+std::string PlaceInProgram(const FailureMoment& moment, const std::vector<const Life*>& lives);
 // The deepest of the program's lines through which these blocks were allocated that stands in the
 // function, or in a method of the class, with which the holder's chain begins; empty: there is
 // none. That is where the program took what it keeps.
@@ -29,7 +29,7 @@ std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& 
 std::string PlaceOf(const Detail& detail, uint32_t site);
 // Where the failed request was made: the program's line; of a backward pass the line that called
 // it, and of nobody else's code. Else the site's name.
-std::string PlaceOfRequest(const Scene& scene);
+std::string PlaceOfRequest(const FailureMoment& moment);
 // The three places with most of it, with their bytes.
 std::string LargestPlaces(const Detail& detail, const std::vector<const Life*>& lives);
 

@@ -2,8 +2,8 @@
 // changes of the requests that are replayed, its rank, its sentences, and its documentation.
 //
 // Idea: a file has one rule, and a row of facts/advice.def names it. A cause looks at the moment at
-// which a request failed (Scene), other advice at the whole job (Evidence). A rule says nothing of
-// its id, of its place among the others, or of who prints it.
+// which a request failed (FailureMoment), other advice at the whole job (Evidence). A rule says
+// nothing of its id, of its place among the others, or of who prints it.
 //
 // Ownership: constants; a rule refers to nothing. Threads: pure functions. Errors: none; a rule
 // that finds nothing gives nothing. Units: bytes.
@@ -39,7 +39,7 @@ struct Rule {
   const char* help = "";     // a few sentences: how it is found, what it means, what to do
 
   // One of the two: of a cause, of other advice.
-  Found (*cause)(const Scene& scene) = nullptr;
+  Found (*cause)(const FailureMoment& moment) = nullptr;
   Hint (*advice)(const Evidence& evidence) = nullptr;
 
   // For other advice: its change of the requests up to the last one that failed. Asked where one

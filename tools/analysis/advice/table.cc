@@ -33,10 +33,10 @@ const Rule& RuleOf(AdviceId id) {
   return *kRows[0].rule;
 }
 
-bool IsFound(const Scene& scene, std::initializer_list<AdviceId> ids) {
+bool IsFound(const FailureMoment& moment, std::initializer_list<AdviceId> ids) {
   return std::ranges::any_of(kRows, [&](const RuleRow& row) {
     return row.rule->cause != nullptr && std::ranges::find(ids, row.id) != ids.end() &&
-           row.rule->cause(scene).has_value();
+           row.rule->cause(moment).has_value();
   });
 }
 

@@ -24,7 +24,7 @@ std::span<const RuleRow> AllRules();
 // The one that has this id for its own. Not for kNone.
 const Rule& RuleOf(AdviceId id);
 // One of the rules with one of these ids tells why the request failed.
-bool IsFound(const Scene& scene, std::initializer_list<AdviceId> ids);
+bool IsFound(const FailureMoment& moment, std::initializer_list<AdviceId> ids);
 
 }  // namespace vramstow
 

@@ -13,10 +13,10 @@ bool IsForeach(const SiteDetail& site) {
   return name.starts_with("_foreach") || name.starts_with("foreach_");
 }
 
-std::vector<const Life*> Gradients(const Scene& scene) {
+std::vector<const Life*> Gradients(const FailureMoment& moment) {
   std::vector<const Life*> gradients;
-  for (const Life* life : scene.live()) {
-    const SiteDetail& site = scene.site_of(*life);
+  for (const Life* life : moment.live()) {
+    const SiteDetail& site = moment.site_of(*life);
     if (life->tensor && site.in_backward && site.phase == Phase::kBackward) {
       gradients.push_back(life);
     }
@@ -24,20 +24,20 @@ std::vector<const Life*> Gradients(const Scene& scene) {
   return gradients;
 }
 
-std::vector<const Life*> OfOptimizer(const Scene& scene, bool temporaries) {
+std::vector<const Life*> OfOptimizer(const FailureMoment& moment, bool temporaries) {
   std::vector<const Life*> lives;
-  for (const Life* life : scene.live()) {
-    const SiteDetail& site = scene.site_of(*life);
+  for (const Life* life : moment.live()) {
+    const SiteDetail& site = moment.site_of(*life);
     if (life->tensor && site.in_optimizer && IsForeach(site) == temporaries) lives.push_back(life);
   }
   return lives;
 }
 
-std::string PlaceOfStep(const Scene& scene, const std::vector<const Life*>& lives) {
-  if (scene.request_site().in_optimizer) {
-    return PlaceOfRequest(scene);
+std::string PlaceOfStep(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  if (moment.request_site().in_optimizer) {
+    return PlaceOfRequest(moment);
   }
-  return CommonPlace(scene.detail(), lives);
+  return CommonPlace(moment.detail(), lives);
 }
 
 }  // namespace vramstow

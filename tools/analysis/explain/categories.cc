@@ -12,9 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "tools/analysis/explain/category_of.h"
+#include "tools/analysis/explain/census_summary.h"
 #include "tools/analysis/explain/explain.h"
 #include "tools/analysis/explain/phases_over.h"
-#include "tools/analysis/explain/testimony.h"
 
 namespace vramstow {
 namespace {
@@ -51,14 +51,14 @@ constexpr char kTold[] = "told by the program";
 constexpr std::string_view kMark = "vramstow.category ";
 
 // The word of the program on the block that lay at this address then.
-struct Told {
+struct MarkedUse {
   uint64_t address = 0;
   uint64_t event = 0;
   Category category = kUnknownUse;
 };
 
 // "vramstow.category CATEGORY 0xADDRESS …". False: not such a mark.
-bool ReadTold(const MarkDetail& mark, Told* told) {
+bool ReadMarkedUse(const MarkDetail& mark, MarkedUse* told) {
   std::string_view text = mark.text;
   if (!text.starts_with(kMark)) return false;
   text.remove_prefix(kMark.size());
@@ -100,34 +100,35 @@ bool IsPlainResult(const HeldBlock& block) {
 class ToldCategories {
  public:
   explicit ToldCategories(const Detail& detail) {
-    Told told;
+    MarkedUse told;
     for (const CensusDetail& census : detail.censuses) {
       for (const HeldBlock& block : census.blocks) {
         const bool is_garbage = IsGarbage(block) && block.role == "saved";
         const bool is_told = !is_garbage && ReadRole(block.role, &told.category);
         if (!is_told && !is_garbage && !IsPlainResult(block)) continue;
-        told_.push_back({block.address, census.event, is_told ? told.category : kUnknownUse});
+        marked_.push_back({block.address, census.event, is_told ? told.category : kUnknownUse});
       }
     }
     for (const MarkDetail& mark : detail.marks) {
-      if (ReadTold(mark, &told)) told_.push_back(told);
+      if (ReadMarkedUse(mark, &told)) marked_.push_back(told);
     }
-    std::ranges::stable_sort(told_, {}, [](const Told& t) { return std::tie(t.address, t.event); });
+    std::ranges::stable_sort(marked_, {},
+                             [](const MarkedUse& t) { return std::tie(t.address, t.event); });
   }
   // Null: nothing was said of it. The last of several counts.
   const Category* Find(const Life& life) const {
-    const Told end = {life.address, life.death, kUnknownUse};
+    const MarkedUse end = {life.address, life.death, kUnknownUse};
     auto after =
-        std::ranges::lower_bound(told_, std::tie(end.address, end.event), {},
-                                 [](const Told& t) { return std::tie(t.address, t.event); });
-    if (after == told_.begin()) return nullptr;
+        std::ranges::lower_bound(marked_, std::tie(end.address, end.event), {},
+                                 [](const MarkedUse& t) { return std::tie(t.address, t.event); });
+    if (after == marked_.begin()) return nullptr;
     --after;
     return after->address == life.address && after->event >= life.birth ? &after->category
                                                                         : nullptr;
   }
 
  private:
-  std::vector<Told> told_;
+  std::vector<MarkedUse> marked_;
 };
 
 Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& life) {

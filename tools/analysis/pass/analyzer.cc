@@ -50,13 +50,13 @@ void Analyzer::Add(const Event& event, uint32_t stack) {
 
 void Analyzer::AddBatch(const EventBatch& batch) {
   // How many events ahead memory is asked for: first what says where a block is, then the block.
-  constexpr size_t kPlacesAhead = 32;
+  constexpr size_t kSlotsAhead = 32;
   constexpr size_t kBlocksAhead = 16;
   auto text = batch.texts.begin();
   auto reserved = batch.reserved.begin();
-  for (size_t i = 0; i < std::min(kPlacesAhead, batch.count); ++i) PrefetchPlace(batch.events[i]);
+  for (size_t i = 0; i < std::min(kSlotsAhead, batch.count); ++i) PrefetchSlot(batch.events[i]);
   for (size_t i = 0; i < batch.count; ++i) {
-    if (i + kPlacesAhead < batch.count) PrefetchPlace(batch.events[i + kPlacesAhead]);
+    if (i + kSlotsAhead < batch.count) PrefetchSlot(batch.events[i + kSlotsAhead]);
     if (i + kBlocksAhead < batch.count) PrefetchBlock(batch.events[i + kBlocksAhead]);
     const Event& event = batch.events[i];
     Add(event, event.stack);

@@ -71,8 +71,8 @@ class Analyzer : private PooledBlocks {
   [[gnu::always_inline]] const BlockTable& TableOf(const Event& event) const {
     return event.layer == Layer::kFramework ? framework_.blocks() : driver_.memory().addresses();
   }
-  [[gnu::always_inline]] void PrefetchPlace(const Event& event) const {
-    TableOf(event).PrefetchPlace(event.address);
+  [[gnu::always_inline]] void PrefetchSlot(const Event& event) const {
+    TableOf(event).PrefetchSlot(event.address);
   }
   [[gnu::always_inline]] void PrefetchBlock(const Event& event) const {
     if (event.kind != EventKind::kFree) return;

@@ -7,19 +7,19 @@
 namespace vramstow {
 
 BlockNote& BlockNotes::At(uint64_t address) {
-  constexpr size_t kPlaces = 2 * kMost;
-  if (places_.empty()) [[unlikely]] {
-    places_.resize(kPlaces);
+  constexpr size_t kSlots = 2 * kMost;
+  if (slots_.empty()) [[unlikely]] {
+    slots_.resize(kSlots);
     notes_.reserve(kMost);
     seed_ = AddressHashSeed();
   }
-  size_t at = HashOfAddress(address, seed_) % kPlaces;
-  while (places_[at].round == round_) {
-    BlockNote& note = notes_[places_[at].note];
+  size_t at = HashOfAddress(address, seed_) % kSlots;
+  while (slots_[at].round == round_) {
+    BlockNote& note = notes_[slots_[at].note];
     if (note.address == address) return note;
-    at = (at + 1) % kPlaces;
+    at = (at + 1) % kSlots;
   }
-  places_[at] = {round_, static_cast<uint32_t>(notes_.size())};
+  slots_[at] = {round_, static_cast<uint32_t>(notes_.size())};
   return notes_.emplace_back(BlockNote{.address = address});
 }
 
@@ -32,7 +32,7 @@ const std::vector<BlockNote>& BlockNotes::TakeAll() {
             [](const BlockNote& a, const BlockNote& b) { return a.address < b.address; });
   notes_.clear();
   if (++round_ == 0) {
-    std::fill(places_.begin(), places_.end(), Place());
+    std::fill(slots_.begin(), slots_.end(), Slot());
     round_ = 1;
   }
   return taken_;

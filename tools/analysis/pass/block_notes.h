@@ -1,7 +1,7 @@
 // BlockNotes: which blocks came and went at which addresses since somebody last looked.
 //
 // Idea: a table with linear probing, half full at the most and small enough for a processor's
-// cache, into a list. It is emptied by counting up: places of an earlier round are free ones.
+// cache, into a list. It is emptied by counting up: slots of an earlier round are free ones.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, addresses.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_PASS_BLOCK_NOTES_H_
@@ -34,12 +34,12 @@ class BlockNotes {
   const std::vector<BlockNote>& TakeAll();
 
  private:
-  struct Place {
+  struct Slot {
     uint32_t round = 0;
     uint32_t note = 0;
   };
 
-  std::vector<Place> places_;
+  std::vector<Slot> slots_;
   std::vector<BlockNote> notes_;
   std::vector<BlockNote> taken_;
   uint64_t seed_ = 0;

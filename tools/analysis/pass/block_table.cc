@@ -5,30 +5,30 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kFirstPlaces = 64;
+constexpr size_t kFirstSlots = 64;
 
 }  // namespace
 
 BlockTable::BlockTable()
     : seed_(AddressHashSeed()),
-      mask_(kFirstPlaces - 1),
-      places_(kFirstPlaces),
-      blocks_(kFirstPlaces / 2) {}
+      mask_(kFirstSlots - 1),
+      slots_(kFirstSlots),
+      blocks_(kFirstSlots / 2) {}
 
 LiveBlock* BlockTable::Find(uint64_t address) {
-  const Place& place = places_[PlaceOf(address)];
-  return place.block == kNone ? nullptr : &blocks_[place.block];
+  const Slot& slot = slots_[SlotOf(address)];
+  return slot.block == kNone ? nullptr : &blocks_[slot.block];
 }
 
 bool BlockTable::Insert(const LiveBlock& block, LiveBlock** known) {
-  Place* place = &places_[PlaceOf(block.address)];
-  if (place->block != kNone) {
-    *known = &blocks_[place->block];
+  Slot* slot = &slots_[SlotOf(block.address)];
+  if (slot->block != kNone) {
+    *known = &blocks_[slot->block];
     return false;
   }
-  if (2 * (size_ + 1) > places_.size()) [[unlikely]] {
+  if (2 * (size_ + 1) > slots_.size()) [[unlikely]] {
     Grow();
-    place = &places_[PlaceOf(block.address)];
+    slot = &slots_[SlotOf(block.address)];
   }
   uint32_t number;
   if (unused_.empty()) {
@@ -38,40 +38,40 @@ bool BlockTable::Insert(const LiveBlock& block, LiveBlock** known) {
     unused_.pop_back();
   }
   blocks_[number] = block;
-  *place = {block.address, number};
+  *slot = {block.address, number};
   ++size_;
   return true;
 }
 
 bool BlockTable::Take(uint64_t address, LiveBlock* block) {
-  const size_t place = PlaceOf(address);
-  const uint32_t number = places_[place].block;
+  const size_t slot = SlotOf(address);
+  const uint32_t number = slots_[slot].block;
   if (number == kNone) return false;
   *block = blocks_[number];
   blocks_[number].birth = 0;
   unused_.push_back(number);
-  Close(place);
+  Close(slot);
   --size_;
   return true;
 }
 
 // Moves those behind `hole` that may not have it before them.
 void BlockTable::Close(size_t hole) {
-  for (size_t next = (hole + 1) & mask_; places_[next].block != kNone; next = (next + 1) & mask_) {
-    const size_t home = HomeOf(places_[next].address);
+  for (size_t next = (hole + 1) & mask_; slots_[next].block != kNone; next = (next + 1) & mask_) {
+    const size_t home = HomeOf(slots_[next].address);
     if (((next - home) & mask_) < ((next - hole) & mask_)) continue;
-    places_[hole] = places_[next];
+    slots_[hole] = slots_[next];
     hole = next;
   }
-  places_[hole].block = kNone;
+  slots_[hole].block = kNone;
 }
 
 void BlockTable::Grow() {
-  LargeArray<Place> old = std::exchange(places_, LargeArray<Place>(2 * places_.size()));
-  mask_ = places_.size() - 1;
-  blocks_ = LargeArray<LiveBlock>(places_.size() / 2, blocks_);
+  LargeArray<Slot> old = std::exchange(slots_, LargeArray<Slot>(2 * slots_.size()));
+  mask_ = slots_.size() - 1;
+  blocks_ = LargeArray<LiveBlock>(slots_.size() / 2, blocks_);
   for (size_t i = 0; i < old.size(); ++i) {
-    if (old[i].block != kNone) places_[PlaceOf(old[i].address)] = old[i];
+    if (old[i].block != kNone) slots_[SlotOf(old[i].address)] = old[i];
   }
 }
 

@@ -1,10 +1,10 @@
 // BlockTable: live blocks by address, for millions of them.
 //
 // Idea: with many live blocks nearly all the time of an analysis is spent waiting for memory, so
-// as little of it as possible is touched, and it can be asked for in advance. Places of 16 bytes
+// as little of it as possible is touched, and it can be asked for in advance. Slots of 16 bytes
 // (address, number of the block) lie in a table with linear probing, at most half full: nearly
 // always one cache line. Blocks lie apart and those given back last are used first, so that a new
-// block finds its memory in the cache. Deleting moves the places behind back (Knuth, "The Art of
+// block finds its memory in the cache. Deleting moves the slots behind back (Knuth, "The Art of
 // Computer Programming", vol. 3, 6.4, algorithm R): there are no marks of the dead that would fill
 // the table.
 //
@@ -27,14 +27,14 @@ class BlockTable {
  public:
   BlockTable();
 
-  // Has memory fetch the place of `address`; some events later what lies there and its block.
+  // Has memory fetch the slot of `address`; some events later what lies there and its block.
   // Inlined by force: else GCC 12 takes them for functions without effect and drops the calls.
-  [[gnu::always_inline]] void PrefetchPlace(uint64_t address) const {
-    __builtin_prefetch(&places_[HomeOf(address)], 1);
+  [[gnu::always_inline]] void PrefetchSlot(uint64_t address) const {
+    __builtin_prefetch(&slots_[HomeOf(address)], 1);
   }
   [[gnu::always_inline]] void PrefetchBlock(uint64_t address) const {
-    const Place& place = places_[HomeOf(address)];
-    if (place.block != kNone) __builtin_prefetch(&blocks_[place.block], 1);
+    const Slot& slot = slots_[HomeOf(address)];
+    if (slot.block != kNone) __builtin_prefetch(&blocks_[slot.block], 1);
   }
 
   // The block at `address`, or null.
@@ -69,7 +69,7 @@ class BlockTable {
 
  private:
   static constexpr uint32_t kNone = ~uint32_t{0};
-  struct Place {
+  struct Slot {
     uint64_t address = 0;
     uint32_t block = kNone;
   };
@@ -78,12 +78,12 @@ class BlockTable {
     return static_cast<size_t>(HashOfAddress(address, seed_)) & mask_;
   }
   // Where `address` is, or where it would go.
-  size_t PlaceOf(uint64_t address) const {
-    size_t place = HomeOf(address);
-    while (places_[place].block != kNone && places_[place].address != address) {
-      place = (place + 1) & mask_;
+  size_t SlotOf(uint64_t address) const {
+    size_t slot = HomeOf(address);
+    while (slots_[slot].block != kNone && slots_[slot].address != address) {
+      slot = (slot + 1) & mask_;
     }
-    return place;
+    return slot;
   }
   void Close(size_t hole);
   void Grow();
@@ -91,9 +91,9 @@ class BlockTable {
   uint64_t seed_;
   size_t mask_;
   size_t size_ = 0;
-  LargeArray<Place> places_;
+  LargeArray<Slot> slots_;
   LargeArray<LiveBlock>
-      blocks_;  // half as many as places; the first size_ + unused_.size() are in use
+      blocks_;  // half as many as slots; the first size_ + unused_.size() are in use
   std::vector<uint32_t> unused_;  // of blocks_
 };
 

@@ -10,7 +10,7 @@
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/advice/table.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -20,28 +20,29 @@ constexpr size_t kLeastActivations = 3;
 
 // Whether a backward pass may come that needs them: a graph has them, or where nobody knows what
 // has them, the program has run a backward pass before.
-bool MayBeNeeded(const Scene& scene, const std::vector<const Life*>& lives) {
-  const Testimony told = TestimonyOf(scene.holders(), lives);
-  const uint64_t recorded = RecordedBytes(scene.holders(), lives);
+bool MayBeNeeded(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  const CensusSummary told = SummarizeCensus(moment.holders(), lives);
+  const uint64_t recorded = RecordedBytes(moment.holders(), lives);
   if (told.decides()) return recorded * 4 >= told.known;
   if (recorded > 0) return true;
-  if (TrainsAnywhere(scene)) return true;
-  return !scene.holders().any() && !std::ranges::all_of(lives, [&](const Life* life) {
-    return scene.passes().IsInference(life->birth);
+  if (TrainsAnywhere(moment)) return true;
+  return !moment.holders().any() && !std::ranges::all_of(lives, [&](const Life* life) {
+    return moment.passes().IsInference(life->birth);
   });
 }
 
-bool IsOfModule(const Scene& scene, const Life& life) {
-  const HeldBlock* block = scene.holders().Of(life);
+bool IsOfModule(const FailureMoment& moment, const Life& life) {
+  const HeldBlock* block = moment.holders().Of(life);
   return block != nullptr && (block->role == "buffer" || block->role == "parameter");
 }
 
 // A smaller batch would not help.
-void TellOfNoBatch(const Scene& scene, const std::vector<const Life*>& without, Cause* cause) {
+void TellOfNoBatch(const FailureMoment& moment, const std::vector<const Life*>& without,
+                   Cause* cause) {
   const auto largest = std::ranges::max_element(without, {}, &Life::size);
-  const std::string about = scene.holders().Of(**largest)->about;
+  const std::string about = moment.holders().Of(**largest)->about;
   cause->title = "Intermediate results are too large, whatever the batch";
-  cause->place = PlaceOf(scene.detail(), (*largest)->site);
+  cause->place = PlaceOf(moment.detail(), (*largest)->site);
   cause->evidence += " " + AdviceText(BytesOf(without)) + " of it do not grow with the batch, as " +
                      about.substr(0, about.find(']')) + "].";
   cause->cost = "Recomputation makes a pass about a third longer.";
@@ -51,52 +52,53 @@ void TellOfNoBatch(const Scene& scene, const std::vector<const Life*>& without, 
 }
 
 // Blocks that one pass has made and needs again in its backward pass.
-Found FindActivations(const Scene& scene) {
+Found FindActivations(const FailureMoment& moment) {
   // Both passes are over where a graph of gradients stays; and where graphs of earlier passes are
   // kept though nothing trains, no backward pass comes.
-  if (IsFound(scene, {AdviceId::kGraphOfGradients})) return std::nullopt;
-  if (!TrainsAnywhere(scene) && IsFound(scene, {AdviceId::kHeldGraphs})) return std::nullopt;
+  if (IsFound(moment, {AdviceId::kGraphOfGradients})) return std::nullopt;
+  if (!TrainsAnywhere(moment) && IsFound(moment, {AdviceId::kHeldGraphs})) return std::nullopt;
   // Layers of the first pass may look like passes.
-  const bool knows_pass = scene.pass() >= 0 && (scene.passes().is_sure() || TrainsAnywhere(scene));
+  const bool knows_pass =
+      moment.pass() >= 0 && (moment.passes().is_sure() || TrainsAnywhere(moment));
   std::vector<const Life*> activations;
-  for (const Life* life : scene.live()) {
-    const SiteDetail& site = scene.site_of(*life);
+  for (const Life* life : moment.live()) {
+    const SiteDetail& site = moment.site_of(*life);
     if (!life->tensor || site.in_backward || site.in_optimizer) continue;
-    if (knows_pass ? scene.PassOf(*life) < scene.pass() : site.phase != Phase::kForward) continue;
-    if (IsOfModule(scene, *life)) continue;
+    if (knows_pass ? moment.PassOf(*life) < moment.pass() : site.phase != Phase::kForward) continue;
+    if (IsOfModule(moment, *life)) continue;
     if (site.phase == Phase::kInit || site.phase == Phase::kWorkspace) continue;
     activations.push_back(life);
   }
   uint64_t bytes = BytesOf(activations);
-  if (activations.size() < kLeastActivations || !MayBeNeeded(scene, activations)) {
+  if (activations.size() < kLeastActivations || !MayBeNeeded(moment, activations)) {
     return std::nullopt;
   }
   // So does the request, unless a backward pass or an optimizer makes it, or it is the copy of what
   // grows.
-  const SiteDetail& request = scene.request_site();
+  const SiteDetail& request = moment.request_site();
   const bool grows = !request.in_backward && !request.in_optimizer &&
-                     !RuleOf(AdviceId::kConcatenation).cause(scene).has_value();
-  if (grows) bytes += scene.requested();
+                     !RuleOf(AdviceId::kConcatenation).cause(moment).has_value();
+  if (grows) bytes += moment.requested();
   uint64_t parts = 2;
-  while (parts < kMostMicroBatches && bytes - bytes / parts < scene.lacking()) parts *= 2;
+  while (parts < kMostMicroBatches && bytes - bytes / parts < moment.lacking()) parts *= 2;
   Cause cause;
   cause.bytes = bytes - bytes / parts;
   cause.held = activations;
   cause.is_estimate = true;
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.change = InParts(scene.detail(), activations, parts);
-  if (grows) cause.change.requested = (scene.requested() + parts - 1) / parts;
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = InParts(moment.detail(), activations, parts);
+  if (grows) cause.change.requested = (moment.requested() + parts - 1) / parts;
   cause.title = "The activations of one batch are too many";
-  cause.place = PlaceInProgram(scene, activations);
+  cause.place = PlaceInProgram(moment, activations);
   cause.evidence = AdviceText(BytesOf(activations)) +
                    " were made in this pass and wait for its backward pass: " +
-                   LargestPlaces(scene.detail(), activations) + ".";
+                   LargestPlaces(moment.detail(), activations) + ".";
   cause.cost = "Micro-batches cost a little time; recomputation makes a pass about a third longer.";
   cause.action = "Divide the batch by " + std::to_string(parts) + " and step after every " +
                  std::to_string(parts) +
                  ", or put torch.utils.checkpoint around the repeated layer.";
-  const std::vector<const Life*> without = WithoutBatch(scene, activations);
-  if (BytesOf(without) * 2 > BytesOf(activations)) TellOfNoBatch(scene, without, &cause);
+  const std::vector<const Life*> without = WithoutBatch(moment, activations);
+  if (BytesOf(without) * 2 > BytesOf(activations)) TellOfNoBatch(moment, without, &cause);
   return cause;
 }
 

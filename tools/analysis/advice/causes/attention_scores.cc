@@ -39,16 +39,16 @@ uint64_t FunctionOf(const SiteDetail& site) {
 // Sites of one function, and of a size that its softmax has had.
 class ScoreSites {
  public:
-  explicit ScoreSites(const Scene& scene) {
+  explicit ScoreSites(const FailureMoment& moment) {
     absl::flat_hash_map<uint64_t, absl::flat_hash_set<uint64_t>> sizes;  // by function
-    for (const Life& life : scene.detail().lives) {
-      if (life.birth > scene.event()) break;
-      const SiteDetail& site = scene.site_of(life);
+    for (const Life& life : moment.detail().lives) {
+      if (life.birth > moment.event()) break;
+      const SiteDetail& site = moment.site_of(life);
       if (IsSoftmax(OperatorName(site))) sizes[FunctionOf(site)].insert(life.size);
     }
-    for (const Life& life : scene.detail().lives) {
-      if (life.birth > scene.event()) break;
-      const SiteDetail& site = scene.site_of(life);
+    for (const Life& life : moment.detail().lives) {
+      if (life.birth > moment.event()) break;
+      const SiteDetail& site = moment.site_of(life);
       const auto of_function = sizes.find(FunctionOf(site));
       if (of_function == sizes.end() || !of_function->second.contains(life.size)) continue;
       const std::string_view name = OperatorName(site);
@@ -66,32 +66,33 @@ class ScoreSites {
   bool has_product_ = false;  // softmax of a product
 };
 
-Found FindAttentionScores(const Scene& scene) {
-  const ScoreSites scores(scene);
+Found FindAttentionScores(const FailureMoment& moment) {
+  const ScoreSites scores(moment);
   if (!scores.any()) return std::nullopt;
   std::vector<const Life*> held;
-  for (const Life* life : scene.live()) {
+  for (const Life* life : moment.live()) {
     if (scores.Has(life->site)) held.push_back(life);
   }
   Cause cause;
   cause.bytes = BytesOf(held);
   cause.held = held;
-  const bool asks = scores.Has(scene.failure().site_number);
+  const bool asks = scores.Has(moment.failure().site_number);
   // A request that fails may come another way through C++ than those that are served.
-  const bool is_one = asks || std::ranges::any_of(held, [&](const Life* life) {
-                        return life->requested == scene.requested() &&
-                               FunctionOf(scene.site_of(*life)) == FunctionOf(scene.request_site());
-                      });
-  if (is_one) cause.bytes += scene.requested();
-  if (!scene.IsLarge(cause.bytes) || held.empty()) return std::nullopt;
-  cause.change = Without(scene.detail(), held);
+  const bool is_one =
+      asks || std::ranges::any_of(held, [&](const Life* life) {
+        return life->requested == moment.requested() &&
+               FunctionOf(moment.site_of(*life)) == FunctionOf(moment.request_site());
+      });
+  if (is_one) cause.bytes += moment.requested();
+  if (!moment.IsLarge(cause.bytes) || held.empty()) return std::nullopt;
+  cause.change = Without(moment.detail(), held);
   if (is_one) cause.change.requested = 0;
   cause.title = "Attention keeps its scores, which are length times length";
-  cause.place = asks ? PlaceOfRequest(scene) : CommonPlace(scene.detail(), held);
+  cause.place = asks ? PlaceOfRequest(moment) : CommonPlace(moment.detail(), held);
   cause.evidence = AdviceText(cause.bytes) +
                    " are products and their softmax, as large as length times length for each "
                    "head: " +
-                   LargestPlaces(scene.detail(), held) + ".";
+                   LargestPlaces(moment.detail(), held) + ".";
   cause.cost = "None; it is faster, too.";
   cause.action =
       "Use torch.nn.functional.scaled_dot_product_attention, which never makes all scores at once.";

@@ -8,7 +8,7 @@
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -16,10 +16,10 @@ namespace {
 constexpr size_t kLeastAutocastCopies = 3;
 
 // Weights of 32 bits, in bytes, by their size.
-std::map<uint64_t, uint64_t> WeightsOf(const Scene& scene) {
+std::map<uint64_t, uint64_t> WeightsOf(const FailureMoment& moment) {
   std::map<uint64_t, uint64_t> weights;
-  for (const Life* life : scene.live()) {
-    const HeldBlock* block = scene.holders().Of(*life);
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr || block->role != "parameter") continue;
     if (block->about.starts_with("float32")) weights[life->size] += life->size;
   }
@@ -28,20 +28,20 @@ std::map<uint64_t, uint64_t> WeightsOf(const Scene& scene) {
 
 // Autocast keeps its copies in C++, where no object of Python's holds them. Each is half as large
 // as a weight.
-Found FindAutocastCopies(const Scene& scene) {
-  const std::map<uint64_t, uint64_t> weights = WeightsOf(scene);
+Found FindAutocastCopies(const FailureMoment& moment) {
+  const std::map<uint64_t, uint64_t> weights = WeightsOf(moment);
   std::map<uint64_t, uint64_t> copied;  // by the weight's size
   Cause cause;
-  for (const Life* life : scene.live()) {
-    const SiteDetail& site = scene.site_of(*life);
+  for (const Life* life : moment.live()) {
+    const SiteDetail& site = moment.site_of(*life);
     if (!life->tensor || OperatorName(site) != "_to_copy" || site.phase == Phase::kInit) continue;
-    if (scene.holders().Of(*life) != nullptr || !weights.contains(life->size * 2)) continue;
+    if (moment.holders().Of(*life) != nullptr || !weights.contains(life->size * 2)) continue;
     cause.held.push_back(life);
     copied[life->size * 2] += life->size;
   }
   if (cause.held.size() < kLeastAutocastCopies) return std::nullopt;
-  const std::string places = LargestPlaces(scene.detail(), cause.held);
-  cause.place = PlaceInProgram(scene, cause.held);
+  const std::string places = LargestPlaces(moment.detail(), cause.held);
+  cause.place = PlaceInProgram(moment, cause.held);
   const uint64_t copies = BytesOf(cause.held);
   // The operation that comes next reads the last one.
   const uint64_t last = cause.held.back()->size;
@@ -49,8 +49,8 @@ Found FindAutocastCopies(const Scene& scene) {
   uint64_t all = 0;
   for (const auto& [size, bytes] : copied) all += std::max(bytes, weights.at(size) / 2);
   cause.bytes = all - last;
-  if (!scene.IsLarge(BytesOf(cause.held))) return std::nullopt;
-  cause.change = Without(scene.detail(), cause.held);
+  if (!moment.IsLarge(BytesOf(cause.held))) return std::nullopt;
+  cause.change = Without(moment.detail(), cause.held);
   cause.change.spared_later = all - std::min(all, copies);
   cause.grows = true;
   cause.title = "autocast keeps a copy of each weight in 16 bits until its block ends";

@@ -11,7 +11,7 @@
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/advice/table.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -33,13 +33,13 @@ bool IsElementwise(std::string_view name) {
 }
 
 // By the operator, or by the function of PyTorch's that calls it.
-bool IsDistance(const Scene& scene, const SiteDetail& site) {
+bool IsDistance(const FailureMoment& moment, const SiteDetail& site) {
   const auto is_one = [](std::string_view name) {
     return name.find("cdist") != std::string_view::npos || name.ends_with("pdist") ||
            name.find("euclidean_dist") != std::string_view::npos;
   };
   return is_one(OperatorName(site)) || std::ranges::any_of(site.frames, [&](uint32_t frame) {
-           return is_one(scene.detail().frames[frame]);
+           return is_one(moment.detail().frames[frame]);
          });
 }
 
@@ -51,11 +51,11 @@ bool IsJoin(std::string_view name) {
 }
 
 // [.., n, n] of a program's own product.
-bool IsSquare(const Scene& scene, const Made& made) {
+bool IsSquare(const FailureMoment& moment, const Made& made) {
   constexpr uint64_t kLeast = 512;
-  for (const Life* life : scene.live()) {
+  for (const Life* life : moment.live()) {
     if (life->birth != made.birth) continue;
-    const HeldBlock* block = scene.holders().Of(*life);
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr || block->role == "parameter") return false;
     const std::optional<TensorWords> words = ParseTensor(block->about);
     if (!words.has_value() || words->shape.size() < 2) return false;
@@ -73,16 +73,16 @@ bool IsRepetition(std::string_view name) {
   return std::ranges::find(kNames, name) != kNames.end();
 }
 
-bool MakesPairs(const Scene& scene, const Made& made, const Before& before) {
-  const SiteDetail& site = scene.detail().sites[made.site];
+bool MakesPairs(const FailureMoment& moment, const Made& made, const Before& before) {
+  const SiteDetail& site = moment.detail().sites[made.site];
   const std::string_view name = OperatorName(site);
   if (before.all == 0) return false;
   const bool is_product = IsProduct(name) && site.is_own_call;
-  const bool is_distance = IsDistance(scene, site);
+  const bool is_distance = IsDistance(moment, site);
   if (IsElementwise(name) || is_distance || is_product) {
     if (before.largest * kStretched <= made.size) return true;
   }
-  if (is_product) return IsSquare(scene, made);
+  if (is_product) return IsSquare(moment, made);
   if (name == "clone") return site.is_own_call && before.largest * kStretched <= made.size;
   // A module may make what a vocabulary has room for; a distance is always one of pairs.
   if (is_distance || IsElementwise(name)) {
@@ -101,26 +101,26 @@ void TellOfRepetition(const std::string& name, Cause* cause) {
       "enable_gqa=True), or group the queries.";
 }
 
-Found FindBroadcast(const Scene& scene) {
-  const std::optional<Made> made = FirstLarge(scene);
+Found FindBroadcast(const FailureMoment& moment) {
+  const std::optional<Made> made = FirstLarge(moment);
   if (!made.has_value()) return std::nullopt;
-  const Before before = WhatWasThere(scene, *made);
-  if (!MakesPairs(scene, *made, before) ||
-      RuleOf(AdviceId::kAttentionScores).cause(scene).has_value())
+  const Before before = WhatWasThere(moment, *made);
+  if (!MakesPairs(moment, *made, before) ||
+      RuleOf(AdviceId::kAttentionScores).cause(moment).has_value())
     return std::nullopt;
-  const std::vector<const Life*> family = FamilyOf(scene, *made);
-  const uint64_t bytes = WithRequest(scene, *made, family);
+  const std::vector<const Life*> family = FamilyOf(moment, *made);
+  const uint64_t bytes = WithRequest(moment, *made, family);
   Cause cause;
   cause.title = "One operation makes all pairs of its inputs";
   const uint64_t left = std::max<uint64_t>(1, std::min(bytes / kPieces, before.largest));
   cause.bytes = bytes - left;
-  cause.change = InPieces(scene, *made, family, bytes / left);
+  cause.change = InPieces(moment, *made, family, bytes / left);
   cause.held = family;
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
-  const SiteDetail& site = scene.detail().sites[made->site];
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  const SiteDetail& site = moment.detail().sites[made->site];
   const std::string name(OperatorName(site));
-  cause.place = LineOf(scene, *made);
-  const bool is_request = made->birth == scene.event();
+  cause.place = LineOf(moment, *made);
+  const bool is_request = made->birth == moment.event();
   cause.evidence = name + (is_request ? " asked for " : " made ") + AdviceText(made->size);
   if (before.largest * kStretched <= made->size) {
     cause.evidence += ", and no tensor that was there has more than " + AdviceText(before.largest);
@@ -134,7 +134,7 @@ Found FindBroadcast(const Scene& scene) {
   if (family.size() > 1 || (!is_request && bytes > made->size)) {
     cause.evidence += " Together with the results that are made of it, these are " +
                       AdviceText(bytes) + ": " +
-                      LargestPlaces(scene.detail(), family.empty() ? scene.live() : family) + ".";
+                      LargestPlaces(moment.detail(), family.empty() ? moment.live() : family) + ".";
   }
   cause.cost = "None, if it was not meant; else a loop over pieces.";
   cause.action =

@@ -14,57 +14,57 @@ namespace vramstow {
 namespace {
 
 // Parameters or their gradients, which stay what they are.
-bool AreOfModel(const Scene& scene, const std::vector<const Life*>& lives) {
+bool AreOfModel(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   return std::ranges::all_of(lives, [&](const Life* life) {
-    const HeldBlock* block = scene.holders().Of(*life);
+    const HeldBlock* block = moment.holders().Of(*life);
     return block != nullptr && (block->role == "parameter" || block->role == "gradient");
   });
 }
 
 // cat() needs all of the old and all of the new at once.
-Found FindConcatenation(const Scene& scene) {
-  const std::string_view name = OperatorName(scene.request_site());
+Found FindConcatenation(const FailureMoment& moment) {
+  const std::string_view name = OperatorName(moment.request_site());
   if (name != "cat" && name != "concat" && name != "stack" && name != "hstack" &&
       name != "vstack") {
     return std::nullopt;
   }
   absl::flat_hash_map<uint32_t, std::vector<const Life*>> by_site;
-  for (const Life* life : scene.live()) {
+  for (const Life* life : moment.live()) {
     if (life->tensor) by_site[life->site].push_back(life);
   }
-  auto old = by_site.find(scene.failure().site_number);
+  auto old = by_site.find(moment.failure().site_number);
   if (old == by_site.end()) {
     old = std::ranges::find_if(by_site, [&](const auto& one) {
-      return SameWork(scene.detail().sites[one.first], scene.request_site());
+      return SameWork(moment.detail().sites[one.first], moment.request_site());
     });
   }
   Cause cause;
-  cause.place = PlaceOfRequest(scene);
-  if (old != by_site.end() && old->second.back()->size * 2 > scene.requested()) {
+  cause.place = PlaceOfRequest(moment);
+  if (old != by_site.end() && old->second.back()->size * 2 > moment.requested()) {
     cause.bytes = old->second.back()->size;
     cause.held = {old->second.back()};
     cause.title = "A tensor grows by being copied: the old and the new one live together";
-    cause.evidence = "A request for " + AdviceText(scene.requested()) +
+    cause.evidence = "A request for " + AdviceText(moment.requested()) +
                      " failed while what the same line had made before (" +
                      AdviceText(cause.bytes) + ") had to stay.";
   } else {
     for (const auto& [number, lives] : by_site) {
       const uint64_t bytes = BytesOf(lives);
-      if (lives.size() < 2 || bytes > scene.requested() + scene.requested() / 10) continue;
-      if (bytes * 2 <= scene.requested() || bytes <= cause.bytes) continue;
+      if (lives.size() < 2 || bytes > moment.requested() + moment.requested() / 10) continue;
+      if (bytes * 2 <= moment.requested() || bytes <= cause.bytes) continue;
       cause.bytes = bytes;
       cause.held = lives;
     }
     cause.title = "The pieces and the whole live together";
-    cause.evidence = "A request for " + AdviceText(scene.requested()) +
+    cause.evidence = "A request for " + AdviceText(moment.requested()) +
                      " failed while the pieces that go into it (" + AdviceText(cause.bytes) +
                      ") had to stay.";
   }
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.change = Without(scene.detail(), cause.held);
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(moment.detail(), cause.held);
   cause.cost = "None, where the final size is known.";
   cause.action =
-      AreOfModel(scene, cause.held)
+      AreOfModel(moment, cause.held)
           ? "Compute the result of each tensor, instead of making one vector of all: for a norm, "
             "call torch.nn.utils.clip_grad_norm_() or torch.nn.utils.get_total_norm()."
           : "Make the whole once, with its final size, and write each piece into it.";

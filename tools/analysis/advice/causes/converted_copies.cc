@@ -10,7 +10,7 @@
 #include "tools/analysis/advice/parameter_sites.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -26,10 +26,10 @@ struct Shapes {
   uint64_t bytes = 0;
 };
 
-Shapes ShapesOfParameters(const Scene& scene) {
+Shapes ShapesOfParameters(const FailureMoment& moment) {
   Shapes shapes;
-  for (const Life* life : scene.live()) {
-    const HeldBlock* block = scene.holders().Of(*life);
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr || block->role != "parameter") continue;
     const std::optional<TensorWords> words = ParseTensor(block->about);
     if (!words.has_value()) continue;
@@ -49,19 +49,19 @@ struct Copies {
   std::string type;
 };
 
-bool MayBeCopy(const Scene& scene, const Life& life, const HeldBlock* block) {
-  const SiteDetail& site = scene.site_of(life);
+bool MayBeCopy(const FailureMoment& moment, const Life& life, const HeldBlock* block) {
+  const SiteDetail& site = moment.site_of(life);
   if (!life.tensor || OperatorName(site) != "_to_copy" || !MayBeParameter(site)) return false;
   // A copy that an optimizer trains beside the model is needed.
   return block != nullptr && block->role == "other" &&
          block->about.find("requires grad") == std::string::npos;
 }
 
-Copies LargestCopies(const Scene& scene, const Shapes& shapes) {
+Copies LargestCopies(const FailureMoment& moment, const Shapes& shapes) {
   std::map<uint32_t, Copies> by_site;
-  for (const Life* life : scene.live()) {
-    const HeldBlock* block = scene.holders().Of(*life);
-    if (!MayBeCopy(scene, *life, block)) continue;
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (!MayBeCopy(moment, *life, block)) continue;
     const std::optional<TensorWords> words = ParseTensor(block->about);
     if (!words.has_value() || words->type == shapes.type) continue;
     const auto known = shapes.counts.find(words->shape);
@@ -86,11 +86,11 @@ uint64_t WidthOf(const HeldBlock& block) {
 }
 
 // The bytes of all weights in the type of the copies.
-uint64_t WholeCopy(const Scene& scene, const Copies& copies) {
-  const uint64_t width = WidthOf(*scene.holders().Of(*copies.lives.front()));
+uint64_t WholeCopy(const FailureMoment& moment, const Copies& copies) {
+  const uint64_t width = WidthOf(*moment.holders().Of(*copies.lives.front()));
   uint64_t bytes = 0;
-  for (const Life* life : scene.live()) {
-    const HeldBlock* block = scene.holders().Of(*life);
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr || block->role != "parameter") continue;
     const std::optional<TensorWords> words = ParseTensor(block->about);
     const uint64_t own = words.has_value() ? WidthOf(*block) : 0;
@@ -99,28 +99,28 @@ uint64_t WholeCopy(const Scene& scene, const Copies& copies) {
   return bytes;
 }
 
-Found FindConvertedCopies(const Scene& scene) {
-  const Shapes shapes = ShapesOfParameters(scene);
+Found FindConvertedCopies(const FailureMoment& moment) {
+  const Shapes shapes = ShapesOfParameters(moment);
   if (shapes.counts.empty()) return std::nullopt;
-  Copies copies = LargestCopies(scene, shapes);
+  Copies copies = LargestCopies(moment, shapes);
   const uint64_t made = BytesOf(copies.lives);
   if (copies.lives.size() < kLeastCopies || made * kLeastShare < shapes.bytes) return std::nullopt;
-  const bool goes_on = SameWork(scene.request_site(), scene.site_of(*copies.lives.front()));
-  const uint64_t whole = WholeCopy(scene, copies);
+  const bool goes_on = SameWork(moment.request_site(), moment.site_of(*copies.lives.front()));
+  const uint64_t whole = WholeCopy(moment, copies);
   Cause cause;
   cause.held = copies.lives;
   cause.bytes = goes_on ? std::max(whole, made) : made;
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.change = Without(scene.detail(), copies.lives);
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(moment.detail(), copies.lives);
   if (goes_on) {
     cause.change.requested = 0;
-    cause.change.spared_later = cause.bytes - std::min(cause.bytes, made + scene.requested());
+    cause.change.spared_later = cause.bytes - std::min(cause.bytes, made + moment.requested());
   }
   cause.title = "A copy of all weights in " + copies.type + " is made on the card";
-  cause.place = PlaceInProgram(scene, copies.lives);
+  cause.place = PlaceInProgram(moment, copies.lives);
   cause.evidence = AdviceText(made) + " are copies in " + copies.type +
                    " of weights that the model has in " + shapes.type + ": " +
-                   LargestPlaces(scene.detail(), copies.lives) + ".";
+                   LargestPlaces(moment.detail(), copies.lives) + ".";
   if (goes_on) {
     cause.evidence += " The program was making the next one; copies of all weights take " +
                       AdviceText(whole) + ".";

@@ -40,38 +40,38 @@ bool RepeatsItself(const std::vector<const Life*>& family) {
 
 // Whole numbers are set to zero, and the next thing that the function does is to convert them: so
 // one_hot(...).float() does it.
-bool MayBeOneHot(const Scene& scene, const Made& made) {
-  const SiteDetail& site = scene.detail().sites[made.site];
+bool MayBeOneHot(const FailureMoment& moment, const Made& made) {
+  const SiteDetail& site = moment.detail().sites[made.site];
   if (OperatorName(site).find("zeros") == std::string_view::npos || site.own.empty()) return false;
   const auto converts = [&](const SiteDetail& next, uint64_t size) {
     return OperatorName(next) == "_to_copy" && size < made.size && !next.own.empty() &&
            next.own.back().function == site.own.back().function;
   };
-  auto life = std::ranges::upper_bound(scene.detail().lives, made.birth, {}, &Life::birth);
-  for (; life != scene.detail().lives.end() && life->birth < scene.event(); ++life) {
+  auto life = std::ranges::upper_bound(moment.detail().lives, made.birth, {}, &Life::birth);
+  for (; life != moment.detail().lives.end() && life->birth < moment.event(); ++life) {
     if (!life->tensor || life->pending || life->size * 8 < made.size) continue;
-    return converts(scene.site_of(*life), life->size);
+    return converts(moment.site_of(*life), life->size);
   }
-  return converts(scene.request_site(), scene.requested());
+  return converts(moment.request_site(), moment.requested());
 }
 
 // A result over a large vocabulary, and what a loss makes of it.
-Found FindCopiesOfOne(const Scene& scene) {
-  const std::optional<Made> made = FirstLarge(scene);
+Found FindCopiesOfOne(const FailureMoment& moment) {
+  const std::optional<Made> made = FirstLarge(moment);
   if (!made.has_value()) return std::nullopt;
-  const Before before = WhatWasThere(scene, *made);
+  const Before before = WhatWasThere(moment, *made);
   if (before.largest_of_pass == 0 || before.largest_of_pass * 4 > made->size) return std::nullopt;
-  const std::string_view name = OperatorName(scene.detail().sites[made->site]);
+  const std::string_view name = OperatorName(moment.detail().sites[made->site]);
   if (name.find("conv") != std::string_view::npos) return std::nullopt;
-  const std::vector<const Life*> family = FamilyOf(scene, *made);
-  const uint64_t bytes = WithRequest(scene, *made, family);
+  const std::vector<const Life*> family = FamilyOf(moment, *made);
+  const uint64_t bytes = WithRequest(moment, *made, family);
   std::vector<const Life*> steps;
   if (RepeatsItself(family)) return std::nullopt;
-  bool has_loss = IsStepOfLoss(OperatorName(scene.request_site()));
-  const bool is_one_hot = MayBeOneHot(scene, *made);
-  bool ends_in_loss = EndsInLoss(OperatorName(scene.request_site()));
+  bool has_loss = IsStepOfLoss(OperatorName(moment.request_site()));
+  const bool is_one_hot = MayBeOneHot(moment, *made);
+  bool ends_in_loss = EndsInLoss(OperatorName(moment.request_site()));
   for (const Life* life : family) {
-    const std::string_view follower = OperatorName(scene.site_of(*life));
+    const std::string_view follower = OperatorName(moment.site_of(*life));
     has_loss |= IsStepOfLoss(follower);
     ends_in_loss |= EndsInLoss(follower);
     if (life->birth == made->birth) continue;
@@ -83,28 +83,29 @@ Found FindCopiesOfOne(const Scene& scene) {
   if (!has_loss || bytes < least) return std::nullopt;
   Cause cause;
   cause.bytes = bytes - bytes / kPieces;
-  cause.change = InPieces(scene, *made, family, kPieces);
+  cause.change = InPieces(moment, *made, family, kPieces);
   cause.held = family;
   cause.is_estimate = true;
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.title =
       "Several copies of one large result, " + AdviceText(made->size) + " each, are live at once";
-  const bool asks = scene.requested() * kFollows >= made->size && !scene.request_site().in_backward;
-  cause.place = asks            ? PlaceOfRequest(scene)
-                : steps.empty() ? LineOf(scene, *made)
-                                : PlaceInProgram(scene, steps);
+  const bool asks =
+      moment.requested() * kFollows >= made->size && !moment.request_site().in_backward;
+  cause.place = asks            ? PlaceOfRequest(moment)
+                : steps.empty() ? LineOf(moment, *made)
+                                : PlaceInProgram(moment, steps);
   cause.evidence =
-      std::string(name) + " made " + AdviceText(made->size) + " at " + LineOf(scene, *made) + ", " +
-      std::to_string(made->size / before.largest_of_pass) +
+      std::string(name) + " made " + AdviceText(made->size) + " at " + LineOf(moment, *made) +
+      ", " + std::to_string(made->size / before.largest_of_pass) +
       " times as much as went into it; together with the results that are made of it, these are " +
-      AdviceText(bytes) + ": " + LargestPlaces(scene.detail(), family) + ".";
+      AdviceText(bytes) + ": " + LargestPlaces(moment.detail(), family) + ".";
   cause.cost = "A loop over pieces.";
   const std::string pieces = std::to_string(kPieces) + " pieces";
   if (!ends_in_loss) {
     cause.action =
         "Work in " + pieces + " (split() the input), and in place where that is possible.";
     if (is_one_hot) {
-      cause.place = LineOf(scene, *made);
+      cause.place = LineOf(moment, *made);
       cause.action =
           "If these are one-hot vectors, do without them: take rows by their numbers (gather(), "
           "index_select()), and add to them by their numbers (index_add_(), scatter_add_()). Else "

@@ -13,7 +13,7 @@
 #include "tools/analysis/advice/parameter_sites.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 #include "tools/analysis/facts/census_log.h"
 
 namespace vramstow {
@@ -25,91 +25,91 @@ bool IsCopyToCard(const SiteDetail& site) {
 }
 
 // Whether data was moved to the card in a program that has computed nothing else yet.
-bool LoadsOnly(const Scene& scene) {
-  return std::ranges::any_of(scene.detail().lives, [&](const Life& life) {
-    return life.birth < scene.event() && life.tensor && IsCopyToCard(scene.site_of(life));
+bool LoadsOnly(const FailureMoment& moment) {
+  return std::ranges::any_of(moment.detail().lives, [&](const Life& life) {
+    return life.birth < moment.event() && life.tensor && IsCopyToCard(moment.site_of(life));
   });
 }
 
 // Where the first step begins: with the first pass, or where none is over, with the first module.
-uint64_t FirstStep(const Scene& scene) {
-  const Passes& passes = scene.passes();
+uint64_t FirstStep(const FailureMoment& moment) {
+  const Passes& passes = moment.passes();
   const bool trains = passes.by() == Passes::By::kBackward || passes.by() == Passes::By::kOptimizer;
   if (trains && !passes.all().empty()) return passes.all().front().begin;
-  for (const Life& life : scene.detail().lives) {
-    const SiteDetail& site = scene.site_of(life);
+  for (const Life& life : moment.detail().lives) {
+    const SiteDetail& site = moment.site_of(life);
     if (!site.module.empty() || site.phase == Phase::kForward) return life.birth;
     if (site.in_backward || site.in_optimizer) return 0;
   }
-  return LoadsOnly(scene) ? scene.event() : 0;
+  return LoadsOnly(moment) ? moment.event() : 0;
 }
 
 // Whether the program made it as data: not for a model, as far as is known. Nobody has placed what
 // only waits for the collector of garbage.
-bool MayBeData(const Scene& scene, const Life& life) {
-  const HeldBlock* block = scene.holders().Of(life);
+bool MayBeData(const FailureMoment& moment, const Life& life) {
+  const HeldBlock* block = moment.holders().Of(life);
   if (block != nullptr) return block->role == "other" && !block->holder.starts_with(kDeadCycle);
-  return scene.site_of(life).phase != Phase::kInit;
+  return moment.site_of(life).phase != Phase::kInit;
 }
 
 // The first extent of a tensor; 0: not known.
-uint64_t Rows(const Scene& scene, const Life& life) {
-  const HeldBlock* block = scene.holders().Of(life);
+uint64_t Rows(const FailureMoment& moment, const Life& life) {
+  const HeldBlock* block = moment.holders().Of(life);
   if (block == nullptr) return 0;
   const std::optional<TensorWords> words = ParseTensor(block->about);
   return words.has_value() && words->shape.size() > 1 ? words->shape.front() : 0;
 }
 
 // A module that runs was given it.
-bool IsArgument(const Scene& scene, const Life& life) {
-  const HeldBlock* block = scene.holders().Of(life);
+bool IsArgument(const FailureMoment& moment, const Life& life) {
+  const HeldBlock* block = moment.holders().Of(life);
   return block != nullptr && block->holder.find("call_impl: args[") != std::string::npos;
 }
 
 // Takes away the batch that is at work: the step makes results with as many rows. Batches that wait
 // are more than two.
-void LeaveOutBatch(const Scene& scene, uint64_t begin, std::vector<const Life*>* data) {
+void LeaveOutBatch(const FailureMoment& moment, uint64_t begin, std::vector<const Life*>* data) {
   constexpr ptrdiff_t kMostOfBatch = 2;
   std::set<uint64_t> rows;
-  for (const Life* life : scene.live()) {
-    const HeldBlock* block = scene.holders().Of(*life);
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr || life->birth < begin || block->role == "parameter") continue;
-    rows.insert(Rows(scene, *life));
+    rows.insert(Rows(moment, *life));
   }
   const auto is_batch = [&](const Life* life) {
-    const uint64_t own = Rows(scene, *life);
-    return IsArgument(scene, *life) || (own > 1 && rows.contains(own));
+    const uint64_t own = Rows(moment, *life);
+    return IsArgument(moment, *life) || (own > 1 && rows.contains(own));
   };
   if (std::ranges::count_if(*data, is_batch) <= kMostOfBatch) std::erase_if(*data, is_batch);
 }
 
-Found FindDataOnCard(const Scene& scene) {
-  const uint64_t begin = FirstStep(scene);
+Found FindDataOnCard(const FailureMoment& moment) {
+  const uint64_t begin = FirstStep(moment);
   absl::flat_hash_set<uint64_t> trained;  // sizes of gradients and of optimizer state
-  for (const Life& life : scene.detail().lives) {
-    const SiteDetail& site = scene.site_of(life);
+  for (const Life& life : moment.detail().lives) {
+    const SiteDetail& site = moment.site_of(life);
     if (site.in_backward || site.in_optimizer) trained.insert(life.size);
   }
   std::vector<const Life*> data;
-  for (const Life* life : scene.live()) {
-    const SiteDetail& site = scene.site_of(*life);
+  for (const Life* life : moment.live()) {
+    const SiteDetail& site = moment.site_of(*life);
     if (life->birth >= begin) break;
-    if (!life->tensor || !MayBeParameter(site) || !MayBeData(scene, *life)) continue;
+    if (!life->tensor || !MayBeParameter(site) || !MayBeData(moment, *life)) continue;
     if (life->size < kLeastParameter || trained.contains(life->size)) continue;
     data.push_back(life);
   }
-  LeaveOutBatch(scene, begin, &data);
+  LeaveOutBatch(moment, begin, &data);
   Cause cause;
   cause.bytes = BytesOf(data);
   cause.held = data;
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.change = Without(scene.detail(), data);
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(moment.detail(), data);
   cause.title = "Data were placed on the card before the first step, and stay";
   cause.is_estimate = true;
-  cause.place = PlaceInProgram(scene, data);
+  cause.place = PlaceInProgram(moment, data);
   cause.evidence = AdviceText(cause.bytes) +
                    " were made before the first step, have no gradients, and were never freed: " +
-                   LargestPlaces(scene.detail(), data) + ".";
+                   LargestPlaces(moment.detail(), data) + ".";
   cause.cost = "A transfer for each batch, beside the work with pin_memory=True.";
   cause.action = "Keep them on the host, and move one batch at a time to the card.";
   return cause;

@@ -3,27 +3,27 @@
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
 
-Found FindDeadCycles(const Scene& scene) {
+Found FindDeadCycles(const FailureMoment& moment) {
   Cause cause;
-  for (const Life* life : scene.live()) {
-    const HeldBlock* block = scene.holders().Of(*life);
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block != nullptr && IsGarbage(*block)) cause.held.push_back(life);
   }
   cause.bytes = BytesOf(cause.held);
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.grows = true;
-  cause.change = FreedWithPass(scene, cause.held);
-  if (!cause.change.known()) cause.change = Without(scene.detail(), cause.held);
+  cause.change = FreedWithPass(moment, cause.held);
+  if (!cause.change.known()) cause.change = Without(moment.detail(), cause.held);
   cause.title = "Nobody needs these tensors, and objects that hold one another keep them";
-  cause.place = PlaceInProgram(scene, cause.held);
+  cause.place = PlaceInProgram(moment, cause.held);
   cause.evidence = AdviceText(cause.bytes) +
                    " wait for Python's collector of garbage, which does not know of the card: " +
-                   LargestPlaces(scene.detail(), cause.held) + ".";
+                   LargestPlaces(moment.detail(), cause.held) + ".";
   cause.cost = "None, but the code changes.";
   cause.action =
       "Break the cycle: set one of its references to None when the object is done with, or make it "

@@ -10,24 +10,24 @@ namespace vramstow {
 namespace {
 
 // x = f(x): the old block goes when the new one is there, which was too late.
-Found FindDeleteReference(const Scene& scene) {
-  if (scene.pass() < 1) return std::nullopt;
+Found FindDeleteReference(const FailureMoment& moment) {
+  if (moment.pass() < 1) return std::nullopt;
   std::vector<const Life*> same;
-  for (const Life* life : scene.live()) {
-    const bool is_same = life->site == scene.failure().site_number ||
-                         SameWork(scene.site_of(*life), scene.request_site());
+  for (const Life* life : moment.live()) {
+    const bool is_same = life->site == moment.failure().site_number ||
+                         SameWork(moment.site_of(*life), moment.request_site());
     if (!is_same || !life->tensor) continue;
-    if (life->size + (1 << 20) < scene.requested()) continue;
+    if (life->size + (1 << 20) < moment.requested()) continue;
     same.push_back(life);
   }
-  if (same.size() != 1 || scene.PassOf(*same.front()) >= scene.pass()) return std::nullopt;
-  if (!scene.IsLarge(same.front()->size)) return std::nullopt;
+  if (same.size() != 1 || moment.PassOf(*same.front()) >= moment.pass()) return std::nullopt;
+  if (!moment.IsLarge(same.front()->size)) return std::nullopt;
   Cause cause;
-  cause.change = FreedBefore(scene.detail(), same, scene.pass_begin());
+  cause.change = FreedBefore(moment.detail(), same, moment.pass_begin());
   cause.title = "The last pass's result is still there while the next one is made";
   cause.bytes = same.front()->size;
   cause.held = same;
-  cause.place = PlaceOfRequest(scene);
+  cause.place = PlaceOfRequest(moment);
   cause.evidence = "The same line had made " + AdviceText(cause.bytes) +
                    " in the pass before, and the variable keeps it until the new value is there.";
   cause.cost = "None, if nothing reads it any more.";

@@ -48,8 +48,8 @@ bool IsParameterOfModel(const HeldBlock& block) {
                                        block.about.find(", requires grad") != std::string::npos);
 }
 
-bool Computes(const Scene& scene, const Life& life) {
-  const SiteDetail& site = scene.site_of(life);
+bool Computes(const FailureMoment& moment, const Life& life) {
+  const SiteDetail& site = moment.site_of(life);
   return life.tensor && (site.in_backward || site.in_optimizer || !site.module.empty() ||
                          site.phase == Phase::kForward);
 }
@@ -57,20 +57,20 @@ bool Computes(const Scene& scene, const Life& life) {
 // Whether something was computed between two events: after one model was whole, and before the next
 // began. Layers of one network, and members of an ensemble that are made together, have nothing
 // between them.
-bool HasWorkBetween(const Scene& scene, uint64_t begin, uint64_t end) {
-  const std::vector<Life>& lives = scene.detail().lives;
+bool HasWorkBetween(const FailureMoment& moment, uint64_t begin, uint64_t end) {
+  const std::vector<Life>& lives = moment.detail().lives;
   for (auto life = std::ranges::upper_bound(lives, begin, {}, &Life::birth);
        life != lives.end() && life->birth < end; ++life) {
-    if (Computes(scene, *life)) return true;
+    if (Computes(moment, *life)) return true;
   }
   return false;
 }
 
 // A census does not tell all keys apart ("[…]"): what was made after work is another model.
-std::vector<KeptModel> Split(const Scene& scene, const KeptModel& models) {
+std::vector<KeptModel> Split(const FailureMoment& moment, const KeptModel& models) {
   std::vector<KeptModel> parts;
   for (const Life* life : models.parameters) {
-    if (parts.empty() || HasWorkBetween(scene, parts.back().end(), life->birth)) {
+    if (parts.empty() || HasWorkBetween(moment, parts.back().end(), life->birth)) {
       parts.emplace_back().container = models.container;
     }
     parts.back().parameters.push_back(life);
@@ -84,10 +84,10 @@ std::vector<KeptModel> Split(const Scene& scene, const KeptModel& models) {
 }
 
 // By birth.
-std::vector<KeptModel> ModelsOf(const Scene& scene) {
+std::vector<KeptModel> ModelsOf(const FailureMoment& moment) {
   std::map<std::pair<std::string, std::string>, KeptModel> by_owner;
-  for (const Life* life : scene.live()) {
-    const HeldBlock* block = scene.holders().Of(*life);
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr) continue;
     const bool is_parameter = IsParameterOfModel(*block);
     if (!is_parameter && block->role != "optimizer_state" && block->role != "gradient") continue;
@@ -104,7 +104,7 @@ std::vector<KeptModel> ModelsOf(const Scene& scene) {
       models.push_back(std::move(model));
       continue;
     }
-    for (KeptModel& part : Split(scene, model)) models.push_back(std::move(part));
+    for (KeptModel& part : Split(moment, model)) models.push_back(std::move(part));
   }
   std::ranges::stable_sort(models, {}, &KeptModel::begin);
   return models;
@@ -121,7 +121,8 @@ std::multiset<uint64_t> ParameterSizes(const KeptModel& model) {
 // The models of the container that holds most, each made after work with the last one. Behind them
 // what has the same sizes and stands in no container: the newest item has a variable of its own,
 // too, and a census names that.
-std::vector<KeptModel> SuccessiveModels(const Scene& scene, const std::vector<KeptModel>& models) {
+std::vector<KeptModel> SuccessiveModels(const FailureMoment& moment,
+                                        const std::vector<KeptModel>& models) {
   std::map<std::string, std::vector<KeptModel>> by_container;
   for (const KeptModel& model : models) {
     if (!model.container.empty() && model.all.size() >= kLeastOfModel) {
@@ -135,7 +136,7 @@ std::vector<KeptModel> SuccessiveModels(const Scene& scene, const std::vector<Ke
     bool is_row = true;
     for (size_t i = 0; i < items.size(); ++i) {
       bytes += BytesOf(items[i].all);
-      is_row &= i == 0 || HasWorkBetween(scene, items[i - 1].end(), items[i].begin());
+      is_row &= i == 0 || HasWorkBetween(moment, items[i - 1].end(), items[i].begin());
     }
     if (!is_row || bytes <= most_bytes) continue;
     most = items;
@@ -154,7 +155,7 @@ std::vector<KeptModel> SuccessiveModels(const Scene& scene, const std::vector<Ke
 
 // How many of the newest stay: the one that is at work, and what a cache is to keep. A model that
 // is being made is no item yet.
-size_t CountKept(const Scene& scene, const std::vector<KeptModel>& row,
+size_t CountKept(const FailureMoment& moment, const std::vector<KeptModel>& row,
                  const std::vector<KeptModel>& all) {
   const bool is_cache = row.front().container.find(kCacheOfFunction) != std::string::npos;
   constexpr size_t kManyItems = 8;
@@ -162,18 +163,18 @@ size_t CountKept(const Scene& scene, const std::vector<KeptModel>& row,
   if (is_cache && row.size() > kManyItems) return kKeptOfMany;
   const bool is_newer = std::ranges::any_of(all, [&](const KeptModel& model) {
     return model.begin() > row.back().end() && model.container.empty() &&
-           HasWorkBetween(scene, row.back().end(), model.begin());
+           HasWorkBetween(moment, row.back().end(), model.begin());
   });
   return is_newer ? 0 : 1;
 }
 
-Found FindEarlierModels(const Scene& scene) {
-  if (!scene.holders().any()) return std::nullopt;
-  const std::vector<KeptModel> models = ModelsOf(scene);
-  std::vector<KeptModel> row = SuccessiveModels(scene, models);
+Found FindEarlierModels(const FailureMoment& moment) {
+  if (!moment.holders().any()) return std::nullopt;
+  const std::vector<KeptModel> models = ModelsOf(moment);
+  std::vector<KeptModel> row = SuccessiveModels(moment, models);
   if (row.empty()) return std::nullopt;
   const bool is_cache = row.front().container.find(kCacheOfFunction) != std::string::npos;
-  const size_t kept = CountKept(scene, row, models);
+  const size_t kept = CountKept(moment, row, models);
   if (row.size() <= kept || row.size() < 2) return std::nullopt;
   row.resize(row.size() - kept);
   Cause cause;
@@ -183,10 +184,10 @@ Found FindEarlierModels(const Scene& scene) {
     parameters.insert(parameters.end(), model.parameters.begin(), model.parameters.end());
   }
   cause.bytes = BytesOf(cause.held);
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.change = Without(scene.detail(), cause.held);
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(moment.detail(), cause.held);
   cause.title = "Models of earlier turns are kept";
-  cause.place = PlaceInProgram(scene, parameters);
+  cause.place = PlaceInProgram(moment, parameters);
   cause.evidence = std::to_string(row.size()) + (row.size() == 1 ? " model" : " models") +
                    " that were made and used before the newest one hold " +
                    AdviceText(cause.bytes) + ", of which " + AdviceText(BytesOf(parameters)) +

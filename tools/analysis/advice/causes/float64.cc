@@ -9,7 +9,7 @@
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -23,16 +23,16 @@ bool WorksNumberByNumber(std::string_view name) {
 }
 
 // The first one in this pass that is exactly twice as large as the largest one before it.
-const Life* FirstTwiceAsWide(const Scene& scene) {
+const Life* FirstTwiceAsWide(const FailureMoment& moment) {
   const Life* before = nullptr;  // the largest one
-  for (const Life& life : scene.detail().lives) {
-    if (life.birth >= scene.event()) break;
-    if (!life.tensor || life.pending || scene.PassOf(life) < scene.pass()) continue;
-    const SiteDetail& site = scene.site_of(life);
+  for (const Life& life : moment.detail().lives) {
+    if (life.birth >= moment.event()) break;
+    if (!life.tensor || life.pending || moment.PassOf(life) < moment.pass()) continue;
+    const SiteDetail& site = moment.site_of(life);
     if (site.in_backward || site.in_optimizer) break;
     if (before != nullptr && before->size * 2 == life.size && before->LivesAt(life.birth) &&
-        WorksNumberByNumber(OperatorName(site)) && life.LivesAt(scene.event()) &&
-        scene.IsLarge(life.size)) {
+        WorksNumberByNumber(OperatorName(site)) && life.LivesAt(moment.event()) &&
+        moment.IsLarge(life.size)) {
       return &life;
     }
     if (before == nullptr || life.size > before->size) before = &life;
@@ -40,15 +40,15 @@ const Life* FirstTwiceAsWide(const Scene& scene) {
   return nullptr;
 }
 
-Found FindFloat64(const Scene& scene) {
-  const bool by_kernel = std::ranges::any_of(scene.detail().sites, [](const SiteDetail& site) {
+Found FindFloat64(const FailureMoment& moment) {
+  const bool by_kernel = std::ranges::any_of(moment.detail().sites, [](const SiteDetail& site) {
     return site.is_float64 && site.allocations > 0;
   });
   std::vector<const Life*> wide;
-  const Life* first = FirstTwiceAsWide(scene);
-  for (const Life* life : scene.live()) {
+  const Life* first = FirstTwiceAsWide(moment);
+  for (const Life* life : moment.live()) {
     if (!life->tensor || life->size < (1 << 16)) continue;
-    const HeldBlock* block = scene.holders().Of(*life);
+    const HeldBlock* block = moment.holders().Of(*life);
     const auto words = block == nullptr ? std::nullopt : ParseTensor(block->about);
     // The census is sure of the blocks that it has seen. The kernels or the size tell of the rest.
     const bool is_wide = words.has_value() ? words->type == "float64" || words->type == "complex128"
@@ -60,19 +60,19 @@ Found FindFloat64(const Scene& scene) {
   Cause cause;
   if (wide.empty()) return std::nullopt;
   // Results that are made of them are as wide.
-  const bool asks_wide = by_kernel || scene.requested() % wide.back()->size == 0;
-  cause.bytes = (BytesOf(wide) + (asks_wide ? scene.requested() : 0)) / 2;
+  const bool asks_wide = by_kernel || moment.requested() % wide.back()->size == 0;
+  cause.bytes = (BytesOf(wide) + (asks_wide ? moment.requested() : 0)) / 2;
   cause.held = wide;
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.change = InParts(scene.detail(), wide, 2);
-  if (asks_wide) cause.change.requested = scene.requested() / 2;
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = InParts(moment.detail(), wide, 2);
+  if (asks_wide) cause.change.requested = moment.requested() / 2;
   cause.title = "Numbers have 64 bits";
   cause.is_estimate = true;
-  cause.place = PlaceOf(scene.detail(), wide.front()->site);
+  cause.place = PlaceOf(moment.detail(), wide.front()->site);
   cause.evidence = by_kernel || first == nullptr
                        ? "These tensors (" + AdviceText(BytesOf(wide)) +
                              ") are float64: twice what float32 needs."
-                       : std::string(OperatorName(scene.site_of(*first))) + " made " +
+                       : std::string(OperatorName(moment.site_of(*first))) + " made " +
                              AdviceText(first->size) +
                              " of an input half as large: its numbers are twice as wide. One of "
                              "its inputs is float64, as arrays of NumPy are.";

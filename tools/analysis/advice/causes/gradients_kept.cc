@@ -13,15 +13,15 @@ namespace vramstow {
 namespace {
 
 // A pass makes new gradients while those of an earlier one are there.
-Found FindGradientsKept(const Scene& scene) {
+Found FindGradientsKept(const FailureMoment& moment) {
   // Nobody can reach these to take their gradients away.
-  if (IsFound(scene, {AdviceId::kKeptError, AdviceId::kDeadCycles})) return std::nullopt;
+  if (IsFound(moment, {AdviceId::kKeptError, AdviceId::kDeadCycles})) return std::nullopt;
   std::vector<const Life*> old;
   std::multiset<uint64_t> fresh;
-  for (const Life* life : Gradients(scene)) {
-    const int64_t pass = scene.PassOf(*life);
+  for (const Life* life : Gradients(moment)) {
+    const int64_t pass = moment.PassOf(*life);
     if (pass < 0) continue;
-    if (pass < scene.pass()) {
+    if (pass < moment.pass()) {
       old.push_back(life);
     } else {
       fresh.insert(life->size);
@@ -31,14 +31,14 @@ Found FindGradientsKept(const Scene& scene) {
   Cause cause;
   cause.bytes = BytesOf(old);
   cause.held = old;
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.change = FreedBefore(scene.detail(), old, scene.pass_begin());
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = FreedBefore(moment.detail(), old, moment.pass_begin());
   cause.title = "Gradients of an earlier pass are kept while new ones are made";
-  cause.place = scene.passes().BackwardCall(scene.detail(), old.front()->birth);
-  if (cause.place.empty()) cause.place = PlaceOf(scene.detail(), old.front()->site);
+  cause.place = moment.passes().BackwardCall(moment.detail(), old.front()->birth);
+  if (cause.place.empty()) cause.place = PlaceOf(moment.detail(), old.front()->site);
   cause.evidence = AdviceText(cause.bytes) +
                    " of gradients were there from before this pass, which makes its own: " +
-                   LargestPlaces(scene.detail(), old) + ".";
+                   LargestPlaces(moment.detail(), old) + ".";
   cause.cost = "None.";
   cause.action =
       "Call optimizer.zero_grad() right after optimizer.step(), for each model before the next one "

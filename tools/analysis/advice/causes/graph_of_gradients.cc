@@ -9,7 +9,7 @@
 #include "tools/analysis/advice/last_backward.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -26,18 +26,18 @@ struct ForwardSaved {
   std::vector<const Life*> saved;
 };
 
-ForwardSaved ForwardOf(const Scene& scene, uint64_t begin) {
+ForwardSaved ForwardOf(const FailureMoment& moment, uint64_t begin) {
   ForwardSaved forward;
-  for (const Life& life : scene.detail().lives) {
+  for (const Life& life : moment.detail().lives) {
     if (life.birth >= begin) break;
-    const SiteDetail& site = scene.site_of(life);
+    const SiteDetail& site = moment.site_of(life);
     if (!life.tensor || life.pending || site.in_backward || site.in_optimizer) continue;
-    if (life.birth < scene.pass_begin() || site.phase == Phase::kInit) continue;
-    if (!life.LivesAt(scene.event())) {
+    if (life.birth < moment.pass_begin() || site.phase == Phase::kInit) continue;
+    if (!life.LivesAt(moment.event())) {
       forward.freed += life.death >= begin ? life.size : 0;
       continue;
     }
-    const HeldBlock* block = scene.holders().Of(life);
+    const HeldBlock* block = moment.holders().Of(life);
     if (block == nullptr || !IsInGraph(*block)) continue;
     forward.kept += life.size;
     forward.sizes.insert(life.size);
@@ -47,26 +47,26 @@ ForwardSaved ForwardOf(const Scene& scene, uint64_t begin) {
 }
 
 // A backward pass makes a gradient of each result, and frees it with the next one.
-Found FindGraphOfGradients(const Scene& scene) {
-  const LastBackward backward = LastBackwardOf(scene);
-  if (backward.begin == 0 || backward.begin < scene.pass_begin()) return std::nullopt;
-  const ForwardSaved forward = ForwardOf(scene, backward.begin);
+Found FindGraphOfGradients(const FailureMoment& moment) {
+  const LastBackward backward = LastBackwardOf(moment);
+  if (backward.begin == 0 || backward.begin < moment.pass_begin()) return std::nullopt;
+  const ForwardSaved forward = ForwardOf(moment, backward.begin);
   if (forward.freed * kSmallFreedPart > forward.kept || forward.kept == 0) return std::nullopt;
   Cause cause;
-  for (const Life* life : scene.live()) {
-    const SiteDetail& site = scene.site_of(*life);
+  for (const Life* life : moment.live()) {
+    const SiteDetail& site = moment.site_of(*life);
     if (!life->tensor || !site.in_backward || !site.own.empty()) continue;
     if (life->birth < backward.begin || !forward.sizes.contains(life->size)) continue;
-    const HeldBlock* block = scene.holders().Of(*life);
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr || IsInGraph(*block)) cause.held.push_back(life);
   }
   cause.bytes = BytesOf(cause.held);
-  if (cause.held.size() < kLeastGradientsKept || !scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.change = Without(scene.detail(), cause.held);
+  if (cause.held.size() < kLeastGradientsKept || !moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(moment.detail(), cause.held);
   cause.is_estimate = true;
   cause.title = "The backward pass records a graph of its own";
-  cause.place = scene.passes().BackwardCall(scene.detail(), scene.event());
-  if (cause.place.empty()) cause.place = PlaceInProgram(scene, forward.saved);
+  cause.place = moment.passes().BackwardCall(moment.detail(), moment.event());
+  if (cause.place.empty()) cause.place = PlaceInProgram(moment, forward.saved);
   cause.evidence = AdviceText(cause.bytes) + " of gradients of results were made and stay, and " +
                    AdviceText(forward.kept) +
                    " that the forward pass had saved stay, too: create_graph=True keeps both for a "

@@ -6,21 +6,21 @@
 namespace vramstow {
 namespace {
 
-Found FindGraphPools(const Scene& scene) {
-  const uint64_t free = scene.failure().pool_free_bytes;
-  if (!scene.is_bound() || !scene.IsLarge(free)) return std::nullopt;
+Found FindGraphPools(const FailureMoment& moment) {
+  const uint64_t free = moment.failure().pool_free_bytes;
+  if (!moment.is_bound() || !moment.IsLarge(free)) return std::nullopt;
   Cause cause;
   cause.change.shares_pool = true;
   cause.title = "Each captured graph has memory of its own";
   cause.bytes = free;
   cause.is_estimate = true;
-  cause.place = PlaceOfRequest(scene);
-  const OutOfMemoryFacts& failure = scene.failure();
+  cause.place = PlaceOfRequest(moment);
+  const OutOfMemoryFacts& failure = moment.failure();
   const bool has_piece =
       !failure.pool_movable_bytes.has_value() && failure.free_bytes < failure.requested_bytes;
   const char* pieces = has_piece ? "some in pieces that are large enough" : "in whole chunks";
   cause.evidence = AdviceText(free) + " of the pool were free, " + pieces +
-                   ", and did not serve a request for " + AdviceText(scene.requested()) +
+                   ", and did not serve a request for " + AdviceText(moment.requested()) +
                    ": what a graph has used while it was captured stays its own.";
   cause.cost = "Graphs that share a pool must not run at the same time.";
   cause.action =

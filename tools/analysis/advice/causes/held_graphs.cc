@@ -7,28 +7,28 @@
 #include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/advice/pile.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
 
 // Whether a backward pass ran while the later half of these piled up. An evaluation has none.
-bool IsTrained(const Scene& scene, std::vector<const Life*> lives) {
+bool IsTrained(const FailureMoment& moment, std::vector<const Life*> lives) {
   const auto middle = lives.begin() + static_cast<ptrdiff_t>(lives.size() / 2);
   std::ranges::nth_element(lives, middle, {}, &Life::birth);
   const uint64_t first = (*middle)->birth;
-  auto life = std::ranges::lower_bound(scene.detail().lives, first, {}, &Life::birth);
-  for (; life != scene.detail().lives.end() && life->birth < scene.event(); ++life) {
-    if (life->tensor && !life->pending && scene.site_of(*life).in_backward) return true;
+  auto life = std::ranges::lower_bound(moment.detail().lives, first, {}, &Life::birth);
+  for (; life != moment.detail().lives.end() && life->birth < moment.event(); ++life) {
+    if (life->tensor && !life->pending && moment.site_of(*life).in_backward) return true;
   }
   return false;
 }
 
 // A backward pass that was recorded: what its nodes saved has their names
 // ("TanhBackwardBackward0"), and a gradient of a parameter tells which of them made it.
-bool HasGraphOfGradients(const Scene& scene) {
-  return std::ranges::any_of(scene.live(), [&](const Life* life) {
-    const HeldBlock* block = scene.holders().Of(*life);
+bool HasGraphOfGradients(const FailureMoment& moment) {
+  return std::ranges::any_of(moment.live(), [&](const Life* life) {
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr) return false;
     return block->holder.find("BackwardBackward") != std::string::npos ||
            (block->role == "gradient" && block->about.find("made by") != std::string::npos);
@@ -37,19 +37,19 @@ bool HasGraphOfGradients(const Scene& scene) {
 
 // An optimizer is there, and no backward pass has run yet: it may come, and what looks like turns
 // may be the layers of the first step.
-bool MayBeFirstStep(const Scene& scene) {
-  const ParameterWords parameters = ParametersOf(scene.holders(), scene.live());
-  return !scene.passes().is_sure() && !TrainsAnywhere(scene) && parameters.evaluating == 0 &&
+bool MayBeFirstStep(const FailureMoment& moment) {
+  const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
+  return !moment.passes().is_sure() && !TrainsAnywhere(moment) && parameters.evaluating == 0 &&
          parameters.untrained * 2 < parameters.all;
 }
 
 // A loop of the program's own, that calls no module, made one graph, which one variable holds: a
 // backward pass behind the loop may want all of it.
-bool IsUnrolledLoop(const Scene& scene, const std::vector<const Life*>& lives) {
+bool IsUnrolledLoop(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   const bool any_module = std::ranges::any_of(lives, [&](const Life* life) {
-    return !scene.site_of(*life).module.empty() || scene.site_of(*life).in_backward;
+    return !moment.site_of(*life).module.empty() || moment.site_of(*life).in_backward;
   });
-  const std::vector<HolderFacts> holders = scene.holders().OfAll(lives);
+  const std::vector<HolderFacts> holders = moment.holders().OfAll(lives);
   if (any_module || holders.empty()) return false;
   const std::string& holder = holders.front().holder;
   const std::string root = holder.substr(0, holder.find(".grad_fn"));
@@ -68,19 +68,19 @@ void TellOfUnrolledLoop(Cause* cause) {
       "loop under torch.no_grad().";
 }
 
-Found FindHeldGraphs(const Scene& scene) {
-  const Pile pile = PileOf(scene);
-  if (!pile.is_graph || MayBeFirstStep(scene)) return std::nullopt;
-  Cause cause = OfPile(scene, pile);
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+Found FindHeldGraphs(const FailureMoment& moment) {
+  const Pile pile = PileOf(moment);
+  if (!pile.is_graph || MayBeFirstStep(moment)) return std::nullopt;
+  Cause cause = OfPile(moment, pile);
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.title = "Graphs of earlier passes are kept";
   // The graph holds the input of the model together with its results.
   std::vector<const Life*> made;
   for (const Life* life : pile.lives) {
-    if (scene.site_of(*life).phase == Phase::kForward) made.push_back(life);
+    if (moment.site_of(*life).phase == Phase::kForward) made.push_back(life);
   }
-  if (!made.empty()) cause.place = PlaceOfPile(scene, made, true);
-  const bool trains = IsTrained(scene, pile.lives);
+  if (!made.empty()) cause.place = PlaceOfPile(moment, made, true);
+  const bool trains = IsTrained(moment, pile.lives);
   cause.evidence +=
       trains ? " The graphs hold more than the results: autograd saved tensors for a backward pass."
              : " The graphs hold more than the results: autograd saved tensors for a backward pass "
@@ -89,23 +89,23 @@ Found FindHeldGraphs(const Scene& scene) {
                           "goes on into the next pass, and leave retain_graph out."
                         : "Run it under torch.no_grad() or torch.inference_mode(); keep "
                           "loss.item() instead of a loss.";
-  if (!trains && IsInferenceOnly(scene)) {
+  if (!trains && IsInferenceOnly(moment)) {
     cause.title = "Graphs are recorded where nobody calls backward()";
     cause.cost = "None.";
     return cause;
   }
-  if (!trains && IsUnrolledLoop(scene, pile.lives)) {
+  if (!trains && IsUnrolledLoop(moment, pile.lives)) {
     TellOfUnrolledLoop(&cause);
     return cause;
   }
-  if (HasGraphOfGradients(scene)) {
+  if (HasGraphOfGradients(moment)) {
     cause.evidence += " Gradients have a graph of their own, which create_graph=True records.";
     const std::string about =
         "Give create_graph=True only where gradients are differentiated again, and call "
         "torch.autograd.grad() there: after backward(create_graph=True) a parameter and its "
         "gradient hold one another, until p.grad = None.";
     // The census would have found tensors that Python holds.
-    const bool is_held = TestimonyOf(scene.holders(), pile.lives).decides();
+    const bool is_held = SummarizeCensus(moment.holders(), pile.lives).decides();
     cause.action = is_held ? cause.action + " " + about : about + " Else: " + cause.action;
   }
   return cause;

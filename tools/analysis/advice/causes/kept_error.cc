@@ -6,16 +6,16 @@
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
 
-Found FindKeptError(const Scene& scene) {
+Found FindKeptError(const FailureMoment& moment) {
   Cause cause;
   bool is_last = false;  // the one that Python keeps for a debugger
-  for (const Life* life : scene.live()) {
-    const HeldBlock* block = scene.holders().Of(*life);
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
     // An exception that is being handled may still be needed; a second try in its handler has a
     // cause of its own.
     if (block == nullptr || !IsHeldByError(*block) || block->holder.starts_with(kHandledNow))
@@ -24,14 +24,14 @@ Found FindKeptError(const Scene& scene) {
     is_last |= block->holder.find("sys.last_") != std::string::npos;
   }
   cause.bytes = BytesOf(cause.held);
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.change = Without(scene.detail(), cause.held);
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(moment.detail(), cause.held);
   cause.title = "An error that is over is kept, with what its frames hold";
-  cause.place = PlaceInProgram(scene, cause.held);
+  cause.place = PlaceInProgram(moment, cause.held);
   cause.evidence =
       "The traceback of a kept exception holds the frames that it went through, and "
       "their variables hold " +
-      AdviceText(cause.bytes) + ": " + LargestPlaces(scene.detail(), cause.held) + ".";
+      AdviceText(cause.bytes) + ": " + LargestPlaces(moment.detail(), cause.held) + ".";
   cause.cost = "None.";
   cause.action = is_last ? "Forget the error before the next try: sys.last_value = "
                            "sys.last_traceback = sys.last_exc = None, then gc.collect()."

@@ -25,11 +25,11 @@ std::string ModulesOf(const std::string& pattern) {
 }
 
 // Each of several modules keeps a tensor of its own making: weights that it has unpacked, a result.
-Found FindKeptInModules(const Scene& scene) {
+Found FindKeptInModules(const FailureMoment& moment) {
   std::set<std::string> modules;  // what has parameters or buffers
   std::map<std::string, std::vector<const Life*>> others;
-  for (const Life* life : scene.live()) {
-    const HeldBlock* block = scene.holders().Of(*life);
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr) continue;
     const std::string pattern = PatternOf(block->holder);
     if (block->role == "parameter" || block->role == "buffer") modules.insert(ModulesOf(pattern));
@@ -46,12 +46,12 @@ Found FindKeptInModules(const Scene& scene) {
   Cause cause;
   cause.bytes = BytesOf(held);
   cause.held = held;
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.change = Without(scene.detail(), held);
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(moment.detail(), held);
   cause.title = "Modules keep tensors besides their parameters and buffers";
-  cause.place = PlaceInProgram(scene, held);
+  cause.place = PlaceInProgram(moment, held);
   cause.evidence = std::to_string(held.size()) + " blocks, " + AdviceText(cause.bytes) +
-                   " in all, are attributes of modules: " + LargestPlaces(scene.detail(), held) +
+                   " in all, are attributes of modules: " + LargestPlaces(moment.detail(), held) +
                    ". They stay as long as the modules.";
   cause.cost = "Each call makes it again.";
   cause.action =

@@ -5,31 +5,31 @@
 #include "tools/analysis/advice/keepers.h"
 #include "tools/analysis/advice/pile.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
 
 // Nobody keeps what only waits for the collector.
-bool AreGarbage(const Scene& scene, const std::vector<const Life*>& lives) {
+bool AreGarbage(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   uint64_t bytes = 0;
   for (const Life* life : lives) {
-    const HeldBlock* block = scene.holders().Of(*life);
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block != nullptr && IsGarbage(*block)) bytes += life->size;
   }
   return bytes * 2 > BytesOf(lives);
 }
 
-Found FindKeptOutputs(const Scene& scene) {
-  const Pile pile = PileOf(scene);
-  if (pile.lives.empty() || pile.is_graph || AreGarbage(scene, pile.lives)) return std::nullopt;
-  Cause cause = OfPile(scene, pile);
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+Found FindKeptOutputs(const FailureMoment& moment) {
+  const Pile pile = PileOf(moment);
+  if (pile.lives.empty() || pile.is_graph || AreGarbage(moment, pile.lives)) return std::nullopt;
+  Cause cause = OfPile(moment, pile);
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.title = "A result of each pass stays on the card";
-  const std::vector<HolderFacts> holders = scene.holders().OfAll(pile.lives);
+  const std::vector<HolderFacts> holders = moment.holders().OfAll(pile.lives);
   if (holders.empty()) cause.evidence += " A list, a dict or a hook may hold them.";
   cause.cost = "A transfer for each result.";
-  const Testimony told = TestimonyOf(scene.holders(), pile.lives);
+  const CensusSummary told = SummarizeCensus(moment.holders(), pile.lives);
   if (told.viewed * 2 > told.known) {
     cause.evidence +=
         " The program holds views: a view keeps the whole tensor that it is cut from.";

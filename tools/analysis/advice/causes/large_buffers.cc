@@ -10,27 +10,27 @@ namespace vramstow {
 namespace {
 
 // Room that modules have set aside: caches, masks, tables.
-Found FindLargeBuffers(const Scene& scene) {
+Found FindLargeBuffers(const FailureMoment& moment) {
   std::vector<const Life*> buffers;
-  for (const Life* life : scene.live()) {
-    const HeldBlock* block = scene.holders().Of(*life);
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block != nullptr && block->role == "buffer") buffers.push_back(life);
   }
   const uint64_t bytes = BytesOf(buffers);
-  if (buffers.empty() || bytes * 2 < scene.live_bytes()) return std::nullopt;
-  const bool is_one_more = SameWork(scene.site_of(*buffers.back()), scene.request_site());
+  if (buffers.empty() || bytes * 2 < moment.live_bytes()) return std::nullopt;
+  const bool is_one_more = SameWork(moment.site_of(*buffers.back()), moment.request_site());
   Cause cause;
-  cause.bytes = (bytes + (is_one_more ? scene.requested() : 0)) / 2;
+  cause.bytes = (bytes + (is_one_more ? moment.requested() : 0)) / 2;
   cause.is_estimate = true;
   cause.held = buffers;
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.change = InParts(scene.detail(), buffers, 2);
-  if (is_one_more) cause.change.requested = scene.requested() / 2;
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = InParts(moment.detail(), buffers, 2);
+  if (is_one_more) cause.change.requested = moment.requested() / 2;
   cause.title = "Buffers of modules take most of the card";
-  cause.place = PlaceInProgram(scene, buffers);
-  cause.evidence = AdviceText(bytes) + " of " + AdviceText(scene.room()) +
+  cause.place = PlaceInProgram(moment, buffers);
+  cause.evidence = AdviceText(bytes) + " of " + AdviceText(moment.room()) +
                    " that the job can have are buffers, which stay as long as the modules: " +
-                   LargestPlaces(scene.detail(), buffers) + ".";
+                   LargestPlaces(moment.detail(), buffers) + ".";
   cause.cost = "A copy, where they have to grow later.";
   cause.action =
       "Make them as large as the job needs (the longest sequence and the batch that really come), "

@@ -16,20 +16,20 @@ namespace {
 constexpr uint64_t kPieces = 16;  // one of them is little beside what is saved
 
 // It has no pieces: all of the matrix goes into each number of its result.
-bool IsDecomposition(const Scene& scene, const SiteDetail& site) {
+bool IsDecomposition(const FailureMoment& moment, const SiteDetail& site) {
   const auto is_one = [](std::string_view name) {
     return name.find("linalg_svd") != std::string_view::npos ||
            name.find("linalg_qr") != std::string_view::npos;
   };
   return is_one(OperatorName(site)) || std::ranges::any_of(site.frames, [&](uint32_t frame) {
-           return is_one(scene.detail().frames[frame]);
+           return is_one(moment.detail().frames[frame]);
          });
 }
 
 // Scores of a vocabulary come from a product, or are made into a loss.
-std::string ForScores(const Scene& scene, const std::string& name) {
+std::string ForScores(const FailureMoment& moment, const std::string& name) {
   const bool is_product = name == "mm" || name == "addmm" || name == "linear" || name == "bmm";
-  if (is_product && !scene.request_site().is_own_call && IsInferenceOnly(scene)) {
+  if (is_product && !moment.request_site().is_own_call && IsInferenceOnly(moment)) {
     return "; for the next word the head needs the last place only (hidden[:, -1:])";
   }
   if (is_product || name.find("softmax") != std::string::npos ||
@@ -39,20 +39,20 @@ std::string ForScores(const Scene& scene, const std::string& name) {
   return "";
 }
 
-Found FindLargeRequest(const Scene& scene) {
-  const SiteDetail& site = scene.request_site();
-  const uint64_t requested = scene.requested();
-  if (site.in_optimizer || requested * 4 < scene.room()) return std::nullopt;
+Found FindLargeRequest(const FailureMoment& moment) {
+  const SiteDetail& site = moment.request_site();
+  const uint64_t requested = moment.requested();
+  if (site.in_optimizer || requested * 4 < moment.room()) return std::nullopt;
   // Blocks that the same line has made on the way belong to it.
   uint64_t largest = 0;
   uint64_t on_the_way = 0;
   std::vector<const Life*> made;
-  for (const Life* life : scene.live()) {
+  for (const Life* life : moment.live()) {
     if (!life->tensor) continue;
-    const std::vector<CodeLine>& own = scene.site_of(*life).own;
+    const std::vector<CodeLine>& own = moment.site_of(*life).own;
     const bool is_same = !own.empty() && !site.own.empty() &&
                          own.back().text == site.own.back().text &&
-                         scene.PassOf(*life) == scene.pass() && life->size * 4 > requested;
+                         moment.PassOf(*life) == moment.pass() && life->size * 4 > requested;
     (is_same ? on_the_way : largest) = std::max(is_same ? on_the_way : largest, life->size);
     if (is_same) made.push_back(life);
   }
@@ -61,19 +61,19 @@ Found FindLargeRequest(const Scene& scene) {
   // CopiesOfOne knows more of one-hot vectors that are converted.
   const bool converts_zeros = std::ranges::any_of(made, [&](const Life* life) {
     return life->size > requested &&
-           OperatorName(scene.site_of(*life)).find("zeros") != std::string_view::npos;
+           OperatorName(moment.site_of(*life)).find("zeros") != std::string_view::npos;
   });
   if (name == "_to_copy" && converts_zeros) return std::nullopt;
   Cause cause;
   cause.title = "One request of " + AdviceText(requested) + " is too large";
   cause.bytes = requested + on_the_way - (requested + on_the_way) / kPieces;
-  cause.change = InParts(scene.detail(), made, kPieces);
+  cause.change = InParts(moment.detail(), made, kPieces);
   cause.change.requested = requested / kPieces;
   cause.is_estimate = true;
-  cause.place = PlaceOfRequest(scene);
+  cause.place = PlaceOfRequest(moment);
   cause.evidence = name + " asked for " + AdviceText(requested) + " at once";
-  if (scene.is_room_known()) {
-    cause.evidence += ", of " + AdviceText(scene.room()) + " that the job can have";
+  if (moment.is_room_known()) {
+    cause.evidence += ", of " + AdviceText(moment.room()) + " that the job can have";
   }
   if (on_the_way > 0) {
     cause.evidence += "; the same line had made " + AdviceText(on_the_way) + " on the way";
@@ -81,7 +81,7 @@ Found FindLargeRequest(const Scene& scene) {
   cause.evidence +=
       largest == 0 ? "." : "; the largest other tensor has " + AdviceText(largest) + ".";
   cause.cost = "A loop over pieces.";
-  if (IsDecomposition(scene, site)) {
+  if (IsDecomposition(moment, site)) {
     cause.cost = "None, if the rest of the basis is not needed.";
     cause.action =
         "Ask for the reduced form: torch.linalg.svd(..., full_matrices=False), "
@@ -91,7 +91,7 @@ Found FindLargeRequest(const Scene& scene) {
   }
   cause.action = "Work in " + std::to_string(kPieces) +
                  " pieces (split() the input), so that only one of them is there at a time" +
-                 ForScores(scene, name) + ".";
+                 ForScores(moment, name) + ".";
   return cause;
 }
 

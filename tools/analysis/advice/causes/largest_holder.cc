@@ -16,16 +16,17 @@ namespace {
 constexpr size_t kManyBlocks = 3;
 
 // Parameters, gradients and state of an optimizer are what most programs need.
-bool IsOfTraining(const Scene& scene, const Life& life) {
-  const HeldBlock* block = scene.holders().Of(life);
+bool IsOfTraining(const FailureMoment& moment, const Life& life) {
+  const HeldBlock* block = moment.holders().Of(life);
   return block != nullptr && (block->role == "parameter" || block->role == "gradient" ||
                               block->role == "optimizer_state");
 }
 
-std::vector<const Life*> LargestLine(const Scene& scene, const std::vector<const Life*>& lives) {
+std::vector<const Life*> LargestLine(const FailureMoment& moment,
+                                     const std::vector<const Life*>& lives) {
   std::map<std::string, std::vector<const Life*>> by_place;
   for (const Life* life : lives) {
-    by_place[PlaceOf(scene.detail(), life->site)].push_back(life);
+    by_place[PlaceOf(moment.detail(), life->site)].push_back(life);
   }
   const auto largest =
       std::ranges::max_element(by_place, {}, [](const auto& one) { return BytesOf(one.second); });
@@ -34,35 +35,35 @@ std::vector<const Life*> LargestLine(const Scene& scene, const std::vector<const
 
 // The blocks of one line: tensors, where there are any; the state of training only where nothing
 // else is large.
-std::vector<const Life*> LargestOf(const Scene& scene) {
+std::vector<const Life*> LargestOf(const FailureMoment& moment) {
   constexpr uint64_t kLeastShareOfLive = 8;
   std::vector<const Life*> all;
   std::vector<const Life*> others;
-  for (const Life* life : scene.live()) {
+  for (const Life* life : moment.live()) {
     if (!life->tensor) continue;
     all.push_back(life);
-    if (!IsOfTraining(scene, *life)) others.push_back(life);
+    if (!IsOfTraining(moment, *life)) others.push_back(life);
   }
-  if (all.empty()) return LargestLine(scene, scene.live());
-  std::vector<const Life*> largest = LargestLine(scene, others);
-  if (BytesOf(largest) * kLeastShareOfLive >= scene.live_bytes()) return largest;
-  return LargestLine(scene, all);
+  if (all.empty()) return LargestLine(moment, moment.live());
+  std::vector<const Life*> largest = LargestLine(moment, others);
+  if (BytesOf(largest) * kLeastShareOfLive >= moment.live_bytes()) return largest;
+  return LargestLine(moment, all);
 }
 
-Found FindLargestHolder(const Scene& scene) {
+Found FindLargestHolder(const FailureMoment& moment) {
   Cause cause;
-  cause.held = LargestOf(scene);
+  cause.held = LargestOf(moment);
   cause.bytes = BytesOf(cause.held);
   if (cause.bytes == 0) return std::nullopt;
-  cause.change = Without(scene.detail(), cause.held);
+  cause.change = Without(moment.detail(), cause.held);
   cause.title = "One line made the largest part of what was live";
-  cause.place = PlaceInProgram(scene, cause.held);
+  cause.place = PlaceInProgram(moment, cause.held);
   cause.evidence =
-      AdviceText(cause.bytes) + " of " + AdviceText(scene.live_bytes()) + " were made by " +
-      LargestPlaces(scene.detail(), cause.held) + ", in " + std::to_string(cause.held.size()) +
+      AdviceText(cause.bytes) + " of " + AdviceText(moment.live_bytes()) + " were made by " +
+      LargestPlaces(moment.detail(), cause.held) + ", in " + std::to_string(cause.held.size()) +
       (cause.held.size() == 1 ? " block" : " blocks") + ". No other cause explains as much of it.";
   cause.cost = "It depends on the code that needs it.";
-  const std::vector<HolderFacts> holders = scene.holders().OfAll(cause.held);
+  const std::vector<HolderFacts> holders = moment.holders().OfAll(cause.held);
   const std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
   cause.action = cause.held.size() >= kManyBlocks
                      ? "Delete those that nobody needs any more, keep a part of each, or move them "

@@ -14,22 +14,22 @@ namespace vramstow {
 namespace {
 
 // torch.load, or load_file of safetensors.
-bool ReadsFile(const Scene& scene, const SiteDetail& site) {
+bool ReadsFile(const FailureMoment& moment, const SiteDetail& site) {
   return std::ranges::any_of(site.frames, [&](uint32_t number) {
-    const std::string& frame = scene.detail().frames[number];
+    const std::string& frame = moment.detail().frames[number];
     return frame.ends_with(" load_file") ||
            (frame.starts_with("serialization.py:") && frame.find("load") != std::string::npos);
   });
 }
 
-Found FindLoadedFile(const Scene& scene) {
+Found FindLoadedFile(const FailureMoment& moment) {
   absl::flat_hash_map<uint32_t, bool> reads;  // by site
   std::vector<const Life*> loaded;
   std::set<uint64_t> sizes;  // of what else is there
-  for (const Life* life : scene.live()) {
+  for (const Life* life : moment.live()) {
     if (!life->tensor) continue;
     const auto [site, is_new] = reads.try_emplace(life->site, false);
-    if (is_new) site->second = ReadsFile(scene, scene.site_of(*life));
+    if (is_new) site->second = ReadsFile(moment, moment.site_of(*life));
     if (site->second) {
       loaded.push_back(life);
     } else {
@@ -39,20 +39,20 @@ Found FindLoadedFile(const Scene& scene) {
   // A tensor that became a part of a model or an optimizer is needed. Where nobody knows, what is
   // there once.
   std::erase_if(loaded, [&](const Life* life) {
-    const HeldBlock* block = scene.holders().Of(*life);
+    const HeldBlock* block = moment.holders().Of(*life);
     return block == nullptr ? !sizes.contains(life->size) : block->role != "other";
   });
   Cause cause;
   cause.held = loaded;
   cause.bytes = BytesOf(loaded);
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.change = Without(scene.detail(), loaded);
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(moment.detail(), loaded);
   cause.title = "A loaded file stays on the card beside the model";
-  cause.place = PlaceInProgram(scene, loaded);
+  cause.place = PlaceInProgram(moment, loaded);
   cause.evidence = AdviceText(cause.bytes) +
                    " were read from a file to the card, and neither the model nor an optimizer "
                    "works with them: " +
-                   LargestPlaces(scene.detail(), loaded) + ".";
+                   LargestPlaces(moment.detail(), loaded) + ".";
   cause.cost = "None: load_state_dict() copies to the card.";
   cause.action =
       "Load with map_location=\"cpu\" (device=\"cpu\" for safetensors), or delete the loaded file "

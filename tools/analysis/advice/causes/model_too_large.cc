@@ -11,41 +11,41 @@ namespace vramstow {
 namespace {
 
 // Parameters that a census has found.
-std::vector<const Life*> Parameters(const Scene& scene) {
+std::vector<const Life*> Parameters(const FailureMoment& moment) {
   std::vector<const Life*> parameters;
-  for (const Life* life : scene.live()) {
-    const HeldBlock* block = scene.holders().Of(*life);
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block != nullptr && block->role == "parameter") parameters.push_back(life);
   }
   return parameters;
 }
 
 // The card is full before the model is whole: nothing has been computed yet.
-Found FindModelTooLarge(const Scene& scene) {
-  const SiteDetail& site = scene.request_site();
+Found FindModelTooLarge(const FailureMoment& moment) {
+  const SiteDetail& site = moment.request_site();
   if (!site.module.empty() || site.phase == Phase::kForward || site.in_backward ||
       site.in_optimizer) {
     return std::nullopt;
   }
   // Those of several models say nothing of one.
-  if (IsFound(scene, {AdviceId::kEarlierModels, AdviceId::kKeptError, AdviceId::kDeadCycles})) {
+  if (IsFound(moment, {AdviceId::kEarlierModels, AdviceId::kKeptError, AdviceId::kDeadCycles})) {
     return std::nullopt;
   }
-  const std::vector<const Life*> parameters = Parameters(scene);
+  const std::vector<const Life*> parameters = Parameters(moment);
   const uint64_t bytes = BytesOf(parameters);
-  if (parameters.empty() || bytes * 4 < scene.live_bytes() * 3) return std::nullopt;
+  if (parameters.empty() || bytes * 4 < moment.live_bytes() * 3) return std::nullopt;
   // The parameter that was asked for is made as the last one was.
-  if (!SameWork(scene.site_of(*parameters.back()), site)) return std::nullopt;
+  if (!SameWork(moment.site_of(*parameters.back()), site)) return std::nullopt;
   Cause cause;
-  cause.bytes = (bytes + scene.requested()) / 2;
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.change = InParts(scene.detail(), parameters, 2);
-  cause.change.requested = scene.requested() / 2;
+  cause.bytes = (bytes + moment.requested()) / 2;
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = InParts(moment.detail(), parameters, 2);
+  cause.change.requested = moment.requested() / 2;
   cause.is_estimate = true;
   cause.held = parameters;
   cause.title = "The model's parameters alone do not fit";
-  cause.place = PlaceOfRequest(scene);
-  cause.evidence = AdviceText(bytes) + " of " + AdviceText(scene.room()) +
+  cause.place = PlaceOfRequest(moment);
+  cause.evidence = AdviceText(bytes) + " of " + AdviceText(moment.room()) +
                    " that the job can have are parameters, and the model is not yet whole.";
   cause.cost = "Precision, or time for transfers.";
   cause.action =

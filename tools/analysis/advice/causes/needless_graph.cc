@@ -10,7 +10,7 @@
 #include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -21,43 +21,43 @@ constexpr size_t kLeastSaved = 3;
 enum class Sign : uint8_t { kNone, kEvaluates, kMayEvaluate, kNoOptimizer, kUntrained, kName };
 
 // Made in this pass, and saved by autograd as far as a census knows.
-std::vector<const Life*> SavedNow(const Scene& scene) {
+std::vector<const Life*> SavedNow(const FailureMoment& moment) {
   std::vector<const Life*> saved;
-  for (const Life* life : scene.live()) {
-    const SiteDetail& site = scene.site_of(*life);
+  for (const Life* life : moment.live()) {
+    const SiteDetail& site = moment.site_of(*life);
     if (!life->tensor || site.in_backward || site.in_optimizer) continue;
-    if (scene.pass() >= 0 ? scene.PassOf(*life) < scene.pass() : site.phase != Phase::kForward) {
+    if (moment.pass() >= 0 ? moment.PassOf(*life) < moment.pass() : site.phase != Phase::kForward) {
       continue;
     }
     if (site.phase == Phase::kInit || site.phase == Phase::kWorkspace) continue;
-    const HeldBlock* block = scene.holders().Of(*life);
-    if (block != nullptr ? IsInGraph(*block) : !scene.holders().any()) saved.push_back(life);
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (block != nullptr ? IsInGraph(*block) : !moment.holders().any()) saved.push_back(life);
   }
   return saved;
 }
 
 // A pass before went through these lines, and no backward pass came for its results.
-bool RanBefore(const Scene& scene, const std::vector<const Life*>& saved) {
-  const bool knows = scene.passes().is_sure() || scene.passes().by() == Passes::By::kForward;
-  if (scene.pass() < 1 || !knows) return false;
+bool RanBefore(const FailureMoment& moment, const std::vector<const Life*>& saved) {
+  const bool knows = moment.passes().is_sure() || moment.passes().by() == Passes::By::kForward;
+  if (moment.pass() < 1 || !knows) return false;
   std::set<uint32_t> sites;
   for (const Life* life : saved) sites.insert(life->site);
-  return std::ranges::any_of(scene.detail().lives, [&](const Life& life) {
-    return life.birth < scene.pass_begin() && sites.contains(life.site);
+  return std::ranges::any_of(moment.detail().lives, [&](const Life& life) {
+    return life.birth < moment.pass_begin() && sites.contains(life.site);
   });
 }
 
-Sign SignOf(const Scene& scene, const std::vector<const Life*>& saved,
+Sign SignOf(const FailureMoment& moment, const std::vector<const Life*>& saved,
             const ParameterWords& parameters) {
-  const uint64_t begin = scene.pass() < 0 ? saved.front()->birth : scene.pass_begin();
-  const bool has_trained = TrainsAnywhere(scene);
+  const uint64_t begin = moment.pass() < 0 ? saved.front()->birth : moment.pass_begin();
+  const bool has_trained = TrainsAnywhere(moment);
   // Where the same lines had their backward pass before, this one will have it, too.
-  const bool is_new = !has_trained || IsNewWork(scene, saved, begin);
+  const bool is_new = !has_trained || IsNewWork(moment, saved, begin);
   // Where a head is trained, the backward pass comes, and goes through what stands before it.
   const bool trains_part = parameters.untrained > 0 && parameters.untrained < parameters.all &&
                            parameters.evaluating < parameters.all;
   // An optimizer that is not there, or eval(), forbids no backward pass.
-  const bool is_over = has_trained || RanBefore(scene, saved) || IsCalledEvaluation(scene);
+  const bool is_over = has_trained || RanBefore(moment, saved) || IsCalledEvaluation(moment);
   if (is_new && is_over && !trains_part && parameters.evaluating * 2 > parameters.all) {
     return Sign::kEvaluates;
   }
@@ -70,10 +70,10 @@ Sign SignOf(const Scene& scene, const std::vector<const Life*>& saved,
   if (parameters.untrained * 5 >= parameters.all * 2 && parameters.untrained > 0) {
     return Sign::kUntrained;
   }
-  return has_trained && is_new && IsCalledEvaluation(scene) ? Sign::kName : Sign::kNone;
+  return has_trained && is_new && IsCalledEvaluation(moment) ? Sign::kName : Sign::kNone;
 }
 
-std::string Reason(Sign sign, const Scene& scene, const ParameterWords& parameters) {
+std::string Reason(Sign sign, const FailureMoment& moment, const ParameterWords& parameters) {
   switch (sign) {
     case Sign::kEvaluates:
       return "the model is in eval(), and no step before had a backward pass for these lines";
@@ -82,7 +82,7 @@ std::string Reason(Sign sign, const Scene& scene, const ParameterWords& paramete
     case Sign::kNoOptimizer:
       return "the program has no optimizer, and no step before had a backward pass for these lines";
     case Sign::kUntrained: {
-      const std::vector<HolderFacts> holders = scene.holders().OfAll(parameters.of_untrained);
+      const std::vector<HolderFacts> holders = moment.holders().OfAll(parameters.of_untrained);
       const std::string name = holders.empty() ? "" : " (" + holders.front().holder + ")";
       return AdviceText(parameters.untrained) + " of parameters" + name +
              " are in no optimizer, and record a graph like those that are trained";
@@ -100,28 +100,28 @@ const char* TitleOf(Sign sign) {
                                     : "Graphs are recorded where nobody calls backward()";
 }
 
-Found FindNeedlessGraph(const Scene& scene) {
-  const SiteDetail& request = scene.request_site();
+Found FindNeedlessGraph(const FailureMoment& moment) {
+  const SiteDetail& request = moment.request_site();
   if (request.in_backward || request.in_optimizer) return std::nullopt;
-  std::vector<const Life*> saved = SavedNow(scene);
+  std::vector<const Life*> saved = SavedNow(moment);
   if (saved.size() < kLeastSaved) return std::nullopt;
-  const ParameterWords parameters = ParametersOf(scene.holders(), scene.live());
-  const Sign sign = SignOf(scene, saved, parameters);
+  const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
+  const Sign sign = SignOf(moment, saved, parameters);
   if (sign == Sign::kNone) return std::nullopt;
   Cause cause;
-  cause.place = CommonPlace(scene.detail(), saved, true);
-  if (cause.place.empty()) cause.place = PlaceInProgram(scene, saved);
-  const std::string places = LargestPlaces(scene.detail(), saved);
+  cause.place = CommonPlace(moment.detail(), saved, true);
+  if (cause.place.empty()) cause.place = PlaceInProgram(moment, saved);
+  const std::string places = LargestPlaces(moment.detail(), saved);
   // The block that the next operation reads would be there all the same.
   saved.pop_back();
   cause.bytes = BytesOf(saved);
   cause.held = saved;
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.change = Without(scene.detail(), saved);
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(moment.detail(), saved);
   cause.is_estimate = sign == Sign::kUntrained;
   cause.title = TitleOf(sign);
   cause.evidence = AdviceText(cause.bytes) + " were saved for a backward pass: " + places +
-                   ". But " + Reason(sign, scene, parameters) + ".";
+                   ". But " + Reason(sign, moment, parameters) + ".";
   cause.cost = "None.";
   cause.action =
       sign == Sign::kUntrained

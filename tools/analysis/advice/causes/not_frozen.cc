@@ -8,35 +8,35 @@
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
 
 // Those that have a gradient, and those that get one before the backward pass is over.
-Found FindNotFrozen(const Scene& scene) {
-  const ParameterWords parameters = ParametersOf(scene.holders(), scene.live());
+Found FindNotFrozen(const FailureMoment& moment) {
+  const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
   // A program without an optimizer may use the gradients itself.
   if (parameters.untrained == 0 || parameters.untrained == parameters.all) return std::nullopt;
   std::set<std::string> names;
   for (const Life* life : parameters.of_untrained) {
-    names.insert(scene.holders().Of(*life)->holder + ".grad");
+    names.insert(moment.holders().Of(*life)->holder + ".grad");
   }
   Cause cause;
-  for (const Life* life : scene.live()) {
-    const HeldBlock* block = scene.holders().Of(*life);
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr || block->role != "gradient") continue;
     if (names.contains(block->holder)) cause.held.push_back(life);
   }
   const uint64_t gradients = BytesOf(cause.held);
   if (cause.held.empty()) return std::nullopt;
-  cause.bytes = scene.request_site().in_backward ? parameters.untrained : gradients;
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.change = Without(scene.detail(), cause.held);
+  cause.bytes = moment.request_site().in_backward ? parameters.untrained : gradients;
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(moment.detail(), cause.held);
   cause.change.spared_later = cause.bytes - std::min(cause.bytes, gradients);
   cause.is_estimate = cause.bytes > gradients;
   cause.title = "Parameters that no optimizer has get gradients";
-  cause.place = PlaceInProgram(scene, parameters.of_untrained);
+  cause.place = PlaceInProgram(moment, parameters.of_untrained);
   cause.evidence = AdviceText(parameters.untrained) +
                    " of parameters are in no optimizer and record gradients; " +
                    AdviceText(gradients) + " of their gradients are there.";

@@ -11,31 +11,31 @@
 namespace vramstow {
 namespace {
 
-Found FindOptimizerState(const Scene& scene) {
-  const std::vector<const Life*> state = OfOptimizer(scene, false);
-  const SiteDetail& request = scene.request_site();
+Found FindOptimizerState(const FailureMoment& moment) {
+  const std::vector<const Life*> state = OfOptimizer(moment, false);
+  const SiteDetail& request = moment.request_site();
   const bool is_made_now = request.in_optimizer && !IsForeach(request);
   Cause cause;
   cause.bytes = BytesOf(state);
   cause.held = state;
-  cause.change = Without(scene.detail(), state);
+  cause.change = Without(moment.detail(), state);
   if (is_made_now) {
     // Each line that makes state makes it for every parameter. A line may have several sites, by
     // the way through C++.
     std::set<std::vector<uint32_t>> lines = {request.frames};
     for (const Life* life : state) {
-      if (life->size >= (1 << 12)) lines.insert(scene.site_of(*life).frames);
+      if (life->size >= (1 << 12)) lines.insert(moment.site_of(*life).frames);
     }
-    cause.bytes = std::max(cause.bytes + scene.requested(),
-                           BytesOf(Gradients(scene)) * static_cast<uint64_t>(lines.size()));
+    cause.bytes = std::max(cause.bytes + moment.requested(),
+                           BytesOf(Gradients(moment)) * static_cast<uint64_t>(lines.size()));
     cause.change.requested = 0;
-    cause.change.spared_later = cause.bytes - BytesOf(state) - scene.requested();
+    cause.change.spared_later = cause.bytes - BytesOf(state) - moment.requested();
     cause.is_estimate = true;
   }
-  if (!scene.IsLarge(cause.bytes) || (state.empty() && !is_made_now)) return std::nullopt;
+  if (!moment.IsLarge(cause.bytes) || (state.empty() && !is_made_now)) return std::nullopt;
   cause.title = is_made_now ? "The optimizer's state is made now, at its first step"
                             : "The optimizer's state is a large part";
-  cause.place = PlaceOfStep(scene, state);
+  cause.place = PlaceOfStep(moment, state);
   cause.evidence = is_made_now
                        ? AdviceText(cause.bytes) + " of state belong to these parameters; " +
                              AdviceText(BytesOf(state)) + " of it were there when it failed."

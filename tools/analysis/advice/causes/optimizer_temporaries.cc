@@ -11,22 +11,23 @@
 namespace vramstow {
 namespace {
 
-Found FindOptimizerTemporaries(const Scene& scene) {
-  const SiteDetail& site = scene.request_site();
+Found FindOptimizerTemporaries(const FailureMoment& moment) {
+  const SiteDetail& site = moment.request_site();
   if (!site.in_optimizer || !IsForeach(site)) return std::nullopt;
-  const std::vector<const Life*> temporaries = OfOptimizer(scene, true);
+  const std::vector<const Life*> temporaries = OfOptimizer(moment, true);
   Cause cause;
   cause.title = "The optimizer's step makes temporaries as large as the parameters";
-  const uint64_t now = BytesOf(temporaries) + scene.requested();
-  cause.bytes = std::max(now, BytesOf(Gradients(scene)));
+  const uint64_t now = BytesOf(temporaries) + moment.requested();
+  cause.bytes = std::max(now, BytesOf(Gradients(moment)));
   // One at a time is left.
-  cause.change = Without(scene.detail(), temporaries);
-  cause.change.requested = scene.requested();
+  cause.change = Without(moment.detail(), temporaries);
+  cause.change.requested = moment.requested();
   cause.change.spared_later = cause.bytes - now;
   cause.is_estimate = true;
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.place = PlaceOfStep(scene, temporaries);
-  cause.evidence = std::string(OperatorName(site)) + " asked for " + AdviceText(scene.requested()) +
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.place = PlaceOfStep(moment, temporaries);
+  cause.evidence = std::string(OperatorName(site)) + " asked for " +
+                   AdviceText(moment.requested()) +
                    ": the step takes all parameters together, with " + AdviceText(cause.bytes) +
                    " of temporaries.";
   cause.cost = "A slower step.";

@@ -35,7 +35,7 @@ std::vector<Listed> ListedOn(const Facts& facts, int device) {
   return listed;
 }
 
-Found TellOfListed(const Scene& scene, const std::vector<Listed>& listed) {
+Found TellOfListed(const FailureMoment& moment, const std::vector<Listed>& listed) {
   Cause cause;
   std::string names;
   for (const Listed& one : listed) {
@@ -43,7 +43,7 @@ Found TellOfListed(const Scene& scene, const std::vector<Listed>& listed) {
     names +=
         (names.empty() ? "process " : ", process ") + one.pid + " (" + AdviceText(one.bytes) + ")";
   }
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.place = "process " + listed.front().pid;
   cause.holder = cause.place;
   cause.title = listed.size() == 1 ? "Another process holds a part of the card"
@@ -56,18 +56,18 @@ Found TellOfListed(const Scene& scene, const std::vector<Listed>& listed) {
   return cause;
 }
 
-Found FindOtherProcesses(const Scene& scene) {
-  const OutOfMemoryFacts& failure = scene.failure();
-  if (failure.free_from == FreeKnownFrom::kNothing || scene.is_limited()) return std::nullopt;
-  const std::vector<Listed> listed = ListedOn(scene.facts(), failure.device);
-  if (!listed.empty()) return TellOfListed(scene, listed);
-  for (const DeviceFacts& device : scene.facts().devices) {
+Found FindOtherProcesses(const FailureMoment& moment) {
+  const OutOfMemoryFacts& failure = moment.failure();
+  if (failure.free_from == FreeKnownFrom::kNothing || moment.is_limited()) return std::nullopt;
+  const std::vector<Listed> listed = ListedOn(moment.facts(), failure.device);
+  if (!listed.empty()) return TellOfListed(moment, listed);
+  for (const DeviceFacts& device : moment.facts().devices) {
     if (device.device != failure.device || !device.total_bytes.has_value()) continue;
-    const uint64_t own = scene.room();
+    const uint64_t own = moment.room();
     const uint64_t outside = *device.total_bytes - std::min(*device.total_bytes, own);
     Cause cause;
     cause.bytes = outside - std::min(outside, kContextBytes);
-    if (cause.bytes < kLeastForeign || !scene.IsLarge(cause.bytes)) return std::nullopt;
+    if (cause.bytes < kLeastForeign || !moment.IsLarge(cause.bytes)) return std::nullopt;
     cause.is_estimate = true;
     cause.title = "Other processes hold much of the card";
     cause.place = "another process";

@@ -8,16 +8,16 @@
 namespace vramstow {
 namespace {
 
-Found FindOwnLimit(const Scene& scene) {
-  if (!scene.is_limited()) return std::nullopt;
-  const OutOfMemoryFacts& failure = scene.failure();
+Found FindOwnLimit(const FailureMoment& moment) {
+  if (!moment.is_limited()) return std::nullopt;
+  const OutOfMemoryFacts& failure = moment.failure();
   const std::string free = AdviceText(failure.free_bytes);
   const std::string request = AdviceText(failure.requested_bytes);
   Cause cause;
   cause.bytes = failure.free_bytes;
   cause.place = "the program's own limit";
   const auto allowed = FactNumber<uint64_t>(
-      scene.facts().facts, "device." + std::to_string(failure.device) + ".allowed_bytes");
+      moment.facts().facts, "device." + std::to_string(failure.device) + ".allowed_bytes");
   cause.title = allowed.has_value()
                     ? "The program allows itself " + AdviceText(*allowed) + " of the card"
                     : "The program allows itself a part of the card only";

@@ -20,29 +20,29 @@ bool IsOfPyTorch(const std::string& library) {
   return std::ranges::any_of(kNames, [&](const char* name) { return library.starts_with(name); });
 }
 
-Found FindPastPytorch(const Scene& scene) {
+Found FindPastPytorch(const FailureMoment& moment) {
   std::vector<const Life*> others;
   std::string library;
   bool has_tensors = false;
-  for (const Life* life : scene.live()) {
+  for (const Life* life : moment.live()) {
     has_tensors |= life->tensor;
     if (life->tensor || life->opened) continue;
-    const std::vector<std::string>& libraries = scene.detail().libraries;
+    const std::vector<std::string>& libraries = moment.detail().libraries;
     const std::string name = life->library < libraries.size() ? libraries[life->library] : "";
-    if (IsOfPyTorch(name) || scene.site_of(*life).phase == Phase::kWorkspace) continue;
+    if (IsOfPyTorch(name) || moment.site_of(*life).phase == Phase::kWorkspace) continue;
     others.push_back(life);
     library = name;
   }
   Cause cause;
   cause.bytes = BytesOf(others);
-  if (!has_tensors || !scene.IsLarge(cause.bytes)) return std::nullopt;
-  cause.change = Without(scene.detail(), others);
+  if (!has_tensors || !moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(moment.detail(), others);
   cause.title = "Memory was taken past PyTorch";
-  cause.place = PlaceInProgram(scene, others);
+  cause.place = PlaceInProgram(moment, others);
   cause.evidence = AdviceText(cause.bytes) +
                    " are not PyTorch's: another library asked the driver for them" +
                    (library.empty() ? "" : " through " + library) + ", by " +
-                   LargestPlaces(scene.detail(), others) +
+                   LargestPlaces(moment.detail(), others) +
                    ". torch.cuda.memory_allocated() does not count them.";
   cause.cost = "It depends on their purpose.";
   cause.action =

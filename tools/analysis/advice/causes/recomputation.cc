@@ -16,19 +16,19 @@ constexpr size_t kLeastRecomputed = 3;
 constexpr uint64_t kMostCheckpoints = 16;
 constexpr uint64_t kLargeRecomputedPart = 4;  // of what was live
 
-bool RunsInCheckpoint(const Scene& scene, const SiteDetail& site) {
+bool RunsInCheckpoint(const FailureMoment& moment, const SiteDetail& site) {
   return std::ranges::any_of(site.frames, [&](uint32_t frame) {
-    return scene.detail().frames[frame].find("checkpoint.py:") != std::string::npos;
+    return moment.detail().frames[frame].find("checkpoint.py:") != std::string::npos;
   });
 }
 
 // The forward pass runs within the backward pass: its lines are the program's own. A census tells
 // it if a checkpoint stands around a module of PyTorch's.
-bool IsRecomputed(const Scene& scene, const Life& life) {
-  const SiteDetail& site = scene.site_of(life);
+bool IsRecomputed(const FailureMoment& moment, const Life& life) {
+  const SiteDetail& site = moment.site_of(life);
   if (!life.tensor || !site.in_backward) return false;
-  if (!site.own.empty() && RunsInCheckpoint(scene, site)) return true;
-  const HeldBlock* block = scene.holders().Of(life);
+  if (!site.own.empty() && RunsInCheckpoint(moment, site)) return true;
+  const HeldBlock* block = moment.holders().Of(life);
   return block != nullptr && block->holder.find("frame.recomputed") != std::string::npos;
 }
 
@@ -38,16 +38,16 @@ struct FirstTime {
   std::string place;  // the line that calls the checkpoint, where the program has one
 };
 
-FirstTime MadeTheFirstTime(const Scene& scene) {
+FirstTime MadeTheFirstTime(const FailureMoment& moment) {
   FirstTime first;
-  const uint64_t begin = scene.pass_begin();
-  for (const Life& life : scene.detail().lives) {
-    if (life.birth >= scene.event()) break;
-    const SiteDetail& site = scene.site_of(life);
+  const uint64_t begin = moment.pass_begin();
+  for (const Life& life : moment.detail().lives) {
+    if (life.birth >= moment.event()) break;
+    const SiteDetail& site = moment.site_of(life);
     if (!life.tensor || life.birth < begin || site.in_backward) continue;
-    if (!RunsInCheckpoint(scene, site)) continue;
+    if (!RunsInCheckpoint(moment, site)) continue;
     first.bytes += life.size;
-    if (!site.own.empty()) first.place = scene.detail().lines[site.own.back().text];
+    if (!site.own.empty()) first.place = moment.detail().lines[site.own.back().text];
   }
   return first;
 }
@@ -69,33 +69,33 @@ uint64_t MedianSize(std::vector<const Life*> lives) {
   return (*middle)->size;
 }
 
-Found FindRecomputation(const Scene& scene) {
+Found FindRecomputation(const FailureMoment& moment) {
   Cause cause;
-  for (const Life* life : scene.live()) {
-    if (IsRecomputed(scene, *life)) cause.held.push_back(life);
+  for (const Life* life : moment.live()) {
+    if (IsRecomputed(moment, *life)) cause.held.push_back(life);
   }
   const uint64_t made = BytesOf(cause.held);
-  if (cause.held.size() < kLeastRecomputed || made * kLargeRecomputedPart < scene.live_bytes()) {
+  if (cause.held.size() < kLeastRecomputed || made * kLargeRecomputedPart < moment.live_bytes()) {
     return std::nullopt;
   }
   // It goes on until all is there that the forward pass had made, where one checkpoint made that.
-  const FirstTime first = MadeTheFirstTime(scene);
+  const FirstTime first = MadeTheFirstTime(moment);
   const uint64_t all = made * 2 >= first.bytes ? std::max(made, first.bytes) : made;
   const uint64_t input = MedianSize(cause.held);
-  const uint64_t pieces = PiecesOf(all, input, scene.lacking());
+  const uint64_t pieces = PiecesOf(all, input, moment.lacking());
   const uint64_t left = all / pieces + (pieces - 1) * input;
   cause.bytes = all - std::min(all, left);
-  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.is_estimate = true;
-  cause.change = InParts(scene.detail(), cause.held, pieces);
+  cause.change = InParts(moment.detail(), cause.held, pieces);
   cause.change.spared_later = all - made;
   cause.title = "One checkpoint recomputes too much at once";
-  cause.place = CommonPlace(scene.detail(), cause.held, false);
+  cause.place = CommonPlace(moment.detail(), cause.held, false);
   if (cause.place.empty()) cause.place = first.place;
-  if (cause.place.empty()) cause.place = PlaceInProgram(scene, cause.held);
+  if (cause.place.empty()) cause.place = PlaceInProgram(moment, cause.held);
   cause.evidence = AdviceText(made) +
                    " were computed again in the backward pass, all for one checkpoint: " +
-                   LargestPlaces(scene.detail(), cause.held) +
+                   LargestPlaces(moment.detail(), cause.held) +
                    ". A checkpoint around everything saves nothing at that moment.";
   cause.cost = "The inputs of each piece are kept; no more is computed.";
   cause.action = "Put a checkpoint around each of " + std::to_string(pieces) +

@@ -10,7 +10,7 @@
 #include "tools/analysis/advice/pile.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -25,12 +25,13 @@ std::string VariableOf(const std::string& holder) {
 // The blocks that a graph has saved, that one variable holds, and that were there before that
 // backward pass. If there are several variables, the one that holds most counts: the program may
 // still want the blocks of the others.
-std::vector<const Life*> SavedBefore(const Scene& scene, uint64_t begin, std::string* variable) {
+std::vector<const Life*> SavedBefore(const FailureMoment& moment, uint64_t begin,
+                                     std::string* variable) {
   std::map<std::string, std::vector<const Life*>> saved;
-  for (const Life* life : scene.live()) {
-    const HeldBlock* block = scene.holders().Of(*life);
-    if (block == nullptr || life->birth >= begin || !MayPileUp(scene, *life)) continue;
-    if (scene.site_of(*life).in_backward || !IsInGraph(*block)) continue;
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (block == nullptr || life->birth >= begin || !MayPileUp(moment, *life)) continue;
+    if (moment.site_of(*life).in_backward || !IsInGraph(*block)) continue;
     const std::string name = VariableOf(block->holder);
     if (name.size() < block->holder.size()) saved[PatternOf(name)].push_back(life);
   }
@@ -43,26 +44,26 @@ std::vector<const Life*> SavedBefore(const Scene& scene, uint64_t begin, std::st
   return most;
 }
 
-Found FindRetainedGraph(const Scene& scene) {
-  const SiteDetail& request = scene.request_site();
-  const LastBackward backward = LastBackwardOf(scene);
+Found FindRetainedGraph(const FailureMoment& moment) {
+  const SiteDetail& request = moment.request_site();
+  const LastBackward backward = LastBackwardOf(moment);
   if (request.in_backward || request.in_optimizer || backward.begin == 0) return std::nullopt;
-  const Pile pile = PileOf(scene);
+  const Pile pile = PileOf(moment);
   std::string variable;
   Cause cause;
-  cause.held = SavedBefore(scene, backward.begin, &variable);
+  cause.held = SavedBefore(moment, backward.begin, &variable);
   cause.bytes = BytesOf(cause.held);
-  if (cause.held.size() < kLeastRetained || !scene.IsLarge(cause.bytes)) return std::nullopt;
+  if (cause.held.size() < kLeastRetained || !moment.IsLarge(cause.bytes)) return std::nullopt;
   // Each of many passes left its graph: that is another story.
   if (pile.is_graph && BytesOf(pile.lives) * 2 > cause.bytes) return std::nullopt;
-  cause.change = FreedBefore(scene.detail(), cause.held, backward.end + 1);
+  cause.change = FreedBefore(moment.detail(), cause.held, backward.end + 1);
   cause.title = "A graph is kept after its backward pass";
-  cause.place = CommonPlace(scene.detail(), cause.held, true);
-  if (cause.place.empty()) cause.place = PlaceInProgram(scene, cause.held);
+  cause.place = CommonPlace(moment.detail(), cause.held, true);
+  if (cause.place.empty()) cause.place = PlaceInProgram(moment, cause.held);
   cause.evidence = AdviceText(cause.bytes) +
                    " that autograd had saved before the last backward pass were still there after "
                    "it: " +
-                   LargestPlaces(scene.detail(), cause.held) +
+                   LargestPlaces(moment.detail(), cause.held) +
                    ". backward() frees what its graph saved, unless retain_graph=True.";
   cause.cost = "None.";
   cause.action =

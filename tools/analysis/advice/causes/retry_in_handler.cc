@@ -6,7 +6,7 @@
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -21,8 +21,8 @@ int64_t DepthOfParting(const std::vector<CodeLine>& a, const std::vector<CodeLin
 }
 
 // Not where a census names another holder.
-bool MayBeHeldByError(const Scene& scene, const Life& life) {
-  const HeldBlock* block = scene.holders().Of(life);
+bool MayBeHeldByError(const FailureMoment& moment, const Life& life) {
+  const HeldBlock* block = moment.holders().Of(life);
   // An object that keeps the error keeps its frames when the handler is left, too.
   if (block == nullptr || block->holder.starts_with(kHandledNow)) return true;
   return IsHeldByError(*block) && block->holder.find(": frame ") == std::string::npos;
@@ -30,35 +30,35 @@ bool MayBeHeldByError(const Scene& scene, const Life& life) {
 
 // Blocks of an earlier attempt, made below a line that is over: its frames can only live on in the
 // exception that ended it.
-Found FindRetryInHandler(const Scene& scene) {
-  for (const OutOfMemoryFacts& before : scene.facts().out_of_memory) {
-    if (before.event >= scene.event()) break;
-    const std::vector<CodeLine>& tried = scene.detail().sites[before.site_number].own;
-    const int64_t depth = DepthOfParting(tried, scene.request_site().own);
+Found FindRetryInHandler(const FailureMoment& moment) {
+  for (const OutOfMemoryFacts& before : moment.facts().out_of_memory) {
+    if (before.event >= moment.event()) break;
+    const std::vector<CodeLine>& tried = moment.detail().sites[before.site_number].own;
+    const int64_t depth = DepthOfParting(tried, moment.request_site().own);
     if (depth < 0) continue;
     const size_t levels = static_cast<size_t>(depth) + 1;
     std::vector<const Life*> held;
-    for (const Life* life : scene.live()) {
-      const std::vector<CodeLine>& own = scene.site_of(*life).own;
+    for (const Life* life : moment.live()) {
+      const std::vector<CodeLine>& own = moment.site_of(*life).own;
       if (life->birth > before.event || own.size() < levels) continue;
       const bool is_below =
           std::equal(own.begin(), own.begin() + static_cast<ptrdiff_t>(levels), tried.begin(),
                      [](const CodeLine& a, const CodeLine& b) { return a.text == b.text; });
-      if (is_below && MayBeHeldByError(scene, *life)) held.push_back(life);
+      if (is_below && MayBeHeldByError(moment, *life)) held.push_back(life);
     }
     Cause cause;
     cause.bytes = BytesOf(held);
     cause.held = held;
-    if (!scene.IsLarge(cause.bytes)) continue;
+    if (!moment.IsLarge(cause.bytes)) continue;
     // A census that found no error at these blocks tells that something else holds them.
-    if (scene.holders().any() && !TestimonyOf(scene.holders(), held).decides()) continue;
-    cause.change = FreedBefore(scene.detail(), held, before.event + 1);
+    if (moment.holders().any() && !SummarizeCensus(moment.holders(), held).decides()) continue;
+    cause.change = FreedBefore(moment.detail(), held, before.event + 1);
     cause.title = "The first try's tensors are held while the second one runs";
-    cause.place = CommonPlace(scene.detail(), held);
+    cause.place = CommonPlace(moment.detail(), held);
     cause.evidence = AdviceText(cause.bytes) +
                      " of an attempt that had failed were still there: the exception that is "
                      "being handled holds the frames of that attempt, and they hold " +
-                     LargestPlaces(scene.detail(), held) + ".";
+                     LargestPlaces(moment.detail(), held) + ".";
     cause.cost = "None.";
     cause.action =
         "Leave the except block before the second try: set a flag in it, and try again behind it.";

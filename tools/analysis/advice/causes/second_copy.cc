@@ -15,7 +15,7 @@
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/advice/table.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -33,7 +33,7 @@ bool SamePlace(const SiteDetail& a, const SiteDetail& b) {
   return std::ranges::equal(a.own, b.own, {}, &CodeLine::text, &CodeLine::text);
 }
 
-std::vector<Set> SetsOf(const Scene& scene) {
+std::vector<Set> SetsOf(const FailureMoment& moment) {
   std::vector<Set> sets;
   const SiteDetail* place = nullptr;
   const auto add = [&](const SiteDetail& site, uint64_t size, const Life* life) {
@@ -42,19 +42,20 @@ std::vector<Set> SetsOf(const Scene& scene) {
     sets.back().sizes.push_back(size);
     if (life != nullptr) sets.back().live.push_back(life);
   };
-  for (const Life& life : scene.detail().lives) {
-    if (life.birth >= scene.event()) break;
+  for (const Life& life : moment.detail().lives) {
+    if (life.birth >= moment.event()) break;
     if (life.pending || !life.tensor) continue;
-    const SiteDetail& site = scene.site_of(life);
+    const SiteDetail& site = moment.site_of(life);
     if (!MayBeParameter(site)) {
       place = nullptr;
-    } else if (life.LivesAt(scene.event()) && life.size >= kLeastParameter) {
+    } else if (life.LivesAt(moment.event()) && life.size >= kLeastParameter) {
       add(site, life.size, &life);
     } else if (place != nullptr && !SamePlace(*place, site)) {
       place = nullptr;
     }
   }
-  if (MayBeParameter(scene.request_site())) add(scene.request_site(), scene.requested(), nullptr);
+  if (MayBeParameter(moment.request_site()))
+    add(moment.request_site(), moment.requested(), nullptr);
   std::erase_if(sets, [](const Set& set) { return set.live.size() < kLeastBlocks; });
   for (Set& set : sets) set.bytes = BytesOf(set.live);
   return sets;
@@ -76,11 +77,11 @@ bool Repeats(const Set& first, const Set& later) {
 
 // The blocks that one line copied, if all of them have sizes of an earlier set: copies of its
 // parameters, whatever else was made between them.
-std::vector<const Life*> CopiesOf(const Scene& scene, const Set& set) {
+std::vector<const Life*> CopiesOf(const FailureMoment& moment, const Set& set) {
   std::map<uint32_t, std::vector<const Life*>> by_site;
   const std::set<const Life*> own(set.live.begin(), set.live.end());
-  for (const Life* life : scene.live()) {
-    const SiteDetail& site = scene.site_of(*life);
+  for (const Life* life : moment.live()) {
+    const SiteDetail& site = moment.site_of(*life);
     const std::string_view name = OperatorName(site);
     const bool is_copy = name == "clone" || name == "_to_copy" || name == "to";
     if (!is_copy || !MayBeParameter(site) || !life->tensor || life->size < kLeastParameter)
@@ -130,12 +131,12 @@ bool IsParameter(const HeldBlock& block) {
 
 // Models of one list whose parameters have the same sizes, and which are not at work: the one that
 // is, is known by a variable of its own, or is the last one.
-std::vector<Item> IdleItems(const Scene& scene) {
+std::vector<Item> IdleItems(const FailureMoment& moment) {
   constexpr size_t kLeastItems = 3;
   std::map<std::string, std::map<std::string, Item>> lists;
   std::vector<const Life*> others;
-  for (const Life* life : scene.live()) {
-    const HeldBlock* block = scene.holders().Of(*life);
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr || life->size < kLeastParameter) continue;
     const bool is_parameter = IsParameter(*block);
     if (!is_parameter && block->role != "optimizer_state" && block->role != "gradient") continue;
@@ -165,10 +166,10 @@ std::vector<Item> IdleItems(const Scene& scene) {
 
 // Copies that are trained, beside parameters of another precision, and their gradients: nobody
 // could do without.
-bool AreTrained(const Scene& scene, const std::vector<const Life*>& copies) {
+bool AreTrained(const FailureMoment& moment, const std::vector<const Life*>& copies) {
   uint64_t trained = 0;
   for (const Life* life : copies) {
-    const HeldBlock* block = scene.holders().Of(*life);
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr) continue;
     const bool is_leaf =
         block->role == "other" && block->about.find(", requires grad") != std::string::npos;
@@ -178,20 +179,21 @@ bool AreTrained(const Scene& scene, const std::vector<const Life*>& copies) {
 }
 
 // The owner of copies is not the model itself, where somebody else holds them.
-std::vector<const Life*> HeldElsewhere(const Scene& scene, const std::vector<const Life*>& lives) {
+std::vector<const Life*> HeldElsewhere(const FailureMoment& moment,
+                                       const std::vector<const Life*>& lives) {
   std::vector<const Life*> elsewhere;
   for (const Life* life : lives) {
-    const HeldBlock* block = scene.holders().Of(*life);
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block != nullptr && block->role != "parameter") elsewhere.push_back(life);
   }
   return elsewhere.empty() ? lives : elsewhere;
 }
 
 // Nobody can let go of them by a name: a dead cycle or a kept error holds them.
-bool IsBeyondReach(const Scene& scene, const std::vector<const Life*>& lives) {
+bool IsBeyondReach(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   uint64_t bytes = 0;
   for (const Life* life : lives) {
-    const HeldBlock* block = scene.holders().Of(*life);
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block != nullptr && (IsGarbage(*block) || IsHeldByError(*block))) bytes += life->size;
   }
   return bytes * 2 > BytesOf(lives);
@@ -210,13 +212,13 @@ void SayThatModelsAreKept(Cause* cause) {
 }
 
 // Another cause says why the same sizes are there again.
-bool IsToldBetter(const Scene& scene) {
-  return IsFound(scene, {AdviceId::kEarlierModels}) || kLoadedFile.cause(scene).has_value();
+bool IsToldBetter(const FailureMoment& moment) {
+  return IsFound(moment, {AdviceId::kEarlierModels}) || kLoadedFile.cause(moment).has_value();
 }
 
-Found FindSecondCopy(const Scene& scene) {
-  if (IsToldBetter(scene)) return std::nullopt;
-  const std::vector<Set> sets = SetsOf(scene);
+Found FindSecondCopy(const FailureMoment& moment) {
+  if (IsToldBetter(moment)) return std::nullopt;
+  const std::vector<Set> sets = SetsOf(moment);
   Cause cause;
   std::vector<const Life*> copies;
   std::vector<const Life*> spared;  // all but the set that was made last, or is being made
@@ -235,7 +237,7 @@ Found FindSecondCopy(const Scene& scene) {
     }
   }
   for (size_t i = 0; i < sets.size() && copies.empty(); ++i) {
-    copies = CopiesOf(scene, sets[i]);
+    copies = CopiesOf(moment, sets[i]);
     cause.held = sets[i].live;
     cause.bytes = BytesOf(copies);
     spared = copies;
@@ -244,28 +246,28 @@ Found FindSecondCopy(const Scene& scene) {
   if (copies.empty()) {
     cause.held.clear();
     spared.clear();
-    for (const Item& item : IdleItems(scene)) {
+    for (const Item& item : IdleItems(moment)) {
       copies.insert(copies.end(), item.parameters.begin(), item.parameters.end());
       spared.insert(spared.end(), item.all.begin(), item.all.end());
     }
     cause.bytes = BytesOf(spared);
     is_list = true;
   }
-  if (copies.empty() || !scene.IsLarge(cause.bytes) || AreTrained(scene, copies)) {
+  if (copies.empty() || !moment.IsLarge(cause.bytes) || AreTrained(moment, copies)) {
     return std::nullopt;
   }
-  cause.change = Without(scene.detail(), spared);
+  cause.change = Without(moment.detail(), spared);
   cause.held.insert(cause.held.end(), copies.begin(), copies.end());
-  cause.held = HeldElsewhere(scene, cause.held);
-  if (IsBeyondReach(scene, cause.held)) return std::nullopt;
+  cause.held = HeldElsewhere(moment, cause.held);
+  if (IsBeyondReach(moment, cause.held)) return std::nullopt;
   cause.title = "The same parameters are there more than once";
-  cause.place = PlaceInProgram(scene, copies);
+  cause.place = PlaceInProgram(moment, copies);
   cause.evidence = is_list ? AdviceText(cause.bytes) +
                                  " are parameters of modules in one list that have the same sizes, "
                                  "and of which only one is at work."
                            : std::to_string(count + 1) +
                                  " sets of blocks have the same sizes, one after the other: " +
-                                 LargestPlaces(scene.detail(), copies) + " repeat what was there.";
+                                 LargestPlaces(moment.detail(), copies) + " repeat what was there.";
   cause.cost = "A transfer, if the copy is kept on the host.";
   if (is_list && spared.size() > copies.size()) {
     SayThatModelsAreKept(&cause);

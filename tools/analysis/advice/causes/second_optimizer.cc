@@ -14,21 +14,21 @@ namespace vramstow {
 namespace {
 
 // State is made once for each parameter. Another optimizer makes it again.
-Found FindSecondOptimizer(const Scene& scene) {
+Found FindSecondOptimizer(const FailureMoment& moment) {
   // State of another model is not for the same parameters.
-  if (IsFound(scene, {AdviceId::kEarlierModels, AdviceId::kKeptError, AdviceId::kDeadCycles})) {
+  if (IsFound(moment, {AdviceId::kEarlierModels, AdviceId::kKeptError, AdviceId::kDeadCycles})) {
     return std::nullopt;
   }
-  const std::vector<const Life*> state = OfOptimizer(scene, false);
+  const std::vector<const Life*> state = OfOptimizer(moment, false);
   std::vector<const Life*> old;
   std::vector<const Life*> fresh;
   for (const Life* life : state) {
-    const std::string_view name = OperatorName(scene.site_of(*life));
+    const std::string_view name = OperatorName(moment.site_of(*life));
     if (name.find("zero") == std::string_view::npos &&
         name.find("full") == std::string_view::npos) {
       continue;
     }
-    (scene.PassOf(*life) < scene.pass() ? old : fresh).push_back(life);
+    (moment.PassOf(*life) < moment.pass() ? old : fresh).push_back(life);
   }
   // Both have made some for the same parameters.
   absl::flat_hash_set<uint64_t> sizes;
@@ -36,13 +36,13 @@ Found FindSecondOptimizer(const Scene& scene) {
   std::erase_if(fresh, [&](const Life* life) { return !sizes.contains(life->size); });
   Cause cause;
   cause.bytes = BytesOf(old);
-  if (fresh.empty() || BytesOf(fresh) * 8 < cause.bytes || !scene.IsLarge(cause.bytes)) {
+  if (fresh.empty() || BytesOf(fresh) * 8 < cause.bytes || !moment.IsLarge(cause.bytes)) {
     return std::nullopt;
   }
   cause.title = "A second optimizer makes state of its own for the same parameters";
   cause.held = old;
-  cause.change = FreedBefore(scene.detail(), old, scene.pass_begin());
-  cause.place = PlaceOfStep(scene, fresh);
+  cause.change = FreedBefore(moment.detail(), old, moment.pass_begin());
+  cause.place = PlaceOfStep(moment, fresh);
   cause.evidence = AdviceText(cause.bytes) +
                    " of state were there from before this pass, and this step makes state of the "
                    "same sizes again (" +

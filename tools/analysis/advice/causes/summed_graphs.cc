@@ -9,7 +9,7 @@
 #include "tools/analysis/advice/pile.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -17,18 +17,19 @@ namespace {
 constexpr uint64_t kSmallPart = 20;
 
 // Several graphs of one pass: a sum of losses, or a loop that is unrolled.
-Found FindSummedGraphs(const Scene& scene) {
-  if (scene.pass() < 0) return std::nullopt;
-  const uint64_t begin = scene.pass_begin();
-  const std::vector<uint64_t> turns = Passes::TurnsWithin(scene.detail(), begin, scene.event() + 1);
+Found FindSummedGraphs(const FailureMoment& moment) {
+  if (moment.pass() < 0) return std::nullopt;
+  const uint64_t begin = moment.pass_begin();
+  const std::vector<uint64_t> turns =
+      Passes::TurnsWithin(moment.detail(), begin, moment.event() + 1);
   if (turns.size() < kLeastPasses) return std::nullopt;
   std::map<uint32_t, std::set<size_t>> turns_of;  // by site
   std::vector<const Life*> made;
   uint64_t backward = 0;  // made by one that runs, or has run
-  for (const Life* life : scene.live()) {
-    const SiteDetail& site = scene.site_of(*life);
+  for (const Life* life : moment.live()) {
+    const SiteDetail& site = moment.site_of(*life);
     if (site.in_backward && life->tensor && life->birth >= begin) backward += life->size;
-    if (life->birth < begin || !MayPileUp(scene, *life)) continue;
+    if (life->birth < begin || !MayPileUp(moment, *life)) continue;
     const auto turn = std::ranges::upper_bound(turns, life->birth) - turns.begin();
     turns_of[life->site].insert(static_cast<size_t>(turn));
     made.push_back(life);
@@ -40,22 +41,23 @@ Found FindSummedGraphs(const Scene& scene) {
   Cause cause;
   cause.held = made;
   cause.bytes = BytesOf(made);
-  if (backward * kSmallPart > all || cause.bytes * 2 < all || !scene.IsLarge(cause.bytes))
+  if (backward * kSmallPart > all || cause.bytes * 2 < all || !moment.IsLarge(cause.bytes))
     return std::nullopt;
-  const Testimony told = TestimonyOf(scene.holders(), made);
+  const CensusSummary told = SummarizeCensus(moment.holders(), made);
   if (told.decides() && told.in_graph * 4 < told.known) return std::nullopt;
-  cause.change = FreedWithTurn(scene, made, turns);
+  cause.change = FreedWithTurn(moment, made, turns);
   cause.title = "The graphs of several turns wait for one backward pass";
-  cause.place = CommonPlace(scene.detail(), made, true);
-  if (cause.place.empty()) cause.place = PlaceInProgram(scene, made);
+  cause.place = CommonPlace(moment.detail(), made, true);
+  if (cause.place.empty()) cause.place = PlaceInProgram(moment, made);
   cause.evidence = std::to_string(turns.size()) + " turns of a loop within one step made " +
                    AdviceText(cause.bytes) +
-                   " that wait for one backward pass: " + LargestPlaces(scene.detail(), made) + ".";
-  if (IsNewWork(scene, made, begin)) {
+                   " that wait for one backward pass: " + LargestPlaces(moment.detail(), made) +
+                   ".";
+  if (IsNewWork(moment, made, begin)) {
     cause.title = "Graphs are recorded where nobody calls backward()";
     cause.evidence =
         std::to_string(turns.size()) + " turns of a loop left " + AdviceText(cause.bytes) +
-        " that autograd saved for a backward pass: " + LargestPlaces(scene.detail(), made) +
+        " that autograd saved for a backward pass: " + LargestPlaces(moment.detail(), made) +
         ". No step before had one for these lines.";
     cause.cost = "None.";
     cause.action =

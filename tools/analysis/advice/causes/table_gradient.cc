@@ -11,32 +11,32 @@
 namespace vramstow {
 namespace {
 
-bool MakesTableGradient(const Scene& scene, const SiteDetail& site) {
+bool MakesTableGradient(const FailureMoment& moment, const SiteDetail& site) {
   return site.in_backward && std::ranges::any_of(site.frames, [&](uint32_t number) {
-           const std::string& frame = scene.detail().frames[number];
+           const std::string& frame = moment.detail().frames[number];
            return frame.starts_with("EmbeddingBackward") ||
                   frame.find("embedding_dense_backward") != std::string::npos;
          });
 }
 
 // The gradient of an embedding has as many rows as its table.
-Found FindTableGradient(const Scene& scene) {
+Found FindTableGradient(const FailureMoment& moment) {
   // Blocks that an optimizer makes for it have causes of their own.
-  if (scene.request_site().in_optimizer) return std::nullopt;
+  if (moment.request_site().in_optimizer) return std::nullopt;
   std::vector<const Life*> held;
-  for (const Life* life : scene.live()) {
-    if (life->tensor && MakesTableGradient(scene, scene.site_of(*life))) held.push_back(life);
+  for (const Life* life : moment.live()) {
+    if (life->tensor && MakesTableGradient(moment, moment.site_of(*life))) held.push_back(life);
   }
-  const bool asks = MakesTableGradient(scene, scene.request_site());
+  const bool asks = MakesTableGradient(moment, moment.request_site());
   Cause cause;
-  cause.bytes = BytesOf(held) + (asks ? scene.requested() : 0);
-  if (cause.bytes * 4 < scene.room()) return std::nullopt;
-  cause.change = Without(scene.detail(), held);
+  cause.bytes = BytesOf(held) + (asks ? moment.requested() : 0);
+  if (cause.bytes * 4 < moment.room()) return std::nullopt;
+  cause.change = Without(moment.detail(), held);
   if (asks) cause.change.requested = 0;
   cause.held = held;
   cause.is_estimate = true;
   cause.title = "The gradient of an embedding is as large as its table";
-  cause.place = asks ? PlaceOfRequest(scene) : PlaceInProgram(scene, held);
+  cause.place = asks ? PlaceOfRequest(moment) : PlaceInProgram(moment, held);
   cause.evidence = "The backward pass of an embedding made " + AdviceText(cause.bytes) +
                    ": a row for each row of the table, though a batch reads few of them.";
   cause.cost = "Not every optimizer takes sparse gradients.";

@@ -9,7 +9,7 @@
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -24,17 +24,17 @@ bool MakesPlaces(std::string_view name) {
       kNames, [&](std::string_view one) { return name.find(one) != std::string_view::npos; });
 }
 
-Found FindWideIntegers(const Scene& scene) {
+Found FindWideIntegers(const FailureMoment& moment) {
   Cause cause;
   const Life* largest = nullptr;
   std::string type;
-  for (const Life* life : scene.live()) {
-    const HeldBlock* block = scene.holders().Of(*life);
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr || !life->tensor || life->size < (1 << 20)) continue;
     const std::optional<TensorWords> words = ParseTensor(block->about);
     if (!words.has_value() || words->type != "int64" || words->bytes * 2 < life->size) continue;
     // A list of numbers is no mask: one-hot classes and masks have two extents or more.
-    if (words->shape.size() < 3 || MakesPlaces(OperatorName(scene.site_of(*life)))) continue;
+    if (words->shape.size() < 3 || MakesPlaces(OperatorName(moment.site_of(*life)))) continue;
     cause.held.push_back(life);
     if (largest != nullptr && largest->size >= life->size) continue;
     largest = life;
@@ -43,21 +43,21 @@ Found FindWideIntegers(const Scene& scene) {
   const uint64_t wide = BytesOf(cause.held);
   cause.bytes = wide - wide / kFlagIsNarrower;
   // Pictures and texts are integers, too, and are not most of what lives.
-  if (largest == nullptr || !scene.IsLarge(cause.bytes) || wide * 3 < scene.live_bytes()) {
+  if (largest == nullptr || !moment.IsLarge(cause.bytes) || wide * 3 < moment.live_bytes()) {
     return std::nullopt;
   }
   // Results that the same line makes of them are as wide.
-  const bool asks_wide = scene.requested() == largest->size;
-  cause.change = InParts(scene.detail(), cause.held, kFlagIsNarrower);
+  const bool asks_wide = moment.requested() == largest->size;
+  cause.change = InParts(moment.detail(), cause.held, kFlagIsNarrower);
   if (asks_wide) {
-    cause.change.requested = scene.requested() / kFlagIsNarrower;
-    cause.bytes += scene.requested() - scene.requested() / kFlagIsNarrower;
+    cause.change.requested = moment.requested() / kFlagIsNarrower;
+    cause.bytes += moment.requested() - moment.requested() / kFlagIsNarrower;
   }
   cause.is_estimate = true;
   cause.title = "Masks or classes are 64-bit integers";
-  cause.place = PlaceOf(scene.detail(), largest->site);
+  cause.place = PlaceOf(moment.detail(), largest->site);
   cause.evidence = AdviceText(wide) + " are int64, as " + type + ": " +
-                   LargestPlaces(scene.detail(), cause.held) + ". A bool takes an eighth of that.";
+                   LargestPlaces(moment.detail(), cause.held) + ". A bool takes an eighth of that.";
   cause.cost = "None, if they are flags.";
   cause.action =
       "If they are flags (a mask, F.one_hot), keep them as bool (mask.bool(), labels == class "

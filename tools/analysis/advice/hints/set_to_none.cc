@@ -6,8 +6,8 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/census_summary.h"
 #include "tools/analysis/explain/holders.h"
-#include "tools/analysis/explain/testimony.h"
 
 namespace vramstow {
 namespace {

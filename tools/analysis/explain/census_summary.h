@@ -1,12 +1,12 @@
-// Testimony: what a census tells of blocks together, beside who holds them.
+// CensusSummary: what a census tells of blocks together, beside who holds them.
 //
 // Idea: a census knows the type and the shape of what holds a block, and whether autograd holds it.
 // A call stack knows none of it.
 //
 // Ownership: values. Threads: pure functions. Errors: none; of what no census knows nothing is
 // told. Units: bytes.
-#ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_TESTIMONY_H_
-#define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_TESTIMONY_H_
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_CENSUS_SUMMARY_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_CENSUS_SUMMARY_H_
 
 #include <cstdint>
 #include <optional>
@@ -26,7 +26,7 @@ struct TensorWords {
 };
 std::optional<TensorWords> ParseTensor(std::string_view about);
 
-struct Testimony {
+struct CensusSummary {
   uint64_t all = 0;
   uint64_t known = 0;     // of them
   uint64_t in_graph = 0;  // saved for a backward pass
@@ -36,7 +36,7 @@ struct Testimony {
   // Whether the census knows enough of them to decide.
   bool decides() const { return known * 2 >= all && known > 0; }
 };
-Testimony TestimonyOf(const Holders& holders, const std::vector<const Life*>& lives);
+CensusSummary SummarizeCensus(const Holders& holders, const std::vector<const Life*>& lives);
 
 // Whether a graph of autograd's holds it.
 bool IsInGraph(const HeldBlock& block);
@@ -60,4 +60,4 @@ ParameterWords ParametersOf(const Holders& holders, const std::vector<const Life
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_TESTIMONY_H_
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_CENSUS_SUMMARY_H_

@@ -1,18 +1,18 @@
 // What a census tells beside holders, and the line at which a holder took what it holds.
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tools/analysis/advice/places.h"
-#include "tools/analysis/explain/scene.h"
+#include "tools/analysis/explain/failure_moment.h"
 
 namespace vramstow {
 namespace {
 
 using testing::ElementsAre;
 
-TEST(Testimony, ReadsTypeAndShape) {
+TEST(CensusSummary, ReadsTypeAndShape) {
   const auto words = ParseTensor("float64 [32, 384], requires grad");
   ASSERT_TRUE(words.has_value());
   EXPECT_EQ(words->type, "float64");
@@ -25,7 +25,7 @@ TEST(Testimony, ReadsTypeAndShape) {
 }
 
 // Two blocks of 1 MiB: a view of one holds it all, autograd holds the other.
-TEST(Testimony, TellsViewsGraphsAndWideNumbers) {
+TEST(CensusSummary, TellsViewsGraphsAndWideNumbers) {
   Detail detail;
   CensusDetail census;
   census.event = 10;
@@ -55,14 +55,14 @@ TEST(Testimony, TellsViewsGraphsAndWideNumbers) {
     lives[i].tensor = true;
   }
   const Holders holders(detail, facts, failure);
-  const Testimony told = TestimonyOf(holders, {&lives[0], &lives[1], &lives[2]});
+  const CensusSummary told = SummarizeCensus(holders, {&lives[0], &lives[1], &lives[2]});
   EXPECT_EQ(told.all, 3u << 20);
   EXPECT_EQ(told.known, 2u << 20);
   EXPECT_EQ(told.viewed, 1u << 20);
   EXPECT_EQ(told.in_graph, 1u << 20);
   EXPECT_EQ(told.wide, 1u << 20);
   EXPECT_TRUE(told.decides());
-  EXPECT_FALSE(TestimonyOf(holders, {&lives[2]}).decides());
+  EXPECT_FALSE(SummarizeCensus(holders, {&lives[2]}).decides());
 }
 
 TEST(Places, TheHolderTellsTheFunctionThatKeepsIt) {

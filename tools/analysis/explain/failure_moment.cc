@@ -1,4 +1,4 @@
-#include "tools/analysis/explain/scene.h"
+#include "tools/analysis/explain/failure_moment.h"
 
 #include <algorithm>
 #include <optional>
@@ -40,8 +40,8 @@ bool IsLimited(const Facts& facts, const OutOfMemoryFacts& failure, bool is_told
 
 }  // namespace
 
-Scene::Scene(const Detail& detail, const Facts& facts, const Passes& passes,
-             const OutOfMemoryFacts& failure)
+FailureMoment::FailureMoment(const Detail& detail, const Facts& facts, const Passes& passes,
+                             const OutOfMemoryFacts& failure)
     : detail_(&detail),
       facts_(&facts),
       passes_(&passes),
@@ -84,7 +84,7 @@ Scene::Scene(const Detail& detail, const Facts& facts, const Passes& passes,
   pass_ = passes.At(failure.event);
 }
 
-bool Scene::IsLarge(uint64_t bytes) const {
+bool FailureMoment::IsLarge(uint64_t bytes) const {
   return bytes > 0 && bytes >= lacking_ / 4 && bytes * kLargePart >= live_bytes_ + requested();
 }
 
@@ -93,14 +93,14 @@ bool SameWork(const SiteDetail& a, const SiteDetail& b) {
          std::ranges::equal(a.own, b.own, {}, &CodeLine::text, &CodeLine::text);
 }
 
-bool IsNewWork(const Scene& scene, const std::vector<const Life*>& made, uint64_t begin) {
+bool IsNewWork(const FailureMoment& moment, const std::vector<const Life*>& made, uint64_t begin) {
   std::set<uint32_t> sites;
   for (const Life* life : made) sites.insert(life->site);
   bool has_trained = false;
-  for (const Life& life : scene.detail().lives) {
+  for (const Life& life : moment.detail().lives) {
     if (life.birth >= begin) break;
     if (sites.contains(life.site)) return false;
-    has_trained |= scene.site_of(life).in_backward && life.tensor;
+    has_trained |= moment.site_of(life).in_backward && life.tensor;
   }
   return has_trained;
 }

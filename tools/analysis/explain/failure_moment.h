@@ -1,9 +1,9 @@
-// Scene: what was live when a request failed, and what the request lacked.
+// FailureMoment: what was live when a request failed, and what the request lacked.
 //
 // Ownership: refers to a Detail and Facts, which outlive it. Threads: a value. Errors: none.
 // Units: bytes, events counted from 1.
-#ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_SCENE_H_
-#define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_SCENE_H_
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_FAILURE_MOMENT_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_FAILURE_MOMENT_H_
 
 #include <cstdint>
 #include <string_view>
@@ -16,11 +16,11 @@
 
 namespace vramstow {
 
-class Scene {
+class FailureMoment {
  public:
   // `passes`: of the same detail.
-  Scene(const Detail& detail, const Facts& facts, const Passes& passes,
-        const OutOfMemoryFacts& failure);
+  FailureMoment(const Detail& detail, const Facts& facts, const Passes& passes,
+                const OutOfMemoryFacts& failure);
 
   const Detail& detail() const { return *detail_; }
   const Facts& facts() const { return *facts_; }
@@ -78,11 +78,11 @@ class Scene {
 // through C++ than one that is served.
 bool SameWork(const SiteDetail& a, const SiteDetail& b);
 // Whether the program has trained before this event, and never through the lines that made these.
-bool IsNewWork(const Scene& scene, const std::vector<const Life*>& made, uint64_t begin);
+bool IsNewWork(const FailureMoment& moment, const std::vector<const Life*>& made, uint64_t begin);
 uint64_t BytesOf(const std::vector<const Life*>& lives);
 // "aten::cat" is "cat", and "aten::pow_Tensor_Scalar" is "pow".
 std::string_view OperatorName(const SiteDetail& site);
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_SCENE_H_
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_FAILURE_MOMENT_H_

@@ -1,4 +1,4 @@
-#include "tools/analysis/explain/testimony.h"
+#include "tools/analysis/explain/census_summary.h"
 
 #include <algorithm>
 #include <array>
@@ -94,8 +94,8 @@ std::optional<TensorWords> ParseTensor(std::string_view about) {
   return words;
 }
 
-Testimony TestimonyOf(const Holders& holders, const std::vector<const Life*>& lives) {
-  Testimony told;
+CensusSummary SummarizeCensus(const Holders& holders, const std::vector<const Life*>& lives) {
+  CensusSummary told;
   for (const Life* life : lives) {
     told.all += life->size;
     const HeldBlock* block = holders.Of(*life);
