@@ -104,7 +104,8 @@ class ChunkTable {
   void AddLarge(uint64_t handle, uint32_t order) VRAMSTOW_REQUIRES(kDeviceLock);
   // Forgets an idle one.
   void RemoveLarge(uint32_t lead) VRAMSTOW_REQUIRES(kDeviceLock);
-  bool IsLarge(uint32_t index) const { return chunks_[index].lead != 0; }
+  // 0, no chunk, is none: before the first chunk there are no records.
+  bool IsLarge(uint32_t index) const { return index != 0 && chunks_[index].lead != 0; }
   // Whether there are any, idle or not.
   bool any_large() const { return large_ != 0; }
   uint32_t PagesOf(uint32_t index) const { return uint32_t{1} << chunks_[index].order; }

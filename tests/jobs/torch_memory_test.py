@@ -51,7 +51,11 @@ def test_an_allocator_of_ones_own(
     job.assert_well(steps=3)
     counted = int(job.out.split("allocations ")[1].split(",")[0])
     by_library = {Path(row["library"]).name: row for row in job.analysis()["by_library"]}
-    assert counted == by_library["allocator.so"]["allocations"] > 0
+    row = by_library["allocator.so"]
+    # In a pool PyTorch's tensors are the allocations, and what they lie in is reserved.
+    expected = 0 if where == "in a pool" else counted
+    assert row["allocations"] == expected
+    assert row["calls"] >= counted > 0
 
 
 def test_pools_of_ones_own(rehearse: Rehearse, python: str) -> None:

@@ -424,6 +424,7 @@ def test_the_page_begins_with_the_story_and_shows_what_each_advice_needs_against
     browser: Browser, tmp_path: Path
 ) -> None:
     show(browser, tmp_path, own_trace(tmp_path))
+    browser.run("fillWhy({advice: [], out_of_memory: []})")
     assert browser.run("document.getElementById('why-panel').hidden") is True
     browser.run(STORY)
     assert browser.run("document.getElementById('why-panel').hidden") is False

@@ -25,7 +25,7 @@ Found FindKeptOutputs(const FailureMoment& moment) {
   if (pile.lives.empty() || pile.is_graph || AreGarbage(moment, pile.lives)) return std::nullopt;
   Cause cause = OfPile(moment, pile);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
-  cause.title = "A result of each pass stays on the card";
+  cause.title = "Results of a loop stay on the card";
   const std::vector<HolderFacts> holders = moment.holders().OfAll(pile.lives);
   if (holders.empty()) cause.evidence += " A list, a dict or a hook may hold them.";
   cause.cost = "A transfer for each result.";
