@@ -198,7 +198,7 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path) -> None:
             (["--serve=unix:no-folder/x"], 1, "no-folder/x: No such file or directory"),
             ([f"--serve=unix:{tmp_path}/{'x' * 108}"], 1, "File name too long"),
             (["--serve=9400", "--once"], 2, "--once"),
-            ([], 2, "name a process or a folder"),
+            ([], 2, "start one with vramstow run"),
         ):
             done = subprocess.run(
                 [VRAMSTOW, "top", *arguments],
