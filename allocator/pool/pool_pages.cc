@@ -46,6 +46,7 @@ void PoolPages::MarkOffloaded() {
   const uint64_t page = page_bytes();
   if (chunks.makes_large()) parts_->EnsureAllFences();
   VisitHeaps(kAnyTag, [&](StreamHeap* heap) {
+    kDeviceLock.AssertHeld();
     heap->mutex.AssertHeld();
     heap->MarkOffloaded([&](const Span& span) {
       return HasPage(span, page, [&](uint64_t at) { return chunks.OnHost(at); });

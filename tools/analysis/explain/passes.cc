@@ -113,10 +113,10 @@ uint64_t BeginLikeTheNext(const Detail& detail, uint64_t end, uint64_t next_end)
   const std::vector<const Life*> before =
       TensorsFrom(detail, detail.first_event, end, detail.lives.size());
   if (next.size() < kLeast) return FirstBegin(detail, end, 0);
-  const auto same = std::ranges::search(before, next, [](const Life* a, const Life* b) {
-    return a->size == b->size && a->site == b->site;
-  });
-  if (!same.empty()) return same.front()->birth;
+  const auto same = std::search(
+      before.begin(), before.end(), next.begin(), next.end(),
+      [](const Life* a, const Life* b) { return a->size == b->size && a->site == b->site; });
+  if (same != before.end()) return (*same)->birth;
   const uint32_t site = next.front()->site;
   return FirstBegin(detail, end, detail.sites[site].by_stack ? site : 0);
 }

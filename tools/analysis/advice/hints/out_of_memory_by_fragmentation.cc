@@ -73,7 +73,7 @@ void NameFences(const Evidence& evidence, const OutOfMemoryFacts& failure, Advic
   advice->place = PlaceOf(evidence.detail(), site);
   std::erase_if(pieces.blocks, [&](const Life* block) { return block->site != site; });
   std::ranges::sort(pieces.blocks);
-  pieces.blocks.erase(std::ranges::unique(pieces.blocks).begin(), pieces.blocks.end());
+  pieces.blocks.erase(std::unique(pieces.blocks.begin(), pieces.blocks.end()), pieces.blocks.end());
   advice->evidence += " " + AdviceText(pieces.beside.at(site)) + " of that lie beside blocks of " +
                       advice->place + ".";
   const Holders holders(evidence.detail(), evidence.facts(), failure);
