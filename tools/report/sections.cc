@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <ranges>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -405,7 +404,8 @@ std::string OutOfMemorySection(const FactSet& set, const TextStyle& style) {
   std::string text;
   size_t told = 0;
   for (const Facts& trace : set.traces) {
-    for (const OutOfMemoryFacts& failure : std::views::reverse(trace.out_of_memory)) {
+    for (auto one = trace.out_of_memory.rbegin(); one != trace.out_of_memory.rend(); ++one) {
+      const OutOfMemoryFacts& failure = *one;
       if (told == kMostTold) break;
       ++told;
       if (set.traces.size() > 1) text += NameOfTrace(trace) + ": ";
