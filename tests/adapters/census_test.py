@@ -154,7 +154,7 @@ def test_a_program_that_is_forked_while_it_is_looked_at_goes_on(
     assert job.out == f"children {[0] * 10}\nfailed 41\n"
 
 
-@pytest.mark.parametrize("how", ["return", "exit"])
+@pytest.mark.parametrize("how", [pytest.param("return", marks=pytest.mark.long), "exit"])
 @POOLED_SELDOM
 def test_a_program_that_ends_while_it_is_looked_at_ends(
     rehearse: Rehearse,
