@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from installation import VRAMSTOW, WRITE_TRACE
+from pseudo_terminal import all_seen
 
 
 def write(folder: Path, scenario: str = "small", **env: str) -> Path:
@@ -164,13 +165,7 @@ def on_a_terminal(trace: Path, columns: int, *arguments: str, **variables: str) 
         [VRAMSTOW, "analyze", trace, *arguments], stdout=inner, env=environment
     ) as process:
         os.close(inner)
-        seen = b""
-        try:
-            while piece := os.read(outer, 4096):
-                seen += piece
-        except OSError:  # the other end was closed
-            pass
-        os.close(outer)
+        seen = all_seen(outer)
         assert process.wait(timeout=60) == 0
     return seen.decode()
 

@@ -14,6 +14,7 @@ import pytest
 from analyze_test import write
 from fit_test import JOB
 from installation import ROOT, VRAMSTOW, WRITE_TRACE
+from pseudo_terminal import all_seen
 
 
 def vramstow(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
@@ -243,13 +244,7 @@ def test_nothing_binary_goes_to_a_terminal(tmp_path: Path, form: str) -> None:
             assert done.returncode == 2
             assert f"{form} is binary, and standard output is a terminal" in done.stderr
     os.close(inner)
-    seen = b""
-    try:
-        while piece := os.read(outer, 4096):
-            seen += piece
-    except OSError:
-        pass
-    os.close(outer)
+    seen = all_seen(outer)
     assert (b"sequence" in seen) == (form == "csv")
     assert form == "csv" or seen == b""
 
@@ -303,13 +298,7 @@ def on_a_terminal(*arguments: str | Path, cwd: Path) -> tuple[int, str, str]:
         [VRAMSTOW, *arguments], stdout=subprocess.PIPE, stderr=inner, cwd=cwd, env=environment
     ) as process:
         os.close(inner)
-        seen = b""
-        try:
-            while piece := os.read(outer, 4096):
-                seen += piece
-        except OSError:  # the other end was closed
-            pass
-        os.close(outer)
+        seen = all_seen(outer)
         assert process.stdout is not None
         told = process.stdout.read().decode()
         status = process.wait(timeout=60)

@@ -77,7 +77,7 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def vramstow(folder: Path, *arguments: str) -> str:
+def vramstow(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [VRAMSTOW, *arguments],
         cwd=folder,
@@ -86,7 +86,7 @@ def vramstow(folder: Path, *arguments: str) -> str:
         capture_output=True,
         text=True,
         timeout=60,
-    ).stdout
+    )
 
 
 @pytest.fixture(scope="module")
@@ -96,22 +96,14 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for job in ("train.py", "serve.py", "job.py", "job"):
         (folder / job).write_text(JOB)
         (folder / job).chmod(0o755)
-    told = subprocess.run(
-        [VRAMSTOW, "run", "--", "python", "train.py"],
-        cwd=folder,
-        env=environment(folder),
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    ).stderr
+    told = vramstow(folder, "run", "--", "python", "train.py").stderr
     [trace] = folder.glob("train-*.stow")
     # The summary prints a command, too.
     [command] = re.findall(r"^  analyse +(vramstow analyze .+)$", told, re.MULTILINE)
     subprocess.run(command, shell=True, check=True, cwd="/", env=environment(folder))
     vramstow(folder, "export", trace.name, "--to", "snapshot", "-o", "snapshot.pickle")
     vramstow(folder, "export", trace.name, "--to", "rmm", "-o", "rmm_log.csv")
-    (folder / "base.json").write_text(vramstow(folder, "analyze", "--json", trace.name))
+    (folder / "base.json").write_text(vramstow(folder, "analyze", "--json", trace.name).stdout)
     for name in ("run", "before", "after", "train-1125-2303-4711"):
         shutil.copy(trace, folder / f"{name}.stow")
     for name in ("before", "after"):

@@ -57,15 +57,26 @@ absl::StatusOr<std::unique_ptr<EventSource>> ListOf(std::string_view kind, absl:
   }
 }
 
-absl::StatusOr<std::unique_ptr<EventSource>> OpenProfilerTrace(const Input& input) {
+absl::StatusOr<InputContent> OpenProfilerTrace(const Input& input) {
   absl::StatusOr<ProfilerTrace> trace = ReadProfilerTrace(input);
   if (trace.ok() && trace->lacks_addresses) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(input.path(),
-                     " is a profiler trace without addresses, which releases of 2021 wrote: it "
-                     "has a curve and no events. Record it with a newer PyTorch."));
+    return LevelCurve{"profiler_trace", trace->facts, ProfilerCurve(*trace)};
   }
-  return ListOf("profiler_trace", std::move(trace));
+  auto source = ListOf("profiler_trace", std::move(trace));
+  if (!source.ok()) return source.status();
+  return *std::move(source);
+}
+
+absl::StatusOr<std::unique_ptr<EventSource>> EventsOfProfilerTrace(const Input& input) {
+  absl::StatusOr<InputContent> content = OpenProfilerTrace(input);
+  if (!content.ok()) return content.status();
+  if (auto* source = std::get_if<std::unique_ptr<EventSource>>(&*content)) {
+    return std::move(*source);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(input.path(),
+                   " is a profiler trace without addresses, which releases of 2021 wrote: it "
+                   "has a curve and no events. Record it with a newer PyTorch."));
 }
 
 absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const Input& input) {
@@ -78,7 +89,7 @@ absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const Input& input) {
     case FileFormat::kRmmLog:
       return ListOf("rmm_log", ReadRmmLog(input));
     case FileFormat::kProfilerTrace:
-      return OpenProfilerTrace(input);
+      return EventsOfProfilerTrace(input);
     case FileFormat::kMinimalloc:
       return ListOf("minimalloc", ReadMinimalloc(input));
     case FileFormat::kMemoryTimeline:
@@ -114,15 +125,7 @@ absl::StatusOr<InputContent> OpenInput(const std::string& path) {
     if (!timeline.ok()) return WithFullStop(timeline.status());
     return LevelCurve{"memory_timeline", {}, *std::move(timeline)};
   }
-  if (input->sniffed().format == FileFormat::kProfilerTrace) {
-    absl::StatusOr<ProfilerTrace> read = ReadProfilerTrace(*input);
-    if (read.ok() && read->lacks_addresses) {
-      return LevelCurve{"profiler_trace", read->facts, ProfilerCurve(*read)};
-    }
-    auto source = ListOf("profiler_trace", std::move(read));
-    if (!source.ok()) return source.status();
-    return *std::move(source);
-  }
+  if (input->sniffed().format == FileFormat::kProfilerTrace) return OpenProfilerTrace(*input);
   auto source = OpenEvents(*input);
   if (!source.ok()) return source.status();
   return *std::move(source);

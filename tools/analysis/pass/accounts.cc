@@ -93,13 +93,14 @@ void Accounts::CountAllocation(const LiveBlock& block) {
   sum.bytes += block.size;
 }
 
-void Accounts::Holds(const LiveBlock& block) {
-  levels_.Holds(block);
+void Accounts::Holds(LiveBlock* block) {
+  levels_.Holds(*block);
   --counts_.allocations;
-  levels_.UncountAllocation(block);
-  SiteSum& sum = site_sums_[block.site];
+  levels_.UncountAllocation(*block);
+  SiteSum& sum = site_sums_[block->site];
   --sum.allocations;
-  sum.bytes -= block.size;
+  sum.bytes -= block->size;
+  block->holds = true;
 }
 
 LiveBlock Accounts::BlockOf(const Event& event) {

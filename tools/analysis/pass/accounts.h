@@ -75,8 +75,8 @@ class Accounts {
   void UncountFree(uint16_t library, uint16_t call, MemoryKind memory);
   void CountAllocation(const LiveBlock& block);
   // `block`, which is live, holds a framework's blocks: it counts as reserved and no longer as an
-  // allocation. The caller marks it (LiveBlock::holds) after this.
-  void Holds(const LiveBlock& block);
+  // allocation, and says so from now on.
+  void Holds(LiveBlock* block);
   // Somebody asked for so much device memory at once, granted or not.
   void Request(uint64_t bytes) { largest_request_ = std::max(largest_request_, bytes); }
   uint64_t largest_request() const { return largest_request_; }

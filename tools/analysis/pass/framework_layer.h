@@ -33,8 +33,6 @@ class FrameworkLayer {
   void Add(const Event& event);
 
   const BlockTable& blocks() const { return blocks_.table(); }
-  // Freed, and not to be used again yet.
-  uint64_t pending_bytes() const { return pending_bytes_; }
   // The highest of it, where the source reports when a free is complete.
   std::optional<uint64_t> pending_peak_bytes() const;
   template <typename Visit>  // void(const LiveBlock&)

@@ -44,8 +44,7 @@ void HoldingMemory::Mark(const Candidate& candidate) {
                          ? memory_.At(BlockPlace::kAddresses).table().Find(candidate.address)
                          : memory_.physical().Find(candidate.memory);
   if (block == nullptr || block->holds) return;
-  accounts_.Holds(*block);
-  block->holds = true;
+  accounts_.Holds(block);
   if (candidate.memory != kUnknownMemory) has_held_[candidate.address] = candidate.size;
 }
 
