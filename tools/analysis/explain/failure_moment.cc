@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tools/analysis/facts/fact_numbers.h"
+#include "tools/analysis/facts/operator_name.h"
 
 namespace vramstow {
 namespace {
@@ -112,16 +113,10 @@ uint64_t BytesOf(const std::vector<const Life*>& lives) {
 }
 
 std::string_view OperatorName(const SiteDetail& site) {
+  constexpr std::string_view kOperator = "aten::";
   std::string_view name = site.operation;
-  // "aten::structured_mm_out_cuda" and "aten::pow_Tensor_Scalar" are how C++ names mm and pow.
-  for (const std::string_view prefix : {"aten::", "structured_"}) {
-    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
-  }
-  if (name.ends_with("_out_cuda")) name.remove_suffix(9);
-  for (size_t i = 1; i + 1 < name.size(); ++i) {
-    if (name[i] == '_' && name[i + 1] >= 'A' && name[i + 1] <= 'Z') return name.substr(0, i);
-  }
-  return name;
+  if (name.starts_with(kOperator)) name.remove_prefix(kOperator.size());
+  return PlainOperator(name);
 }
 
 }  // namespace vramstow

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "tools/analysis/facts/operator_name.h"
 #include "tools/base/library_name.h"
 
 namespace vramstow {
@@ -72,18 +73,6 @@ std::string BackwardName(std::string_view function) {
   return "";
 }
 
-// "structured_mm_out_cuda" and "pow_Tensor_Scalar" are how C++ names mm and pow.
-std::string_view AsUsersCallIt(std::string_view name) {
-  constexpr std::string_view kStructured = "structured_";
-  constexpr std::string_view kOut = "_out_cuda";
-  if (name.starts_with(kStructured)) name.remove_prefix(kStructured.size());
-  if (name.ends_with(kOut)) name.remove_suffix(kOut.size());
-  for (size_t i = 1; i + 1 < name.size(); ++i) {
-    if (name[i] == '_' && name[i + 1] >= 'A' && name[i + 1] <= 'Z') return name.substr(0, i);
-  }
-  return name;
-}
-
 std::string OperatorOf(const std::vector<CallFrame>& frames) {
   for (const CallFrame& frame : frames) {
     if (frame.file == kOperator && !Has(frame.function, "empty")) {
@@ -94,7 +83,7 @@ std::string OperatorOf(const std::vector<CallFrame>& frames) {
     if (name.empty()) name = NameAfter(frame.function, "at::native::");
     // How memory is made is not what it is for: look further out.
     if (name.empty() || Has(name, "empty") || Has(name, "resize")) continue;
-    return "aten::" + std::string(AsUsersCallIt(name));
+    return "aten::" + std::string(PlainOperator(name));
   }
   return "";
 }
