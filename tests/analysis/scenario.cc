@@ -9,8 +9,8 @@
 
 #include "base/typed_event.h"
 #include "base/units.h"
-#include "tools/analysis/pass/analyzer.h"
-#include "tools/analysis/pass/event_source.h"
+#include "tools/analysis/accounts/analyzer.h"
+#include "tools/analysis/accounts/event_source.h"
 #include "tools/pipeline/analyze.h"
 
 namespace vramstow {

@@ -124,7 +124,7 @@ RULE: dict[str, set[str]] = {
         "tools/analysis/advice",
         "tools/analysis/facts",
         "tools/analysis/fidelity",
-        "tools/analysis/pass",
+        "tools/analysis/accounts",
         "tools/replay",
         "tools/report",
         "tools/formats",
@@ -145,7 +145,7 @@ RULE: dict[str, set[str]] = {
         "tools/pipeline",
         "tools/inputs",
         "tools/analysis/facts",
-        "tools/analysis/pass",
+        "tools/analysis/accounts",
         "tools/json",
         "tools/base",
         "simulator",
@@ -155,7 +155,7 @@ RULE: dict[str, set[str]] = {
     "tools/terminal": {"tools/report", "tools/base"},
     "tools/exports": {
         "tools/analysis/facts",
-        "tools/analysis/pass",
+        "tools/analysis/accounts",
         "tools/formats",
         "tools/json",
         "tools/base",
@@ -165,7 +165,7 @@ RULE: dict[str, set[str]] = {
     # Read → analyse → explain → advise → prove: nobody else goes through all of them.
     "tools/pipeline": {
         "tools/inputs",
-        "tools/analysis/pass",
+        "tools/analysis/accounts",
         "tools/analysis/explain",
         "tools/analysis/advice",
         "tools/analysis/facts",
@@ -173,7 +173,7 @@ RULE: dict[str, set[str]] = {
     },
     "tools/inputs": {
         "tools/analysis/facts",
-        "tools/analysis/pass",
+        "tools/analysis/accounts",
         "tools/formats",
         "tools/symbols",
         "tools/base",
@@ -182,8 +182,8 @@ RULE: dict[str, set[str]] = {
     },
     # The rooms of the analysis, along the data. The room that all of them fill is at the bottom.
     "tools/analysis/facts": {"tools/base", "tracer/format", "base"},
-    "tools/analysis/pass": {"tools/analysis/facts", "tools/base", "tracer/format", "base"},
-    "tools/analysis/fidelity": {"tools/analysis/pass", "base"},
+    "tools/analysis/accounts": {"tools/analysis/facts", "tools/base", "tracer/format", "base"},
+    "tools/analysis/fidelity": {"tools/analysis/accounts", "base"},
     "tools/analysis/explain": {"tools/analysis/facts"},
     "tools/analysis/advice": {
         "tools/analysis/explain",
@@ -193,7 +193,7 @@ RULE: dict[str, set[str]] = {
     },
     "tools/replay": {
         "tools/analysis/facts",
-        "tools/analysis/pass",
+        "tools/analysis/accounts",
         "tools/formats",
         "tools/base",
         "allocator/core",
@@ -206,7 +206,7 @@ RULE: dict[str, set[str]] = {
     "tools/formats": {"tools/base", "tracer/format", "base"},
     "tools/report": {
         "tools/analysis/facts",
-        "tools/analysis/pass",
+        "tools/analysis/accounts",
         "tools/json",
         "tools/base",
         "base",
@@ -347,9 +347,9 @@ def test_a_circle_is_found() -> None:
         ("tools/run.cc", "simulator/device/spec.h"),
         ("tools/launch/driver.cc", "simulator/driver/call.h"),
         ("tracer/recorder.cc", "absl/strings/str_cat.h"),
-        ("tools/analysis/pass/peak.h", "tools/report/text.h"),
-        ("tools/analysis/pass/peak.h", "tools/analysis/explain/explain.h"),
-        ("tools/analysis/explain/passes.h", "tools/analysis/pass/levels.h"),
+        ("tools/analysis/accounts/peak.h", "tools/report/text.h"),
+        ("tools/analysis/accounts/peak.h", "tools/analysis/explain/explain.h"),
+        ("tools/analysis/explain/passes.h", "tools/analysis/accounts/levels.h"),
         ("tools/inputs/open_input.cc", "tools/replay/proof.h"),
         ("tools/replay/proof.cc", "tools/analysis/advice/order.h"),
         ("tools/launch/child.cc", "tools/commands/command.h"),

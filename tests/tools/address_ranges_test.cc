@@ -1,4 +1,4 @@
-#include "tools/analysis/pass/address_ranges.h"
+#include "tools/analysis/accounts/address_ranges.h"
 
 #include <gtest/gtest.h>
 

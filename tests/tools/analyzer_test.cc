@@ -1,4 +1,4 @@
-#include "tools/analysis/pass/analyzer.h"
+#include "tools/analysis/accounts/analyzer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tools/analysis/pass/block_table.h"
+#include "tools/analysis/accounts/block_table.h"
 
 #include <gtest/gtest.h>
 

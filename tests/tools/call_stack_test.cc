@@ -1,4 +1,4 @@
-#include "tools/analysis/pass/call_stack.h"
+#include "tools/analysis/accounts/call_stack.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

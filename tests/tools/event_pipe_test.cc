@@ -1,4 +1,4 @@
-#include "tools/analysis/pass/event_pipe.h"
+#include "tools/analysis/accounts/event_pipe.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Memory of a program's own allocator that holds tensors: each byte has one owner.
-#include "tools/analysis/pass/holding_memory.h"
+#include "tools/analysis/accounts/holding_memory.h"
 
 #include <gtest/gtest.h>
 

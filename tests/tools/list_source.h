@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "tools/analysis/pass/analyzer.h"
-#include "tools/analysis/pass/event_source.h"
+#include "tools/analysis/accounts/analyzer.h"
+#include "tools/analysis/accounts/event_source.h"
 
 namespace vramstow {
 

@@ -1,4 +1,4 @@
-#include "tools/analysis/pass/pool_space.h"
+#include "tools/analysis/accounts/pool_space.h"
 
 #include <gtest/gtest.h>
 

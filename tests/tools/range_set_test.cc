@@ -1,4 +1,4 @@
-#include "tools/analysis/pass/range_set.h"
+#include "tools/analysis/accounts/range_set.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests what lay in host memory, from when to when, and whose it was.
-#include "tools/analysis/pass/residency.h"
+#include "tools/analysis/accounts/residency.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/analysis/pass/timeline.h"
+#include "tools/analysis/accounts/timeline.h"
 
 #include <gtest/gtest.h>
 

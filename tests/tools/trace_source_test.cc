@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "tools/analysis/pass/analyzer.h"
+#include "tools/analysis/accounts/analyzer.h"
 #include "tracer/recorder.h"
 
 namespace vramstow {

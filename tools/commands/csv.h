@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/event.h"
-#include "tools/analysis/pass/event_source.h"
+#include "tools/analysis/accounts/event_source.h"
 
 namespace vramstow {
 

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "tools/analysis/pass/analyzer.h"
+#include "tools/analysis/accounts/analyzer.h"
 #include "tools/json/json_writer.h"
 
 namespace vramstow {

@@ -18,9 +18,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "tools/analysis/pass/analyzer.h"
-#include "tools/analysis/pass/call_stack.h"
-#include "tools/analysis/pass/event_source.h"
+#include "tools/analysis/accounts/analyzer.h"
+#include "tools/analysis/accounts/call_stack.h"
+#include "tools/analysis/accounts/event_source.h"
 #include "tools/formats/profiler_timeline.h"
 
 namespace vramstow {

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/driver_result.h"
 #include "base/typed_event.h"
-#include "tools/analysis/pass/levels.h"
+#include "tools/analysis/accounts/levels.h"
 #include "tools/formats/rounding.h"
 
 namespace vramstow {

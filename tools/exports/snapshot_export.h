@@ -11,7 +11,7 @@
 #ifndef VRAMSTOW_TOOLS_EXPORTS_SNAPSHOT_EXPORT_H_
 #define VRAMSTOW_TOOLS_EXPORTS_SNAPSHOT_EXPORT_H_
 
-#include "tools/analysis/pass/event_source.h"
+#include "tools/analysis/accounts/event_source.h"
 #include "tools/formats/snapshot.h"
 
 namespace vramstow {

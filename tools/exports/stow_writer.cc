@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/rounding.h"
 #include "base/typed_event.h"
-#include "tools/analysis/pass/event_batch.h"
+#include "tools/analysis/accounts/event_batch.h"
 #include "tracer/format/crc32c.h"
 
 namespace vramstow {

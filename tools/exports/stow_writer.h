@@ -17,7 +17,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "tools/analysis/pass/event_source.h"
+#include "tools/analysis/accounts/event_source.h"
 #include "tracer/format/event_encoder.h"
 #include "tracer/format/layout.h"
 

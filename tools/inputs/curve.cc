@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/analysis/pass/timeline.h"
+#include "tools/analysis/accounts/timeline.h"
 
 namespace vramstow {
 namespace {

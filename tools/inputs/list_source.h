@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/analysis/pass/event_source.h"
+#include "tools/analysis/accounts/event_source.h"
 #include "tools/formats/event_list.h"
 
 namespace vramstow {

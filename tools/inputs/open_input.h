@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tools/analysis/pass/event_source.h"
+#include "tools/analysis/accounts/event_source.h"
 #include "tools/inputs/curve.h"
 
 namespace vramstow {

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/analysis/accounts/event_source.h"
 #include "tools/analysis/facts/redactor.h"
-#include "tools/analysis/pass/event_source.h"
 
 namespace vramstow {
 

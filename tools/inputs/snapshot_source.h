@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/analysis/accounts/event_source.h"
 #include "tools/analysis/facts/facts.h"
-#include "tools/analysis/pass/event_source.h"
 #include "tools/formats/snapshot.h"
 #include "tools/formats/snapshot_events.h"
 

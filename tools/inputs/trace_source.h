@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/typed_event.h"
-#include "tools/analysis/pass/event_source.h"
+#include "tools/analysis/accounts/event_source.h"
 #include "tools/base/progress.h"
 #include "tracer/format/reader.h"
 

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/analysis/pass/event_source.h"
+#include "tools/analysis/accounts/event_source.h"
 
 namespace vramstow {
 

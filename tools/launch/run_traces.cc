@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/options.h"
-#include "tools/analysis/pass/analyzer.h"
+#include "tools/analysis/accounts/analyzer.h"
 #include "tools/base/progress.h"
 #include "tools/inputs/trace_source.h"
 

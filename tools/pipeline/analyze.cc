@@ -8,12 +8,12 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "tools/analysis/accounts/analyzer.h"
 #include "tools/analysis/advice/advise.h"
 #include "tools/analysis/advice/neighbours.h"
 #include "tools/analysis/advice/order.h"
 #include "tools/analysis/explain/explain.h"
 #include "tools/analysis/facts/merge.h"
-#include "tools/analysis/pass/analyzer.h"
 #include "tools/inputs/curve.h"
 #include "tools/inputs/open_input.h"
 #include "tools/inputs/runs.h"

@@ -1,8 +1,8 @@
 // Analyze: from paths to all that is known of them: read, analysed, explained, proved.
 //
 // Idea: the one place that knows the order of the rooms. A file becomes events (tools/inputs),
-// events become facts and detail (analysis/pass), detail tells why (analysis/explain) and what to
-// do (analysis/advice), and a replay proves it (tools/replay).
+// events become facts and detail (analysis/accounts), detail tells why (analysis/explain) and what
+// to do (analysis/advice), and a replay proves it (tools/replay).
 //
 // Ownership: results are the caller's. Threads: no shared state. Errors: one sentence that names
 // the file, what is wrong with it and what to do. Units: bytes, nanoseconds.

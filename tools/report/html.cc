@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "tools/analysis/pass/call_stack.h"
+#include "tools/analysis/accounts/call_stack.h"
 #include "tools/json/json_writer.h"
 #include "tools/report/json.h"
 #include "tools/report/page_assets.h"

@@ -1,5 +1,5 @@
 // CollectionLog: marks of collections are read, and what they saved is told from what follows.
-#include "tools/analysis/pass/collection_log.h"
+#include "tools/analysis/accounts/collection_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

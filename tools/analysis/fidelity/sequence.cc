@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "tools/analysis/pass/call_stack.h"
+#include "tools/analysis/accounts/call_stack.h"
 
 namespace vramstow {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/analysis/accounts/event_source.h"
 #include "tools/analysis/fidelity/torch_lines.h"
-#include "tools/analysis/pass/event_source.h"
 
 namespace vramstow {
 

@@ -1,0 +1,120 @@
+// Accounts: what all layers of the analysis share: the event at hand, the levels, the call sites,
+// the lives of blocks and the counts.
+//
+// Idea: three layers may report the same bytes: the driver, a pool and a framework. Each layer
+// follows its own blocks and adds them up here, once. A layer never reads another layer's blocks.
+//
+// Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, nanoseconds, events
+// counted from 1.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_ACCOUNTS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_ACCOUNTS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tools/analysis/accounts/event_source.h"
+#include "tools/analysis/accounts/levels.h"
+#include "tools/analysis/accounts/live_block.h"
+#include "tools/analysis/accounts/site_table.h"
+#include "tools/analysis/facts/facts.h"
+#include "tools/analysis/facts/lives.h"
+
+namespace vramstow {
+
+// The blocks that one call site allocated over the whole time.
+struct SiteSum {
+  uint64_t allocations = 0;
+  uint64_t bytes = 0;
+};
+
+class Accounts {
+ public:
+  // Reads from the source which call stands for blocks from before the recording, and what was free
+  // on each device when it began.
+  explicit Accounts(const EventSource& source);
+  Accounts(const Accounts&) = delete;
+  Accounts& operator=(const Accounts&) = delete;
+
+  // --- The event at hand.
+  // `event` is at hand from now on. `stack`: its call stack, a number of the source's.
+  void Begin(const Event& event, uint32_t stack) {
+    ++events_;
+    now_ns_ = std::max(now_ns_, event.time_ns);
+    stack_ = stack;
+    if (IsOpening(event)) {
+      ++opening_events_;
+    } else {
+      ++counts_.by_kind[static_cast<uint8_t>(event.kind)];
+    }
+  }
+  uint64_t events() const { return events_; }
+  uint64_t now_ns() const { return now_ns_; }
+  Moment Now(const Event& event) const { return {events_, event.sequence, now_ns_}; }
+  // Whether the event reports a block that was there before the recording began.
+  bool IsOpening(const Event& event) const {
+    return opening_call_.has_value() && event.call == *opening_call_;
+  }
+  std::optional<uint16_t> opening_call() const { return opening_call_; }
+  uint64_t opening_events() const { return opening_events_; }
+
+  // --- Who.
+  uint32_t SiteOf(const Event& event) { return sites_.Find(stack_, event.library, event.call); }
+  // The same; 0 where the event has no call stack.
+  uint32_t SiteByStack(const Event& event) { return stack_ != 0 ? SiteOf(event) : 0; }
+  const SiteTable& sites() const { return sites_; }
+  const std::vector<SiteSum>& site_sums() const { return site_sums_; }
+
+  // --- Calls.
+  void CountCall(const Event& event);
+  void CountFailedCall(uint16_t library, uint16_t call, MemoryKind memory);
+  // A free by the event's library and call, of memory of this kind.
+  void CountFree(const Event& event, MemoryKind memory);
+  // Takes back CountFree.
+  void UncountFree(uint16_t library, uint16_t call, MemoryKind memory);
+  void CountAllocation(const LiveBlock& block);
+  // `block`, which is live, holds a framework's blocks: it counts as reserved and no longer as an
+  // allocation, and says so from now on.
+  void Holds(LiveBlock* block);
+  // Somebody asked for so much device memory at once, granted or not.
+  void Request(uint64_t bytes) { largest_request_ = std::max(largest_request_, bytes); }
+  uint64_t largest_request() const { return largest_request_; }
+  Counts& counts() { return counts_; }
+  const Counts& counts() const { return counts_; }
+
+  // --- Blocks.
+  // The block that the event brings.
+  LiveBlock BlockOf(const Event& event);
+  // `block` ends with the event at hand. `free_site`: who frees it, where that is known.
+  void End(const LiveBlock& block, uint32_t free_site = 0);
+  // The life of a live block so far.
+  static Life LifeOf(const LiveBlock& block);
+  Lives& lives() { return lives_; }
+  Levels& levels() { return levels_; }
+  const Levels& levels() const { return levels_; }
+
+  // Counts, peaks, tallies, sizes and devices, with the names that the source gives.
+  void FillFacts(const EventSource& source, Facts* facts) const;
+
+ private:
+  void FillTallies(const EventSource& source, Facts* facts) const;
+  void FillHistogram(Facts* facts) const;
+  void FillDevices(const EventSource& source, Facts* facts) const;
+
+  uint64_t events_ = 0;
+  uint64_t now_ns_ = 0;
+  uint32_t stack_ = 0;
+  std::optional<uint16_t> opening_call_;
+  uint64_t opening_events_ = 0;
+  uint64_t largest_request_ = 0;
+  Counts counts_;
+  Levels levels_;
+  SiteTable sites_;
+  std::vector<SiteSum> site_sums_;  // by number of the site
+  Lives lives_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_ACCOUNTS_H_

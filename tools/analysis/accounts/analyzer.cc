@@ -1,0 +1,222 @@
+#include "tools/analysis/accounts/analyzer.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tools/analysis/accounts/event_pipe.h"
+#include "tools/analysis/accounts/live_facts.h"
+#include "tools/analysis/accounts/site_details.h"
+#include "tools/analysis/facts/fact_numbers.h"
+#include "tools/base/library_name.h"
+
+namespace vramstow {
+
+Analyzer::Analyzer(const EventSource& source)
+    : accounts_(source),
+      space_(&accounts_),
+      segments_(&accounts_, &space_),
+      failures_(&accounts_, &space_, &segments_, this),
+      looks_(&accounts_, &space_),
+      driver_(&accounts_, &space_, &segments_, &failures_, &looks_),
+      pool_(&accounts_, &segments_, &looks_),
+      framework_(&accounts_, &space_, &segments_, &failures_, source.TellsFreeCompleted()) {}
+
+void Analyzer::Add(const Event& event, uint32_t stack) {
+  accounts_.Begin(event, stack);
+  if (timeline_.IsBeyond(accounts_.now_ns())) CloseInterval();
+  switch (event.layer) {
+    case Layer::kDriver:
+      driver_.Add(event);
+      break;
+    case Layer::kPool:
+      pool_.Add(event);
+      break;
+    case Layer::kFramework:
+      pool_.cache().EndFlush();
+      if (event.kind == EventKind::kAllocate && event.result == 0) driver_.NoteTensor(event);
+      framework_.Add(event);
+      collections_.Note(event);
+      break;
+    default:
+      ++accounts_.counts().other_layers;
+      break;
+  }
+  const Levels& levels = accounts_.levels();
+  timeline_.Note(levels.allocated(), levels.reserved(), levels.host(), levels.managed());
+  level_log_.Note(accounts_.now_ns(), levels.allocated(), levels.reserved(), levels.requested());
+}
+
+void Analyzer::AddBatch(const EventBatch& batch) {
+  // How many events ahead memory is asked for: first what says where a block is, then the block.
+  constexpr size_t kSlotsAhead = 32;
+  constexpr size_t kBlocksAhead = 16;
+  auto text = batch.texts.begin();
+  auto reserved = batch.reserved.begin();
+  for (size_t i = 0; i < std::min(kSlotsAhead, batch.count); ++i) PrefetchSlot(batch.events[i]);
+  for (size_t i = 0; i < batch.count; ++i) {
+    if (i + kSlotsAhead < batch.count) PrefetchSlot(batch.events[i + kSlotsAhead]);
+    if (i + kBlocksAhead < batch.count) PrefetchBlock(batch.events[i + kBlocksAhead]);
+    const Event& event = batch.events[i];
+    Add(event, event.stack);
+    if (text != batch.texts.end() && text->first == i) AddText(event, (text++)->second);
+    if (reserved != batch.reserved.end() && reserved->first == i) SetReserved((reserved++)->second);
+  }
+}
+
+void Analyzer::AddText(const Event& event, std::string_view text) {
+  if (event.kind == EventKind::kLaunch) return launches_.Add(event, text, accounts_.events());
+  if (censuses_.Add(event, text, accounts_.events()) || collections_.Add(event, text)) return;
+  launches_.Mark(event, text);
+  marks_.Add(event, text, accounts_.events(), accounts_.now_ns());
+}
+
+TimelinePoint Analyzer::State() const {
+  const Levels& levels = accounts_.levels();
+  TimelinePoint state;
+  state.allocated_last = levels.allocated();
+  state.reserved_highest = levels.reserved();
+  state.requested_last = levels.requested();
+  state.host_highest = levels.host();
+  state.managed_highest = levels.managed();
+  state.ranges = space_.Now();
+  return state;
+}
+
+void Analyzer::CloseInterval() {
+  const TimelinePoint state = State();
+  space_.NoteWorst(state.ranges, accounts_.now_ns());
+  timeline_.Close(state, accounts_.now_ns());
+}
+
+void Analyzer::ForEachLive(const std::function<void(const LiveBlock&)>& visit) const {
+  const auto unless_it_holds = [&visit](const LiveBlock& block) {
+    if (!block.holds) visit(block);
+  };
+  driver_.memory().ForEach(unless_it_holds);
+  framework_.blocks().ForEach(visit);
+  driver_.memory().ForEachPhysical(unless_it_holds);
+}
+
+void Analyzer::ForEachPooled(const std::function<void(const LiveBlock&)>& visit) const {
+  const auto look = [&visit](const LiveBlock& block) {
+    if (block.pooled) visit(block);
+  };
+  ForEachLive(look);
+  framework_.ForEachPending(look);
+}
+
+uint64_t Analyzer::PendingBytes(int16_t device) const {
+  uint64_t bytes = 0;
+  framework_.ForEachPending([&bytes, device](const LiveBlock& block) {
+    if (block.device == device) bytes += block.size;
+  });
+  return bytes;
+}
+
+Analysis Analyzer::Finish(const EventSource& source) {
+  space_.KeepPeak();
+  pool_.cache().EndFlush();
+  Analysis analysis;
+  Facts& facts = analysis.facts;
+  facts.end_ns = accounts_.now_ns();
+  accounts_.FillFacts(source, &facts);
+  facts.peak.mapped_bytes = space_.addresses().highest_mapped_bytes();
+  facts.peak.address_range_bytes = space_.addresses().highest_reserved_bytes();
+  facts.timeline = timeline_.Finish(State());
+  const auto for_each_live = [this](const auto& visit) { ForEachLive(visit); };
+  FillPeakBlocks(accounts_.levels(), for_each_live, source, &facts);
+  FillLive(for_each_live, source, &facts);
+  space_.FillFacts(&facts.fragmentation);
+  facts.fragmentation.pending_peak_bytes = framework_.pending_peak_bytes();
+  FillDetail(source, &analysis.detail);
+  FillLayers(source, analysis.detail, &facts);
+  return analysis;
+}
+
+void Analyzer::FillLives(Detail* detail) {
+  ForEachLive([this](const LiveBlock& block) {
+    if (IsDeviceMemory(block.memory)) accounts_.lives().Add(Accounts::LifeOf(block));
+  });
+  framework_.EndLives();
+  Lives segments = segments_.TakeLives();
+  detail->lives_left_out = accounts_.lives().left_out();
+  detail->segments_left_out = segments.left_out();
+  detail->lives = accounts_.lives().Take();
+  detail->segments = segments.Take();
+  detail->away = pool_.residency().Take();
+  const auto by_birth = [](const Life& a, const Life& b) {
+    return std::tie(a.birth, a.address) < std::tie(b.birth, b.address);
+  };
+  std::sort(detail->lives.begin(), detail->lives.end(), by_birth);
+  std::sort(detail->segments.begin(), detail->segments.end(), by_birth);
+}
+
+void Analyzer::FillDetail(const EventSource& source, Detail* detail) {
+  FillSites(accounts_, source, detail);
+  for (size_t i = 0; i < accounts_.levels().libraries().size(); ++i) {
+    detail->libraries.push_back(LibraryName(source.LibraryPath(static_cast<uint16_t>(i))));
+  }
+  FillLives(detail);
+  detail->events_per_step = level_log_.events_per_step();
+  detail->levels = level_log_.Take();
+  detail->marks = marks_.Take();
+  detail->marks_left_out = marks_.left_out();
+  detail->censuses = censuses_.Take();
+  detail->launches = launches_.TakeSteps();
+  detail->events = accounts_.events();
+  detail->peak_event = accounts_.levels().peak_event();
+  detail->first_event = accounts_.opening_events() + 1;
+}
+
+void Analyzer::FillLayers(const EventSource& source, const Detail& detail, Facts* facts) const {
+  facts->launches = launches_.Facts();
+  FillOffload(detail, &facts->offload);
+  facts->garbage = collections_.Facts();
+  FillSiteFacts(detail, facts);
+  facts->out_of_memory = failures_.Facts(source, detail.sites);
+  const bool only_frameworks = facts->counts.allocations + accounts_.opening_events() > 0 &&
+                               driver_.memory().addresses().empty() && !driver_.any();
+  facts->reserved_known = reserved_known_ || pool_.any() || !only_frameworks;
+  facts->cache = pool_.cache().Facts(detail.sites);
+  facts->cache.known = space_.pool().any();
+  facts->cache.tells_steps = space_.pool().moves();
+  facts->host = looks_.host();
+  facts->host.pinned_rounding_bytes =
+      facts->peak.host_bytes -
+      std::min(facts->peak.host_bytes, accounts_.levels().host_requested_at_peak());
+}
+
+void Analyzer::FillOffload(const Detail& detail, OffloadFacts* offload) const {
+  *offload = pool_.residency().facts();
+  offload->sites = FindOffloadSites(detail.away, detail.lives);
+  for (OffloadSite& site : offload->sites) {
+    site.site = detail.sites[site.number].site;
+    site.operation = detail.sites[site.number].operation;
+  }
+}
+
+Analysis AnalyzeInDetail(EventSource* source, const std::string& file) {
+  Analyzer analyzer(*source);
+  {
+    EventPipe pipe(source);
+    while (const EventBatch* batch = pipe.Next()) analyzer.AddBatch(*batch);
+  }
+  Analysis analysis = analyzer.Finish(*source);
+  Facts& facts = analysis.facts;
+  facts.kind = source->Kind();
+  facts.file = file;
+  facts.facts = source->facts();
+  facts.report = source->report();
+  facts.missing = source->missing();
+  facts.rank = FactNumber<int64_t>(facts.facts, "process.rank");
+  facts.simulated = facts.facts.contains("simulated");
+  return analysis;
+}
+
+Facts Analyze(EventSource* source, const std::string& file) {
+  return AnalyzeInDetail(source, file).facts;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,117 @@
+// Analyzer: one pass over the events of a process, from which it makes the facts.
+//
+// Idea: three layers may report the same bytes: what a pool takes from the driver is reserved, what
+// it hands out is allocated, and neither is added to the other. So each layer has a class of its
+// own (DriverLayer, PoolLayer, FrameworkLayer), and all of them add up in the same Accounts and the
+// same FreeSpace. The events that a trace has are in order, but may begin in the middle of a run,
+// have gaps and end anywhere: what contradicts the events before is counted apart. It never changes
+// a level by bytes that were not seen to come.
+//
+// Ownership: copies what it needs. Threads: one at a time. Errors: none; what could not be
+// understood is in Facts::counts. Units: bytes, nanoseconds. Memory: for each live block, not for
+// each event.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_ANALYZER_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_ANALYZER_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "tools/analysis/accounts/accounts.h"
+#include "tools/analysis/accounts/collection_log.h"
+#include "tools/analysis/accounts/driver_layer.h"
+#include "tools/analysis/accounts/event_batch.h"
+#include "tools/analysis/accounts/event_source.h"
+#include "tools/analysis/accounts/failures.h"
+#include "tools/analysis/accounts/framework_layer.h"
+#include "tools/analysis/accounts/free_space.h"
+#include "tools/analysis/accounts/mark_log.h"
+#include "tools/analysis/accounts/memory_looks.h"
+#include "tools/analysis/accounts/pool_layer.h"
+#include "tools/analysis/accounts/pool_segments.h"
+#include "tools/analysis/accounts/timeline.h"
+#include "tools/analysis/facts/census_log.h"
+#include "tools/analysis/facts/detail.h"
+#include "tools/analysis/facts/facts.h"
+#include "tools/analysis/facts/launch_tally.h"
+
+namespace vramstow {
+
+class Analyzer : private PooledBlocks {
+ public:
+  // Reads only what the source says of itself. When the analysis is finished, the source gives the
+  // names.
+  explicit Analyzer(const EventSource& source);
+  Analyzer(const Analyzer&) = delete;
+  Analyzer& operator=(const Analyzer&) = delete;
+
+  // Events in the order of their sequence. `stack`: of the call, a number of the source's.
+  void Add(const Event& event, uint32_t stack = 0);
+  // The text of an event that has one, a mark or a launch; after Add.
+  void AddText(const Event& event, std::string_view text);
+  // The source says how much is reserved after the event that was added last.
+  void SetReserved(uint64_t bytes) {
+    accounts_.levels().SetReserved(bytes);
+    reserved_known_ = true;
+  }
+  // The same for all of a batch, which is faster.
+  void AddBatch(const EventBatch& batch);
+  // Levels after the event that was added last.
+  uint64_t allocated() const { return accounts_.levels().allocated(); }
+  uint64_t reserved() const { return accounts_.levels().reserved(); }
+  // Free memory of pools, the same.
+  FreeMemory free_ranges() const { return space_.OfPool(); }
+  // All facts but those about the file itself, and what they rest on.
+  Analysis Finish(const EventSource& source);
+
+ private:
+  // Have the processor fetch the memory that a later event will need, in two steps: with many live
+  // blocks the analysis waits for memory most of the time.
+  [[gnu::always_inline]] const BlockTable& TableOf(const Event& event) const {
+    return event.layer == Layer::kFramework ? framework_.blocks() : driver_.memory().addresses();
+  }
+  [[gnu::always_inline]] void PrefetchSlot(const Event& event) const {
+    TableOf(event).PrefetchSlot(event.address);
+  }
+  [[gnu::always_inline]] void PrefetchBlock(const Event& event) const {
+    if (event.kind != EventKind::kFree) return;
+    TableOf(event).PrefetchBlock(event.address);
+  }
+
+  TimelinePoint State() const;
+  void CloseInterval();
+  void ForEachLive(const std::function<void(const LiveBlock&)>& visit) const;
+  void ForEachPooled(const std::function<void(const LiveBlock&)>& visit) const override;
+  uint64_t PendingBytes(int16_t device) const override;
+
+  void FillLives(Detail* detail);
+  void FillDetail(const EventSource& source, Detail* detail);
+  void FillLayers(const EventSource& source, const Detail& detail, Facts* facts) const;
+  void FillOffload(const Detail& detail, OffloadFacts* offload) const;
+
+  Accounts accounts_;
+  FreeSpace space_;
+  PoolSegments segments_;
+  Failures failures_;
+  MemoryLooks looks_;
+  DriverLayer driver_;
+  PoolLayer pool_;
+  FrameworkLayer framework_;
+  Timeline timeline_;
+  LevelLog level_log_;
+  MarkLog marks_;
+  CensusLog censuses_;
+  CollectionLog collections_;
+  LaunchTally launches_;
+  bool reserved_known_ = false;  // the source said it
+};
+
+// All facts of one source, with what they rest on. `file` is only carried along.
+Analysis AnalyzeInDetail(EventSource* source, const std::string& file);
+// The facts alone.
+Facts Analyze(EventSource* source, const std::string& file);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_ANALYZER_H_

@@ -1,0 +1,274 @@
+#include "tools/analysis/accounts/call_stack.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "tools/analysis/facts/operator_name.h"
+#include "tools/base/library_name.h"
+
+namespace vramstow {
+namespace {
+
+bool Has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// A frame that was told and not walked.
+constexpr std::string_view kOperator = "<operator>";
+constexpr std::string_view kBackward = "<backward>";
+constexpr std::string_view kModule = "<module>";
+
+bool IsPython(const CallFrame& frame) {
+  return frame.file.ends_with(".py") || (frame.file.starts_with('<') && frame.line != 0);
+}
+
+// Code of Python itself, or of a package that somebody else wrote.
+bool IsInstalled(const CallFrame& frame) {
+  return Has(frame.file, "/site-packages/") || Has(frame.file, "/dist-packages/") ||
+         Has(frame.file, "/lib/python") || frame.file.starts_with("<frozen") ||
+         Has(frame.file, "torch/nn/") || Has(frame.file, "torch/utils/") ||
+         Has(frame.file, "/lib/vramstow/");
+}
+
+// Python that a program wrote: Inductor's and PyTorch Geometric's caches, what TorchDynamo, exec()
+// and dataclasses compile from a text. A notebook's cells are the user's own.
+bool IsGenerated(const CallFrame& frame) {
+  if (Has(frame.file, "torchinductor_") || Has(frame.file, "_pyg/")) return true;
+  return frame.file.starts_with('<') && !frame.file.starts_with("<ipython-input") &&
+         !frame.file.starts_with("<stdin");
+}
+
+// Code of a package that is neither Python's own nor PyTorch.
+bool IsLibrary(const CallFrame& frame) {
+  const bool is_package = Has(frame.file, "/site-packages/") || Has(frame.file, "/dist-packages/");
+  return is_package && !Has(frame.file, "-packages/torch/");
+}
+
+std::string LineOf(const CallFrame& frame) {
+  std::string line = LastPart(frame.file);
+  if (frame.line != 0) line += ":" + std::to_string(frame.line);
+  return line + " " + std::string(frame.function);
+}
+
+// The text after `prefix` in the function's name, up to anything that is no identifier.
+std::string NameAfter(std::string_view function, std::string_view prefix) {
+  const size_t place = function.find(prefix);
+  if (place == std::string_view::npos) return "";
+  std::string_view rest = function.substr(place + prefix.size());
+  const auto end = std::find_if_not(rest.begin(), rest.end(), [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+  return std::string(rest.begin(), end);
+}
+
+// "MulBackward0" of autograd's generated functions, and those written by hand.
+std::string BackwardName(std::string_view function) {
+  std::string name = NameAfter(function, "torch::autograd::generated::");
+  const size_t end = name.find("_apply_functional");
+  if (end != std::string::npos) name.resize(end);
+  if (Has(name, "Backward")) return name;
+  if (Has(function, "torch::autograd::AccumulateGrad")) return "AccumulateGrad";
+  return "";
+}
+
+std::string OperatorOf(const std::vector<CallFrame>& frames) {
+  for (const CallFrame& frame : frames) {
+    if (frame.file == kOperator && !Has(frame.function, "empty")) {
+      return std::string(frame.function);
+    }
+    std::string name = NameAfter(frame.function, "at::_ops::");
+    if (name.empty()) name = NameAfter(frame.function, "wrapper_CUDA_");
+    if (name.empty()) name = NameAfter(frame.function, "at::native::");
+    // How memory is made is not what it is for: look further out.
+    if (name.empty() || Has(name, "empty") || Has(name, "resize")) continue;
+    return "aten::" + std::string(PlainOperator(name));
+  }
+  return "";
+}
+
+bool IsWorkspace(std::string_view function) {
+  return Has(function, "CUDABlasWorkspace") || Has(function, "CurrentCUDABlas") ||
+         Has(function, "cublasLtWorkspace") || Has(function, "getNewWorkspace") ||
+         Has(function, "getUnifiedWorkspace") || Has(function, "cudnnConvolution") ||
+         Has(function, "run_conv_plan");
+}
+
+// Caches of keys and values, as libraries that generate text call them.
+bool MakesCache(std::string_view function, std::string_view file) {
+  for (const char* name : {"kv_cache", "KVCache", "DynamicCache.", "StaticCache."}) {
+    if (Has(function, name)) return true;
+  }
+  return Has(file, "cache_engine") || Has(file, "kv_cache") || file == "cache_utils.py";
+}
+
+// The phase that one frame tells; the innermost that tells one decides.
+Phase PhaseOf(const CallFrame& frame) {
+  const std::string_view function = frame.function;
+  if (!IsPython(frame)) {
+    if (frame.file == kBackward) return Phase::kBackward;
+    if (IsWorkspace(function)) return Phase::kWorkspace;
+    if (Has(function, "torch::autograd::Engine") || Has(function, "torch::autograd::Node::") ||
+        Has(function, "torch::autograd::generated::") || Has(function, "AccumulateGrad")) {
+      return Phase::kBackward;
+    }
+    return Phase::kUnknown;
+  }
+  const std::string file = LastPart(frame.file);
+  // "Block.forward": the class comes first where the name is a qualified one.
+  const std::string_view name = function.substr(function.rfind('.') + 1);
+  if (MakesCache(function, file)) return Phase::kCache;
+  if (Has(frame.file, "/optim/") || Has(file, "optim")) {
+    return name == "__init__" ? Phase::kInit : Phase::kOptimizer;
+  }
+  if (name == "backward" || name == "_engine_run_backward") return Phase::kBackward;
+  if (name == "__init__" || name == "_apply" || name == "load_state_dict" ||
+      name == "_load_from_state_dict" || name == "reset_parameters") {
+    return Phase::kInit;
+  }
+  if (name == "forward" || name == "_call_impl" || name == "generate") {
+    return Phase::kForward;
+  }
+  if (Has(frame.file, "dataloader") || Has(file, "dataset") || Has(function, "collate") ||
+      Has(function, "get_batch") || Has(function, "load_batch")) {
+    return Phase::kData;
+  }
+  return Phase::kUnknown;
+}
+
+// torch.autograd.grad: a backward pass that leaves nothing behind.
+bool IsGradCall(const CallFrame& frame) {
+  return frame.function == "grad" && frame.file.ends_with("torch/autograd/__init__.py");
+}
+
+// Numbers have their type in the names of templates, and in one method of modules.
+bool IsFloat64(const CallFrame& frame) {
+  if (IsPython(frame)) {
+    return frame.function.ends_with("Module.double") && Has(frame.file, "torch/nn/");
+  }
+  // The types of the function itself count. Arguments may be numbers of Python's, which are double,
+  // too.
+  std::string_view name = frame.function;
+  constexpr std::string_view kAnonymous = "(anonymous namespace)";
+  size_t end = name.find('(');
+  while (end != std::string_view::npos && name.substr(end).starts_with(kAnonymous)) {
+    end = name.find('(', end + kAnonymous.size());
+  }
+  name = name.substr(0, end);
+  for (size_t at = name.find("<double"); at != std::string_view::npos;
+       at = name.find("<double", at + 1)) {
+    const std::string_view before = name.substr(0, at);
+    if (!before.ends_with("optional") && !before.ends_with("ArrayRef")) return true;
+  }
+  return false;
+}
+
+uint64_t NumberOf(const CallFrame& frame) {
+  const std::hash<std::string_view> hash;
+  return hash(frame.file) * 31 + hash(frame.function);
+}
+
+}  // namespace
+
+std::string WithoutNumbers(const std::string& module) {
+  std::vector<std::string> parts = absl::StrSplit(module, '.');
+  for (size_t i = 0; i + 1 < parts.size(); ++i) {
+    const bool is_number = !parts[i].empty() && std::ranges::all_of(parts[i], [](char c) {
+      return c >= '0' && c <= '9';
+    });
+    if (is_number) parts[i] = "*";
+  }
+  return absl::StrJoin(parts, ".");
+}
+
+const char* PhaseName(Phase phase) {
+  switch (phase) {
+    case Phase::kInit:
+      return "set-up";
+    case Phase::kForward:
+      return "forward";
+    case Phase::kBackward:
+      return "backward";
+    case Phase::kOptimizer:
+      return "optimizer";
+    case Phase::kData:
+      return "data";
+    case Phase::kWorkspace:
+      return "workspace";
+    case Phase::kCache:
+      return "cache";
+    case Phase::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+StackWords WordsOf(const std::vector<CallFrame>& frames) {
+  StackWords words;
+  const CallFrame* own = nullptr;  // of the application
+  const CallFrame* generated = nullptr;
+  std::vector<OwnLine> generated_lines;
+  const CallFrame* python = nullptr;  // the innermost
+  std::string backward;
+  for (const CallFrame& frame : frames) {
+    const Phase phase = PhaseOf(frame);
+    if (words.phase == Phase::kUnknown) words.phase = phase;
+    words.in_backward |= phase == Phase::kBackward || IsGradCall(frame);
+    words.in_optimizer |= phase == Phase::kOptimizer;
+    words.is_float64 |= IsFloat64(frame);
+    if (frame.file == kModule && words.module.empty()) words.module = frame.function;
+    if (backward.empty()) {
+      backward = frame.file == kBackward ? frame.function : BackwardName(frame.function);
+    }
+    if (!IsPython(frame)) continue;
+    if (python == nullptr) python = &frame;
+    if (!IsInstalled(frame) && IsGenerated(frame)) {
+      if (generated == nullptr) generated = &frame;
+      generated_lines.push_back({LineOf(frame), NumberOf(frame), frame.line});
+    } else if (!IsInstalled(frame)) {
+      words.is_own_call |= python == &frame;
+      if (own == nullptr) own = &frame;
+      words.own.push_back({LineOf(frame), NumberOf(frame), frame.line});
+    } else if (own == nullptr && words.library_site.empty() && IsLibrary(frame)) {
+      words.library_site = LineOf(frame);
+    }
+    words.empties_cache |= frame.function == "empty_cache";
+    words.frames.push_back(LineOf(frame));
+  }
+  // The whole program may be a text: python -c.
+  if (own == nullptr && generated != nullptr) {
+    own = generated;
+    words.is_own_call = python == generated;
+    words.own = std::move(generated_lines);
+  }
+  std::ranges::reverse(words.frames);
+  std::ranges::reverse(words.own);
+  words.operation = OperatorOf(frames);
+  if (words.operation.empty() && python != nullptr) words.operation = python->function;
+  if (words.operation.empty()) words.operation = backward;
+  // PyTorch looks up some of its operators in Python of its own.
+  const bool is_pytorchs = backward.ends_with("Backward0") && words.library_site.empty();
+  if (own != nullptr) {
+    words.site = LineOf(*own);
+  } else if (python != nullptr && !is_pytorchs) {
+    words.site = LineOf(*python);
+  } else if (!backward.empty()) {
+    words.site = "backward of " + backward.substr(0, backward.find("Backward"));
+    if (backward == "AccumulateGrad") words.site = "AccumulateGrad";
+    if (!words.module.empty()) words.site += " in " + WithoutNumbers(words.module);
+  } else if (!words.operation.empty()) {
+    words.site = words.operation;
+  } else {
+    words.site = frames.empty() ? "unknown" : "native code";
+  }
+  if (!words.module.empty()) words.frames.push_back(words.module);
+  if (!backward.empty()) words.frames.push_back(backward);
+  if (words.frames.empty()) words.frames.push_back(words.site);
+  if (!words.operation.empty() && words.frames.back() != words.operation) {
+    words.frames.push_back(words.operation);
+  }
+  return words;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,78 @@
+// DriverLayer: the events of the driver: blocks by address, physical memory by handle, reserved
+// addresses and what is mapped there, contexts.
+//
+// Ownership: copies; the rest outlives it. Threads: one at a time. Errors: what contradicts the
+// events before is counted apart. It never changes a level by bytes that were not seen to come.
+// Units: bytes.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_DRIVER_LAYER_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_DRIVER_LAYER_H_
+
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
+#include "tools/analysis/accounts/accounts.h"
+#include "tools/analysis/accounts/driver_memory.h"
+#include "tools/analysis/accounts/failures.h"
+#include "tools/analysis/accounts/free_space.h"
+#include "tools/analysis/accounts/holding_memory.h"
+#include "tools/analysis/accounts/memory_looks.h"
+#include "tools/analysis/accounts/pool_segments.h"
+#include "tools/analysis/accounts/provisional_frees.h"
+#include "tools/analysis/accounts/refusals.h"
+
+namespace vramstow {
+
+class DriverLayer {
+ public:
+  DriverLayer(Accounts* accounts, FreeSpace* space, PoolSegments* segments, Failures* failures,
+              MemoryLooks* looks)
+      : accounts_(*accounts),
+        space_(*space),
+        segments_(*segments),
+        failures_(*failures),
+        looks_(*looks),
+        memory_(accounts, space),
+        holding_(accounts, &memory_),
+        refusals_(accounts, space, segments, &memory_, &frees_) {}
+
+  void Add(const Event& event);
+
+  // A framework allocates a block of device memory.
+  void NoteTensor(const Event& event) { holding_.NoteTensor(event); }
+
+  // Whether a call of the driver was seen.
+  bool any() const { return any_; }
+  const DriverMemory& memory() const { return memory_; }
+
+ private:
+  void Apply(const Event& event);
+  void AddAllocate(const Event& event);
+  void AddFree(const Event& event);
+  void ReleaseHandle(const Event& event, ProvisionalFree* free);
+  void RemoveBlock(const Event& event, ProvisionalFree* free);
+  void AddRegister(const Event& event);
+  void AddImport(const Event& event);
+  void AddHandle(const Event& event, const LiveBlock& block);
+  void AddMap(const Event& event);
+  void AddUnmap(const Event& event);
+  void AddUnreserve(const Event& event);
+  void ForgetMapping(const Mapping& mapping, RemovedMapping* removed);
+  void AddContextEnd(const Event& event);
+  void DropContext(int16_t device);
+
+  Accounts& accounts_;
+  FreeSpace& space_;
+  PoolSegments& segments_;
+  Failures& failures_;
+  MemoryLooks& looks_;
+  DriverMemory memory_;
+  HoldingMemory holding_;
+  ProvisionalFrees frees_;
+  Refusals refusals_;
+  absl::flat_hash_map<int16_t, int64_t> contexts_;  // device → how many live contexts were seen
+  bool any_ = false;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_DRIVER_LAYER_H_

@@ -1,0 +1,59 @@
+// EventPipe: has a thread of its own read a source, so that the events of a long trace are decoded
+// while earlier ones are accounted for.
+//
+// Idea: a ring of batches. The reader fills one after the other and waits where all are full; what
+// it hands over it does not touch again until it was given back.
+//
+// Ownership: the source is the pipe's until the pipe is destroyed, which waits for the thread (the
+// source is then not asked further). Threads: one reads. Errors: what the source throws is thrown
+// by Next. Memory: a few batches.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_EVENT_PIPE_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_EVENT_PIPE_H_
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "tools/analysis/accounts/event_batch.h"
+#include "tools/analysis/accounts/event_source.h"
+
+namespace vramstow {
+
+class EventPipe {
+ public:
+  explicit EventPipe(EventSource* source);
+  ~EventPipe();
+  EventPipe(const EventPipe&) = delete;
+  EventPipe& operator=(const EventPipe&) = delete;
+
+  // The next events, valid until the next call; null at the end.
+  const EventBatch* Next();
+
+ private:
+  static constexpr size_t kBatches = 8;
+
+  void Read();
+
+  EventSource* source_;
+  std::unique_ptr<std::array<EventBatch, kBatches>> batches_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_. Numbers only rise: batch n lies in place n % kBatches.
+  size_t filled_ = 0;
+  size_t given_back_ = 0;
+  bool is_done_ = false;     // nothing more is filled
+  bool is_stopped_ = false;  // nobody wants more
+  std::exception_ptr error_;
+
+  size_t next_ = 0;  // of Next
+  std::thread thread_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_EVENT_PIPE_H_

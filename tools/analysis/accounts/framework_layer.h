@@ -1,0 +1,70 @@
+// FrameworkLayer: the events of frameworks: blocks that they allocate from a pool, and blocks that
+// are freed and may not be used again yet.
+//
+// Ownership: copies; the rest outlives it. Threads: one at a time. Errors: frees of blocks that
+// were not seen are in the counts. Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_FRAMEWORK_LAYER_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_FRAMEWORK_LAYER_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "tools/analysis/accounts/accounts.h"
+#include "tools/analysis/accounts/failures.h"
+#include "tools/analysis/accounts/free_space.h"
+#include "tools/analysis/accounts/live_blocks.h"
+#include "tools/analysis/accounts/pool_segments.h"
+
+namespace vramstow {
+
+class FrameworkLayer {
+ public:
+  // `reports_completed_frees`: EventSource::TellsFreeCompleted.
+  FrameworkLayer(Accounts* accounts, FreeSpace* space, PoolSegments* segments, Failures* failures,
+                 bool reports_completed_frees)
+      : accounts_(*accounts),
+        space_(*space),
+        segments_(*segments),
+        failures_(*failures),
+        reports_completed_frees_(reports_completed_frees),
+        blocks_(accounts, space) {}
+
+  void Add(const Event& event);
+
+  const BlockTable& blocks() const { return blocks_.table(); }
+  // The highest of it, where the source reports when a free is complete.
+  std::optional<uint64_t> pending_peak_bytes() const;
+  template <typename Visit>  // void(const LiveBlock&)
+  void ForEachPending(Visit visit) const {
+    for (const auto& [address, pending] : pending_) visit(pending.block);
+  }
+  // Adds to the lives those of blocks that are pending still. At the end of the analysis.
+  void EndLives();
+
+ private:
+  struct Pending {
+    LiveBlock block;
+    uint64_t since = 0;
+    uint64_t since_ns = 0;
+  };
+
+  void AddAllocate(const Event& event);
+  void AddFree(const Event& event);
+  void EndPending(uint64_t address);
+  static Life LifeOf(const Pending& pending);
+
+  Accounts& accounts_;
+  FreeSpace& space_;
+  PoolSegments& segments_;
+  Failures& failures_;
+  const bool reports_completed_frees_;
+  LiveBlocks blocks_;
+  absl::flat_hash_map<uint64_t, Pending> pending_;  // by address
+  uint64_t pending_bytes_ = 0;
+  uint64_t pending_peak_bytes_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_FRAMEWORK_LAYER_H_

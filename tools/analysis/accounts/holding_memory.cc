@@ -1,0 +1,51 @@
+#include "tools/analysis/accounts/holding_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace vramstow {
+
+void HoldingMemory::NoteBlock(const Event& event, const LiveBlock& block) {
+  if (block.memory != MemoryKind::kDevice || block.pooled || event.device == kNoDevice) return;
+  Add({block.address, block.size, kUnknownMemory, event.thread});
+}
+
+void HoldingMemory::NoteMapping(const Event& event, uint64_t memory) {
+  const LiveBlock* block = memory_.physical().Find(memory);
+  if (block == nullptr || block->holds || block->imported) return;
+  if (block->memory != MemoryKind::kPhysical) return;
+  const Candidate candidate = {event.address, event.size, memory, event.thread};
+  const auto before = has_held_.find(event.address);
+  if (before != has_held_.end() && before->second == event.size) return Mark(candidate);
+  Add(candidate);
+}
+
+void HoldingMemory::Add(const Candidate& candidate) {
+  if (candidates_.size() == kMostCandidates) candidates_.erase(candidates_.begin());
+  candidates_.push_back(candidate);
+}
+
+void HoldingMemory::Look(const Event& tensor) {
+  // Marking one may change nothing in the list, so the thread's own are taken out of it first.
+  const auto others =
+      std::stable_partition(candidates_.begin(), candidates_.end(),
+                            [&tensor](const auto& one) { return one.thread == tensor.thread; });
+  const std::vector<Candidate> own(candidates_.begin(), others);
+  candidates_.erase(candidates_.begin(), others);
+  for (const Candidate& one : own) {
+    const bool overlaps =
+        one.address < tensor.address + tensor.size && tensor.address < one.address + one.size;
+    if (overlaps) Mark(one);
+  }
+}
+
+void HoldingMemory::Mark(const Candidate& candidate) {
+  LiveBlock* block = candidate.memory == kUnknownMemory
+                         ? memory_.At(BlockPlace::kAddresses).table().Find(candidate.address)
+                         : memory_.physical().Find(candidate.memory);
+  if (block == nullptr || block->holds) return;
+  accounts_.Holds(block);
+  if (candidate.memory != kUnknownMemory) has_held_[candidate.address] = candidate.size;
+}
+
+}  // namespace vramstow

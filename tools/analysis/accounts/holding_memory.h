@@ -1,0 +1,62 @@
+// HoldingMemory: finds memory of the driver's that holds a framework's blocks, so that no byte is
+// counted twice.
+//
+// Idea: a program may give PyTorch memory by an allocator of its own (MemPool, vLLM's sleep mode,
+// torch_memory_saver, NCCL's pools). The driver's call looks like any other. The next tensor of the
+// same thread tells: it lies in that memory. From then on the memory counts as reserved, as a
+// segment of PyTorch's own does. Addresses that held blocks once hold them again when new memory is
+// mapped there: nobody allocates the tensors anew then.
+//
+// Ownership: copies; accounts and memory outlive it. Threads: one at a time. Errors: none. Units:
+// bytes, addresses. Memory: the newest kMostCandidates, and one entry for each range that held
+// blocks. Cost: of a tensor, one comparison unless the driver gave memory since the last one.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_HOLDING_MEMORY_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_HOLDING_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "tools/analysis/accounts/accounts.h"
+#include "tools/analysis/accounts/driver_memory.h"
+
+namespace vramstow {
+
+class HoldingMemory {
+ public:
+  HoldingMemory(Accounts* accounts, DriverMemory* memory)
+      : accounts_(*accounts), memory_(*memory) {}
+
+  // The driver gave a block, which is live. Only device memory that is no pool's is of interest.
+  void NoteBlock(const Event& event, const LiveBlock& block);
+  // Memory of this number (PhysicalMemory's) was mapped.
+  void NoteMapping(const Event& event, uint64_t memory);
+  // A framework allocates a block of device memory.
+  void NoteTensor(const Event& event) {
+    if (!candidates_.empty()) Look(event);
+  }
+
+ private:
+  static constexpr size_t kMostCandidates = 256;
+
+  struct Candidate {
+    uint64_t address = 0;
+    uint64_t size = 0;
+    uint64_t memory = kUnknownMemory;  // that is mapped there; unknown: a block by its address
+    uint32_t thread = 0;
+  };
+
+  void Add(const Candidate& candidate);
+  void Look(const Event& tensor);
+  void Mark(const Candidate& candidate);
+
+  Accounts& accounts_;
+  DriverMemory& memory_;
+  std::vector<Candidate> candidates_;                 // since the last tensor of their threads
+  absl::flat_hash_map<uint64_t, uint64_t> has_held_;  // mappings: address → size
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_HOLDING_MEMORY_H_

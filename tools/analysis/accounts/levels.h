@@ -1,0 +1,166 @@
+// Levels: how much memory is live, in total and by library, kind of memory, entry point, size and
+// device, how high each of these ever was, and what they were at the peak.
+//
+// Idea: each block is reported when it is born and when it dies. Nothing here knows addresses.
+// "The peak" is the moment when the device memory allocated by the process was highest (the first
+// such moment).
+//
+// Ownership: copies. Threads: one at a time. Errors: none; a block may only die if it was born.
+// Units: bytes, nanoseconds. Cost: a few additions for each event.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LEVELS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LEVELS_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tools/analysis/accounts/live_block.h"
+#include "tools/analysis/accounts/peak_blocks.h"
+#include "tools/analysis/accounts/peak_level.h"
+#include "tools/analysis/facts/facts.h"
+
+namespace vramstow {
+
+// The counts of each library, kind and entry point.
+struct Tally {
+  uint64_t calls = 0;
+  uint64_t allocations = 0;
+  uint64_t frees = 0;
+  uint64_t failed = 0;
+  uint64_t total_bytes = 0;
+  PeakLevel device;
+  PeakLevel other;
+};
+
+struct SizeClass {
+  uint64_t allocations = 0;
+  uint64_t total_bytes = 0;
+  PeakLevel level;
+};
+
+struct DeviceLevel {
+  uint64_t allocated = 0;
+  uint64_t highest = 0;
+  uint64_t reserved = 0;
+  uint64_t highest_reserved = 0;
+  uint64_t out_of_memory = 0;
+  // The latest answer of the driver to how much is free, and what was reserved then.
+  FreeKnownFrom free_from = FreeKnownFrom::kNothing;
+  uint64_t free = 0;
+  uint64_t free_time_ns = 0;
+  uint64_t reserved_at_free = 0;
+  std::optional<uint64_t> lowest_free;
+  uint64_t lowest_free_time_ns = 0;
+  bool seen = false;
+};
+
+class Levels {
+ public:
+  Levels();
+
+  // `block` becomes live.
+  void Born(const LiveBlock& block, const Moment& now);
+  // `block`, which is live, turns out to hold a framework's blocks. From now on it is reserved
+  // only; `block` has to say so (LiveBlock::holds) when it dies. Its bytes are taken back, from a
+  // peak too where nothing has changed since its birth.
+  void Holds(const LiveBlock& block);
+  // `block` is not live any more.
+  void Died(const LiveBlock& block);
+  // `block` died at event `died`, but that turns out to be wrong: it is live. Returns the block as
+  // it is to be kept: its birth changes where a peak came in between, because at that peak it was
+  // not counted.
+  LiveBlock Revived(const LiveBlock& block, uint64_t died, const Moment& now);
+
+  // A pool took memory from a device, or gave it back.
+  void Reserved(int16_t device, uint64_t bytes);
+  void Unreserved(int16_t device, uint64_t bytes);
+  // So much is reserved, says somebody who knows.
+  void SetReserved(uint64_t bytes);
+
+  // Counts an allocation of `block`, born or (imported) only seen.
+  void CountAllocation(const LiveBlock& block);
+  // Takes that back.
+  void UncountAllocation(const LiveBlock& block);
+
+  // The tally of a site, of SiteTable's numbers.
+  PeakLevel& Site(uint32_t site) {
+    if (site >= sites_.size()) sites_.resize(site + size_t{1});
+    return sites_[site];
+  }
+  const std::vector<PeakLevel>& sites() const { return sites_; }
+
+  Tally& Library(uint16_t library) { return At(&libraries_, library); }
+  Tally& Call(uint16_t call) { return At(&calls_, call); }
+  Tally& Kind(MemoryKind memory) { return kinds_[static_cast<uint8_t>(memory)]; }
+  DeviceLevel& Device(int16_t device);
+
+  uint64_t allocated() const { return allocated_; }
+  uint64_t requested() const { return requested_; }
+  uint64_t reserved() const { return reserved_; }
+  uint64_t host() const { return host_; }
+  // The requested bytes of the pinned memory, when that was highest.
+  uint64_t host_requested_at_peak() const { return host_requested_at_peak_; }
+  uint64_t managed() const { return managed_; }
+  // The event that brought the peak. Blocks that were live then have LiveBlock::birth up to this.
+  uint64_t peak_event() const { return peak_event_; }
+  const Peak& peak() const { return peak_; }
+  uint64_t largest_block() const { return largest_block_; }
+
+  const std::vector<Tally>& libraries() const { return libraries_; }
+  const std::vector<Tally>& calls() const { return calls_; }
+  const std::array<Tally, 256>& kinds() const { return kinds_; }
+  const std::array<SizeClass, 65>& sizes() const { return sizes_; }
+  const std::vector<DeviceLevel>& devices() const { return devices_; }  // device d is at d + 1
+  uint64_t epoch() const { return epoch_; }
+  // Those of the peak that died since.
+  const PeakBlocks& peak_blocks() const { return peak_blocks_; }
+
+ private:
+  static Tally& At(std::vector<Tally>* tallies, uint16_t index) {
+    if (index >= tallies->size()) tallies->resize(index + size_t{1});
+    return (*tallies)[index];
+  }
+  // The changes that the birth of a block made for good, as long as nothing else has changed.
+  struct LastBirth {
+    uint64_t event = 0;  // 0: there is none, or something has changed since
+    uint64_t device_highest = 0;
+    uint64_t epoch = 0;
+    uint64_t peak_event = 0;
+    Peak peak;
+    PeakBlocks peak_blocks{0};
+  };
+
+  void BornElsewhere(const LiveBlock& block);
+  void RememberBirth(const LiveBlock& block);
+  void UndoPeak(const LiveBlock& block);
+  void DiedElsewhere(const LiveBlock& block);
+  void BornOnDevice(const LiveBlock& block, const Moment& now);
+
+  uint64_t allocated_ = 0;
+  uint64_t requested_ = 0;
+  uint64_t reserved_ = 0;
+  uint64_t host_ = 0;
+  uint64_t host_requested_ = 0;
+  uint64_t host_requested_at_peak_ = 0;
+  uint64_t registered_ = 0;
+  uint64_t managed_ = 0;
+  uint64_t imported_ = 0;
+  Peak peak_;
+  uint64_t epoch_ = 0;
+  uint64_t peak_event_ = 0;
+  uint64_t largest_block_ = 0;
+
+  std::vector<PeakLevel> sites_;
+  std::vector<Tally> libraries_;
+  std::vector<Tally> calls_;
+  std::array<Tally, 256> kinds_;
+  std::array<SizeClass, 65> sizes_;  // by the number of bits of the size
+  std::vector<DeviceLevel> devices_;
+  PeakBlocks peak_blocks_;
+  LastBirth last_birth_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LEVELS_H_

@@ -1,0 +1,28 @@
+// LiveFacts: what is said of blocks that are live: the largest at the peak, and groups of those
+// that are left at the end.
+//
+// Ownership: copies. Threads: pure functions. Errors: none. Units: bytes.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LIVE_FACTS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LIVE_FACTS_H_
+
+#include <functional>
+
+#include "tools/analysis/accounts/event_source.h"
+#include "tools/analysis/accounts/levels.h"
+#include "tools/analysis/accounts/live_block.h"
+#include "tools/analysis/facts/facts.h"
+
+namespace vramstow {
+
+// Calls its argument with each live block.
+using ForEachBlock = std::function<void(const std::function<void(const LiveBlock&)>&)>;
+
+// Fills Facts::largest_at_peak.
+void FillPeakBlocks(const Levels& levels, const ForEachBlock& for_each_live,
+                    const EventSource& source, Facts* facts);
+// Fills Facts::live.
+void FillLive(const ForEachBlock& for_each_live, const EventSource& source, Facts* facts);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LIVE_FACTS_H_

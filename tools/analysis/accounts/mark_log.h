@@ -1,0 +1,49 @@
+// MarkLog: the marks of the application, in order.
+//
+// Ownership: copies. Threads: one at a time. Errors: none. Units: nanoseconds, events counted
+// from 1. Memory: the first kMost marks.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_MARK_LOG_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_MARK_LOG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/typed_event.h"
+#include "tools/analysis/facts/detail.h"
+
+namespace vramstow {
+
+class MarkLog {
+ public:
+  // `event`: a kMark, the `number`th of all events.
+  void Add(const Event& event, std::string_view text, uint64_t number, uint64_t now_ns) {
+    if (marks_.size() == kMost) {
+      ++left_out_;
+      return;
+    }
+    MarkDetail mark;
+    mark.event = number;
+    mark.time_ns = now_ns;
+    mark.text = text;
+    const MarkKind kind = MarkEvent::Of(event).kind;
+    if (kind == MarkKind::kRangeBegins) mark.kind = MarkDetail::Kind::kBegin;
+    if (kind == MarkKind::kRangeEnds) mark.kind = MarkDetail::Kind::kEnd;
+    marks_.push_back(std::move(mark));
+  }
+
+  uint64_t left_out() const { return left_out_; }
+  std::vector<MarkDetail> Take() { return std::move(marks_); }
+
+ private:
+  static constexpr size_t kMost = 100'000;
+
+  std::vector<MarkDetail> marks_;
+  uint64_t left_out_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_MARK_LOG_H_

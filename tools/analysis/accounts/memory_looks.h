@@ -1,0 +1,34 @@
+// MemoryLooks: what was free when somebody looked: on devices, and in the memory of the host.
+//
+// Ownership: copies; the rest outlives it. Threads: one at a time. Errors: none. Units: bytes,
+// nanoseconds.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_MEMORY_LOOKS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_MEMORY_LOOKS_H_
+
+#include "base/typed_event.h"
+#include "tools/analysis/accounts/accounts.h"
+#include "tools/analysis/accounts/free_space.h"
+#include "tools/analysis/facts/facts.h"
+
+namespace vramstow {
+
+class MemoryLooks {
+ public:
+  MemoryLooks(Accounts* accounts, const FreeSpace* space) : accounts_(*accounts), space_(*space) {}
+
+  // A kMemoryInfo: an answer of the driver, or a look of the recorder at the host.
+  void Add(const Event& event);
+
+  const HostFacts& host() const { return host_; }
+
+ private:
+  void AddHost(const HostMemoryInfo& look);
+
+  Accounts& accounts_;
+  const FreeSpace& space_;
+  HostFacts host_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_MEMORY_LOOKS_H_

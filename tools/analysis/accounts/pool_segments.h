@@ -1,0 +1,80 @@
+// PoolSegments: the memory that pools hold: what they took from the device, where it is mapped, and
+// from when to when.
+//
+// Idea: a pool takes memory as segments (address and size at once) or as physical memory under a
+// handle, which it maps. Memory with a handle counts as reserved once, by its handle; its mappings
+// count nothing and are kept as segments only so that a picture can be drawn of them.
+//
+// Ownership: copies; accounts and space outlive it. Threads: one at a time. Errors: what is given
+// back without having been seen is in the counts. Units: bytes.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_POOL_SEGMENTS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_POOL_SEGMENTS_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "tools/analysis/accounts/accounts.h"
+#include "tools/analysis/accounts/free_space.h"
+#include "tools/analysis/facts/lives.h"
+
+namespace vramstow {
+
+class PoolSegments {
+ public:
+  PoolSegments(Accounts* accounts, FreeSpace* space) : accounts_(*accounts), space_(*space) {}
+
+  // Memory that a pool took: a kAllocate, or with `grows` a kMap, which adds addresses to a range.
+  // Returns how many bytes are newly reserved on the device; nothing where it counts no memory of
+  // its own.
+  std::optional<uint64_t> Take(const Event& event, bool grows);
+  // The opposite: a kFree, or with `shrinks` a kUnmap. Returns how many bytes are no longer
+  // reserved.
+  uint64_t GiveBack(const Event& event, bool shrinks);
+  // `block`, which is in the levels already, is put into a pool's memory.
+  void Place(const Event& event, const LiveBlock& block);
+
+  // The free memory on one device, and the part of it that lies in chunks which are mapped nowhere.
+  // Cost: a look at all segments.
+  struct FreeOnDevice {
+    RangeSet holes;
+    uint64_t unplaced_bytes = 0;
+  };
+  FreeOnDevice FreeOn(int16_t device) const;
+
+  // The lives of all segments, also of those that are live still. At the end of the analysis.
+  Lives TakeLives();
+
+ private:
+  struct Segment {
+    uint64_t size = 0;
+    uint64_t birth = 0;
+    uint64_t birth_ns = 0;
+    uint64_t stream = kUnknownStream;
+    uint32_t site = 0;
+    int16_t device = kNoDevice;
+    bool counts = true;  // false: a mapping of memory that is counted by its handle
+    bool opened = false;
+    bool grows = false;  // joins its neighbours
+  };
+  using Segments = absl::flat_hash_map<uint64_t, Segment>;
+
+  Segment SegmentOf(const Event& event, uint64_t size, bool grows);
+  void Insert(Segments* table, uint64_t address, const Segment& segment);
+  bool EndWhole(const Event& event, bool is_handle, uint64_t* given_back);
+  void EndMapped(uint64_t address, uint64_t size, uint64_t* given_back);
+  void Unreserve(const Segment& segment, uint64_t size, uint64_t* given_back);
+  void FollowChunks(const Event& event);
+  static Life LifeOf(uint64_t address, uint64_t size, const Segment& segment);
+  void EndLife(uint64_t address, uint64_t size, const Segment& segment);
+
+  Accounts& accounts_;
+  FreeSpace& space_;
+  Segments segments_;  // by address
+  Segments handles_;   // by handle
+  Lives lives_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_POOL_SEGMENTS_H_

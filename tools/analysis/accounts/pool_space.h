@@ -1,0 +1,111 @@
+// PoolSpace: the memory of pools, what of it is free, and where it lies.
+//
+// Idea: memory that was taken as segments lies where it is. Memory that has a handle is one thing
+// wherever it is mapped: a pool leaves chunks that move mapped where they were, and calls them back
+// without a word to the driver. So of several mappings one counts, the page where the chunk is: the
+// newest, until a block is put on another one. Free is then what the pool holds and has not handed
+// out, after every event, whatever is mapped how often.
+//
+// Blocks come and go far more often than anybody asks what is free, and most go before somebody
+// does. So they are only noted, by address, and placed when there is a question, in order of
+// address: what came and went in between costs no more than the note.
+//
+// Ownership: copies. Threads: one at a time, also of what is const. Errors: none; a handle whose
+// making was not seen is taken for memory of the device. Units: bytes, addresses. Cost: O(log n)
+// for each change, and for each page that is not where its chunk is. Memory: bounded for what is
+// noted, for the rest by what is live.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_POOL_SPACE_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_POOL_SPACE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "tools/analysis/accounts/address_ranges.h"
+#include "tools/analysis/accounts/block_notes.h"
+#include "tools/analysis/facts/fragmentation_facts.h"
+
+namespace vramstow {
+
+class PoolSpace {
+ public:
+  // --- Memory.
+  // A segment, which is one range, and its end.
+  void AddSegment(uint64_t address, uint64_t size);
+  void EndSegment(uint64_t address);
+  // Memory under a handle, mapped nowhere so far; `on_host`: it is none of the device.
+  void AddHandle(uint64_t handle, uint64_t size, bool on_host);
+  void EndHandle(uint64_t handle, bool on_host);
+  // A mapping, joined with its neighbours. Without a handle (0) it is memory of its own.
+  void Map(uint64_t address, uint64_t size, uint64_t handle);
+  void Unmap(uint64_t address, uint64_t size);
+
+  // --- Blocks.
+  void Put(uint64_t address, uint64_t size);
+  void Take(uint64_t address, uint64_t size);
+
+  // Pages to which a chunk came, or where it is no longer, by the last change of all of the above.
+  struct Change {
+    uint64_t address = 0;
+    uint64_t size = 0;
+    bool is_there = false;
+  };
+  const std::vector<Change>& changes() const { return changes_; }
+
+  bool any() const { return any_; }
+  bool moves() const { return unit_ != 0; }
+  FreeMemory Free(uint64_t request) const;
+  uint64_t hole_count() const { return Holes().count(); }
+  AddressRange LargestHole() const { return Holes().Largest(); }
+  // The free bytes in these parts of the memory only. Neighbouring parts are not joined.
+  RangeSet HolesIn(const std::vector<AddressRange>& parts) const;
+  // The bytes of the chunk under this handle that are mapped nowhere.
+  uint64_t UnplacedBytes(uint64_t handle) const;
+
+ private:
+  struct Page {
+    uint64_t size = 0;
+    uint64_t handle = 0;
+  };
+  struct Chunk {
+    uint64_t size = 0;  // 0: its making was not seen
+    uint64_t place = 0;
+    bool has_place = false;
+    std::vector<uint64_t> pages;
+  };
+
+  void PlaceBlocks() const;
+  const RangeSet& Holes() const {
+    PlaceBlocks();
+    return ranges_.holes();
+  }
+  void Come(uint64_t address, uint64_t size) const;
+  void Go(uint64_t address, uint64_t size) const;
+  void UseWhatCame(uint64_t address, uint64_t size);
+  void Grow(uint64_t address, uint64_t size);
+  void Shrink(uint64_t address, uint64_t size);
+  void Show(uint64_t address, Chunk* chunk);
+  void Hide(Chunk* chunk);
+  absl::btree_map<uint64_t, Page>::iterator RemovePage(
+      absl::btree_map<uint64_t, Page>::iterator page);
+
+  // The memory that there is; used is the part of blocks that were placed.
+  mutable AddressRanges ranges_;
+  mutable RangeSet used_outside_;          // by blocks, where there is no memory of the device now
+  mutable BlockNotes notes_;               // of blocks that are to be placed
+  absl::btree_map<uint64_t, Page> pages_;  // of chunks, by address
+  absl::btree_map<uint64_t, uint64_t> hidden_;   // of these, where the chunk is not → size
+  absl::flat_hash_map<uint64_t, Chunk> chunks_;  // by handle
+  absl::flat_hash_set<uint64_t> host_handles_;
+  std::vector<Change> changes_;
+  uint64_t unmapped_bytes_ = 0;
+  uint64_t unit_ = 0;
+  uint64_t origin_ = 0;  // from where units are counted
+  bool any_ = false;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_POOL_SPACE_H_

@@ -1,0 +1,76 @@
+// RangeSet: ranges of addresses that do not overlap (the free ones of a pool).
+//
+// Idea: they are kept by where they end, so that what is cut off a range's beginning, or put before
+// it, changes it in its place; and they are counted by size, so that the largest one and the bytes
+// in those that are too small for a request are known without looking at all of them. Nearly all
+// sizes are small multiples of 512: those have a table, the others a tree.
+//
+// Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, addresses. Cost: O(log n)
+// for each range that a change touches.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_RANGE_SET_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_RANGE_SET_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "tools/analysis/accounts/address_range.h"
+#include "tools/analysis/facts/fragmentation_facts.h"
+
+namespace vramstow {
+
+class RangeSet {
+ public:
+  // [from, to) is in the set from now on, joined with what ends or begins there. Neighbours before
+  // `low` or from `high` on are not joined: they are another range's.
+  void Add(uint64_t from, uint64_t to, uint64_t low = 0, uint64_t high = ~uint64_t{0});
+  // [from, to) is not. Returns how many bytes of it were.
+  uint64_t Cut(uint64_t from, uint64_t to);
+
+  // The parts of [from, to) that are in the set, and those that are not.
+  std::vector<AddressRange> Inside(uint64_t from, uint64_t to) const;
+  std::vector<AddressRange> Outside(uint64_t from, uint64_t to) const;
+  // The first of the largest; of no size where there is none.
+  AddressRange Largest() const;
+
+  bool empty() const { return by_end_.empty(); }
+  uint64_t count() const { return by_end_.size(); }
+  uint64_t bytes() const { return bytes_; }
+
+  // From now on whole pieces of `unit` bytes, counted from `origin`, can be moved together from
+  // wherever they are free.
+  void MovesUnits(uint64_t unit, uint64_t origin);
+  // The ranges as free memory for a request of `request` bytes, with whole units that lie
+  // elsewhere. Cost: one step for each size of range that is large enough.
+  FreeMemory Free(uint64_t request, uint64_t elsewhere) const;
+
+ private:
+  using Tree = absl::btree_map<uint64_t, uint64_t>;  // end → beginning
+  static constexpr uint64_t kStep = 512;
+  static constexpr uint64_t kSteps = 4096;
+
+  // Ranges of one size.
+  struct Alike {
+    uint64_t count = 0;
+    uint64_t whole_bytes = 0;  // of whole units
+  };
+  static bool IsSmall(uint64_t size) { return size % kStep == 0 && size < kStep * kSteps; }
+
+  uint64_t WholeIn(uint64_t from, uint64_t to) const;
+  void Count(uint64_t from, uint64_t to);
+  void Forget(uint64_t from, uint64_t to);
+  uint64_t LargestSize() const;
+
+  Tree by_end_;
+  std::vector<Alike> small_;                // by size in steps
+  mutable size_t small_end_ = 0;            // from here on none of them is
+  absl::btree_map<uint64_t, Alike> sizes_;  // the others, by size
+  uint64_t bytes_ = 0;
+  uint64_t unit_ = 0;  // 0: nothing can be moved
+  uint64_t origin_ = 0;
+  uint64_t whole_bytes_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_RANGE_SET_H_

@@ -1,0 +1,224 @@
+#include "tools/analysis/accounts/site_details.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "tools/analysis/accounts/call_stack.h"
+#include "tools/base/library_name.h"
+
+namespace vramstow {
+namespace {
+
+// Frames are kept once.
+class FrameTable {
+ public:
+  explicit FrameTable(std::vector<std::string>* frames) : frames_(frames) {}
+  uint32_t Find(const std::string& frame) {
+    const auto [known, inserted] =
+        numbers_.try_emplace(frame, static_cast<uint32_t>(frames_->size()));
+    if (inserted) frames_->push_back(frame);
+    return known->second;
+  }
+
+ private:
+  std::vector<std::string>* frames_;
+  absl::flat_hash_map<std::string, uint32_t> numbers_;
+};
+
+// The names of modules, where those that differ in a number only have one: "blocks.*.up (8x)".
+std::map<std::string, std::string> ModuleNames(const Detail& detail) {
+  std::set<std::string> modules;
+  for (const SiteDetail& site : detail.sites) {
+    if (!site.module.empty()) modules.insert(site.module);
+  }
+  std::map<std::string, std::vector<std::string>> alike;
+  for (const std::string& module : modules) {
+    // A module with parts of its own (blocks.3) is a layer like its neighbours.
+    const std::string below = module + ".";
+    const auto part = modules.lower_bound(below);
+    const bool has_parts = part != modules.end() && part->starts_with(below);
+    std::string name = WithoutNumbers(has_parts ? below : module);
+    if (has_parts) name.pop_back();
+    alike[name].push_back(module);
+  }
+  std::map<std::string, std::string> names;
+  for (const auto& [name, same] : alike) {
+    for (const std::string& module : same) {
+      names[module] = same.size() == 1 ? module : absl::StrCat(name, " (", same.size(), "x)");
+    }
+  }
+  return names;
+}
+
+// Sites of the same name together; who held most at the peak first. The operation that held most
+// stands for the group.
+std::vector<SiteFacts> Grouped(const Detail& detail,
+                               const std::function<std::string(const SiteDetail&)>& name_of) {
+  std::map<std::string, SiteFacts> groups;
+  std::map<std::string, uint64_t> most_of;
+  for (const SiteDetail& site : detail.sites) {
+    if (site.allocations == 0 && site.at_peak.blocks == 0 && site.at_end.blocks == 0) continue;
+    const std::string name = name_of(site);
+    const auto [known, inserted] = groups.try_emplace(name);
+    SiteFacts& group = known->second;
+    uint64_t& most = most_of[name];
+    if (inserted || site.at_peak.bytes > most) {
+      group.operation = site.operation;
+      most = site.at_peak.bytes;
+    }
+    group.allocations += site.allocations;
+    group.total_bytes += site.total_bytes;
+    group.at_peak.bytes += site.at_peak.bytes;
+    group.at_peak.blocks += site.at_peak.blocks;
+    group.at_end.bytes += site.at_end.bytes;
+    group.at_end.blocks += site.at_end.blocks;
+  }
+  std::vector<SiteFacts> sorted;
+  sorted.reserve(groups.size());
+  for (auto& [words, group] : groups) {
+    group.site = words;
+    sorted.push_back(std::move(group));
+  }
+  std::stable_sort(sorted.begin(), sorted.end(), [](const SiteFacts& a, const SiteFacts& b) {
+    return std::tie(b.at_peak.bytes, b.total_bytes) < std::tie(a.at_peak.bytes, a.total_bytes);
+  });
+  if (sorted.size() > kMostSites) sorted.resize(kMostSites);
+  return sorted;
+}
+
+// The blocks that a site held and allocated.
+SiteDetail SumsOf(const Accounts& accounts, size_t number) {
+  SiteDetail site;
+  const Levels& levels = accounts.levels();
+  if (number < levels.sites().size()) {
+    site.at_peak = levels.sites()[number].AtPeak(levels.epoch());
+    site.at_end = levels.sites()[number].now();
+  }
+  if (number < accounts.site_sums().size()) {
+    site.allocations = accounts.site_sums()[number].allocations;
+    site.total_bytes = accounts.site_sums()[number].bytes;
+  }
+  return site;
+}
+
+void NameByStack(StackWords words, FrameTable* frames, FrameTable* lines, SiteDetail* site) {
+  site->by_stack = true;
+  site->site = std::move(words.site);
+  site->operation = std::move(words.operation);
+  site->module = std::move(words.module);
+  site->phase = words.phase;
+  site->empties_cache = words.empties_cache;
+  site->in_backward = words.in_backward;
+  site->in_optimizer = words.in_optimizer;
+  site->is_own_call = words.is_own_call;
+  site->is_float64 = words.is_float64;
+  for (const OwnLine& own : words.own) {
+    site->own.push_back({lines->Find(own.text), own.function, own.line});
+  }
+  for (const std::string& frame : words.frames) site->frames.push_back(frames->Find(frame));
+}
+
+// Where one line of the program stands for nearly all that was allocated (trainer.train()), it
+// tells nothing: the sites behind it get the names of the lines of libraries that asked.
+void NameNearer(const std::vector<std::string>& library_sites, Detail* detail) {
+  constexpr double kNearlyAll = 0.9;
+  constexpr size_t kLeastStacks = 8;
+  struct Line {
+    uint64_t bytes = 0;
+    size_t stacks = 0;
+  };
+  std::map<uint32_t, Line> lines;
+  uint64_t all = 0;
+  for (const SiteDetail& site : detail->sites) {
+    if (site.own.empty()) continue;
+    Line& line = lines[site.own.back().text];
+    line.bytes += site.total_bytes;
+    ++line.stacks;
+    all += site.total_bytes;
+  }
+  for (size_t i = 0; i < detail->sites.size(); ++i) {
+    SiteDetail& site = detail->sites[i];
+    if (site.own.empty() || library_sites[i].empty()) continue;
+    const Line& line = lines[site.own.back().text];
+    const bool is_most = static_cast<double>(line.bytes) >= kNearlyAll * static_cast<double>(all);
+    if (is_most && line.stacks >= kLeastStacks) site.site = library_sites[i];
+  }
+}
+
+// Math libraries and those that talk to other cards ask the driver for workspaces, whoever calls
+// them.
+bool TakesWorkspaces(const std::string& library) {
+  return library.starts_with("libcublas") || library.starts_with("libcudnn") ||
+         library.starts_with("libnccl");
+}
+
+// `is_opening`: of blocks that were there before the recording.
+void NameByCall(const std::string& library, const std::string& call, bool is_opening,
+                FrameTable* frames, SiteDetail* site) {
+  constexpr const char* kBefore = "before the recording";
+  site->operation = is_opening ? kBefore : call;
+  site->site = !library.empty() ? library : is_opening ? kBefore : "no call stack";
+  site->frames.push_back(frames->Find(site->site));
+  if (!library.empty()) site->frames.push_back(frames->Find(site->operation));
+  if (TakesWorkspaces(library)) site->phase = Phase::kWorkspace;
+}
+
+}  // namespace
+
+void FillSites(const Accounts& accounts, const EventSource& source, Detail* detail) {
+  FrameTable frames(&detail->frames);
+  FrameTable lines(&detail->lines);
+  const std::vector<SiteTable::Site>& known = accounts.sites().sites();
+  detail->sites.reserve(known.size());
+  std::vector<std::string> library_sites(known.size());
+  for (size_t i = 0; i < known.size(); ++i) {
+    SiteDetail site = SumsOf(accounts, i);
+    if (i == 0) {
+      site.site = "unknown";
+      site.frames.push_back(frames.Find(site.site));
+      detail->sites.push_back(std::move(site));
+      continue;
+    }
+    const std::string library =
+        known[i].library == kUnknownName ? "" : LibraryName(source.LibraryPath(known[i].library));
+    if (known[i].stack != 0) {
+      StackWords words = WordsOf(source.Frames(known[i].stack));
+      library_sites[i] = words.library_site;
+      NameByStack(std::move(words), &frames, &lines, &site);
+      if (TakesWorkspaces(library)) site.phase = Phase::kWorkspace;
+    } else {
+      NameByCall(library, std::string(source.CallName(known[i].call)),
+                 accounts.opening_call() == known[i].call, &frames, &site);
+    }
+    detail->sites.push_back(std::move(site));
+  }
+  NameNearer(library_sites, detail);
+}
+
+void FillSiteFacts(const Detail& detail, Facts* facts) {
+  facts->by_site = Grouped(detail, &SiteDetail::site);
+  facts->by_operation = Grouped(detail, &SiteDetail::operation);
+  for (SiteFacts& row : facts->by_operation) row.site.clear();
+  const std::map<std::string, std::string> modules = ModuleNames(detail);
+  facts->by_module = Grouped(detail, [&modules](const SiteDetail& site) {
+    const auto name = modules.find(site.module);
+    return name == modules.end() ? "" : name->second;
+  });
+  std::erase_if(facts->by_module, [](const SiteFacts& row) { return row.site.empty(); });
+  for (auto* blocks : {&facts->largest_at_peak, &facts->live.groups}) {
+    for (BlockFacts& block : *blocks) {
+      const SiteDetail& site = detail.sites[block.site_number];
+      if (site.by_stack) block.site = site.site;
+    }
+  }
+}
+
+}  // namespace vramstow

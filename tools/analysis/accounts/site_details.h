@@ -1,0 +1,23 @@
+// SiteDetails: call sites with their names and what they held, and tables of them.
+//
+// Ownership: copies. Threads: pure functions. Errors: none; a site without a call stack has the
+// name of its library. Units: bytes.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_SITE_DETAILS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_SITE_DETAILS_H_
+
+#include "tools/analysis/accounts/accounts.h"
+#include "tools/analysis/accounts/event_source.h"
+#include "tools/analysis/facts/detail.h"
+#include "tools/analysis/facts/facts.h"
+
+namespace vramstow {
+
+// Fills Detail::sites and Detail::frames.
+void FillSites(const Accounts& accounts, const EventSource& source, Detail* detail);
+
+// Fills by_site, by_operation and by_module, and names the sites of blocks. Needs FillSites.
+void FillSiteFacts(const Detail& detail, Facts* facts);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_SITE_DETAILS_H_

@@ -1,0 +1,80 @@
+#include "tools/analysis/accounts/timeline.h"
+
+#include <algorithm>
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kFirstShift = 10;  // about a microsecond
+// Longer than any process lives; bounds the shift whatever a damaged trace says.
+constexpr uint64_t kLongest = uint64_t{1} << 62;
+
+TimelinePoint Joined(const TimelinePoint& first, const TimelinePoint& second) {
+  TimelinePoint joined = second;
+  joined.allocated_highest = std::max(first.allocated_highest, second.allocated_highest);
+  joined.reserved_highest = std::max(first.reserved_highest, second.reserved_highest);
+  joined.host_highest = std::max(first.host_highest, second.host_highest);
+  joined.managed_highest = std::max(first.managed_highest, second.managed_highest);
+  // The worse one of two states is kept.
+  if (first.ranges.unusable_bytes > second.ranges.unusable_bytes) joined.ranges = first.ranges;
+  return joined;
+}
+
+// The values at the end of an interval; its highest values stay.
+void EndWith(const TimelinePoint& state, TimelinePoint* point) {
+  point->allocated_last = state.allocated_last;
+  point->requested_last = state.requested_last;
+  point->ranges = state.ranges;
+}
+
+// An interval in which nothing happens after `state`.
+TimelinePoint Quiet(const TimelinePoint& state) {
+  TimelinePoint point = state;
+  point.allocated_highest = state.allocated_last;
+  return point;
+}
+
+}  // namespace
+
+Timeline::Timeline() : shift_(kFirstShift), interval_end_(uint64_t{1} << kFirstShift) {
+  points_.reserve(kMostPoints);
+  points_.emplace_back();
+}
+
+void Timeline::Note(uint64_t allocated, uint64_t reserved, uint64_t host, uint64_t managed) {
+  TimelinePoint& point = points_.back();
+  point.allocated_highest = std::max(point.allocated_highest, allocated);
+  point.reserved_highest = std::max(point.reserved_highest, reserved);
+  point.host_highest = std::max(point.host_highest, host);
+  point.managed_highest = std::max(point.managed_highest, managed);
+}
+
+void Timeline::Close(const TimelinePoint& state, uint64_t time_ns) {
+  time_ns = std::min(time_ns, kLongest);
+  EndWith(state, &points_.back());
+  while ((time_ns >> shift_) >= kMostPoints) {
+    if (points_.size() % 2 != 0) points_.push_back(Quiet(state));
+    Halve();
+  }
+  const size_t index = static_cast<size_t>(time_ns >> shift_);
+  if (index >= points_.size()) points_.resize(index + 1, Quiet(state));
+  interval_end_ = static_cast<uint64_t>(points_.size()) << shift_;
+}
+
+void Timeline::Halve() {
+  for (size_t i = 0; i + 1 < points_.size(); i += 2) {
+    points_[i / 2] = Joined(points_[i], points_[i + 1]);
+  }
+  points_.resize(points_.size() / 2);
+  ++shift_;
+}
+
+TimelineFacts Timeline::Finish(const TimelinePoint& state) const {
+  TimelineFacts facts;
+  facts.interval_ns = uint64_t{1} << shift_;
+  facts.points = points_;
+  EndWith(state, &facts.points.back());
+  return facts;
+}
+
+}  // namespace vramstow
