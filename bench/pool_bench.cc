@@ -16,15 +16,15 @@ namespace vramstow {
 namespace {
 
 // One device and one pool for a whole benchmark, however many threads it has.
-struct Place {
+struct BenchPool {
   IdleDevice device;
   std::unique_ptr<Pool> pool = std::make_unique<Pool>();
 
-  Place() {
+  BenchPool() {
     PoolConfig config;
     if (pool->Open(device.table(), config) != PoolError::kOk) std::abort();
   }
-  ~Place() { pool->Close(PoolEnd::kAlive); }
+  ~BenchPool() { pool->Close(PoolEnd::kAlive); }
 
   uint64_t Take(uint64_t size, uint64_t stream) {
     Block block{};
@@ -37,9 +37,9 @@ struct Place {
   }
 };
 
-std::unique_ptr<Place> place;
+std::unique_ptr<BenchPool> place;
 
-void SetUp(const benchmark::State&) { place = std::make_unique<Place>(); }
+void SetUp(const benchmark::State&) { place = std::make_unique<BenchPool>(); }
 void TearDown(const benchmark::State&) { place.reset(); }
 
 uint64_t StreamOf(const benchmark::State& state) {

@@ -18,7 +18,7 @@ NameTable::Result NameTable::Intern(std::string_view text) {
   const uint32_t hash = Hash(text);
   size_t place = hash % kPlaces;
   while (places_[place].number != 0) {
-    const Place& found = places_[place];
+    const Slot& found = places_[place];
     if (found.hash == hash && found.length == text.size() &&
         std::memcmp(arena_ + found.begin, text.data(), text.size()) == 0) {
       return {static_cast<uint16_t>(found.number), false};

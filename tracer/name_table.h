@@ -29,7 +29,7 @@ class NameTable {
   void ForgetLast();
 
  private:
-  struct Place {
+  struct Slot {
     uint32_t begin;  // in the arena
     uint32_t length;
     uint32_t hash;
@@ -37,7 +37,7 @@ class NameTable {
   };
   static constexpr size_t kPlaces = 16384;  // a power of two, twice as many as names
 
-  Place places_[kPlaces];
+  Slot places_[kPlaces];
   char arena_[kArenaBytes];
   uint32_t names_;
   uint32_t used_bytes_;

@@ -244,7 +244,7 @@ void Adapter::setUserMetadata(const std::string& metadata) {
 std::string Adapter::getUserMetadata() { return history_.UserMetadata(); }
 
 void Adapter::annotateMemory(const void* data, const std::string& metadata) {
-  Place place;
+  BlockRange place;
   if (history_.recording() && blocks_.Find(data, &place)) history_.Annotate(place, metadata);
 }
 

@@ -175,7 +175,7 @@ void Blocks::NoteFreed(const vramstow_framework_block& block) {
                    &device);
 }
 
-Place Blocks::PlaceOf(const vramstow_framework_block& block) const {
+BlockRange Blocks::RangeOf(const vramstow_framework_block& block) const {
   Device& device = (*devices_)[block.device];
   return {device.index, block.address, block.requested, reinterpret_cast<void*>(block.stream),
           device.pools.IdOf(block.pool)};
@@ -190,10 +190,10 @@ bool Blocks::FreeRecorded(void* data) {
     return false;
   }
   const Context context = history_->Gather(caching::RecordContext::ALL);
-  const Place place = PlaceOf(block);
-  history_->Record(TraceEntry::FREE_REQUESTED, place, context);
+  const BlockRange range = RangeOf(block);
+  history_->Record(TraceEntry::FREE_REQUESTED, range, context);
   if (block.state != VRAMSTOW_BLOCK_PENDING) {
-    history_->Record(TraceEntry::FREE_COMPLETED, place, context);
+    history_->Record(TraceEntry::FREE_COMPLETED, range, context);
   }
   history_->Forget(data);
   FreeUnrecorded(data);
@@ -309,10 +309,10 @@ void* Blocks::BaseOf(void* data, size_t* size) const {
   return reinterpret_cast<void*>(block.address);
 }
 
-bool Blocks::Find(const void* data, Place* place) const {
+bool Blocks::Find(const void* data, BlockRange* range) const {
   vramstow_framework_block block;
   if (table_->find(reinterpret_cast<uint64_t>(data), &block) != VRAMSTOW_OK) return false;
-  *place = PlaceOf(block);
+  *range = RangeOf(block);
   return true;
 }
 

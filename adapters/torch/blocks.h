@@ -39,7 +39,7 @@ class Blocks {
   // The start and the size of the block that `data` lies in.
   void* BaseOf(void* data, size_t* size) const;
   // False: no live block of the pool lies there.
-  bool Find(const void* data, Place* place) const;
+  bool Find(const void* data, BlockRange* range) const;
   // A DataPtr that frees the block.
   DataPtr Own(void* data, DeviceIndex device) const {
     return {data, data, deleter_, c10::Device(c10::DeviceType::CUDA, device)};
@@ -65,7 +65,7 @@ class Blocks {
   void FreeUnrecorded(void* data);
   void FreeInForkedChild(void* data) const;
   void ReportToProfiler(void* data, int64_t change, Device* device);
-  Place PlaceOf(const vramstow_framework_block& block) const;
+  BlockRange RangeOf(const vramstow_framework_block& block) const;
 
   const vramstow_framework* const table_;
   const bool names_callers_;  // the trace has stacks, so operators and modules are named

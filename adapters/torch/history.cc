@@ -38,7 +38,8 @@ struct Texts {
 
 // A template, because releases of PyTorch keep more and more in an entry.
 template <typename Entry>
-Entry MakeEntry(typename Entry::Action action, const Place& place, Context context, Texts texts) {
+Entry MakeEntry(typename Entry::Action action, const BlockRange& place, Context context,
+                Texts texts) {
   auto* stream = static_cast<decltype(Entry::stream_)>(place.stream);
   const auto time = c10::getApproximateTime();
   if constexpr (requires(Entry entry) { entry.user_metadata_; }) {
@@ -55,7 +56,7 @@ Entry MakeEntry(typename Entry::Action action, const Place& place, Context conte
 
 // A template, because not every release of PyTorch knows such entries.
 template <typename Entry>
-void RecordAnnotation(History* history, const Place& place, const std::string& text) {
+void RecordAnnotation(History* history, const BlockRange& place, const std::string& text) {
   if constexpr (requires { Entry::ANNOTATE; }) {
     static_assert(Entry::ANNOTATE == 9);  // as BitOf() has it
     const std::string before = history->UserMetadata();
@@ -97,7 +98,7 @@ Context History::Gather(caching::RecordContext level) const {
   return recorder == nullptr ? nullptr : recorder();
 }
 
-void History::Record(TraceEntry::Action action, const Place& place, Context context) {
+void History::Record(TraceEntry::Action action, const BlockRange& place, Context context) {
   if (!on()) return;
   const bool with_context = when_.load() >= caching::RecordContext::ALLOC;
   auto entry = MakeEntry<TraceEntry>(
@@ -176,7 +177,7 @@ void History::SetUserMetadata(const std::string& text) { ThreadMetadata() = text
 
 std::string History::UserMetadata() const { return ThreadMetadata(); }
 
-void History::Annotate(const Place& place, const std::string& text) {
+void History::Annotate(const BlockRange& place, const std::string& text) {
   RecordAnnotation<TraceEntry>(this, place, text);
 }
 

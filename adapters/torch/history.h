@@ -24,7 +24,7 @@ namespace vramstow::torch_adapter {
 using Context = std::shared_ptr<GatheredContext>;
 
 // The memory that an entry is about.
-struct Place {
+struct BlockRange {
   DeviceIndex device;
   size_t address;
   size_t size;
@@ -45,7 +45,7 @@ class History {
   // The stack of the caller, if the user wants one at this level. Call it without any lock, because
   // it may take Python's GIL.
   Context Gather(caching::RecordContext level) const;
-  void Record(TraceEntry::Action action, const Place& place, Context context);
+  void Record(TraceEntry::Action action, const BlockRange& place, Context context);
 
   // While it lives, entries for memory that this thread makes the pool map or unmap get this
   // context.
@@ -78,7 +78,7 @@ class History {
   void SetUserMetadata(const std::string& text);
   std::string UserMetadata() const;
   // Records an annotation of a block, where this release of PyTorch knows such entries.
-  void Annotate(const Place& place, const std::string& text);
+  void Annotate(const BlockRange& place, const std::string& text);
 
  private:
   struct Ring {

@@ -28,9 +28,9 @@ bool AddressMap::Grow(uint32_t count) {
   const uint64_t wanted = (uint64_t{count_} + count) * 3 / 2 + 1;
   const uint64_t size = std::bit_ceil(wanted < 1024 ? uint64_t{1024} : wanted);
   if (size > uint64_t{1} << 31) return false;
-  auto* fresh = static_cast<Place*>(AllocateHostMemory(size * sizeof(Place)));
+  auto* fresh = static_cast<Slot*>(AllocateHostMemory(size * sizeof(Slot)));
   if (fresh == nullptr) return false;
-  const Place* old = places_;
+  const Slot* old = places_;
   const uint64_t old_size = old == nullptr ? 0 : uint64_t{mask_} + 1;
   places_ = fresh;
   mask_ = static_cast<uint32_t>(size - 1);
@@ -42,7 +42,7 @@ bool AddressMap::Grow(uint32_t count) {
     while (places_[place].index != 0) place = (place + 1) & mask_;
     places_[place] = old[i];
   }
-  if (old != nullptr) FreeHostMemory(const_cast<Place*>(old), old_size * sizeof(Place));
+  if (old != nullptr) FreeHostMemory(const_cast<Slot*>(old), old_size * sizeof(Slot));
   return true;
 }
 

@@ -63,10 +63,10 @@ class AddressMap {
   }
 
   uint32_t count() const { return count_; }
-  uint64_t bytes() const { return places_ == nullptr ? 0 : (uint64_t{mask_} + 1) * sizeof(Place); }
+  uint64_t bytes() const { return places_ == nullptr ? 0 : (uint64_t{mask_} + 1) * sizeof(Slot); }
 
  private:
-  struct Place {
+  struct Slot {
     uint32_t key;    // the address's low 32 bits above the block granule
     uint32_t index;  // 0: empty
   };
@@ -81,7 +81,7 @@ class AddressMap {
 
   static constexpr uint32_t kLine = 8;  // places in a cache line
 
-  Place* places_ = nullptr;
+  Slot* places_ = nullptr;
   uint32_t mask_ = 0;
   uint32_t shift_ = 0;
   uint32_t count_ = 0;

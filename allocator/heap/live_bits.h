@@ -35,17 +35,17 @@ class LiveBits {
   }
 
   void Set(uint64_t address) {
-    const Place place = Find(address);
+    const BitPosition place = Find(address);
     if (place.word != nullptr) *place.word |= place.bit;
   }
   bool Covers(uint64_t address) const { return Find(address).word != nullptr; }
   bool Test(uint64_t address) const {
-    const Place place = Find(address);
+    const BitPosition place = Find(address);
     return place.word != nullptr && (*place.word & place.bit) != 0;
   }
   // Whether it was set; false also for what is no place where a block could begin.
   bool Clear(uint64_t address) {
-    const Place place = Find(address);
+    const BitPosition place = Find(address);
     if (place.word == nullptr || (*place.word & place.bit) == 0) return false;
     *place.word &= ~place.bit;
     return true;
@@ -61,12 +61,12 @@ class LiveBits {
     uint64_t size;
     uint64_t* words;
   };
-  struct Place {
+  struct BitPosition {
     uint64_t* word;
     uint64_t bit;
   };
 
-  Place Find(uint64_t address) const {
+  BitPosition Find(uint64_t address) const {
     for (uint32_t i = 0; i < count_; ++i) {
       const Range& range = ranges_[i];
       const uint64_t offset = address - range.address;

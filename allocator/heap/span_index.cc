@@ -14,7 +14,7 @@ uint32_t SpanIndex::SmallestIn(const SpanSlab& slab, uint32_t head, uint64_t siz
 }
 
 uint32_t SpanIndex::Find(const SpanSlab& slab, uint64_t size) const {
-  const Place place = PlaceOf(size);
+  const ListPosition place = PositionOf(size);
   const uint32_t own = heads_[place.row][place.step];
   if (own != 0) {
     const uint32_t found = SmallestIn(slab, own, size);

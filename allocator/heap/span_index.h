@@ -25,7 +25,7 @@ class SpanIndex {
 
   void Insert(SpanSlab* slab, uint32_t index) {
     Span& span = (*slab)[index];
-    const Place place = PlaceOf(span.size);
+    const ListPosition place = PositionOf(span.size);
     uint32_t& head = heads_[place.row][place.step];
     span.list_previous = 0;
     span.list_next = head;
@@ -43,7 +43,7 @@ class SpanIndex {
     if (span.list_previous != 0) {
       (*slab)[span.list_previous].list_next = span.list_next;
     } else {
-      const Place place = PlaceOf(span.size);
+      const ListPosition place = PositionOf(span.size);
       heads_[place.row][place.step] = span.list_next;
       if (span.list_next == 0) {
         steps_[place.row] &= ~(uint32_t{1} << place.step);
@@ -65,7 +65,7 @@ class SpanIndex {
   // it returns false.
   template <typename Visit>
   void VisitFrom(const SpanSlab& slab, uint64_t size, Visit visit) const {
-    const Place first = PlaceOf(size);
+    const ListPosition first = PositionOf(size);
     uint64_t rows = rows_ & (~uint64_t{0} << first.row);
     for (; rows != 0; rows &= rows - 1) {
       const int row = std::countr_zero(rows);
@@ -87,7 +87,7 @@ class SpanIndex {
   template <typename Score>
   uint32_t FindBest(const SpanSlab& slab, uint64_t size, int looks, uint64_t enough,
                     Score score) const {
-    const Place first = PlaceOf(size);
+    const ListPosition first = PositionOf(size);
     uint32_t best = 0;
     uint64_t best_score = ~uint64_t{0};
     uint64_t rows = rows_ & (~uint64_t{0} << first.row);
@@ -117,11 +117,11 @@ class SpanIndex {
   // How many members of a list are looked at: bounds Find.
   static constexpr int kLooks = 16;
 
-  struct Place {
+  struct ListPosition {
     int row;
     int step;
   };
-  static Place PlaceOf(uint64_t size) {
+  static ListPosition PositionOf(uint64_t size) {
     const uint64_t units = size / kBlockBytes;
     if (units < kSteps) return {0, static_cast<int>(units)};
     const int top = 63 - std::countl_zero(units);

@@ -78,7 +78,7 @@ const Registrations::Entry* Registrations::Find(int descriptor) const {
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-bool Registrations::Locate(const Piece& piece, Place* place) {
+bool Registrations::Locate(const Piece& piece, FilePosition* place) {
   if (piece.handle == 0) {
     Block* block = memory_->FindExact(piece.address);
     if (block == nullptr || block->id != piece.id) return false;
@@ -105,7 +105,7 @@ Result Registrations::Access(int descriptor, uint64_t offset, uint64_t size, Mov
       offset -= piece.size;
       continue;
     }
-    Place place = {};
+    FilePosition place = {};
     if (!Locate(piece, &place)) return Result::kIllegalAddress;
     place.offset += offset;
     const uint64_t bytes = std::min(piece.size - offset, size - done);
@@ -117,17 +117,19 @@ Result Registrations::Access(int descriptor, uint64_t offset, uint64_t size, Mov
 }
 
 Result Registrations::Read(int descriptor, uint64_t offset, char* bytes, uint64_t size) {
-  return Access(descriptor, offset, size, [&](const Place& place, uint64_t done, uint64_t count) {
-    return pread(place.file, bytes + done, count, static_cast<off_t>(place.offset)) ==
-           static_cast<ssize_t>(count);
-  });
+  return Access(descriptor, offset, size,
+                [&](const FilePosition& place, uint64_t done, uint64_t count) {
+                  return pread(place.file, bytes + done, count, static_cast<off_t>(place.offset)) ==
+                         static_cast<ssize_t>(count);
+                });
 }
 
 Result Registrations::Write(int descriptor, uint64_t offset, const char* bytes, uint64_t size) {
-  return Access(descriptor, offset, size, [&](const Place& place, uint64_t done, uint64_t count) {
-    return pwrite(place.file, bytes + done, count, static_cast<off_t>(place.offset)) ==
-           static_cast<ssize_t>(count);
-  });
+  return Access(
+      descriptor, offset, size, [&](const FilePosition& place, uint64_t done, uint64_t count) {
+        return pwrite(place.file, bytes + done, count, static_cast<off_t>(place.offset)) ==
+               static_cast<ssize_t>(count);
+      });
 }
 
 }  // namespace vramstow::simulator

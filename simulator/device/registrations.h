@@ -48,14 +48,14 @@ class Registrations {
     std::vector<Piece> pieces;
   };
   // Where a piece lies in which open file.
-  struct Place {
+  struct FilePosition {
     int file;
     uint64_t offset;
   };
 
   Result FindPieces(uint64_t address, uint64_t size, std::vector<Piece>* pieces);
   const Entry* Find(int descriptor) const;
-  bool Locate(const Piece& piece, Place* place);
+  bool Locate(const Piece& piece, FilePosition* place);
   template <typename Move>
   Result Access(int descriptor, uint64_t offset, uint64_t size, Move move);
 

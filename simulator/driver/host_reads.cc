@@ -23,7 +23,7 @@ HostReads& HostReads::Global() {
 }
 
 bool HostReads::IsRepeated(uint64_t address, uint64_t value) {
-  for (Place& place : places_) {
+  for (SmallRead& place : places_) {
     if (place.address != address) continue;
     const bool same = place.value == value;
     place.value = value;

@@ -42,7 +42,7 @@ class HostReads {
  private:
   // A loop may look at a few values in turn.
   static constexpr int kPlaces = 8;
-  struct Place {
+  struct SmallRead {
     uint64_t address = 0;
     uint64_t value = 0;
   };
@@ -55,7 +55,7 @@ class HostReads {
   Seen seen_ = nullptr;
   void* user_ = nullptr;
   bool is_unsure_ = false;
-  Place places_[kPlaces];  // the latest small reads of results that were not computed
+  SmallRead places_[kPlaces];  // the latest small reads of results that were not computed
   int next_place_ = 0;
   uint64_t repeated_ = 0;  // such reads in a row that gave what they gave before
   uint64_t unsure_ = 0;    // small reads of what may be anything

@@ -12,16 +12,16 @@
 namespace vramstow::simulator {
 namespace {
 
-struct Place {
+struct Location {
   CUmemLocationType type = CU_MEM_LOCATION_TYPE_INVALID;
   int id = CU_DEVICE_INVALID;
-  bool operator==(const Place& other) const = default;
+  bool operator==(const Location& other) const = default;
 };
 
 struct Advice {
   bool read_mostly = false;
-  Place preferred;
-  Place prefetched;
+  Location preferred;
+  Location prefetched;
   std::set<int> accessed_by;
   bool operator==(const Advice& other) const = default;
 };
@@ -81,7 +81,7 @@ const Block* FindManaged(Call& call, CUdeviceptr address, size_t size) {
 }
 
 // A location as the driver is given it. False: there is none such.
-bool ReadPlace(Call& call, const CUmemLocation& location, Place* place) {
+bool ReadLocation(Call& call, const CUmemLocation& location, Location* place) {
   *place = {location.type, location.id};
   switch (static_cast<int>(location.type)) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
@@ -98,7 +98,7 @@ bool ReadPlace(Call& call, const CUmemLocation& location, Place* place) {
 }
 
 // As attributes that know devices only tell it.
-int DeviceNumber(const Place& place) {
+int DeviceNumber(const Location& place) {
   switch (static_cast<int>(place.type)) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
       return place.id;
@@ -116,7 +116,7 @@ CUmemLocation LocationOf(CUdevice device) {
   return location;
 }
 
-void Change(CUmem_advise advice, const Place& place, Advice* to) {
+void Change(CUmem_advise advice, const Location& place, Advice* to) {
   switch (advice) {
     case CU_MEM_ADVISE_SET_READ_MOSTLY:
     case CU_MEM_ADVISE_UNSET_READ_MOSTLY:
@@ -149,8 +149,8 @@ CUresult Advise(CUdeviceptr address, size_t size, CUmem_advise advice,
     const bool ignored = advice == CU_MEM_ADVISE_SET_READ_MOSTLY ||
                          advice == CU_MEM_ADVISE_UNSET_READ_MOSTLY ||
                          advice == CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
-    Place place;
-    if (!ReadPlace(call, location, &place) && !ignored) {
+    Location place;
+    if (!ReadLocation(call, location, &place) && !ignored) {
       return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_ERROR_INVALID_DEVICE
                                                           : CUDA_ERROR_INVALID_VALUE;
     }
@@ -166,8 +166,8 @@ CUresult Prefetch(CUdeviceptr address, size_t size, const CUmemLocation& locatio
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     const Block* block = FindManaged(call, address, size);
     if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    Place place;
-    if (!ReadPlace(call, location, &place)) {
+    Location place;
+    if (!ReadLocation(call, location, &place)) {
       return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_ERROR_INVALID_DEVICE
                                                           : CUDA_ERROR_INVALID_VALUE;
     }
@@ -204,8 +204,8 @@ CUresult PrefetchBatch(const char* name, const Batch& batch, unsigned long long 
       for (size_t i = 0; i < batch.count; ++i) {
         if (location + 1 < batch.location_count && batch.indices[location + 1] <= i) ++location;
         const Block* block = FindManaged(call, batch.addresses[i], batch.sizes[i]);
-        Place place;
-        if (block == nullptr || !ReadPlace(call, batch.locations[location], &place)) {
+        Location place;
+        if (block == nullptr || !ReadLocation(call, batch.locations[location], &place)) {
           return CUDA_ERROR_INVALID_VALUE;
         }
         if (!submit) continue;

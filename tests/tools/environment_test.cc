@@ -10,7 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 
-Installation Place() { return InstallationOf("/opt/vramstow/bin/vramstow"); }
+Installation SomeInstallation() { return InstallationOf("/opt/vramstow/bin/vramstow"); }
 
 TEST(Environment, OtherVariablesStayAsTheyAre) {
   Environment environment({"A=1", "odd", "=C:=x", "B=2", "A=shadowed"});
@@ -25,17 +25,17 @@ TEST(Environment, OtherVariablesStayAsTheyAre) {
 
 TEST(Environment, ARealRunPreloadsTheShimAfterWhatIsThere) {
   Environment plain(std::vector<std::string>{});
-  AddLibraries(Place(), false, &plain);
+  AddLibraries(SomeInstallation(), false, &plain);
   EXPECT_THAT(plain.entries(), ElementsAre("LD_PRELOAD=/opt/vramstow/lib/libvramstow.so"));
   Environment with_jemalloc({"LD_PRELOAD=libjemalloc.so.2"});
-  AddLibraries(Place(), false, &with_jemalloc);
+  AddLibraries(SomeInstallation(), false, &with_jemalloc);
   EXPECT_STREQ(with_jemalloc.Get("LD_PRELOAD"),
                "libjemalloc.so.2:/opt/vramstow/lib/libvramstow.so");
 }
 
 TEST(Environment, ARehearsalBringsTheSimulator) {
   Environment environment({"LD_LIBRARY_PATH=/usr/local/lib"});
-  AddLibraries(Place(), true, &environment);
+  AddLibraries(SomeInstallation(), true, &environment);
   const std::string folder = "/opt/vramstow/lib/vramstow/simulator";
   std::string expected = "/opt/vramstow/lib/libvramstow.so";
   for (const char* name :
@@ -52,9 +52,9 @@ TEST(Environment, ARehearsalBringsTheSimulator) {
 
 TEST(Environment, ARunInsideARunEntersNothingTwice) {
   Environment environment(std::vector<std::string>{});
-  AddLibraries(Place(), true, &environment);
+  AddLibraries(SomeInstallation(), true, &environment);
   const std::vector<std::string> once = environment.entries();
-  AddLibraries(Place(), true, &environment);
+  AddLibraries(SomeInstallation(), true, &environment);
   EXPECT_EQ(environment.entries(), once);
 }
 

@@ -24,8 +24,8 @@ std::string_view KeeperOf(Object* holder) {
 // One chain, from its root to the tensor.
 class HolderDescriber::Chain {
  public:
-  Chain(const Walk& walk, const Seen& seen, Place place) : walk_(walk), seen_(seen) {
-    for (Place at = place; (at & Entry::kIsRoot) == 0 && entries_.size() < kLongestChain;
+  Chain(const Walk& walk, const Seen& seen, EntryIndex place) : walk_(walk), seen_(seen) {
+    for (EntryIndex at = place; (at & Entry::kIsRoot) == 0 && entries_.size() < kLongestChain;
          at = seen_[at].from) {
       entries_.push_back(seen_[at]);
     }
@@ -240,7 +240,7 @@ class HolderDescriber::Chain {
     }
     if (!Graph::IsTensor(key->type)) return "…";
     // State of an optimizer stands under the parameter that it belongs to.
-    const Place parameter = walk_.models().Find(key, What::kObject);
+    const EntryIndex parameter = walk_.models().Find(key, What::kObject);
     if (parameter == kNowhere) return "…";
     Chain chain(walk_, walk_.models(), parameter);
     std::string name = chain.Describe().chain;

@@ -19,15 +19,15 @@ namespace vramstow::torch_census {
 enum class What : uint8_t { kObject = 0, kNode = 1, kImpl = 2 };
 
 // The number of an entry; kNowhere: none.
-using Place = uint32_t;
-inline constexpr Place kNowhere = ~Place{0};
+using EntryIndex = uint32_t;
+inline constexpr EntryIndex kNowhere = ~EntryIndex{0};
 
 struct Entry {
   uint64_t key = 0;
-  Place from = kNowhere;  // or the number of a root, with kIsRoot
-  uint32_t nth = 0;       // among what its holder visited
+  EntryIndex from = kNowhere;  // or the number of a root, with kIsRoot
+  uint32_t nth = 0;            // among what its holder visited
 
-  static constexpr Place kIsRoot = Place{1} << 31;
+  static constexpr EntryIndex kIsRoot = EntryIndex{1} << 31;
   What what() const { return static_cast<What>(key & 7); }
   template <typename T>
   T* as() const {
@@ -42,29 +42,29 @@ class Seen {
   explicit Seen(size_t most_entries = kMostEntries) : most_(most_entries) {}
   ~Seen() {
     Unmap(entries_, most_ * sizeof(Entry));
-    Unmap(places_, capacity_ * sizeof(Place));
+    Unmap(places_, capacity_ * sizeof(EntryIndex));
   }
   Seen(const Seen&) = delete;
   Seen& operator=(const Seen&) = delete;
 
   size_t size() const { return count_; }
   bool is_full() const { return is_full_; }
-  const Entry& operator[](Place place) const { return entries_[place]; }
+  const Entry& operator[](EntryIndex place) const { return entries_[place]; }
 
   // True: it is new, and there was room.
-  bool Add(const void* address, What what, Place from, uint32_t nth) {
+  bool Add(const void* address, What what, EntryIndex from, uint32_t nth) {
     const uint64_t key = reinterpret_cast<uint64_t>(address) | static_cast<uint64_t>(what);
     if ((count_ + 1) * 2 > capacity_ && !Grow()) return false;
     const size_t index = IndexOf(key);
     if (places_[index] != 0) return false;
     entries_[count_] = {key, from, nth};
-    places_[index] = static_cast<Place>(++count_);
+    places_[index] = static_cast<EntryIndex>(++count_);
     return true;
   }
 
-  Place Find(const void* address, What what) const {
+  EntryIndex Find(const void* address, What what) const {
     if (capacity_ == 0) return kNowhere;
-    const Place found =
+    const EntryIndex found =
         places_[IndexOf(reinterpret_cast<uint64_t>(address) | static_cast<uint64_t>(what))];
     return found == 0 ? kNowhere : found - 1;
   }
@@ -90,13 +90,13 @@ class Seen {
     }
     const size_t capacity = capacity_ == 0 ? kFirstPlaces : capacity_ * 2;
     if (capacity / 2 > most_ + 1) return Fail();
-    auto* places = static_cast<Place*>(Map(capacity * sizeof(Place)));
+    auto* places = static_cast<EntryIndex*>(Map(capacity * sizeof(EntryIndex)));
     if (places == nullptr) return Fail();
-    Unmap(places_, capacity_ * sizeof(Place));
+    Unmap(places_, capacity_ * sizeof(EntryIndex));
     places_ = places;
     capacity_ = capacity;
     for (size_t i = 0; i < count_; ++i) {
-      places_[IndexOf(entries_[i].key)] = static_cast<Place>(i + 1);
+      places_[IndexOf(entries_[i].key)] = static_cast<EntryIndex>(i + 1);
     }
     return true;
   }
@@ -116,7 +116,7 @@ class Seen {
 
   const size_t most_;
   Entry* entries_ = nullptr;
-  Place* places_ = nullptr;  // the number of an entry, plus one; 0: empty
+  EntryIndex* places_ = nullptr;  // the number of an entry, plus one; 0: empty
   size_t capacity_ = 0;
   size_t count_ = 0;
   bool is_full_ = false;

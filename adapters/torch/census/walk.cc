@@ -102,7 +102,7 @@ bool Walk::MayLeadToModel(Object* child, ObjectKind kind) const {
 // Whether the dict that is expanded now has the parameters or buffers of a module.
 bool Walk::IsPartOfModel() const {
   if ((from_ & Entry::kIsRoot) != 0) return false;
-  const Place owner = (*seen_)[from_].from;
+  const EntryIndex owner = (*seen_)[from_].from;
   if ((owner & Entry::kIsRoot) != 0) return false;
   return Graph::IsModule((*seen_)[owner].as<Object>()->type);
 }
@@ -111,7 +111,7 @@ void Walk::AddImpl(Impl* impl) {
   if (impl == nullptr || !seen_->Add(impl, What::kImpl, from_, ++nth_)) return;
   const Memory memory = Graph::MemoryOf(impl);
   if (memory.address == 0 || memory.bytes == 0) return;
-  const Place place = static_cast<Place>(seen_->size() - 1);
+  const EntryIndex place = static_cast<EntryIndex>(seen_->size() - 1);
   if (found_.try_emplace(memory.address, Found{memory, place, seen_ == &models_}).second) {
     found_bytes_ += memory.bytes;
   }
@@ -149,7 +149,7 @@ void Walk::ExpandObject(Object* object) {
   if (type->traverse != nullptr) type->traverse(object, &Meet, this);
 }
 
-void Walk::Expand(Place place) {
+void Walk::Expand(EntryIndex place) {
   const Entry entry = (*seen_)[place];
   from_ = place;
   nth_ = 0;
@@ -172,7 +172,7 @@ void Walk::Follow() {
 }
 
 void Walk::AddRoot(Root root, Object* value) {
-  from_ = static_cast<Place>(roots_.size()) | Entry::kIsRoot;
+  from_ = static_cast<EntryIndex>(roots_.size()) | Entry::kIsRoot;
   roots_.push_back(root);
   nth_ = 0;
   MeetOne(value);
@@ -232,17 +232,17 @@ void Walk::MarkModules() {
       continue;
     }
     const RootKind kind = IsUsersModule(dict, name) ? RootKind::kGlobal : RootKind::kLibraryGlobal;
-    const Place from = static_cast<Place>(roots_.size()) | Entry::kIsRoot;
+    const EntryIndex from = static_cast<EntryIndex>(roots_.size()) | Entry::kIsRoot;
     roots_.push_back({kind, name});
     if (all_.Add(dict, What::kObject, from, 0)) {
-      module_dicts_.push_back(static_cast<Place>(all_.size() - 1));
+      module_dicts_.push_back(static_cast<EntryIndex>(all_.size() - 1));
     }
   }
-  head_ = static_cast<Place>(all_.size());
+  head_ = static_cast<EntryIndex>(all_.size());
 }
 
 void Walk::ExpandModules(RootKind kind) {
-  for (const Place place : module_dicts_) {
+  for (const EntryIndex place : module_dicts_) {
     if (roots_[(*seen_)[place].from & ~Entry::kIsRoot].kind == kind) Expand(place);
   }
 }
@@ -251,11 +251,11 @@ void Walk::ExpandModules(RootKind kind) {
 void Walk::FindModels() {
   seen_ = &models_;
   AddThreads(Of::kProgram);
-  const auto count = static_cast<Place>(roots_.size());
-  for (Place i = 0; i < count; ++i) {
+  const auto count = static_cast<EntryIndex>(roots_.size());
+  for (EntryIndex i = 0; i < count; ++i) {
     if (roots_[i].kind != RootKind::kGlobal) continue;
     // The dict of the module has the entry of the same number among all.
-    for (const Place place : module_dicts_) {
+    for (const EntryIndex place : module_dicts_) {
       if (all_[place].from == (i | Entry::kIsRoot)) {
         models_.Add(all_[place].as<Object>(), What::kObject, i | Entry::kIsRoot, 0);
       }
@@ -265,7 +265,7 @@ void Walk::FindModels() {
   Follow();
   knows_optimizers_ = head_ >= models_.size() && !models_.is_full();
   seen_ = &all_;
-  head_ = static_cast<Place>(module_dicts_.size());
+  head_ = static_cast<EntryIndex>(module_dicts_.size());
 }
 
 void Walk::Run() {

@@ -34,7 +34,7 @@ enum class ObjectKind : uint8_t { kPlain, kTensor, kModel, kOptimizer, kContext,
 // Memory, and the entry of the tensor through which it was found.
 struct Found {
   Memory memory;
-  Place place;
+  EntryIndex place;
   bool is_in_models = false;  // the entry is one of models()
 };
 
@@ -55,7 +55,7 @@ class Walk {
   // Those that the program holds beside its models. Whether these are all.
   const std::vector<Object*>& optimizers() const { return optimizers_; }
   bool knows_optimizers() const { return knows_optimizers_; }
-  const Root& root(Place number) const { return roots_[number]; }
+  const Root& root(EntryIndex number) const { return roots_[number]; }
   uint64_t found_bytes() const { return found_bytes_; }
   uint64_t objects() const { return all_.size(); }
   uint64_t busy_nodes() const { return busy_nodes_; }
@@ -81,7 +81,7 @@ class Walk {
   void ExpandModules(RootKind kind);
   void FindModels();
   void Follow();
-  void Expand(Place place);
+  void Expand(EntryIndex place);
   void ExpandObject(Object* object);
   void ExpandModel(Object* model);
   void ExpandImpl(Impl* impl);
@@ -100,15 +100,15 @@ class Walk {
   std::vector<Root> roots_;
   std::vector<Object*> optimizers_;
   bool knows_optimizers_ = false;
-  std::vector<Place> module_dicts_;
+  std::vector<EntryIndex> module_dicts_;
   std::unordered_map<uint64_t, Found> found_;
   std::unordered_map<Type*, ObjectKind> kinds_;
   uint64_t found_bytes_ = 0;
   uint64_t busy_nodes_ = 0;
   uint64_t steps_ = 0;
   bool is_late_ = false;
-  Place head_ = 0;
-  Place from_ = kNowhere;  // the entry that is expanded now, or a root
+  EntryIndex head_ = 0;
+  EntryIndex from_ = kNowhere;  // the entry that is expanded now, or a root
   uint32_t nth_ = 0;
 };
 

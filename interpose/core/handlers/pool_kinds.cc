@@ -14,17 +14,17 @@ constexpr size_t kPlaces = 64;
 constexpr uintptr_t kFree = 0;
 constexpr uintptr_t kTaken = 1;
 
-struct Place {
+struct KnownPool {
   std::atomic<uintptr_t> pool;
   std::atomic<MemoryKind> kind;
 };
 
-constinit Place places[kPlaces] = {};
+constinit KnownPool places[kPlaces] = {};
 constinit std::atomic<size_t> used{0};  // places that were ever named, from the first on
 
 uintptr_t PoolName(CUmemoryPool pool) { return reinterpret_cast<uintptr_t>(pool); }
 
-Place* FindPool(CUmemoryPool pool) {
+KnownPool* FindPool(CUmemoryPool pool) {
   const size_t count = used.load(std::memory_order_acquire);
   for (size_t i = 0; i < count; ++i) {
     if (places[i].pool.load(std::memory_order_acquire) == PoolName(pool)) return &places[i];
@@ -50,7 +50,7 @@ MemoryKind PoolMemory(CUmemAllocationType type, const CUmemLocation& location) {
 
 void NotePool(CUmemoryPool pool, MemoryKind kind) {
   if (pool == nullptr || kind == MemoryKind::kDeviceStream) return;
-  if (Place* known = FindPool(pool)) {
+  if (KnownPool* known = FindPool(pool)) {
     known->kind.store(kind, std::memory_order_release);
     return;
   }
@@ -67,7 +67,7 @@ void NotePool(CUmemoryPool pool, MemoryKind kind) {
 // Two threads that were told of a pool at the same time may both have noted it.
 void ForgetPool(CUmemoryPool pool) {
   if (pool == nullptr) return;
-  while (Place* known = FindPool(pool)) {
+  while (KnownPool* known = FindPool(pool)) {
     uintptr_t name = PoolName(pool);
     known->pool.compare_exchange_strong(name, kFree, std::memory_order_release);
   }
@@ -75,7 +75,7 @@ void ForgetPool(CUmemoryPool pool) {
 
 MemoryKind KindOfPool(CUmemoryPool pool) {
   if (pool == nullptr) return MemoryKind::kDeviceStream;
-  const Place* known = FindPool(pool);
+  const KnownPool* known = FindPool(pool);
   return known == nullptr ? MemoryKind::kDeviceStream : known->kind.load(std::memory_order_acquire);
 }
 

@@ -36,7 +36,7 @@ struct Entry {
   Kind kind;
 };
 
-struct Place {
+struct RegisteredSymbol {
   FatBinary* binary;
   const char* name;
   const void* host;
@@ -64,7 +64,7 @@ struct Registry {
   std::vector<FatBinary*> binaries VRAMSTOW_GUARDED_BY(mutex);
   // Something was registered that is not in the index yet.
   bool stale VRAMSTOW_GUARDED_BY(mutex) = false;
-  std::unordered_map<const void*, Place> index VRAMSTOW_GUARDED_BY(mutex);
+  std::unordered_map<const void*, RegisteredSymbol> index VRAMSTOW_GUARDED_BY(mutex);
   std::unordered_set<const void*> kernels VRAMSTOW_GUARDED_BY(mutex);
 };
 
@@ -87,7 +87,7 @@ void IndexEntries(Registry& registry) VRAMSTOW_REQUIRES(registry.mutex) {
   }
 }
 
-Place* Find(Registry& registry, const void* host) VRAMSTOW_REQUIRES(registry.mutex) {
+RegisteredSymbol* Find(Registry& registry, const void* host) VRAMSTOW_REQUIRES(registry.mutex) {
   auto found = registry.index.find(host);
   if (found == registry.index.end()) {
     IndexEntries(registry);
@@ -225,7 +225,7 @@ cudaError_t InitialiseManaged(FatBinary* binary) {
 cudaError_t FindKernel(const void* function, CUkernel* kernel) {
   Registry& registry = TheRegistry();
   const MutexLock lock(&registry.mutex);
-  Place* place = Find(registry, function);
+  RegisteredSymbol* place = Find(registry, function);
   if (place == nullptr || place->kind != Kind::kKernel) {
     if (registry.kernels.count(function) == 0) {
       return cudaErrorInvalidDeviceFunction;
@@ -265,7 +265,7 @@ void RememberKernel(CUkernel kernel) {
 cudaError_t FindVariable(const void* host_variable, CUdeviceptr* address, size_t* size) {
   Registry& registry = TheRegistry();
   const MutexLock lock(&registry.mutex);
-  Place* place = Find(registry, host_variable);
+  RegisteredSymbol* place = Find(registry, host_variable);
   if (place == nullptr || place->kind == Kind::kKernel) {
     return cudaErrorInvalidSymbol;
   }
