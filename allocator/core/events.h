@@ -81,8 +81,8 @@ class PoolEvents {
   }
 
   // kAllocate, kFree: page-locked memory of the host.
-  void Pinned(EventKind kind, uint64_t address, uint64_t size, DriverResult result) const {
-    if (!on()) return;
+  uint64_t Pinned(EventKind kind, uint64_t address, uint64_t size, DriverResult result) const {
+    if (!on()) return 0;
     Event event = PoolEvent(kind);
     event.layer = Layer::kDriver;  // it is host memory like any other
     event.memory = MemoryKind::kHostPinned;
@@ -90,7 +90,14 @@ class PoolEvents {
     event.size = size;
     event.requested = size;
     event.result = result;
-    sink_.take(sink_.context, &event);
+    return sink_.take(sink_.context, &event);
+  }
+  // The driver refused to free it.
+  void PinnedStays(uint64_t sequence, DriverResult result) const {
+    Event announced;
+    announced.layer = Layer::kDriver;
+    announced.memory = MemoryKind::kHostPinned;
+    Take(RefusalOf(announced, sequence, result));
   }
 
   // kMap, kUnmap, kAccess.

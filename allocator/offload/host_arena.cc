@@ -20,6 +20,28 @@ void HostArena::Close(bool alive) {
   if (blocks_ != nullptr) FreeHostMemory(blocks_, kMostBlocks * sizeof(Block));
   blocks_ = nullptr;
   count_ = 0;
+  leaving_ = 0;
+}
+
+// The block that this address lies in; there is one.
+HostArena::Block* HostArena::Find(uint64_t address) {
+  Block* const after =
+      std::upper_bound(blocks_, blocks_ + count_, address,
+                       [](uint64_t at, const Block& block) { return at < block.address; });
+  return after - 1;
+}
+
+// A piece without memory for its record is of no use until the block is freed. Returns how many
+// have one.
+uint32_t HostArena::Add(uint64_t address, uint64_t size) {
+  Block* place = blocks_ + count_;
+  for (; place != blocks_ && place[-1].address > address; --place) place[0] = place[-1];
+  ++count_;
+  *place = {address, size, 0, 0, false};
+  for (uint64_t at = 0; at < size; at += chunks_->chunk_bytes()) {
+    place->pieces += chunks_->AddPinned(address + at) ? 1 : 0;
+  }
+  return place->pieces;
 }
 
 bool HostArena::Grow(uint64_t pieces) {
@@ -27,17 +49,65 @@ bool HostArena::Grow(uint64_t pieces) {
     blocks_ = static_cast<Block*>(AllocateHostMemory(kMostBlocks * sizeof(Block)));
     if (blocks_ == nullptr) return false;
   }
-  if (count_ == kMostBlocks || pieces == 0) return false;
-  const uint64_t piece = chunks_->chunk_bytes();
-  const uint64_t size = std::min(pieces, kMostPieces) * piece;
+  if (count_ + leaving_ == kMostBlocks || pieces == 0) return false;
+  const uint64_t size = std::min(pieces, kMostPieces) * chunks_->chunk_bytes();
   uint64_t address = 0;
   const DriverResult result = driver_->host_allocate(driver_->self, size, &address);
   events_->Pinned(EventKind::kAllocate, address, size, result);
-  if (result != kDriverSuccess) return false;
-  blocks_[count_++] = {address, size};
+  return result == kDriverSuccess && Add(address, size) != 0;
+}
+
+// --- Giving back --------------------------------------------------------------------------------
+
+void HostArena::Detach() {
+  for (uint32_t i = 0; i < count_; ++i) blocks_[i].idle = 0;
+  chunks_->VisitIdlePinned([this](uint64_t memory) {
+    kDeviceLock.AssertHeld();
+    ++Find(memory)->idle;
+  });
   bool any = false;
-  for (uint64_t at = 0; at < size; at += piece) any |= chunks_->AddPinned(address + at);
-  return any;
+  for (uint32_t i = 0; i < count_; ++i) {
+    Block& block = blocks_[i];
+    block.detached = block.idle == block.pieces;
+    any = any || block.detached;
+  }
+  if (!any) return;
+  chunks_->RemoveIdlePinned([this](uint64_t memory) {
+    kDeviceLock.AssertHeld();
+    return Find(memory)->detached;
+  });
+  for (uint32_t i = 0; i < count_; ++i) {
+    if (blocks_[i].detached) blocks_[i].pieces = 0;
+  }
+}
+
+bool HostArena::NextDetached(Leaving* block) {
+  Block* const end = blocks_ + count_;
+  Block* const found =
+      std::find_if(blocks_, end, [](const Block& candidate) { return candidate.detached; });
+  if (found == end) return false;
+  // Told before the driver is asked: another thread may get the address at once.
+  *block = {found->address, found->size,
+            events_->Pinned(EventKind::kFree, found->address, found->size, kDriverSuccess)};
+  std::copy(found + 1, end, found);
+  --count_;
+  ++leaving_;
+  return true;
+}
+
+uint64_t HostArena::EndFree(const Leaving& block, DriverResult result) {
+  --leaving_;
+  if (result == kDriverSuccess) return block.size;
+  events_->PinnedStays(block.told, result);
+  Add(block.address, block.size);
+  return 0;
+}
+
+uint64_t HostArena::Release() {
+  uint64_t released = 0;
+  Detach();
+  for (Leaving block{}; NextDetached(&block);) released += EndFree(block, Free(block));
+  return released;
 }
 
 }  // namespace vramstow

@@ -16,14 +16,13 @@ bool Offloader::Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig&
   wanted_from_clock_ = 0;
   watch_until_ns_ = 0;
   stopping_.store(false, std::memory_order_relaxed);
-  mappings_used_up_.store(false, std::memory_order_relaxed);
   mover_.Open(pool->driver(), &pool->events(), &pool->exchange());
-  arena_.Open(pool->driver(), &pool->events(), &pool->exchange());
   pages_.Open(pool);
   host_refusal_ = pool->device().host_memory ? kDriverSuccess : kDriverNotSupported;
   if (!pool->device().copies) config_.host_bytes = 0;
+  host_.Open(pool, config_);
   Watch(false);
-  if (host_refusal_ == kDriverSuccess && config.tries_host && config_.host_bytes != 0) {
+  if (host_refusal_ == kDriverSuccess && config.tries_host && host_.any()) {
     DeviceLock device_lock(pool->mutex());
     host_refusal_ = TryHost();
   }
@@ -45,7 +44,7 @@ DriverResult Offloader::TryHost() {
 void Offloader::Close(bool alive) {
   DeviceLock device_lock(pool_->mutex());
   mover_.Close(alive);
-  arena_.Close(alive);
+  host_.Close(alive);
   pages_.Close();
   config_.tells_touches = false;
   Watch(false);
@@ -109,44 +108,6 @@ void Offloader::OpenGate(uint64_t closed_ns) {
   }
 }
 
-bool Offloader::HostHas(uint64_t bytes) const {
-  if (pool_->exchange().host_bytes() + bytes > config_.host_bytes) return false;
-  return config_.host_free_bytes == nullptr ||
-         config_.host_free_bytes() >= bytes + config_.keep_host_free_bytes;
-}
-
-// So many idle chunks of host memory are in the store, as far as the limits allow; gives how many.
-uint64_t Offloader::EnsureHostChunks(uint64_t count) {
-  ChunkExchange& chunks = pool_->exchange();
-  const uint64_t idle = chunks.idle_host_chunks();
-  if (idle >= count) return count;
-  // Once for all of them: asking the host takes a while.
-  uint64_t lacking = count - idle;
-  while (lacking > 0 && !HostHas(lacking * chunks.chunk_bytes())) lacking /= 2;
-  const uint64_t most = config_.host_mappings;
-  if (most != 0 && chunks.host_chunks() + lacking > most) {
-    lacking = chunks.host_chunks() < most ? most - chunks.host_chunks() : 0;
-    mappings_used_up_.store(true, std::memory_order_relaxed);
-  }
-  for (uint64_t i = 0; i < lacking && chunks.MakeHost() == kDriverSuccess; ++i) {
-  }
-  return std::min(chunks.idle_host_chunks(), count);
-}
-
-// The same for page-locked memory, which is taken at once for all that is `coming`. What offloaded
-// pages left behind makes room.
-uint64_t Offloader::EnsurePinnedChunks(uint64_t count, uint64_t coming) {
-  ChunkExchange& chunks = pool_->exchange();
-  const uint64_t size = chunks.chunk_bytes();
-  const uint64_t idle = chunks.idle_pinned_chunks();
-  if (idle >= count) return count;
-  if (!HostHas((coming - idle) * size)) chunks.ReleaseHost(chunks.idle_host_chunks());
-  uint64_t pieces = coming - idle;
-  while (pieces > 0 && !HostHas(pieces * size)) pieces /= 2;
-  arena_.Grow(pieces);
-  return std::min(chunks.idle_pinned_chunks(), count);
-}
-
 // One event for each run of neighbouring pages; the first has the time that the gate was closed.
 void Offloader::Emit(const uint64_t* pages, uint32_t count, Motion motion, OffloadReason reason,
                      uint64_t gate_ns) {
@@ -186,9 +147,10 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
     uint64_t wanted = std::min({count - moved, pages_.count() - moved, uint64_t{slice_pages_}});
     wanted = pages_.WholeChunks(moved, wanted, Mover::kMostPages);
     uint64_t room = wanted;
-    if (motion == Motion::kOut) room = EnsureHostChunks(wanted);
-    if (motion == Motion::kPause)
-      room = EnsurePinnedChunks(wanted, std::max(count - moved, wanted));
+    if (motion == Motion::kOut) room = host_.EnsureMapped(wanted);
+    if (motion == Motion::kPause) {
+      room = host_.EnsurePinned(wanted, std::max(count - moved, wanted));
+    }
     wanted = pages_.WholeChunks(moved, room, room);
     if (wanted == 0) {
       *outcome = OffloadResult::kNoRoom;
@@ -220,6 +182,7 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
     }
   }
   const uint64_t bytes = moved * pool_->page_bytes();
+  if (moved != 0) host_.NoteMove();
   if (motion == Motion::kBack) Bump(&in_, bytes);
   if (motion == Motion::kOut || motion == Motion::kPause) Bump(&out_, bytes);
   return moved;
@@ -246,7 +209,7 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
                                      uint64_t* moved_bytes) {
   *moved_bytes = 0;
   if (!maps_host_) return OffloadResult::kNotThere;
-  if (config_.host_bytes == 0) return OffloadResult::kNoRoom;
+  if (!host_.any()) return OffloadResult::kNoRoom;
   Watch(true);
   DeviceLock device_lock(pool_->mutex());
   const uint64_t size = pool_->page_bytes();
@@ -345,12 +308,13 @@ OffloadStats Offloader::Stats() const {
   stats.offloaded_bytes = pool_->exchange().offloaded_bytes();
   stats.paused_bytes = pool_->exchange().paused_bytes();
   stats.host_bytes = pool_->exchange().host_bytes();
+  stats.released_host_bytes = host_.released_bytes();
   stats.gate_closed = gate_closed_.load(std::memory_order_relaxed);
   stats.gate_ns = gate_ns_.load(std::memory_order_relaxed);
   stats.longest_gate_ns = longest_gate_ns_.load(std::memory_order_relaxed);
   stats.refused = refused_.load(std::memory_order_relaxed);
   stats.failed = failed_.load(std::memory_order_relaxed);
-  stats.mappings_used_up = mappings_used_up_.load(std::memory_order_relaxed);
+  stats.mappings_used_up = host_.mappings_used_up();
   return stats;
 }
 

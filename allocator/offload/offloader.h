@@ -28,7 +28,7 @@
 #include "allocator/core/device_lock.h"
 
 #include "allocator/offload/gate.h"
-#include "allocator/offload/host_arena.h"
+#include "allocator/offload/host_stock.h"
 #include "allocator/offload/mover.h"
 #include "allocator/offload/page_list.h"
 #include "allocator/offload/policy.h"
@@ -36,9 +36,7 @@
 
 namespace vramstow {
 
-struct OffloadConfig {
-  // The most host memory that is held; 0: none, nothing moves.
-  uint64_t host_bytes = 0;
+struct OffloadConfig : HostLimits {
   // What is moved while the gate is closed shall take about this long.
   uint64_t slice_ns = 5'000'000;
   // How long the gate may wait for submissions that are on their way, and then for the work that
@@ -49,13 +47,6 @@ struct OffloadConfig {
   // device would then be free.
   uint64_t calm_ns = 50'000'000;
   uint64_t keep_free_bytes = 64 * kMiB;
-  // What the host has free by now (null: nobody knows); no more of it is taken where that leaves
-  // less than `keep_host_free_bytes`.
-  uint64_t (*host_free_bytes)() = nullptr;
-  uint64_t keep_host_free_bytes = 256 * kMiB;
-  // The most chunks of host memory that can be mapped: each may take a mapping of the process, of
-  // which the system allows only so many. 0: as many as there is memory for.
-  uint64_t host_mappings = 0;
   OffloadPolicy policy = {RankColdest};
   // Whether host memory can be mapped is tried at once, whatever the device says of itself.
   bool tries_host = false;
@@ -66,11 +57,12 @@ struct OffloadConfig {
 struct OffloadStats {
   uint64_t out_bytes;  // ever
   uint64_t in_bytes;
-  uint64_t offloaded_bytes;  // in host memory now, paused or not
-  uint64_t paused_bytes;     // now; with what was given up
-  uint64_t host_bytes;       // held now
-  uint64_t gate_closed;      // how often
-  uint64_t gate_ns;          // in all
+  uint64_t offloaded_bytes;      // in host memory now, paused or not
+  uint64_t paused_bytes;         // now; with what was given up
+  uint64_t host_bytes;           // held now
+  uint64_t released_host_bytes;  // given back to the host, ever
+  uint64_t gate_closed;          // how often
+  uint64_t gate_ns;              // in all
   uint64_t longest_gate_ns;
   uint64_t refused;       // the gate or the work did not let memory move
   uint64_t failed;        // a driver call did
@@ -107,6 +99,12 @@ class Offloader {
   // within kHearingNs. From any thread, without a lock.
   static constexpr uint64_t kHearingNs = 10'000'000;
   void StopBringingBack() { stopping_.store(true, std::memory_order_relaxed); }
+
+  // Gives host memory back that holds nothing, if nothing was moved for the last `unused_ns`.
+  // Returns how many bytes the host has back.
+  uint64_t ReleaseHost(uint64_t unused_ns) { return host_.Release(unused_ns); }
+  // The same, by itself: to be called now and then.
+  uint64_t DecayHost() { return host_.Decay(); }
 
   // --- Requests ---------------------------------------------------------------------------------
   // *bytes: what moved, also where that is not all. Afterwards as much device memory is the
@@ -176,9 +174,6 @@ class Offloader {
   }
   bool CloseGate() VRAMSTOW_REQUIRES(kDeviceLock);
   void OpenGate(uint64_t closed_ns);
-  bool HostHas(uint64_t bytes) const;
-  uint64_t EnsureHostChunks(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  uint64_t EnsurePinnedChunks(uint64_t count, uint64_t coming) VRAMSTOW_REQUIRES(kDeviceLock);
   uint32_t MoveSlice(uint64_t* slice, uint32_t count, Motion motion, DriverResult* result)
       VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t MoveSlices(uint64_t count, Motion motion, OffloadReason reason, OffloadResult* outcome)
@@ -202,7 +197,7 @@ class Offloader {
   SubmissionGate* gate_ = nullptr;
   OffloadConfig config_;
   Mover mover_;
-  HostArena arena_;
+  HostStock host_;
   bool maps_host_ = false;
   DriverResult host_refusal_ = kDriverSuccess;
   static constexpr uint32_t kFirstSlicePages = 16;
@@ -214,7 +209,6 @@ class Offloader {
   PageList pages_;
   bool hears_stop_ = false;  // what is under way gives up when the process ends
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> mappings_used_up_{false};
   std::atomic<bool> tracks_touches_{false};
   std::atomic<uint64_t> submissions_{0};
   std::atomic<uint64_t> out_{0};

@@ -96,6 +96,7 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
     Bump(&failed_, 1);
     *outcome = OffloadResult::kFailed;
   }
+  if (returned != 0) host_.NoteMove();
   Bump(&in_, returned * pool_->page_bytes());
   return returned;
 }

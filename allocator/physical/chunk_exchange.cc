@@ -52,6 +52,11 @@ bool ChunkExchange::AddPinned(uint64_t memory) {
   return true;
 }
 
+void ChunkExchange::RemovePinned(uint32_t index) {
+  table_->Remove(index);
+  Bump(&host_bytes_, ~chunk_bytes() + 1);
+}
+
 uint64_t ChunkExchange::ReleaseHost(uint64_t count) {
   uint64_t released = 0;
   uint32_t following = 0;

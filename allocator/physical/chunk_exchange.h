@@ -52,6 +52,23 @@ class ChunkExchange {
   DriverResult MakeHost() VRAMSTOW_REQUIRES(kDeviceLock);
   // The same, kPinned, of memory that belongs to the caller. False: no memory for the record.
   bool AddPinned(uint64_t memory) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Calls visit(memory) for every pinned chunk that is in use nowhere.
+  template <typename Visit>
+  void VisitIdlePinned(Visit visit) const VRAMSTOW_REQUIRES(kDeviceLock) {
+    for (uint32_t index = table_->IdleHead(ChunkMemory::kPinned); index != 0;
+         index = (*table_)[index].next) {
+      visit((*table_)[index].handle);
+    }
+  }
+  // Forgets those of them for which leaves(memory) is true: the caller wants to free the memory.
+  template <typename Leaves>
+  void RemoveIdlePinned(Leaves leaves) VRAMSTOW_REQUIRES(kDeviceLock) {
+    uint32_t following = 0;
+    for (uint32_t index = table_->IdleHead(ChunkMemory::kPinned); index != 0; index = following) {
+      following = (*table_)[index].next;
+      if (leaves((*table_)[index].handle)) RemovePinned(index);
+    }
+  }
   // Releases up to `count` chunks of host memory that are in use nowhere.
   uint64_t ReleaseHost(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   // Puts `count` chunks of one kind that were taken out, and that have the data of as many
@@ -113,6 +130,7 @@ class ChunkExchange {
 
  private:
   uint32_t TakeOut(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
+  void RemovePinned(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   uint32_t WholeChunks(uint32_t number, uint32_t count) const VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapChunk(uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapRun(uint32_t number, uint32_t* count) VRAMSTOW_REQUIRES(kDeviceLock);

@@ -73,7 +73,8 @@ struct vramstow_stats {
   uint64_t moved_out_bytes;
   uint64_t moved_back_bytes;
   uint64_t offload_host_bytes;
-  uint64_t fence_waits; /* how often fence_wait_ns was spent */
+  uint64_t fence_waits;                 /* how often fence_wait_ns was spent */
+  uint64_t offload_host_released_bytes; /* of offload_host_bytes, given back to the host, ever */
 };
 
 struct vramstow_block {
@@ -113,8 +114,9 @@ static inline const char* vramstow_version(void) {
 }
 #endif
 
-/* Gives cached memory that no work uses back to the device. Outputs: how many bytes, and how long
- * it took. */
+/* Gives cached memory that no work uses back to the device, and to the host what held paused or
+ * offloaded memory and holds nothing now. Outputs: how many bytes the device has back, and how long
+ * all of it took. */
 VRAMSTOW_FUNCTION(vramstow_empty_cache,
                   (int device, uint64_t* released_bytes, uint64_t* duration_ns),
                   (device, released_bytes, duration_ns))

@@ -43,6 +43,7 @@ class Stats:
     moved_back_bytes: int
     offload_host_bytes: int
     fence_waits: int
+    offload_host_released_bytes: int
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,10 @@ def reset_peaks(device: int = ALL_DEVICES) -> bool:
 
 
 def empty_cache(device: int = ALL_DEVICES) -> int:
-    """Gives cached memory back to the device; returns how many bytes."""
+    """Gives cached memory back to the device; returns how many bytes.
+
+    Host memory that held paused or offloaded memory, and holds nothing now, goes back, too.
+    """
     found = function("vramstow_empty_cache")
     released = ctypes.c_uint64()
     if found is None or found(device, ctypes.byref(released), None) != OK:

@@ -74,6 +74,60 @@ assert vramstow.stats().moved_out_bytes == vramstow.stats().moved_back_bytes == 
     said(run(program, *EXPLICIT, card="h200,memory=1GiB"))
 
 
+# What `hold` does takes 82 MiB of the host; of the process itself, as the system counts it.
+HOST_MEMORY = """
+import device, time, vramstow
+from device import MIB
+def locked() -> int:
+    status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    kinds = ("RssAnon", "RssFile", "RssShmem")
+    return sum(int(status[kind].split()[0]) for kind in kinds) >> 10
+with vramstow.region("weights"):
+    weights = device.allocate(82 * MIB)
+device.write(weights, 42)
+def cycle(sleep) -> None:
+    assert sleep("weights") and vramstow.resume("weights")
+    assert device.read(weights) == 42
+    assert vramstow.stats().offload_host_bytes == 82 * MIB
+"""
+
+
+@pytest.mark.parametrize("sleep", ["pause", "offload"])
+def test_emptying_the_cache_gives_host_memory_back(run: Run, sleep: str) -> None:
+    program = f"""{HOST_MEMORY}
+for number in range(1, 4):
+    before = locked()
+    cycle(vramstow.{sleep})
+    held = locked()
+    vramstow.empty_cache()
+    stats = vramstow.stats()
+    assert stats.offload_host_bytes == 0, stats
+    assert stats.offload_host_released_bytes == number * 82 * MIB, stats
+    if vramstow.{sleep} is vramstow.pause:
+        assert held >= before + 80 and locked() <= held - 80, (before, held, locked())
+assert vramstow.pause("weights")
+vramstow.empty_cache()
+assert vramstow.stats().offload_host_bytes == 82 * MIB, "it holds what is paused"
+assert vramstow.resume("weights") and device.read(weights) == 42
+"""
+    said(run(program, *EXPLICIT))
+
+
+def test_host_memory_that_nothing_needs_goes_back_by_itself(run: Run) -> None:
+    program = f"""{HOST_MEMORY}
+cycle(vramstow.pause)
+end = time.monotonic() + 60
+while vramstow.stats().offload_host_bytes != 0:
+    assert time.monotonic() < end, vramstow.stats()
+    time.sleep(0.05)
+cycle(vramstow.offload)
+while vramstow.stats().offload_host_bytes != 0:
+    assert time.monotonic() < end, vramstow.stats()
+    time.sleep(0.05)
+"""
+    said(run(program, *EXPLICIT, "--decay=1s"))
+
+
 def test_a_kernel_that_takes_the_place_of_an_unloaded_one_has_arguments_of_its_own(
     run: Run,
 ) -> None:
@@ -261,6 +315,20 @@ def test_ctl_moves_memory_of_a_running_process(holder: Holder) -> None:
     assert holder.ctl("offload", "resume", "--region", "weights") == "0 moved 400 MiB back\n"
     assert holder.ctl("offload", "--idle", "200ms") == "0 moved 400 MiB to the host\n"
     assert holder.ctl("resume") == "0 moved 400 MiB back\n"
+    holder.tell("read")
+    holder.end()
+
+
+def test_ctl_gives_host_memory_back(holder: Holder) -> None:
+    holder.tell("pause")
+    assert "host       400 MiB held for that, 0 B given back" in holder.ctl("stats")
+    assert " to the host" not in holder.ctl("empty-cache")
+    holder.tell("resume")
+    assert ", and 400 MiB to the host in " in holder.ctl("empty-cache")
+    assert "host       0 B held for that, 400 MiB given back" in holder.ctl("stats")
+    holder.tell("pause")
+    holder.tell("resume")
+    assert '"host_released_bytes":419430400,' in holder.ctl("--json", "empty-cache")
     holder.tell("read")
     holder.end()
 

@@ -68,6 +68,9 @@ std::string StatsText(const JsonValue& stats) {
           &text, "  offloaded  %s, %s of it paused; %s moved out, %s back\n",
           Bytes(device.Unsigned("offloaded_bytes")), Bytes(device.Unsigned("paused_bytes")),
           Bytes(device.Unsigned("moved_out_bytes")), Bytes(device.Unsigned("moved_back_bytes")));
+      absl::StrAppendFormat(&text, "  host       %s held for that, %s given back\n",
+                            Bytes(device.Unsigned("offload_host_bytes")),
+                            Bytes(device.Unsigned("offload_host_released_bytes")));
     }
   }
   return text;
@@ -104,7 +107,9 @@ std::string CensusText(const JsonValue& census) {
 std::string AnswerText(const std::string& verb, const JsonValue& body) {
   if (verb == "stats") return StatsText(body);
   if (verb == "empty-cache") {
-    return absl::StrFormat("gave %s back in %.1f ms\n", Bytes(body.Unsigned("released_bytes")),
+    const uint64_t host = body.Unsigned("host_released_bytes");
+    return absl::StrFormat("gave %s back%s in %.1f ms\n", Bytes(body.Unsigned("released_bytes")),
+                           host == 0 ? "" : absl::StrCat(", and ", Bytes(host), " to the host"),
                            static_cast<double>(body.Unsigned("duration_ns")) / 1e6);
   }
   if (verb == "limit") {

@@ -222,6 +222,7 @@ int Trim(int handle, int wait, uint64_t* released_bytes) {
   const FrameworkCall call(__builtin_return_address(0));
   Pools::Use use = UseOf(handle);
   if (!use) return VRAMSTOW_NOT_ACTIVE;
+  use.ReleaseHost();
   const PoolStats stats = use->Stats();
   *released_bytes = 0;
   if (stats.reserved_bytes == stats.allocated_bytes) return VRAMSTOW_OK;

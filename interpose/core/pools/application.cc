@@ -96,19 +96,26 @@ int Application::VisitPools(int device, Visit visit) const {
   return seen;
 }
 
-int Application::EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns) const {
+int Application::GiveBack(int device, GivenBack* given) const {
   if (!IsDevice(device)) return VRAMSTOW_INVALID;
-  TrimResult sum{};
-  const int seen = VisitPools(device, [&sum](const Pools::Use& pool, int) {
+  *given = GivenBack();
+  const int seen = VisitPools(device, [given](const Pools::Use& pool, int) {
     // Work that is about to finish is worth a moment; what runs for long keeps its memory.
     constexpr uint64_t kWaitNs = 100'000'000;
-    const TrimResult result = pool->Trim({.wait_ns = kWaitNs});
-    sum.released_bytes += result.released_bytes;
-    sum.duration_ns += result.duration_ns;
+    const uint64_t since = pool->pages()->Now();
+    given->device_bytes += pool->Trim({.wait_ns = kWaitNs}).released_bytes;
+    given->host_bytes += pool.ReleaseHost();
+    given->duration_ns += pool->pages()->Now() - since;
   });
-  if (seen == 0) return VRAMSTOW_NOT_ACTIVE;
-  if (released_bytes != nullptr) *released_bytes = sum.released_bytes;
-  if (duration_ns != nullptr) *duration_ns = sum.duration_ns;
+  return seen == 0 ? VRAMSTOW_NOT_ACTIVE : VRAMSTOW_OK;
+}
+
+int Application::EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns) const {
+  GivenBack given;
+  const int code = GiveBack(device, &given);
+  if (code != VRAMSTOW_OK) return code;
+  if (released_bytes != nullptr) *released_bytes = given.device_bytes;
+  if (duration_ns != nullptr) *duration_ns = given.duration_ns;
   return VRAMSTOW_OK;
 }
 

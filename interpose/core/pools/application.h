@@ -30,6 +30,13 @@ struct DeviceMemory {
   uint64_t unusable_bytes = 0;  // free in the pool, in pieces that are smaller than a chunk
 };
 
+// What giving cached memory back gave.
+struct GivenBack {
+  uint64_t device_bytes = 0;
+  uint64_t host_bytes = 0;  // held what was paused or offloaded
+  uint64_t duration_ns = 0;
+};
+
 class Application {
  public:
   constexpr explicit Application(Pools& pools) : pools_(pools) {}
@@ -37,6 +44,8 @@ class Application {
   Application& operator=(const Application&) = delete;
 
   int EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns) const;
+  // The same, and what the host has back.
+  int GiveBack(int device, GivenBack* given) const;
   int SetLimit(int device, uint64_t bytes) const;
   int GetStats(int device, vramstow_stats* stats, size_t size) const;
   // Walks through the pools: allocations of other threads wait for that. The driver is asked.

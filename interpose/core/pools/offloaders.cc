@@ -7,6 +7,7 @@
 #include <new>
 
 #include "allocator/core/host_memory.h"
+#include "base/units.h"
 #include "interpose/core/pools/host_answer.h"
 #include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
@@ -57,6 +58,7 @@ void Offloaders::Open(Offloader* offloader, Pool* pool) {
   OffloadConfig config;
   config.host_bytes = setting.host_bytes;
   if (config.host_bytes == 0) config.host_bytes = ReadHostMemory().free / 2;
+  ParseDuration(process_.options().decay, &config.decay_ns);
   config.policy = MakeOffloadPolicy(setting.policy);
   config.tells_touches = setting.touches;
   config.tries_host = true;

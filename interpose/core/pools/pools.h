@@ -74,6 +74,14 @@ class Pools {
     Pool* get() const { return slot_->pool; }
     // What moves its memory to the host; null: nothing does, or what the pool holds cannot move.
     Offloader* offloader() const { return slot_->pool->segments() ? nullptr : slot_->offloader; }
+    // Gives host memory back that held paused or offloaded memory. Returns how many bytes went.
+    uint64_t ReleaseHost() const {
+      return offloader() == nullptr ? 0 : offloader()->ReleaseHost(0);
+    }
+    // The same of what was of no use for the time of --decay.
+    void DecayHost() const {
+      if (offloader() != nullptr) offloader()->DecayHost();
+    }
     int16_t device() const { return slot_->device; }
     CUcontext context() const { return slot_->context.load(std::memory_order_relaxed); }
 

@@ -115,19 +115,18 @@ constexpr char kNoPool[] =
 
 void GiveBack(const Links& links, std::string_view arguments, Answer* answer) {
   int device = VRAMSTOW_ALL_DEVICES;
-  uint64_t released = 0;
-  uint64_t duration = 0;
+  GivenBack given;
   if (!ReadDevice(NextWord(&arguments), &device)) {
     answer->Add("%sERROR empty-cache takes the number of a device, or nothing\n", kControlGreeting);
-  } else if (links.application.EmptyCache(device, &released, &duration) != VRAMSTOW_OK) {
+  } else if (links.application.GiveBack(device, &given) != VRAMSTOW_OK) {
     answer->Add(
         "%sERROR %s; without the pool the program itself gives PyTorch's cache back, by "
         "torch.cuda.empty_cache()\n",
         kControlGreeting, kNoPool);
   } else {
     answer->Ok();
-    answer->Add("{\"released_bytes\":%llu,\"duration_ns\":%llu}\n", Number(released),
-                Number(duration));
+    answer->Add("{\"released_bytes\":%llu,\"host_released_bytes\":%llu,\"duration_ns\":%llu}\n",
+                Number(given.device_bytes), Number(given.host_bytes), Number(given.duration_ns));
   }
 }
 

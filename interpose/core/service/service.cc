@@ -134,7 +134,9 @@ void Service::Maintain() {
   PoolCall call;
   for (int i = 0; i < Pools::kMaxPools; ++i) {
     Pools::Use use = links_.pools.At(i);
-    if (use) use->Maintain();
+    if (!use) continue;
+    use->Maintain();
+    use.DecayHost();
   }
 }
 
