@@ -8,6 +8,7 @@
 //
 // Ownership: static. Threads: each part says for itself. Errors, units: none.
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 
 #include "interpose/core/framework/adapter.h"
@@ -150,8 +151,29 @@ void ComplainOfMetrics() {
   Log("there are no metrics without the pool: set VRAMSTOW_POOL to on, too.");
 }
 
+constexpr int kNotKnown = -1;
+constinit std::atomic<int> exit_status{kNotKnown};
+
+// exit() calls this before it takes libraries down, if it is asked after main() began.
+void FollowExit() {
+  static constinit std::atomic<bool> is_followed{false};
+  if (is_followed.exchange(true, std::memory_order_relaxed)) return;
+  constexpr int kMask = 0xff;  // of what the parent sees
+  on_exit([](int status, void*) { exit_status.store(status & kMask, std::memory_order_relaxed); },
+          nullptr);
+}
+
+void DescribeExit() {
+  const int status = exit_status.load(std::memory_order_relaxed);
+  if (status == kNotKnown) return;
+  char text[8];
+  std::snprintf(text, sizeof text, "%d", status);
+  trace.Describe("process.exit_status", text);
+}
+
 void OnCudaInitialised() {
   process.Wake();
+  FollowExit();
   ComplainOfMetrics();
   trace.Open();
   activity.Start();
@@ -206,6 +228,7 @@ void Finish() {
   if (why != nullptr) trace.Describe("pool.nothing_served", why);
   why = WhyHookIsMissing(process.options());
   if (why != nullptr) trace.Describe("python.no_hook", why);
+  DescribeExit();
   trace.Close();
   if (process.options().coverage) interception_report.Report();
 }

@@ -6,11 +6,16 @@ lock while Python is being finalised. C++ does not allow that in PyTorch's funct
 aborts, and its status is 134 instead of the script's own.
 
 A thread rests if it sleeps and has not been awake for a while: then it waits for the next graph.
+
+It also tells the trace which exception ended the program: one that ran out of memory, went on, and
+failed later for another reason is not told as one that memory ended.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 import time
 
 _NAME = "pt_autograd_"  # and a number
@@ -18,6 +23,10 @@ _MOST = 2.0  # seconds; nothing that a program does may keep it from ending
 _PAUSE = 0.002
 # A thread that waits for Python's lock wakes up every 5 ms.
 _CALM = 10  # looks, one after each pause, between which nothing has changed
+
+_MOST_ERRORS = 16
+# How errors of PyTorch and of CUDA's libraries say that there was too little memory.
+_SHORTAGES = ("out of memory", "_STATUS_ALLOC_FAILED", "_STATUS_NOT_INITIALIZED")
 
 _TASKS = "/proc/self/task"
 _COUNTS = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
@@ -36,6 +45,34 @@ def wait_for_rest() -> None:
         calm = calm + 1 if now == last and all(state.startswith("S") for state in now) else 0
         last = now
         time.sleep(_PAUSE)  # gives Python's lock away
+
+
+def tell_what_ended_it() -> None:
+    """Marks the exception that nobody caught: `vramstow.fact program.uncaught NAME`."""
+    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    if error is None:
+        return
+    name = next((type(one).__name__ for one in _chain(error) if _is_out_of_memory(one)), None)
+    mark = ctypes.CDLL(None).vramstow_mark
+    mark.argtypes = [ctypes.c_char_p]
+    mark(f"vramstow.fact program.uncaught {name or type(error).__name__}".encode())
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The exception, and those that it was raised from or while they were handled."""
+    chain: list[BaseException] = []
+    following: BaseException | None = error
+    while following is not None and following not in chain and len(chain) < _MOST_ERRORS:
+        chain.append(following)
+        following = following.__cause__ or following.__context__
+    return chain
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    if type(error).__name__ == "OutOfMemoryError":
+        return True
+    text = str(error)
+    return any(words in text for words in _SHORTAGES)
 
 
 def _read(task: str, file: str) -> str:

@@ -138,6 +138,14 @@ def _follow_steps() -> None:
         return
 
 
+def _follow_limits(torch: object) -> None:
+    """Has the trace say which line limits what PyTorch may take of the card."""
+    try:
+        _beside("limits").follow(torch)
+    except Exception:  # a PyTorch that is made in another way: the line is not known
+        return
+
+
 def _folder_of(torch: object) -> str:
     """PyTorch's folder; empty: it is a PyTorch without CUDA."""
     folder = os.path.dirname(os.path.realpath(torch.__file__))
@@ -353,6 +361,7 @@ def _prepare(torch: object) -> None:
     global _census
     _census = _Census(folder) if _wants_census() or _wants_collection() else None
     _follow_steps()
+    _follow_limits(torch)
     if not _POOLED:
         _observe_when_cuda_starts(folder, torch, _census)
     elif _install(folder) and _census is not None:
@@ -417,7 +426,9 @@ def _end() -> None:
     if _census is not None:
         _census.stop()
     try:
-        _beside("at_exit").wait_for_rest()
+        at_exit = _beside("at_exit")
+        at_exit.tell_what_ended_it()
+        at_exit.wait_for_rest()
     except Exception:  # whatever goes wrong here, the job ends as it would
         return
 

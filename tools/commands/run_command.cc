@@ -259,8 +259,7 @@ std::string WhyNoTrace(const std::string& folder, bool any_unread, const std::st
          "cannot be seen).";
 }
 
-void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bool json,
-           bool failed) {
+void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bool json) {
   if (!settings.trace) {
     Complain("", "there is no summary, because --no-trace was given.");
     return;
@@ -284,7 +283,7 @@ void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bo
     Complain("", absl::StrCat("the command has ended, but ", running,
                               ": the summary is of what was recorded until now."));
   }
-  if (failed) ExplainFailure(&traces);
+  ExplainFailure(&traces);
   const FactSet set = MergeTraces(traces.facts);
   WriteAll(STDERR_FILENO,
            json ? JsonReport(set) : RunSummary(set, settings.trace_directory, traces.unread));
@@ -377,8 +376,7 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
   }
   if (settings.quiet) EndAs(end);
   try {
-    const bool failed = end.how == ChildEnd::How::kKilled || end.value != 0;
-    SumUp(settings, run_id, begin, json, failed);
+    SumUp(settings, run_id, begin, json);
   } catch (const std::exception& error) {
     // Whatever goes wrong here must not change how the command ended.
     Complain("", absl::StrCat("cannot sum up the run: ", error.what(), "."));

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tools/analysis/facts/fact_names.h"
+#include "tools/analysis/facts/program_end.h"
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
 #include "tools/report/identity.h"
@@ -31,7 +32,7 @@ constexpr size_t kMostDead = 3;       // processes whose story is told
 // one in which something is wrong; else the one with the highest peak.
 const Facts& MainTrace(const FactSet& set) {
   const auto weight = [](const Facts& facts) {
-    const bool failed = !facts.out_of_memory.empty();
+    const bool failed = !facts.out_of_memory.empty() && !WentOnAfterOutOfMemory(facts);
     const bool is_explained = failed && FirstCause(facts) != nullptr;
     return std::array<uint64_t, 4>{is_explained ? 1u : 0u, failed ? 1u : 0u,
                                    FirstFault(facts) != nullptr ? 1u : 0u,
@@ -114,8 +115,30 @@ std::string OtherFailures(const FactSet& set, const Facts& main, const TextStyle
   return Labelled("Also", words, style) + stories;
 }
 
+// Memory ran out, and the program caught the error.
+std::string WentOnTitle(const FactSet& set, const Facts& facts) {
+  return absl::StrCat("Memory ran out ", Counted(facts.counts.out_of_memory, "time"),
+                      ", and the program went on", OfTrace(set, facts));
+}
+
+// What came of it; empty: memory ended the program, or nobody knows what did.
+std::string EndLine(const Facts& facts, const TextStyle& style) {
+  if (!WentOnAfterOutOfMemory(facts)) return "";
+  if (EndOf(facts) == ProgramEnd::kWell) {
+    return Labelled("End", "The program ended well. The reason for the shortage follows.", style);
+  }
+  return Labelled("End",
+                  absl::StrCat(Printable(UncaughtError(facts)),
+                               " ended the program later, and not the shortage of memory. The "
+                               "reason for the shortage follows."),
+                  style);
+}
+
 std::string Failure(const FactSet& set, const Facts& facts, const TextStyle& style) {
-  std::string text = Title(FailureTitle(set, facts, style), style, Colour::kRed);
+  std::string text = WentOnAfterOutOfMemory(facts)
+                         ? Title(WentOnTitle(set, facts), style, Colour::kYellow)
+                         : Title(FailureTitle(set, facts, style), style, Colour::kRed);
+  text += EndLine(facts, style);
   if (FirstCause(facts) == nullptr) {
     text += Labelled("Request", RequestInWords(facts.out_of_memory.back()), style);
     text += Labelled("Peak", PeakInWords(facts), style);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "base/demangle.h"
 #include "base/host_mapping.h"
+#include "tools/analysis/facts/program_end.h"
 #include "tools/base/words.h"
 #include "tools/report/sections.h"
 
@@ -128,6 +129,18 @@ std::string WithoutHook(const FactSet& set) {
   return "";
 }
 
+// One that caught its out-of-memory and went on.
+std::string WentOn(const Facts& trace) {
+  const std::string times = Counted(trace.counts.out_of_memory, "time");
+  if (EndOf(trace) == ProgramEnd::kWell) {
+    return Line("recovered", absl::StrCat("memory ran out ", times,
+                                          ", and the program went on and ended well:"));
+  }
+  return Line("recovered",
+              absl::StrCat("memory ran out ", times, ", and the program went on; ",
+                           Printable(UncaughtError(trace)), " ended it later. Memory ran out:"));
+}
+
 // Why memory ran out in the last process that was explained; nothing where none was.
 std::string Story(const FactSet& set) {
   constexpr size_t kIndent = 2;
@@ -135,7 +148,7 @@ std::string Story(const FactSet& set) {
   style.width -= kIndent;
   for (auto trace = set.traces.rbegin(); trace != set.traces.rend(); ++trace) {
     if (FirstCause(*trace) == nullptr) continue;
-    std::string text;
+    std::string text = WentOnAfterOutOfMemory(*trace) ? WentOn(*trace) : "";
     for (const absl::string_view line :
          absl::StrSplit(WhySection(*trace, style), '\n', absl::SkipEmpty())) {
       absl::StrAppend(&text, "  ", line, "\n");

@@ -131,6 +131,7 @@ Analysis Analyzer::Finish(const EventSource& source) {
   space_.FillFacts(&facts.fragmentation);
   facts.fragmentation.pending_peak_bytes = framework_.pending_peak_bytes();
   FillDetail(source, &analysis.detail);
+  facts.facts = marks_.TakeFacts();
   FillLayers(source, analysis.detail, &facts);
   return analysis;
 }
@@ -207,7 +208,9 @@ Analysis AnalyzeInDetail(EventSource* source, const std::string& file) {
   Facts& facts = analysis.facts;
   facts.kind = source->Kind();
   facts.file = file;
+  std::map<std::string, std::string> told = std::move(facts.facts);
   facts.facts = source->facts();
+  facts.facts.merge(told);  // what the trace itself says is true
   facts.report = source->report();
   facts.missing = source->missing();
   facts.rank = FactNumber<int64_t>(facts.facts, "process.rank");

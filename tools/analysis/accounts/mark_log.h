@@ -1,4 +1,5 @@
-// MarkLog: the marks of the application, in order.
+// MarkLog: the marks of the application, in order; and the facts that Python's start-up hook tells
+// by marks, `vramstow.fact KEY VALUE`.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: nanoseconds, events counted
 // from 1. Memory: the first kMost marks.
@@ -7,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -20,6 +23,7 @@ class MarkLog {
  public:
   // `event`: a kMark, the `number`th of all events.
   void Add(const Event& event, std::string_view text, uint64_t number, uint64_t now_ns) {
+    if (TakeFact(text)) return;
     if (marks_.size() == kMost) {
       ++left_out_;
       return;
@@ -36,11 +40,26 @@ class MarkLog {
 
   uint64_t left_out() const { return left_out_; }
   std::vector<MarkDetail> Take() { return std::move(marks_); }
+  // By their keys; the last one of a key counts.
+  std::map<std::string, std::string> TakeFacts() { return std::move(facts_); }
 
  private:
   static constexpr size_t kMost = 100'000;
 
+  bool TakeFact(std::string_view text) {
+    constexpr std::string_view kFact = "vramstow.fact ";
+    constexpr size_t kMostFacts = 256;
+    if (!text.starts_with(kFact)) return false;
+    text.remove_prefix(kFact.size());
+    const size_t space = text.find(' ');
+    if (space == std::string_view::npos) return true;
+    const std::string key(text.substr(0, space));
+    if (facts_.size() < kMostFacts || facts_.contains(key)) facts_[key] = text.substr(space + 1);
+    return true;
+  }
+
   std::vector<MarkDetail> marks_;
+  std::map<std::string, std::string> facts_;
   uint64_t left_out_ = 0;
 };
 

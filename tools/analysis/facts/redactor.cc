@@ -104,8 +104,9 @@ bool IsHarmlessOfDevice(std::string_view key) {
 // Facts that tell nothing about a person or a machine.
 bool IsHarmless(std::string_view key) {
   constexpr std::string_view kHarmless[] = {
-      "vramstow.version", "process.pid",        "process.parent", "process.start_time",
-      "process.rank",     "process.local_rank", "driver.version", "simulated"};
+      "vramstow.version",   "process.pid",  "process.parent",
+      "process.start_time", "process.rank", "process.local_rank",
+      "driver.version",     "simulated",    "process.exit_status"};
   if (std::ranges::find(kHarmless, key) != std::end(kHarmless)) return true;
   if (key.starts_with("option.")) return IsHarmlessOption(key.substr(7));
   return key.starts_with("device.") && IsHarmlessOfDevice(key);

@@ -15,9 +15,12 @@ Found FindOwnLimit(const FailureMoment& moment) {
   const std::string request = AdviceText(failure.requested_bytes);
   Cause cause;
   cause.bytes = failure.free_bytes;
-  cause.place = "the program's own limit";
-  const auto allowed = FactNumber<uint64_t>(
-      moment.facts().facts, "device." + std::to_string(failure.device) + ".allowed_bytes");
+  const std::string device = "device." + std::to_string(failure.device);
+  // The start-up hook tells which line called for it, or which variable has it.
+  const auto limited_at = moment.facts().facts.find(device + ".limited_at");
+  const bool is_known = limited_at != moment.facts().facts.end();
+  cause.place = is_known ? limited_at->second : "the program's own limit";
+  const auto allowed = FactNumber<uint64_t>(moment.facts().facts, device + ".allowed_bytes");
   cause.title = allowed.has_value()
                     ? "The program allows itself " + AdviceText(*allowed) + " of the card"
                     : "The program allows itself a part of the card only";
@@ -29,6 +32,13 @@ Found FindOwnLimit(const FailureMoment& moment) {
   cause.action =
       "Give torch.cuda.set_per_process_memory_fraction() a larger fraction, or leave the call out. "
       "The same holds for per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF.";
+  if (is_known && !limited_at->second.starts_with("per_process")) {
+    cause.action =
+        "Give torch.cuda.set_per_process_memory_fraction() a larger fraction at this line, or "
+        "leave the call out.";
+  } else if (is_known) {
+    cause.action = "Give per_process_memory_fraction a larger value, or leave it out.";
+  }
   return cause;
 }
 
