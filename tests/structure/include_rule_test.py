@@ -207,6 +207,7 @@ RULE: dict[str, set[str]] = {
     "tools/report": {
         "tools/analysis/facts",
         "tools/analysis/accounts",
+        "tools/analysis/explain",
         "tools/json",
         "tools/base",
         "base",

@@ -20,6 +20,7 @@
 #include "tools/pipeline/analyze.h"
 #include "tools/report/html.h"
 #include "tools/report/json.h"
+#include "tools/report/source_lines.h"
 #include "tools/terminal/output.h"
 #include "tools/terminal/output_file.h"
 
@@ -99,7 +100,13 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   }
   TellLeftOut("report", *inputs);
   std::vector<Detail> details;
-  for (Analysis& analysis : inputs->analyses) details.push_back(std::move(analysis.detail));
+  std::vector<PageSource> sources;
+  for (Analysis& analysis : inputs->analyses) {
+    details.push_back(std::move(analysis.detail));
+    // The text of a program is nothing to be shown to others.
+    sources.emplace_back();
+    if (!redact) sources.back().lines = ReadSourceLines(details.back(), analysis.facts.file);
+  }
   FactSet set = Together(*std::move(inputs));
   if (redact) {
     Redactor redactor = RedactorFor(files);
@@ -107,11 +114,9 @@ int ReportCommand(const std::vector<std::string>& arguments) {
     redactor.Redact(&set);
     for (Detail& detail : details) redactor.Redact(&detail);
   }
-  std::vector<const Detail*> pointers;
-  pointers.reserve(details.size());
-  for (const Detail& detail : details) pointers.push_back(&detail);
+  for (size_t i = 0; i < details.size(); ++i) sources[i].detail = &details[i];
   Progress::OfProcess().Begin("making the page");
-  const std::string page = HtmlReport(set, pointers);
+  const std::string page = HtmlReport(set, sources);
   if (output == "-") return PrintResult("report", page);
   if (!WriteOutputFile(output, page)) {
     Complain("report", absl::StrCat("cannot write ", output, ": ", strerror(errno), "."));

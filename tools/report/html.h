@@ -12,14 +12,15 @@
 #include <string>
 #include <vector>
 
-#include "tools/analysis/facts/detail.h"
+#include "tools/analysis/facts/facts.h"
+#include "tools/report/page_data.h"
 
 namespace vramstow {
 
 inline constexpr uint64_t kMostPageBytes = 20000000;
 
-// `details`: one for each of set.traces, in their order.
-std::string HtmlReport(const FactSet& set, const std::vector<const Detail*>& details);
+// `sources`: one for each of set.traces, in their order.
+std::string HtmlReport(const FactSet& set, const std::vector<PageSource>& sources);
 
 }  // namespace vramstow
 

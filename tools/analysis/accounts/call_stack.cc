@@ -235,6 +235,7 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
     }
     words.empties_cache |= frame.function == "empty_cache";
     words.frames.push_back(LineOf(frame));
+    words.files.emplace_back(frame.file);
   }
   // The whole program may be a text: python -c.
   if (own == nullptr && generated != nullptr) {
@@ -243,6 +244,7 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
     words.own = std::move(generated_lines);
   }
   std::ranges::reverse(words.frames);
+  std::ranges::reverse(words.files);
   std::ranges::reverse(words.own);
   words.operation = OperatorOf(frames);
   if (words.operation.empty() && python != nullptr) words.operation = python->function;
@@ -268,6 +270,7 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
   if (!words.operation.empty() && words.frames.back() != words.operation) {
     words.frames.push_back(words.operation);
   }
+  words.files.resize(words.frames.size());
   return words;
 }
 

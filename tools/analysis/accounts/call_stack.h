@@ -43,6 +43,7 @@ struct StackWords {
   bool is_float64 = false;          // a frame names the type of its numbers
   std::vector<OwnLine> own;         // the outermost first
   std::vector<std::string> frames;  // the telling ones, the outermost first
+  std::vector<std::string> files;   // the path of the file of each; empty: in none
 };
 
 // `frames`: the innermost first, as EventSource gives them.

@@ -20,16 +20,24 @@ namespace {
 // Frames are kept once.
 class FrameTable {
  public:
-  explicit FrameTable(std::vector<std::string>* frames) : frames_(frames) {}
-  uint32_t Find(const std::string& frame) {
+  // `files`: null where nobody asks for the frames' files.
+  FrameTable(std::vector<std::string>* frames, std::vector<std::string>* files)
+      : frames_(frames), files_(files) {}
+  uint32_t Find(const std::string& frame, const std::string& file = "") {
     const auto [known, inserted] =
         numbers_.try_emplace(frame, static_cast<uint32_t>(frames_->size()));
     if (inserted) frames_->push_back(frame);
+    if (files_ == nullptr) return known->second;
+    if (inserted) files_->push_back(file);
+    // Two files of one name have the same function on the same line: which one, nobody knows.
+    std::string& first = (*files_)[known->second];
+    if (first != file) first.clear();
     return known->second;
   }
 
  private:
   std::vector<std::string>* frames_;
+  std::vector<std::string>* files_;
   absl::flat_hash_map<std::string, uint32_t> numbers_;
 };
 
@@ -123,7 +131,9 @@ void NameByStack(StackWords words, FrameTable* frames, FrameTable* lines, SiteDe
   for (const OwnLine& own : words.own) {
     site->own.push_back({lines->Find(own.text), own.function, own.line});
   }
-  for (const std::string& frame : words.frames) site->frames.push_back(frames->Find(frame));
+  for (size_t i = 0; i < words.frames.size(); ++i) {
+    site->frames.push_back(frames->Find(words.frames[i], words.files[i]));
+  }
 }
 
 // Where one line of the program stands for nearly all that was allocated (trainer.train()), it
@@ -174,8 +184,8 @@ void NameByCall(const std::string& library, const std::string& call, bool is_ope
 }  // namespace
 
 void FillSites(const Accounts& accounts, const EventSource& source, Detail* detail) {
-  FrameTable frames(&detail->frames);
-  FrameTable lines(&detail->lines);
+  FrameTable frames(&detail->frames, &detail->files);
+  FrameTable lines(&detail->lines, nullptr);
   const std::vector<SiteTable::Site>& known = accounts.sites().sites();
   detail->sites.reserve(known.size());
   std::vector<std::string> library_sites(known.size());

@@ -66,6 +66,7 @@ struct MarkDetail {
 
 struct Detail {
   std::vector<std::string> frames;     // "file.py:12 function", each once
+  std::vector<std::string> files;      // the path of each frame's file; empty: none, or several
   std::vector<std::string> lines;      // the program's own among them, each once
   std::vector<std::string> libraries;  // the last parts of their paths, by number
   std::vector<SiteDetail> sites;       // by SiteTable's numbers; 0 is nobody

@@ -344,6 +344,7 @@ void Redactor::Redact(FactSet* set) const {
 
 void Redactor::Redact(Detail* detail) const {
   for (std::string& frame : detail->frames) frame = Text(frame);
+  for (std::string& file : detail->files) file = Path(file);
   for (std::string& line : detail->lines) line = Text(line);
   for (std::string& library : detail->libraries) library = Text(library);
   for (SiteDetail& site : detail->sites) {
