@@ -12,14 +12,13 @@ from __future__ import annotations
 import argparse
 import datetime
 import os
-import re
 import shutil
 import subprocess
 import sys
-import textwrap
-import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
+
+from made_table import MadeTable, Outcome, outcome_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/compatibility.md"
@@ -27,10 +26,7 @@ LIST = ROOT / "setup/torch-releases.txt"
 CONSTRAINTS = ROOT / "setup/torch-constraints.txt"
 NEEDED_GB = 15  # for the wheels and the environment of one release
 PATIENCE_S = 7200  # for one suite
-NOT_RUN = ""
-WIDTH = 138  # of a page
 BEGIN = "<!-- made by tests/releases.py -->"
-END = "<!-- end -->"
 
 
 @dataclass(frozen=True)
@@ -66,12 +62,6 @@ class Release:
     @property
     def name(self) -> str:
         return f"{self.version} on Python {self.python}"
-
-
-@dataclass
-class Outcome:
-    cell: str
-    failures: list[str]  # tests that failed or were skipped, with the first line of the reason
 
 
 def say(text: str) -> None:
@@ -175,23 +165,6 @@ def cache_folder() -> Path:
 # --- Suites ---------------------------------------------------------------------------------------
 
 
-def outcome_of(report: Path) -> Outcome:
-    """The results that pytest wrote into its XML report."""
-    passed = failed = 0
-    failures = []
-    for case in ElementTree.parse(report).getroot().iter("testcase"):
-        bad = next((one for one in case if one.tag in ("failure", "error")), None)
-        skipped = case.find("skipped")
-        if bad is not None or skipped is not None:
-            said = bad if bad is not None else skipped
-            reason = (said.get("message") or "").strip().partition("\n")[0][:200]
-            word = "failed" if bad is not None else "skipped"
-            failures.append(f"{case.get('name')} {word}: {reason}")
-        failed += bad is not None
-        passed += bad is None and skipped is None
-    return Outcome(f"{passed} of {passed + failed}", failures)
-
-
 def run_suite(suite: Suite, environment: Environment, build: Path, *, short: bool) -> Outcome:
     report = environment.adapters / "report.xml"
     options = (*suite.options, "-k", suite.short) if short else suite.options
@@ -240,59 +213,21 @@ def go_through(
 # --- The page -------------------------------------------------------------------------------------
 
 
-class Page:
-    """The table of a page, and below it what did not pass. Rows that were not run again stay."""
+class Page(MadeTable):
+    """The table of a page, and below it what did not pass."""
 
     def __init__(self, text: str) -> None:
-        self._before, begin, made = text.partition(BEGIN)
-        made, end, self._after = made.partition(END)
-        if not begin or not end:
-            raise ValueError(f"{PAGE.relative_to(ROOT)} has no lines {BEGIN} and {END}")
-        self._rows: dict[tuple[str, str], dict[str, str]] = {}
-        self._failures: dict[tuple[str, str], list[str]] = {}
-        for line in made.splitlines():
-            cells = [cell.strip() for cell in line.strip("|").split("|")]
-            if line.startswith("| 2.") and len(cells) == len(HEADINGS):
-                self._rows[cells[0], cells[1]] = dict(zip(HEADINGS, cells, strict=True))
-            failure = re.match(r"- (\S+) on Python (\S+), (.*)", line)
-            if failure:
-                told = self._failures.setdefault((failure[1], failure[2]), [])
-                told.append(failure[3])
-            elif line.startswith("  "):  # the rest of one
-                told[-1] += f" {line.strip()}"
+        super().__init__(
+            text,
+            BEGIN,
+            HEADINGS,
+            keys=2,
+            between=" on Python ",
+            order=lambda key: [*map(numbers, key)],
+        )
 
-    def put(self, release: Release, outcomes: dict[str, Outcome], date: str) -> None:
-        key = release.version, release.python
-        row = dict.fromkeys(HEADINGS, NOT_RUN) | self._rows.get(key, {})
-        row |= {"PyTorch": release.version, "Python": release.python, "date": date}
-        told = self._failures.get(key, [])
-        for column, outcome in outcomes.items():
-            row[column] = outcome.cell
-            told = [text for text in told if not text.startswith(f"{column}: ")]
-            told += [f"{column}: {text}" for text in outcome.failures]
-        self._rows[key] = row
-        self._failures[key] = told
-
-    def text(self) -> str:
-        lines = [f"| {' | '.join(HEADINGS)} |", f"|{'---|' * len(HEADINGS)}"]
-        order = sorted(self._rows, key=lambda key: (numbers(key[0]), numbers(key[1])))
-        lines += [f"| {' | '.join(self._rows[key].values())} |" for key in order]
-        told = [
-            line
-            for version, python in order
-            for failure in self._failures.get((version, python), [])
-            for line in textwrap.wrap(
-                f"- {version} on Python {python}, {failure}", WIDTH, subsequent_indent="  "
-            )
-        ]
-        lines += [
-            "",
-            "What did not pass, or was not run:" if told else "All that ran passed.",
-            "",
-            *told,
-        ]
-        made = "\n".join(lines).rstrip()
-        return f"{self._before}{BEGIN}\n\n{made}\n\n{END}{self._after}"
+    def put_release(self, release: Release, outcomes: dict[str, Outcome], date: str) -> None:
+        self.put((release.version, release.python), outcomes, date=date)
 
 
 def main() -> int:
@@ -323,7 +258,7 @@ def main() -> int:
             failed.append(release.name)
             continue
         page = Page(PAGE.read_text())
-        page.put(release, outcomes, datetime.date.today().isoformat())
+        page.put_release(release, outcomes, datetime.date.today().isoformat())
         PAGE.write_text(page.text())
         if any("failed: " in text for one in outcomes.values() for text in one.failures):
             failed.append(release.name)

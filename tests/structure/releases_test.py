@@ -23,6 +23,7 @@ REPORT = """<testsuites><testsuite>
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(SCRIPT.parent)
     spec = importlib.util.spec_from_file_location("releases", SCRIPT)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -64,11 +65,13 @@ def test_what_failed_and_what_was_skipped_is_told(script: ModuleType, tmp_path: 
 
 def test_a_row_is_replaced_and_the_others_stay(script: ModuleType) -> None:
     first, second = script.read_list("2.11.0 3.11\n2.2.2 3.11\n")
-    page = script.Page(f"before\n{script.BEGIN}\n{script.END}\nafter\n")
-    page.put(first, {"observed": script.Outcome("1 of 2", ["test_x failed: why"])}, "2026-01-01")
-    page.put(first, {"values": script.Outcome("5 of 5", [])}, "2026-01-02")
+    page = script.Page(f"before\n{script.BEGIN}\n<!-- end -->\nafter\n")
+    page.put_release(
+        first, {"observed": script.Outcome("1 of 2", ["test_x failed: why"])}, "2026-01-01"
+    )
+    page.put_release(first, {"values": script.Outcome("5 of 5", [])}, "2026-01-02")
     again = script.Page(page.text())
-    again.put(second, {"observed": script.Outcome("2 of 2", [])}, "2026-01-03")
+    again.put_release(second, {"observed": script.Outcome("2 of 2", [])}, "2026-01-03")
     text = again.text()
     assert text.startswith("before\n") and text.endswith("after\n")
     rows = [line for line in text.splitlines() if line.startswith("| 2.")]
@@ -77,7 +80,7 @@ def test_a_row_is_replaced_and_the_others_stay(script: ModuleType) -> None:
         "| 2.11.0 | 3.11 | 1 of 2 |  | 5 of 5 |  |  |  | 2026-01-02 |",
     ]
     assert "- 2.11.0 on Python 3.11, observed: test_x failed: why" in text
-    again.put(first, {"observed": script.Outcome("2 of 2", [])}, "2026-01-04")
+    again.put_release(first, {"observed": script.Outcome("2 of 2", [])}, "2026-01-04")
     assert "test_x" not in again.text() and "All that ran passed." in again.text()
 
 

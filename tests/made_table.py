@@ -1,0 +1,110 @@
+"""A table on a page that runs write: one row for each thing that was tried, and below it what did
+not pass. Rows that were not run again stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+END = "<!-- end -->"
+NOT_RUN = ""
+WIDTH = 138  # of a page
+
+Key = tuple[str, ...]
+
+
+@dataclass
+class Outcome:
+    cell: str
+    failures: list[str]  # tests that failed or were skipped, with the first line of the reason
+
+
+def outcome_of(report: Path) -> Outcome:
+    """The results that pytest wrote into its XML report."""
+    passed = failed = 0
+    failures = []
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        bad = next((one for one in case if one.tag in ("failure", "error")), None)
+        skipped = case.find("skipped")
+        if bad is not None or skipped is not None:
+            said = bad if bad is not None else skipped
+            reason = (said.get("message") or "").strip().partition("\n")[0][:200]
+            word = "failed" if bad is not None else "skipped"
+            failures.append(f"{case.get('name')} {word}: {reason}")
+        failed += bad is not None
+        passed += bad is None and skipped is None
+    return Outcome(f"{passed} of {passed + failed}", failures)
+
+
+class MadeTable:
+    """`begin`: the line of the page above the table; `END` is below it. The first cells of a row
+    are its key; `between` joins them where failures are told.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        begin: str,
+        headings: Key,
+        *,
+        keys: int,
+        between: str,
+        order: Callable[[Key], object],
+    ) -> None:
+        self._begin, self._headings, self._between, self._order = begin, headings, between, order
+        self._before, found, made = text.partition(begin)
+        made, end, self._after = made.partition(END)
+        if not found or not end:
+            raise ValueError(f"the page has no lines {begin} and {END}")
+        self._rows: dict[Key, dict[str, str]] = {}
+        self._failures: dict[Key, list[str]] = {}
+        told: list[str] = []
+        for line in made.splitlines():
+            cells = tuple(cell.strip() for cell in line.strip("|").split("|"))
+            is_row = line.startswith("| ") and len(cells) == len(headings)
+            if is_row and cells != headings:
+                self._rows[cells[:keys]] = dict(zip(headings, cells, strict=True))
+            failure = re.match(r"- ([^,]+), (.*)", line)
+            if failure:
+                told = self._failures.setdefault(tuple(failure[1].split(between)), [])
+                told.append(failure[2])
+            elif line.startswith("  "):  # the rest of one
+                told[-1] += f" {line.strip()}"
+
+    def put(self, key: Key, outcomes: dict[str, Outcome], **cells: str) -> None:
+        """`outcomes`: by heading. `cells`: those that no outcome fills."""
+        row = dict.fromkeys(self._headings, NOT_RUN) | self._rows.get(key, {})
+        row |= dict(zip(self._headings, key, strict=False)) | cells
+        told = self._failures.get(key, [])
+        for heading, outcome in outcomes.items():
+            row[heading] = outcome.cell
+            told = [text for text in told if not text.startswith(f"{heading}: ")]
+            told += [f"{heading}: {text}" for text in outcome.failures]
+        self._rows[key] = row
+        self._failures[key] = told
+
+    def text(self) -> str:
+        lines = [f"| {' | '.join(self._headings)} |", f"|{'---|' * len(self._headings)}"]
+        order = sorted(self._rows, key=self._order)
+        lines += [f"| {' | '.join(self._rows[key].values())} |" for key in order]
+        told = [
+            line
+            for key in order
+            for failure in self._failures.get(key, [])
+            for line in textwrap.wrap(
+                f"- {self._between.join(key)}, {failure}", WIDTH, subsequent_indent="  "
+            )
+        ]
+        lines += [
+            "",
+            "These did not pass, or were not run:" if told else "All that ran passed.",
+            "",
+            *told,
+        ]
+        made = "\n".join(lines).rstrip()
+        return f"{self._before}{self._begin}\n\n{made}\n\n{END}{self._after}"
