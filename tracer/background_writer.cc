@@ -144,7 +144,11 @@ bool BackgroundWriter::Stop() {
   Wake();
   constexpr int kMaxWaits = 1000;
   for (int i = 0; i < kMaxWaits; ++i) {
-    if (state_.load(std::memory_order_acquire) == State::kStopped) return true;
+    if (state_.load(std::memory_order_acquire) == State::kStopped) {
+      if (compressor_ != nullptr) Compressor::Destroy(compressor_);
+      compressor_ = nullptr;
+      return true;
+    }
     const timespec pause = {0, 100'000};
     nanosleep(&pause, nullptr);
   }

@@ -34,6 +34,10 @@ Compressor* Compressor::Create() {
   return compressor;
 }
 
+void Compressor::Destroy(Compressor* compressor) {
+  munmap(compressor, RoundUp(sizeof(Compressor), 64) + compressor->work_bytes_);
+}
+
 uint32_t Compressor::Compress(const uint8_t* bytes, uint32_t size) {
   // A result that is not shorter does not fit, and that is an error.
   const size_t room = size < sizeof result_ ? size : sizeof result_;

@@ -17,6 +17,9 @@ class Compressor {
   // Null: there is no memory for it.
   static Compressor* Create();
 
+  // Nobody uses it any more.
+  static void Destroy(Compressor* compressor);
+
   // Compresses at most kSlotBytes; returns how long the result() is.
   uint32_t Compress(const uint8_t* bytes, uint32_t size);
   const uint8_t* result() const { return result_; }

@@ -169,6 +169,7 @@ void RecorderState::Close() {
     tables_.mutex()->Unlock();
   }
   threads_.mutex()->Unlock();
+  if (all_quiet) stacks_.GiveBack();
 }
 
 // The chunks that are begun become the end of the file, and the file gets its length.

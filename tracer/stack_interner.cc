@@ -1,7 +1,9 @@
 #include "tracer/stack_interner.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "base/rounding.h"
 #include "tracer/format/varint.h"
 #include "tracer/thread_buffer.h"
 
@@ -44,6 +46,14 @@ void StackInterner::Start(StackMode mode, OpenTrace* trace, TableWriter* writer)
   if (mode == StackMode::kOff) return;
   tables_ = static_cast<StackTables*>(ZeroMemory(sizeof(StackTables)));
   if (tables_ != nullptr) mode_ = mode;
+}
+
+void StackInterner::GiveBack() {
+  if (tables_ == nullptr) return;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = AlignUp(reinterpret_cast<uintptr_t>(&tables_->stacks), page);
+  const uintptr_t end = reinterpret_cast<uintptr_t>(&tables_->node_count) / page * page;
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 bool StackInterner::Wants(EventKind kind) const {

@@ -42,6 +42,9 @@ class StackInterner {
   // thread's, and busy.
   uint32_t Take(ThreadBuffer* buffer, CaptureMode mode);
   // Looks which libraries and which interpreter there are, so that quiet captures know them.
+  // The trace is closed: the large tables become zeros, which cost no memory. A thread that comes
+  // late finds nothing in them.
+  void GiveBack();
   void LookAtLibraries() {
     if (tables_ != nullptr) tables_->capture.Refresh();
   }

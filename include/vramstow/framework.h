@@ -17,6 +17,7 @@
 #ifndef VRAMSTOW_FRAMEWORK_H_
 #define VRAMSTOW_FRAMEWORK_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -32,6 +33,8 @@ extern "C" {
 #define VRAMSTOW_TABLE_CENSUS_VERSION 1
 #define VRAMSTOW_TABLE_COLLECTION 4
 #define VRAMSTOW_TABLE_COLLECTION_VERSION 1
+#define VRAMSTOW_TABLE_ATTACHMENT 5 /* null: the process has vramstow from its start */
+#define VRAMSTOW_TABLE_ATTACHMENT_VERSION 1
 
 /* What every table begins with. */
 struct vramstow_table {
@@ -260,7 +263,8 @@ struct vramstow_framework_census {
   int (*begin)(const struct vramstow_framework_census_about* about);
   int (*hold)(const struct vramstow_framework_holding* holding);
   /* From now on the library asks for a census when an observer tells of an out-of-memory, when the
-   * program wants one, and when vramstow ctl does. `taker` stays. */
+   * program wants one, and when vramstow ctl does. `taker` stays; null: nobody is asked any more.
+   */
   int (*serve)(const struct vramstow_framework_census_taker* taker);
 };
 
@@ -296,6 +300,26 @@ struct vramstow_framework_collection {
   int (*tell_cycle)(const struct vramstow_framework_holding* cycle);
   /* From now on `collector` is asked. It stays. */
   int (*serve)(const struct vramstow_framework_collector* collector);
+};
+
+/* The table of who comes into a process that runs already, without a preload. The driver is not
+ * hooked: the observer tells of the framework's segments, too. */
+struct vramstow_framework_attachment {
+  struct vramstow_table head;
+  /* Begins a trace in the folder and opens the control socket. OK, and `path` names the file. BUSY:
+   * one is begun already. INVALID: no trace could be made there, and `path` says why in half a
+   * sentence. */
+  int (*begin)(const char* folder, char* path, size_t size);
+  /* Writes what the framework reserves, or gives back, as `emit` of the trace's table writes
+   * blocks: ALLOCATE and FREE. */
+  int (*reserve)(const struct vramstow_framework_event* event);
+  /* Writes a block that was there before: no line of the program is known for it. */
+  int (*adopt)(const struct vramstow_framework_event* event);
+  /* Blocks and bytes of a device that were there before the trace began. */
+  int (*adopted)(int device, uint64_t blocks, uint64_t bytes);
+  /* Ends the trace, and with it the control socket and the threads of vramstow. NOT_ACTIVE: none is
+   * begun. */
+  int (*end)(void);
 };
 
 #ifdef __cplusplus

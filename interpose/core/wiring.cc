@@ -248,8 +248,8 @@ constinit const HandlerContext handler_context = {
     process,    driver,   contexts, unseen_contexts,     handle_kinds, routing,          trace,
     free_bytes, launches, activity, interception_report, pool_service, OnCudaInitialised};
 
-constinit const FrameworkContext framework_context = {process,    trace,        free_bytes, pools,
-                                                      pool_trace, StartService, driver};
+constinit const FrameworkContext framework_context = {
+    process, trace, free_bytes, pools, pool_trace, StartService, driver, [] { service.End(); }};
 
 }  // namespace vramstow
 

@@ -42,12 +42,14 @@ int Take(int reason, int device, vramstow_census_visitor visitor, void* context)
 
 constexpr vramstow_framework_census_taker kTaker = {Take};
 
-const char* Start() {
-  static bool started = false;
-  if (started) return nullptr;
-  void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_TABLE_SYMBOL);
-  if (found == nullptr) return "vramstow is not preloaded";
-  const auto get_table = reinterpret_cast<vramstow_table_function>(found);
+vramstow_table_function FindTables() {
+  return reinterpret_cast<vramstow_table_function>(dlsym(RTLD_DEFAULT, VRAMSTOW_TABLE_SYMBOL));
+}
+
+const vramstow_framework_census* serving = nullptr;
+
+// Null: a census can be asked for from now on.
+const char* Serve(vramstow_table_function get_table) {
   const auto* table = reinterpret_cast<const vramstow_framework_census*>(
       get_table(VRAMSTOW_TABLE_CENSUS, VRAMSTOW_TABLE_CENSUS_VERSION));
   if (table == nullptr) {
@@ -57,6 +59,16 @@ const char* Start() {
   const char* why = TheCensus().Start(table);
   PyGILState_Release(state);
   if (why != nullptr) return why;
+  table->serve(&kTaker);
+  serving = table;
+  return nullptr;
+}
+
+const char* Start() {
+  if (serving != nullptr) return nullptr;
+  const vramstow_table_function get_table = FindTables();
+  if (get_table == nullptr) return "vramstow is not preloaded";
+  if (const char* why = Serve(get_table); why != nullptr) return why;
   // Where PyTorch's own allocator is observed, the library hears of failures from the observer.
   if (get_table(VRAMSTOW_TABLE_TRACE, VRAMSTOW_TABLE_TRACE_VERSION) == nullptr) {
     c10::cuda::CUDACachingAllocator::get()->attachOutOfMemoryObserver(
@@ -64,8 +76,6 @@ const char* Start() {
           Take(VRAMSTOW_CENSUS_OUT_OF_MEMORY, static_cast<int>(device), nullptr, nullptr);
         });
   }
-  table->serve(&kTaker);
-  started = true;
   return nullptr;
 }
 
@@ -76,11 +86,10 @@ constexpr vramstow_framework_collector kCollector = {
 const char* StartCollection() {
   static bool started = false;
   if (started) return nullptr;
-  void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_TABLE_SYMBOL);
-  if (found == nullptr) return "vramstow is not preloaded";
+  const vramstow_table_function get_table = FindTables();
+  if (get_table == nullptr) return "vramstow is not preloaded";
   const auto* table = reinterpret_cast<const vramstow_framework_collection*>(
-      reinterpret_cast<vramstow_table_function>(found)(VRAMSTOW_TABLE_COLLECTION,
-                                                       VRAMSTOW_TABLE_COLLECTION_VERSION));
+      get_table(VRAMSTOW_TABLE_COLLECTION, VRAMSTOW_TABLE_COLLECTION_VERSION));
   if (table == nullptr) {
     return "the library is of an older version";
   }
@@ -103,6 +112,24 @@ extern "C" __attribute__((visibility("default"))) const char* vramstow_census_st
   } catch (const std::exception&) {
     return "PyTorch refused";
   }
+}
+
+// The same in a process that runs without a preload; `get_table` is the library's.
+extern "C" __attribute__((visibility("default"))) const char* vramstow_census_attach(
+    vramstow_table_function get_table) {
+  try {
+    return vramstow::torch_census::Serve(get_table);
+  } catch (const std::exception&) {
+    return "PyTorch refused";
+  }
+}
+
+// Nobody asks any more; vramstow_census_attach may be called again.
+extern "C" __attribute__((visibility("default"))) const char* vramstow_census_detach() {
+  if (vramstow::torch_census::serving != nullptr) {
+    vramstow::torch_census::serving->serve(nullptr);
+  }
+  return nullptr;
 }
 
 // Null: from now on garbage is collected before an out-of-memory error.

@@ -27,6 +27,12 @@ class AddressTable {
 
   size_t size() const { return count_; }
 
+  void Clear() {
+    Unmap(places_, capacity_);
+    places_ = nullptr;
+    capacity_ = count_ = 0;
+  }
+
   // Null: not there. The pointer is valid until the next FindOrInsert or Erase.
   Value* Find(uint64_t address) {
     if (address == 0 || capacity_ == 0) return nullptr;

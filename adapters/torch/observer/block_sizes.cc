@@ -82,6 +82,26 @@ void BlockSizes::AddSegment(uint64_t address, uint64_t size) {
   piece->has_segment = true;
 }
 
+void BlockSizes::Clear() {
+  pieces_.Clear();
+  nodes_.Clear();
+  adopted_ = nullptr;
+}
+
+void BlockSizes::Adopt(uint64_t address, uint64_t size, bool is_free, bool in_segment) {
+  Piece* const left = adopted_;
+  adopted_ = nullptr;
+  Piece* const piece = Add(address, size);
+  if (piece == nullptr) return;
+  piece->is_free = is_free;
+  piece->has_segment = in_segment;
+  if (!in_segment) return;
+  adopted_ = piece;
+  if (left == nullptr || left->address + left->size != address) return;
+  left->after = piece;
+  piece->before = left;
+}
+
 void BlockSizes::RemoveSegment(uint64_t address) {
   Piece* const piece = Find(address);
   if (piece != nullptr && piece->is_free) Remove(piece);

@@ -27,7 +27,12 @@ uint64_t RoundSize(uint64_t requested, uint64_t divisions);
 
 class BlockSizes {
  public:
+  // Forgets all.
+  void Clear();
   void AddSegment(uint64_t address, uint64_t size);
+  // A piece that was there before, with those of its segment in order of address. Of an expandable
+  // segment (`in_segment` false) only live ones.
+  void Adopt(uint64_t address, uint64_t size, bool is_free, bool in_segment);
   void RemoveSegment(uint64_t address);
 
   // A block begins at `address`. Returns its size. A large piece is split only if the rounded size
@@ -58,6 +63,7 @@ class BlockSizes {
 
   MappedNodes<Piece> nodes_;
   AddressTable<Piece*> pieces_;  // by their first address
+  Piece* adopted_ = nullptr;     // the last one that was
 };
 
 }  // namespace vramstow::torch_observer

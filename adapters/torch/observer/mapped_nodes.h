@@ -21,15 +21,18 @@ class MappedNodes {
 
  public:
   MappedNodes() = default;
-  ~MappedNodes() {
+  ~MappedNodes() { Clear(); }
+  MappedNodes(const MappedNodes&) = delete;
+  MappedNodes& operator=(const MappedNodes&) = delete;
+
+  void Clear() {
     while (mappings_ != nullptr) {
       Mapping* const next = mappings_->next;
       munmap(mappings_, kBytes);
       mappings_ = next;
     }
+    free_ = nullptr;
   }
-  MappedNodes(const MappedNodes&) = delete;
-  MappedNodes& operator=(const MappedNodes&) = delete;
 
   Node* New() {
     if (free_ == nullptr && !Map()) return nullptr;

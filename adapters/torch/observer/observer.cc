@@ -15,12 +15,15 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <limits>
 
+#include "adapters/torch/observer/adoption.h"
 #include "adapters/torch/observer/block_sizes.h"
 #include "include/vramstow/framework.h"
 #include "include/vramstow/vramstow.h"
@@ -68,8 +71,18 @@ using OlderConfig = caching::CUDAAllocatorConfig;
 class Observer {
  public:
   static constexpr int kMostDevices = 64;
+  // Expandable segments are mapped in multiples of this.
+  static constexpr uint64_t kMappedPart = uint64_t{2} << 20;
 
-  explicit Observer(const vramstow_framework_trace* trace) : trace_(trace) {}
+  // `attachment`: null where vramstow is here since the process started.
+  Observer(const vramstow_framework_trace* trace, const vramstow_framework_attachment* attachment)
+      : trace_(trace), attachment_(attachment) {}
+
+  // From now on the allocator is observed, which has nothing yet.
+  void Begin();
+  // The same with what it has. False: this PyTorch does not say when a snapshot is taken.
+  bool Adopt(caching::CUDAAllocator* allocator);
+  void End();
 
   void OnEntry(const Entry& entry);
   // `allowed`: what PyTorch may take of the device.
@@ -78,7 +91,13 @@ class Observer {
  private:
   struct Device {
     BlockSizes sizes;
+    Adoption adoption;
   };
+
+  void AdoptSegment(const caching::SegmentInfo& segment, Device* device, uint64_t* blocks,
+                    uint64_t* bytes);
+  void Reserve(int kind, const Entry& entry);
+  void Reserve(int kind, int64_t device, uint64_t address, uint64_t size, void* stream);
 
   void OnAllocate(const Entry& entry, Device* device);
   void OnFreeRequested(const Entry& entry, Device* device);
@@ -87,6 +106,7 @@ class Observer {
             void* stream);
 
   const vramstow_framework_trace* const trace_;
+  const vramstow_framework_attachment* const attachment_;
   std::array<Device, kMostDevices> devices_;
 };
 
@@ -119,9 +139,30 @@ void Observer::OnFreeCompleted(const Entry& entry, Device* device) {
        static_cast<uint64_t>(entry.size_), entry.stream_);
 }
 
+// Where the driver is not hooked, the framework's segments are told here.
+void Observer::Reserve(int kind, int64_t device, uint64_t address, uint64_t size, void* stream) {
+  const vramstow_framework_event event = {kind, static_cast<int32_t>(device),      address, size,
+                                          size, reinterpret_cast<uint64_t>(stream)};
+  attachment_->reserve(&event);
+}
+
+void Observer::Reserve(int kind, const Entry& entry) {
+  const uint64_t address = static_cast<uint64_t>(entry.addr_);
+  const uint64_t size = static_cast<uint64_t>(entry.size_);
+  if (entry.action_ == Entry::SEGMENT_ALLOC || entry.action_ == Entry::SEGMENT_FREE) {
+    return Reserve(kind, entry.device_, address, size, entry.stream_);
+  }
+  // What was mapped at once need not be unmapped at once.
+  for (uint64_t done = 0; done < size; done += kMappedPart) {
+    Reserve(kind, entry.device_, address + done, std::min(kMappedPart, size - done), entry.stream_);
+  }
+}
+
 void Observer::OnEntry(const Entry& entry) {
   if (entry.device_ < 0 || entry.device_ >= kMostDevices) return;
   Device* device = &devices_[static_cast<size_t>(entry.device_)];
+  if (entry.action_ == Entry::SNAPSHOT) return device->adoption.OnSnapshot();
+  if (!device->adoption.Observes()) return;
   const uint64_t address = static_cast<uint64_t>(entry.addr_);
   switch (entry.action_) {
     case Entry::ALLOC:
@@ -135,9 +176,17 @@ void Observer::OnEntry(const Entry& entry) {
       return;
     case Entry::SEGMENT_ALLOC:
       device->sizes.AddSegment(address, static_cast<uint64_t>(entry.size_));
+      if (attachment_ != nullptr) Reserve(VRAMSTOW_EVENT_ALLOCATE, entry);
       break;
     case Entry::SEGMENT_FREE:
       device->sizes.RemoveSegment(address);
+      if (attachment_ != nullptr) Reserve(VRAMSTOW_EVENT_FREE, entry);
+      break;
+    case Entry::SEGMENT_MAP:
+      if (attachment_ != nullptr) Reserve(VRAMSTOW_EVENT_ALLOCATE, entry);
+      break;
+    case Entry::SEGMENT_UNMAP:
+      if (attachment_ != nullptr) Reserve(VRAMSTOW_EVENT_FREE, entry);
       break;
     default:  // the driver's events have mapped memory; the observer below has failures
       break;
@@ -148,36 +197,166 @@ void Observer::OnOutOfMemory(int64_t device, uint64_t requested, uint64_t allowe
   Emit(VRAMSTOW_EVENT_OUT_OF_MEMORY, device, allowed, requested, requested, nullptr);
 }
 
-const char* Attach() {
-  static bool attached = false;  // Python's lock for the start of CUDA is held
-  if (attached) return nullptr;
-  void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_TABLE_SYMBOL);
-  if (found == nullptr) return "vramstow is not preloaded";
-  const auto get_table = reinterpret_cast<vramstow_table_function>(found);
-  const auto* trace = reinterpret_cast<const vramstow_framework_trace*>(
-      get_table(VRAMSTOW_TABLE_TRACE, VRAMSTOW_TABLE_TRACE_VERSION));
-  if (trace == nullptr) {
-    return "the library is of an older version, or the pool serves the framework";
+void Observer::Begin() {
+  for (Device& device : devices_) device.adoption.Finish();
+}
+
+void Observer::End() {
+  for (Device& device : devices_) device.adoption.Stop();
+}
+
+void Observer::AdoptSegment(const caching::SegmentInfo& segment, Device* device, uint64_t* blocks,
+                            uint64_t* bytes) {
+  const auto base = static_cast<uint64_t>(segment.address);
+  const bool is_expandable = segment.is_expandable;
+  const uint64_t part = is_expandable ? kMappedPart : static_cast<uint64_t>(segment.total_size);
+  for (uint64_t done = 0; done < segment.total_size; done += part) {
+    Reserve(VRAMSTOW_EVENT_ALLOCATE, segment.device, base + done,
+            std::min<uint64_t>(part, segment.total_size - done), segment.stream);
   }
-  auto* allocator = caching::get();
+  uint64_t address = base;
+  for (const auto& block : segment.blocks) {
+    const auto size = static_cast<uint64_t>(block.size);
+    if (block.active || !is_expandable) {
+      device->sizes.Adopt(address, size, !block.active, !is_expandable);
+    }
+    if (block.active) {
+      vramstow_framework_event event = {VRAMSTOW_EVENT_ALLOCATE,
+                                        static_cast<int32_t>(segment.device),
+                                        address,
+                                        size,
+                                        static_cast<uint64_t>(block.requested_size),
+                                        reinterpret_cast<uint64_t>(segment.stream)};
+      attachment_->adopt(&event);
+      event.kind = VRAMSTOW_EVENT_FREE;
+      if (!block.allocated) attachment_->adopt(&event);
+      ++*blocks;
+      *bytes += size;
+    }
+    address += size;
+  }
+}
+
+bool Observer::Adopt(caching::CUDAAllocator* allocator) {
+  // Whatever happens here, no thread of the program may wait for a device that nobody adopts.
+  struct Release {
+    Observer* observer;
+    ~Release() {
+      for (Device& device : observer->devices_) {
+        if (device.adoption.is_adopting()) device.adoption.Stop();
+      }
+    }
+  } const release{this};
+  for (Device& device : devices_) {
+    device.sizes.Clear();
+    device.adoption.Await();
+  }
+  const caching::SnapshotInfo snapshot = allocator->snapshot();
+  bool is_told = false;
+  for (int number = 0; number < kMostDevices; ++number) {
+    Device& device = devices_[static_cast<size_t>(number)];
+    if (!device.adoption.is_adopting()) continue;
+    is_told = true;
+    uint64_t blocks = 0;
+    uint64_t bytes = 0;
+    for (const auto& segment : snapshot.segments) {
+      if (static_cast<int>(segment.device) == number) {
+        AdoptSegment(segment, &device, &blocks, &bytes);
+      }
+    }
+    if (blocks != 0) attachment_->adopted(number, blocks, bytes);
+    device.adoption.Finish();
+  }
+  if (!is_told) End();
+  return is_told;
+}
+
+// Null: the allocator can be observed.
+const char* WhyNot(caching::CUDAAllocator* allocator) {
   if (allocator == nullptr || !allocator->initialized()) return "PyTorch has not started CUDA";
   if (allocator->name() != "native") return "another allocator is chosen";
   const char* uncached = std::getenv("PYTORCH_NO_CUDA_MEMORY_CACHING");
   if (uncached != nullptr && *uncached != '\0' && std::strcmp(uncached, "0") != 0) {
     return "PYTORCH_NO_CUDA_MEMORY_CACHING asks for no caching";
   }
-  if (trace->attach(reinterpret_cast<const void*>(&c10::cuda::device_count)) != VRAMSTOW_OK) {
-    return "";  // there is no trace, and it was said why
-  }
-  auto* observer = new Observer(trace);
+  return nullptr;
+}
+
+template <typename Table>
+const Table* TableOf(vramstow_table_function get_table, uint32_t kind, uint32_t version) {
+  return reinterpret_cast<const Table*>(get_table(kind, version));
+}
+
+const vramstow_framework_trace* TraceTable(vramstow_table_function get_table) {
+  return TableOf<vramstow_framework_trace>(get_table, VRAMSTOW_TABLE_TRACE,
+                                           VRAMSTOW_TABLE_TRACE_VERSION);
+}
+
+// PyTorch offers no way to take a tracker off: one that observes nothing stays.
+Observer* Track(caching::CUDAAllocator* allocator, const vramstow_framework_trace* trace,
+                const vramstow_framework_attachment* attachment) {
+  auto* observer = new Observer(trace, attachment);
   allocator->attachAllocatorTraceTracker(
       [observer](const Entry& entry) { observer->OnEntry(entry); });
   allocator->attachOutOfMemoryObserver(
       [observer](int64_t device, size_t requested, size_t allowed, size_t) {
         observer->OnOutOfMemory(device, requested, allowed);
       });
-  attached = true;
+  return observer;
+}
+
+const void* AllocatorCode() { return reinterpret_cast<const void*>(&c10::cuda::device_count); }
+
+const char* Observe() {
+  static bool observes = false;  // Python's lock for the start of CUDA is held
+  if (observes) return nullptr;
+  void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_TABLE_SYMBOL);
+  if (found == nullptr) return "vramstow is not preloaded";
+  const auto* trace = TraceTable(reinterpret_cast<vramstow_table_function>(found));
+  if (trace == nullptr) {
+    return "the library is of an older version, or the pool serves the framework";
+  }
+  auto* allocator = caching::get();
+  if (const char* why = WhyNot(allocator); why != nullptr) return why;
+  if (trace->attach(AllocatorCode()) != VRAMSTOW_OK) {
+    return "";  // there is no trace, and it was said why
+  }
+  Track(allocator, trace, nullptr)->Begin();
+  observes = true;
   return nullptr;
+}
+
+// The observer of a process that vramstow came to while it ran, and what its trace is begun with.
+Observer* attached = nullptr;
+const vramstow_framework_attachment* attachment = nullptr;
+
+const char* Attach(vramstow_table_function get_table, const char* folder, char* path, size_t size) {
+  static char why[256];
+  attachment = TableOf<vramstow_framework_attachment>(get_table, VRAMSTOW_TABLE_ATTACHMENT,
+                                                      VRAMSTOW_TABLE_ATTACHMENT_VERSION);
+  const auto* trace = TraceTable(get_table);
+  if (attachment == nullptr || trace == nullptr) {
+    return "this process has vramstow already, or VRAMSTOW_TRACE is off in it";
+  }
+  auto* allocator = caching::get();
+  if (const char* refusal = WhyNot(allocator); refusal != nullptr) return refusal;
+  const int begun = attachment->begin(folder, path, size);
+  if (begun == VRAMSTOW_BUSY) return "this process is observed already";
+  if (begun != VRAMSTOW_OK) {
+    std::snprintf(why, sizeof why, "no trace can be made there (%.200s)", path);
+    return why;
+  }
+  trace->attach(AllocatorCode());
+  if (attached == nullptr) attached = Track(allocator, trace, attachment);
+  if (attached->Adopt(allocator)) return nullptr;
+  attachment->end();
+  return "this PyTorch does not tell when it takes a snapshot";
+}
+
+const char* Detach() {
+  if (attached == nullptr) return "nothing was attached";
+  attached->End();
+  return attachment->end() == VRAMSTOW_OK ? nullptr : "nothing is attached";
 }
 
 }  // namespace
@@ -187,8 +366,24 @@ const char* Attach() {
 // empty one was said already.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_observe() {
   try {
-    return vramstow::torch_observer::Attach();
+    return vramstow::torch_observer::Observe();
   } catch (const std::exception&) {
     return "PyTorch refused";
   }
+}
+
+// The same in a process that runs without a preload: `get_table` is the library's, `folder` where
+// the trace goes, and `path` is filled with the name of its file. One thread at a time.
+extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_attach(
+    vramstow_table_function get_table, const char* folder, char* path, size_t size) {
+  try {
+    return vramstow::torch_observer::Attach(get_table, folder, path, size);
+  } catch (const std::exception&) {
+    return "PyTorch refused";
+  }
+}
+
+// Null: nothing is observed any more, and the trace is closed. Otherwise half a sentence.
+extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_detach() {
+  return vramstow::torch_observer::Detach();
 }

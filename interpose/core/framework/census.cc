@@ -59,7 +59,7 @@ constinit std::atomic<const vramstow_framework_census_taker*> the_taker{nullptr}
 // Others may ask from now on, so that the service has to listen.
 int Serve(const vramstow_framework_census_taker* taker) {
   the_taker.store(taker, std::memory_order_release);
-  framework_context.start_service();
+  if (taker != nullptr) framework_context.start_service();
   return VRAMSTOW_OK;
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "base/keep_errno.h"
+#include "interpose/core/framework/attachment.h"
 #include "interpose/core/framework/census.h"
 #include "interpose/core/framework/collection.h"
 #include "interpose/core/framework/observed.h"
@@ -393,6 +394,9 @@ const vramstow_table* TableOf(uint32_t kind, uint32_t version) {
       break;
     case VRAMSTOW_TABLE_COLLECTION:
       table = CollectionTable();
+      break;
+    case VRAMSTOW_TABLE_ATTACHMENT:
+      table = AttachmentTable();
       break;
     default:
       break;

@@ -24,7 +24,8 @@ struct FrameworkContext {
   Pools& pools;
   PoolTrace& pool_trace;
   void (*start_service)();  // from now on vramstow ctl may ask
-  const Driver& driver;
+  Driver& driver;
+  void (*end_service)();  // its thread is gone when this returns
 };
 extern const FrameworkContext framework_context;
 

@@ -70,11 +70,38 @@ void Trace::OpenAs(State* state) {
     state_.store(State::kOff, std::memory_order_release);
     return;
   }
+  const RecorderError error = MakeFile(options.trace_dir);
+  if (error == RecorderError::kOk) return;
+  Log("no trace is written, because none can be made in '%.300s' (%s): choose another folder "
+      "with VRAMSTOW_TRACE_DIR.",
+      options.trace_dir, Why(error));
+}
+
+int Trace::OpenIn(const char* folder) {
+  State state = state_.load(std::memory_order_acquire);
+  if (state == State::kOpen || state == State::kOpening ||
+      !state_.compare_exchange_strong(state, State::kOpening, std::memory_order_acq_rel)) {
+    return EBUSY;
+  }
+  KeepErrno keep_errno;
+  ForgetNumbers();
+  switch (MakeFile(folder)) {
+    case RecorderError::kOk:
+      return 0;
+    case RecorderError::kNoSpace:
+      return ENOSPC;
+    default:
+      return errno != 0 ? errno : EIO;
+  }
+}
+
+RecorderError Trace::MakeFile(const char* folder) {
+  const Options& options = process_.options();
   char stem[200];
   NameTrace(options.command, stem, sizeof stem);
   uint64_t ring_bytes = 0;
   ParseBytes(options.trace_size, &ring_bytes);
-  const RecorderError error = recorder_.Open({.directory = options.trace_dir,
+  const RecorderError error = recorder_.Open({.directory = folder,
                                               .stem = stem,
                                               .thread_slot = RecorderSlot,
                                               .stacks = StackModeOf(options),
@@ -87,12 +114,8 @@ void Trace::OpenAs(State* state) {
                                               .thread_watch = Shim().watch_thread_exit,
                                               .for_group = options.trace_group});
   if (error != RecorderError::kOk) {
-    const char* why = Why(error);
     state_.store(State::kOff, std::memory_order_release);
-    Log("no trace is written, because none can be made in '%.300s' (%s): choose another folder "
-        "with VRAMSTOW_TRACE_DIR.",
-        options.trace_dir, why);
-    return;
+    return error;
   }
   state_.store(State::kOpen, std::memory_order_release);
   // Nobody waits for these.
@@ -102,6 +125,7 @@ void Trace::OpenAs(State* state) {
   DescribeDriver(&recorder_, driver_);
   // What is kept of the newest events can be asked for.
   if (ring_bytes != 0) callbacks_.ring_opened();
+  return error;
 }
 
 bool Trace::IsOpenFor(const Event& event) {
@@ -154,6 +178,14 @@ uint64_t Trace::RecordFor(Hook hook, uint16_t library, Event* event) {
   } else if (event->layer == Layer::kFramework) {
     event->call = NumberOfCall(&tensor_, "tensor");
   }
+  event->library = library;
+  return recorder_.RecordWithStack(*event);
+}
+
+uint64_t Trace::RecordAdopted(uint16_t library, Event* event) {
+  KeepErrno keep_errno;
+  if (!IsOpenFor(*event)) return 0;
+  event->call = NumberOfCall(&adopted_, "there before vramstow came");
   event->library = library;
   return recorder_.RecordWithStack(*event);
 }
@@ -311,17 +343,23 @@ void Trace::Close() {
   if (state_.exchange(State::kOff, std::memory_order_acq_rel) == State::kOpen) recorder_.Close();
 }
 
-void Trace::AbandonAfterFork() {
-  recorder_.AbandonAfterFork();
-  state_.store(State::kClosed, std::memory_order_relaxed);
+// Numbers are those of one file.
+void Trace::ForgetNumbers() {
   described_devices_.store(0, std::memory_order_relaxed);
   copied_ms_.store(0, std::memory_order_relaxed);
   for (auto& time : sampled_ms_) time.store(0, std::memory_order_relaxed);
   for (auto& number : calls_) number.store(0, std::memory_order_relaxed);
   tensor_.store(0, std::memory_order_relaxed);
+  adopted_.store(0, std::memory_order_relaxed);
   framework_library_.store(kUnknownName, std::memory_order_relaxed);
   observer_.store(kUnknownName, std::memory_order_relaxed);
   for (auto& number : libraries_) number.store(0, std::memory_order_relaxed);
+}
+
+void Trace::AbandonAfterFork() {
+  recorder_.AbandonAfterFork();
+  state_.store(State::kClosed, std::memory_order_relaxed);
+  ForgetNumbers();
 }
 
 }  // namespace vramstow

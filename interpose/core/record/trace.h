@@ -38,6 +38,11 @@ class Trace {
 
   // Makes the file, if it is wanted and not there yet.
   void Open();
+  // The same in this folder, in a process that ran before: also after an earlier trace was closed.
+  // 0; EBUSY: there is a trace; or another errno. Nothing is said on stderr.
+  int OpenIn(const char* folder);
+  // The file's path; "" while there is none.
+  const char* path() const { return recorder_.path(); }
 
   // Stores an event under the function's name and the library that called it. Gives its sequence
   // number, or 0 if nothing was stored.
@@ -51,6 +56,8 @@ class Trace {
   // The same for events that a pool makes under its locks; kNoHook: no entry point. The caller has
   // looked up the library's number and the stack (CaptureStack) before it took these locks.
   uint64_t RecordFor(Hook hook, uint16_t library, Event* event);
+  // The same for a framework's block that was there before the trace began.
+  uint64_t RecordAdopted(uint16_t library, Event* event);
   uint32_t CaptureStack(EventKind kind);
   // The same for callers that hold locks of a framework.
   uint32_t CaptureStackQuietly(EventKind kind);
@@ -107,6 +114,9 @@ class Trace {
 
   bool IsOpenFor(const Event& event);
   void OpenAs(State* state);
+  // The caller has made the state kOpening.
+  RecorderError MakeFile(const char* folder);
+  void ForgetNumbers();
   uint16_t NumberOfCall(Hook hook);
   // The name's number, which is kept in *place.
   uint16_t NumberOfCall(std::atomic<uint32_t>* place, const char* name);
@@ -126,7 +136,8 @@ class Trace {
   std::atomic<uint64_t> sampled_ms_[kMaxDevices] = {};
   // Numbers, plus one; 0: not asked for yet.
   std::atomic<uint32_t> calls_[kHookCount] = {};
-  std::atomic<uint32_t> tensor_{0};  // what a framework asks for, by no function of the driver
+  std::atomic<uint32_t> tensor_{0};   // what a framework asks for, by no function of the driver
+  std::atomic<uint32_t> adopted_{0};  // what it had before the trace began
   std::atomic<uint16_t> framework_library_{kUnknownName};
   std::atomic<uint16_t> observer_{kUnknownName};
   std::atomic<uint32_t> libraries_[kMaxCallerObjects] = {};

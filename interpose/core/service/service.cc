@@ -2,7 +2,9 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/keep_errno.h"
 #include "interpose/core/pools/exports.h"
@@ -67,6 +69,8 @@ void Service::Start() {
   KeepErrno keep_errno;
   OpenSocket();
   OpenMetrics();
+  // Without it the thread ends a tick later.
+  waker_.store(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), std::memory_order_relaxed);
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -79,9 +83,12 @@ void Service::Start() {
   pthread_t thread;
   // The thread begins in the driver: Stop waits for that, too.
   busy_.store(true, std::memory_order_seq_cst);
+  has_thread_.store(true, std::memory_order_relaxed);
   if (pthread_create(&thread, &attributes, Run, this) != 0) {
+    has_thread_.store(false, std::memory_order_relaxed);
     busy_.store(false, std::memory_order_release);
     CloseSockets();
+    CloseWaker();
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
@@ -99,6 +106,7 @@ void* Service::Run(void* self) {
   }
   service->Loop();
   service->busy_.store(false, std::memory_order_release);
+  service->has_thread_.store(false, std::memory_order_release);
   return nullptr;
 }
 
@@ -113,11 +121,14 @@ void Service::Loop() {
   uint64_t maintained = Now();
   int tick_ms = kTickMs;
   while (BecomeBusy()) {
-    pollfd polls[1 + ControlSocket::kMaxClients + 1 + MetricsServer::kMaxClients];
+    pollfd polls[1 + ControlSocket::kMaxClients + 1 + MetricsServer::kMaxClients + 1];
     const int count = links_.socket.Watch(polls);
     const int more = links_.metrics.Watch(polls + count);
+    // A negative descriptor is passed over.
+    polls[count + more] = {waker_.load(std::memory_order_relaxed), POLLIN, 0};
     busy_.store(false, std::memory_order_release);
-    const int ready = poll(polls, static_cast<nfds_t>(count) + static_cast<nfds_t>(more), tick_ms);
+    const int ready =
+        poll(polls, static_cast<nfds_t>(count) + static_cast<nfds_t>(more) + 1, tick_ms);
     if (!BecomeBusy()) return;
     const uint64_t now = Now();
     links_.socket.Serve(polls, ready > 0 ? count : 0, now, links_.verbs);
@@ -153,12 +164,36 @@ void Service::Stop() {
   CloseSockets();
 }
 
+void Service::CloseWaker() {
+  const int waker = waker_.exchange(-1, std::memory_order_relaxed);
+  if (waker >= 0) close(waker);
+}
+
+void Service::End() {
+  if (state_.load(std::memory_order_acquire) != State::kRunning) return;
+  // A thread that polls wakes up; the value stays, so that one that will poll does, too.
+  const uint64_t one = 1;
+  Stop();
+  const int waker = waker_.load(std::memory_order_relaxed);
+  if (waker >= 0 && write(waker, &one, sizeof one) < 0) return;
+  constexpr int kMaxWaits = 2 * kTickMs;
+  for (int i = 0; i < kMaxWaits && has_thread_.load(std::memory_order_acquire); ++i) {
+    const timespec wait = {0, 1'000'000};
+    nanosleep(&wait, nullptr);
+  }
+  if (has_thread_.load(std::memory_order_acquire)) return;  // it cannot be started again
+  CloseWaker();
+  state_.store(State::kNone, std::memory_order_release);
+}
+
 void Service::Abandon() {
   links_.socket.Abandon();
   links_.metrics.Abandon();
   links_.exports.set_reachable(false);
+  CloseWaker();
   state_.store(State::kNone, std::memory_order_relaxed);
   busy_.store(false, std::memory_order_relaxed);
+  has_thread_.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace vramstow

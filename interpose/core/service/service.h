@@ -41,6 +41,9 @@ class Service {
   // The process ends: waits a moment until the thread is out of the driver and the sockets, for
   // good.
   void Stop();
+  // The same in a process that goes on: the thread and its descriptors are gone when this returns,
+  // and Start makes a new one. Not by several threads at once.
+  void End();
   // In a forked child, async-signal-safe.
   void Abandon();
 
@@ -54,11 +57,14 @@ class Service {
   void OpenSocket();
   void OpenMetrics();
   void CloseSockets();
+  void CloseWaker();
   void Maintain();
 
   const Links links_;
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> busy_{false};
+  std::atomic<bool> has_thread_{false};
+  std::atomic<int> waker_{-1};  // a descriptor that ends the thread's waiting
 };
 
 }  // namespace vramstow

@@ -1,0 +1,55 @@
+// Adoption: what PyTorch's allocator had before the observer came, as if it had been seen.
+//
+// Idea: PyTorch tells its trackers of a snapshot too, at the moment when it has taken that of a
+// device and still holds that device's lock. So the order is exact: what a tracker hears of a
+// device before that is in the snapshot, and what it hears later is not. From that moment until the
+// snapshot is adopted, trackers of that device wait: some milliseconds.
+//
+// Ownership: values. Threads: one adopts, the others ask at each call. Errors: what cannot be
+// adopted is not observed. Units: bytes.
+#ifndef VRAMSTOW_ADAPTERS_TORCH_OBSERVER_ADOPTION_H_
+#define VRAMSTOW_ADAPTERS_TORCH_OBSERVER_ADOPTION_H_
+
+#include <atomic>
+#include <cstdint>
+
+namespace vramstow::torch_observer {
+
+class Adoption {
+ public:
+  // Nothing of the device is observed until its snapshot is taken.
+  void Await() { Set(Phase::kAwaits); }
+  // PyTorch has taken the device's snapshot, and holds its lock.
+  void OnSnapshot() {
+    Phase expected = Phase::kAwaits;
+    phase_.compare_exchange_strong(expected, Phase::kAdopts, std::memory_order_acq_rel);
+  }
+  bool is_adopting() const { return phase_.load(std::memory_order_acquire) == Phase::kAdopts; }
+  // All is adopted: from now on the device is observed.
+  void Finish() { Set(Phase::kObserves); }
+  void Stop() { Set(Phase::kIgnores); }
+
+  // Whether a call of the tracker counts. Waits while the snapshot is being adopted.
+  bool Observes() {
+    const Phase phase = phase_.load(std::memory_order_acquire);
+    return phase == Phase::kObserves || (phase == Phase::kAdopts && Wait());
+  }
+
+ private:
+  enum class Phase : uint32_t { kIgnores, kAwaits, kAdopts, kObserves };
+
+  void Set(Phase phase) {
+    phase_.store(phase, std::memory_order_release);
+    phase_.notify_all();
+  }
+  bool Wait() {
+    phase_.wait(Phase::kAdopts, std::memory_order_acquire);
+    return phase_.load(std::memory_order_acquire) == Phase::kObserves;
+  }
+
+  std::atomic<Phase> phase_{Phase::kIgnores};
+};
+
+}  // namespace vramstow::torch_observer
+
+#endif  // VRAMSTOW_ADAPTERS_TORCH_OBSERVER_ADOPTION_H_
