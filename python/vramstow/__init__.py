@@ -27,6 +27,7 @@ from vramstow.library import (
     why_not,
 )
 from vramstow.logs import add_report, add_scalars, scalars
+from vramstow.observing import Observation, ObserveError, explain, observe
 from vramstow.reporting import Report, report
 from vramstow.residency import OffloadError, offload, pause, region, resume
 from vramstow.schedule import Action, schedule, watch
@@ -40,6 +41,8 @@ __all__ = [
     "Estimate",
     "EstimateError",
     "Holder",
+    "Observation",
+    "ObserveError",
     "OffloadError",
     "Report",
     "Stats",
@@ -53,9 +56,11 @@ __all__ = [
     "dump",
     "empty_cache",
     "estimate",
+    "explain",
     "iteration",
     "mark",
     "no_more_pressure",
+    "observe",
     "offload",
     "on_pressure",
     "pause",

@@ -68,9 +68,28 @@ class _Block(ctypes.Structure):
 
 _COUNT = len(fields(Stats))
 _Hook = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64)
-_process = ctypes.CDLL(None)
+_global = ctypes.CDLL(None)
+_process: ctypes.CDLL = _global
+_file: str | None = None  # of the library; None: its names are the process's own
 # The library calls them while they are registered, and perhaps a moment longer.
 _hooks: dict[Callable[[int], None], object] = {}
+
+
+def is_preloaded() -> bool:
+    """Whether vramstow is in this process since its start."""
+    return hasattr(_global, "vramstow_version")
+
+
+def use(loaded: ctypes.CDLL | None, file: str) -> None:
+    """Asks this library from now on, which was not preloaded; None: what is preloaded."""
+    global _process, _file
+    _process = _global if loaded is None else loaded
+    _file = None if loaded is None else file
+
+
+def with_lock(name: str) -> Callable[..., int]:
+    """The library's function, called without giving Python's lock away."""
+    return getattr(ctypes.PyDLL(_file), name)
 
 
 def function(name: str) -> Callable[..., int] | None:

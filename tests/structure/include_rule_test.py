@@ -114,6 +114,7 @@ RULE: dict[str, set[str]] = {
     "simulator/runtime": {"simulator", "base"},
     "tools": {"tools/commands", "tools/terminal", "tools/base"},
     "tools/commands": {
+        "tools/attach",
         "tools/doctor",
         "tools/json",
         "tools/launch",
@@ -132,6 +133,7 @@ RULE: dict[str, set[str]] = {
         "tracer/format",
         "base",
     },
+    "tools/attach": {"tools/json"},
     "tools/doctor": {
         "tools/json",
         "tools/launch",

@@ -27,6 +27,8 @@ int ConvertCommand(const std::vector<std::string>& arguments);
 int FitCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where less is aligned than was asked for.
 int FidelityCommand(const std::vector<std::string>& arguments);
+// Exit status 2 also where the process cannot be entered.
+int AttachCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where the process that was asked refuses.
 int CtlCommand(const std::vector<std::string>& arguments);
 int TopCommand(const std::vector<std::string>& arguments);

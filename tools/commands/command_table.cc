@@ -19,6 +19,7 @@ constexpr Command kCommands[] = {
     {"fit", "finds the largest batch that fits onto a card, or whether a job does, by rehearsals",
      FitCommand},
     {"fidelity", "compares a rehearsal with what a real card did", FidelityCommand},
+    {"attach", "looks into a process that was started without vramstow", AttachCommand},
     {"ctl", "asks a running process for numbers, or to give memory back", CtlCommand},
     {"top", "shows running processes, and refreshes the page", TopCommand, true},
     {"adapter", "builds, lists and removes the allocators that are compiled for PyTorch",

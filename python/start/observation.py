@@ -1,0 +1,211 @@
+"""Observes PyTorch's allocator in a process that was started without vramstow.
+
+The library is loaded beside the program, not in front of it: no function of CUDA is hooked. What
+PyTorch holds already is taken from its own snapshot; events follow from then on. A process has one
+observation at a time, whoever began it: the program itself (vramstow.observe) or `vramstow attach`.
+
+This file is also run inside of a process that has no package vramstow (by `vramstow attach`), so it
+imports nothing of the package. Sizes are bytes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+import threading
+import time
+import types
+from _thread import start_new_thread
+
+_KEY = "_vramstow_observation"  # a module: one for the process
+_PATH = 4096
+_CENSUS = 1 << 20
+_BUSY = 7
+_PATIENCE = 5  # seconds
+OK = 0
+
+
+class ObservationError(RuntimeError):
+    """Says in half a sentence why this process is not observed."""
+
+
+def _text(value: bytes | None) -> str:
+    return "" if value is None else value.decode("utf-8", "replace")
+
+
+class Files:
+    """The libraries of an observation: vramstow's, the observer, and the census ("" for none)."""
+
+    def __init__(self, library: str, observer: str, census: str) -> None:
+        self.library = library
+        self.observer = observer
+        self.census = census
+
+
+class Observation:
+    """The observation of this process: begin, census, end, and begin again."""
+
+    def __init__(self, files: Files) -> None:
+        self._lock = threading.Lock()
+        self._files = files
+        self.path = ""  # of the trace; "": nothing is observed
+        self.why_no_census = ""
+        self.pid = os.getpid()
+        try:
+            self.library = ctypes.CDLL(files.library)
+            self._observer = ctypes.CDLL(files.observer)
+        except OSError as error:
+            raise ObservationError(str(error)) from None
+        self._tables = ctypes.cast(self.library.vramstow_get_table, ctypes.c_void_p)
+        self._census: ctypes.CDLL | None = None
+
+    def begin(self, folder: str) -> str:
+        """Begins a trace in the folder, and returns its file."""
+        with self._lock:
+            path = ctypes.create_string_buffer(_PATH)
+            attach = self._observer.vramstow_torch_attach
+            attach.restype = ctypes.c_char_p
+            size = ctypes.c_size_t(len(path))
+            why = attach(self._tables, os.fsencode(folder), path, size)
+            if why is not None:
+                raise ObservationError(_text(why))
+            self.path = os.fsdecode(path.value)
+            self._begin_census()
+            return self.path
+
+    def _begin_census(self) -> None:
+        self.why_no_census = "there is no census for this PyTorch and this Python"
+        if not self._files.census:
+            return
+        try:
+            if self._census is None:
+                self._census = ctypes.CDLL(self._files.census)
+            serve = self._census.vramstow_census_attach
+            serve.restype = ctypes.c_char_p
+            why = serve(self._tables)
+        except (OSError, AttributeError) as error:
+            why = str(error).encode()
+        self.why_no_census = _text(why)
+
+    def census(self) -> dict:
+        """Who holds PyTorch's tensors now, as docs/census.md describes it."""
+        if self.why_no_census:
+            raise ObservationError(self.why_no_census)
+        text = ctypes.create_string_buffer(_CENSUS)
+        result = _BUSY
+        end = time.monotonic() + _PATIENCE
+        # A failure of the program may have a census of its own meanwhile.
+        while result == _BUSY and time.monotonic() < end:
+            result = self.library.vramstow_census(text, ctypes.c_size_t(len(text)))
+            if result == _BUSY:
+                time.sleep(0.05)
+        if result == _BUSY:
+            raise ObservationError("Python's lock was not to be had within some seconds")
+        if result != OK:
+            raise ObservationError(f"no census could be taken (vramstow_census gives {result})")
+        return json.loads(_text(text.value))
+
+    def end(self) -> None:
+        """Ends the observation and closes the trace."""
+        with self._lock:
+            if not self.path:
+                raise ObservationError("this process is not observed")
+            if self._census is not None:
+                self._census.vramstow_census_detach()
+            detach = self._observer.vramstow_torch_detach
+            detach.restype = ctypes.c_char_p
+            why = detach()
+            self.path = ""
+            if why is not None:
+                raise ObservationError(_text(why))
+
+
+def is_preloaded() -> bool:
+    """Whether vramstow is in this process since its start."""
+    return hasattr(ctypes.CDLL(None), "vramstow_version")
+
+
+def current() -> Observation | None:
+    """The observation of this process; None: there never was one. In a forked child: None."""
+    found = getattr(sys.modules.get(_KEY), "observation", None)
+    return found if found is not None and found.pid == os.getpid() else None
+
+
+def prepare(files: Files) -> Observation:
+    """The observation of this process, which is made at the first call."""
+    if is_preloaded():
+        raise ObservationError(
+            "vramstow run started it, so it is observed already: ask it with vramstow ctl"
+        )
+    found = current()
+    if found is None:
+        found = Observation(files)
+        module = types.ModuleType(_KEY, "The observation of this process, by vramstow.")
+        module.observation = found  # type: ignore[attr-defined]
+        sys.modules[_KEY] = module
+    return found
+
+
+# --- What `vramstow attach` has a process do ------------------------------------------------------
+
+
+def _answer(request: dict) -> dict:
+    files = Files(request["library"], request["observer"], request["census"])
+    action = request["action"]
+    if action == "end":
+        observation = current()
+        if observation is None:
+            raise ObservationError("this process is not observed")
+        path = observation.path
+        observation.end()
+        return {"path": path}
+    observation = prepare(files)
+    was_there = bool(observation.path)
+    path = observation.path or observation.begin(request["folder"])
+    answer: dict = {"path": path, "was_there": was_there, "no_census": observation.why_no_census}
+    try:
+        if action == "census":
+            answer["census"] = observation.census()
+    finally:
+        if action == "census" and not was_there:
+            observation.end()
+    return answer
+
+
+def _serve(request: dict) -> None:
+    try:
+        answer = _answer(request)
+    except Exception as error:  # whatever it is, the one who asked is told, and the job goes on
+        answer = {"error": str(error) or type(error).__name__}
+    beside = request["answer"] + ".new"
+    try:
+        with open(beside, "w", encoding="utf-8") as file:
+            json.dump(answer, file)
+        os.replace(beside, request["answer"])
+    except OSError:
+        return  # nobody waits any more
+
+
+def _give_back(page: int, size: int) -> None:
+    """Unmaps the memory in which the process was told of this file."""
+    unmap = ctypes.CDLL(None).munmap
+    unmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    unmap(page, size)
+
+
+def serve(request_file: str, page: int, size: int) -> None:
+    """Does what the request asks for in a thread of its own, and writes the answer beside it."""
+    with open(request_file, encoding="utf-8") as file:
+        request = json.load(file)
+
+    def work() -> None:
+        _serve(request)
+        _give_back(page, size)
+
+    start_new_thread(work, ())
+
+
+if "REQUEST" in globals():
+    serve(REQUEST, PAGE, BYTES)  # type: ignore[name-defined]  # noqa: F821

@@ -1,0 +1,225 @@
+"""vramstow attach: looks into a process that was started without vramstow, and leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import PATIENCE, VRAMSTOW, Job, Start, attach, facts
+
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled() -> None:
+    """What an attachment needs is compiled once, before anything is measured."""
+    import torch
+
+    folder = Path(torch.__file__).resolve().parent
+    for kind in ("--observer", "--census"):
+        subprocess.run(
+            [VRAMSTOW, "adapter", "build", "--quiet", kind, "--torch", folder],
+            check=True,
+            capture_output=True,
+        )
+
+
+def test_it_says_who_holds_the_memory_and_leaves_the_process_as_it_was(
+    start: Start, tmp_path: Path
+) -> None:
+    job = start("grows.py")
+    answer = json.loads(attach(job.pid, "--census", "--json"))
+    holders = {row["holder"]: row["bytes"] for row in answer["census"]["holders"]}
+    assert holders["global weights[0..7]"] == 8 * MIB, holders
+    assert any(name.startswith("global history[0..") for name in holders)
+    assert answer["stopped_ms"] < 500  # 8 ms on a machine with nothing else to do
+    before = (job.count("task"), job.count("fd"))
+    attach(job.pid, "--census")
+    assert (job.count("task"), job.count("fd")) == before
+    assert job.process.poll() is None
+    assert not list(Path("/tmp").glob(f"vramstow-attach-*/*{job.pid}.stow"))
+    assert job.end() == 0
+
+
+def test_growth_names_the_holder_and_the_line(start: Start) -> None:
+    job = start("grows.py")
+    answer = json.loads(attach(job.pid, "--growth", "--every", "2s", "--json"))
+    grown = answer["growth"]
+    first = grown["holders"][0]
+    assert first["holder"] == "global history[*]"
+    assert first["grown_bytes"] == first["grown_blocks"] * MIB > 0
+    lines = {row["site"]: row for row in grown["lines"]}
+    source = (Path(__file__).parent / "programs/grows.py").read_text().splitlines()
+    number = next(i for i, line in enumerate(source, 1) if "history.append" in line)
+    line = lines[f"grows.py:{number} step"]
+    # The observation began before the first census.
+    assert line["bytes"] >= first["grown_bytes"]
+    text = attach(job.pid, "--growth", "--every", "1s")
+    assert re.search(r"\+[\d.]+ MiB, now [\d.]+ MiB in \d+ blocks: global history\[\*\]", text)
+
+
+@pytest.mark.parametrize("settings", ["", "expandable_segments:True"])
+def test_what_was_there_and_what_came_later_add_up_to_what_pytorch_says(
+    start: Start, tmp_path: Path, settings: str
+) -> None:
+    job = start("grows.py", env={"PYTORCH_CUDA_ALLOC_CONF": settings} if settings else {})
+    time.sleep(0.5)
+    trace = Path(json.loads(attach(job.pid, "--json", "--trace-dir", tmp_path / "t"))["trace"])
+    time.sleep(1.5)
+    job.tell("stop")
+    steps, allocated, reserved = map(int, job.line().split())
+    attach(job.pid, "--detach")
+    told = facts(trace)["devices"][0]
+    assert told["bytes_at_end"] == allocated
+    assert told["reserved_bytes_at_end"] == reserved
+    assert steps > 10
+
+
+def test_it_observes_for_a_time_and_tells_where_the_memory_went(
+    start: Start, tmp_path: Path
+) -> None:
+    job = start("grows.py")
+    text = attach(job.pid, "--for", "2s", "--trace-dir", tmp_path)
+    assert "grows.py" in text
+    (trace,) = tmp_path.glob("*.stow")
+    sites = {row["operation"]: row for row in facts(trace)["by_site"]}
+    assert sites["there before vramstow came"]["bytes_at_peak"] > 8 * MIB, sites
+
+
+def test_a_process_that_is_killed_meanwhile_leaves_a_readable_trace(
+    start: Start, tmp_path: Path
+) -> None:
+    job = start("grows.py")
+    trace = Path(json.loads(attach(job.pid, "--json", "--trace-dir", tmp_path))["trace"])
+    time.sleep(1)
+    job.process.send_signal(signal.SIGKILL)
+    job.process.wait(PATIENCE)
+    assert facts(trace)["counts"]["allocations"] > 20
+
+
+def test_ctl_finds_a_process_that_is_observed(start: Start, tmp_path: Path) -> None:
+    job = start("grows.py")
+    attach(job.pid, "--trace-dir", tmp_path)
+    asked = [VRAMSTOW, "ctl", str(job.pid), "census", "--json"]
+    told = json.loads(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
+    assert told["holders"]
+    attach(job.pid, "--detach")
+    assert subprocess.run(asked, capture_output=True, check=False).returncode == 2
+
+
+def losses(line: str) -> list[str]:
+    return line.split()[:2]
+
+
+def attach_in_turn(job: Job, times: int, folder: Path) -> None:
+    for number in range(times):
+        if number % 3 == 0:
+            attach(job.pid, "--census", "--patience", "60s")
+        elif number % 3 == 1:
+            attach(job.pid, "--growth", "--every", "20ms", "--patience", "60s")
+        else:
+            attach(job.pid, "--trace-dir", folder, "--patience", "60s")
+            attach(job.pid, "--detach", "--patience", "60s")
+        assert job.process.poll() is None
+
+
+@pytest.mark.parametrize(
+    "times", [12, pytest.param(1000, marks=pytest.mark.long)], ids=["few", "many"]
+)
+def test_in_whatever_state_the_process_is_it_goes_on_with_the_same_losses(
+    start: Start, tmp_path: Path, times: int
+) -> None:
+    job = start("states.py", "0")
+    attach_in_turn(job, 3, tmp_path / "t")
+    before = (job.count("task"), job.count("fd"))
+    attach_in_turn(job, times - 3, tmp_path / "t")
+    job.tell("stop")
+    told = job.line()
+    assert job.process.wait(PATIENCE) == 0
+    assert (tmp_path / "stderr").read_text() == ""
+    steps = told.split()[0]
+    assert before[0] == int(told.split()[3])
+    again = Job(tmp_path, str(Path(__file__).parent / "programs/states.py"), steps)
+    assert again.line() == "ready"
+    assert losses(again.line()) == losses(told)
+    assert again.process.wait(PATIENCE) == 0
+
+
+def test_a_main_thread_that_runs_no_python_is_named_and_nothing_happens_later(
+    start: Start, tmp_path: Path
+) -> None:
+    job = start("sleeps.py")
+    said = attach(job.pid, "--patience", "300ms", "--trace-dir", tmp_path / "t", status=2)
+    assert "main thread runs no Python" in said and "--patience" in said
+    assert job.line() == "awake"
+    assert not list((tmp_path / "t").iterdir())
+    assert "libvramstow" not in Path(f"/proc/{job.pid}/maps").read_text()
+    assert job.end() == 0
+
+
+def test_a_stopped_process_is_named(start: Start) -> None:
+    job = start("grows.py")
+    job.process.send_signal(signal.SIGSTOP)
+    time.sleep(0.2)
+    said = attach(job.pid, "--census", status=2)
+    assert f"kill -CONT {job.pid}" in said
+    job.process.send_signal(signal.SIGCONT)
+    assert "global weights" in attach(job.pid, "--census")
+
+
+def test_what_cannot_be_entered_is_said_in_one_sentence(tmp_path: Path) -> None:
+    assert "no process" in attach(2**22 - 5, status=2)
+    with subprocess.Popen(["sleep", "60"]) as other:
+        time.sleep(0.1)
+        assert "runs no Python" in attach(other.pid, status=2)
+        other.kill()
+    ready = "print('ready', flush=True); import time; time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", ready], stdout=subprocess.PIPE) as plain:
+        assert plain.stdout is not None
+        plain.stdout.readline()
+        assert "has not loaded PyTorch" in attach(plain.pid, status=2)
+        plain.kill()
+    assert "takes a time" in attach(1, "--every", "soon", status=2)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+def test_another_user_is_told_what_to_do(start: Start) -> None:
+    job = start("grows.py")
+    done = subprocess.run(
+        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", VRAMSTOW, "attach",
+         str(job.pid), "--census"],
+        capture_output=True,
+        text=True,
+        cwd="/",
+        check=False,
+    )  # fmt: skip
+    if "Permission denied" in done.stderr:
+        pytest.skip("another user cannot read this build")
+    assert done.returncode == 2
+    assert "another user" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert job.process.poll() is None
+
+
+def test_a_process_under_vramstow_run_says_so(tmp_path: Path) -> None:
+    program = Path(__file__).parent / "programs/grows.py"
+    command = [VRAMSTOW, "run", "--simulate=h200", "--", sys.executable, program]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline().strip() == "ready"
+        child = int(Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()[0])
+        said = attach(child, "--census", status=2)
+        assert "vramstow ctl" in said
+        (tmp_path / "stop").touch()
+        (tmp_path / "end").touch()
+        run.wait(PATIENCE)

@@ -1,0 +1,117 @@
+"""Plain processes of PyTorch on a simulated card: without vramstow, as its users started them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", "build")).resolve()
+VRAMSTOW = BUILD / "bin/vramstow"
+SIMULATOR = BUILD / "lib/vramstow/simulator"
+PROGRAMS = Path(__file__).parent / "programs"
+PATIENCE = 120  # seconds, on a busy machine
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "long: only in the long run of all tests")
+
+
+def plain_environment(card: str = "h200") -> dict[str, str]:
+    """The simulated card takes the place of a machine's own driver; vramstow is nowhere."""
+    import torch
+
+    cuda = torch.version.cuda.split(".")[0]
+    names = {"12": (12, 11), "13": (13, 12)}[cuda]
+    libraries = [*SIMULATOR.glob(f"libcu*.so.{names[0]}"), *SIMULATOR.glob("libcu*.so.10")]
+    libraries += SIMULATOR.glob(f"libcu[fs]*.so.{names[1]}")
+    libraries += [SIMULATOR / "libcudnn.so.9", SIMULATOR / "libnccl.so.2"]
+    libraries += [SIMULATOR / "libcusparseLt.so.0", SIMULATOR / "libnvidia-ml.so.1"]
+    variables = {name: value for name, value in os.environ.items() if "VRAMSTOW" not in name}
+    return variables | {
+        "LD_LIBRARY_PATH": str(SIMULATOR),
+        "LD_PRELOAD": " ".join(sorted({str(library) for library in libraries})),
+        "VRAMSTOW_SIMULATED_CARD": card,
+    }
+
+
+class Job:
+    """A running program; its folder has what it writes."""
+
+    def __init__(self, folder: Path, *command: str, env: dict[str, str] | None = None) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, *command],
+            cwd=folder,
+            env=plain_environment() | (env or {}),
+            stdout=subprocess.PIPE,
+            stderr=(folder / "stderr").open("w"),
+            text=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, (self.folder / "stderr").read_text()
+        return line.strip()
+
+    def count(self, what: str) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/{what}"))
+
+    def tell(self, name: str) -> None:
+        (self.folder / name).touch()
+
+    def end(self) -> int:
+        self.tell("stop")
+        self.tell("end")
+        return self.process.wait(PATIENCE)
+
+
+Start = Callable[..., Job]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a program and waits until it is ready."""
+    jobs: list[Job] = []
+
+    def run(*command: str, **options: object) -> Job:
+        job = Job(tmp_path, str(PROGRAMS / command[0]), *command[1:], **options)
+        jobs.append(job)
+        assert job.line() == "ready"
+        return job
+
+    yield run
+    for job in jobs:
+        job.process.kill()
+        job.process.wait()
+
+
+def attach(*arguments: object, status: int = 0, cwd: Path | None = None) -> str:
+    """What `vramstow attach` prints: its result, or its complaint."""
+    done = subprocess.run(
+        [VRAMSTOW, "attach", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        cwd=cwd,
+        check=False,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stderr if status else done.stdout
+
+
+def facts(trace: Path) -> dict:
+    done = subprocess.run(
+        [VRAMSTOW, "analyze", "--json", trace], capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)

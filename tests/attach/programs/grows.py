@@ -1,0 +1,38 @@
+"""A job that keeps a tensor each step, until its file `stop` is there; then it tells its memory.
+
+It allocates and frees in many sizes, so that blocks that were there before are cut and merged.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import torch
+
+KEPT = 1 << 20  # bytes each step
+
+weights = [torch.ones(1 << 18, device="cuda") for _ in range(8)]
+early = [torch.ones(100 + 997 * i, device="cuda") for i in range(400)]
+history: list[torch.Tensor] = []
+
+
+def step(number: int) -> None:
+    scratch = [
+        torch.ones(1 + (number * 7919 + i * 104729) % 300_000, device="cuda") for i in range(9)
+    ]
+    history.append(torch.ones(KEPT // 4, device="cuda"))
+    if early and number % 2:
+        del early[number % len(early)]
+    del scratch
+
+
+print("ready", flush=True)
+steps = 0
+while not Path("stop").exists():
+    step(steps)
+    steps += 1
+    time.sleep(0.02)
+print(steps, torch.cuda.memory_allocated(), torch.cuda.memory_reserved(), flush=True)
+while not Path("end").exists():
+    time.sleep(0.02)

@@ -1,0 +1,130 @@
+#include "tools/attach/request.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace vramstow {
+namespace {
+
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) return absl::NotFoundError(absl::StrCat(path, " cannot be read."));
+  return text.str();
+}
+
+// What the process runs. It must not raise, and leaves no name behind in the program's module. If
+// the folder is gone, nobody waits any more.
+std::string TextFor(const std::string& folder, const std::string& request) {
+  return absl::StrCat("try:\n exec(compile(open('", folder, "/observation.py').read(), '", folder,
+                      "/observation.py', 'exec'), {'__name__': '_vramstow_attach', 'REQUEST': '",
+                      folder, "/", request,
+                      "', 'PAGE': $PAGE, 'BYTES': $BYTES})\nexcept BaseException:\n pass\n");
+}
+
+bool HasEnded(pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
+
+}  // namespace
+
+absl::StatusOr<AttachRequest> AttachRequest::Make(const RemoteProcess& process) {
+  char name[] = "/tmp/vramstow-attach-XXXXXX";
+  if (mkdtemp(name) == nullptr) {
+    return absl::UnavailableError(
+        absl::StrCat("no folder can be made in /tmp (", std::strerror(errno), ")."));
+  }
+  AttachRequest request(process, name);
+  if (process.user() != geteuid() && chown(name, process.user(), process.group()) != 0) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "process ", process.pid(), " belongs to another user: run vramstow attach as that user, ",
+        "or as root."));
+  }
+  return request;
+}
+
+AttachRequest::AttachRequest(AttachRequest&& other) noexcept
+    : process_(std::move(other.process_)),
+      folder_(std::exchange(other.folder_, "")),
+      asked_(other.asked_) {}
+
+AttachRequest::~AttachRequest() {
+  std::error_code error;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, error);
+}
+
+absl::Status AttachRequest::WriteFile(const std::string& name, const std::string& text) const {
+  const std::string path = absl::StrCat(folder_, "/", name);
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) return absl::UnavailableError(absl::StrCat(path, " cannot be written."));
+  if (process_.user() != geteuid() && chown(path.c_str(), process_.user(), process_.group()) != 0) {
+    return absl::PermissionDeniedError(absl::StrCat(path, " cannot be given to its user."));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<AttachAnswer> AttachRequest::Ask(const std::string& action,
+                                                const ObservationFiles& files,
+                                                const std::string& traces, absl::Duration patience,
+                                                const std::function<bool()>& wants_to_end) {
+  const auto python = FindRemotePython(process_);
+  if (!python.ok()) return python.status();
+  const auto script = ReadText(files.script);
+  if (!script.ok()) return script.status();
+  const std::string number = absl::StrCat(++asked_);
+  const std::string answer = absl::StrCat(folder_, "/answer-", number, ".json");
+  const JsonValue request = JsonValue::Object({{"action", action},
+                                               {"library", files.library},
+                                               {"observer", files.observer},
+                                               {"census", files.census},
+                                               {"folder", traces},
+                                               {"answer", answer}});
+  const std::string name = absl::StrCat("request-", number, ".json");
+  for (const auto& [file, text] :
+       {std::pair{std::string("observation.py"), *script}, std::pair{name, request.Dump()}}) {
+    if (const absl::Status status = WriteFile(file, text); !status.ok()) return status;
+  }
+  const auto entered = EnterPython(process_, *python, TextFor(folder_, name));
+  if (!entered.ok()) return entered.status();
+
+  const absl::Time begin = absl::Now();
+  while (access(answer.c_str(), R_OK) != 0) {
+    if (wants_to_end()) return absl::CancelledError("stopped.");
+    if (HasEnded(process_.pid())) {
+      return absl::NotFoundError(absl::StrCat("process ", process_.pid(), " has ended."));
+    }
+    if (absl::Now() - begin > patience) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "process ", process_.pid(), " did not answer within ", absl::FormatDuration(patience),
+          ": its main thread runs no Python meanwhile (it waits for a lock, a device or another "
+          "process). Nothing was changed in it; try again, or wait longer with --patience."));
+    }
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+  const auto text = ReadText(answer);
+  if (!text.ok()) return text.status();
+  auto body = JsonValue::Parse(*text);
+  if (!body.has_value() || !body->is_object()) {
+    return absl::UnavailableError("the answer of the process is not understood.");
+  }
+  if (body->Has("error")) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("process ", process_.pid(), ": ", body->Text("error"), "."));
+  }
+  return AttachAnswer{*std::move(body), entered->stopped, absl::Now() - begin};
+}
+
+}  // namespace vramstow

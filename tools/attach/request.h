@@ -1,0 +1,70 @@
+// AttachRequest: one question to a process that was started without vramstow, and its answer.
+//
+// Idea: a folder of its own below /tmp has the question, and the Python that answers it; the
+// process is entered and told where they are. It writes its answer beside them. When the folder is
+// gone, a process that comes to the question late does nothing.
+//
+// Ownership: the folder goes with the object. Threads: one. Errors: a sentence in the status.
+// Units: as named.
+#ifndef VRAMSTOW_TOOLS_ATTACH_REQUEST_H_
+#define VRAMSTOW_TOOLS_ATTACH_REQUEST_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/attach/entry.h"
+#include "tools/attach/remote_process.h"
+#include "tools/json/json_value.h"
+
+namespace vramstow {
+
+// The files that an observation needs: those of the installation, and what was compiled for the
+// PyTorch of the process.
+struct ObservationFiles {
+  std::string script;  // python/start/observation.py
+  std::string library;
+  std::string observer;
+  std::string census;  // empty: there is none for this release
+};
+
+struct AttachAnswer {
+  JsonValue body;
+  absl::Duration stopped;  // how long the process stood still
+  absl::Duration waited;   // until it answered
+};
+
+class AttachRequest {
+ public:
+  // Makes the folder, which the process can read.
+  static absl::StatusOr<AttachRequest> Make(const RemoteProcess& process);
+  ~AttachRequest();
+  AttachRequest(AttachRequest&& other) noexcept;
+  AttachRequest(const AttachRequest&) = delete;
+  AttachRequest& operator=(const AttachRequest&) = delete;
+
+  const std::string& folder() const { return folder_; }
+
+  // Has the process do `action` ("observe", "census" or "end"), with its trace in `traces`, and
+  // waits for the answer. `wants_to_end`: the user does not want to wait any longer.
+  absl::StatusOr<AttachAnswer> Ask(const std::string& action, const ObservationFiles& files,
+                                   const std::string& traces, absl::Duration patience,
+                                   const std::function<bool()>& wants_to_end);
+
+ private:
+  AttachRequest(const RemoteProcess& process, std::string folder)
+      : process_(process), folder_(std::move(folder)) {}
+  absl::Status WriteFile(const std::string& name, const std::string& text) const;
+
+  RemoteProcess process_;
+  std::string folder_;
+  int asked_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ATTACH_REQUEST_H_
