@@ -16,6 +16,7 @@ bool Offloader::Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig&
   wanted_from_clock_ = 0;
   watch_until_ns_ = 0;
   stopping_.store(false, std::memory_order_relaxed);
+  graphs_away_.store(false, std::memory_order_relaxed);
   mover_.Open(pool->driver(), &pool->events(), &pool->exchange());
   pages_.Open(pool);
   host_refusal_ = pool->device().host_memory ? kDriverSuccess : kDriverNotSupported;
@@ -46,6 +47,7 @@ void Offloader::Close(bool alive) {
   mover_.Close(alive);
   host_.Close(alive);
   pages_.Close();
+  graphs_away_.store(false, std::memory_order_relaxed);
   config_.tells_touches = false;
   Watch(false);
 }
@@ -161,7 +163,7 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
     std::sort(slice, slice + wanted);
     if (!CloseGate()) {
       Bump(&refused_, 1);
-      *outcome = OffloadResult::kBusy;
+      *outcome = pool_->fences().capturing() ? OffloadResult::kCapturing : OffloadResult::kBusy;
       break;
     }
     const uint64_t since = pool_->Now();
@@ -284,7 +286,9 @@ bool Offloader::PinInPlace(uint64_t address, uint64_t size) {
   for (uint64_t at = address / page * page; at < end; at += page) {
     if (pool_->chunks().OnHost(at)) return false;
   }
-  for (uint64_t at = address / page * page; at < end; at += page) Pin(std::max(at, address));
+  for (uint64_t at = address / page * page; at < end; at += page) {
+    pool_->Touch(std::max(at, address), AddressSpace::kHeld);
+  }
   return true;
 }
 

@@ -71,10 +71,13 @@ struct OffloadStats {
 
 enum class OffloadResult : uint8_t {
   kDone,
-  kNoRoom,    // host memory (or, to come back, device memory) lacks for the rest
-  kBusy,      // work does not end, a stream is captured, or a graph may use some of it
-  kFailed,    // the driver refused
-  kNotThere,  // the device cannot do that
+  kNoRoom,     // host memory (or, to come back, device memory) lacks for the rest
+  kBusy,       // work does not end
+  kCapturing,  // a stream is being captured
+  kOfGraph,    // a captured graph may use the rest
+  kHeld,       // another process or a device has the rest
+  kFailed,     // the driver refused
+  kNotThere,   // the device cannot do that
 };
 
 class Offloader {
@@ -116,8 +119,10 @@ class Offloader {
   // From now on, for at least `watch_ns`, touches are seen. What OffloadIdle wants to know.
   uint32_t Mark(uint64_t watch_ns);
   // Takes the memory of a tag's blocks away; nothing may touch them until Resume. What is allocated
-  // under the tag meanwhile does not belong to it. Not `keep`: what they hold is given up.
-  OffloadResult Pause(uint32_t tag, bool keep, uint64_t* bytes);
+  // under the tag meanwhile does not belong to it. Not `keep`: what they hold is given up. With
+  // `graphs`, what captured graphs may use goes as well, also what is cached for them: no graph may
+  // be launched until Resume (refuses_graphs).
+  OffloadResult Pause(uint32_t tag, bool keep, uint64_t* bytes, bool graphs = false);
   // Brings everything of the tag back, growing where the limit and the device allow it.
   OffloadResult Resume(uint32_t tag, uint64_t most_bytes, uint64_t* bytes);
 
@@ -141,6 +146,12 @@ class Offloader {
   // Why Open said that the device cannot map host memory: the driver's number.
   DriverResult host_refusal() const { return host_refusal_; }
 
+  // Whether memory is paused that a captured graph may use: launching one is an error then. For
+  // who has passed the gate.
+  bool refuses_graphs() const {
+    return graphs_away_.load(std::memory_order_relaxed) && pool_->exchange().paused_bytes() != 0;
+  }
+
   // From now on nothing at [address, address + size) moves as long as its blocks live. False: part
   // of it lies on the host already.
   bool PinInPlace(uint64_t address, uint64_t size);
@@ -160,8 +171,9 @@ class Offloader {
   }
   void Watch(bool wanted);
   // All pages of blocks with this tag that are so, in no order. Returns how many.
-  uint64_t ListPages(PagesThatAre which, uint32_t tag) VRAMSTOW_REQUIRES(kDeviceLock) {
-    return pages_.Fill(which, tag, kByAge, Clock());
+  uint64_t ListPages(PagesThatAre which, uint32_t tag, bool graphs = false)
+      VRAMSTOW_REQUIRES(kDeviceLock) {
+    return pages_.Fill(which, tag, kByAge, Clock(), graphs);
   }
   DriverResult TryHost() VRAMSTOW_REQUIRES(kDeviceLock);
   bool WaitForWork() VRAMSTOW_REQUIRES(kDeviceLock);
@@ -186,7 +198,8 @@ class Offloader {
   uint64_t EnsureDeviceChunks(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   OffloadResult MoveOutCold(uint64_t bytes, uint32_t before, OffloadReason reason,
                             uint64_t* moved_bytes);
-  OffloadResult MoveTag(uint32_t tag, Motion motion, uint64_t* bytes);
+  OffloadResult MoveTag(uint32_t tag, Motion motion, bool graphs, uint64_t* bytes);
+  void NoteGraphs() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* outcome)
       VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t EndReturn(Mover::Return* coming, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock);
@@ -210,6 +223,7 @@ class Offloader {
   bool hears_stop_ = false;  // what is under way gives up when the process ends
   std::atomic<bool> stopping_{false};
   std::atomic<bool> tracks_touches_{false};
+  std::atomic<bool> graphs_away_{false};
   std::atomic<uint64_t> submissions_{0};
   std::atomic<uint64_t> out_{0};
   std::atomic<uint64_t> in_{0};

@@ -52,10 +52,10 @@ PageUse PageList::UseOf(const Span& span, uint32_t clock) const {
 }
 
 // Spans come in order of address, so blocks that share a page come one after the other.
-void PageList::Add(const Span& span, PagesThatAre which, const OffloadPolicy& policy,
+void PageList::Add(const Span& span, bool of_graph, PagesThatAre which, const OffloadPolicy& policy,
                    uint32_t clock) {
   const uint64_t page = pool_->page_bytes();
-  const bool all = which == PagesThatAre::kPaused || which == PagesThatAre::kAway;
+  const bool all = of_graph || which == PagesThatAre::kPaused || which == PagesThatAre::kAway;
   const bool live = span.state == SpanState::kLive || span.state == SpanState::kPending;
   if (span.state == SpanState::kHole || (!live && !all && !has_large_)) return;
   const PageUse use = UseOf(span, clock);
@@ -70,7 +70,7 @@ void PageList::Add(const Span& span, PagesThatAre which, const OffloadPolicy& po
       shared.touched = std::max(shared.touched, touched);
       shared.live = shared.live || live || all;
     } else if (count_ < room_ && Is(at, which)) {
-      pages_[count_++] = {at, rank, touched, live || all};
+      pages_[count_++] = {at, rank, touched, live || all, of_graph};
     }
   }
 }
@@ -89,7 +89,7 @@ void PageList::UniteLarge() {
       all.rank = std::max(all.rank, page.rank);
       all.touched = std::max(all.touched, page.touched);
       all.live = all.live || page.live;
-      if (pool_->chunks().IsRegistered(page.address)) all.touched = AddressSpace::kPinned;
+      if (pool_->chunks().IsRegistered(page.address)) all.touched = AddressSpace::kHeld;
     }
     if (last - i == extent.pages && all.live) {
       for (uint64_t at = extent.address; at < end; at += pool_->page_bytes()) {
@@ -100,6 +100,19 @@ void PageList::UniteLarge() {
     i = last;
   }
   count_ = kept;
+}
+
+PageList::Kept PageList::DropPinned(bool graphs) {
+  Kept kept;
+  const uint64_t all = count_;
+  DropIf([this](const Page& page) {
+    kDeviceLock.AssertHeld();
+    return page.touched == AddressSpace::kHeld || pool_->chunks().IsRegistered(page.address);
+  });
+  kept.by_others = all - count_;
+  if (!graphs) DropIf(MayBeOfGraph);
+  kept.by_graphs = all - kept.by_others - count_;
+  return kept;
 }
 
 void PageList::SortByRank() {
@@ -120,13 +133,13 @@ uint64_t PageList::WholeChunks(uint64_t place, uint64_t wanted, uint64_t most) {
 }
 
 uint64_t PageList::Fill(PagesThatAre which, uint32_t tag, const OffloadPolicy& policy,
-                        uint32_t clock) {
+                        uint32_t clock, bool graphs) {
   count_ = 0;
   has_large_ = pool_->chunks().any_large();
   if (!EnsureRoom(pool_->chunks().chunks() + 1)) return 0;
-  pool_->VisitSpans(tag, [&](const Span& span) {
+  pool_->VisitSpans(tag, graphs, [&](const Span& span, bool of_graph) {
     kDeviceLock.AssertHeld();
-    Add(span, which, policy, clock);
+    Add(span, of_graph, which, policy, clock);
   });
   if (has_large_) UniteLarge();
   return count_;

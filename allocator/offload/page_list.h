@@ -37,16 +37,22 @@ class PageList {
     uint64_t address;
     uint64_t rank;  // the smallest go first
     uint32_t touched;
-    bool live;  // blocks lie on it
+    bool live;      // blocks lie on it
+    bool of_graph;  // captured graphs write to what its heap has cached
+  };
+  // Why some of the pages may not leave: how many pages each reason keeps.
+  struct Kept {
+    uint64_t by_graphs = 0;  // a captured graph may use them
+    uint64_t by_others = 0;  // another process or a device has them
   };
 
   void Open(PoolPages* pool) { pool_ = pool; }
   void Close() VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // All pages of blocks with this tag that are so, at this time of the clock of touches. Returns
-  // how many they are.
-  uint64_t Fill(PagesThatAre which, uint32_t tag, const OffloadPolicy& policy, uint32_t clock)
-      VRAMSTOW_REQUIRES(kDeviceLock);
+  // All pages of blocks with this tag that are so, at this time of the clock of touches; with
+  // `graphs`, also all that the heaps of graphs have cached. Returns how many they are.
+  uint64_t Fill(PagesThatAre which, uint32_t tag, const OffloadPolicy& policy, uint32_t clock,
+                bool graphs = false) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t count() const { return count_; }
   // The first `wanted` of the pages from `place` on, and those beyond or without that a large chunk
   // needs: all that fit into `most`, but at least one chunk's. 0: not even that fits.
@@ -54,13 +60,10 @@ class PageList {
       VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t AddressOf(uint64_t place) const { return pages_[place].address; }
 
-  // Those stay that may leave the device.
-  void DropPinned() VRAMSTOW_REQUIRES(kDeviceLock) {
-    DropIf([this](const Page& page) {
-      kDeviceLock.AssertHeld();
-      return page.touched == AddressSpace::kPinned || pool_->chunks().IsRegistered(page.address);
-    });
-  }
+  // Those stay that may leave the device; with `graphs`, what captured graphs may use may, too.
+  Kept DropPinned(bool graphs = false) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Whether captured graphs may use one of them.
+  bool AnyOfGraphs() const { return std::any_of(pages_, pages_ + count_, MayBeOfGraph); }
   void DropTouchedSince(uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock) {
     DropIf([clock](const Page& page) { return page.touched >= clock; });
   }
@@ -83,6 +86,9 @@ class PageList {
   }
 
  private:
+  static bool MayBeOfGraph(const Page& page) {
+    return page.of_graph || page.touched == AddressSpace::kPinned;
+  }
   template <typename IsDropped>
   void DropIf(IsDropped is_dropped) {
     count_ = static_cast<uint64_t>(std::remove_if(pages_, pages_ + count_, is_dropped) - pages_);
@@ -96,8 +102,8 @@ class PageList {
   void UniteLarge() VRAMSTOW_REQUIRES(kDeviceLock);
   bool Is(uint64_t address, PagesThatAre which) VRAMSTOW_REQUIRES(kDeviceLock);
   PageUse UseOf(const Span& span, uint32_t clock) const;
-  void Add(const Span& span, PagesThatAre which, const OffloadPolicy& policy, uint32_t clock)
-      VRAMSTOW_REQUIRES(kDeviceLock);
+  void Add(const Span& span, bool of_graph, PagesThatAre which, const OffloadPolicy& policy,
+           uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
 
   PoolPages* pool_ = nullptr;
   Page* pages_ = nullptr;

@@ -5,9 +5,19 @@
 #include "allocator/offload/offloader.h"
 
 namespace vramstow {
+namespace {
 
-// Moves what a tag's blocks hold off the device.
-OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, uint64_t* bytes) {
+// What the largest part of what stays is kept by.
+OffloadResult WhyItStays(const PageList::Kept& kept) {
+  if (kept.by_graphs + kept.by_others == 0) return OffloadResult::kDone;
+  return kept.by_graphs < kept.by_others ? OffloadResult::kHeld : OffloadResult::kOfGraph;
+}
+
+}  // namespace
+
+// Moves what a tag's blocks hold off the device. Of a tag's pages all count that stay; where
+// everything was meant, what graphs have for themselves was not.
+OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, bool graphs, uint64_t* bytes) {
   const OffloadReason reason = motion == Motion::kOut     ? OffloadReason::kAsked
                                : motion == Motion::kPause ? OffloadReason::kPaused
                                                           : OffloadReason::kDiscarded;
@@ -15,14 +25,16 @@ OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, uint64_t* bytes) {
   uint64_t moved = 0;
   {
     DeviceLock device_lock(pool_->mutex());
-    if (motion != Motion::kOut) pool_->Pause(tag);
-    const uint64_t all =
-        ListPages(motion == Motion::kOut ? PagesThatAre::kResident : PagesThatAre::kThere, tag);
-    pages_.DropPinned();
+    if (graphs) graphs_away_.store(true, std::memory_order_relaxed);
+    if (motion != Motion::kOut) pool_->Pause(tag, graphs);
+    ListPages(motion == Motion::kOut ? PagesThatAre::kResident : PagesThatAre::kThere, tag,
+              graphs || tag != kAnyTag);
+    const PageList::Kept kept = pages_.DropPinned(graphs);
     moved = MoveSlices(pages_.count(), motion, reason, &outcome);
     if (moved != 0) pool_->MarkOffloaded();
     if (motion != Motion::kOut) pool_->EndPause(tag);
-    if (outcome == OffloadResult::kDone && pages_.count() < all) outcome = OffloadResult::kBusy;
+    if (outcome == OffloadResult::kDone) outcome = WhyItStays(kept);
+    NoteGraphs();
     EndMoveOut();
   }
   *bytes = moved * pool_->page_bytes();
@@ -34,13 +46,20 @@ OffloadResult Offloader::Offload(uint32_t tag, uint64_t* bytes) {
   *bytes = 0;
   if (!maps_host_) return OffloadResult::kNotThere;
   Watch(true);
-  return MoveTag(tag, Motion::kOut, bytes);
+  return MoveTag(tag, Motion::kOut, /*graphs=*/false, bytes);
 }
 
-OffloadResult Offloader::Pause(uint32_t tag, bool keep, uint64_t* bytes) {
+OffloadResult Offloader::Pause(uint32_t tag, bool keep, uint64_t* bytes, bool graphs) {
   *bytes = 0;
   if (keep && !pool_->device().copies) return OffloadResult::kNotThere;
-  return MoveTag(tag, keep ? Motion::kPause : Motion::kDiscard, bytes);
+  return MoveTag(tag, keep ? Motion::kPause : Motion::kDiscard, graphs, bytes);
+}
+
+// Whether anything is still paused that a graph may use.
+void Offloader::NoteGraphs() {
+  if (!graphs_away_.load(std::memory_order_relaxed)) return;
+  ListPages(PagesThatAre::kPaused, kAnyTag, /*graphs=*/true);
+  graphs_away_.store(pages_.AnyOfGraphs(), std::memory_order_relaxed);
 }
 
 OffloadResult Offloader::OffloadIdle(uint64_t most_bytes, uint32_t before, uint64_t* bytes) {
@@ -67,7 +86,7 @@ uint64_t Offloader::EndReturn(Mover::Return* coming, DriverResult* result) {
 // The device's lock is held. Nobody may touch what is paused, so nothing has to wait: while one
 // slice is copied, chunks are made and mapped for the next.
 uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* outcome) {
-  const uint64_t listed = std::min(ListPages(PagesThatAre::kPaused, tag), most);
+  const uint64_t listed = std::min(ListPages(PagesThatAre::kPaused, tag, true), most);
   pages_.SortByAddress(listed);
   Mover::Return slices[2];
   uint64_t laid = 0;
@@ -114,22 +133,23 @@ OffloadResult Offloader::Resume(uint32_t tag, uint64_t most_bytes, uint64_t* byt
   DeviceLock device_lock(pool_->mutex());
   *bytes = 0;
   if (!mover_.Restore()) return OffloadResult::kFailed;
-  if (pool_->fences().capturing()) return OffloadResult::kBusy;
+  if (pool_->fences().capturing()) return OffloadResult::kCapturing;
   const uint64_t most = most_bytes / pool_->page_bytes();
   OffloadResult outcome = OffloadResult::kDone;
-  pool_->TakeCached(std::min(ListPages(PagesThatAre::kAway, tag), most));
+  pool_->TakeCached(std::min(ListPages(PagesThatAre::kAway, tag, true), most));
   uint64_t moved = ReturnPaused(tag, most, &outcome);
   // What work still uses of what is cached is waited for only where it is needed.
   if (outcome == OffloadResult::kNoRoom) {
     outcome = WaitForWork() ? OffloadResult::kDone : OffloadResult::kBusy;
   }
   if (outcome == OffloadResult::kDone && moved < most) {
-    pool_->TakeCached(std::min(ListPages(PagesThatAre::kAway, tag), most - moved));
+    pool_->TakeCached(std::min(ListPages(PagesThatAre::kAway, tag, true), most - moved));
     moved += ReturnPaused(tag, most - moved, &outcome);
   }
   if (outcome == OffloadResult::kDone) moved += ReturnOffloaded(tag, most - moved, &outcome);
   pool_->EndPause(tag);
   pool_->MarkOffloaded();
+  NoteGraphs();
   *bytes = moved * pool_->page_bytes();
   return outcome;
 }

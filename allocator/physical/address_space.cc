@@ -182,9 +182,9 @@ bool AddressSpace::Touch(uint64_t address, uint32_t when) {
     if (offset >= arenas_[i].size) continue;
     PageTouches& page = arenas_[i].touches[offset / page_bytes_];
     const uint32_t last = page.last.load(std::memory_order_relaxed);
-    if (last == kPinned || last == when) return false;
+    if (last == when || (last >= kPinned && when != kHeld)) return false;
     page.last.store(when, std::memory_order_relaxed);
-    if (last != 0 && when != kPinned && when - last >= kMoment) {
+    if (last != 0 && when < kPinned && when - last >= kMoment) {
       const uint32_t gap = when - last < kLongestGap ? when - last : kLongestGap;
       const uint64_t gaps = page.gaps.load(std::memory_order_relaxed);
       page.gaps.store(gaps << 16 | gap, std::memory_order_relaxed);

@@ -79,16 +79,18 @@ class AddressSpace {
   uint64_t AddressOf(uint32_t number) const;
   Page& operator[](uint32_t number);
 
-  // When a page was last known to be touched, as a number that grows; 0: never; kPinned: for ever,
-  // until Renew. For offload: any thread may write it.
-  static constexpr uint32_t kPinned = ~uint32_t{0};
+  // When a page was last known to be touched, as a number that grows; 0: never. For ever, until
+  // Renew: kPinned, a captured graph may use it; kHeld, somebody outside has its memory, which
+  // counts more. For offload: any thread may write it.
+  static constexpr uint32_t kHeld = ~uint32_t{0};
+  static constexpr uint32_t kPinned = kHeld - 1;
   struct Touches {
     uint32_t last;
     // How long it was between the last touches that were more than a moment apart: four numbers of
     // 16 bits, the latest in the lowest.
     uint64_t gaps;
   };
-  // True: that is news: a page of ours, not pinned, not touched at the same time before.
+  // True: that is news: a page of ours, not pinned or held, not touched at the same time before.
   bool Touch(uint64_t address, uint32_t when);
   void Renew(uint64_t address, uint32_t when);
   // Of a page of ours.

@@ -216,7 +216,7 @@ uint32_t Pool::ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t*
   for (uint64_t at = address / chunk * chunk + first * chunk; at < end && count < most;
        at += chunk) {
     // Who has it elsewhere would not see it move.
-    parts_.space.Renew(at, AddressSpace::kPinned);
+    parts_.space.Renew(at, AddressSpace::kHeld);
     if (parts_.chunks.OnHost(at)) return 0;
     handles[count++] = parts_.chunks.HandleAt(at);
   }
@@ -238,8 +238,14 @@ PoolError Pool::AllocateAt(uint64_t address, const BlockRequest& request, Block*
   if (request.size == 0 || address % kBlockBytes != 0) return PoolError::kInvalid;
   const uint64_t size = BlockSize(request.size);
   DeviceLock device_lock(&parts_.mutex);
-  StreamHeap* heap = parts_.heaps.Find({request.stream, request.pool});
-  if (heap == nullptr) return PoolError::kInvalid;
+  // Whatever tag it has: what is wanted is this address.
+  const uint16_t number = parts_.space.HeapOf(address);
+  if (number == AddressSpace::kNoHeap) return PoolError::kInvalid;
+  StreamHeap* heap = parts_.heaps.at(number);
+  const HeapKey key = heap->key.Get();
+  if (key.stream != request.stream || key.pool != request.pool || heap->paused()) {
+    return PoolError::kInvalid;
+  }
   parts_.fences.StreamBegins(request.stream);
   uint64_t sum = 0;
   {

@@ -45,7 +45,7 @@ void PoolPages::MarkOffloaded() {
   ChunkStore& chunks = parts_->chunks;
   const uint64_t page = page_bytes();
   if (chunks.makes_large()) parts_->EnsureAllFences();
-  VisitHeaps(kAnyTag, [&](StreamHeap* heap) {
+  VisitHeaps(kAnyTag, /*graphs=*/false, [&](StreamHeap* heap) {
     kDeviceLock.AssertHeld();
     heap->mutex.AssertHeld();
     heap->MarkOffloaded([&](const Span& span) {
@@ -56,8 +56,18 @@ void PoolPages::MarkOffloaded() {
   });
 }
 
-void PoolPages::Pause(uint32_t tag) {
-  VisitHeaps(tag, [](StreamHeap* heap) {
+void PoolPages::DropPaused() {
+  MarkOffloaded();
+  parts_->EnsureAllFences();
+  VisitHeaps(kAnyTag, /*graphs=*/false, [](StreamHeap* heap) {
+    kDeviceLock.AssertHeld();
+    heap->mutex.AssertHeld();
+    if (heap->paused()) heap->DropHostPages();
+  });
+}
+
+void PoolPages::Pause(uint32_t tag, bool graphs) {
+  VisitHeaps(tag, graphs, [](StreamHeap* heap) {
     kDeviceLock.AssertHeld();
     heap->mutex.AssertHeld();
     heap->set_paused(true);
@@ -67,7 +77,7 @@ void PoolPages::Pause(uint32_t tag) {
 void PoolPages::EndPause(uint32_t tag) {
   ChunkStore& chunks = parts_->chunks;
   const uint64_t page = page_bytes();
-  VisitHeaps(tag, [&](StreamHeap* heap) {
+  VisitHeaps(tag, /*graphs=*/true, [&](StreamHeap* heap) {
     kDeviceLock.AssertHeld();
     heap->mutex.AssertHeld();
     if (!heap->paused()) return;

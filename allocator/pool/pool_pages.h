@@ -56,31 +56,37 @@ class PoolPages {
   void Trim(uint64_t bytes);
 
   // --- Blocks ------------------------------------------------------------------------------------
-  // Calls visit(span) for the spans of heaps with this tag whose pages may move, in order of
-  // address within each heap.
+  // Calls visit(span, of_graph) for the spans of heaps with this tag, in order of address within
+  // each heap. `of_graph`: of a heap whose pages captured graphs write to; without `graphs` these
+  // are left out.
   template <typename Visit>
-  void VisitSpans(uint32_t tag, Visit visit) VRAMSTOW_REQUIRES(kDeviceLock) {
-    VisitHeaps(tag, [&](StreamHeap* heap) {
+  void VisitSpans(uint32_t tag, bool graphs, Visit visit) VRAMSTOW_REQUIRES(kDeviceLock) {
+    VisitHeaps(tag, graphs, [&](StreamHeap* heap) {
       heap->mutex.AssertHeld();
-      static_cast<const StreamHeap*>(heap)->spans().Visit(visit);
+      const bool of_graph = heap->graph_pinned();
+      static_cast<const StreamHeap*>(heap)->spans().Visit(
+          [&](const Span& span) { visit(span, of_graph); });
     });
   }
   // Marks the blocks that have a page which is not on the device: once they are freed, their pages
-  // are given up rather than used again.
+  // are given up rather than used again. Not those of graphs: their pages come back in any case.
   void MarkOffloaded() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Heaps with this tag serve nothing from now on.
-  void Pause(uint32_t tag) VRAMSTOW_REQUIRES(kDeviceLock);
+  // The same, and gives up what is free and paused: a heap is no graph's any more.
+  void DropPaused() VRAMSTOW_REQUIRES(kDeviceLock);
+  // Heaps with this tag serve nothing from now on; with `graphs`, those of graphs, too.
+  void Pause(uint32_t tag, bool graphs) VRAMSTOW_REQUIRES(kDeviceLock);
   // Those of them that have no paused page serve again.
   void EndPause(uint32_t tag) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
-  // Heaps whose pages a captured graph writes to are left out.
+  // Without `graphs`, heaps whose pages a captured graph writes to are left out.
   template <typename Visit>
-  void VisitHeaps(uint32_t tag, Visit visit) {
+  void VisitHeaps(uint32_t tag, bool graphs, Visit visit) {
     const uint32_t heaps = parts_->heaps.count();
     for (uint32_t number = 1; number <= heaps; ++number) {
       StreamHeap* heap = parts_->heaps.at(number);
-      if (heap->graph_pinned() || (tag != kAnyTag && heap->key.Get().tag != tag)) continue;
+      if (heap->graph_pinned() && !graphs) continue;
+      if (tag != kAnyTag && heap->key.Get().tag != tag) continue;
       HeapLock lock(heap);
       visit(heap);
     }

@@ -82,11 +82,16 @@ bool Pool::HasLargeChunk(uint64_t address, uint64_t size) {
 void Pool::KeepPrivate(uint64_t pool, bool keep) {
   if (pool == 0) return;
   DeviceLock device_lock(&parts_.mutex);
+  bool any_paused = false;
   parts_.heaps.VisitLocked([&](StreamHeap* heap) {
     kDeviceLock.AssertHeld();
     heap->mutex.AssertHeld();
-    if (heap->key.Get().pool == pool) heap->set_graph_pinned(keep);
+    if (heap->key.Get().pool != pool) return;
+    heap->set_graph_pinned(keep);
+    any_paused = any_paused || heap->paused();
   });
+  // What is paused of it need not come back, but for its blocks.
+  if (any_paused && !keep) pages_.DropPaused();
 }
 
 MappedBytes Pool::Mapped(uint64_t pool) const {

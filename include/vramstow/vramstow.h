@@ -43,9 +43,12 @@ extern "C" {
 #define VRAMSTOW_NO_FILE 6 /* a file could not be written */
 /* Offload, pause and resume return these, and VRAMSTOW_OUT_OF_MEMORY where host or device memory is
  * too short for the rest. A part of the memory may have moved. */
-#define VRAMSTOW_BUSY 7          /* work does not end, a stream is captured, a graph may use it */
+#define VRAMSTOW_BUSY 7          /* submitted work does not end */
 #define VRAMSTOW_NOT_SUPPORTED 8 /* the device cannot map host memory: pause works */
 #define VRAMSTOW_FAILED 9        /* the driver refused */
+#define VRAMSTOW_CAPTURING 10    /* a stream is being captured */
+#define VRAMSTOW_OF_GRAPH 11     /* a captured graph may use the rest: see VRAMSTOW_GRAPHS */
+#define VRAMSTOW_HELD 12         /* another process or a device has the rest */
 
 #define VRAMSTOW_ALL_DEVICES (-1)
 
@@ -179,9 +182,15 @@ VRAMSTOW_FUNCTION(vramstow_region_pop, (void), ())
  *
  * Nothing may use paused memory before vramstow_resume. After VRAMSTOW_KEEP it then holds what it
  * held before, after VRAMSTOW_DISCARD its contents are undefined. While it is paused it may be
- * freed, and what is allocated in the region does not belong to the paused memory. */
+ * freed, and what is allocated in the region does not belong to the paused memory.
+ *
+ * What a captured graph may use is paused only where VRAMSTOW_GRAPHS is added to the contents: the
+ * program says that it launches no graph before vramstow_resume has brought all of it back, which
+ * is at the same addresses. A launch of any graph is refused meanwhile
+ * (CUDA_ERROR_ILLEGAL_STATE). */
 #define VRAMSTOW_KEEP 0
 #define VRAMSTOW_DISCARD 1
+#define VRAMSTOW_GRAPHS 2
 VRAMSTOW_FUNCTION(vramstow_offload, (const char* region), (region))
 VRAMSTOW_FUNCTION(vramstow_pause, (const char* region, int contents), (region, contents))
 VRAMSTOW_FUNCTION(vramstow_resume, (const char* region), (region))

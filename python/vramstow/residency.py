@@ -13,14 +13,27 @@ from vramstow import library
 
 _NOT_ACTIVE = 1
 _INVALID = 2
+_NO_MEMORY = 4
+_OF_GRAPH = 11
 _WHY = {
-    4: "there is not enough memory for the rest",
-    7: "submitted work does not end, a stream is being captured, or a graph may use the rest",
+    _NO_MEMORY: "the host has not enough memory for the rest, or host= of --offload allows no more",
+    7: "submitted work does not end",
     8: "the device cannot map memory of the host (pause and resume work)",
     9: "the driver refused",
+    10: "a stream is being captured",
+    _OF_GRAPH: "a captured graph may use the rest",
+    12: "another process or a device has the rest",
 }
-_KEEP = 0
+# Where the order matters.
+_WHY_OF = {
+    ("resume", _NO_MEMORY): "the device has not enough free memory for the rest",
+    ("pause", _OF_GRAPH): (
+        "a captured graph may use the rest (with graphs=True it is paused, too, if no graph is "
+        "launched before resume)"
+    ),
+}
 _DISCARD = 1
+_GRAPHS = 2
 
 
 class OffloadError(RuntimeError):
@@ -68,7 +81,8 @@ def _ask(name: str, what: str | None, *arguments: int) -> bool:
     order = name.removeprefix("vramstow_")
     if code == _INVALID:
         raise ValueError(f"{order}: nothing was allocated in a region {what!r}")
-    raise OffloadError(f"{order}: {_WHY.get(code, f'error {code}')}")
+    why = _WHY_OF.get((order, code), _WHY.get(code, f"error {code}"))
+    raise OffloadError(f"{order}: {why}")
 
 
 def offload(region: str | None = None) -> bool:
@@ -79,12 +93,14 @@ def offload(region: str | None = None) -> bool:
     return _ask("vramstow_offload", region)
 
 
-def pause(region: str, *, keep: bool = True) -> bool:
+def pause(region: str, *, keep: bool = True, graphs: bool = False) -> bool:
     """Takes a region's memory away until resume(). The program must not use it before that.
 
-    With `keep` false its contents are lost.
+    With `keep` false its contents are lost. With `graphs` true, what captured CUDA graphs may use
+    is paused as well: the program launches no graph before resume(), and a launch is an error.
     """
-    return _ask("vramstow_pause", region, _KEEP if keep else _DISCARD)
+    contents = (0 if keep else _DISCARD) | (_GRAPHS if graphs else 0)
+    return _ask("vramstow_pause", region, contents)
 
 
 def resume(region: str | None = None) -> bool:

@@ -154,7 +154,7 @@ TEST_F(LargeChunkTest, ARegisteredPageKeepsAllOfIt) {
   const uint64_t again = Take(8 * kMiB);
   EXPECT_EQ(device_->HandleAt(again), handle);
   uint64_t bytes = 0;
-  EXPECT_EQ(offloader_.Offload(0, &bytes), OffloadResult::kBusy);
+  EXPECT_EQ(offloader_.Offload(0, &bytes), OffloadResult::kHeld);
   EXPECT_EQ(device_->HandleAt(again), handle);
 }
 

@@ -216,7 +216,7 @@ TEST_F(OffloadTest, WhatAGraphMayUseIsNotPaused) {
   const uint64_t weights = Take(10 * kMiB, 1, 7);
   offloader_.Pin(input);
   EXPECT_EQ(Pause(7), 10 * kMiB);
-  EXPECT_EQ(last_, OffloadResult::kBusy);
+  EXPECT_EQ(last_, OffloadResult::kOfGraph);
   EXPECT_TRUE(device_->Accessible(input, 10 * kMiB));
   EXPECT_FALSE(device_->Accessible(weights, 1));
   Resume();

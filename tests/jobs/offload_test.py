@@ -112,3 +112,16 @@ def test_without_sleep_it_does_not_fit(rehearse: Rehearse, python: str) -> None:
     job = rehearse(python, program, "--sleep=none", card="h200,memory=400MiB", env=SLEEPING)
     assert job.status == 1
     assert "torch.OutOfMemoryError" in job.err
+
+
+def test_what_a_graph_uses_sleeps_where_no_graph_is_launched(
+    rehearse: Rehearse, python: str
+) -> None:
+    env = SLEEPING | {"VRAMSTOW_LEVEL": "tensors"}
+    job = rehearse(python, PROGRAMS / "sleeping_graph.py", card=CARD, env=env)
+    assert job.status == 0, job.err[-4000:]
+    refused = "CUDA error: the operation cannot be performed in the present state"
+    (why, *launches) = job.out.splitlines()
+    assert why.startswith("pause: a captured graph may use the rest (with graphs=True ")
+    assert launches == [refused, refused]
+    assert job.err.count("a CUDA graph was to be launched while memory") == 1

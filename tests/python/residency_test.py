@@ -74,7 +74,85 @@ assert vramstow.stats().moved_out_bytes == vramstow.stats().moved_back_bytes == 
     said(run(program, *EXPLICIT, card="h200,memory=1GiB"))
 
 
-# What `hold` does takes 82 MiB of the host; of the process itself, as the system counts it.
+def test_what_a_graph_uses_is_paused_where_no_graph_is_launched(run: Run) -> None:
+    program = """
+import device, vramstow
+from device import MIB
+with vramstow.region("graph"):
+    block = device.allocate(64 * MIB)
+    graph = device.FillGraph(block, 16 * MIB, 3)
+def word() -> int:
+    return device.read(block + 40 * MIB)
+assert graph.launch() == 0 and word() == 3 << 32 | 3
+before = device.free_bytes()
+for order in (vramstow.pause, vramstow.offload):
+    try:
+        order("graph")
+    except vramstow.OffloadError as error:
+        print(error)
+    assert device.free_bytes() == before
+    assert graph.launch() == 0
+for keep in (True, False):
+    device.write(block + 40 * MIB, 4)
+    assert vramstow.pause("graph", keep=keep, graphs=True)
+    assert device.free_bytes() == before + 64 * MIB
+    assert vramstow.stats().paused_bytes == 64 * MIB
+    print(graph.launch(), graph.launch())
+    assert vramstow.resume("graph")
+    assert device.free_bytes() == before
+    assert not keep or word() == 4, "the refused launch did nothing"
+    assert graph.launch() == 0 and word() == 3 << 32 | 3
+"""
+    done = run(program, *EXPLICIT)
+    assert said(done) == [
+        "pause: a captured graph may use the rest (with graphs=True it is paused, too, if no graph "
+        "is launched before resume)",
+        "offload: a captured graph may use the rest",
+        "401 401",
+        "401 401",
+    ]
+    assert done.stderr.count("a CUDA graph was to be launched while memory") == 1, done.stderr
+
+
+def test_each_reason_why_memory_stays_is_told_by_itself(run: Run) -> None:
+    program = """
+import ctypes, device, vramstow
+from device import MIB
+with vramstow.region("held"):
+    held = device.allocate(64 * MIB)
+with vramstow.region("free"):
+    free = device.allocate(64 * MIB)
+def told(order, region) -> None:
+    try:
+        order(region)
+    except vramstow.OffloadError as error:
+        print(error)
+cuda = ctypes.CDLL("libcuda.so.1")
+sync_memops, yes = 6, ctypes.c_uint(1)
+assert cuda.cuPointerSetAttribute(ctypes.byref(yes), sync_memops, ctypes.c_uint64(held)) == 0
+told(vramstow.pause, "held")
+stream = ctypes.c_void_p()
+assert cuda.cuStreamCreate(ctypes.byref(stream), 1) == 0
+assert cuda.cuStreamBeginCapture_v2(stream, 2) == 0
+told(vramstow.pause, "free")
+told(vramstow.resume, "free")
+graph = ctypes.c_void_p()
+assert cuda.cuStreamEndCapture(stream, ctypes.byref(graph)) == 0
+assert vramstow.pause("free")
+other = device.allocate(100 * MIB)
+told(vramstow.resume, "free")
+device.free(other)
+assert vramstow.resume("free")
+"""
+    assert said(run(program, *EXPLICIT, card="h200,memory=200MiB")) == [
+        "pause: another process or a device has the rest",
+        "pause: a stream is being captured",
+        "resume: a stream is being captured",
+        "resume: the device has not enough free memory for the rest",
+    ]
+
+
+# `cycle` takes 82 MiB of the host; `locked` is what the system counts of the process.
 HOST_MEMORY = """
 import device, time, vramstow
 from device import MIB
@@ -192,7 +270,9 @@ except vramstow.OffloadError as error:
         for order in ("offload", "pause", "resume")
     ]
     assert lines[3].startswith("a region's name has 1 to 63 bytes: 'yyy")
-    assert lines[4:] == ["pause: there is not enough memory for the rest"]
+    assert lines[4:] == [
+        "pause: the host has not enough memory for the rest, or host= of --offload allows no more"
+    ]
 
 
 def test_where_host_memory_cannot_be_mapped_pausing_works_and_that_is_told(run: Run) -> None:

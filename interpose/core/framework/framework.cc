@@ -107,8 +107,7 @@ inline int AllocateBlock(const FrameworkCall& call, int handle, uint64_t size, u
   Pools::Use use = UseOf(handle);
   if (!use) return VRAMSTOW_NOT_ACTIVE;
   // What a private pool has stays where it is.
-  const uint32_t tag = pool == 0 ? Regions::Current() : 0;
-  const BlockRequest request{size, stream, pool, Layer::kFramework, tag};
+  const BlockRequest request{size, stream, pool, Layer::kFramework, Regions::Current()};
   Block made;
   const PoolError error = use->Allocate(request, &made);
   if (error == PoolError::kOk) {

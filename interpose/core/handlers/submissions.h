@@ -67,10 +67,13 @@ CUresult Launched(const Call& call, CUfunction function, CUstream stream, CUresu
   return result;
 }
 
-// Graphs, and kernels on several devices: many kernels are launched, and the call names none.
+// Graphs, and kernels on several devices: many kernels are launched, and the call names none. A
+// graph may use what its captured calls named, wherever that is now.
 template <typename Call>
 CUresult Launch(const Call& call, CUgraphExec graph, CUstream stream) {
-  return Launched(call, nullptr, stream, Submit(call, graph, stream));
+  const PoolService::Submission submission(call.pools());
+  if (submission.offloading().RefusesGraph()) return CUDA_ERROR_ILLEGAL_STATE;
+  return Launched(call, nullptr, stream, call.Forward(graph, stream));
 }
 template <typename Call>
 CUresult Launch(const Call& call, CUDA_LAUNCH_PARAMS* list, unsigned int count,

@@ -104,6 +104,14 @@ void Offloaders::StopBringingBack() {
   }
 }
 
+bool Offloaders::RefuseGraphs() const {
+  const int count = count_.load(std::memory_order_acquire);
+  for (int i = 0; i < count; ++i) {
+    if (offloaders_[i].load(std::memory_order_relaxed)->refuses_graphs()) return true;
+  }
+  return false;
+}
+
 bool Offloaders::CountSubmission() {
   bool watched = false;
   const int count = count_.load(std::memory_order_acquire);

@@ -45,6 +45,9 @@ class Offloaders {
   // The process ends: nothing comes back any more, and who waits for that gives up soon.
   void StopBringingBack();
 
+  // Whether memory is paused that a captured graph may use; for who has passed the gate.
+  bool RefuseGraphs() const;
+
   // Counts a submission at each offloader that observes touches. True: there is one.
   bool CountSubmission();
 

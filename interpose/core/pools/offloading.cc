@@ -97,6 +97,15 @@ void Offloading::TouchArguments(CUfunction function, void** arguments, void** ex
   if (buffer != nullptr) TouchWords(buffer, size);
 }
 
+bool Offloading::RefusesGraph() {
+  if (!offloaders_.RefuseGraphs()) return false;
+  if (logged_graph_.exchange(true, std::memory_order_relaxed)) return true;
+  Log("a CUDA graph was to be launched while memory that captured graphs may use is paused "
+      "(VRAMSTOW_GRAPHS, graphs=True): that and later such launches are refused with "
+      "CUDA_ERROR_ILLEGAL_STATE (401) until vramstow_resume has brought all of it back.");
+  return true;
+}
+
 bool Offloading::Maintain() {
   if (!offloaders_.is_known_wanted()) return false;
   bool watched = false;

@@ -32,6 +32,9 @@ class Offloading {
   // The arguments of a kernel, as cuLaunchKernel takes them; either may be null.
   void TouchArguments(CUfunction function, void** arguments, void** extra);
 
+  // Whether a graph must not be launched now. That it was tried is logged once.
+  bool RefusesGraph();
+
   // Called by the service thread from time to time: brings back what was touched, where there is
   // room. True: an offloader observes touches, so call again soon.
   bool Maintain();
@@ -48,6 +51,7 @@ class Offloading {
   KernelArguments& kernel_arguments_;
   std::atomic<bool> logged_busy_{false};
   std::atomic<bool> logged_mappings_{false};
+  std::atomic<bool> logged_graph_{false};
 };
 
 }  // namespace vramstow

@@ -22,6 +22,12 @@ int ResidencyCode(OffloadResult result) {
       return VRAMSTOW_OUT_OF_MEMORY;
     case OffloadResult::kBusy:
       return VRAMSTOW_BUSY;
+    case OffloadResult::kCapturing:
+      return VRAMSTOW_CAPTURING;
+    case OffloadResult::kOfGraph:
+      return VRAMSTOW_OF_GRAPH;
+    case OffloadResult::kHeld:
+      return VRAMSTOW_HELD;
     case OffloadResult::kNotThere:
       return VRAMSTOW_NOT_SUPPORTED;
     case OffloadResult::kFailed:
@@ -91,11 +97,14 @@ int Residency::ResumeRegion(const char* region) const {
 
 // Not for everything: what is allocated meanwhile needs a place.
 int Residency::PauseRegion(const char* region, int contents) const {
-  const bool keep = contents == VRAMSTOW_KEEP;
-  if (region == nullptr || (!keep && contents != VRAMSTOW_DISCARD)) return VRAMSTOW_INVALID;
+  if (region == nullptr || (contents & ~(VRAMSTOW_DISCARD | VRAMSTOW_GRAPHS)) != 0) {
+    return VRAMSTOW_INVALID;
+  }
+  const bool keep = (contents & VRAMSTOW_DISCARD) == 0;
+  const bool graphs = (contents & VRAMSTOW_GRAPHS) != 0;
   uint64_t bytes = 0;
-  return AskForRegion(region, &bytes, [keep](Offloader* offloader, uint32_t tag, uint64_t* moved) {
-    return offloader->Pause(tag, keep, moved);
+  return AskForRegion(region, &bytes, [=](Offloader* offloader, uint32_t tag, uint64_t* moved) {
+    return offloader->Pause(tag, keep, moved, graphs);
   });
 }
 

@@ -152,7 +152,7 @@ void Limit(const Links& links, std::string_view arguments, Answer* answer) {
 
 // --- Where live memory lies ---------------------------------------------------------------------
 
-const char* WhyNotMoved(int code) {
+const char* WhyNotMoved(int code, bool back) {
   switch (code) {
     case VRAMSTOW_NOT_ACTIVE:
       return "nothing moves in this process: it runs without --offload, or has no pool yet";
@@ -161,23 +161,30 @@ const char* WhyNotMoved(int code) {
     case VRAMSTOW_NOT_SUPPORTED:
       return "the device cannot map memory of the host: only the program itself can pause memory";
     case VRAMSTOW_OUT_OF_MEMORY:
-      return "memory lacks for the rest";
+      return back ? "the device has not enough free memory for the rest"
+                  : "the host has not enough memory for the rest, or host= allows no more";
     case VRAMSTOW_BUSY:
-      return "work does not end, a stream is being captured, or a graph may use the rest";
+      return "submitted work does not end";
+    case VRAMSTOW_CAPTURING:
+      return "a stream is being captured";
+    case VRAMSTOW_OF_GRAPH:
+      return "a captured graph may use the rest";
+    case VRAMSTOW_HELD:
+      return "another process or a device has the rest";
     default:
       return "the driver refused the rest";
   }
 }
 
 // What moved is told also where that is not all; where nothing did, why.
-void AddMoved(int code, uint64_t bytes, Answer* answer) {
+void AddMoved(int code, bool back, uint64_t bytes, Answer* answer) {
   if (code != VRAMSTOW_OK && bytes == 0) {
-    answer->Add("%sERROR %s\n", kControlGreeting, WhyNotMoved(code));
+    answer->Add("%sERROR %s\n", kControlGreeting, WhyNotMoved(code, back));
     return;
   }
   answer->Ok();
   answer->Add("{\"moved_bytes\":%llu", Number(bytes));
-  if (code != VRAMSTOW_OK) answer->Add(",\"stopped\":\"%s\"", WhyNotMoved(code));
+  if (code != VRAMSTOW_OK) answer->Add(",\"stopped\":\"%s\"", WhyNotMoved(code, back));
   answer->Add("}\n");
 }
 
@@ -201,16 +208,16 @@ void MoveOut(const Links& links, std::string_view arguments, Answer* answer) {
   uint64_t bytes = 0;
   if (what.empty()) {
     const int code = links.residency.Offload(nullptr, &bytes);
-    AddMoved(code, bytes, answer);
+    AddMoved(code, /*back=*/false, bytes, answer);
   } else if (what == "region" && ReadRegion(arguments, name, sizeof name) != nullptr) {
     const int code = links.residency.Offload(name, &bytes);
-    AddMoved(code, bytes, answer);
+    AddMoved(code, /*back=*/false, bytes, answer);
   } else if (what == "bytes" && ReadNumber(NextWord(&arguments), &value)) {
     const int code = links.residency.OffloadIdle(value, ~uint64_t{0}, &bytes);
-    AddMoved(code, bytes, answer);
+    AddMoved(code, /*back=*/false, bytes, answer);
   } else if (what == "since" && ReadNumber(NextWord(&arguments), &value)) {
     const int code = links.residency.OffloadIdle(~uint64_t{0}, value, &bytes);
-    AddMoved(code, bytes, answer);
+    AddMoved(code, /*back=*/false, bytes, answer);
   } else {
     answer->Add(
         "%sERROR offload takes nothing, region NAME, bytes N (for example 10GiB), or since and a "
@@ -229,7 +236,7 @@ void MarkForIdle(const Links& links, std::string_view arguments, Answer* answer)
   }
   const int code = links.residency.MarkIdle(watch_ns, &mark);
   if (code != VRAMSTOW_OK) {
-    answer->Add("%sERROR %s\n", kControlGreeting, WhyNotMoved(code));
+    answer->Add("%sERROR %s\n", kControlGreeting, WhyNotMoved(code, /*back=*/false));
     return;
   }
   answer->Ok();
@@ -246,7 +253,7 @@ void MoveBack(const Links& links, std::string_view arguments, Answer* answer) {
     return;
   }
   const int code = links.residency.Resume(named ? name : nullptr, &bytes);
-  AddMoved(code, bytes, answer);
+  AddMoved(code, /*back=*/true, bytes, answer);
 }
 
 // As a JSON string needs it.

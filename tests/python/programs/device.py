@@ -81,6 +81,31 @@ def launch(kernel: ctypes.c_void_p, addresses: list[int]) -> None:
     )
 
 
+class FillGraph:
+    """A captured graph that fills a block of this many words with one word."""
+
+    def __init__(self, address: int, words: int, word: int) -> None:
+        self._stream = ctypes.c_void_p()
+        _check(_driver.cuStreamCreate(ctypes.byref(self._stream), 1))
+        _check(_driver.cuStreamBeginCapture_v2(self._stream, 0))
+        count = ctypes.c_size_t(words)
+        _check(_driver.cuMemsetD32Async(ctypes.c_uint64(address), word, count, self._stream))
+        graph = ctypes.c_void_p()
+        _check(_driver.cuStreamEndCapture(self._stream, ctypes.byref(graph)))
+        self._executable = ctypes.c_void_p()
+        _check(
+            _driver.cuGraphInstantiateWithFlags(
+                ctypes.byref(self._executable), graph, ctypes.c_uint64(0)
+            )
+        )
+
+    def launch(self) -> int:
+        """Waits for it; returns what the driver said to the launch."""
+        result = _driver.cuGraphLaunch(self._executable, self._stream)
+        _check(_driver.cuStreamSynchronize(self._stream))
+        return result
+
+
 def free_bytes() -> int:
     """The bytes that the device has free, as cuMemGetInfo says it."""
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
