@@ -312,6 +312,7 @@ OffloadStats Offloader::Stats() const {
   stats.offloaded_bytes = pool_->exchange().offloaded_bytes();
   stats.paused_bytes = pool_->exchange().paused_bytes();
   stats.host_bytes = pool_->exchange().host_bytes();
+  stats.lacking_bytes = lacking_.load(std::memory_order_relaxed);
   stats.released_host_bytes = host_.released_bytes();
   stats.gate_closed = gate_closed_.load(std::memory_order_relaxed);
   stats.gate_ns = gate_ns_.load(std::memory_order_relaxed);

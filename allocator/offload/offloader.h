@@ -60,6 +60,7 @@ struct OffloadStats {
   uint64_t offloaded_bytes;      // in host memory now, paused or not
   uint64_t paused_bytes;         // now; with what was given up
   uint64_t host_bytes;           // held now
+  uint64_t lacking_bytes;        // of the device, for what the last Resume left paused
   uint64_t released_host_bytes;  // given back to the host, ever
   uint64_t gate_closed;          // how often
   uint64_t gate_ns;              // in all
@@ -123,7 +124,10 @@ class Offloader {
   // `graphs`, what captured graphs may use goes as well, also what is cached for them: no graph may
   // be launched until Resume (refuses_graphs).
   OffloadResult Pause(uint32_t tag, bool keep, uint64_t* bytes, bool graphs = false);
-  // Brings everything of the tag back, growing where the limit and the device allow it.
+  // Brings everything of the tag back, growing where the limit and the device allow it. What is
+  // paused comes back whole or, where there is no room for all of it, not at all: the room stays
+  // free for others, and a later Resume can finish. After an error of the driver a part may be
+  // back.
   OffloadResult Resume(uint32_t tag, uint64_t most_bytes, uint64_t* bytes);
 
   // --- Touches ----------------------------------------------------------------------------------
@@ -200,6 +204,9 @@ class Offloader {
                             uint64_t* moved_bytes);
   OffloadResult MoveTag(uint32_t tag, Motion motion, bool graphs, uint64_t* bytes);
   void NoteGraphs() VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t RoomInChunks() VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t ReturnRegion(uint32_t tag, uint64_t most, OffloadResult* outcome)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* outcome)
       VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t EndReturn(Mover::Return* coming, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock);
@@ -227,6 +234,7 @@ class Offloader {
   std::atomic<uint64_t> submissions_{0};
   std::atomic<uint64_t> out_{0};
   std::atomic<uint64_t> in_{0};
+  std::atomic<uint64_t> lacking_{0};
   std::atomic<uint64_t> gate_closed_{0};
   std::atomic<uint64_t> gate_ns_{0};
   std::atomic<uint64_t> longest_gate_ns_{0};

@@ -83,10 +83,33 @@ uint64_t Offloader::EndReturn(Mover::Return* coming, DriverResult* result) {
   return count;
 }
 
+// The device's lock is held. How many chunks the device has for what comes back, which no work
+// touches.
+uint64_t Offloader::RoomInChunks() {
+  uint64_t free_bytes = 0;
+  uint64_t total_bytes = 0;
+  const DriverTable* driver = pool_->driver();
+  // Unknown: it is tried.
+  if (driver->memory_info(driver->self, &free_bytes, &total_bytes) != kDriverSuccess) {
+    return ~uint64_t{0};
+  }
+  const uint64_t new_chunks =
+      std::min(free_bytes / pool_->page_bytes(), pool_->chunks().ChunksUnderLimit());
+  return new_chunks + pool_->chunks().IdleFor(Fences::kEverything);
+}
+
 // The device's lock is held. Nobody may touch what is paused, so nothing has to wait: while one
-// slice is copied, chunks are made and mapped for the next.
+// slice is copied, chunks are made and mapped for the next. A part of it is of no use to anybody,
+// and would take the room that others could use: where there is not room for all, none comes back.
 uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* outcome) {
   const uint64_t listed = std::min(ListPages(PagesThatAre::kPaused, tag, true), most);
+  const uint64_t room = RoomInChunks();
+  const uint64_t lacking = listed > room ? listed - room : 0;
+  lacking_.store(lacking * pool_->page_bytes(), std::memory_order_relaxed);
+  if (lacking != 0) {
+    *outcome = OffloadResult::kNoRoom;
+    return 0;
+  }
   pages_.SortByAddress(listed);
   Mover::Return slices[2];
   uint64_t laid = 0;
@@ -120,8 +143,22 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
   return returned;
 }
 
-// The device's lock is held. What can be touched meanwhile moves behind a closed gate.
+// The device's lock is held. The same for one region, with what is cached. What work still uses of
+// that is waited for only where it is needed.
+uint64_t Offloader::ReturnRegion(uint32_t tag, uint64_t most, OffloadResult* outcome) {
+  pool_->TakeCached(std::min(ListPages(PagesThatAre::kPaused, tag, true), most));
+  uint64_t moved = ReturnPaused(tag, most, outcome);
+  if (*outcome != OffloadResult::kNoRoom || moved == most) return moved;
+  *outcome = WaitForWork() ? OffloadResult::kDone : OffloadResult::kBusy;
+  if (*outcome != OffloadResult::kDone) return moved;
+  pool_->TakeCached(std::min(ListPages(PagesThatAre::kPaused, tag, true), most - moved));
+  return moved + ReturnPaused(tag, most - moved, outcome);
+}
+
+// The device's lock is held. What can be touched meanwhile moves behind a closed gate, as much as
+// there is room for.
 uint64_t Offloader::ReturnOffloaded(uint32_t tag, uint64_t most, OffloadResult* outcome) {
+  pool_->TakeCached(std::min(ListPages(PagesThatAre::kOffloaded, tag), most));
   const uint64_t wanted = std::min(ListPages(PagesThatAre::kOffloaded, tag), most);
   const uint64_t count = EnsureDeviceChunks(wanted);
   const uint64_t moved = MoveSlices(count, Motion::kBack, OffloadReason::kAsked, outcome);
@@ -129,23 +166,25 @@ uint64_t Offloader::ReturnOffloaded(uint32_t tag, uint64_t most, OffloadResult* 
   return moved;
 }
 
+// Of all regions each comes back for which there is room.
 OffloadResult Offloader::Resume(uint32_t tag, uint64_t most_bytes, uint64_t* bytes) {
   DeviceLock device_lock(pool_->mutex());
   *bytes = 0;
   if (!mover_.Restore()) return OffloadResult::kFailed;
   if (pool_->fences().capturing()) return OffloadResult::kCapturing;
   const uint64_t most = most_bytes / pool_->page_bytes();
+  const bool all = tag == kAnyTag;
+  uint64_t moved = 0;
+  uint64_t lacking = 0;
   OffloadResult outcome = OffloadResult::kDone;
-  pool_->TakeCached(std::min(ListPages(PagesThatAre::kAway, tag, true), most));
-  uint64_t moved = ReturnPaused(tag, most, &outcome);
-  // What work still uses of what is cached is waited for only where it is needed.
-  if (outcome == OffloadResult::kNoRoom) {
-    outcome = WaitForWork() ? OffloadResult::kDone : OffloadResult::kBusy;
+  for (uint32_t region = all ? pool_->PausedTagFrom(0) : tag; region != kAnyTag;
+       region = all ? pool_->PausedTagFrom(region + 1) : kAnyTag) {
+    OffloadResult ended = OffloadResult::kDone;
+    moved += ReturnRegion(region, most - moved, &ended);
+    lacking += lacking_.load(std::memory_order_relaxed);
+    if (outcome == OffloadResult::kDone) outcome = ended;
   }
-  if (outcome == OffloadResult::kDone && moved < most) {
-    pool_->TakeCached(std::min(ListPages(PagesThatAre::kAway, tag, true), most - moved));
-    moved += ReturnPaused(tag, most - moved, &outcome);
-  }
+  lacking_.store(lacking, std::memory_order_relaxed);
   if (outcome == OffloadResult::kDone) moved += ReturnOffloaded(tag, most - moved, &outcome);
   pool_->EndPause(tag);
   pool_->MarkOffloaded();

@@ -74,6 +74,15 @@ void PoolPages::Pause(uint32_t tag, bool graphs) {
   });
 }
 
+uint32_t PoolPages::PausedTagFrom(uint32_t least) {
+  uint32_t found = kAnyTag;
+  VisitHeaps(kAnyTag, /*graphs=*/true, [&](const StreamHeap* heap) {
+    const uint32_t tag = heap->key.Get().tag;
+    if (heap->paused() && tag >= least && tag < found) found = tag;
+  });
+  return found;
+}
+
 void PoolPages::EndPause(uint32_t tag) {
   ChunkStore& chunks = parts_->chunks;
   const uint64_t page = page_bytes();

@@ -75,6 +75,8 @@ class PoolPages {
   void DropPaused() VRAMSTOW_REQUIRES(kDeviceLock);
   // Heaps with this tag serve nothing from now on; with `graphs`, those of graphs, too.
   void Pause(uint32_t tag, bool graphs) VRAMSTOW_REQUIRES(kDeviceLock);
+  // The smallest tag, from this one on, of a heap that is paused; kAnyTag: there is none.
+  uint32_t PausedTagFrom(uint32_t least) VRAMSTOW_REQUIRES(kDeviceLock);
   // Those of them that have no paused page serve again.
   void EndPause(uint32_t tag) VRAMSTOW_REQUIRES(kDeviceLock);
 

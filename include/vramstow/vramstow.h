@@ -42,7 +42,8 @@ extern "C" {
 #define VRAMSTOW_OUT_OF_MEMORY 4
 #define VRAMSTOW_NO_FILE 6 /* a file could not be written */
 /* Offload, pause and resume return these, and VRAMSTOW_OUT_OF_MEMORY where host or device memory is
- * too short for the rest. A part of the memory may have moved. */
+ * too short for the rest. A part of the memory may have moved; but what is paused comes back only
+ * where there is room for all of the region. */
 #define VRAMSTOW_BUSY 7          /* submitted work does not end */
 #define VRAMSTOW_NOT_SUPPORTED 8 /* the device cannot map host memory: pause works */
 #define VRAMSTOW_FAILED 9        /* the driver refused */

@@ -191,11 +191,11 @@ TEST_F(GraphPauseTest, WhatComesBackWithoutRoomStaysRefused) {
   TakePrivate(20 * kMiB, 7);
   ASSERT_EQ(PauseWithGraphs(7), 20 * kMiB);
   const uint64_t other = Take(20 * kMiB);
-  EXPECT_EQ(Resume(7, ~uint64_t{0}), 12 * kMiB);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 0U);
   EXPECT_EQ(last_, OffloadResult::kNoRoom);
   EXPECT_TRUE(offloader_.refuses_graphs());
   Give(other);
-  EXPECT_EQ(Resume(7, ~uint64_t{0}), 8 * kMiB);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 20 * kMiB);
   EXPECT_EQ(last_, OffloadResult::kDone);
   EXPECT_FALSE(offloader_.refuses_graphs());
   ExpectContents();

@@ -131,15 +131,95 @@ TEST_F(OffloadTest, ResumingTakesWhatIsCachedAndSaysWhatLacks) {
   Take(20 * kMiB, 1, 7);
   EXPECT_EQ(Pause(7), 20 * kMiB);
   const uint64_t other = Take(20 * kMiB);
-  EXPECT_EQ(Resume(7, ~uint64_t{0}), 12 * kMiB);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 0U) << "a part of it would be of no use";
   EXPECT_EQ(last_, OffloadResult::kNoRoom);
-  EXPECT_EQ(offloader_.Stats().paused_bytes, 8 * kMiB);
+  EXPECT_EQ(offloader_.Stats().paused_bytes, 20 * kMiB);
+  EXPECT_EQ(offloader_.Stats().lacking_bytes, 8 * kMiB);
   // Still paused: this must not come to lie on what is paused.
-  ASSERT_NE(Take(2 * kMiB, 1, 7), 0U);
+  const uint64_t meanwhile = Take(12 * kMiB, 1, 7);
+  ASSERT_NE(meanwhile, 0U) << "the room is not taken";
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 0U);
+  EXPECT_EQ(offloader_.Stats().lacking_bytes, 20 * kMiB);
   Give(other);
-  EXPECT_EQ(Resume(7, ~uint64_t{0}), 8 * kMiB);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 20 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kDone);
+  EXPECT_EQ(offloader_.Stats().lacking_bytes, 0U);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, OfAllRegionsThoseComeBackForWhichThereIsRoom) {
+  Start(32 * kMiB);
+  for (const uint32_t tag : {3, 7, 9}) Take(tag == 7 ? 20 * kMiB : 4 * kMiB, 1, tag);
+  for (const uint32_t tag : {3, 7, 9}) ASSERT_NE(Pause(tag), 0U);
+  const uint64_t other = Take(20 * kMiB);
+  EXPECT_EQ(Resume(), 8 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kNoRoom);
+  EXPECT_EQ(offloader_.Stats().paused_bytes, 20 * kMiB);
+  EXPECT_EQ(offloader_.Stats().lacking_bytes, 12 * kMiB);
+  Give(other);
+  EXPECT_EQ(Resume(), 20 * kMiB);
+  ExpectContents();
+}
+
+// Another process has the card meanwhile, or takes it while memory is coming back.
+TEST_F(OffloadTest, AResumeOnACardThatOthersFilledCanFinishLater) {
+  Start(64 * kMiB);
+  Take(40 * kMiB, 1, 7);
+  ASSERT_EQ(Pause(7), 40 * kMiB);
+  device_->SetForeignBytes(30 * kMiB);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 0U);
+  EXPECT_EQ(last_, OffloadResult::kNoRoom);
+  EXPECT_EQ(device_->created_bytes(), 0U) << "others may have it";
+  device_->SetForeignBytes(0);
+  device_->FailNth("create", 9, /*forever=*/true);
+  EXPECT_LT(Resume(7, ~uint64_t{0}), 40 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kNoRoom);
+  EXPECT_STREQ(pool_->Check(), nullptr);
+  device_->FailNothing();
+  Resume(7, ~uint64_t{0});
   EXPECT_EQ(last_, OffloadResult::kDone);
   ExpectContents();
+}
+
+// Each call of the driver that a resume makes fails at its Nth occurrence, on a card that is full
+// but for what is cached: what else lives stays as it is, the card serves, and a later resume
+// finishes.
+TEST_F(OffloadTest, AResumeThatFailsAnywhereCanFinishLater) {
+  const std::vector<std::string> calls = {
+      "memory_info", "create",      "release",      "map",          "unmap",      "set_access",
+      "copy_start",  "copy_finish", "event_create", "event_record", "event_query"};
+  for (const std::string& call : calls) {
+    for (const bool forever : {false, true}) {
+      bool clean = false;
+      for (uint64_t nth = 1; nth < 400 && !clean; ++nth) {
+        SCOPED_TRACE(call + " " + std::to_string(nth) + (forever ? " for good" : " once"));
+        Start(64 * kMiB);
+        ASSERT_NE(Take(30 * kMiB, 1, 7), 0U);
+        const uint64_t other = Take(20 * kMiB);
+        ASSERT_EQ(Pause(7), 30 * kMiB);
+        const uint64_t cached = Take(24 * kMiB, 2);
+        Give(cached);
+        const uint64_t before = device_->Calls(call);
+        device_->FailNth(call, nth, forever, kDriverUnknown);
+        const uint64_t first = Resume(7, ~uint64_t{0});
+        EXPECT_EQ(last_ == OffloadResult::kDone, first == 30 * kMiB);
+        EXPECT_EQ(offloader_.Stats().paused_bytes, 30 * kMiB - first);
+        EXPECT_TRUE(device_->Accessible(other, 20 * kMiB));
+        ExpectContentsButOf({7});
+        EXPECT_STREQ(pool_->Check(), nullptr);
+        clean = device_->Calls(call) - before < nth;
+        device_->FailNothing();
+        const uint64_t meanwhile = Take(2 * kMiB);
+        ASSERT_NE(meanwhile, 0U) << "the card is usable";
+        EXPECT_EQ(Resume(7, ~uint64_t{0}), 30 * kMiB - first);
+        EXPECT_EQ(last_, OffloadResult::kDone);
+        ExpectContents();
+        if (HasFailure()) return;
+        TearDown();
+      }
+      EXPECT_TRUE(clean);
+    }
+  }
 }
 
 TEST_F(OffloadTest, ResumingWaitsForWorkOnWhatIsCached) {
@@ -149,10 +229,10 @@ TEST_F(OffloadTest, ResumingWaitsForWorkOnWhatIsCached) {
   const uint64_t other = Take(20 * kMiB);
   device_->Submit(1, other, 20 * kMiB);
   Give(other);
-  EXPECT_EQ(Resume(7, ~uint64_t{0}), 12 * kMiB) << "what the device has left";
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 0U) << "the device has 12 MiB left";
   EXPECT_EQ(last_, OffloadResult::kBusy);
   device_->set_on_pause([this] { device_->FinishAll(); });
-  EXPECT_EQ(Resume(7, ~uint64_t{0}), 8 * kMiB);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 20 * kMiB);
   EXPECT_EQ(last_, OffloadResult::kDone);
   ExpectContents();
 }

@@ -139,12 +139,17 @@ told(vramstow.resume, "free")
 graph = ctypes.c_void_p()
 assert cuda.cuStreamEndCapture(stream, ctypes.byref(graph)) == 0
 assert vramstow.pause("free")
-other = device.allocate(100 * MIB)
+room = device.free_bytes()
+other = device.allocate(room // (2 * MIB) * 2 * MIB - 36 * MIB)
+left = device.free_bytes()
 told(vramstow.resume, "free")
+assert device.free_bytes() == left >= 36 * MIB, "others may have what is left"
 device.free(other)
 assert vramstow.resume("free")
 """
-    assert said(run(program, *EXPLICIT, card="h200,memory=200MiB")) == [
+    done = run(program, *EXPLICIT, card="h200,memory=200MiB")
+    assert "memory stays paused (64 MiB): the device has 28 MiB too little free" in done.stderr
+    assert said(done) == [
         "pause: another process or a device has the rest",
         "pause: a stream is being captured",
         "resume: a stream is being captured",

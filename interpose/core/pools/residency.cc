@@ -1,10 +1,12 @@
 #include "interpose/core/pools/residency.h"
 
 #include "base/keep_errno.h"
+#include "base/units.h"
 #include "interpose/core/pools/offloaders.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
 #include "interpose/core/pools/regions.h"
+#include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/settings.h"
 
@@ -79,10 +81,25 @@ int Residency::Offload(const char* region, uint64_t* bytes) const {
   });
 }
 
+// The job is told how much lacks, wherever the request came from.
 int Residency::Resume(const char* region, uint64_t* bytes) const {
-  return AskForRegion(region, bytes, [](Offloader* offloader, uint32_t tag, uint64_t* moved) {
-    return offloader->Resume(tag, ~uint64_t{0}, moved);
-  });
+  uint64_t paused = 0;
+  uint64_t lacking = 0;
+  const auto resume = [&](Offloader* offloader, uint32_t tag, uint64_t* moved) {
+    const OffloadResult result = offloader->Resume(tag, ~uint64_t{0}, moved);
+    const OffloadStats stats = offloader->Stats();
+    if (result != OffloadResult::kDone) paused += stats.paused_bytes;
+    if (result != OffloadResult::kDone) lacking += stats.lacking_bytes;
+    return result;
+  };
+  const int code = AskForRegion(region, bytes, resume);
+  if (lacking != 0) {
+    Log("memory stays paused (%llu MiB): the device has %llu MiB too little free to bring it back. "
+        "Nothing is lost; vramstow_resume can be called again when there is room.",
+        static_cast<unsigned long long>(paused / kMiB),
+        static_cast<unsigned long long>((lacking + kMiB - 1) / kMiB));
+  }
+  return code;
 }
 
 int Residency::OffloadRegion(const char* region) const {
