@@ -69,6 +69,7 @@ void StartService();
 void OnPoolOpened();
 void ForgetFunctions();
 void OnCudaInitialised();
+void OnNoMemory(int device, bool is_framework);
 
 // --- runtime
 constinit Process process(AbandonAfterFork);
@@ -83,7 +84,7 @@ constinit Routing routing(process, driver, WrapperOf);
 constinit CallerTable callers;
 constinit InterceptionReport::Counters interception_counters;
 constinit InterceptionReport interception_report(process, driver, callers, interception_counters);
-constinit Trace trace(process, driver, callers, {RecordLaunches, StartService});
+constinit Trace trace(process, driver, callers, {RecordLaunches, StartService, OnNoMemory});
 constinit FreeBytes free_bytes(driver, trace);
 constinit Launches launches(process, driver, handle_kinds, trace);
 constinit Activity activity(process, trace);
@@ -149,6 +150,17 @@ void ComplainOfMetrics() {
   const Options& options = process.options();
   if (*options.metrics == '\0' || WantsPool(options) || complained.exchange(true)) return;
   Log("there are no metrics without the pool: set VRAMSTOW_POOL to on, too.");
+}
+
+// PyTorch gives back what is free in its cache and asks once more, so that garbage which is
+// collected now serves it. Another library has no such second try: what it needs to be told is who
+// held the memory.
+void OnNoMemory(int device, bool is_framework) {
+  if (is_framework) {
+    if (CanCollect(nullptr)) CollectGarbage(nullptr, device, true);
+  } else {
+    TakeCensusAfterFailure(device);
+  }
 }
 
 constexpr int kNotKnown = -1;

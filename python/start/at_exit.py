@@ -52,10 +52,11 @@ def tell_what_ended_it() -> None:
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     if error is None:
         return
-    name = next((type(one).__name__ for one in _chain(error) if _is_out_of_memory(one)), None)
+    is_of_memory = any(_is_out_of_memory(one) for one in _chain(error))
+    name = "OutOfMemoryError" if is_of_memory else type(error).__name__
     mark = ctypes.CDLL(None).vramstow_mark
     mark.argtypes = [ctypes.c_char_p]
-    mark(f"vramstow.fact program.uncaught {name or type(error).__name__}".encode())
+    mark(f"vramstow.fact program.uncaught {name}".encode())
 
 
 def _chain(error: BaseException) -> list[BaseException]:

@@ -328,7 +328,39 @@ def _wants_census() -> bool:
 
 
 def _wants_collection() -> bool:
-    return _POOLED and os.environ.get("VRAMSTOW_COLLECT", _AUTO).lower() not in _NO
+    asked = os.environ.get("VRAMSTOW_COLLECT", _AUTO).lower()
+    if _POOLED:
+        return asked not in _NO
+    return asked == "on" and _lock_is_released
+
+
+_RELEASES_LOCK = "release_lock_on_cudamalloc"
+_lock_is_released = False
+
+
+def _release_lock(folder: str) -> None:
+    """Has PyTorch's allocator wait for cudaMalloc without its lock, before torch is loaded.
+
+    Without the pool, garbage is collected while cudaMalloc fails: what it frees goes into the
+    allocator's cache, which the allocator gives back before it asks once more.
+    """
+    if _POOLED or os.environ.get("VRAMSTOW_COLLECT", "").lower() != "on" or not _wants_trace():
+        return
+    global _lock_is_released
+    try:
+        with open(os.path.join(folder, "lib", "libc10_cuda.so"), "rb") as library:
+            is_known = _RELEASES_LOCK.encode() in library.read()
+    except OSError:
+        return
+    names = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
+    name = next((one for one in names if os.environ.get(one)), names[1])
+    settings = os.environ.get(name, "")
+    if not is_known or "cudaMallocAsync" in settings or f"{_RELEASES_LOCK}:False" in settings:
+        _say("garbage will not be collected", OSError("PyTorch keeps its allocator's lock"))
+        return
+    if _RELEASES_LOCK not in settings:
+        os.environ[name] = f"{settings},{_RELEASES_LOCK}:True".lstrip(",")
+    _lock_is_released = True
 
 
 def _wanted() -> "dict[str, tuple[str, ...]]":
@@ -375,9 +407,10 @@ class _Finder:
     until the module is there.
     """
 
-    def __init__(self, name: str, step: object) -> None:
+    def __init__(self, name: str, step: object, before: object = None) -> None:
         self._name = name
         self._step = step
+        self._before = before  # called with the module's folder, before it is loaded
         self._asking: set[int] = set()  # threads; another finder may ask all finders, too
 
     def _find(self, name: str, path: object, target: object) -> object:
@@ -406,6 +439,8 @@ class _Finder:
         if execute is not None:
 
             def exec_module(module: object) -> None:
+                if self._before is not None:
+                    self._before(os.path.dirname(spec.origin or ""))
                 execute(module)
                 if self in sys.meta_path:
                     sys.meta_path.remove(self)
@@ -450,6 +485,6 @@ def _run_next_sitecustomize() -> None:
 
 os.environ[_HOOKED] = "1"
 if _wants_values() or _wants_tensors():
-    sys.meta_path.insert(0, _Finder("torch", _prepare))
+    sys.meta_path.insert(0, _Finder("torch", _prepare, _release_lock))
 atexit.register(_end)  # before all others, so that it is called after them
 _run_next_sitecustomize()

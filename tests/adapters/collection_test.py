@@ -66,6 +66,24 @@ def test_it_works_without_a_trace_and_without_a_census(rehearse: Rehearse, pytho
     assert (job.status, job.out) == (0, "done plain\n"), job.err[-2000:]
 
 
+UNPOOLED = {"VRAMSTOW_POOL": "off", "VRAMSTOW_CENSUS": "off"}
+
+
+def test_they_live_without_the_pool_where_that_is_asked_for(
+    rehearse: Rehearse, python: str
+) -> None:
+    job = run(rehearse, python, "cycles.py", "plain", **UNPOOLED, VRAMSTOW_COLLECT="on")
+    assert (job.status, job.out) == (0, "done plain\n"), job.err[-2000:]
+    assert job.analysis()["out_of_memory"] == []
+    assert job.analysis()["garbage"]["collections"] > 0
+
+
+def test_they_die_without_the_pool_where_nobody_asks(rehearse: Rehearse, python: str) -> None:
+    job = run(rehearse, python, "cycles.py", "plain", **UNPOOLED)
+    assert job.status == 1
+    assert "OutOfMemoryError" in job.err, job.err[-2000:]
+
+
 @pytest.mark.parametrize(
     "way", often("backward", "with_lock", "threads") + seldom("models", "old", "graphs", "frozen")
 )

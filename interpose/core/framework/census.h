@@ -14,7 +14,8 @@ namespace vramstow {
 // Null: nothing is traced here.
 const vramstow_table* CensusTable();
 
-// Takes a census, if somebody can: a failure was told of by an observer, and is in the trace.
+// Takes a census, if somebody can: a failure was told of by an observer, or a library beside the
+// framework had no memory of the driver; it is in the trace.
 void TakeCensusAfterFailure(int device);
 // The same because the program wants one, or, `told`, vramstow ctl. Writes one line of JSON that
 // ends with as many of the groups as there is room for; a code of vramstow.h.

@@ -152,8 +152,13 @@ uint64_t Trace::Record(const CallSite& site, Event event) {
   event.library = NumberOfLibrary(site.return_address);
   event.layer = LayerOf(event);
   const uint64_t sequence = recorder_.Record(event);
-  if (event.result == CUDA_ERROR_OUT_OF_MEMORY) [[unlikely]]
+  if (event.result == CUDA_ERROR_OUT_OF_MEMORY) [[unlikely]] {
     NoteOutOfMemory();
+    // A framework that makes physical memory holds the lock that a collection needs.
+    if (event.memory == MemoryKind::kDevice && observer() != kUnknownName) {
+      callbacks_.no_memory(event.device, event.layer == Layer::kPool);
+    }
+  }
   return sequence;
 }
 

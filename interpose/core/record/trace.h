@@ -28,6 +28,9 @@ class Trace {
   struct Callbacks {
     void (*before_mark)();  // records what was counted up to now
     void (*ring_opened)();  // the newest events are kept from now on, and can be asked for
+    // The driver had no memory of a device for a library while a framework is observed; called in
+    // that library's call. `is_framework`: it was the framework's own allocator.
+    void (*no_memory)(int device, bool is_framework);
   };
 
   constexpr Trace(const Process& process, const Driver& driver, CallerTable& callers,
