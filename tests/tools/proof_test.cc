@@ -99,6 +99,24 @@ TEST(Proof, ABlockThatIsFreedInTimeIsGoneAndOneThatIsFreedTooLateIsNot) {
   EXPECT_EQ(job.facts.advice[0].fits, true);
 }
 
+TEST(Proof, WhereMemoryDidNotRunOutThePeakIsReplayed) {
+  Job job;
+  job.facts.out_of_memory.clear();
+  job.facts.peak.reserved_bytes = 300 * kMiB;
+  job.detail.peak_event = 30;
+  job.Tensor(900 * kMiB, 40, 50);  // after it
+  job.Advice(
+      AdviceId::kGrowingMemory, 200 * kMiB,
+      {{.life = 0, .bytes = 100 * kMiB, .end = 15}, {.life = 1, .bytes = 100 * kMiB, .end = 25}});
+  job.Prove();
+  const AdviceFacts& advice = job.facts.advice.front();
+  ASSERT_EQ(advice.replays.size(), 1u);
+  EXPECT_EQ(advice.replays[0].peak_reserved_bytes, 100 * kMiB);
+  EXPECT_EQ(advice.replayed_bytes, 200 * kMiB);
+  EXPECT_FALSE(advice.is_estimate);
+  EXPECT_TRUE(job.facts.advice.front().change.lives.empty());
+}
+
 TEST(Proof, ARequestInPartsNeedsAPart) {
   Job job;
   AdviceFacts& advice = job.Advice(AdviceId::kLargeRequest, 75 * kMiB, {});

@@ -6,12 +6,15 @@
 // the request is served. The unchanged requests go first: where a model serves them even with 2%
 // less room, it does not show this failure, and its verdicts are none.
 //
+// Where nothing failed, the requests up to the peak are replayed by the allocator that ran, with
+// each change and without.
+//
 // Advice keeps its order, and what was found stands in AdviceFacts::proof; OrderProved
 // (analysis/advice/order.h) decides what comes first.
 //
 // Ownership: reads a Detail, changes facts->advice and the last out-of-memory. Threads: a pure
-// function. Errors: none; without an out-of-memory, blocks or a known room nothing is done. Units:
-// bytes. Cost: bounded by ProofBudget.
+// function. Errors: none; without blocks, or at a failure without a known room, nothing is done.
+// Units: bytes. Cost: bounded by ProofBudget.
 #ifndef VRAMSTOW_TOOLS_REPLAY_PROOF_H_
 #define VRAMSTOW_TOOLS_REPLAY_PROOF_H_
 

@@ -174,6 +174,9 @@ std::string Fault(const FactSet& set, const Facts& facts, const AdviceFacts& adv
   text += Labelled("Seen", advice.evidence, style);
   if (!advice.holder.empty()) text += Labelled("Held by", advice.holder, style);
   text += Labelled("Do", advice.action, style);
+  if (const std::string then = ReplayedUpToPeak(advice); !then.empty()) {
+    text += Labelled("Then", then, style);
+  }
   text += Labelled("Peak", PeakInWords(facts), style);
   return text + RoomLine(facts, style) + Extras(facts, style);
 }
@@ -186,7 +189,11 @@ std::string OneThing(const Facts& facts, const TextStyle& style) {
     return advice.id != AdviceId::kLargerBatch && advice.id != AdviceId::kCacheAtEnd;
   });
   if (other != facts.advice.end()) {
-    return Labelled("Could", absl::StrCat(AdviceTitle(*other), ". ", other->action), style);
+    const std::string then = ReplayedUpToPeak(*other);
+    return Labelled(
+        "Could",
+        absl::StrCat(AdviceTitle(*other), ". ", other->action, then.empty() ? "" : " ", then),
+        style);
   }
   const std::optional<Room> room = RoomOf(facts);
   const bool any_batch = std::ranges::any_of(

@@ -39,7 +39,7 @@ bool IsSaid(const RuleRow& row, const std::vector<Cause>& causes) {
 
 std::vector<RankedAdvice> FindHints(const Evidence& evidence, const std::vector<Cause>& causes) {
   const std::vector<OutOfMemoryFacts>& failures = evidence.facts().out_of_memory;
-  const bool can_replay = !failures.empty() && IsDeviceMemory(failures.back().memory);
+  const bool can_replay = failures.empty() || IsDeviceMemory(failures.back().memory);
   const bool has_room = HasRoom(evidence.facts());
   std::vector<RankedAdvice> hints;
   for (const RuleRow& row : AllRules()) {

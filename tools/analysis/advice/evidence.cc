@@ -8,12 +8,13 @@ namespace vramstow {
 
 Evidence::Evidence(const Detail& detail, const CategoryFinder& categories, const Facts& facts)
     : detail_(detail), categories_(categories), facts_(facts) {
-  if (facts.out_of_memory.empty()) return;
-  const OutOfMemoryFacts& failure = facts.out_of_memory.back();
+  const bool failed = !facts.out_of_memory.empty();
+  const uint64_t moment = failed ? facts.out_of_memory.back().event : detail.peak_event;
+  const int device = failed ? facts.out_of_memory.back().device : DeviceAtPeak(detail);
   for (const Life& life : detail.lives) {
-    if (life.birth >= failure.event) break;
-    if (life.pending || life.device != failure.device) continue;
-    if (life.LivesAt(failure.event)) live_.push_back(&life);
+    if (life.birth > moment) break;
+    if (life.pending || life.device != device) continue;
+    if (life.LivesAt(moment)) live_.push_back(&life);
   }
 }
 

@@ -40,7 +40,7 @@ class Evidence {
   bool IsOurPool() const { return Says("option.pool", "on"); }
   bool HasExpandableSegments() const { return Says("allocator.expandable_segments", "true"); }
 
-  // Device memory that was live when the last request failed; empty where none failed.
+  // Device memory that was live when the last request failed; where none failed, at the peak.
   const std::vector<const Life*>& live() const { return live_; }
   std::vector<const Life*> LiveThat(const std::function<bool(const Life&)>& is_one) const;
   std::vector<const Life*> LiveOf(const std::string& category) const;

@@ -42,8 +42,8 @@ struct Rule {
   Found (*cause)(const FailureMoment& moment) = nullptr;
   Hint (*advice)(const Evidence& evidence) = nullptr;
 
-  // For other advice: its change of the requests up to the last one that failed. Asked where one
-  // failed only; null: no change of requests shows it.
+  // For other advice: its change of the requests up to the last one that failed, or, where none
+  // failed, up to the peak. Null: no change of requests shows it.
   Change (*change)(const Evidence& evidence, const AdviceFacts& advice) = nullptr;
   // It only helps to save memory: nothing for a job that has plenty of it.
   bool saves = true;

@@ -89,6 +89,9 @@ struct Detail {
   bool has_all_lives() const { return lives_left_out == 0 && segments_left_out == 0; }
 };
 
+// The device that most of the peak lay on.
+int DeviceAtPeak(const Detail& detail);
+
 struct Analysis {
   Facts facts;
   Detail detail;

@@ -1,6 +1,12 @@
 // Advice: memory piles up from iteration to iteration.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
 #include "base/units.h"
 #include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/rule.h"
 
 namespace vramstow {
@@ -25,6 +31,24 @@ Hint FindGrowingMemory(const Evidence& evidence) {
                          ".detach()), a cache that is never cut, a hook."};
 }
 
+// What each iteration left behind goes when it ends.
+Change GrowingMemoryChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
+  const std::vector<IterationFacts>& iterations = evidence.facts().iterations.list;
+  std::set<std::string> growing;
+  for (const GrowthFacts& growth : evidence.facts().lifetimes.growing) growing.insert(growth.site);
+  Change change;
+  for (const Life* life : evidence.live()) {
+    if (!growing.contains(evidence.detail().sites[life->site].site)) continue;
+    const auto in = std::ranges::find_if(iterations, [&](const IterationFacts& one) {
+      return one.begin_event <= life->birth && life->birth < one.end_event;
+    });
+    if (in == iterations.end()) continue;
+    const Change one = FreedBefore(evidence.detail(), {life}, in->end_event);
+    change.lives.insert(change.lives.end(), one.lives.begin(), one.lives.end());
+  }
+  return change;
+}
+
 }  // namespace
 
 constinit const Rule kGrowingMemory = {
@@ -34,6 +58,7 @@ constinit const Rule kGrowingMemory = {
         "A line left blocks behind in one iteration after the other. Something keeps a reference "
         "to them: a list of losses, a cache that is never cut, a hook.",
     .advice = FindGrowingMemory,
+    .change = GrowingMemoryChange,
     .saves = false,
     .is_fault = true,
     .said_by = {AdviceId::kHeldGraphs, AdviceId::kKeptOutputs, AdviceId::kDataOnCard},

@@ -56,7 +56,14 @@ Hint FindSetToNone(const Evidence& evidence) {
 
 Change SetToNoneChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
   if (evidence.facts().iterations.list.empty()) return {};
-  const uint64_t begin = evidence.facts().iterations.list.back().begin_event;
+  // Of the iteration in which memory ran out, or was highest.
+  const uint64_t moment = evidence.facts().out_of_memory.empty()
+                              ? evidence.detail().peak_event
+                              : evidence.facts().out_of_memory.back().event;
+  uint64_t begin = 0;
+  for (const IterationFacts& iteration : evidence.facts().iterations.list) {
+    if (iteration.begin_event <= moment) begin = iteration.begin_event;
+  }
   const GradientsOfParameters are_gradients(evidence);
   const auto is_old = [&](const Life& life) { return are_gradients(life) && life.birth < begin; };
   return FreedBefore(evidence.detail(), evidence.LiveThat(is_old), begin);
