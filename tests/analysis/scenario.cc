@@ -20,6 +20,7 @@ constexpr int32_t kOutOfMemory = 2;
 constexpr uint16_t kDriverCall = 1;
 constexpr uint16_t kFreeCall = 2;
 constexpr uint16_t kLibrary = 1;
+constexpr uint16_t kMathLibrary = 3;
 
 struct Frame {
   std::string function;
@@ -56,6 +57,7 @@ class ScenarioSource : public EventSource {
     return call == kDriverCall ? "cuMemAlloc" : call == kFreeCall ? "cuMemFree" : "unknown";
   }
   std::string_view LibraryPath(uint16_t library) const override {
+    if (library == kMathLibrary) return "/lib/libcublas.so.13";
     return library == kLibrary ? "/lib/libtorch_cuda.so" : "/lib/libother.so";
   }
   const std::map<std::string, std::string>& facts() const override { return facts_; }
@@ -191,6 +193,8 @@ class Runner {
       source_.Add(MarkEvent{.kind = MarkKind::kMoment}.ToEvent(), 0, After(line, "mark "));
     } else if (verb == "fail" && words.size() == 4 && words[2] == "at") {
       Refuse(Bytes(words[1], line), StackOf(words[3], line));
+    } else if (verb == "refuse" && words.size() == 4 && words[2] == "at") {
+      RefuseLibrary(Bytes(words[1], line), StackOf(words[3], line));
     } else if (verb == "census" && words.size() == 1) {
       source_.Add(MarkEvent{.kind = MarkKind::kMoment}.ToEvent(), 0,
                   "vramstow.census out_of_memory 0 0 0 1000 10\n");
@@ -282,6 +286,12 @@ class Runner {
   }
   void Refuse(uint64_t size, uint32_t stack) {
     Event event = Allocation(0, size, Layer::kFramework);
+    event.result = kOutOfMemory;
+    source_.Add(event, stack);
+  }
+  void RefuseLibrary(uint64_t size, uint32_t stack) {
+    Event event = Allocation(0, size, Layer::kDriver);
+    event.library = kMathLibrary;
     event.result = kOutOfMemory;
     source_.Add(event, stack);
   }

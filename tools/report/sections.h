@@ -58,6 +58,9 @@ std::string RankSection(const RankComparison& comparison, const TextStyle& style
 const AdviceFacts* FirstCause(const Facts& facts);
 // The advice on a fault of a job whose memory did not run out; null: there is none.
 const AdviceFacts* FirstFault(const Facts& facts);
+// "In a replay up to the peak, PyTorch's allocator needs 1.2 GiB instead of 1.9 GiB."; empty: the
+// advice was not replayed.
+std::string ReplayedUpToPeak(const AdviceFacts& advice);
 // "Memory piles up: up to 24.0 MiB [growing_memory]".
 std::string AdviceTitle(const AdviceFacts& advice);
 // False: no call stack tells a site, so that sites are libraries, which have a table of their own.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/analysis/facts/library_failure.h"
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
 #include "tools/report/sections.h"
@@ -79,6 +80,14 @@ std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advi
   return text + ".";
 }
 
+// PyTorch does not call this an out-of-memory.
+std::string LibraryInWords(const OutOfMemoryFacts& failure) {
+  return absl::StrCat(Printable(failure.library), " asked the driver for ",
+                      Bytes(failure.requested_bytes),
+                      ", and no memory was left for it. PyTorch reports an error of that library "
+                      "instead of an out-of-memory error.");
+}
+
 // No call stacks were recorded, so that hardly any cause can be seen.
 bool LacksStacks(const Facts& facts) {
   const auto setting = facts.facts.find("option.stacks");
@@ -106,6 +115,14 @@ bool KnowsSites(const Facts& facts) {
     return !site.operation.empty() && site.at_peak.bytes > 0 && !libraries.contains(site.site) &&
            site.site != "unknown" && site.site != "no call stack";
   });
+}
+
+std::string ReplayedUpToPeak(const AdviceFacts& advice) {
+  if (advice.replays.empty() || !advice.replayed_bytes.has_value()) return "";
+  const ReplayFacts& replay = advice.replays.front();
+  return absl::StrCat("In a replay up to the peak, ", AllocatorName(replay.model), " needs ",
+                      Bytes(replay.peak_reserved_bytes), " instead of ",
+                      Bytes(replay.peak_reserved_bytes + *advice.replayed_bytes), ".");
 }
 
 std::string AdviceTitle(const AdviceFacts& advice) {
@@ -141,6 +158,7 @@ std::string WhySection(const Facts& facts, const TextStyle& style) {
     if (!first->place.empty() && first->place != "unknown")
       text += Labelled("At", first->place, style);
     if (!first->holder.empty()) text += Labelled("Held by", first->holder, style);
+    if (IsLibraryFailure(last)) text += Labelled("For", LibraryInWords(last), style);
     text += Labelled("Do", first->action, style);
     if (first->fits.has_value()) text += Labelled("Then", FitsInWords(last, *first), style);
   }
@@ -159,7 +177,8 @@ std::string WhySection(const Facts& facts, const TextStyle& style) {
 namespace {
 
 // "Replayed: vramstow needs at most 418 MiB, and serves the request that failed".
-std::string ReplayedText(const AdviceFacts& advice) {
+std::string ReplayedText(const AdviceFacts& advice, bool failed) {
+  if (!failed) return ReplayedUpToPeak(advice);
   std::string text = "Replayed:";
   for (const ReplayFacts& replay : advice.replays) {
     absl::StrAppend(&text, &replay == &advice.replays.front() ? " " : "; ", replay.model, " needs ",
@@ -182,7 +201,8 @@ std::string AdviceSection(const Facts& facts, const TextStyle& style) {
     text += absl::StrFormat("%d. %s\n", ++number, AdviceTitle(advice));
     std::vector<std::string> lines = {Printable(advice.evidence), "Try: " + advice.action,
                                       "Costs: " + advice.cost};
-    if (!advice.replays.empty()) lines.push_back(ReplayedText(advice));
+    if (!advice.replays.empty())
+      lines.push_back(ReplayedText(advice, !facts.out_of_memory.empty()));
     for (const std::string& line : lines) {
       std::string wrapped = WrappedLines(line, style.width - 3);
       size_t from = 0;

@@ -1,0 +1,31 @@
+// LibraryFailure: whether a request that failed was one of a library beside the framework, so that
+// the framework reports an error of that library and no out-of-memory.
+//
+// Ownership: none. Threads: pure functions. Errors, units: none.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_LIBRARY_FAILURE_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_LIBRARY_FAILURE_H_
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "tools/analysis/facts/failure_facts.h"
+
+namespace vramstow {
+
+// A library of NVIDIA's that takes workspaces from the driver.
+inline bool IsMathLibrary(std::string_view library) {
+  constexpr std::array<std::string_view, 8> kNames = {"libcublas", "libcudnn",    "libcusolver",
+                                                      "libcufft",  "libcusparse", "libcurand",
+                                                      "libnccl",   "libcutensor"};
+  return std::ranges::any_of(kNames,
+                             [&](std::string_view name) { return library.starts_with(name); });
+}
+
+inline bool IsLibraryFailure(const OutOfMemoryFacts& failure) {
+  return failure.has_pool && failure.call.starts_with("cuMem") && IsMathLibrary(failure.library);
+}
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_LIBRARY_FAILURE_H_
