@@ -153,7 +153,7 @@ Facts Failing() {
   facts.out_of_memory = {failure};
   AdviceFacts advice;
   advice.id = AdviceId::kKeptOutputs;
-  advice.title = "A result of each pass stays on the card";
+  advice.title = "A result of each iteration stays on the card";
   advice.bytes = 864 << 20;
   advice.place = "job.py:25 encode";
   advice.holder = "encode: firsts[0..34]";
@@ -166,12 +166,13 @@ Facts Failing() {
 
 TEST(TextReport, BeginsWithWhyMemoryRanOut) {
   Facts facts = Failing();
-  EXPECT_THAT(TextReport(MergeTraces({facts}), {}),
-              HasSubstr("Because  A result of each pass stays on the card: 864 MiB [kept_outputs]\n"
-                        "At       job.py:25 encode\n"
-                        "Held by  encode: firsts[0..34]\n"
-                        "Do       Keep a .clone() of it.\n"
-                        "Then     The request for 24.0 MiB fits.\n"));
+  EXPECT_THAT(
+      TextReport(MergeTraces({facts}), {}),
+      HasSubstr("Because  A result of each iteration stays on the card: 864 MiB [kept_outputs]\n"
+                "At       job.py:25 encode\n"
+                "Held by  encode: firsts[0..34]\n"
+                "Do       Keep a .clone() of it.\n"
+                "Then     The request for 24.0 MiB fits.\n"));
   facts.advice.clear();
   EXPECT_THAT(TextReport(MergeTraces({facts}), {}), Not(HasSubstr("Why memory ran out")));
   facts.facts["option.stacks"] = "off";
@@ -247,7 +248,8 @@ TEST(ScreenReport, OfAHealthyJobHasItsRoomAndNoMore) {
   Facts facts = Ending(20 * kGiB);
   facts.advice.insert(facts.advice.begin(), Failing().advice.front());
   text = Screen({facts});
-  EXPECT_THAT(text, AllOf(HasSubstr("Could    A result of each pass"), Not(HasSubstr("batch"))));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("Could    A result of each iteration"), Not(HasSubstr("batch"))));
   facts.lifetimes.known = true;
   EXPECT_THAT(Screen({facts}), HasSubstr("never ran out, and does not grow ──"));
   facts.report.closed = false;
@@ -260,10 +262,15 @@ TEST(ScreenReport, OfAJobThatWastesNamesTheFault) {
   growing.id = AdviceId::kGrowingMemory;
   growing.evidence = "It grows by 2.00 MiB each.";
   growing.proof.is_fault = true;
+  growing.replays = {{"native", kGiB, kGiB, true}};
+  growing.replayed_bytes = kGiB;
   facts.advice.push_back(growing);
   EXPECT_THAT(Screen({facts}),
+              HasSubstr("In a replay up to the peak, PyTorch's allocator needs 1.00 "
+                        "GiB instead of 2.00\n"));
+  EXPECT_THAT(Screen({facts}),
               AllOf(HasSubstr("── Memory did not run out, but something is wrong ──"),
-                    HasSubstr("But      A result of each pass stays on the card"),
+                    HasSubstr("But      A result of each iteration stays on the card"),
                     HasSubstr("Seen     It grows by 2.00 MiB each."), HasSubstr("[growing_memory]"),
                     HasSubstr("vramstow help growing_memory"), Not(HasSubstr("Healthy"))));
 }

@@ -89,6 +89,7 @@ HOLDER_WORDS = {
     "unfreeze": "optimizer.state",
     "shared_card": "process",
     "timers": "Timer",
+    "mc_dropout": "spread",
 }
 
 

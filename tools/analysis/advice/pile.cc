@@ -126,6 +126,14 @@ std::string PlaceOfPile(const FailureMoment& moment, const std::vector<const Lif
   return place.empty() ? PlaceInProgram(moment, lives) : place;
 }
 
+std::string RootOfHolder(const std::string& holder) {
+  constexpr std::string_view kGlobal = "global ";
+  const size_t colon = holder.find(": ");
+  size_t from = holder.starts_with(kGlobal) ? kGlobal.size() : 0;
+  if (colon != std::string::npos) from = colon + 2;
+  return holder.substr(0, holder.find_first_of(".[ ", from));
+}
+
 Cause OfPile(const FailureMoment& moment, const Pile& pile) {
   Cause cause;
   cause.grows = true;
@@ -135,7 +143,7 @@ Cause OfPile(const FailureMoment& moment, const Pile& pile) {
   cause.place =
       PlaceOfPile(moment, pile.lives, pile.is_graph || !IsInside(moment, *pile.lives.back()));
   const uint64_t each = cause.bytes / pile.passes.size();
-  cause.evidence = std::to_string(pile.passes.size()) + " passes of the loop left " +
+  cause.evidence = std::to_string(pile.passes.size()) + " iterations of the loop left " +
                    AdviceText(each) + " behind each, " + AdviceText(cause.bytes) +
                    " in all: " + LargestPlaces(moment.detail(), pile.lives) + ".";
   cause.cost = "None, if only the values are needed.";

@@ -33,6 +33,8 @@ Pile PileOf(const FailureMoment& moment);
 // Where the program took what it keeps, or called the model that made it.
 std::string PlaceOfPile(const FailureMoment& moment, const std::vector<const Life*>& lives,
                         bool stops_at_model);
+// The variable with which a holder's chain begins: "global monitor" of "global monitor.smooth[3]".
+std::string RootOfHolder(const std::string& holder);
 // The sentences of every cause that is about a pile.
 Cause OfPile(const FailureMoment& moment, const Pile& pile);
 

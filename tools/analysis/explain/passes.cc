@@ -43,6 +43,12 @@ bool CallsBackward(const SiteDetail& site) {
          site.phase == Phase::kBackward;
 }
 
+// The same, or torch.autograd.grad(), in which no phase is known: passes are not divided by it.
+bool CallsAutograd(const SiteDetail& site) {
+  return site.in_backward && !site.own.empty() && site.module.empty() &&
+         (site.phase == Phase::kBackward || site.phase == Phase::kUnknown);
+}
+
 // Runs of one kind; what else happens (`skipped`) does not end them.
 std::vector<Run> RunsOf(const Detail& detail, Work wanted) {
   std::vector<Run> runs;
@@ -217,6 +223,9 @@ Passes::Passes(const Detail& detail, uint64_t last_failure) {
     if (IsAnAllocation(life) && CallsBackward(detail.sites[life.site])) {
       calls_.emplace_back(life.birth, life.site);
     }
+    if (IsAnAllocation(life) && CallsAutograd(detail.sites[life.site])) {
+      autograd_calls_.emplace_back(life.birth, life.site);
+    }
   }
   const ToldWork told(detail);
   for (const ToldCall& call : told.calls()) {
@@ -231,8 +240,9 @@ Passes::Passes(const Detail& detail, uint64_t last_failure) {
 }
 
 std::string Passes::BackwardCall(const Detail& detail, uint64_t event) const {
-  auto next = std::ranges::upper_bound(calls_, event, {}, &std::pair<uint64_t, uint32_t>::first);
-  if (next == calls_.begin()) return "";
+  auto next =
+      std::ranges::upper_bound(autograd_calls_, event, {}, &std::pair<uint64_t, uint32_t>::first);
+  if (next == autograd_calls_.begin()) return "";
   return detail.lines[detail.sites[std::prev(next)->second].own.back().text];
 }
 

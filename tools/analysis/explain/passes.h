@@ -63,8 +63,9 @@ class Passes {
   bool is_sure_ = false;
   std::string mark_;
   std::vector<Pass> all_;
-  std::vector<std::pair<uint64_t, uint32_t>> calls_;  // of backward(): event and site
-  std::vector<Pass> inferences_;                      // calls without gradients, in order
+  std::vector<std::pair<uint64_t, uint32_t>> calls_;           // of backward(): event and site
+  std::vector<std::pair<uint64_t, uint32_t>> autograd_calls_;  // and of torch.autograd.grad()
+  std::vector<Pass> inferences_;                               // calls without gradients, in order
 };
 
 }  // namespace vramstow

@@ -1,5 +1,7 @@
 // A cause: the activations of one batch.
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@ namespace {
 
 constexpr uint64_t kMostMicroBatches = 16;
 constexpr size_t kLeastActivations = 3;
+constexpr uint64_t kFarLarger = 4;  // than any batch before
 
 // Whether a backward pass may come that needs them: a graph has them, or where nobody knows what
 // has them, the program has run a backward pass before.
@@ -45,10 +48,41 @@ void TellOfNoBatch(const FailureMoment& moment, const std::vector<const Life*>& 
   cause->place = PlaceOf(moment.detail(), (*largest)->site);
   cause->evidence += " " + AdviceText(BytesOf(without)) + " of it do not grow with the batch, as " +
                      about.substr(0, about.find(']')) + "].";
-  cause->cost = "Recomputation makes a pass about a third longer.";
+  cause->cost = "Recomputation makes an iteration about a third longer.";
   cause->action =
       "Let this line work on a part at a time, each part under torch.utils.checkpoint; a smaller "
       "batch does not help.";
+}
+
+// The most that one earlier pass made on the lines of these.
+uint64_t MostOfEarlierPass(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  std::set<uint32_t> sites;
+  for (const Life* life : lives) sites.insert(life->site);
+  std::map<int64_t, uint64_t> by_pass;
+  for (const Life& life : moment.detail().lives) {
+    if (life.birth >= moment.pass_begin()) break;
+    if (life.tensor && !life.pending && sites.contains(life.site)) {
+      by_pass[moment.PassOf(life)] += life.size;
+    }
+  }
+  uint64_t most = 0;
+  for (const auto& [pass, bytes] : by_pass) most = std::max(most, bytes);
+  return most;
+}
+
+// One sample is far larger than the others, and all of them are padded to it.
+void TellOfUnevenBatch(const FailureMoment& moment, uint64_t usual, Cause* cause) {
+  const uint64_t bytes = BytesOf(cause->held);
+  const auto largest = std::ranges::max_element(cause->held, {}, &Life::size);
+  cause->bytes = bytes - usual;
+  cause->title = "This batch is far larger than those before it";
+  cause->place = PlaceOf(moment.detail(), (*largest)->site);
+  cause->evidence += " No batch before made more than " + AdviceText(usual) + " on these lines.";
+  cause->cost = "None, if samples of about the same size come together.";
+  cause->action =
+      "If samples are padded to the longest one, group them by length, cut the longest, or give it "
+      "a batch of its own. Otherwise: " +
+      cause->action;
 }
 
 // Blocks that one pass has made and needs again in its backward pass.
@@ -91,14 +125,19 @@ Found FindActivations(const FailureMoment& moment) {
   cause.title = "The activations of one batch are too many";
   cause.place = PlaceInProgram(moment, activations);
   cause.evidence = AdviceText(BytesOf(activations)) +
-                   " were made in this pass and wait for its backward pass: " +
+                   " were made in this iteration and wait for its backward pass: " +
                    LargestPlaces(moment.detail(), activations) + ".";
-  cause.cost = "Micro-batches cost a little time; recomputation makes a pass about a third longer.";
+  cause.cost =
+      "Micro-batches cost a little time; recomputation makes an iteration about a third longer.";
   cause.action = "Divide the batch by " + std::to_string(parts) + " and step after every " +
                  std::to_string(parts) +
                  ", or put torch.utils.checkpoint around the repeated layer.";
   const std::vector<const Life*> without = WithoutBatch(moment, activations);
   if (BytesOf(without) * 2 > BytesOf(activations)) TellOfNoBatch(moment, without, &cause);
+  const uint64_t usual = knows_pass ? MostOfEarlierPass(moment, activations) : 0;
+  if (usual > 0 && usual * kFarLarger <= BytesOf(activations)) {
+    TellOfUnevenBatch(moment, usual, &cause);
+  }
   return cause;
 }
 
@@ -108,7 +147,8 @@ constinit const Rule kActivations = {
     .rank = Rank::kTrade,
     .meaning = "the activations of one batch",
     .help =
-        "This pass keeps too much for its backward pass. Divide the batch and step after several "
+        "This iteration keeps too much for its backward pass. Divide the batch and step after "
+        "several "
         "parts, or recompute with torch.utils.checkpoint. Where a census knows the shapes and most "
         "of it does not grow with the batch, the advice says so.",
     .cause = FindActivations,

@@ -65,6 +65,13 @@ bool IsSquare(const FailureMoment& moment, const Made& made) {
   return false;
 }
 
+// A matrix that is made empty, and filled afterwards.
+bool IsConstructor(std::string_view name) {
+  static constexpr std::array<std::string_view, 6> kNames = {"zeros", "ones", "full",
+                                                             "empty", "eye",  "zeros_symint"};
+  return IsAmong(name, kNames);
+}
+
 // A copy of each repetition. A reshape or repeat_interleave() makes of an expanded view a clone
 // that is much larger than anything that was there.
 bool IsRepetition(std::string_view name) {
@@ -84,6 +91,9 @@ bool MakesPairs(const FailureMoment& moment, const Made& made, const Before& bef
   }
   if (is_product) return IsSquare(moment, made);
   if (name == "clone") return site.is_own_call && before.largest * kStretched <= made.size;
+  if (IsConstructor(name)) {
+    return site.is_own_call && before.largest * kStretched <= made.size && IsSquare(moment, made);
+  }
   // A module may make what a vocabulary has room for; a distance is always one of pairs.
   if (is_distance || IsElementwise(name)) {
     return before.largest_of_pass > 0 && before.largest_of_pass * kStretched <= made.size;
@@ -99,6 +109,16 @@ void TellOfRepetition(const std::string& name, Cause* cause) {
       "Use expand() instead of repeat(): it shows the same numbers without a copy, and operations "
       "broadcast. For keys and values that heads share, call scaled_dot_product_attention(..., "
       "enable_gqa=True), or group the queries.";
+}
+
+void TellOfMatrix(Cause* cause) {
+  cause->title = "A dense matrix has a number for each pair";
+  cause->evidence += ": its two sides are as long as the data.";
+  cause->cost = "None, if most of its numbers are 0; else a loop over pieces.";
+  cause->action =
+      "Keep only the pairs that are there: add along the edges (index_add(), scatter_add()), or "
+      "use "
+      "a sparse matrix (torch.sparse_coo_tensor()). Otherwise make some rows at a time.";
 }
 
 Found FindBroadcast(const FailureMoment& moment) {
@@ -127,6 +147,10 @@ Found FindBroadcast(const FailureMoment& moment) {
   }
   if (IsRepetition(name)) {
     TellOfRepetition(name, &cause);
+    return cause;
+  }
+  if (IsConstructor(name)) {
+    TellOfMatrix(&cause);
     return cause;
   }
   cause.evidence +=

@@ -1,4 +1,4 @@
-// A cause: the result of the last pass is there while the next one is made.
+// A cause: the result of the last iteration is there while the next one is made.
 #include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
@@ -24,12 +24,13 @@ Found FindDeleteReference(const FailureMoment& moment) {
   if (!moment.IsLarge(same.front()->size)) return std::nullopt;
   Cause cause;
   cause.change = FreedBefore(moment.detail(), same, moment.pass_begin());
-  cause.title = "The last pass's result is still there while the next one is made";
+  cause.title = "The last iteration's result is still there while the next one is made";
   cause.bytes = same.front()->size;
   cause.held = same;
   cause.place = PlaceOfRequest(moment);
-  cause.evidence = "The same line had made " + AdviceText(cause.bytes) +
-                   " in the pass before, and the variable keeps it until the new value is there.";
+  cause.evidence =
+      "The same line had made " + AdviceText(cause.bytes) +
+      " in the iteration before, and the variable keeps it until the new value is there.";
   cause.cost = "None, if nothing reads it any more.";
   cause.action = "Delete the variable (del) before " + cause.place + " runs again.";
   return cause;
@@ -39,9 +40,10 @@ Found FindDeleteReference(const FailureMoment& moment) {
 
 constinit const Rule kDeleteReference = {
     .rank = Rank::kMistake,
-    .meaning = "the result of the last pass is there while the next one is made",
+    .meaning = "the result of the last iteration is there while the next one is made",
     .help =
-        "One block that the same line made in the pass before is live while this line asks for "
+        "One block that the same line made in the iteration before is live while this line asks "
+        "for "
         "the next one. A variable keeps the old value until the new one is there. Delete the "
         "variable before the line runs again.",
     .cause = FindDeleteReference,

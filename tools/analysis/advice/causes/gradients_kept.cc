@@ -1,4 +1,4 @@
-// A cause: gradients of an earlier pass beside new ones.
+// A cause: gradients of an earlier iteration beside new ones.
 #include <set>
 #include <vector>
 
@@ -33,11 +33,11 @@ Found FindGradientsKept(const FailureMoment& moment) {
   cause.held = old;
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = FreedBefore(moment.detail(), old, moment.pass_begin());
-  cause.title = "Gradients of an earlier pass are kept while new ones are made";
+  cause.title = "Gradients of an earlier iteration are kept while new ones are made";
   cause.place = moment.passes().BackwardCall(moment.detail(), old.front()->birth);
   if (cause.place.empty()) cause.place = PlaceOf(moment.detail(), old.front()->site);
   cause.evidence = AdviceText(cause.bytes) +
-                   " of gradients were there from before this pass, which makes its own: " +
+                   " of gradients were there from before this iteration, which makes its own: " +
                    LargestPlaces(moment.detail(), old) + ".";
   cause.cost = "None.";
   cause.action =
@@ -50,9 +50,9 @@ Found FindGradientsKept(const FailureMoment& moment) {
 
 constinit const Rule kGradientsKept = {
     .rank = Rank::kMistake,
-    .meaning = "gradients of an earlier pass beside new ones",
+    .meaning = "gradients of an earlier iteration beside new ones",
     .help =
-        "A backward pass makes gradients while those of an earlier pass are still there. Call "
+        "A backward pass makes gradients while those of an earlier iteration are still there. Call "
         "optimizer.zero_grad() right after optimizer.step(), for each model before the next one "
         "trains.",
     .cause = FindGradientsKept,

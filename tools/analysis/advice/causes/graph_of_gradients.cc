@@ -60,14 +60,23 @@ Found FindGraphOfGradients(const FailureMoment& moment) {
     const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr || IsInGraph(*block)) cause.held.push_back(life);
   }
-  cause.bytes = BytesOf(cause.held);
+  // The backward pass would have freed what it has been through: as much as it has made gradients.
+  const uint64_t gradients = BytesOf(cause.held);
+  cause.bytes = gradients + std::min(gradients, forward.kept);
   if (cause.held.size() < kLeastGradientsKept || !moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = Without(moment.detail(), cause.held);
+  uint64_t freed = 0;  // from the last result to the first
+  for (auto life = forward.saved.rbegin(); life != forward.saved.rend(); ++life) {
+    if (freed + (*life)->size > gradients) break;
+    freed += (*life)->size;
+    const Change one = FreedBefore(moment.detail(), {*life}, moment.event());
+    cause.change.lives.insert(cause.change.lives.end(), one.lives.begin(), one.lives.end());
+  }
   cause.is_estimate = true;
   cause.title = "The backward pass records a graph of its own";
   cause.place = moment.passes().BackwardCall(moment.detail(), moment.event());
   if (cause.place.empty()) cause.place = PlaceInProgram(moment, forward.saved);
-  cause.evidence = AdviceText(cause.bytes) + " of gradients of results were made and stay, and " +
+  cause.evidence = AdviceText(gradients) + " of gradients of results were made and stay, and " +
                    AdviceText(forward.kept) +
                    " that the forward pass had saved stay, too: create_graph=True keeps both for a "
                    "second derivative.";

@@ -1,9 +1,11 @@
-// A cause: each pass leaves a graph behind: a list or sum of losses, a state carried on, outputs of
-// evaluation.
+// A cause: each iteration leaves a graph behind: a list or sum of losses, a state carried on,
+// outputs of evaluation.
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/advice/pile.h"
 #include "tools/analysis/advice/rule.h"
@@ -57,11 +59,46 @@ bool IsUnrolledLoop(const FailureMoment& moment, const std::vector<const Life*>&
          holders.front().amount.bytes * 2 > BytesOf(lives);
 }
 
+// Where nothing trains, the graph of the pass that runs is as needless as those before it.
+void AddPassThatRuns(const FailureMoment& moment, Cause* cause) {
+  std::set<uint32_t> sites;
+  for (const Life* life : cause->held) sites.insert(life->site);
+  std::vector<const Life*> made;
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (moment.PassOf(*life) != moment.pass() || !sites.contains(life->site)) continue;
+    if (block != nullptr && IsInGraph(*block)) made.push_back(life);
+  }
+  const Change change = FreedBefore(moment.detail(), made, moment.event());
+  cause->change.lives.insert(cause->change.lives.end(), change.lives.begin(), change.lives.end());
+  cause->held.insert(cause->held.end(), made.begin(), made.end());
+  cause->bytes += BytesOf(made);
+}
+
+// An attribute of an object ("monitor.smooth") that takes the graphs up: the line of the method
+// that made what it refers to. Empty: it is none, or the line is not known.
+std::string PlaceOfAccumulator(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  const std::vector<HolderFacts> holders = moment.holders().OfAll(lives);
+  if (holders.empty()) return "";
+  const std::string& chain = holders.front().holder;
+  const std::string name = chain.substr(0, chain.find(".grad_fn"));
+  if (name.size() == chain.size() || name.find('[') != std::string::npos) return "";
+  if (RootOfHolder(name).size() == name.size()) return "";
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    const std::vector<CodeLine>& own = moment.site_of(*life).own;
+    if (block == nullptr || block->holder != name || own.empty()) continue;
+    const std::string& line = moment.detail().lines[own.back().text];
+    if (line.substr(line.find(' ') + 1).find('.') != std::string::npos) return line;
+  }
+  return "";
+}
+
 void TellOfUnrolledLoop(Cause* cause) {
   cause->is_estimate = true;  // what goes from turn to turn stays
   cause->title = "The graph of a loop grows with each turn";
   cause->evidence += " One variable's graph holds all of them.";
-  cause->cost = "Recomputation makes a pass about a third longer.";
+  cause->cost = "Recomputation makes an iteration about a third longer.";
   cause->action =
       "If backward() comes after the loop, put torch.utils.checkpoint around a few turns at a "
       "time, make fewer turns, or call detach() every few of them. If no backward() comes, run the "
@@ -73,23 +110,26 @@ Found FindHeldGraphs(const FailureMoment& moment) {
   if (!pile.is_graph || MayBeFirstStep(moment)) return std::nullopt;
   Cause cause = OfPile(moment, pile);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
-  cause.title = "Graphs of earlier passes are kept";
+  cause.title = "Graphs of earlier iterations are kept";
   // The graph holds the input of the model together with its results.
   std::vector<const Life*> made;
   for (const Life* life : pile.lives) {
     if (moment.site_of(*life).phase == Phase::kForward) made.push_back(life);
   }
   if (!made.empty()) cause.place = PlaceOfPile(moment, made, true);
+  const std::string accumulator = PlaceOfAccumulator(moment, pile.lives);
+  if (!accumulator.empty()) cause.place = accumulator;
   const bool trains = IsTrained(moment, pile.lives);
   cause.evidence +=
       trains ? " The graphs hold more than the results: autograd saved tensors for a backward pass."
              : " The graphs hold more than the results: autograd saved tensors for a backward pass "
                "that never comes.";
   cause.action = trains ? "Keep loss.item() instead of the loss, call detach() on the state that "
-                          "goes on into the next pass, and leave retain_graph out."
+                          "goes on into the next iteration, and leave retain_graph out."
                         : "Run it under torch.no_grad() or torch.inference_mode(); keep "
                           "loss.item() instead of a loss.";
   if (!trains && IsInferenceOnly(moment)) {
+    AddPassThatRuns(moment, &cause);
     cause.title = "Graphs are recorded where nobody calls backward()";
     cause.cost = "None.";
     return cause;
@@ -116,12 +156,14 @@ Found FindHeldGraphs(const FailureMoment& moment) {
 constinit const Rule kHeldGraphs = {
     .rank = Rank::kMistake,
     .meaning =
-        "each pass leaves a graph behind: a list or sum of losses, a state carried on, "
+        "each iteration leaves a graph behind: a list or sum of losses, a state carried on, "
         "outputs of evaluation",
     .help =
-        "Blocks of at least three earlier passes are live, and more of them than one result for "
-        "each pass: a reference to a tensor keeps the graph that made it. Keep loss.item() instead "
-        "of the loss, call detach() on the state that goes on into the next pass, and run an "
+        "Blocks of at least three earlier iterations are live, and more of them than one result "
+        "for "
+        "each iteration: a reference to a tensor keeps the graph that made it. Keep loss.item() "
+        "instead "
+        "of the loss, call detach() on the state that goes on into the next iteration, and run an "
         "evaluation under torch.no_grad().",
     .cause = FindHeldGraphs,
 };

@@ -1,4 +1,6 @@
-// A cause: each pass leaves one result behind.
+// A cause: each iteration leaves one result behind.
+#include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,9 +22,40 @@ bool AreGarbage(const FailureMoment& moment, const std::vector<const Life*>& liv
   return bytes * 2 > BytesOf(lives);
 }
 
+// What the program works on is no leak: blocks of another variable, or of a list that is being
+// built, all of them made after what is kept. One block is what a loop's variable still holds.
+void LeaveOutWork(const FailureMoment& moment, Pile* pile) {
+  struct Group {
+    uint64_t bytes = 0;
+    size_t blocks = 0;
+    uint64_t first = kStillLive;
+    uint64_t last = 0;
+  };
+  std::map<std::string, Group> groups;
+  const auto root_of = [&](const Life* life) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    return block == nullptr ? std::string() : RootOfHolder(block->holder);
+  };
+  for (const Life* life : pile->lives) {
+    Group& group = groups[root_of(life)];
+    group.bytes += life->size;
+    ++group.blocks;
+    group.first = std::min(group.first, life->birth);
+    group.last = std::max(group.last, life->birth);
+  }
+  const auto main = std::ranges::max_element(
+      groups, {}, [](const auto& one) { return one.first.empty() ? 0 : one.second.bytes; });
+  if (main == groups.end() || main->first.empty()) return;
+  std::erase_if(pile->lives, [&](const Life* life) {
+    const Group& group = groups[root_of(life)];
+    return group.first > main->second.last && group.blocks >= kLeastPasses;
+  });
+}
+
 Found FindKeptOutputs(const FailureMoment& moment) {
-  const Pile pile = PileOf(moment);
+  Pile pile = PileOf(moment);
   if (pile.lives.empty() || pile.is_graph || AreGarbage(moment, pile.lives)) return std::nullopt;
+  LeaveOutWork(moment, &pile);
   Cause cause = OfPile(moment, pile);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.title = "Results of a loop stay on the card";
@@ -50,9 +83,9 @@ Found FindKeptOutputs(const FailureMoment& moment) {
 
 constinit const Rule kKeptOutputs = {
     .rank = Rank::kMistake,
-    .meaning = "each pass leaves one result behind",
+    .meaning = "each iteration leaves one result behind",
     .help =
-        "Each of at least three earlier passes left a block behind that belongs to no graph. A "
+        "Each of at least three earlier iterations left a block behind that belongs to no graph. A "
         "list, a dictionary, a cache, a queue or a hook holds them; the census names it. Keep only "
         "the part that is needed (a mean, an index, a clone of a slice), or move it to the host.",
     .cause = FindKeptOutputs,

@@ -39,6 +39,19 @@ std::string ForScores(const FailureMoment& moment, const std::string& name) {
   return "";
 }
 
+// Made on the way to the request: by the same line, or by the same function of a backward pass, of
+// which no line is known.
+bool IsOnTheWay(const FailureMoment& moment, const Life& life) {
+  const SiteDetail& made = moment.site_of(life);
+  const SiteDetail& request = moment.request_site();
+  if (life.size * 4 <= moment.requested() || moment.PassOf(life) != moment.pass()) return false;
+  if (made.own.empty() || request.own.empty()) {
+    return made.own.empty() && request.own.empty() && made.in_backward && request.in_backward &&
+           made.site == request.site;
+  }
+  return made.own.back().text == request.own.back().text;
+}
+
 Found FindLargeRequest(const FailureMoment& moment) {
   const SiteDetail& site = moment.request_site();
   const uint64_t requested = moment.requested();
@@ -49,10 +62,7 @@ Found FindLargeRequest(const FailureMoment& moment) {
   std::vector<const Life*> made;
   for (const Life* life : moment.live()) {
     if (!life->tensor) continue;
-    const std::vector<CodeLine>& own = moment.site_of(*life).own;
-    const bool is_same = !own.empty() && !site.own.empty() &&
-                         own.back().text == site.own.back().text &&
-                         moment.PassOf(*life) == moment.pass() && life->size * 4 > requested;
+    const bool is_same = IsOnTheWay(moment, *life);
     (is_same ? on_the_way : largest) = std::max(is_same ? on_the_way : largest, life->size);
     if (is_same) made.push_back(life);
   }

@@ -50,6 +50,31 @@ std::vector<const Life*> LargestOf(const FailureMoment& moment) {
   return LargestLine(moment, all);
 }
 
+// A census looked, and no name reaches any of them: a list that is still being built holds them.
+bool AreBeingGathered(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  constexpr uint64_t kSmallPart = 10;
+  uint64_t held = 0;
+  for (const Life* life : lives) held += moment.holders().Of(*life) != nullptr ? life->size : 0;
+  return moment.holders().any() && lives.size() >= kManyBlocks &&
+         held * kSmallPart <= BytesOf(lives);
+}
+
+void TellOfGathering(const FailureMoment& moment, Cause* cause) {
+  const std::string place = CommonPlace(moment.detail(), cause->held, true);
+  if (place.empty()) return;
+  cause->place = place;
+  cause->holder = "a list that is being built in " + place.substr(place.find(' ') + 1);
+  cause->title = "A line makes many results before any of them is used";
+  cause->evidence +=
+      " No variable has them yet: a comprehension, or a call whose arguments are "
+      "being made, holds them.";
+  cause->action =
+      "Reduce each result when it is made (a sum, a mean, a part of it), instead of all together "
+      "at "
+      "the end, or move each to the host (.cpu()).";
+  cause->cost = "None, if a reduction of each is enough.";
+}
+
 Found FindLargestHolder(const FailureMoment& moment) {
   Cause cause;
   cause.held = LargestOf(moment);
@@ -71,6 +96,7 @@ Found FindLargestHolder(const FailureMoment& moment) {
                      : "Make it for a part of the data at a time, in a smaller type, or delete it "
                        "(del) before this request.";
   if (!about.empty()) cause.action = about + " Else: " + cause.action;
+  if (AreBeingGathered(moment, cause.held)) TellOfGathering(moment, &cause);
   return cause;
 }
 

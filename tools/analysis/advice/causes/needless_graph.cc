@@ -142,7 +142,8 @@ constinit const Rule kNeedlessGraph = {
         "a graph without a backward pass: in `eval()`, without an optimizer, of a model "
         "that nobody trains",
     .help =
-        "Autograd saved blocks of this pass, and something tells that no backward pass will come: "
+        "Autograd saved blocks of this iteration, and something tells that no backward pass will "
+        "come: "
         "the model is in eval(), the program has no optimizer, these parameters are in none, or "
         "the function is called an evaluation. Run it under torch.no_grad() or "
         "torch.inference_mode(); model.eval() alone does not stop the recording.",

@@ -43,10 +43,11 @@ Found FindSecondOptimizer(const FailureMoment& moment) {
   cause.held = old;
   cause.change = FreedBefore(moment.detail(), old, moment.pass_begin());
   cause.place = PlaceOfStep(moment, fresh);
-  cause.evidence = AdviceText(cause.bytes) +
-                   " of state were there from before this pass, and this step makes state of the "
-                   "same sizes again (" +
-                   AdviceText(BytesOf(fresh)) + " so far).";
+  cause.evidence =
+      AdviceText(cause.bytes) +
+      " of state were there from before this iteration, and this step makes state of the "
+      "same sizes again (" +
+      AdviceText(BytesOf(fresh)) + " so far).";
   cause.cost = "None, if the first one has done its work.";
   cause.action =
       "Keep one optimizer and change its param_groups, or delete the first one (del), with its "
@@ -60,7 +61,8 @@ constinit const Rule kSecondOptimizer = {
     .rank = Rank::kMistake,
     .meaning = "two optimizers for the same parameters",
     .help =
-        "An optimizer made state before this pass, and this step makes state of the same sizes "
+        "An optimizer made state before this iteration, and this step makes state of the same "
+        "sizes "
         "again: there are two optimizers for the same parameters. Keep one and change its "
         "param_groups, or delete the first one, with its scheduler, before the second one steps.",
     .cause = FindSecondOptimizer,

@@ -1,6 +1,7 @@
 // A cause: masks and one-hot classes are 64-bit integers.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,19 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kFlagIsNarrower = 8;  // times, as a bool
+constexpr uint64_t kMostClasses = 4096;
+
+// The numbers of one-hot classes: F.one_hot makes zeros whose last extent are the classes, and
+// fills them. Otherwise 0.
+uint64_t ClassesOf(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  uint64_t classes = kMostClasses;
+  for (const Life* life : lives) {
+    if (OperatorName(moment.site_of(*life)).find("zeros") == std::string_view::npos) return 0;
+    const std::optional<TensorWords> words = ParseTensor(moment.holders().Of(*life)->about);
+    classes = std::min(classes, words->shape.back());
+  }
+  return classes < kMostClasses ? classes : 0;
+}
 
 // These results are places or numbers, which need their bits.
 bool MakesPlaces(std::string_view name) {
@@ -41,17 +55,20 @@ Found FindWideIntegers(const FailureMoment& moment) {
     type = block->about.substr(0, block->about.find(']')) + "]";
   }
   const uint64_t wide = BytesOf(cause.held);
-  cause.bytes = wide - wide / kFlagIsNarrower;
+  // Of classes one at a time is there.
+  const uint64_t parts =
+      std::max(kFlagIsNarrower, cause.held.empty() ? 0 : ClassesOf(moment, cause.held));
+  cause.bytes = wide - wide / parts;
   // Pictures and texts are integers, too, and are not most of what lives.
   if (largest == nullptr || !moment.IsLarge(cause.bytes) || wide * 3 < moment.live_bytes()) {
     return std::nullopt;
   }
   // Results that the same line makes of them are as wide.
   const bool asks_wide = moment.requested() == largest->size;
-  cause.change = InParts(moment.detail(), cause.held, kFlagIsNarrower);
+  cause.change = InParts(moment.detail(), cause.held, parts);
   if (asks_wide) {
-    cause.change.requested = moment.requested() / kFlagIsNarrower;
-    cause.bytes += moment.requested() - moment.requested() / kFlagIsNarrower;
+    cause.change.requested = moment.requested() / parts;
+    cause.bytes += moment.requested() - moment.requested() / parts;
   }
   cause.is_estimate = true;
   cause.title = "Masks or classes are 64-bit integers";
@@ -62,6 +79,12 @@ Found FindWideIntegers(const FailureMoment& moment) {
   cause.action =
       "If they are flags (a mask, F.one_hot), keep them as bool (mask.bool(), labels == class "
       "instead of one_hot), or work on one class at a time.";
+  if (parts > kFlagIsNarrower) {
+    cause.action =
+        "Work on one class at a time (mask = labels == class), so that no tensor has an extent for "
+        "the classes. Otherwise keep the flags as bool.";
+    cause.cost = "A loop over the classes.";
+  }
   return cause;
 }
 
