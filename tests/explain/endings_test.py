@@ -35,12 +35,31 @@ except torch.OutOfMemoryError:
 LIMIT = 'torch.cuda.set_per_process_memory_fraction(0.25)\nprint("limited")\n'
 
 
-def run(program: str, folder: Path) -> tuple[int, str, dict[str, Any], str]:
+# What cublasCreate() asks the driver for finds no room, though PyTorch has some in its cache.
+LIBRARY = """
+import torch
+
+def fill():
+    spare = torch.empty(120 << 20, dtype=torch.uint8, device="cuda")
+    free = torch.cuda.mem_get_info()[0]
+    kept = [torch.empty(5 << 20, device="cuda") for _ in range((free >> 20) // 20)]
+    del spare
+    return kept
+
+def work():
+    kept = fill()
+    return kept[0][: 1 << 20].view(1024, 1024) @ kept[1][: 1 << 20].view(1024, 1024)
+
+work()
+"""
+
+
+def run(program: str, folder: Path, census: str = "off") -> tuple[int, str, dict[str, Any], str]:
     """The exit status, the summary, the facts and the screen."""
     script = folder / "program.py"
     script.write_text(program)
     card = "--simulate=h200,memory=1GiB"
-    command = [VRAMSTOW, "run", card, "--census=off", "--trace-dir", folder, "--"]
+    command = [VRAMSTOW, "run", card, f"--census={census}", "--trace-dir", folder, "--"]
     done = subprocess.run(
         [*command, sys.executable, script], capture_output=True, text=True, timeout=600, check=False
     )
@@ -71,6 +90,20 @@ def test_another_error_is_told_apart(tmp_path: Path) -> None:
     assert facts["facts"]["program.uncaught"] == "KeyError"
     assert "the program went on; KeyError ended it later" in " ".join(summary.split())
     assert "KeyError ended the program later, and not the shortage" in " ".join(screen.split())
+
+
+def test_a_library_that_finds_no_memory_is_told(tmp_path: Path) -> None:
+    status, summary, facts, screen = run(LIBRARY, tmp_path, census="on")
+    assert status == 1
+    assert "CUBLAS_STATUS_" in summary and "OutOfMemoryError" not in summary
+    assert facts["facts"]["program.uncaught"] == "OutOfMemoryError"
+    assert facts["out_of_memory"][-1]["library"].startswith("libcublas")
+    ids = {advice["id"]: advice for advice in facts["advice"]}
+    assert ids["library_shortage"]["place"] == "program.py:13 work"
+    assert "current_blas_handle()" in ids["library_shortage"]["action"]
+    # A census was taken although PyTorch told of no out-of-memory.
+    assert any("work: kept[" in one["holder"] for one in facts["out_of_memory"][-1]["holders"])
+    assert "no memory was left for it" in " ".join(screen.split())
 
 
 def test_an_error_that_was_raised_from_it_is_of_memory(tmp_path: Path) -> None:

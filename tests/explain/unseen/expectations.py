@@ -90,6 +90,7 @@ HOLDER_WORDS = {
     "shared_card": "process",
     "timers": "Timer",
     "mc_dropout": "spread",
+    "pending_coroutines": "answer",
 }
 
 
@@ -991,7 +992,7 @@ EVERY = (
         "data kept",
         "memory.frames",
         "keep the frames on the host, or fewer of them",
-        kept(640, 60, 12),
+        30 * 12,
         "kept",
         "pytorch forums: replay buffer as a deque on the GPU",
     ),
@@ -999,7 +1000,7 @@ EVERY = (
         "unbounded_queue",
         640,
         "The loader's thread fills a queue without a bound while nobody reads it.",
-        "batches kept",
+        "batches moved to the card too early",
         "batches (queue.Queue)",
         "bound the queue",
         kept(640, 5, 16) - 32,
@@ -1013,7 +1014,7 @@ EVERY = (
         "gradients kept",
         "by_task",
         "keep the norms",
-        kept(500, 120, 32),
+        kept(500, 150, 32),
         "kept",
         "github: gradient surgery keeps one gradient for each task",
     ),

@@ -11,7 +11,7 @@ weights = torch.nn.Parameter(torch.zeros(1448, 1448, device="cuda"))
 if mended:
     optimizer = torch.optim.SGD([weights], lr=0.01)
 else:
-    optimizer = torch.optim.LBFGS([weights], max_iter=1, history_size=100, lr=0.01)  # <-- place
+    optimizer = torch.optim.LBFGS([weights], max_iter=1, history_size=100, lr=1)  # <-- place
 
 
 def loss_of() -> torch.Tensor:

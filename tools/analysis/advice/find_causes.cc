@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "tools/analysis/advice/advice_words.h"
@@ -84,6 +85,14 @@ const HolderFacts& MainHolder(const std::vector<HolderFacts>& found) {
   return other == found.end() ? first : *other;
 }
 
+// A frame that waits is told with its function: the one in which its variables were made.
+std::string WithFunction(const Cause& cause, const std::string& holder) {
+  constexpr std::string_view kFrame = "→ its frame";
+  const size_t space = cause.place.find(' ');
+  if (!holder.ends_with(kFrame) || space == std::string::npos) return holder;
+  return holder + " of " + cause.place.substr(space + 1);
+}
+
 // Adds who holds it, as a census found out.
 void NameHolder(const Holders& holders, Cause* cause) {
   constexpr size_t kMostNamed = 3;
@@ -95,7 +104,7 @@ void NameHolder(const Holders& holders, Cause* cause) {
   uint64_t known = 0;
   for (const HolderFacts& one : found) known += one.amount.bytes;
   if (known * kLeastKnownPart < BytesOf(cause->held)) return;
-  cause->holder = MainHolder(found).holder;
+  cause->holder = WithFunction(*cause, MainHolder(found).holder);
   std::string text;
   for (size_t i = 0; i < std::min(found.size(), kMostNamed); ++i) {
     if (found[i].amount.bytes * kSmallPart < found.front().amount.bytes) break;

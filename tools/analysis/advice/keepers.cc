@@ -57,6 +57,10 @@ std::string WhatToDoAbout(std::string_view holder) {
     return "The default of an argument is made once and lives as long as the function: let it be "
            "None, and make the list or the dictionary in the function.";
   }
+  if (Mentions(holder, "→ its frame") && Mentions(holder, "._children[")) {
+    return "A coroutine that waits keeps its variables: let only a few of them run at a time "
+           "(asyncio.Semaphore), or delete what is not needed any more before it waits.";
+  }
   if (Mentions(holder, "→ its frame")) {
     return "A generator that was not read to its end keeps its variables: close it "
            "(generator.close()) when nobody reads it any more.";

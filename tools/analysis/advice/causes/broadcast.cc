@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,6 +73,25 @@ bool IsConstructor(std::string_view name) {
   return IsAmong(name, kNames);
 }
 
+// A matrix whose two sides are as long as another tensor has rows: a number for each pair of them.
+bool IsMatrixOfPairs(const FailureMoment& moment, const Made& made) {
+  uint64_t side = 0;
+  std::set<uint64_t> rows;
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (block == nullptr || block->role == "parameter") continue;
+    const std::optional<TensorWords> words = ParseTensor(block->about);
+    if (!words.has_value() || words->shape.empty()) continue;
+    const bool is_made = life->birth == made.birth;
+    if (is_made && words->shape.size() == 2 && words->shape[0] == words->shape[1]) {
+      side = words->shape[0];
+    } else if (!is_made) {
+      rows.insert(words->shape.front());
+    }
+  }
+  return side != 0 && rows.contains(side);
+}
+
 // A copy of each repetition. A reshape or repeat_interleave() makes of an expanded view a clone
 // that is much larger than anything that was there.
 bool IsRepetition(std::string_view name) {
@@ -92,7 +112,8 @@ bool MakesPairs(const FailureMoment& moment, const Made& made, const Before& bef
   if (is_product) return IsSquare(moment, made);
   if (name == "clone") return site.is_own_call && before.largest * kStretched <= made.size;
   if (IsConstructor(name)) {
-    return site.is_own_call && before.largest * kStretched <= made.size && IsSquare(moment, made);
+    return site.is_own_call && before.largest * kStretched <= made.size &&
+           IsMatrixOfPairs(moment, made);
   }
   // A module may make what a vocabulary has room for; a distance is always one of pairs.
   if (is_distance || IsElementwise(name)) {

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/keepers.h"
 #include "tools/analysis/advice/parameter_sites.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
@@ -112,6 +113,9 @@ Found FindDataOnCard(const FailureMoment& moment) {
                    LargestPlaces(moment.detail(), data) + ".";
   cause.cost = "A transfer for each batch, beside the work with pin_memory=True.";
   cause.action = "Keep them on the host, and move one batch at a time to the card.";
+  const std::vector<HolderFacts> holders = moment.holders().OfAll(data);
+  const std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
+  if (!about.empty()) cause.action = about + " Otherwise k" + cause.action.substr(1);
   return cause;
 }
 

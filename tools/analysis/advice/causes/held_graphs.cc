@@ -75,8 +75,20 @@ void AddPassThatRuns(const FailureMoment& moment, Cause* cause) {
   cause->bytes += BytesOf(made);
 }
 
+// A line of a method that makes a number anew in pass after pass, and whose last one is there.
+bool MakesNumbers(const FailureMoment& moment, const Life& life) {
+  constexpr uint64_t kMostOfNumber = 512;  // the smallest block that PyTorch hands out
+  const SiteDetail& site = moment.site_of(life);
+  if (!life.tensor || life.size > kMostOfNumber || site.own.empty() || site.in_backward ||
+      site.in_optimizer || site.phase == Phase::kForward || site.allocations < kLeastPasses) {
+    return false;
+  }
+  const std::string& line = moment.detail().lines[site.own.back().text];
+  return line.find('.', line.find(' ')) != std::string::npos;
+}
+
 // An attribute of an object ("monitor.smooth") that takes the graphs up: the line of the method
-// that made what it refers to. Empty: it is none, or the line is not known.
+// that made what it refers to now. Empty: it is none, or the line is not known.
 std::string PlaceOfAccumulator(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   const std::vector<HolderFacts> holders = moment.holders().OfAll(lives);
   if (holders.empty()) return "";
@@ -84,14 +96,10 @@ std::string PlaceOfAccumulator(const FailureMoment& moment, const std::vector<co
   const std::string name = chain.substr(0, chain.find(".grad_fn"));
   if (name.size() == chain.size() || name.find('[') != std::string::npos) return "";
   if (RootOfHolder(name).size() == name.size()) return "";
-  for (const Life* life : moment.live()) {
-    const HeldBlock* block = moment.holders().Of(*life);
-    const std::vector<CodeLine>& own = moment.site_of(*life).own;
-    if (block == nullptr || block->holder != name || own.empty()) continue;
-    const std::string& line = moment.detail().lines[own.back().text];
-    if (line.substr(line.find(' ') + 1).find('.') != std::string::npos) return line;
-  }
-  return "";
+  const auto made = std::find_if(moment.live().rbegin(), moment.live().rend(),
+                                 [&](const Life* life) { return MakesNumbers(moment, *life); });
+  if (made == moment.live().rend()) return "";
+  return moment.detail().lines[moment.site_of(**made).own.back().text];
 }
 
 void TellOfUnrolledLoop(Cause* cause) {

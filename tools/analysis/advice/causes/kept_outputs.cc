@@ -1,9 +1,11 @@
 // A cause: each iteration leaves one result behind.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/keepers.h"
 #include "tools/analysis/advice/pile.h"
 #include "tools/analysis/advice/rule.h"
@@ -52,11 +54,36 @@ void LeaveOutWork(const FailureMoment& moment, Pile* pile) {
   });
 }
 
+// What the same variable took in the pass that runs: an evaluation within it has turns of its own.
+void AddOfPassThatRuns(const FailureMoment& moment, const Pile& pile, Cause* cause) {
+  std::set<uint32_t> sites;
+  std::map<std::string, uint64_t> by_pattern;
+  for (const Life* life : pile.lives) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    sites.insert(life->site);
+    if (block != nullptr) by_pattern[PatternOf(block->holder)] += life->size;
+  }
+  if (by_pattern.empty()) return;
+  const std::string& pattern =
+      std::ranges::max_element(by_pattern, {}, [](const auto& one) { return one.second; })->first;
+  std::vector<const Life*> made;
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (block == nullptr || moment.PassOf(*life) != moment.pass()) continue;
+    if (sites.contains(life->site) && PatternOf(block->holder) == pattern) made.push_back(life);
+  }
+  const Change change = FreedBefore(moment.detail(), made, moment.event());
+  cause->change.lives.insert(cause->change.lives.end(), change.lives.begin(), change.lives.end());
+  cause->held.insert(cause->held.end(), made.begin(), made.end());
+  cause->bytes += BytesOf(made);
+}
+
 Found FindKeptOutputs(const FailureMoment& moment) {
   Pile pile = PileOf(moment);
   if (pile.lives.empty() || pile.is_graph || AreGarbage(moment, pile.lives)) return std::nullopt;
   LeaveOutWork(moment, &pile);
   Cause cause = OfPile(moment, pile);
+  AddOfPassThatRuns(moment, pile, &cause);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.title = "Results of a loop stay on the card";
   const std::vector<HolderFacts> holders = moment.holders().OfAll(pile.lives);

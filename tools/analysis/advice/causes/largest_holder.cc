@@ -63,7 +63,10 @@ void TellOfGathering(const FailureMoment& moment, Cause* cause) {
   const std::string place = CommonPlace(moment.detail(), cause->held, true);
   if (place.empty()) return;
   cause->place = place;
-  cause->holder = "a list that is being built in " + place.substr(place.find(' ') + 1);
+  // "spread.<locals>.<listcomp>" is in spread.
+  std::string function = place.substr(place.find(' ') + 1);
+  function = function.substr(0, function.find(".<locals>"));
+  cause->holder = "a list that is being built in " + function;
   cause->title = "A line makes many results before any of them is used";
   cause->evidence +=
       " No variable has them yet: a comprehension, or a call whose arguments are "
