@@ -91,13 +91,23 @@ __attribute__((noinline)) uint32_t StackInterner::Take(ThreadBuffer* buffer, Cap
     if (buffer->stack == nullptr) return 0;
   }
   StackScratch* const scratch = buffer->stack;
-  const uint64_t hash = tables_->capture.Capture(scratch, here, mode);
-  const uint32_t known = tables_->stacks.Find(hash);
   const bool must_look =
       mode == CaptureMode::kMayAsk && ++buffer->captures % kCapturesBetweenLooks == 0;
-  if (known != 0 && !must_look) [[likely]]
-    return known;
-  const uint32_t stack = InternNew(scratch, hash, here, mode);
+  StackMemo::Key key;
+  const bool has_key = tables_->capture.KeyOf(here, &key);
+  if (has_key && !must_look) [[likely]] {
+    const uint32_t known = scratch->memo.Find(key, scratch->native.bounds());
+    if (known != 0) [[likely]]
+      return known;
+  }
+  const uint64_t hash = tables_->capture.Capture(scratch, here, mode);
+  uint32_t stack = tables_->stacks.Find(hash);
+  if (stack == 0 || must_look) {
+    stack = InternNew(scratch, hash, here, mode);
+    // What all stacks depend on may have changed.
+    key = {};
+  }
+  if (has_key && key.stack != 0 && stack != 0) tables_->capture.Remember(scratch, key, stack);
   asm volatile("");  // no tail call: this function's frame is where the walk begins
   return stack;
 }

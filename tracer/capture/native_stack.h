@@ -94,6 +94,9 @@ class NativeStack {
   size_t count() const { return kMaxStackFrames - begin_; }
   // More frames than there is room for.
   bool is_cut() const { return is_cut_; }
+  // All that the last walk has read can be looked at again: words of the stack, no registers.
+  bool is_repeatable() const { return is_known_; }
+  const StackBounds& bounds() const { return bounds_; }
 
   // Starts at a place in a function that has not returned yet. Another `epoch` than last time says
   // that nothing of then can be relied on.

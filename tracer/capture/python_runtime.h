@@ -81,6 +81,11 @@ class PythonRuntime {
   size_t Collect(StackFrame* frames, size_t max_frames, PythonSegment* segments,
                  size_t max_segments) const;
 
+  // Makes `*hash` a number that is the same where the calling thread's frames are: each by the
+  // fingerprint of its code object and its place in it. False: frames of this version are not read
+  // so.
+  bool HashFrames(uint64_t* hash) const;
+
   // Reads what a captured frame's code is called, and the line of a place in it; 0 if it has none.
   void Describe(uintptr_t code, PythonCode* to) const;
   uint32_t LineOf(uintptr_t code, uint32_t instruction) const;

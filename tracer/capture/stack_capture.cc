@@ -35,6 +35,20 @@ uint64_t StackCapture::Capture(StackScratch* scratch, const FramePlace& here, Ca
   return MixInto(hash, scratch->native.frames()[0].hash + scratch->native.count()) | 1;
 }
 
+bool StackCapture::KeyOf(const FramePlace& here, StackMemo::Key* key) const {
+  uint64_t python = 0;
+  if (python_.state() == PythonRuntime::State::kUsable && !python_.HashFrames(&python)) {
+    return false;
+  }
+  *key = StackMemo::KeyOf(here, python, generation_.load(std::memory_order_relaxed));
+  return true;
+}
+
+void StackCapture::Remember(StackScratch* scratch, const StackMemo::Key& key, uint32_t number) {
+  const uintptr_t marker = scratch->segment_count != 0 ? scratch->segments[0].marker : 0;
+  scratch->memo.Remember(key, scratch->native, &rules_, marker, number);
+}
+
 void StackCapture::Merge(StackScratch* scratch) {
   StackFrame* out = scratch->frames;
   StackFrame* const end = scratch->frames + kMaxStackFrames;

@@ -22,6 +22,7 @@
 #include "tracer/capture/native_stack.h"
 #include "tracer/capture/python_runtime.h"
 #include "tracer/capture/stack_frame.h"
+#include "tracer/capture/stack_memo.h"
 #include "tracer/capture/symbol_search.h"
 
 namespace vramstow {
@@ -29,6 +30,7 @@ namespace vramstow {
 struct CallerObject;
 
 struct StackScratch {
+  StackMemo memo;
   NativeStack native;
   size_t python_count;
   size_t segment_count;
@@ -58,6 +60,11 @@ class StackCapture {
  public:
   // Looks at the calling thread's stack; returns its number, which is never 0.
   uint64_t Capture(StackScratch* scratch, const FramePlace& here, CaptureMode mode);
+
+  // What a stack that was captured before is known again by. False: it cannot be known so here.
+  bool KeyOf(const FramePlace& here, StackMemo::Key* key) const;
+  // The stack that was just captured is number `number`.
+  void Remember(StackScratch* scratch, const StackMemo::Key& key, uint32_t number);
 
   // Puts the frames that were just captured in their order: scratch->frames.
   static void Merge(StackScratch* scratch);
