@@ -119,7 +119,7 @@ void EventWriter::EmitClock(ThreadBuffer* buffer) {
   buffer->chunk.Commit(EventEncoder::EncodeClock(buffer->chunk.next(), now.ticks, now.time_ns,
                                                  TraceClock::Scale(now)));
   buffer->anchor_ends = now.ticks + TraceClock::ValidTicks(now);
-  if (trace_->status.mode() == RecordMode::kFast) single_->Consider(buffer, now);
+  if (IsFast(trace_->status.mode())) single_->Consider(buffer, now);
 }
 
 void EventWriter::EmitGap(ThreadBuffer* buffer) {

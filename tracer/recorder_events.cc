@@ -17,25 +17,28 @@ inline void DoFirst(EventEncoder::Short* encoded) {
 
 }  // namespace
 
-uint64_t Recorder::Record(const Event& event) {
-  RecorderState* const state = state_.load(std::memory_order_acquire);
-  return state == nullptr ? 0 : state->Record(event);
-}
-
-uint64_t Recorder::RecordWithStack(const Event& event) {
-  RecorderState* const state = state_.load(std::memory_order_acquire);
-  return state == nullptr ? 0 : state->RecordWithStack(event);
-}
-
 // What is in this thread's slot, found without a call.
 inline ThreadBuffer* RecorderState::StaticBuffer() const {
   return *reinterpret_cast<ThreadBuffer* const*>(ThreadPointer() + slot_distance_);
 }
 
-// All other cases are a call at the very end, so that no register has to be kept for them.
 inline uint64_t RecorderState::Record(const Event& event) {
   if (trace_.status.mode() != RecordMode::kFast) [[unlikely]]
     return RecordGeneral(event);
+  return RecordFast<&RecorderState::RecordGeneral>(event);
+}
+
+// With the stack that the event names, be it none.
+uint64_t RecorderState::RecordWithStack(const Event& event) {
+  if (!IsFast(trace_.status.mode())) [[unlikely]]
+    return RecordAsItIs(event);
+  return RecordFast<&RecorderState::RecordAsItIs>(event);
+}
+
+// All other cases are a call of kOther at the very end, so that no register has to be kept for
+// them.
+template <uint64_t (RecorderState::*kOther)(const Event&)>
+inline uint64_t RecorderState::RecordFast(const Event& event) {
   ThreadBuffer* const buffer = StaticBuffer();
   const TraceClock& clock = trace_.order.clock();
   uint64_t now;
@@ -48,11 +51,11 @@ inline uint64_t RecorderState::Record(const Event& event) {
     now = clock.Ticks();
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (single_.buffer() != nullptr) [[unlikely]]
-      return RecordGeneral(event);
+      return (this->*kOther)(event);
   }
   if (buffer == nullptr || buffer->owner != this || buffer->busy.load(std::memory_order_relaxed))
       [[unlikely]] {
-    return RecordGeneral(event);
+    return (this->*kOther)(event);
   }
   buffer->busy.store(true, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -71,14 +74,26 @@ inline uint64_t RecorderState::Record(const Event& event) {
   return OrderOf(now, buffer->number);
 }
 
+uint64_t Recorder::Record(const Event& event) {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state == nullptr ? 0 : state->Record(event);
+}
+
+uint64_t Recorder::RecordWithStack(const Event& event) {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state == nullptr ? 0 : state->RecordWithStack(event);
+}
+
 // This thread's buffer, marked as busy. Null: it has none, or it is busy already, because a signal
 // handler interrupted Record, whose half-written bytes must stay as they are. Then one more event
 // is counted as dropped.
 ThreadBuffer* RecorderState::OwnBuffer() {
-  void** const slot = trace_.thread_slot();
-  ThreadBuffer* buffer = slot == nullptr ? nullptr : static_cast<ThreadBuffer*>(*slot);
-  if (buffer == nullptr || buffer->owner != this) [[unlikely]]
-    buffer = threads_.Attach(slot);
+  ThreadBuffer* buffer = IsFast(trace_.status.mode()) ? StaticBuffer() : nullptr;
+  if (buffer == nullptr || buffer->owner != this) [[unlikely]] {
+    void** const slot = trace_.thread_slot();
+    buffer = slot == nullptr ? nullptr : static_cast<ThreadBuffer*>(*slot);
+    if (buffer == nullptr || buffer->owner != this) buffer = threads_.Attach(slot);
+  }
   if (buffer == nullptr || buffer->busy.load(std::memory_order_relaxed)) [[unlikely]] {
     trace_.status.Drop();
     return nullptr;
@@ -107,9 +122,8 @@ ThreadBuffer* RecorderState::OwnBuffer() {
   return events_.Record(buffer, event);
 }
 
-// With the stack that the event names, be it none.
-uint64_t RecorderState::RecordWithStack(const Event& event) {
-  if (trace_.status.mode() != RecordMode::kGeneral) return Record(event);
+[[gnu::noinline]] uint64_t RecorderState::RecordAsItIs(const Event& event) {
+  if (trace_.status.mode() == RecordMode::kCountOnly) return CountOnly();
   ThreadBuffer* const buffer = OwnBuffer();
   return buffer == nullptr ? 0 : events_.Record(buffer, event);
 }

@@ -89,9 +89,9 @@ void RecorderState::ChooseMode(const RecorderConfig& config) {
   void** const slot = trace_.thread_slot();
   const bool finds_slot = kHasThreadPointer && config.slot_is_static && slot != nullptr;
   if (finds_slot) slot_distance_ = reinterpret_cast<uintptr_t>(slot) - ThreadPointer();
-  const bool is_fast = finds_slot && trace_.order.by_ticks() && stacks_.mode() == StackMode::kOff &&
-                       !trace_.status.needs_barrier();
-  trace_.status.SetMode(is_fast ? RecordMode::kFast : RecordMode::kGeneral);
+  if (!finds_slot || !trace_.order.by_ticks() || trace_.status.needs_barrier()) return;
+  const bool has_stacks = stacks_.mode() != StackMode::kOff;
+  trace_.status.SetMode(has_stacks ? RecordMode::kFastWithStacks : RecordMode::kFast);
 }
 
 // The file with its first page, and its name last. 0, or an errno and nothing is left behind.

@@ -69,9 +69,12 @@ class RecorderState {
 
   // recorder_events.cc: the path of an event.
   ThreadBuffer* StaticBuffer() const;
+  template <uint64_t (RecorderState::*kOther)(const Event&)>
+  uint64_t RecordFast(const Event& event);
   ThreadBuffer* OwnBuffer();
   uint64_t RecordGeneral(const Event& event);
   uint64_t RecordWithItsStack(const Event& event);
+  uint64_t RecordAsItIs(const Event& event);
   uint64_t CountOnly();
 
   // Written by each event where no counter is trusted: on a cache line of its own, and not on one

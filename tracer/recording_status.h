@@ -27,10 +27,14 @@ class EventOrder;
 
 // How events are recorded.
 enum class RecordMode : uint8_t {
-  kGeneral,    // with all checks: with stacks, or without a trusted counter, or after a fork
-  kFast,       // by ticks, without stacks, with a static slot and the kernel's barriers
-  kCountOnly,  // nothing is stored any more; lost events are counted
+  kGeneral,         // with all checks: without a trusted counter, or after a fork
+  kFast,            // by ticks, without stacks, with a static slot and the kernel's barriers
+  kFastWithStacks,  // so if the caller has looked at the stack; with all checks otherwise
+  kCountOnly,       // nothing is stored any more; lost events are counted
 };
+inline bool IsFast(RecordMode mode) {
+  return mode == RecordMode::kFast || mode == RecordMode::kFastWithStacks;
+}
 
 class RecordingStatus {
  public:

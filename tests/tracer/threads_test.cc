@@ -68,24 +68,9 @@ void PassBlocksAround(Recorder* recorder, Shelf* shelf, int rounds) {
   }
 }
 
-class OrderTest : public testing::TestWithParam<OrderSource> {};
-INSTANTIATE_TEST_SUITE_P(Orders, OrderTest,
-                         testing::Values(OrderSource::kBest, OrderSource::kNumbers));
-
-TEST_P(OrderTest, OrderOfEventsIsALegalHistoryWhenEightThreadsPassBlocksAround) {
-  TestRecorder recorder("test", GetParam());
-  Shelf shelf(6);  // fewer than threads: each block goes from one to the next
-  // VRAMSTOW_TEST_EVENTS: how many events in all, at least.
-  const char* const wanted = getenv("VRAMSTOW_TEST_EVENTS");
-  const int events = wanted != nullptr ? atoi(wanted) : kIsSlow ? 320000 : 1600000;
-  const int rounds = events / 16 + 1;
-  std::vector<std::thread> threads =
-      StartThreads(8, [&](int) { PassBlocksAround(&*recorder, &shelf, rounds); });
-  JoinAll(&threads);
-  recorder->Close();
-
+void ExpectLegalHistory(const std::string& file, uint64_t events) {
   TraceReader reader;
-  ASSERT_EQ(reader.Open(recorder.File().c_str()), ReadError::kOk);
+  ASSERT_EQ(reader.Open(file.c_str()), ReadError::kOk);
   std::unordered_set<uint64_t> live;
   Event event;
   uint64_t sequence = 0;
@@ -101,8 +86,62 @@ TEST_P(OrderTest, OrderOfEventsIsALegalHistoryWhenEightThreadsPassBlocksAround) 
     }
   }
   EXPECT_TRUE(live.empty());
-  EXPECT_EQ(count, static_cast<uint64_t>(rounds) * 2 * 8);
+  EXPECT_EQ(count, events);
   EXPECT_EQ(reader.report().missing_events, 0u);
+}
+
+class OrderTest : public testing::TestWithParam<OrderSource> {};
+INSTANTIATE_TEST_SUITE_P(Orders, OrderTest,
+                         testing::Values(OrderSource::kBest, OrderSource::kNumbers));
+
+TEST_P(OrderTest, OrderOfEventsIsALegalHistoryWhenEightThreadsPassBlocksAround) {
+  TestRecorder recorder("test", GetParam());
+  Shelf shelf(6);  // fewer than threads: each block goes from one to the next
+  // VRAMSTOW_TEST_EVENTS: how many events in all, at least.
+  const char* const wanted = getenv("VRAMSTOW_TEST_EVENTS");
+  const int events = wanted != nullptr ? atoi(wanted) : kIsSlow ? 320000 : 1600000;
+  const int rounds = events / 16 + 1;
+  std::vector<std::thread> threads =
+      StartThreads(8, [&](int) { PassBlocksAround(&*recorder, &shelf, rounds); });
+  JoinAll(&threads);
+  recorder->Close();
+  ExpectLegalHistory(recorder.File(), static_cast<uint64_t>(rounds) * 2 * 8);
+}
+
+// Where there are stacks, events whose caller has looked at the stack take the fast way, and those
+// of others do not.
+TEST(ThreadsTest, EventsThatComeWithTheirStacksAreInOneOrderWithOthers) {
+  TemporaryFolder folder;
+  Recorder* const recorder = NewRecorder();
+  RecorderConfig config = {folder.path().c_str(), "test", TestThreadSlot};
+  config.stacks = StackMode::kSites;
+  config.slot_is_static = true;
+  ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
+  Shelf shelf(6);
+  constexpr int kRounds = 20000;
+  std::vector<std::thread> threads = StartThreads(8, [&](int thread) {
+    for (int i = 0; i < kRounds;) {
+      const uint64_t block = shelf.Take();
+      if (block == 0) {
+        std::this_thread::yield();
+        continue;
+      }
+      ++i;
+      Event allocation = Allocation(block, 0x200000);
+      if ((thread + i) % 2 == 0) {
+        allocation.stack = recorder->CaptureStackQuietly(EventKind::kAllocate);
+        recorder->RecordWithStack(allocation);
+        recorder->RecordWithStack(FreeOf(block));
+      } else {
+        recorder->Record(allocation);
+        recorder->Record(FreeOf(block));
+      }
+      shelf.GiveBack(block);
+    }
+  });
+  JoinAll(&threads);
+  recorder->Close();
+  ExpectLegalHistory(folder.path() + "/test.stow", uint64_t{kRounds} * 2 * 8);
 }
 
 // How often the kernel was asked for a barrier on all threads, and whether it refuses.

@@ -16,6 +16,20 @@ uint64_t StackMemo::ValuesOf(const Entry& entry, const Key& key) {
   return MixInto(MixInto(rows[0], rows[1]), MixInto(rows[2], rows[3]));
 }
 
+// `place` was found. Remembers it as what comes after the last one, and has its own successor
+// fetched.
+inline void StackMemo::Follow(size_t place) {
+  Entry& before = sets_[last_ / kWays].entries[last_ % kWays];
+  if (before.successor != place) before.successor = static_cast<uint16_t>(place);
+  last_ = place;
+  const size_t next = sets_[place / kWays].entries[place % kWays].successor;
+  const Set& set = sets_[next / kWays];
+  const auto* const entry = reinterpret_cast<const char*>(&set.entries[next % kWays]);
+  __builtin_prefetch(&set, 1);
+  __builtin_prefetch(entry, 1);
+  __builtin_prefetch(entry + 64);
+}
+
 uint32_t StackMemo::Find(const Key& key, const StackBounds& bounds) {
   Set& set = SetOf(key.hash);
   for (size_t i = 0; i < kWays; ++i) {
@@ -26,6 +40,7 @@ uint32_t StackMemo::Find(const Key& key, const StackBounds& bounds) {
     if (!bounds.Has(key.stack) || !bounds.HasWord(farthest)) return 0;
     if (ValuesOf(entry, key) != entry.values) continue;
     set.next = way + 1;
+    Follow(static_cast<size_t>(&set - sets_) * kWays + way);
     if (++entry.uses < kUses) [[likely]]
       return entry.number;
     set.keys[way] = 0;

@@ -11,6 +11,9 @@
 // restored is one of those that are compared.) Native frames further out lie between Python frames
 // that are all compared, and at the same depth.
 //
+// What comes next is most often what came next the last time. The words that know it are fetched
+// while the program goes on.
+//
 // Once in a thousand times a stack counts as not known, so that nothing that changes unseen, as a
 // code object that takes the place of one that is gone, is taken for what was there for long.
 //
@@ -54,7 +57,7 @@ class StackMemo {
  private:
   static constexpr size_t kWays = 8;
   static constexpr size_t kSets = 128;
-  static constexpr size_t kMostWords = 120;
+  static constexpr size_t kMostWords = 119;
   static constexpr uint16_t kUses = 1024;  // then it is looked at anew
   struct alignas(64) Entry {
     uint64_t values;  // of the words
@@ -62,6 +65,7 @@ class StackMemo {
     uint16_t uses;
     uint8_t count;
     bool uses_register;  // of the frame pointer: a frame is found by it, and nobody has saved it
+    uint16_t successor;  // set × kWays + way of what came next
     uint16_t words[kMostWords];  // how far above the stack pointer; the last is the farthest
   };
   static_assert(sizeof(Entry) == 256);
@@ -75,8 +79,10 @@ class StackMemo {
   static uint32_t Half(uint64_t key) { return static_cast<uint32_t>(key >> 32); }
   Set& SetOf(uint64_t key) { return sets_[key / 2 % kSets]; }
   static uint64_t ValuesOf(const Entry& entry, const Key& key);
+  void Follow(size_t place);
 
   Set sets_[kSets];
+  size_t last_;  // the place of what was found last
 };
 
 }  // namespace vramstow

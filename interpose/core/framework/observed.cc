@@ -61,8 +61,7 @@ int Emit(const vramstow_framework_event* observed) {
   event.requested = observed->requested;
   event.stream = observed->stream;
   if (is_refusal) event.result = CUDA_ERROR_OUT_OF_MEMORY;
-  event.stack = trace.CaptureStackQuietly(kind);
-  const bool is_recorded = trace.RecordFor(kNoHook, library, &event) != 0;
+  const bool is_recorded = trace.RecordObserved(library, &event) != 0;
   // PyTorch tells of these without its locks.
   if (event.result != 0) {
     trace.NoteOutOfMemory();

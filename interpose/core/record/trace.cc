@@ -201,10 +201,13 @@ uint32_t Trace::CaptureStack(EventKind kind) {
   return recorder_.CaptureStack(kind);
 }
 
-uint32_t Trace::CaptureStackQuietly(EventKind kind) {
-  if (state_.load(std::memory_order_acquire) != State::kOpen) return 0;
-  KeepErrno keep_errno;
-  return recorder_.CaptureStackQuietly(kind);
+// The caller keeps errno: each look at it is a call.
+uint64_t Trace::RecordObserved(uint16_t library, Event* event) {
+  if (!IsOpenFor(*event)) return 0;
+  event->stack = recorder_.CaptureStackQuietly(event->kind);
+  event->call = NumberOfCall(&tensor_, "tensor");
+  event->library = library;
+  return recorder_.RecordWithStack(*event);
 }
 
 void Trace::FollowFramework(uint16_t framework, uint16_t observer) {

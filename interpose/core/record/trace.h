@@ -62,8 +62,8 @@ class Trace {
   // The same for a framework's block that was there before the trace began.
   uint64_t RecordAdopted(uint16_t library, Event* event);
   uint32_t CaptureStack(EventKind kind);
-  // The same for callers that hold locks of a framework.
-  uint32_t CaptureStackQuietly(EventKind kind);
+  // For callers that hold locks of a framework: an event of a block of its, with the stack.
+  uint64_t RecordObserved(uint16_t library, Event* event);
   // That stack with the names that a framework gives to what runs inside of it.
   uint32_t NameStack(uint32_t stack, const StackName* names, size_t count);
   // The number of the library that a return address leads to; kUnknownName while there is no trace.
