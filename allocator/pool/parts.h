@@ -62,6 +62,7 @@ struct PoolParts {
   // The time by which new blocks count as touched; 0 while nobody wants to know
   // (allocator/offload).
   std::atomic<uint32_t> touch_clock{0};
+  std::atomic<bool> serves_framework{false};
 
   uint64_t Now() const { return driver->now(driver->self); }
   bool segments() const { return chunks.segments(); }

@@ -58,6 +58,10 @@ class Pool {
   bool Owns(uint64_t address) const { return parts_.space.Owns(address); }
   // The live block that the address lies in.
   PoolError Find(uint64_t address, BlockInfo* info);
+  // Where a framework's blocks are, also what it has given back and may get again: the run of
+  // cached memory that the address lies in, or a block of its own with what was rounded up.
+  // kInvalid: nothing is mapped there, or it is not the framework's.
+  PoolError FindOfFramework(uint64_t address, BlockInfo* info);
 
   // For sharing: the handles of the chunks under the live block at this address with this id, from
   // chunk number `first` on, at most `most`. They stay where they are while the block lives.
@@ -68,6 +72,9 @@ class Pool {
   // The physical memory of live blocks is told to somebody who keeps it, as network cards do: its
   // chunks stay at these addresses until the pool is closed, also when the blocks are freed.
   void RegisterChunks(uint64_t address, uint64_t size);
+
+  // From now on a framework has blocks here, and thinks that it caches what it gives back.
+  void ServeFramework() { parts_.serves_framework.store(true, std::memory_order_relaxed); }
 
   // --- Private pools (BlockRequest::pool) -------------------------------------------------------
   // What a private pool has cached stays mapped where it is, because graphs may write to it, until

@@ -77,6 +77,27 @@ bool Pool::HasLargeChunk(uint64_t address, uint64_t size) {
   return false;
 }
 
+// Callers without a stream share heaps of their own, so what is free on a stream's is a cache of
+// the framework's. What cuMemFreeAsync gave back there cannot be told from it.
+PoolError Pool::FindOfFramework(uint64_t address, BlockInfo* info) {
+  const uint16_t number = parts_.space.HeapOf(address);
+  if (number == AddressSpace::kNoHeap) return WhyNoHeap(address);
+  StreamHeap* heap = parts_.heaps.at(number);
+  HeapLock lock(heap);
+  const HeapKey key = heap->key.Get();
+  if (key.stream == kUnknownStream || !parts_.serves_framework) return PoolError::kInvalid;
+  const SpanTable& spans = static_cast<const StreamHeap*>(heap)->spans();
+  const uint32_t index = spans.FindSpan(address);
+  if (index == 0) return PoolError::kInvalid;
+  const Span& span = spans[index];
+  if (span.state == SpanState::kNone || span.state == SpanState::kHole ||
+      (span.state == SpanState::kLive && span.layer != Layer::kFramework)) {
+    return PoolError::kInvalid;
+  }
+  *info = {span.address, span.size, span.size, key.stream, key.pool, span.id, span.layer};
+  return PoolError::kOk;
+}
+
 // --- Private pools, and what a framework wants to see --------------------------------------------
 
 void Pool::KeepPrivate(uint64_t pool, bool keep) {

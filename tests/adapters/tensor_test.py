@@ -100,6 +100,20 @@ more = torch.empty(300 << 20, dtype=torch.uint8, device="cuda")
     assert int(job.out) - device["lowest_free_bytes"] >= 200 << 20
 
 
+@pytest.mark.parametrize("level", ["native", "tensors"])
+def test_cached_memory_is_known_while_no_tensor_has_it(
+    rehearse: Rehearse, python: str, tensors: dict[str, str], level: str
+) -> None:
+    env = tensors if level == "tensors" else NATIVE
+    job = rehearse(python, OWN / "weak_tensors.py", env=env)
+    assert job.status == 0, job.err[-4000:]
+    device, unknown = 2, 0  # as cudaMemoryType has them
+    assert json.loads(job.out) == {
+        "types": {"small": device, "large": device, "given back": unknown},
+        "output": 6.0,
+    }
+
+
 @pytest.mark.long
 def test_a_network_learns_the_same_as_on_the_cpu(
     rehearse: Rehearse, python: str, tensors: dict[str, str]

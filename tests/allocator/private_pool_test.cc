@@ -108,6 +108,34 @@ TEST_F(PrivatePoolTest, AFrameworksShareIsForBlocksWithAStream) {
   EXPECT_EQ(pool_->Allocate({20 * kMiB}, &block), PoolError::kOk);
 }
 
+TEST_F(PrivatePoolTest, WhatAFrameworkGaveBackIsFoundWhileItIsMapped) {
+  const Block block = Take(3 * kMiB, 7);
+  const Block beside = Take(3 * kMiB, 7);
+  ASSERT_EQ(pool_->Free(block.address), PoolError::kOk);
+  BlockInfo info{};
+  EXPECT_EQ(pool_->Find(block.address, &info), PoolError::kInvalid);
+  EXPECT_EQ(pool_->FindOfFramework(block.address, &info), PoolError::kInvalid);
+  pool_->ServeFramework();
+  ASSERT_EQ(pool_->FindOfFramework(block.address + kMiB, &info), PoolError::kOk);
+  EXPECT_LE(info.address, block.address);
+  EXPECT_GE(info.address + info.size, block.address + block.size);
+  EXPECT_EQ(info.pool, 7u);
+  ASSERT_EQ(pool_->Free(beside.address), PoolError::kOk);
+  pool_->KeepPrivate(7, false);
+  pool_->Trim({});
+  EXPECT_EQ(pool_->FindOfFramework(block.address, &info), PoolError::kInvalid);
+}
+
+TEST_F(PrivatePoolTest, WhatCuMemFreeGaveBackIsNotFound) {
+  pool_->ServeFramework();
+  Block block{};
+  ASSERT_EQ(pool_->Allocate({3 * kMiB}, &block), PoolError::kOk);
+  BlockInfo info{};
+  EXPECT_EQ(pool_->FindOfFramework(block.address, &info), PoolError::kInvalid);
+  ASSERT_EQ(pool_->Free(block.address), PoolError::kOk);
+  EXPECT_EQ(pool_->FindOfFramework(block.address, &info), PoolError::kInvalid);
+}
+
 TEST_F(PrivatePoolTest, ABlockThatCuMemAllocGaveIsNotTheFrameworksToFree) {
   Block block{};
   ASSERT_EQ(pool_->Allocate({3 * kMiB}, &block), PoolError::kOk);

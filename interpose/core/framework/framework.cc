@@ -98,6 +98,7 @@ int Open(int device, int* handle) {
   Pools::Use use = pools.ForCurrentContext();
   if (!use || use.device() != device) return VRAMSTOW_NOT_ACTIVE;
   framework_context.free_bytes.Describe(use.device());
+  use->ServeFramework();
   *handle = pools.NumberOf(use);
   return VRAMSTOW_OK;
 }

@@ -41,7 +41,7 @@ CUresult MemGetInfo(const Call& call, Size* free_bytes, Size* total_bytes) {
   return result;
 }
 
-// Stands in for an address of the pool that is in no block: the driver does not know this memory
+// Stands in for an address of the pool where nothing is: the driver does not know this memory
 // either, so its answer is the right one.
 inline const char kUnknownMemory = 0;
 inline CUdeviceptr UnknownAddress() { return reinterpret_cast<CUdeviceptr>(&kUnknownMemory); }
@@ -50,7 +50,7 @@ template <typename Call, typename Pointer, typename Size>
 CUresult MemGetAddressRange(const Call& call, Pointer* base, Size* size, Pointer address) {
   if constexpr (kPoolable<Pointer>) {
     PooledBlock block;
-    if (call.pools().Find(address, &block)) {
+    if (call.pools().FindMapped(address, &block)) {
       if (block.size == 0) return call.Forward(base, size, UnknownAddress());
       if (base != nullptr) *base = block.address;
       if (size != nullptr) *size = block.size;
@@ -70,7 +70,7 @@ template <typename Call>
 CUresult PointerGetAttribute(const Call& call, void* data, CUpointer_attribute attribute,
                              CUdeviceptr address) {
   PooledBlock block;
-  if (!call.pools().Find(address, &block)) return call.Forward(data, attribute, address);
+  if (!call.pools().FindMapped(address, &block)) return call.Forward(data, attribute, address);
   if (block.size == 0) return call.Forward(data, attribute, UnknownAddress());
   if (data != nullptr && call.pools().Attribute(block, address, attribute, data)) {
     return CUDA_SUCCESS;
@@ -84,7 +84,8 @@ template <typename Call>
 CUresult PointerGetAttributes(const Call& call, unsigned int count, CUpointer_attribute* attributes,
                               void** data, CUdeviceptr address) {
   PooledBlock block;
-  if (!call.pools().Find(address, &block)) return call.Forward(count, attributes, data, address);
+  if (!call.pools().FindMapped(address, &block))
+    return call.Forward(count, attributes, data, address);
   if (block.size == 0) return call.Forward(count, attributes, data, UnknownAddress());
   if (count == 0 || attributes == nullptr || data == nullptr) {
     return call.Forward(count, attributes, data, address);

@@ -171,6 +171,18 @@ bool PoolService::Find(CUdeviceptr address, PooledBlock* block) const {
   return true;
 }
 
+bool PoolService::FindMapped(CUdeviceptr address, PooledBlock* block) const {
+  if (!Find(address, block)) return false;
+  if (block->size != 0) return true;
+  Pools::Use use = links_.pools.Owning(address);
+  KeepErrno keep_errno;
+  BlockInfo info;
+  if (use && use->FindOfFramework(address, &info) == PoolError::kOk) {
+    *block = {info.address, info.size, info.id, use.context(), use.device()};
+  }
+  return true;
+}
+
 bool PoolService::CanShare(const PooledBlock& block) const {
   if (!block.can_share) return false;
   Pools::Use use = links_.pools.Owning(block.address);

@@ -101,6 +101,10 @@ class PoolService {
   bool Owns(CUdeviceptr address) const;
   // The address is the pool's.
   bool Find(CUdeviceptr address, PooledBlock* block) const;
+  // The same; in no live block it is what a framework keeps mapped there. The framework's own
+  // allocator would get whole segments from the driver, which knows them while they are cached:
+  // tensors are made on memory whose first tensor is gone, as captured graphs have it.
+  bool FindMapped(CUdeviceptr address, PooledBlock* block) const;
   // The answer to cuPointerGetAttribute about `address` in the block, for what the pool knows
   // better than the driver; false: as the driver says.
   bool Attribute(const PooledBlock& block, CUdeviceptr address, CUpointer_attribute attribute,
