@@ -1,4 +1,4 @@
-"""Makes kinds.py importable, and knows the mark of the long suite."""
+"""Makes kinds.py importable, and knows the marks of the long suite and of clients."""
 
 from __future__ import annotations
 
@@ -7,3 +7,4 @@ import pytest
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: jobs that need packages beside PyTorch")
+    config.addinivalue_line("markers", "client: needs an environment that tests/clients.py makes")

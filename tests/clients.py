@@ -1,0 +1,226 @@
+"""Runs jobs of programs that others wrote, and writes down what differed: docs/clients.md.
+
+    python tests/clients.py BUILD all|vllm,torchvision,…
+
+tests/frameworks/clients/NAME_job.py is the job of the client NAME, setup/clients/NAME.txt its
+packages, pinned. One after the other gets an environment, has tests/frameworks/clients_test.py run
+its job in it, and is removed. One that brings a PyTorch of its own says so in its list; the others
+share the one of .venv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from made_table import MadeTable, outcome_of
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs/clients.md"
+LISTS = ROOT / "setup/clients"
+TEST = ROOT / "tests/frameworks/clients_test.py"
+SHARED = ROOT / ".venv"
+OWN_MARK = "# brings its own PyTorch"
+NEEDED_GB = 15  # for an environment with a PyTorch of its own, while pip makes it
+BEGIN = "<!-- made by tests/clients.py -->"
+MODES = ("observed", "pooled", "graphs", "pooled-graphs")  # as clients_test.py names them
+HEADINGS = ("client", "version", "PyTorch", *MODES, "date")
+
+
+@dataclass(frozen=True)
+class Client:
+    name: str
+    version: str
+    has_own_torch: bool
+
+    @property
+    def requirements(self) -> Path:
+        return LISTS / f"{self.name}.txt"
+
+
+def say(text: str) -> None:
+    print(f"tests/clients.py: {text}", file=sys.stderr, flush=True)
+
+
+def read_client(file: Path) -> Client:
+    """The first pinned package is the client itself."""
+    text = file.read_text()
+    pins = re.findall(r"^([^#\s][^=\s]*)==(\S+)", text, re.MULTILINE)
+    if not pins:
+        raise ValueError(f"{file} pins nothing")
+    return Client(file.stem, pins[0][1], OWN_MARK in text.splitlines())
+
+
+def known_clients() -> list[Client]:
+    return [read_client(file) for file in sorted(LISTS.glob("*.txt"))]
+
+
+def choose(known: list[Client], wanted: str) -> list[Client]:
+    """SystemExit: one is not known."""
+    if wanted == "all":
+        return known
+    by_name = {client.name: client for client in known}
+    unknown = [name for name in wanted.split(",") if name not in by_name]
+    if unknown:
+        names = ", ".join(by_name)
+        raise SystemExit(f"tests/run: there is no client '{unknown[0]}' in setup/clients: {names}")
+    return [by_name[name] for name in dict.fromkeys(wanted.split(","))]
+
+
+class Environment:
+    """One client in a folder of its own, made by pip and removed at the end, or kept."""
+
+    def __init__(self, client: Client, cache: Path, *, keep: bool) -> None:
+        self._client = client
+        self._keep = keep
+        self._folder = cache / client.name
+        self._is_made = self._folder / "made"
+
+    @property
+    def python(self) -> Path:
+        return self._folder / "bin/python"
+
+    @property
+    def report(self) -> Path:
+        return self._folder / "report.xml"
+
+    def make(self) -> None:
+        """OSError: no space, or pip failed."""
+        if self._keep and self._is_made.exists():
+            return
+        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(self._folder.parent).free
+        if self._client.has_own_torch and free < NEEDED_GB << 30:
+            raise OSError(f"{self._folder} has {free >> 30} GiB free, {NEEDED_GB} are needed")
+        self._clear()
+        self._run(SHARED.resolve() / "bin/python", "-m", "venv", self._folder)
+        if not self._client.has_own_torch:
+            self._share_packages()
+        self._run(
+            *(self.python, "-m", "pip", "--disable-pip-version-check", "-q", "install"),
+            *("--no-deps", "--no-compile", "-r", self._client.requirements),
+        )
+        self._is_made.touch()
+
+    def _share_packages(self) -> None:
+        """A line of a .pth file puts the packages of .venv behind the environment's own: an
+        environment made of another has the packages of that one's Python, not of its folder."""
+        (shared,) = (SHARED / "lib").glob("python*/site-packages")
+        (own,) = (self._folder / "lib").glob("python*/site-packages")
+        (own / "shared.pth").write_text(f"{shared.resolve()}\n")
+
+    def remove(self) -> None:
+        if not self._keep:
+            self._clear()
+
+    def _clear(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @staticmethod
+    def _run(*command: str | Path) -> None:
+        ran = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
+        if ran.returncode != 0:
+            raise OSError(f"{' '.join(map(str, command[:5]))} failed; see above")
+
+
+def torch_release_of(python: Path) -> str:
+    program = "import importlib.metadata as m; print(m.version('torch'))"
+    ran = subprocess.run([python, "-c", program], capture_output=True, text=True, check=True)
+    return ran.stdout.strip().partition("+")[0]
+
+
+def run_tests(client: Client, environment: Environment, arguments: argparse.Namespace) -> None:
+    settings = {
+        "VRAMSTOW_BUILD": str(arguments.build.resolve()),
+        "VRAMSTOW_CLIENT": client.name,
+        "VRAMSTOW_CLIENT_PYTHON": str(environment.python),
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
+    chosen = " or ".join(f"[{mode}]" for mode in arguments.only or MODES)
+    environment.report.unlink(missing_ok=True)
+    subprocess.run(
+        [*command, "-m", "client", "-k", chosen, f"--junitxml={environment.report}", TEST],
+        env=os.environ | settings,
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr,
+        check=False,
+    )
+    if not environment.report.is_file():
+        raise OSError("its tests left no report")
+
+
+class Page(MadeTable):
+    """The table of docs/clients.md."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, BEGIN, HEADINGS, keys=1, between=" ", order=lambda key: key)
+
+
+def go_through(client: Client, arguments: argparse.Namespace) -> bool:
+    """True: all modes passed. OSError: the environment could not be made."""
+    environment = Environment(client, arguments.environments, keep=arguments.keep)
+    try:
+        environment.make()
+        say(f"{client.name} {client.version}: running")
+        release = torch_release_of(environment.python)
+        run_tests(client, environment, arguments)
+        outcomes = {
+            mode: outcome_of(environment.report, f"[{mode}]") for mode in arguments.only or MODES
+        }
+    finally:
+        environment.remove()
+    page = Page(PAGE.read_text())
+    date = datetime.date.today().isoformat()
+    page.put((client.name,), outcomes, version=client.version, PyTorch=release, date=date)
+    PAGE.write_text(page.text())
+    return not any(outcome.failures for outcome in outcomes.values())
+
+
+def environments_folder() -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("VRAMSTOW_CLIENTS") or Path(cache) / "vramstow-clients")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("build", type=Path, help="the folder of the build")
+    parser.add_argument("clients", help="all, or a list of names")
+    parser.add_argument(
+        "--only", action="append", choices=MODES, help="only this mode; may be repeated"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="leave the environment, and use one that was left"
+    )
+    parser.add_argument("--check", action="store_true", help="only look whether the list is right")
+    parser.set_defaults(environments=environments_folder())
+    arguments = parser.parse_args()
+    chosen = choose(known_clients(), arguments.clients)
+    if arguments.check:
+        return 0
+    failed = []
+    for client in chosen:
+        try:
+            passed = go_through(client, arguments)
+        except OSError as error:
+            say(f"{client.name} was not tried: {error}.")
+            passed = False
+        if not passed:
+            failed.append(client.name)
+    if failed:
+        say(f"not all passed: {', '.join(failed)}; {PAGE.relative_to(ROOT)} says what.")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        say("interrupted; what had run before is on the page.")
+        sys.exit(130)
