@@ -153,6 +153,8 @@ def test_a_terminal_is_kept_up_to_date_and_given_back(job: Job) -> None:
     read_until(b"48.0 MiB allocated")
     job.take(32)
     read_until(b"80.0 MiB allocated")
+    os.write(master, b"p")
+    read_until(b"sorted by peak")
     os.write(master, b"q")
     read_until(b"\x1b[?1049l")
     assert shown.wait(timeout=30) == 0
@@ -182,6 +184,36 @@ def test_several_ranks_are_listed_those_that_hold_most_first(tmp_path: Path) -> 
     assert all(not process["runs"] for process in told)
     page = top(tmp_path).stdout
     assert page.count("ended") == 2 and page.count("killed") == 1
+
+
+def order(*arguments: object) -> list[int]:
+    told = json.loads(top(*arguments, "--json").stdout)["processes"]
+    return [process["rank"] for process in told]
+
+
+def test_processes_are_sorted_as_is_asked_for(tmp_path: Path) -> None:
+    for rank, kind in ((2, "small"), (0, "many"), (1, "killed")):
+        write(tmp_path, kind, RANK=str(rank))
+    told = json.loads(top(tmp_path, "--json").stdout)["processes"]
+    for name, key, sign in (
+        ("allocated", "allocated_bytes", -1),
+        ("reserved", "reserved_bytes", -1),
+        ("peak", "peak_reserved_bytes", -1),
+        ("events", "events", -1),
+        ("oom", "out_of_memory", -1),
+        ("rank", "rank", 1),
+        ("pid", "pid", 1),
+    ):
+        ranks = order(tmp_path, "--sort", name)
+        values = [
+            sign * process[key] for rank in ranks for process in told if process["rank"] == rank
+        ]
+        assert values == sorted(values), name
+        assert f"sorted by {name}" in top(tmp_path, "--sort", name).stdout.splitlines()[0]
+    assert order(tmp_path, "--sort", "rank") == [0, 1, 2] != order(tmp_path, "--sort", "events")
+    wrong = top(tmp_path, "--sort", "colour")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "colour" in wrong.stderr and "allocated" in wrong.stderr
 
 
 def test_nothing_to_see_gets_one_sentence(tmp_path: Path) -> None:

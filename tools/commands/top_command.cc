@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/commands/command.h"
@@ -20,7 +21,9 @@ namespace vramstow {
 namespace {
 
 constexpr char kTopFooter[] =
-    "On a terminal the page is refreshed until q is pressed or all processes have ended. "
+    "On a terminal the page is refreshed until q is pressed or all processes have ended; a, r, p, "
+    "o,\n"
+    "e, i, k and n sort it by allocated, reserved, peak, oom, events, pid, rank and program. "
     "Elsewhere, and\n"
     "with --once, one page is printed. The command reads the traces, and asks the pool where a "
     "process\n"
@@ -29,7 +32,7 @@ constexpr char kTopFooter[] =
     "Examples:\n"
     "  vramstow top\n"
     "  vramstow top 4711\n"
-    "  vramstow top runs/ --interval 5\n"
+    "  vramstow top runs/ --interval 5 --sort rank\n"
     "  vramstow top runs/ --json | jq '.processes[].reserved_bytes'\n"
     "  vramstow top --serve=9400\n"
     "\n"
@@ -88,14 +91,16 @@ class Screen {
       signalfd_siginfo signal_at_hand;
       return read(signals_, &signal_at_hand, sizeof signal_at_hand) <= 0;
     }
-    char key = 0;
-    return read(STDIN_FILENO, &key, 1) == 1 && key != 'q';
+    return read(STDIN_FILENO, &key_, 1) == 1 && key_ != 'q';
   }
+  // What was pressed last, once.
+  char TakeKey() { return std::exchange(key_, '\0'); }
 
  private:
   sigset_t before_ = {};
   termios terminal_ = {};
   int signals_ = -1;
+  char key_ = '\0';
   bool has_keys_ = false;
 };
 
@@ -117,6 +122,9 @@ int TopCommand(const std::vector<std::string>& arguments) {
   bool once = false;
   bool json = false;
   std::string serve;
+  std::string sort = TopOrders().front().name;
+  std::vector<std::string> orders;
+  for (const TopOrder& order : TopOrders()) orders.emplace_back(order.name);
   const CommandLine line{
       .command = "top",
       .summary = "Shows what the processes hold that run under vramstow, and refreshes the page.",
@@ -132,10 +140,15 @@ int TopCommand(const std::vector<std::string>& arguments) {
            &serve,
            "Answer Prometheus at this place (9400, 0.0.0.0:9400, unix:PATH), and show no page",
            {.takes_no_file = true, .excludes = {"--once", "--json"}}},
+          {"--sort",
+           &sort,
+           "Sort the processes by this; those that have ended are last",
+           {.shows_default = true, .one_of = orders}},
           {"--once", &once, "Print one page"},
           {"--json", &json, "Print one page as JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   TopView view(target);
+  view.SortBy(sort);
   if (!serve.empty()) return ServeMetrics(&view, serve, static_cast<uint64_t>(interval * 1000));
   if (const absl::Status status = view.Look(); !status.ok()) {
     Complain("top", std::string(status.message()));
@@ -157,6 +170,11 @@ int TopCommand(const std::vector<std::string>& arguments) {
     const auto pause = static_cast<uint64_t>(interval * 1000);
     while (screen.Show(view) && view.any_runs() &&
            screen.Wait(std::max(pause, 3 * view.cost_ms()))) {
+      // A key is answered at once, with what was seen last.
+      if (const char key = screen.TakeKey(); key != '\0') {
+        view.SortByKey(key);
+        continue;
+      }
       if (!view.Look().ok()) break;
     }
   }

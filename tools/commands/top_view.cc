@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -47,8 +48,13 @@ std::optional<uint64_t> PendingOf(pid_t process) {
   const auto stats = JsonValue::Parse(*body);
   if (!stats.has_value() || !stats->Has("devices")) return std::nullopt;
   uint64_t bytes = 0;
-  for (const JsonValue& device : stats->Items("devices")) bytes += device.Unsigned("pending_bytes");
-  return bytes;
+  bool has_pool = false;
+  for (const JsonValue& device : stats->Items("devices")) {
+    if (device.Text("of") != "pool") continue;
+    has_pool = true;
+    bytes += device.Unsigned("pending_bytes");
+  }
+  return has_pool ? std::optional(bytes) : std::nullopt;
 }
 
 // The level over time in `width` characters, the newest at the right.
@@ -71,6 +77,54 @@ std::string Curve(const TimelineFacts& timeline, uint64_t highest, size_t width)
 }
 
 }  // namespace
+
+const std::vector<TopOrder>& TopOrders() {
+  using Process = const TopProcess&;
+  static const auto* const kOrders = new std::vector<TopOrder>{
+      {"allocated", 'a',
+       [](Process a, Process b) { return a.facts.live.device.bytes > b.facts.live.device.bytes; }},
+      {"reserved", 'r',
+       [](Process a, Process b) { return ReservedNow(a.facts) > ReservedNow(b.facts); }},
+      {"peak", 'p',
+       [](Process a, Process b) {
+         return a.facts.peak.reserved_bytes > b.facts.peak.reserved_bytes;
+       }},
+      {"oom", 'o',
+       [](Process a, Process b) {
+         return a.facts.counts.out_of_memory > b.facts.counts.out_of_memory;
+       }},
+      {"events", 'e',
+       [](Process a, Process b) { return a.facts.report.events > b.facts.report.events; }},
+      {"pid", 'i', [](Process a, Process b) { return a.process < b.process; }},
+      // Those without a rank are last.
+      {"rank", 'k',
+       [](Process a, Process b) {
+         constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
+         return a.rank.value_or(kLast) < b.rank.value_or(kLast);
+       }},
+      {"program", 'n', [](Process a, Process b) { return a.program < b.program; }}};
+  return *kOrders;
+}
+
+void TopView::SortBy(std::string_view name) {
+  for (const TopOrder& order : TopOrders()) {
+    if (order.name == name) order_ = &order;
+  }
+  Sort();
+}
+
+void TopView::SortByKey(char key) {
+  for (const TopOrder& order : TopOrders()) {
+    if (order.key == key) order_ = &order;
+  }
+  Sort();
+}
+
+void TopView::Sort() {
+  std::ranges::stable_sort(processes_, [this](const TopProcess& a, const TopProcess& b) {
+    return a.runs != b.runs ? a.runs : order_->is_before(a, b);
+  });
+}
 
 std::vector<std::string> TracesOfProcess(pid_t process) {
   std::set<std::string> files;
@@ -181,11 +235,8 @@ absl::Status TopView::Look() {
   std::erase_if(ended_, [&files](const auto& known) {
     return std::ranges::find(files, known.first) == files.end();
   });
-  std::ranges::stable_sort(processes, [](const TopProcess& a, const TopProcess& b) {
-    if (a.runs != b.runs) return a.runs;
-    return a.facts.live.device.bytes > b.facts.live.device.bytes;
-  });
   processes_ = std::move(processes);
+  Sort();
   cost_ms_ = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
                                        std::chrono::steady_clock::now() - begin)
                                        .count());
@@ -205,9 +256,9 @@ std::string TopView::Text(size_t rows, size_t columns) const {
     allocated += process.facts.live.device.bytes;
     reserved += ReservedNow(process.facts);
   }
-  lines.push_back(absl::StrFormat("vramstow top %s: %d of %d run, %s allocated, %s reserved",
-                                  Printable(target_), running, processes_.size(), Bytes(allocated),
-                                  Bytes(reserved)));
+  lines.push_back(absl::StrFormat(
+      "vramstow top %s: %d of %d run, %s allocated, %s reserved; sorted by %s", Printable(target_),
+      running, processes_.size(), Bytes(allocated), Bytes(reserved), order_->name));
   lines.push_back(absl::StrFormat("%8s %5s %-6s %11s %11s %11s %6s %11s  %s", "PID", "RANK",
                                   "STATE", "ALLOCATED", "RESERVED", "PEAK", "OOM", "EVENTS",
                                   "PROGRAM"));

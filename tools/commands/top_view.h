@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -33,15 +34,28 @@ struct TopProcess {
   std::optional<uint64_t> pool_pending_bytes;
 };
 
+// By what the processes are sorted: a name for --sort, and a key on a terminal.
+struct TopOrder {
+  const char* name;
+  char key;
+  // Whether the first of two comes before the second.
+  bool (*is_before)(const TopProcess& a, const TopProcess& b);
+};
+const std::vector<TopOrder>& TopOrders();
+
 class TopView {
  public:
   // A process id, a folder with traces, or nothing: all processes of this machine that can be seen.
   explicit TopView(std::string target) : target_(std::move(target)) {}
 
+  // From now on; an unknown name or key changes nothing.
+  void SortBy(std::string_view name);
+  void SortByKey(char key);
+
   // Looks again. Not found: nothing is there (any more) to be looked at.
   absl::Status Look();
 
-  // The processes, those that run first, who holds most first.
+  // The processes, those that run first, in the order that was asked for: who holds most first.
   const std::vector<TopProcess>& processes() const { return processes_; }
   bool any_runs() const;
   bool is_empty() const { return processes_.empty(); }
@@ -58,6 +72,9 @@ class TopView {
   absl::Status FindFiles(std::vector<std::string>* files) const;
 
   std::string target_;
+  void Sort();
+
+  const TopOrder* order_ = &TopOrders().front();
   std::vector<TopProcess> processes_;
   std::map<std::string, TopProcess> ended_;  // by file
   uint64_t cost_ms_ = 0;
