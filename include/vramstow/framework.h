@@ -28,7 +28,7 @@ extern "C" {
 #define VRAMSTOW_TABLE_POOL 1 /* struct vramstow_framework; null: the process has no pool */
 #define VRAMSTOW_TABLE_POOL_VERSION 1
 #define VRAMSTOW_TABLE_TRACE 2
-#define VRAMSTOW_TABLE_TRACE_VERSION 1
+#define VRAMSTOW_TABLE_TRACE_VERSION 2
 #define VRAMSTOW_TABLE_CENSUS 3
 #define VRAMSTOW_TABLE_CENSUS_VERSION 1
 #define VRAMSTOW_TABLE_COLLECTION 4
@@ -180,7 +180,7 @@ struct vramstow_framework {
 };
 
 /* The table of an observer, which leaves the framework's allocator in place and tells what it does.
- * Null where there is no trace, or where the pool serves the framework. */
+ * Null where nobody would read it, or where the pool serves the framework. */
 
 struct vramstow_framework_event {
   int32_t kind; /* one of the four below */
@@ -205,6 +205,10 @@ struct vramstow_framework_trace {
    * asks no dynamic linker, and calls neither the driver nor the framework. OUT_OF_MEMORY may write
    * a copy of the trace: tell of it without such locks. In a forked child: NOT_ACTIVE. */
   int (*emit)(const struct vramstow_framework_event* event);
+  /* Counts memory that the framework's allocator got from the device; `bytes` below 0: gave back.
+   * `retries`: how often so far it gave its cache back for a request. Like `emit`, under the lock
+   * of the device's allocator. */
+  int (*reserve)(int device, int64_t bytes, uint64_t retries);
 };
 
 /* The table of a census, which tells who holds the framework's memory. Null where there is no

@@ -35,7 +35,7 @@ extern "C" {
 
 /* Results. */
 #define VRAMSTOW_OK 0
-#define VRAMSTOW_NOT_ACTIVE 1 /* vramstow is not preloaded, or its pool serves no memory (yet) */
+#define VRAMSTOW_NOT_ACTIVE 1 /* vramstow is not preloaded, or nothing is there (yet) to ask */
 #define VRAMSTOW_INVALID 2    /* an argument is wrong */
 #define VRAMSTOW_FULL 3       /* no room for another hook */
 /* 5: framework.h */
@@ -52,11 +52,15 @@ extern "C" {
 #define VRAMSTOW_HELD 12         /* another process or a device has the rest */
 
 #define VRAMSTOW_ALL_DEVICES (-1)
+/* A statistic that is not known here. */
+#define VRAMSTOW_NOT_KNOWN UINT64_MAX
 
+/* What the pool holds and did. Without the pool, what PyTorch's own allocator holds and did, as it
+ * is observed; then what only a pool has is VRAMSTOW_NOT_KNOWN. */
 struct vramstow_stats {
   uint64_t allocated_bytes; /* in live blocks, after rounding */
   uint64_t requested_bytes; /* the same, as asked for */
-  uint64_t reserved_bytes;  /* device memory that the pool holds */
+  uint64_t reserved_bytes;  /* device memory that is held */
   uint64_t peak_allocated_bytes;
   uint64_t peak_reserved_bytes;
   uint64_t pending_bytes; /* freed, but submitted work may still use it */
@@ -79,6 +83,7 @@ struct vramstow_stats {
   uint64_t offload_host_bytes;
   uint64_t fence_waits;                 /* how often fence_wait_ns was spent */
   uint64_t offload_host_released_bytes; /* of offload_host_bytes, given back to the host, ever */
+  uint64_t retries; /* requests for which PyTorch's own allocator gave its cache back */
 };
 
 struct vramstow_block {

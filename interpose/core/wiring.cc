@@ -36,6 +36,7 @@
 #include "interpose/core/record/launches.h"
 #include "interpose/core/record/nvtx.h"
 #include "interpose/core/record/nvtx_memory.h"
+#include "interpose/core/record/observed_memory.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/record/uncomputed_reads.h"
 #include "interpose/core/record/unwinder.h"
@@ -90,6 +91,7 @@ constinit Launches launches(process, driver, handle_kinds, trace);
 constinit Activity activity(process, trace);
 constinit Annotations annotations(trace);
 constinit NvtxMemory nvtx_memory;
+constinit ObservedMemory observed_memory;
 constinit UncomputedReads uncomputed_reads(process, driver, trace);
 
 // --- pools
@@ -111,7 +113,7 @@ constinit Pools pools({process,
                        ForgetFunctions,
                        {CanCollect, CollectGarbage, nullptr}});
 constinit Offloading offloading(pools, offloaders, kernel_arguments);
-constinit Application application(pools);
+constinit Application application(process, pools, observed_memory);
 constinit Residency residency(process, pools, offloaders, regions);
 constinit Exports exports(driver, pools);
 constinit Imports imports(process, driver, pool_trace);
@@ -144,12 +146,17 @@ void ForgetFunctions() {
   handle_kinds.ForgetFunctions();
 }
 
-// By hand only: vramstow run switches the pool on.
-void ComplainOfMetrics() {
-  static constinit std::atomic<bool> complained{false};
+// Without the pool there is something to ask before there are numbers.
+void StartMetrics() {
   const Options& options = process.options();
-  if (*options.metrics == '\0' || WantsPool(options) || complained.exchange(true)) return;
-  Log("there are no metrics without the pool: set VRAMSTOW_POOL to on, too.");
+  if (WantsMetrics(options) && !WantsPool(options)) service.Start();
+}
+
+void ComplainOfMetrics() {
+  const Options& options = process.options();
+  if (!metrics_server.is_open() || WantsPool(options) || observed_memory.is_followed()) return;
+  Log("the metrics had no numbers, because no PyTorch was observed: with --pool=on they are the "
+      "pool's.");
 }
 
 // PyTorch gives back what is free in its cache and asks once more, so that garbage which is
@@ -186,8 +193,8 @@ void DescribeExit() {
 void OnCudaInitialised() {
   process.Wake();
   FollowExit();
-  ComplainOfMetrics();
   trace.Open();
+  StartMetrics();
   activity.Start();
   uncomputed_reads.Watch();
   nvtx_memory.Open(process.options());
@@ -211,6 +218,7 @@ void AbandonAfterFork() {
   unseen_contexts.AbandonAfterFork();
   pools.AbandonAfterFork();
   nvtx_memory.AbandonAfterFork();
+  observed_memory.AbandonAfterFork();
   offloaders.AbandonAfterFork();
   regions.AbandonAfterFork();
   hooks.AbandonAfterFork();
@@ -233,6 +241,7 @@ void* Replace(unsigned hook, void* real, void* library, VramstowWay way, const v
 void Finish() {
   const bool is_forked_child = process.is_forked_child();
   if (!process.Finish() || is_forked_child) return;
+  ComplainOfMetrics();
   service.Stop();
   activity.Finish();
   uncomputed_reads.Finish();
@@ -261,7 +270,8 @@ constinit const HandlerContext handler_context = {
     free_bytes, launches, activity, interception_report, pool_service, OnCudaInitialised};
 
 constinit const FrameworkContext framework_context = {
-    process, trace, free_bytes, pools, pool_trace, StartService, driver, [] { service.End(); }};
+    process, trace,           free_bytes,           pools, pool_trace, StartService,
+    driver,  observed_memory, [] { service.End(); }};
 
 }  // namespace vramstow
 

@@ -320,7 +320,8 @@ def _wants_trace() -> bool:
 def _wants_tensors() -> bool:
     if os.environ.get("VRAMSTOW_LEVEL") == "segments":
         return False
-    return _POOLED or _wants_trace()
+    # The numbers of the tensors are wanted also where no trace is.
+    return _POOLED or _wants_trace() or os.environ.get("VRAMSTOW_METRICS", "") != ""
 
 
 def _wants_census() -> bool:

@@ -1,4 +1,6 @@
-"""vramstow for a Python program: what the pool holds, and what a piece of code did with it.
+"""vramstow for a Python program: what device memory it holds, and what a piece of code did with it.
+
+The numbers are those of PyTorch's own allocator, or with --pool=on those of vramstow's pool.
 
 The package works without torch. Where vramstow is not preloaded, `active()` is false, `stats()`
 returns None, the other functions do nothing, and `why_not()` says why. Sizes are bytes; devices are

@@ -1,4 +1,4 @@
-"""The pool's numbers in the logs of Hugging Face's Trainer.
+"""The numbers of device memory in the logs of Hugging Face's Trainer.
 
 import vramstow.huggingface
 vramstow.huggingface.log_memory(trainer)
@@ -14,7 +14,7 @@ from vramstow.logs import scalars
 
 
 class MemoryCallback(transformers.TrainerCallback):
-    """Adds the pool's numbers to what the Trainer logs, and to its `state.log_history`.
+    """Adds the memory's numbers to what the Trainer logs, and to its `state.log_history`.
 
     Callbacks that come before this one have logged already: `log_memory` puts it in front.
     """
@@ -40,7 +40,7 @@ class MemoryCallback(transformers.TrainerCallback):
 
 
 def log_memory(trainer: transformers.Trainer, device: int = library.ALL_DEVICES) -> MemoryCallback:
-    """Lets everything that the trainer reports to (TensorBoard, …) have the pool's numbers, too."""
+    """Lets everything that the trainer reports to (TensorBoard, …) have these numbers, too."""
     callback = MemoryCallback(device)
     trainer.callback_handler.callbacks.insert(0, callback)
     return callback

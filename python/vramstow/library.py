@@ -20,7 +20,11 @@ _PRESSURE = 0
 
 @dataclass(frozen=True)
 class Stats:
-    """The counts of a pool, as vramstow_stats in vramstow.h, in its order."""
+    """What is held, and what was done, as vramstow_stats in vramstow.h, in its order.
+
+    Without the pool they are of PyTorch's own allocator, and what only the pool has is None; with
+    the pool `retries` is None.
+    """
 
     allocated_bytes: int
     requested_bytes: int
@@ -28,22 +32,23 @@ class Stats:
     peak_allocated_bytes: int
     peak_reserved_bytes: int
     pending_bytes: int
-    limit_bytes: int
+    limit_bytes: int | None
     live_blocks: int
     allocations: int
     frees: int
-    misses: int
+    misses: int | None
     released_bytes: int
-    fence_wait_ns: int
+    fence_wait_ns: int | None
     out_of_memory: int
-    host_bytes: int
-    offloaded_bytes: int
-    paused_bytes: int
-    moved_out_bytes: int
-    moved_back_bytes: int
-    offload_host_bytes: int
-    fence_waits: int
-    offload_host_released_bytes: int
+    host_bytes: int | None
+    offloaded_bytes: int | None
+    paused_bytes: int | None
+    moved_out_bytes: int | None
+    moved_back_bytes: int | None
+    offload_host_bytes: int | None
+    fence_waits: int | None
+    offload_host_released_bytes: int | None
+    retries: int | None
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,8 @@ class _Block(ctypes.Structure):
 
 
 _COUNT = len(fields(Stats))
+_NOT_KNOWN = 2**64 - 1
+_NO = ("0", "no", "off", "false")  # as the library reads switches
 _Hook = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64)
 _global = ctypes.CDLL(None)
 _process: ctypes.CDLL = _global
@@ -110,33 +117,68 @@ def why_not() -> str | None:
     """One sentence that says why there are no numbers here; None: there are numbers."""
     if version() is None:
         return (
-            "vramstow is not preloaded into this process: start it with vramstow run --pool=on -- "
+            "vramstow is not preloaded into this process: start it with vramstow run -- "
             f"{os.path.basename(sys.executable)} …"
         )
-    if os.environ.get("VRAMSTOW_POOL") != "on":
-        return "vramstow's pool is off in this process: start it with vramstow run --pool=on"
-    if stats() is None:
+    if stats() is not None:
+        return None
+    if os.environ.get("VRAMSTOW_POOL") == "on":
         return "vramstow's pool serves no memory yet: no device memory was asked for so far"
-    return None
+    if os.environ.get("VRAMSTOW_LEVEL") == "segments":
+        return "PyTorch's tensors are not observed in this process: leave --level=segments out"
+    has_trace = os.environ.get("VRAMSTOW_TRACE", "1").lower() not in _NO
+    if not has_trace and not os.environ.get("VRAMSTOW_METRICS"):
+        return "nothing is counted in this process: leave --no-trace out, or say --pool=on"
+    return (
+        "no device memory of PyTorch's is counted here: it asked for none so far, or is not "
+        "observed (vramstow run has said why)"
+    )
 
 
 def stats(device: int = ALL_DEVICES) -> Stats | None:
-    """The counts of the pool now; None where no pool serves memory (yet)."""
+    """The counts now, of the pool or else of PyTorch's own allocator; None where nothing counts."""
     found = function("vramstow_get_stats")
     numbers = (ctypes.c_uint64 * _COUNT)()
     size = ctypes.c_size_t(ctypes.sizeof(numbers))
     if found is None or found(device, numbers, size) != OK:
         return None
-    return Stats(*numbers)
+    return Stats(*(None if number == _NOT_KNOWN else number for number in numbers))
+
+
+def has_pool() -> bool:
+    """Whether a pool of vramstow's serves memory in this process."""
+    now = stats()
+    return now is not None and now.misses is not None
 
 
 def active() -> bool:
-    """Whether a pool of vramstow's serves memory in this process."""
+    """Whether there are numbers of device memory in this process."""
     return stats() is not None
 
 
+def _blocks_of_pytorch(device: int) -> list[Block]:
+    """The live blocks of PyTorch's own allocator, as it lists them."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return []
+    known = []
+    for segment in torch.cuda.memory_snapshot():
+        if device not in (ALL_DEVICES, segment["device"]):
+            continue
+        address = segment["address"]
+        for block in segment["blocks"]:
+            if block["state"] == "active_allocated":
+                asked = block.get("requested_size", block["size"])
+                known.append(Block(address, block["size"], asked, segment["device"]))
+            address += block["size"]
+    return known
+
+
 def blocks(device: int = ALL_DEVICES) -> list[Block]:
-    """The pool's live blocks, the largest first."""
+    """The live blocks of the pool, or else of PyTorch's own allocator, the largest first."""
+    if not has_pool():
+        known = _blocks_of_pytorch(device) if active() else []
+        return sorted(known, key=lambda block: -block.size_bytes)
     found = function("vramstow_get_blocks")
     if found is None:
         return []
@@ -158,7 +200,7 @@ def blocks(device: int = ALL_DEVICES) -> list[Block]:
 
 
 def reset_peaks(device: int = ALL_DEVICES) -> bool:
-    """Sets the pool's peaks to its current numbers; the peaks of torch.cuda stay."""
+    """Sets the peaks to the current numbers; the peaks of torch.cuda stay."""
     found = function("vramstow_reset_peaks")
     return found is not None and found(device) == OK
 

@@ -1,6 +1,7 @@
-"""The pool's numbers in the logs of a training: TensorBoard here, and what other logs are made of.
+"""The numbers of device memory in a training's logs: TensorBoard here, and what others are made of.
 
-Without vramstow, or before the pool serves memory, there are no numbers and nothing is logged.
+They are those of PyTorch's own allocator, or with --pool=on those of the pool; what is not known is
+left out. Without vramstow, and before there is memory, there are no numbers and nothing is logged.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _LOGGED = (
     "misses",
     "out_of_memory",
     "fence_waits",
+    "retries",
 )
 
 
@@ -36,14 +38,15 @@ class Writer(Protocol):
 
 
 def scalars(device: int = library.ALL_DEVICES, prefix: str = "vramstow/") -> dict[str, float]:
-    """The pool's numbers by name, "vramstow/allocated_bytes" and so on; empty where no pool is.
+    """The numbers by name, "vramstow/allocated_bytes" and so on; empty where there are none.
 
     `reserved_over_allocated` is of the peaks: 1.0 is perfect.
     """
     stats = library.stats(device)
     if stats is None:
         return {}
-    numbers = {prefix + name: float(getattr(stats, name)) for name in _LOGGED}
+    known = {name: getattr(stats, name) for name in _LOGGED}
+    numbers = {prefix + name: float(value) for name, value in known.items() if value is not None}
     if stats.peak_allocated_bytes:
         ratio = stats.peak_reserved_bytes / stats.peak_allocated_bytes
         numbers[prefix + "reserved_over_allocated"] = ratio
@@ -51,7 +54,7 @@ def scalars(device: int = library.ALL_DEVICES, prefix: str = "vramstow/") -> dic
 
 
 def add_scalars(writer: Writer, step: int, device: int = library.ALL_DEVICES) -> None:
-    """Adds the pool's numbers at this step to a TensorBoard writer."""
+    """Adds the numbers at this step to a TensorBoard writer."""
     for name, value in scalars(device).items():
         writer.add_scalar(name, value, step)
 

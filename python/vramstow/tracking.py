@@ -19,7 +19,7 @@ class track(ContextDecorator):
     print(forward)
 
     It is also a range of that name in the trace. `peak_bytes` is the most that was allocated inside
-    it. Entering it resets the pool's peaks, but not those of torch.cuda. The peak of an outer track
+    it. Entering it resets vramstow's peaks, but not those of torch.cuda. The peak of an outer track
     includes the peaks of inner ones.
     """
 

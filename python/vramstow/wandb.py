@@ -1,4 +1,5 @@
-"""The pool's numbers in a run of Weights & Biases, and the report as a page in it; offline, too.
+"""The numbers of device memory in a run of Weights & Biases, and the report as a page in it;
+offline, too.
 
 import vramstow.wandb
 vramstow.wandb.add_scalars(run)                       # goes along with the next run.log
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def add_scalars(run: wandb.Run, step: int | None = None, device: int = library.ALL_DEVICES) -> None:
-    """Adds the pool's numbers to the row that the next `run.log` ends; with `step`, to that row."""
+    """Adds the numbers to the row that the next `run.log` ends; with `step`, to that row."""
     numbers = scalars(device)
     if numbers:
         run.log(numbers, step=step, commit=False)

@@ -82,14 +82,20 @@ assert (tag, step) == ("vramstow/report", 8) and "36.0 MiB" in text
     assert said(run(program, "--pool=on")) == []
 
 
-def test_without_the_pool_it_says_that_the_pool_is_off(run: Run) -> None:
+def test_without_pool_and_pytorch_it_says_that_nothing_is_counted(run: Run) -> None:
     program = """
 import device, vramstow
 device.allocate(device.MIB)
 print(vramstow.stats(), vramstow.why_not())
 """
     (line,) = said(run(program))
-    assert line.startswith("None vramstow's pool is off in this process")
+    assert line.startswith("None no device memory of PyTorch's is counted here: it asked for none")
+    (line,) = said(run(program, "--no-trace"))
+    assert line == (
+        "None nothing is counted in this process: leave --no-trace out, or say --pool=on"
+    )
+    (line,) = said(run(program, "--level=segments"))
+    assert line.startswith("None PyTorch's tensors are not observed in this process: leave --level")
 
 
 def test_tracks_tell_what_stays_what_was_needed_and_what_is_new(run: Run) -> None:

@@ -33,6 +33,7 @@ class Job:
             self.process = subprocess.Popen(
                 [
                     *(VRAMSTOW, "run", "--simulate=h200,memory=1GiB,count=2", "--no-trace"),
+                    *(() if "--pool=off" in flags else ("--pool=on",)),
                     *(
                         f"--metrics={metrics}",
                         *flags,

@@ -43,8 +43,8 @@ absl::Status CannotReach(pid_t process, const std::string& path, int error) {
   if (error == ENOENT) {
     return absl::NotFoundError(absl::StrCat(
         "process ", process, " has no control socket (", Printable(path),
-        "): start it with vramstow run --pool=on, which opens one at the first allocation. So do "
-        "--trace-size, and a PyTorch of which a census can be taken."));
+        "): a process under vramstow run opens one when PyTorch starts CUDA, with --pool=on at the "
+        "first allocation, and with --trace-size when its trace begins."));
   }
   if (error == ECONNREFUSED) {
     return absl::NotFoundError(absl::StrCat(Printable(path),

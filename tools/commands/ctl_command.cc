@@ -22,7 +22,7 @@ namespace {
 
 constexpr char kCtlFooter[] =
     "Requests:\n"
-    "  stats [DEVICE]           print what the pool holds, and what it did\n"
+    "  stats [DEVICE]           print what PyTorch or the pool holds, and what it did\n"
     "  empty-cache [DEVICE]     give cached memory back to the device\n"
     "  limit BYTES|none [DEVICE]  set the most that the pool may hold from now on\n"
     "  dump                     write a copy of the trace as it is now\n"
@@ -45,10 +45,15 @@ constexpr char kCtlFooter[] =
 std::string StatsText(const JsonValue& stats) {
   std::string text =
       absl::StrCat("process ", stats.Integer("pid"), " (", Printable(stats.Text("program")), ")\n");
-  if (stats.Items("devices").empty()) return text + "  no pool\n";
+  if (stats.Items("devices").empty()) {
+    const std::string why = stats.Text("why_none");
+    return absl::StrCat(text, "  no numbers", why.empty() ? "" : ": ", Printable(why), "\n");
+  }
   for (const JsonValue& device : stats.Items("devices")) {
     const uint64_t limit = device.Unsigned("limit_bytes");
-    absl::StrAppendFormat(&text, "device %d\n", device.Integer("device"));
+    const bool has_pool = device.Has("misses");
+    absl::StrAppendFormat(&text, "device %d%s\n", device.Integer("device"),
+                          has_pool ? "" : ", by PyTorch's own allocator");
     absl::StrAppendFormat(&text, "  allocated  %s in %s blocks, %s at the peak\n",
                           Bytes(device.Unsigned("allocated_bytes")),
                           Count(device.Unsigned("live_blocks")),
@@ -60,10 +65,15 @@ std::string StatsText(const JsonValue& stats) {
     absl::StrAppendFormat(&text, "  pending    %s wait for submitted work\n",
                           Bytes(device.Unsigned("pending_bytes")));
     absl::StrAppendFormat(
-        &text, "  calls      %s allocations, %s of them no hit; %s frees; out of memory %s\n",
-        Count(device.Unsigned("allocations")), Count(device.Unsigned("misses")),
+        &text, "  calls      %s allocations%s; %s frees; out of memory %s\n",
+        Count(device.Unsigned("allocations")),
+        has_pool ? absl::StrCat(", ", Count(device.Unsigned("misses")), " of them no hit") : "",
         Count(device.Unsigned("frees")), Count(device.Unsigned("out_of_memory")));
-    absl::StrAppendFormat(&text, "  given back %s\n", Bytes(device.Unsigned("released_bytes")));
+    absl::StrAppendFormat(
+        &text, "  given back %s%s\n", Bytes(device.Unsigned("released_bytes")),
+        device.Has("retries")
+            ? absl::StrCat(", ", Counted(device.Unsigned("retries"), "time"), " for a request")
+            : "");
     if (device.Unsigned("moved_out_bytes") + device.Unsigned("paused_bytes") != 0) {
       absl::StrAppendFormat(
           &text, "  offloaded  %s, %s of it paused; %s moved out, %s back\n",

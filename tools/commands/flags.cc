@@ -91,8 +91,7 @@ void ImplyPool(FlagValues* flags) {
   OffloadSetting offload;
   const bool moves =
       flag != flags->end() && ParseOffload(flag->second.c_str(), &offload) && offload.on;
-  if (moves || flags->contains("VRAMSTOW_NVTX_MEMORY") || flags->contains("VRAMSTOW_METRICS"))
-    (*flags)[kPoolVariable] = "on";
+  if (moves || flags->contains("VRAMSTOW_NVTX_MEMORY")) (*flags)[kPoolVariable] = "on";
 }
 
 absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
@@ -116,13 +115,15 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
     return absl::InvalidArgumentError(
         "--nvtx-memory announces blocks of the pool: say --pool=on, too.");
   }
-  if (*options.metrics != '\0' && !pool) {
-    return absl::InvalidArgumentError("--metrics tells the pool's numbers: say --pool=on, too.");
+  const bool metrics = *options.metrics != '\0';
+  if (metrics && !pool && segments) {
+    return absl::InvalidArgumentError(
+        "--metrics tells the numbers of PyTorch's tensors or of the pool: leave --level=segments "
+        "out, or say --pool=on, too.");
   }
-  return Settings{
-      options.trace, options.trace_dir, options.simulate,  options.nvtx,
-      options.cupti, offload.on,        pool && !segments, !pool && !segments && options.trace,
-      options.quiet};
+  const bool observes = !pool && !segments && (options.trace || metrics);
+  return Settings{options.trace, options.trace_dir, options.simulate, options.nvtx, options.cupti,
+                  offload.on,    pool && !segments, observes,         options.quiet};
 }
 
 std::vector<std::string> MisspeltVariables(const std::vector<std::string>& environment) {

@@ -102,6 +102,8 @@ class Observer {
   void OnAllocate(const Entry& entry, Device* device);
   void OnFreeRequested(const Entry& entry, Device* device);
   void OnFreeCompleted(const Entry& entry, Device* device);
+  void OnGrown(const Entry& entry);
+  void OnShrunk(const Entry& entry);
   void Emit(int kind, int64_t device, uint64_t address, uint64_t size, uint64_t requested,
             void* stream);
 
@@ -158,6 +160,21 @@ void Observer::Reserve(int kind, const Entry& entry) {
   }
 }
 
+// PyTorch counts retries before it tells what it got. Its lock, which this thread has, can be taken
+// again.
+void Observer::OnGrown(const Entry& entry) {
+  const auto device = static_cast<c10::DeviceIndex>(entry.device_);
+  const auto retries =
+      static_cast<uint64_t>(caching::get()->getDeviceStats(device).num_alloc_retries);
+  trace_->reserve(device, static_cast<int64_t>(entry.size_), retries);
+  if (attachment_ != nullptr) Reserve(VRAMSTOW_EVENT_ALLOCATE, entry);
+}
+
+void Observer::OnShrunk(const Entry& entry) {
+  trace_->reserve(static_cast<int>(entry.device_), -static_cast<int64_t>(entry.size_), 0);
+  if (attachment_ != nullptr) Reserve(VRAMSTOW_EVENT_FREE, entry);
+}
+
 void Observer::OnEntry(const Entry& entry) {
   if (entry.device_ < 0 || entry.device_ >= kMostDevices) return;
   Device* device = &devices_[static_cast<size_t>(entry.device_)];
@@ -176,25 +193,29 @@ void Observer::OnEntry(const Entry& entry) {
       return;
     case Entry::SEGMENT_ALLOC:
       device->sizes.AddSegment(address, static_cast<uint64_t>(entry.size_));
-      if (attachment_ != nullptr) Reserve(VRAMSTOW_EVENT_ALLOCATE, entry);
+      OnGrown(entry);
       break;
     case Entry::SEGMENT_FREE:
       device->sizes.RemoveSegment(address);
-      if (attachment_ != nullptr) Reserve(VRAMSTOW_EVENT_FREE, entry);
+      OnShrunk(entry);
       break;
-    case Entry::SEGMENT_MAP:
-      if (attachment_ != nullptr) Reserve(VRAMSTOW_EVENT_ALLOCATE, entry);
+    case Entry::SEGMENT_MAP:  // the driver's events have mapped memory, too
+      OnGrown(entry);
       break;
     case Entry::SEGMENT_UNMAP:
-      if (attachment_ != nullptr) Reserve(VRAMSTOW_EVENT_FREE, entry);
+      OnShrunk(entry);
       break;
-    default:  // the driver's events have mapped memory; the observer below has failures
+    default:  // the observer below has failures
       break;
   }
 }
 
 void Observer::OnOutOfMemory(int64_t device, uint64_t requested, uint64_t allowed) {
   Emit(VRAMSTOW_EVENT_OUT_OF_MEMORY, device, allowed, requested, requested, nullptr);
+  // Before it gives up PyTorch tries again. It tells of that without its lock, which this takes.
+  const auto index = static_cast<c10::DeviceIndex>(device);
+  const auto retries = caching::get()->getDeviceStats(index).num_alloc_retries;
+  trace_->reserve(static_cast<int>(device), 0, static_cast<uint64_t>(retries));
 }
 
 void Observer::Begin() {
@@ -214,6 +235,7 @@ void Observer::AdoptSegment(const caching::SegmentInfo& segment, Device* device,
     Reserve(VRAMSTOW_EVENT_ALLOCATE, segment.device, base + done,
             std::min<uint64_t>(part, segment.total_size - done), segment.stream);
   }
+  trace_->reserve(static_cast<int>(segment.device), static_cast<int64_t>(segment.total_size), 0);
   uint64_t address = base;
   for (const auto& block : segment.blocks) {
     const auto size = static_cast<uint64_t>(block.size);

@@ -10,6 +10,7 @@
 #include "base/event.h"
 #include "base/keep_errno.h"
 #include "interpose/core/framework/framework.h"
+#include "interpose/core/record/observed_memory.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/process.h"
@@ -34,6 +35,7 @@ int Begin(const char* folder, char* path, size_t size) {
   if (folder == nullptr || path == nullptr || size == 0) return VRAMSTOW_INVALID;
   const KeepErrno keep_errno;
   BindDriver();
+  framework_context.observed.AbandonAfterFork();  // of an earlier trace
   const int error = framework_context.trace.OpenIn(folder);
   if (error == EBUSY) return VRAMSTOW_BUSY;
   if (error != 0) {
@@ -77,6 +79,12 @@ int Reserve(const vramstow_framework_event* told) {
 int Adopt(const vramstow_framework_event* told) {
   if (!IsBlockEvent(*told)) return VRAMSTOW_INVALID;
   Trace& trace = framework_context.trace;
+  ObservedMemory& observed = framework_context.observed;
+  if (told->kind == VRAMSTOW_EVENT_ALLOCATE) {
+    observed.Allocate(told->device, told->size, told->requested);
+  } else {
+    observed.Free(told->device, told->size, told->requested);
+  }
   Event event = EventOf(*told, Layer::kFramework);
   return CodeOf(trace.RecordAdopted(trace.observer(), &event));
 }
@@ -96,6 +104,7 @@ int End() {
   const KeepErrno keep_errno;
   framework_context.end_service();
   framework_context.trace.Close();
+  framework_context.observed.AbandonAfterFork();
   return VRAMSTOW_OK;
 }
 

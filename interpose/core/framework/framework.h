@@ -25,6 +25,7 @@ struct FrameworkContext {
   PoolTrace& pool_trace;
   void (*start_service)();  // from now on vramstow ctl may ask
   Driver& driver;
+  ObservedMemory& observed;
   void (*end_service)();  // its thread is gone when this returns
 };
 extern const FrameworkContext framework_context;

@@ -1,14 +1,14 @@
 #include "interpose/core/framework/observed.h"
 
-#include <cuda.h>
-
 #include <cstdio>
 
 #include "base/keep_errno.h"
 #include "interpose/core/framework/card_processes.h"
 #include "interpose/core/framework/census.h"
 #include "interpose/core/framework/framework.h"
+#include "interpose/core/record/observed_memory.h"
 #include "interpose/core/record/trace.h"
+#include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/settings.h"
 
@@ -42,9 +42,33 @@ void DescribeLimit(Trace* trace, const vramstow_framework_event& refused) {
   trace->Describe(key, value);
 }
 
+// Also where there is no trace.
+void Count(const vramstow_framework_event& event) {
+  ObservedMemory& observed = framework_context.observed;
+  switch (event.kind) {
+    case VRAMSTOW_EVENT_ALLOCATE:
+      observed.Allocate(event.device, event.size, event.requested);
+      break;
+    case VRAMSTOW_EVENT_FREE:
+      observed.Free(event.device, event.size, event.requested);
+      break;
+    case VRAMSTOW_EVENT_FREE_COMPLETED:
+      observed.Complete(event.device, event.size);
+      break;
+    default:
+      observed.Refuse(event.device);
+  }
+}
+
+int Reserve(int device, int64_t bytes, uint64_t retries) {
+  framework_context.observed.Reserve(device, bytes, retries);
+  return VRAMSTOW_OK;
+}
+
 int Emit(const vramstow_framework_event* observed) {
   const EventKind kind = KindOf(observed->kind);
   if (kind == EventKind::kNone) return VRAMSTOW_INVALID;
+  Count(*observed);
   Trace& trace = framework_context.trace;
   const uint16_t library = trace.observer();
   if (library == kUnknownName || trace.is_off()) return VRAMSTOW_NOT_ACTIVE;
@@ -71,26 +95,50 @@ int Emit(const vramstow_framework_event* observed) {
   return is_recorded ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
 }
 
+// Here the driver may be asked: no lock of the framework is held.
+void NoteDevices() {
+  const Driver& driver = framework_context.driver;
+  const auto count = driver.cuDeviceGetCount();
+  const auto get = driver.cuDeviceGet();
+  const auto total_of = driver.cuDeviceTotalMem_v2();
+  int devices = 0;
+  if (count == nullptr || get == nullptr || total_of == nullptr) return;
+  if (count(&devices) != CUDA_SUCCESS) return;
+  for (int i = 0; i < devices && i < ObservedMemory::kMaxDevices; ++i) {
+    CUdevice device = 0;
+    size_t total = 0;
+    if (get(&device, i) == CUDA_SUCCESS && total_of(&total, device) == CUDA_SUCCESS) {
+      framework_context.observed.NoteSize(i, total);
+    }
+  }
+}
+
 int Attach(const void* code) {
   Trace& trace = framework_context.trace;
   const uint16_t framework = trace.Library(code);
   const uint16_t observer = trace.Library(__builtin_return_address(0));
-  if (framework == kUnknownName || observer == kUnknownName) return VRAMSTOW_NOT_ACTIVE;
-  trace.FollowFramework(framework, observer);
+  const bool has_trace = framework != kUnknownName && observer != kUnknownName;
+  if (has_trace) trace.FollowFramework(framework, observer);
+  if (!has_trace && !WantsMetrics(framework_context.process.options())) return VRAMSTOW_NOT_ACTIVE;
+  framework_context.observed.Begin();
+  NoteDevices();
+  framework_context.start_service();
   return VRAMSTOW_OK;
 }
 
 constexpr vramstow_framework_trace kTable = {
     {VRAMSTOW_TABLE_TRACE, VRAMSTOW_TABLE_TRACE_VERSION, sizeof(vramstow_framework_trace), 0},
     Attach,
-    Emit};
+    Emit,
+    Reserve};
 
 }  // namespace
 
 const vramstow_table* TraceTable() {
   Process& process = framework_context.process;
-  if (!process.Start() || WantsPool(process.options()) || !process.options().trace) return nullptr;
-  return &kTable.head;
+  const Options& options = process.options();
+  if (!process.Start() || WantsPool(options)) return nullptr;
+  return options.trace || WantsMetrics(options) ? &kTable.head : nullptr;
 }
 
 }  // namespace vramstow

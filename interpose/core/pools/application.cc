@@ -7,6 +7,9 @@
 #include "base/rounding.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
+#include "interpose/core/record/observed_memory.h"
+#include "interpose/core/runtime/process.h"
+#include "interpose/core/runtime/settings.h"
 #include "interpose/core/runtime/this_thread.h"
 
 #define VRAMSTOW_IMPLEMENTATION
@@ -58,22 +61,34 @@ void AddPiece(void* context, const PoolSpan& span) {
 
 // vramstow_stats has the statistics of statistics.def and nothing else, in that order.
 struct StatisticsInOrder {
-#define STATISTIC(name, value) uint64_t name;
+#define STATISTIC(name, value, seen) uint64_t name;
 #include "interpose/core/pools/statistics.def"
 #undef STATISTIC
 };
-#define STATISTIC(name, value) \
+#define STATISTIC(name, value, seen) \
   static_assert(offsetof(vramstow_stats, name) == offsetof(StatisticsInOrder, name));
 #include "interpose/core/pools/statistics.def"
 #undef STATISTIC
 static_assert(sizeof(vramstow_stats) == sizeof(StatisticsInOrder));
+
+// What is not known of one device is not known of all.
+void Add(uint64_t value, uint64_t* sum) {
+  const bool is_known = value != VRAMSTOW_NOT_KNOWN && *sum != VRAMSTOW_NOT_KNOWN;
+  *sum = is_known ? *sum + value : VRAMSTOW_NOT_KNOWN;
+}
+
+void AddTo(vramstow_stats* sum, const ObservedFigures& observed) {
+#define STATISTIC(name, value, seen) Add(seen, &sum->name);
+#include "interpose/core/pools/statistics.def"
+#undef STATISTIC
+}
 
 void AddTo(vramstow_stats* sum, const Pools::Use& use) {
   Pool& pool = *use.get();
   const PoolStats stats = pool.Stats();
   const OffloadStats offload =
       use.offloader() == nullptr ? OffloadStats{} : use.offloader()->Stats();
-#define STATISTIC(name, value) sum->name += value;
+#define STATISTIC(name, value, seen) Add(value, &sum->name);
 #include "interpose/core/pools/statistics.def"
 #undef STATISTIC
 }
@@ -130,10 +145,31 @@ int Application::GetStats(int device, vramstow_stats* stats, size_t size) const 
   if (!IsDevice(device) || stats == nullptr || size == 0) return VRAMSTOW_INVALID;
   vramstow_stats sum{};
   const int seen = VisitPools(device, [&sum](const Pools::Use& pool, int) { AddTo(&sum, pool); });
-  if (seen == 0) return VRAMSTOW_NOT_ACTIVE;
+  if (seen == 0 && AddObserved(device, &sum) == 0) return VRAMSTOW_NOT_ACTIVE;
   std::memset(stats, 0, size);
   std::memcpy(stats, &sum, size < sizeof sum ? size : sizeof sum);
   return VRAMSTOW_OK;
+}
+
+bool Application::HasPool(int device) const {
+  return VisitPools(device, [](const Pools::Use&, int) {}) != 0;
+}
+
+int Application::AddObserved(int device, vramstow_stats* sum) const {
+  int seen = 0;
+  for (int i = 0; i < ObservedMemory::kMaxDevices; ++i) {
+    ObservedFigures figures;
+    if ((device >= 0 && i != device) || !observed_.Read(i, &figures)) continue;
+    AddTo(sum, figures);
+    ++seen;
+  }
+  return seen;
+}
+
+const char* Application::WhyNoStats() const {
+  if (WantsPool(process_.options())) return "the pool serves no memory yet";
+  if (observed_.is_followed()) return "PyTorch has asked for no device memory yet";
+  return "no PyTorch is observed here: with --pool=on the numbers are the pool's";
 }
 
 int Application::GetMemory(int device, DeviceMemory* memory) const {
@@ -147,9 +183,11 @@ int Application::GetMemory(int device, DeviceMemory* memory) const {
     uint64_t total = 0;
     if (pool->MemoryInfo(&free, &total) != 0) return;
     // Of several pools of a device each could get what is free.
+    memory->has_pool = true;
     memory->device_bytes = total;
     memory->head_room = std::max(memory->head_room, free);
   });
+  if (seen == 0) memory->device_bytes = observed_.SizeOf(device);
   return seen == 0 ? VRAMSTOW_NOT_ACTIVE : VRAMSTOW_OK;
 }
 
@@ -169,8 +207,13 @@ int Application::GetBlocks(int device, vramstow_block* blocks, uint64_t* count, 
 
 int Application::ResetPeaks(int device) const {
   if (!IsDevice(device)) return VRAMSTOW_INVALID;
-  const int seen = VisitPools(device, [](const Pools::Use& pool, int) { pool->ResetPeaks(); });
-  return seen == 0 ? VRAMSTOW_NOT_ACTIVE : VRAMSTOW_OK;
+  const int pools = VisitPools(device, [](const Pools::Use& pool, int) { pool->ResetPeaks(); });
+  bool is_observed = false;
+  for (int i = 0; pools == 0 && i < ObservedMemory::kMaxDevices; ++i) {
+    const bool is_meant = device < 0 || i == device;
+    if (is_meant && observed_.ResetPeaks(i)) is_observed = true;
+  }
+  return pools == 0 && !is_observed ? VRAMSTOW_NOT_ACTIVE : VRAMSTOW_OK;
 }
 
 // --- Hooks --------------------------------------------------------------------------------------

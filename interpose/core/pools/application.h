@@ -1,7 +1,8 @@
 // What an application by the C API, or a person at the control socket, may ask of the pools.
 //
 // Idea: one set of functions serves both. The application's hooks are kept here, because pools come
-// and go: each pool has one hook, which calls the application's.
+// and go: each pool has one hook, which calls the application's. Where there is no pool, statistics
+// are those of the framework's own allocator, as an observer counts them.
 //
 // Ownership: static storage. Threads: any; hooks run without any lock of vramstow's. Errors: the
 // codes of include/vramstow/vramstow.h. Units: bytes, nanoseconds, device numbers.
@@ -25,7 +26,8 @@ namespace vramstow {
 
 // What metrics tell of a device beside its statistics.
 struct DeviceMemory {
-  uint64_t device_bytes = 0;    // of the whole device
+  uint64_t device_bytes = 0;    // of the whole device; 0: not known
+  bool has_pool = false;        // otherwise the rest is not known
   uint64_t head_room = 0;       // what the process could still get: free, or cached
   uint64_t unusable_bytes = 0;  // free in the pool, in pieces that are smaller than a chunk
 };
@@ -39,7 +41,8 @@ struct GivenBack {
 
 class Application {
  public:
-  constexpr explicit Application(Pools& pools) : pools_(pools) {}
+  constexpr Application(const Process& process, Pools& pools, ObservedMemory& observed)
+      : process_(process), pools_(pools), observed_(observed) {}
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;
 
@@ -48,6 +51,10 @@ class Application {
   int GiveBack(int device, GivenBack* given) const;
   int SetLimit(int device, uint64_t bytes) const;
   int GetStats(int device, vramstow_stats* stats, size_t size) const;
+  // Half a sentence for who finds no statistics.
+  const char* WhyNoStats() const;
+  // Whether they are of a pool: otherwise they are of what was observed.
+  bool HasPool(int device) const;
   // Walks through the pools: allocations of other threads wait for that. The driver is asked.
   int GetMemory(int device, DeviceMemory* memory) const;
   int GetBlocks(int device, vramstow_block* blocks, uint64_t* count, size_t size) const;
@@ -57,7 +64,12 @@ class Application {
   template <typename Visit>
   int VisitPools(int device, Visit visit) const;
 
+  // Adds up what was observed, over all devices where `device` is not one. How many there were.
+  int AddObserved(int device, vramstow_stats* sum) const;
+
+  const Process& process_;
   Pools& pools_;
+  ObservedMemory& observed_;
 };
 
 class ApplicationHooks {

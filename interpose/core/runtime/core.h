@@ -26,6 +26,7 @@ class FreeBytes;
 class InterceptionReport;
 class Launches;
 class NvtxMemory;
+class ObservedMemory;
 class Trace;
 class UncomputedReads;
 

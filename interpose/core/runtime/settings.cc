@@ -26,6 +26,8 @@ bool RunsPython() {
 
 bool WantsPool(const Options& options) { return std::strcmp(options.pool, "on") == 0; }
 
+bool WantsMetrics(const Options& options) { return *options.metrics != '\0'; }
+
 bool WantsOffload(const Options& options) {
   OffloadSetting setting;
   return WantsPool(options) && ParseOffload(options.offload, &setting) && setting.on;

@@ -13,6 +13,8 @@ namespace vramstow {
 
 // Whether cuMemAlloc is served from the pool at all.
 bool WantsPool(const Options& options);
+// Whether the process is to tell Prometheus its numbers.
+bool WantsMetrics(const Options& options);
 // Whether live memory may move to the host.
 bool WantsOffload(const Options& options);
 // Whether launches of kernels are counted or sampled.

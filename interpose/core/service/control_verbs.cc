@@ -77,11 +77,10 @@ bool ReadDevice(std::string_view word, int* device) {
   return true;
 }
 
+// What is not known is left out.
 void AddStats(Answer* answer, const vramstow_stats& stats) {
-  const char* before = "";
-#define STATISTIC(name, value)                                     \
-  answer->Add("%s\"" #name "\":%llu", before, Number(stats.name)); \
-  before = ",";
+#define STATISTIC(name, value, seen) \
+  if (stats.name != VRAMSTOW_NOT_KNOWN) answer->Add(",\"" #name "\":%llu", Number(stats.name));
 #include "interpose/core/pools/statistics.def"
 #undef STATISTIC
 }
@@ -100,12 +99,15 @@ void Stats(const Links& links, std::string_view arguments, Answer* answer) {
     vramstow_stats stats{};
     if (only >= 0 && device != only) continue;
     if (links.application.GetStats(device, &stats, sizeof stats) != VRAMSTOW_OK) continue;
-    answer->Add("%s{\"device\":%d,", any ? "," : "", device);
+    answer->Add("%s{\"device\":%d,\"of\":\"%s\"", any ? "," : "", device,
+                links.application.HasPool(device) ? "pool" : "pytorch");
     AddStats(answer, stats);
     answer->Add("}");
     any = true;
   }
-  answer->Add("]}\n");
+  answer->Add("]");
+  if (!any) answer->Add(",\"why_none\":\"%s\"", links.application.WhyNoStats());
+  answer->Add("}\n");
 }
 
 constexpr char kNoPool[] =

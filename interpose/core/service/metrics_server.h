@@ -38,6 +38,8 @@ class MetricsServer {
   // In a forked child: all of it is the parent's. Async-signal-safe.
   void Abandon();
 
+  bool is_open() const { return kind_ != MetricsSetting::Kind::kNone; }
+
   // What to wait for: fills in up to 1 + kMaxClients entries, returns how many.
   int Watch(pollfd* polls) const;
   // After poll: takes clients in, answers, drops who is too slow, writes the file when it is time.

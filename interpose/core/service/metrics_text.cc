@@ -96,8 +96,14 @@ void AddHead(const Metric& metric, MetricsForm form, Lines* lines) {
 
 void AddMetric(const Metric& metric, const Device* devices, int count, const char* rank,
                MetricsForm form, Lines* lines) {
+  const auto is_known = [&metric](const Device& device) {
+    return metric.value(device) != VRAMSTOW_NOT_KNOWN;
+  };
+  // Before there are numbers a reader sees what there will be.
+  if (count != 0 && std::none_of(devices, devices + count, is_known)) return;
   AddHead(metric, form, lines);
   for (int i = 0; i < count; ++i) {
+    if (!is_known(devices[i])) continue;
     lines->Add("vramstow_%s%s{device=\"%d\",pid=\"%ld\",rank=\"%s\"} ", metric.name,
                metric.type == MetricType::kCounter ? "_total" : "", devices[i].number,
                static_cast<long>(getpid()), rank);
@@ -124,7 +130,9 @@ size_t MetricsText::Write(MetricsForm form, char* text, size_t size) {
     // A request that fails is a miss, too, and no allocation.
     const uint64_t asked = device.stats.allocations + device.stats.out_of_memory;
     const uint64_t hits = asked - std::min(asked, device.stats.misses);
-    hits_[number] = device.hits = std::max(hits_[number], hits);
+    const bool has_hits = device.stats.misses != VRAMSTOW_NOT_KNOWN;
+    if (has_hits) hits_[number] = std::max(hits_[number], hits);
+    device.hits = has_hits ? hits_[number] : VRAMSTOW_NOT_KNOWN;
     ++count;
   }
   const char* rank = RankText() == nullptr ? "" : RankText();

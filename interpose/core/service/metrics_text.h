@@ -1,7 +1,8 @@
-// MetricsText: the pool's numbers as Prometheus reads them.
+// MetricsText: the numbers of the pool, or of PyTorch's own allocator, as Prometheus reads them.
 //
-// Idea: metrics.def has them all. There are two forms of the same: OpenMetrics for whoever asks for
-// it, and the older text format, which files for the node exporter are in.
+// Idea: metrics.def has them all; what is not known of a device is left out. There are two forms of
+// the same: OpenMetrics for whoever asks for it, and the older text format, which files for the
+// node exporter are in.
 //
 // Ownership: the text goes into the caller's memory. Threads: one at a time. Errors: 0 where there
 // is too little room. No heap. Units: bytes, seconds.

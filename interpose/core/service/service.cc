@@ -52,7 +52,7 @@ void Service::OpenSocket() {
 void Service::OpenMetrics() {
   const Options& options = links_.process.options();
   char why[300];
-  if (WantsPool(options) && !links_.metrics.Open(options.metrics, why, sizeof why)) {
+  if (!links_.metrics.Open(options.metrics, why, sizeof why)) {
     Log("this process tells no metrics (%s).", why);
   }
 }

@@ -1,0 +1,127 @@
+#include "interpose/core/record/observed_memory.h"
+
+#include <algorithm>
+
+namespace vramstow {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+// By the only writer.
+uint64_t Add(std::atomic<uint64_t>* number, uint64_t value) {
+  const uint64_t now = number->load(kRelaxed) + value;
+  number->store(now, kRelaxed);
+  return now;
+}
+
+void Subtract(std::atomic<uint64_t>* number, uint64_t value) {
+  const uint64_t before = number->load(kRelaxed);
+  number->store(before - std::min(before, value), kRelaxed);
+}
+
+void Raise(std::atomic<uint64_t>* peak, uint64_t value) {
+  if (value > peak->load(kRelaxed)) peak->store(value, kRelaxed);
+}
+
+// By another thread than the writer: what is raised meanwhile stays.
+void SetPeak(std::atomic<uint64_t>* peak, const std::atomic<uint64_t>& now) {
+  peak->store(now.load(), std::memory_order_seq_cst);
+  Raise(peak, now.load());
+}
+
+}  // namespace
+
+ObservedMemory::Device* ObservedMemory::Find(int device) {
+  if (device < 0 || device >= kMaxDevices || !is_followed()) return nullptr;
+  return &devices_[device];
+}
+
+void ObservedMemory::NoteSize(int device, uint64_t bytes) {
+  if (Device* const of = Find(device)) of->device_bytes.store(bytes, kRelaxed);
+}
+
+uint64_t ObservedMemory::SizeOf(int device) const {
+  if (device < 0 || device >= kMaxDevices) return 0;
+  return devices_[device].device_bytes.load(kRelaxed);
+}
+
+void ObservedMemory::Allocate(int device, uint64_t size, uint64_t requested) {
+  Device* const of = Find(device);
+  if (of == nullptr) return;
+  Raise(&of->peak_allocated, Add(&of->allocated, size));
+  Add(&of->requested, requested);
+  Add(&of->allocations, 1);
+}
+
+void ObservedMemory::Free(int device, uint64_t size, uint64_t requested) {
+  Device* const of = Find(device);
+  if (of == nullptr || size == 0) return;
+  Subtract(&of->allocated, size);
+  Subtract(&of->requested, requested);
+  Add(&of->pending, size);
+  Add(&of->frees, 1);
+}
+
+void ObservedMemory::Complete(int device, uint64_t size) {
+  Device* const of = Find(device);
+  if (of != nullptr) Subtract(&of->pending, size);
+}
+
+void ObservedMemory::Reserve(int device, int64_t bytes, uint64_t retries) {
+  Device* const of = Find(device);
+  if (of == nullptr) return;
+  if (bytes > 0) {
+    Raise(&of->peak_reserved, Add(&of->reserved, static_cast<uint64_t>(bytes)));
+  } else if (bytes < 0) {
+    const uint64_t released = uint64_t{0} - static_cast<uint64_t>(bytes);
+    Subtract(&of->reserved, released);
+    Add(&of->released, released);
+  }
+  Raise(&of->retries, retries);
+}
+
+void ObservedMemory::Refuse(int device) {
+  Device* const of = Find(device);
+  // Told without the allocator's lock.
+  if (of != nullptr) of->out_of_memory.fetch_add(1, kRelaxed);
+}
+
+bool ObservedMemory::Read(int device, ObservedFigures* figures) const {
+  if (device < 0 || device >= kMaxDevices || !is_followed()) return false;
+  const Device& of = devices_[device];
+  figures->allocated = of.allocated.load(kRelaxed);
+  figures->requested = of.requested.load(kRelaxed);
+  figures->reserved = of.reserved.load(kRelaxed);
+  figures->peak_allocated = std::max(figures->allocated, of.peak_allocated.load(kRelaxed));
+  figures->peak_reserved = std::max(figures->reserved, of.peak_reserved.load(kRelaxed));
+  figures->pending = of.pending.load(kRelaxed);
+  // In this order, because a block is allocated before it is freed.
+  figures->frees = of.frees.load(std::memory_order_acquire);
+  figures->allocations = std::max(figures->frees, of.allocations.load(kRelaxed));
+  figures->released = of.released.load(kRelaxed);
+  figures->out_of_memory = of.out_of_memory.load(kRelaxed);
+  figures->retries = of.retries.load(kRelaxed);
+  return figures->allocations + figures->reserved + figures->released + figures->out_of_memory != 0;
+}
+
+bool ObservedMemory::ResetPeaks(int device) {
+  ObservedFigures figures;
+  if (!Read(device, &figures)) return false;
+  Device& of = devices_[device];
+  SetPeak(&of.peak_allocated, of.allocated);
+  SetPeak(&of.peak_reserved, of.reserved);
+  return true;
+}
+
+void ObservedMemory::AbandonAfterFork() {
+  is_followed_.store(false, kRelaxed);
+  for (Device& of : devices_) {
+    for (Number* number : {&of.allocated, &of.requested, &of.peak_allocated, &of.allocations,
+                           &of.frees, &of.pending, &of.reserved, &of.peak_reserved, &of.released,
+                           &of.retries, &of.out_of_memory, &of.device_bytes}) {
+      number->store(0, kRelaxed);
+    }
+  }
+}
+
+}  // namespace vramstow
