@@ -206,8 +206,8 @@ struct vramstow_framework_trace {
    * a copy of the trace: tell of it without such locks. In a forked child: NOT_ACTIVE. */
   int (*emit)(const struct vramstow_framework_event* event);
   /* Counts memory that the framework's allocator got from the device; `bytes` below 0: gave back.
-   * `retries`: how often so far it gave its cache back for a request. Like `emit`, under the lock
-   * of the device's allocator. */
+   * `retries`: how often so far it gave its cache back for a request; 0: not looked at. Like
+   * `emit`, under the lock of the device's allocator, but for 0 bytes. */
   int (*reserve)(int device, int64_t bytes, uint64_t retries);
 };
 

@@ -67,6 +67,7 @@ namespace {
 void AbandonAfterFork();
 void RecordLaunches();
 void StartService();
+void NoteFrameworkRefused(int device);
 void OnPoolOpened();
 void ForgetFunctions();
 void OnCudaInitialised();
@@ -85,7 +86,8 @@ constinit Routing routing(process, driver, WrapperOf);
 constinit CallerTable callers;
 constinit InterceptionReport::Counters interception_counters;
 constinit InterceptionReport interception_report(process, driver, callers, interception_counters);
-constinit Trace trace(process, driver, callers, {RecordLaunches, StartService, OnNoMemory});
+constinit Trace trace(process, driver, callers,
+                      {RecordLaunches, StartService, OnNoMemory, NoteFrameworkRefused});
 constinit FreeBytes free_bytes(driver, trace);
 constinit Launches launches(process, driver, handle_kinds, trace);
 constinit Activity activity(process, trace);
@@ -131,6 +133,8 @@ constinit Service service({process, driver, trace, pools, offloading, exports, c
 void RecordLaunches() { launches.Emit(); }
 
 void StartService() { service.Start(); }
+
+void NoteFrameworkRefused(int device) { observed_memory.NoteDriverRefusal(device); }
 
 // The driver shuts down in an exit handler of its own, which was there before any pool. Handlers
 // run in the opposite order, so at that moment the service's thread is out of the driver for good.

@@ -101,14 +101,15 @@ def test_ctl_metrics_and_top_tell_the_same(
         assert stats["reserved_bytes"] == truth["reserved_bytes.all.current"]
         assert stats["peak_allocated_bytes"] == truth["allocated_bytes.all.peak"]
         assert stats["out_of_memory"] == truth["num_ooms"] == device
-        assert stats["retries"] == truth["num_alloc_retries"]
+        # Where there is no trace, nobody sees what the driver refuses.
+        assert stats.get("retries") == (truth["num_alloc_retries"] if trace == "trace" else None)
         # What only the pool knows is absent, not zero.
         assert not {"misses", "limit_bytes", "offloaded_bytes"} & stats.keys()
         [pid] = {name.split('pid="')[1].split('"')[0] for name in samples}
         labels = f'{{device="{device}",pid="{pid}",rank=""}}'
         for name in ("allocated_bytes", "reserved_bytes", "peak_reserved_bytes", "live_blocks"):
             assert int(samples[f"vramstow_{name}{labels}"]) == stats[name], name
-        for name in ("out_of_memory", "retries", "allocations"):
+        for name in ("out_of_memory", "allocations", *(["retries"] if trace == "trace" else [])):
             assert int(samples[f"vramstow_{name}_total{labels}"]) == stats[name], name
         assert int(samples[f"vramstow_device_bytes{labels}"]) == 1 << 30
     for name in ("misses", "limit_bytes", "head_room_bytes", "fence_wait"):

@@ -160,13 +160,8 @@ void Observer::Reserve(int kind, const Entry& entry) {
   }
 }
 
-// PyTorch counts retries before it tells what it got. Its lock, which this thread has, can be taken
-// again.
 void Observer::OnGrown(const Entry& entry) {
-  const auto device = static_cast<c10::DeviceIndex>(entry.device_);
-  const auto retries =
-      static_cast<uint64_t>(caching::get()->getDeviceStats(device).num_alloc_retries);
-  trace_->reserve(device, static_cast<int64_t>(entry.size_), retries);
+  trace_->reserve(static_cast<int>(entry.device_), static_cast<int64_t>(entry.size_), 0);
   if (attachment_ != nullptr) Reserve(VRAMSTOW_EVENT_ALLOCATE, entry);
 }
 
@@ -212,7 +207,7 @@ void Observer::OnEntry(const Entry& entry) {
 
 void Observer::OnOutOfMemory(int64_t device, uint64_t requested, uint64_t allowed) {
   Emit(VRAMSTOW_EVENT_OUT_OF_MEMORY, device, allowed, requested, requested, nullptr);
-  // Before it gives up PyTorch tries again. It tells of that without its lock, which this takes.
+  // PyTorch tells of this without its lock, so that it can be asked how often it tried again.
   const auto index = static_cast<c10::DeviceIndex>(device);
   const auto retries = caching::get()->getDeviceStats(index).num_alloc_retries;
   trace_->reserve(static_cast<int>(device), 0, static_cast<uint64_t>(retries));

@@ -120,7 +120,7 @@ int Attach(const void* code) {
   const bool has_trace = framework != kUnknownName && observer != kUnknownName;
   if (has_trace) trace.FollowFramework(framework, observer);
   if (!has_trace && !WantsMetrics(framework_context.process.options())) return VRAMSTOW_NOT_ACTIVE;
-  framework_context.observed.Begin();
+  framework_context.observed.Begin(has_trace);
   NoteDevices();
   framework_context.start_service();
   return VRAMSTOW_OK;

@@ -36,6 +36,11 @@ ObservedMemory::Device* ObservedMemory::Find(int device) {
   return &devices_[device];
 }
 
+void ObservedMemory::Begin(bool sees_driver) {
+  sees_driver_.store(sees_driver, kRelaxed);
+  is_followed_.store(true, std::memory_order_release);
+}
+
 void ObservedMemory::NoteSize(int device, uint64_t bytes) {
   if (Device* const of = Find(device)) of->device_bytes.store(bytes, kRelaxed);
 }
@@ -72,6 +77,8 @@ void ObservedMemory::Reserve(int device, int64_t bytes, uint64_t retries) {
   if (of == nullptr) return;
   if (bytes > 0) {
     Raise(&of->peak_reserved, Add(&of->reserved, static_cast<uint64_t>(bytes)));
+    if (of->is_refused.exchange(false, kRelaxed)) [[unlikely]]
+      Add(&of->retries, 1);
   } else if (bytes < 0) {
     const uint64_t released = uint64_t{0} - static_cast<uint64_t>(bytes);
     Subtract(&of->reserved, released);
@@ -82,8 +89,14 @@ void ObservedMemory::Reserve(int device, int64_t bytes, uint64_t retries) {
 
 void ObservedMemory::Refuse(int device) {
   Device* const of = Find(device);
+  if (of == nullptr) return;
   // Told without the allocator's lock.
-  if (of != nullptr) of->out_of_memory.fetch_add(1, kRelaxed);
+  of->out_of_memory.fetch_add(1, kRelaxed);
+  of->is_refused.store(false, kRelaxed);
+}
+
+void ObservedMemory::NoteDriverRefusal(int device) {
+  if (Device* const of = Find(device)) of->is_refused.store(true, kRelaxed);
 }
 
 bool ObservedMemory::Read(int device, ObservedFigures* figures) const {
@@ -101,6 +114,7 @@ bool ObservedMemory::Read(int device, ObservedFigures* figures) const {
   figures->released = of.released.load(kRelaxed);
   figures->out_of_memory = of.out_of_memory.load(kRelaxed);
   figures->retries = of.retries.load(kRelaxed);
+  figures->knows_retries = sees_driver_.load(kRelaxed);
   return figures->allocations + figures->reserved + figures->released + figures->out_of_memory != 0;
 }
 
@@ -116,6 +130,7 @@ bool ObservedMemory::ResetPeaks(int device) {
 void ObservedMemory::AbandonAfterFork() {
   is_followed_.store(false, kRelaxed);
   for (Device& of : devices_) {
+    of.is_refused.store(false, kRelaxed);
     for (Number* number : {&of.allocated, &of.requested, &of.peak_allocated, &of.allocations,
                            &of.frees, &of.pending, &of.reserved, &of.peak_reserved, &of.released,
                            &of.retries, &of.out_of_memory, &of.device_bytes}) {

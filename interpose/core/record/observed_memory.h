@@ -28,6 +28,7 @@ struct ObservedFigures {
   uint64_t frees = 0;
   uint64_t released = 0;  // given back to the device, ever
   uint64_t out_of_memory = 0;
+  bool knows_retries = false;
   uint64_t retries = 0;  // requests that the framework gave its cache back for
 };
 
@@ -39,8 +40,9 @@ class ObservedMemory {
   ObservedMemory(const ObservedMemory&) = delete;
   ObservedMemory& operator=(const ObservedMemory&) = delete;
 
-  // An observer is in place: from now on its events count.
-  void Begin() { is_followed_.store(true, std::memory_order_release); }
+  // An observer is in place: from now on its events count. Refusals of the driver are seen in the
+  // trace only: without one nobody knows of requests that were served at the second try.
+  void Begin(bool sees_driver);
   bool is_followed() const { return is_followed_.load(std::memory_order_acquire); }
 
   void Allocate(int device, uint64_t size, uint64_t requested);
@@ -54,6 +56,9 @@ class ObservedMemory {
   // tell of 0 bytes.
   void Reserve(int device, int64_t bytes, uint64_t retries);
   void Refuse(int device);
+  // The driver had no memory for the framework's allocator, which tries again or refuses. Any
+  // thread.
+  void NoteDriverRefusal(int device);
 
   // False: no memory of this device was asked for in this process.
   bool Read(int device, ObservedFigures* figures) const;
@@ -79,12 +84,14 @@ class ObservedMemory {
     Number retries{0};
     Number out_of_memory{0};
     Number device_bytes{0};
+    std::atomic<bool> is_refused{false};  // by the driver, since memory was reserved
   };
 
   // Null: the device is out of range, or this process is not observed.
   Device* Find(int device);
 
   std::atomic<bool> is_followed_{false};
+  std::atomic<bool> sees_driver_{false};
   Device devices_[kMaxDevices] = {};
 };
 

@@ -153,6 +153,7 @@ uint64_t Trace::Record(const CallSite& site, Event event) {
   event.layer = LayerOf(event);
   const uint64_t sequence = recorder_.Record(event);
   if (event.result == CUDA_ERROR_OUT_OF_MEMORY) [[unlikely]] {
+    if (event.layer == Layer::kPool) callbacks_.framework_refused(event.device);
     NoteOutOfMemory();
     // A framework that makes physical memory holds the lock that a collection needs.
     if (event.memory == MemoryKind::kDevice && observer() != kUnknownName) {

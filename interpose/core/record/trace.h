@@ -31,6 +31,8 @@ class Trace {
     // The driver had no memory of a device for a library while a framework is observed; called in
     // that library's call. `is_framework`: it was the framework's own allocator.
     void (*no_memory)(int device, bool is_framework);
+    // The driver had no memory for the framework that FollowFramework named.
+    void (*framework_refused)(int device);
   };
 
   constexpr Trace(const Process& process, const Driver& driver, CallerTable& callers,
