@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browser import Browser
 from installation import Installation, install
 
 
@@ -22,3 +23,10 @@ def vramstow(installation_of_session: Installation, tmp_path: Path) -> Iterator[
     shutil.rmtree(place.traces)
     place.traces.mkdir()
     yield place
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    browser = Browser()
+    yield browser
+    browser.close()

@@ -4,73 +4,22 @@ from __future__ import annotations
 
 import base64
 import csv
-import functools
 import json
-import operator
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from browser import CHROMIUM, Browser
 from corpus import corpus_file
-from installation import ROOT, VRAMSTOW, WRITE_TRACE
+from installation import ROOT, VRAMSTOW
+from report_pages import look_up, own_trace, readout, show, vramstow
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no chromium here: setup/packages-test.txt names it"
 )
 TRAINING = "lm-medium-ctx128-training.pickle"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    browser = Browser()
-    yield browser
-    browser.close()
-
-
-def vramstow(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [VRAMSTOW, *arguments], capture_output=True, text=True, timeout=120, check=False
-    )
-
-
-def show(browser: Browser, folder: Path, *inputs: Path) -> dict[str, Any]:
-    """Makes the page of the inputs and opens it. Gives the facts that --json tells."""
-    page = folder / "report.html"
-    made = vramstow("report", *inputs, "-o", page)
-    assert made.returncode == 0, made.stderr
-    assert page.stat().st_size < 20_000_000
-    browser.errors.clear()
-    browser.requests.clear()
-    browser.open(page)
-    facts = json.loads(vramstow("analyze", "--json", *inputs).stdout)
-    # One process's figures are shown at a time, the first one's first.
-    return facts["ranks"][0]
-
-
-def own_trace(folder: Path) -> Path:
-    subprocess.run(
-        [WRITE_TRACE, "small"],
-        env=os.environ | {"VRAMSTOW_TRACE_DIR": str(folder)},
-        check=True,
-        timeout=60,
-    )
-    [trace] = folder.glob("*.stow")
-    return trace
-
-
-def look_up(facts: dict[str, Any], path: str) -> object:
-    keys = [int(key) if key.isdigit() else key for key in path.split(".")]
-    return functools.reduce(operator.getitem, keys, facts)  # type: ignore[arg-type]
-
-
-def readout(browser: Browser, element: str = "readout") -> dict[str, float]:
-    data = browser.run(f"({{...document.getElementById('{element}').dataset}})")
-    return {key: float(value) for key, value in data.items() if value.replace(".", "").isdigit()}
 
 
 @pytest.mark.parametrize(
@@ -240,7 +189,11 @@ def test_paper_is_light_and_has_no_buttons(browser: Browser, tmp_path: Path) -> 
     assert browser.run(theme) == "dark", "the screen is as it was"
     browser.call("Emulation.setEmulatedMedia", media="print")
     try:
-        seen = "[...document.querySelectorAll('button, #scrub')].filter((e) => e.offsetParent)"
+        # Titles of columns and names of areas stay, as text.
+        seen = (
+            "[...document.querySelectorAll('button:not(th button, .entry), select, input, aside')]"
+            ".filter((e) => e.offsetParent)"
+        )
         assert browser.run(f"{seen}.length") == 0
         panels = "[...document.querySelectorAll('.panel')].filter((e) => e.offsetHeight > 0)"
         assert browser.run(f"{panels}.length") >= 6

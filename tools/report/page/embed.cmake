@@ -1,4 +1,4 @@
-# cmake -DFOLDER=… -DOUTPUT=… -P embed.cmake: the page's files as C++ literals.
+# cmake -DFOLDER=… -DOUTPUT=… -DSCRIPTS=… -P embed.cmake: the page's files as C++ literals.
 function(embed name out)
   set(_text "")
   foreach(_file ${ARGN})
@@ -10,5 +10,5 @@ endfunction()
 
 embed(kPageTemplate _template page.html)
 embed(kPageStyle _style page.css)
-embed(kPageScript _script words.js model.js timeline.js map.js flame.js why.js tables.js ranks.js main.js)
+embed(kPageScript _script ${SCRIPTS})
 file(WRITE ${OUTPUT} "#include \"tools/report/page_assets.h\"\n\nnamespace vramstow {\n\n${_template}\n${_style}\n${_script}\n}  // namespace vramstow\n")

@@ -1,9 +1,12 @@
-// Bytes by call stack: who called stands above, what ran below.
+// Bytes by call stack: who called stands above, what ran below; inverted, what allocated stands
+// above and who called it below. Frames of libraries are left out until asked for.
 class Flame {
   constructor(view) {
     this.view = view;
     this.canvas = byId('flame');
     this.atPeak = true;
+    this.inverted = false;
+    this.withLibraries = false;
     this.canvas.addEventListener('pointermove', (event) => {
       const cell = this.cellAt(event);
       this.hover = cell;
@@ -21,11 +24,19 @@ class Flame {
     this.canvas.addEventListener('click', (event) => {
       const cell = this.cellAt(event);
       if (cell) this.zoom(cell.node);
+      if (cell && cell.node.parent) this.showSites(cell.node);
     });
     this.canvas.addEventListener('keydown', (event) => this.key(event));
     byId('flame-up').addEventListener('click', () => this.zoom(this.zoomed.parent || this.root));
     byId('flame-peak').addEventListener('click', () => this.choose(true));
     byId('flame-cursor').addEventListener('click', () => this.choose(false));
+    byId('flame-inverted').addEventListener('click', () => this.turn());
+    byId('flame-libraries').addEventListener('click', () => {
+      this.withLibraries = !this.withLibraries;
+      byId('flame-libraries').setAttribute('aria-pressed', String(this.withLibraries));
+      this.zoomed = null;
+      this.update();
+    });
   }
 
   setModel(model) {
@@ -40,8 +51,26 @@ class Flame {
     this.update();
   }
 
+  turn() {
+    this.inverted = !this.inverted;
+    byId('flame-inverted').setAttribute('aria-pressed', String(this.inverted));
+    this.zoomed = null;
+    this.update();
+  }
+
+  showSites(node, focus) {
+    const sites = [];
+    const collect = (one) => {
+      sites.push(...one.sites);
+      one.children.forEach(collect);
+    };
+    collect(node);
+    if (sites.length) this.view.details.showSites(node.name, [...new Set(sites)], focus);
+  }
+
   update() {
-    const bytes = this.atPeak ? this.model.sitesAtPeak() : this.model.sitesAt(this.view.event);
+    const {event, matches} = this.view;
+    const bytes = !this.atPeak ? this.model.sitesAt(event, matches) : matches ? this.model.sitesAt(this.model.peakEvent, matches) : this.model.sitesAtPeak();
     byId('flame-panel').hidden = this.model.sites.length < 2;
     const path = this.zoomed ? this.pathOf(this.zoomed) : [];
     this.root = this.build(bytes);
@@ -51,15 +80,26 @@ class Flame {
     this.tell();
   }
 
+  // The program's own frames and the operation; where there are none, all.
+  framesOf(site) {
+    const {frames} = this.model.sites[site];
+    const last = frames[frames.length - 1];
+    let shown = frames;
+    if (!this.withLibraries && frames.some((frame) => this.model.ownFrames.has(frame))) {
+      shown = frames.filter((frame) => this.model.ownFrames.has(frame) || frame === last);
+    }
+    return this.inverted ? [...shown].reverse() : shown;
+  }
+
   build(bytes) {
-    const node = (name, parent) => ({name, parent, bytes: 0, site: -1, siteBytes: 0, children: new Map()});
+    const node = (name, parent, frame) => ({name, parent, frame, bytes: 0, sites: [], site: -1, siteBytes: 0, children: new Map()});
     const root = node('all', null);
     for (const [site, size] of bytes) {
       root.bytes += size;
       let at = root;
-      for (const frame of this.model.sites[site].frames) {
+      for (const frame of this.framesOf(site)) {
         const name = this.model.frames[frame];
-        if (!at.children.has(name)) at.children.set(name, node(name, at));
+        if (!at.children.has(name)) at.children.set(name, node(name, at, frame));
         at = at.children.get(name);
         at.bytes += size;
         // The colour of who holds most below.
@@ -68,6 +108,7 @@ class Flame {
           at.site = site;
         }
       }
+      at.sites.push(site);
     }
     return root;
   }
@@ -93,7 +134,8 @@ class Flame {
     const children = [...this.zoomed.children.values()].sort((a, b) => b.bytes - a.bytes);
     const siblings = this.zoomed.parent ? [...this.zoomed.parent.children.values()].sort((a, b) => b.bytes - a.bytes) : [];
     const place = siblings.indexOf(this.zoomed);
-    if ((event.key === 'Enter' || event.key === 'ArrowDown') && children.length) this.zoom(children[0]);
+    if (event.key === 'Enter' && this.zoomed.parent && !children.length) this.showSites(this.zoomed, true);
+    else if ((event.key === 'Enter' || event.key === 'ArrowDown') && children.length) this.zoom(children[0]);
     else if (event.key === 'ArrowUp' && this.zoomed.parent) this.zoom(this.zoomed.parent);
     else if (event.key === 'ArrowRight' && siblings[place + 1]) this.zoom(siblings[place + 1]);
     else if (event.key === 'ArrowLeft' && siblings[place - 1]) this.zoom(siblings[place - 1]);
@@ -136,7 +178,7 @@ class Flame {
 
   drawCell(pen, cell) {
     pen.globalAlpha = cell.faint ? 0.35 : this.hover && this.hover.node === cell.node ? 1 : 0.78;
-    pen.fillStyle = cell.node.site < 0 ? theme.get('--reserved') : this.model.colour(cell.node.site);
+    pen.fillStyle = this.colourOf(cell.node);
     pen.fillRect(cell.left, cell.top, Math.max(0.5, cell.width - 1), cell.height);
     pen.globalAlpha = 1;
     if (cell.width < 34) return;
@@ -144,10 +186,23 @@ class Flame {
     pen.beginPath();
     pen.rect(cell.left, cell.top, cell.width - 4, cell.height);
     pen.clip();
-    pen.fillStyle = cell.faint ? theme.get('--ink') : '#101418';
-    const text = cell.node === this.root ? `all, ${bytesText(this.root.bytes)}` : cell.node.name;
+    pen.fillStyle = cell.faint ? theme.get('--ink') : theme.get('--flame-ink');
+    const text = cell.node === this.root ? `all, ${bytesText(this.root.bytes)}` : this.fitting(pen, cell.node.name, cell.width - 8);
     pen.fillText(text, cell.left + 5, cell.top + cell.height / 2 + 0.5);
     pen.restore();
+  }
+
+  // Where there is no room for "file.py:12 function", the function tells more.
+  fitting(pen, name, width) {
+    const parts = /^[^ ]*:(\d+) (.+)$/.exec(name);
+    return parts && pen.measureText(name).width > width ? `${parts[2]}:${parts[1]}` : name;
+  }
+
+  // The program's frames are warm and libraries' cold, each name in a shade of its own.
+  colourOf(node) {
+    if (!node.parent) return theme.get('--reserved');
+    const shades = this.model.ownFrames.has(node.frame) ? 'own' : 'library';
+    return theme.get(`--flame-${shades}-${[...node.name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 9973, 7) % 4}`);
   }
 
   cellAt(event) {
@@ -162,7 +217,7 @@ class Flame {
 
   tell() {
     const line = byId('flame-readout');
-    line.textContent = this.zoomed === this.root ? `${bytesText(this.root.bytes)} in all; click a frame to look closer.` : this.words({node: this.zoomed});
+    line.textContent = this.zoomed === this.root ? `${bytesText(this.root.bytes)} in all; click a frame to look closer.${this.inverted ? ' What allocated stands above, who called it below.' : ''}` : this.words({node: this.zoomed});
     line.dataset.bytes = this.zoomed.bytes;
     line.dataset.total = this.root.bytes;
     byId('flame-up').disabled = !this.zoomed.parent;

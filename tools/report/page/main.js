@@ -6,9 +6,16 @@ class View {
     this.timeline = new Timeline(this);
     this.map = new MemoryMap(this);
     this.flame = new Flame(this);
+    this.addresses = new Addresses(this);
+    this.details = new Details(this);
+    this.search = new Search(this);
+    this.groupings = new Map();
+    this.matches = null;
+    this.lit = null;
     this.kept = null;
     this.playing = null;
     this.chooseTrace();
+    this.comparison = new Comparison(this);
     this.listen();
     fillRanks(this);
     this.use(0);
@@ -41,6 +48,9 @@ class View {
   use(number) {
     this.model = this.models[number];
     this.kept = null;
+    this.lit = null;
+    this.details.close();
+    this.chooseGrouping(this.kind && Grouping.isKnown(this.model, this.kind) ? this.kind : Grouping.bestOf(this.model), true);
     this.event = this.model.peakEvent || this.model.lastEvent;
     const facts = this.model.facts;
     const program = facts.process.command || facts.process.program || (facts.input.file || '').split('/').pop();
@@ -64,22 +74,125 @@ class View {
     byId('time-panel').hidden = this.model.firstEvent === this.model.lastEvent;
     byId('flame-cursor').disabled = byId('time-panel').hidden;
     scrub.max = this.model.lastEvent;
-    this.fillLegends();
-    this.timeline.setModel(this.model);
+    this.timeline.model = null;
+    this.addresses.setModel(this.model);
     this.map.setModel(this.model);
+    this.timeline.setModel(this.model);
     this.flame.setModel(this.model);
+    this.fillAxisChoice();
+    this.fillLegends();
     this.setEvent(this.event);
     this.redrawIterations();
+    this.comparison.update();
+    if (this.search.words.length) this.search.apply();
+    fillContents();
   }
 
+  // Groupings are made once for each process and kind.
+  groupingOf(model, kind) {
+    const key = `${this.models.indexOf(model)} ${kind}`;
+    if (!this.groupings.has(key)) this.groupings.set(key, new Grouping(model, kind));
+    return this.groupings.get(key);
+  }
+
+  chooseGrouping(kind, quietly) {
+    this.kind = kind;
+    this.lit = null;
+    this.grouping = this.groupingOf(this.model, kind);
+    byId('grouping').hidden = this.model.blocks.length === 0;
+    byId('grouping').replaceChildren(...Grouping.kinds.map((one, i) => element('button', {type: 'button', 'aria-pressed': String(one === kind),
+      disabled: !Grouping.isKnown(this.model, one), title: `${Grouping.titles[one]} (${i + 1})`, onclick: () => this.chooseGrouping(one)}, Grouping.titles[one])));
+    if (quietly) return;
+    this.redraw();
+    this.comparison.update();
+    this.fillLegends();
+  }
+
+  fillAxisChoice() {
+    const titles = {folded: 'Time, idle folded', time: 'Time', event: 'Events'};
+    const kinds = this.timeline.axisKinds();
+    const select = byId('axis');
+    select.replaceChildren(...kinds.map((kind) => element('option', {value: kind}, titles[kind])));
+    select.value = this.timeline.axisKind;
+    byId('axis-label').hidden = kinds.length < 2;
+  }
+
+  // What a click on a stacked area told stays lit until another thing is.
+  litGroup(stack) { return this.lit && this.lit.grouping === stack.grouping ? this.lit.group : undefined; }
+
+  showGroup(stack, group, focus) {
+    this.lit = {grouping: stack.grouping, group};
+    this.kept = group >= 0 && !stack.grouping.names ? this.model.blocks.life(group) : null;
+    this.details.showGroup(stack, group, focus);
+    this.timeline.draw();
+    this.addresses.draw();
+    this.map.draw();
+  }
+
+  showSites(title, wanted, focus) {
+    const sites = [...this.model.sites.keys()].filter((i) => wanted(this.model.sites[i]));
+    if (sites.length) this.details.showSites(title, sites, focus);
+  }
+
+  showModule(name, focus) {
+    const plain = name.replace(/ \(\d+x\)$/, '');
+    this.showSites(name, (site) => site.module && (site.module === plain || withoutNumbers(site.module) === withoutNumbers(plain)), focus);
+  }
+
+  showCategory(name, focus) {
+    this.toPeak(false);
+    this.chooseGrouping('category');
+    const group = this.grouping.names.indexOf(name.replaceAll('_', ' '));
+    if (group >= 0) this.showGroup(this.timeline.stack, group, focus);
+  }
+
+  // The timeline shows another span: what follows it is drawn anew.
+  spanChanged() { this.addresses.draw(); }
+
+  searched() {
+    this.redraw();
+    this.flame.update();
+  }
+
+  // The arrows step through the blocks of this moment by address; Enter tells about the kept one.
+  stepBlocks(event) {
+    const alive = this.model.aliveAt(this.event).sort((a, b) => this.model.blocks.address[a] - this.model.blocks.address[b]);
+    if (!alive.length) return;
+    const place = this.kept ? alive.indexOf(this.kept.number) : -1;
+    const by = {ArrowDown: 1, ArrowUp: -1}[event.key];
+    if (by) this.keep(this.model.blocks.life(alive[Math.max(0, Math.min(alive.length - 1, place + by))]));
+    else if (event.key === 'Enter' && this.kept) this.details.showBlock(this.kept, true);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  goTo(event) {
+    this.setEvent(event);
+    byId('time-panel').scrollIntoView({behavior: reducesMotion() ? 'instant' : 'smooth'});
+  }
+
+  // Curves have lines, areas have boxes.
   fillLegends() {
-    const entry = (colour, text) => element('span', {}, element('i', {style: `background:var(${colour})`}), text);
-    byId('time-legend').replaceChildren(entry('--allocated', 'allocated'),
-        ...(this.model.reserved ? [entry('--reserved', 'reserved')] : []), entry('--requested', 'requested'));
-    const phases = ['set-up', 'forward', 'backward', 'optimizer', 'data', 'workspace', 'cache', 'unknown'];
-    const there = new Set(this.model.sites.filter((site) => site.peak > 0).map((site) => site.phase));
-    byId('map-legend').replaceChildren(...(this.model.hasPhases ? phases.filter((phase) => there.has(phase)).map((phase) => entry('--' + phase, phase)) : []),
-        element('span', {}, 'hatched: free' + (this.model.away.length > 0 ? '; lower half dark: in host memory or paused' : '')));
+    const curve = (colour, text, dash) => element('span', {}, element('i', {class: dash ? 'line dash' : 'line', style: `border-color:var(${colour})`}), text);
+    byId('time-legend').replaceChildren(...(this.model.reserved ? [curve('--reserved', 'reserved')] : []), curve('--requested', 'requested', true),
+        ...((this.model.facts.out_of_memory || []).length ? [curve('--warn', 'out of memory')] : []), element('span', {}, '● the peak'));
+    byId('map-legend').replaceChildren(element('span', {}, `Colours are those of the timeline; hatched: free${this.model.away.length > 0 ? '; lower half dark: in host memory or paused' : ''}`));
+  }
+
+  // The areas' names, the largest first. A click lights one and tells about it.
+  fillStackLegend(stack) {
+    const {grouping} = stack;
+    if (!grouping.names) {
+      const there = this.model.hasUses ? this.model.uses.names.map((name, i) => [name, grouping.byCategory.get(i)]) : [];
+      byId('stack-legend').replaceChildren(...there.map(([name, colour]) => element('span', {}, element('i', {style: `background:var(${colour})`}), name.replaceAll('_', ' '))),
+          element('span', {}, 'each block by itself, the oldest below'));
+      return;
+    }
+    const entries = stack.groups.map((group) => [group, `var(${grouping.colours[group]})`]);
+    if (stack.rest.some((bytes) => bytes > 0)) entries.push([-1, `var(${stack.restColour})`]);
+    byId('stack-legend').replaceChildren(...entries.map(([group, colour]) => element('button', {type: 'button', class: 'entry',
+      onclick: (event) => this.showGroup(this.timeline.stack, group, event.detail === 0)}, element('i', {style: `background:${colour}`}), stack.nameOf(group))));
   }
 
   setEvent(event) {
@@ -93,19 +206,24 @@ class View {
     line.append(', ', element('b', {}, bytesText(levels.requested)), ' requested.');
     Object.assign(line.dataset, {event: this.event, time: levels.time, allocated: levels.allocated, reserved: levels.reserved, requested: levels.requested});
     this.timeline.follow();
+    this.addresses.draw();
     this.map.update();
     if (!this.flame.atPeak) this.flame.update();
   }
 
-  keep(block) {
+  keep(block, focus) {
     this.kept = block;
+    this.lit = null;
+    if (block) this.details.showBlock(block, focus);
     this.map.tell(block);
+    this.map.draw();
     this.timeline.draw();
+    this.addresses.draw();
   }
 
   toPeak(scroll) {
     this.setEvent(this.model.peakEvent);
-    if (scroll) byId('map-panel').scrollIntoView({behavior: 'smooth'});
+    if (scroll) byId('map-panel').scrollIntoView({behavior: reducesMotion() ? 'instant' : 'smooth'});
   }
 
   toIteration(by) {
@@ -138,8 +256,10 @@ class View {
 
   redraw() {
     this.timeline.draw();
+    this.addresses.draw();
     this.map.draw();
     this.flame.draw();
+    this.comparison.draw();
     this.redrawIterations();
   }
 
@@ -156,11 +276,11 @@ class View {
     const switchTheme = () => this.setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark');
     const switchAxis = () => {
       this.timeline.switchAxis();
-      byId('axis').textContent = this.timeline.byTime ? 'by time' : 'by event';
+      byId('axis').value = this.timeline.axisKind;
     };
     byId('theme').addEventListener('click', switchTheme);
     byId('help').addEventListener('click', () => this.toggleKeys());
-    byId('axis').addEventListener('click', switchAxis);
+    byId('axis').addEventListener('change', (event) => this.timeline.chooseAxis(event.target.value));
     byId('zoom-in').addEventListener('click', () => this.timeline.zoom(0.5));
     byId('zoom-out').addEventListener('click', () => this.timeline.zoom(2));
     byId('fit').addEventListener('click', () => this.timeline.fit());
@@ -170,25 +290,37 @@ class View {
     const keys = {
       '+': () => this.timeline.zoom(0.5), '=': () => this.timeline.zoom(0.5), '-': () => this.timeline.zoom(2),
       '0': () => this.timeline.fit(), p: () => this.toPeak(false), n: () => this.toIteration(1), b: () => this.toIteration(-1),
-      t: switchAxis, d: switchTheme, '?': () => this.toggleKeys(), Escape: () => this.flame.out(), ' ': () => this.play(),
+      t: switchAxis, d: switchTheme, '?': () => this.toggleKeys(), Escape: () => this.details.isOpen ? this.details.close() : this.flame.out(), '/': () => this.search.focus(),
+      i: () => this.flame.turn(), ' ': () => this.play(),
     };
     document.addEventListener('keydown', (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === 'SELECT') return;
+      if (event.ctrlKey || event.metaKey || event.altKey || /^(SELECT|INPUT)$/.test(event.target.tagName)) return;
       // A button is pressed by the space bar.
       if (event.key === ' ' && /^(BUTTON|SUMMARY)$/.test(event.target.tagName)) return;
       const steps = (event.shiftKey ? 10 : 1) * Math.max(1, Math.round(this.timeline.eventAt(this.timeline.to) - this.timeline.eventAt(this.timeline.from)) / 200);
       if (event.key === 'ArrowRight') this.setEvent(this.event + steps);
       else if (event.key === 'ArrowLeft') this.setEvent(this.event - steps);
+      else if (Grouping.kinds[event.key - 1] && Grouping.isKnown(this.model, Grouping.kinds[event.key - 1])) this.chooseGrouping(Grouping.kinds[event.key - 1]);
       else if (keys[event.key]) keys[event.key]();
       else return;
       event.preventDefault();
     });
-    window.addEventListener('resize', () => this.redraw());
+    // Once at the beginning for nothing: all has just been drawn.
+    let width = document.querySelector('main').clientWidth;
+    new ResizeObserver(() => {
+      const head = document.querySelector('header');
+      document.documentElement.style.setProperty('--head', `${getComputedStyle(head).position === 'sticky' ? head.offsetHeight : 0}px`);
+      if (document.querySelector('main').clientWidth === width) return;
+      width = document.querySelector('main').clientWidth;
+      this.redraw();
+    }).observe(document.querySelector('main'));
     // Paper is light; the screen is as it was afterwards.
     let onScreen = null;
     window.addEventListener('beforeprint', () => {
       onScreen = document.documentElement.dataset.theme;
       this.setTheme('light');
+      this.map.sight.settle();
+      this.addresses.sight.settle();
     });
     window.addEventListener('afterprint', () => {
       if (onScreen) this.setTheme(onScreen);

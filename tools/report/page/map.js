@@ -5,6 +5,7 @@ class MemoryMap {
     this.view = view;
     this.canvas = byId('map');
     this.hover = null;
+    this.sight = new InSight(this.canvas, () => this.paint());
     this.canvas.addEventListener('pointermove', (event) => this.point(event, false));
     this.canvas.addEventListener('pointerleave', () => {
       this.hover = null;
@@ -12,6 +13,7 @@ class MemoryMap {
       this.tell(this.view.kept);
     });
     this.canvas.addEventListener('click', (event) => this.point(event, true));
+    this.canvas.addEventListener('keydown', (event) => this.view.stepBlocks(event));
   }
 
   setModel(model) { this.model = model; }
@@ -79,13 +81,19 @@ class MemoryMap {
   get lines() { return Math.max(6, Math.min(28, Math.round(Math.sqrt(this.pieces.length) * 1.2))); }
 
   draw() {
-    if (!this.pieces || this.canvas.clientWidth === 0) return;
+    if (!this.pieces) return;
     this.canvas.style.height = `${Math.min(360, this.lines * 24)}px`;
+    this.sight.ask();
+  }
+
+  paint() {
+    if (!this.pieces || this.canvas.clientWidth === 0) return;
     const {pen, width, height} = prepare(this.canvas);
     this.width = width;
     this.lineHeight = height / this.lines;
     this.perLine = Math.max(1, Math.ceil(this.total / this.lines));
     pen.fillStyle = theme.get('--hole');
+    const {grouping, matches} = this.view;
     const barHeight = this.lineHeight - 3;
     const each = (from, to, visit) => {
       for (let line = Math.floor(from / this.perLine); line * this.perLine < to; ++line) {
@@ -100,8 +108,9 @@ class MemoryMap {
         each(piece.from, piece.to, (left, top, across) => this.drawHole(pen, left, top, across, barHeight));
         continue;
       }
-      pen.fillStyle = this.model.colour(piece.block.site);
-      pen.globalAlpha = piece.block.pending ? 0.35 : 0.72 + (piece.block.site * 37 % 29) / 100;
+      const wanted = !matches || matches[piece.block.number];
+      pen.fillStyle = wanted ? grouping.colourOfBlock(piece.block.number) : theme.get('--series-none');
+      pen.globalAlpha = piece.block.pending || !wanted ? 0.35 : 0.72 + (piece.block.number * 37 % 29) / 100;
       each(piece.from, piece.to, (left, top, across) => {
         // A hair's breadth between blocks, where there is room for it.
         pen.fillRect(left, top, across > 3 ? across - 0.7 : Math.max(across, 0.4), barHeight);
@@ -168,6 +177,7 @@ class MemoryMap {
   }
 
   point(event, keep) {
+    this.sight.settle();
     const piece = this.pieceAt(event.offsetX, event.offsetY);
     this.hover = piece;
     if (keep) this.view.keep(piece && piece.block ? piece.block : null);
@@ -180,8 +190,7 @@ class MemoryMap {
 
   words(piece) {
     if (piece.block) {
-      const site = this.model.sites[piece.block.site];
-      return `${bytesText(piece.block.size)}${piece.block.pending ? ' on the way back' : ''}: ${site.site}${site.operation ? ', ' + site.operation : ''}`;
+      return `${bytesText(piece.block.size)}${piece.block.pending ? ' on the way back' : ''}: ${this.model.nameOfBlock(piece.block.number)}`;
     }
     const index = this.pieces.indexOf(piece);
     const neighbour = (other) => other && other.range === piece.range && other.block

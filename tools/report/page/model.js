@@ -13,15 +13,17 @@ class Model {
     this.blocks = new Lives(detail.blocks);
     this.segments = new Lives(detail.segments);
     this.away = new Lives(detail.away);
+    this.uses = detail.uses || {names: [], of: [], freed_at: []};
+    this.hasUses = this.uses.names.some((name) => name !== 'unknown');
+    this.holders = heldBlocks(detail.holders);
+    this.ownFrames = new Set(detail.own_frames || []);
+    this.sources = new Map((detail.sources || []).map((source) => [source.frame, source]));
     this.peakEvent = detail.peak_event;
     this.lastEvent = Math.max(1, detail.events);
     // The state before the first event of the recording counts as event 0.
     this.firstEvent = Math.max(1, Math.min(detail.first_event - 1, this.lastEvent));
     this.opening = detail.first_event - 1;
     this.iterations = facts.iterations || [];
-    this.hasPhases = this.sites.some((site) => site.phase !== 'unknown' && site.phase !== 'workspace');
-    this.rank = new Map([...this.sites.keys()].sort((a, b) => this.sites[b].peak - this.sites[a].peak)
-        .map((site, rank) => [site, rank]));
   }
 
   get steps() { return this.event.length; }
@@ -41,12 +43,32 @@ class Model {
     };
   }
 
+  categoryOf(block) { return this.uses.names[this.uses.of[block]] || 'unknown'; }
+
+  // The variable that held it, where the process looked; else the line that made it.
+  nameOfBlock(block) {
+    const held = this.holders.get(block);
+    if (held) return held.holder;
+    const site = this.sites[this.blocks.site[block]];
+    return site.operation && site.operation !== site.site ? `${site.site}, ${site.operation}` : site.site;
+  }
+
+  // Numbers of the blocks that live at an event.
+  aliveAt(event) {
+    const alive = [];
+    const {birth, death, pending} = this.blocks;
+    for (let i = 0; i < this.blocks.length && birth[i] <= event; ++i) {
+      if (death[i] > event && !pending[i]) alive.push(i);
+    }
+    return alive;
+  }
+
   // Bytes by site at an event, of the lives that the report holds.
-  sitesAt(event) {
+  sitesAt(event, matches) {
     const bytes = new Map();
     const {birth, death, size, site, pending} = this.blocks;
     for (let i = 0; i < this.blocks.length && birth[i] <= event; ++i) {
-      if (death[i] > event && !pending[i]) bytes.set(site[i], (bytes.get(site[i]) || 0) + size[i]);
+      if (death[i] > event && !pending[i] && (!matches || matches[i])) bytes.set(site[i], (bytes.get(site[i]) || 0) + size[i]);
     }
     return bytes;
   }
@@ -94,15 +116,6 @@ class Model {
     }
     return {ranges, pooled, away};
   }
-
-  // A colour for a site: by phase where stacks tell one, else by who holds most.
-  colour(site) {
-    const phase = this.sites[site] ? this.sites[site].phase : 'unknown';
-    if (this.hasPhases || phase === 'workspace') return theme.get('--' + phase);
-    const names = ['--set-up', '--backward', '--forward', '--optimizer', '--data', '--workspace'];
-    const rank = this.rank.get(site);
-    return theme.get(rank < names.length ? names[rank] : '--unknown');
-  }
 }
 
 // Lives in columns, in order of birth.
@@ -136,6 +149,13 @@ class Lives {
   }
 }
 
+// By the block's number: who held it, as what, and what it is.
+function heldBlocks(columns) {
+  if (!columns) return new Map();
+  return new Map(columns.block.map((block, i) => [block, {
+    holder: columns.names[columns.holder[i]], role: columns.names[columns.role[i]], about: columns.names[columns.about[i]]}]));
+}
+
 // Running sums of differences.
 function sums(differences) {
   const values = new Float64Array(differences.length);
@@ -155,44 +175,3 @@ function lowerBound(values, wanted) {
   }
   return from;
 }
-
-// The page's colours, read from its style.
-const theme = {
-  colours: new Map(),
-  get(name) {
-    if (!this.colours.has(name)) {
-      this.colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
-    }
-    return this.colours.get(name);
-  },
-  forget() { this.colours.clear(); },
-};
-
-// A canvas as large as it is shown, in the screen's own pixels.
-function prepare(canvas) {
-  const ratio = window.devicePixelRatio || 1;
-  const width = canvas.clientWidth;
-  const height = canvas.clientHeight;
-  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-  }
-  const pen = canvas.getContext('2d');
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  pen.clearRect(0, 0, width, height);
-  pen.font = '12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
-  return {pen, width, height};
-}
-
-const tip = {
-  show(text, x, y) {
-    const box = byId('tip');
-    box.textContent = text;
-    box.hidden = false;
-    const left = Math.min(x + 14, window.innerWidth - box.offsetWidth - 8);
-    const below = y + 18 + box.offsetHeight < window.innerHeight;
-    box.style.left = `${Math.max(8, left)}px`;
-    box.style.top = `${below ? y + 18 : y - box.offsetHeight - 10}px`;
-  },
-  hide() { byId('tip').hidden = true; },
-};

@@ -17,13 +17,13 @@ function rankFigures(compared) {
   const text = (name, value) => name.endsWith('_bytes') ? bytesText(value) : countText(value);
   const cell = (key) => ([name, row]) => figure(`rank_comparison.figures.${name}.${key}`, row[key], text(name, row[key]));
   return table([
-    ['', '', ([name]) => name.replace(/_bytes$/, '').replaceAll('_', ' ')],
-    ['Median', 'n', cell('median')],
-    ['Highest', 'n', cell('most')],
-    ['', '', ([, row]) => `rank ${row.most_rank}`],
-    ['Lowest', 'n', cell('least')],
-    ['', '', ([, row]) => `rank ${row.least_rank}`],
-  ], rows);
+    {title: '', kind: '', cell: ([name]) => name.replace(/_bytes$/, '').replaceAll('_', ' ')},
+    {title: 'Median', kind: 'n', cell: cell('median')},
+    {title: 'Highest', kind: 'n', cell: cell('most')},
+    {title: '', kind: '', cell: ([, row]) => `rank ${row.most_rank}`},
+    {title: 'Lowest', kind: 'n', cell: cell('least')},
+    {title: '', kind: '', cell: ([, row]) => `rank ${row.least_rank}`},
+  ], rows, {name: 'Figures of the ranks', most: 40});
 }
 
 function rankSites(compared) {
@@ -31,12 +31,12 @@ function rankSites(compared) {
   if (compared.balanced || !straggler.sites.length) return null;
   const cell = (key) => (row, i) => figure(`rank_comparison.straggler.sites.${i}.${key}`, row[key], bytesText(row[key]));
   return element('div', {}, element('h3', {}, `What rank ${straggler.rank} held at its peak above the median`), table([
-    ['Site', 'wide', (row) => row.site],
-    ['Operation', '', (row) => row.operation],
-    ['More', 'n', (row) => `+${bytesText(row.bytes_at_peak - row.median_bytes_at_peak)}`],
-    ['At its peak', 'n', cell('bytes_at_peak')],
-    ['Median', 'n', cell('median_bytes_at_peak')],
-  ], straggler.sites.slice(0, 8)));
+    {title: 'Site', kind: 'wide', cell: (row) => row.site},
+    {title: 'Operation', kind: '', cell: (row) => row.operation},
+    {title: 'More', kind: 'n', cell: (row) => `+${bytesText(row.bytes_at_peak - row.median_bytes_at_peak)}`},
+    {title: 'At its peak', kind: 'n', cell: cell('bytes_at_peak')},
+    {title: 'Median', kind: 'n', cell: cell('median_bytes_at_peak')},
+  ], straggler.sites, {name: 'Memory of the straggler', most: 8}));
 }
 
 function rankRows(view) {
@@ -45,13 +45,13 @@ function rankRows(view) {
   const rows = [...all].sort((a, b) => reserved(b.model) - reserved(a.model) || a.i - b.i).slice(0, MOST_RANKS);
   const highest = Math.max(1, ...rows.map((one) => reserved(one.model)));
   return element('div', {}, element('h3', {}, (all.length > rows.length ? `The ${rows.length} of ${all.length} with the highest peak` : 'All of them') + '; a row leads to that rank'), table([
-    ['', '', (one) => view.names[one.i]],
-    ['Host', '', (one) => one.model.facts.process.host || ''],
-    ['Peak reserved', 'n', (one) => withShare(bytesText(one.model.facts.peak.reserved_bytes), reserved(one.model), highest)],
-    ['Peak allocated', 'n', (one) => bytesText(one.model.facts.peak.allocated_bytes)],
-    ['Allocations', 'n', (one) => countText(one.model.facts.counts.allocations)],
-    ['Out of memory', 'n', (one) => countText(one.model.facts.counts.out_of_memory)],
-  ], rows, {click: (one) => view.choose(one.i)}));
+    {title: '', kind: '', cell: (one) => view.names[one.i]},
+    {title: 'Host', kind: '', cell: (one) => one.model.facts.process.host || ''},
+    {title: 'Peak reserved', kind: 'n', cell: (one) => withShare(bytesText(one.model.facts.peak.reserved_bytes), reserved(one.model), highest)},
+    {title: 'Peak allocated', kind: 'n', cell: (one) => bytesText(one.model.facts.peak.allocated_bytes)},
+    {title: 'Allocations', kind: 'n', cell: (one) => countText(one.model.facts.counts.allocations)},
+    {title: 'Out of memory', kind: 'n', cell: (one) => countText(one.model.facts.counts.out_of_memory)},
+  ], rows, {name: 'Ranks', most: MOST_RANKS, click: (one) => view.choose(one.i)}));
 }
 
 function fillRanks(view) {

@@ -68,19 +68,6 @@ function fillAdvice(facts) {
       adviceBars(facts, i))));
 }
 
-// Columns: [title, kind ('n' for numbers), cell of a row].
-function table(columns, rows, options = {}) {
-  const head = element('tr', {}, ...columns.map(([title, kind]) => element('th', {class: kind, scope: 'col'}, title)));
-  const body = rows.map((row, i) => {
-    const cells = columns.map(([, kind, cell]) => element('td', {class: kind}, ...[cell(row, i)].flat()));
-    if (!options.click) return element('tr', {}, ...cells);
-    const act = () => options.click(row);
-    return element('tr', {class: 'link', tabindex: 0, onclick: act,
-      onkeydown: (event) => { if (event.key === 'Enter') act(); }}, ...cells);
-  });
-  return element('div', {class: 'scroll'}, element('table', {}, element('thead', {}, head), element('tbody', {}, ...body)));
-}
-
 function panel(title, ...children) {
   return element('section', {class: 'panel'}, element('h2', {}, title), ...children);
 }
@@ -90,64 +77,62 @@ function withShare(content, part, whole) {
       element('span', {style: `width:${whole ? Math.max(0, Math.min(100, 100 * part / whole)) : 0}%`}))];
 }
 
-function categoryPanel(facts) {
+function categoryPanel(facts, view) {
   const list = facts.by_category || [];
   if (!list.length || (list.length === 1 && list[0].category === 'unknown')) return null;
   return panel('What it is for, at the peak', table([
-    ['Use', '', (row) => row.category.replaceAll('_', ' ')],
-    ['At the peak', 'n', (row, i) => withShare(figure(`by_category.${i}.bytes_at_peak`, row.bytes_at_peak, bytesText(row.bytes_at_peak)), row.bytes_at_peak, facts.peak.allocated_bytes)],
-    ['', 'n', (row) => shareText(row.bytes_at_peak, facts.peak.allocated_bytes)],
-    ['How that is known', 'wide', (row) => row.evidence],
-  ], list));
+    {title: 'Use', kind: '', cell: (row) => row.category.replaceAll('_', ' ')},
+    {title: 'At the peak', kind: 'n', cell: (row, i) => withShare(figure(`by_category.${i}.bytes_at_peak`, row.bytes_at_peak, bytesText(row.bytes_at_peak)), row.bytes_at_peak, facts.peak.allocated_bytes)},
+    {title: '', kind: 'n', cell: (row) => shareText(row.bytes_at_peak, facts.peak.allocated_bytes)},
+    {title: 'How that is known', kind: 'wide', cell: (row) => row.evidence},
+  ], list, {name: 'Uses', click: (row, focus) => view.showCategory(row.category, focus)}));
 }
 
-function sitePanel(facts) {
+function sitePanel(facts, view) {
   const stacks = (facts.by_site || []).filter((row) => row.bytes_at_peak > 0);
   const libraries = new Set(facts.by_library.map((row) => row.library));
   if (!stacks.length || stacks.every((row) => libraries.has(row.site))) return null;
-  const shown = stacks.slice(0, 15);
   return panel('Call sites, at the peak', table([
-    ['Site', 'wide', (row) => row.site],
-    ['Operation', '', (row) => row.operation],
-    ['Blocks', 'n', (row) => countText(row.blocks_at_peak)],
-    ['At the peak', 'n', (row) => withShare(figure(`by_site.${facts.by_site.indexOf(row)}.bytes_at_peak`, row.bytes_at_peak, bytesText(row.bytes_at_peak)), row.bytes_at_peak, facts.peak.allocated_bytes)],
-  ], shown), stacks.length > shown.length ? element('p', {class: 'quiet'}, `… and ${countText(stacks.length - shown.length)} more`) : null);
+    {title: 'Site', kind: 'wide', cell: (row) => row.site},
+    {title: 'Operation', kind: '', cell: (row) => row.operation},
+    {title: 'Blocks', kind: 'n', cell: (row) => countText(row.blocks_at_peak)},
+    {title: 'At the peak', kind: 'n', cell: (row) => withShare(figure(`by_site.${facts.by_site.indexOf(row)}.bytes_at_peak`, row.bytes_at_peak, bytesText(row.bytes_at_peak)), row.bytes_at_peak, facts.peak.allocated_bytes)},
+  ], stacks, {name: 'Call sites', click: (row, focus) => view.showSites(row.site, (site) => site.site === row.site, focus)}));
 }
 
-function modulePanel(facts) {
+function modulePanel(facts, view) {
   const modules = (facts.by_module || []).filter((row) => row.bytes_at_peak > 0);
   if (!modules.length) return null;
-  const shown = modules.slice(0, 15);
   return panel('Modules of the model, at the peak', table([
-    ['Module', 'wide', (row) => row.module],
-    ['Operation', '', (row) => row.operation],
-    ['Blocks', 'n', (row) => countText(row.blocks_at_peak)],
-    ['At the peak', 'n', (row) => withShare(figure(`by_module.${facts.by_module.indexOf(row)}.bytes_at_peak`, row.bytes_at_peak, bytesText(row.bytes_at_peak)), row.bytes_at_peak, facts.peak.allocated_bytes)],
-  ], shown), modules.length > shown.length ? element('p', {class: 'quiet'}, `… and ${countText(modules.length - shown.length)} more`) : null);
+    {title: 'Module', kind: 'wide', cell: (row) => row.module},
+    {title: 'Operation', kind: '', cell: (row) => row.operation},
+    {title: 'Blocks', kind: 'n', cell: (row) => countText(row.blocks_at_peak)},
+    {title: 'At the peak', kind: 'n', cell: (row) => withShare(figure(`by_module.${facts.by_module.indexOf(row)}.bytes_at_peak`, row.bytes_at_peak, bytesText(row.bytes_at_peak)), row.bytes_at_peak, facts.peak.allocated_bytes)},
+  ], modules, {name: 'Modules', click: (row, focus) => view.showModule(row.module, focus)}));
 }
 
 function libraryPanel(facts) {
   const list = facts.by_library.filter((row) => row.library !== 'unknown' || facts.input.kind === 'stow');
   if (!list.length) return null;
   return panel('By library', table([
-    ['Library', 'wide', (row) => row.library],
-    ['At the peak', 'n', (row) => withShare(figure(`by_library.${facts.by_library.indexOf(row)}.bytes_at_peak`, row.bytes_at_peak, bytesText(row.bytes_at_peak)), row.bytes_at_peak, facts.peak.allocated_bytes)],
-    ['Highest', 'n', (row) => bytesText(row.highest_bytes)],
-    ['At the end', 'n', (row) => bytesText(row.bytes_at_end)],
-    ['Allocations', 'n', (row) => countText(row.allocations)],
-  ], list.slice(0, 12)));
+    {title: 'Library', kind: 'wide', cell: (row) => row.library},
+    {title: 'At the peak', kind: 'n', cell: (row) => withShare(figure(`by_library.${facts.by_library.indexOf(row)}.bytes_at_peak`, row.bytes_at_peak, bytesText(row.bytes_at_peak)), row.bytes_at_peak, facts.peak.allocated_bytes)},
+    {title: 'Highest', kind: 'n', cell: (row) => bytesText(row.highest_bytes)},
+    {title: 'At the end', kind: 'n', cell: (row) => bytesText(row.bytes_at_end)},
+    {title: 'Allocations', kind: 'n', cell: (row) => countText(row.allocations)},
+  ], list, {name: 'Libraries'}));
 }
 
-function beforePeakPanel(facts) {
+function beforePeakPanel(facts, view) {
   const before = facts.before_peak;
   if (!before || !before.changes.length) return null;
   return panel('Just before the peak',
       element('p', {class: 'quiet'}, `From ${timeText(before.from_ns)} (${bytesText(before.from_bytes)}) to ${timeText(facts.peak.time_ns)} (${bytesText(facts.peak.allocated_bytes)}).`),
       table([
-        ['Site', 'wide', (row) => row.site],
-        ['Operation', '', (row) => row.operation],
-        ['Change', 'n', (row, i) => figure(`before_peak.changes.${i}.bytes`, row.bytes, (row.bytes > 0 ? '+' : '') + bytesText(row.bytes))],
-      ], before.changes.slice(0, 12)));
+        {title: 'Site', kind: 'wide', cell: (row) => row.site},
+        {title: 'Operation', kind: '', cell: (row) => row.operation},
+        {title: 'Change', kind: 'n', cell: (row, i) => figure(`before_peak.changes.${i}.bytes`, row.bytes, (row.bytes > 0 ? '+' : '') + bytesText(row.bytes))},
+      ], before.changes, {name: 'Changes before the peak', click: (row, focus) => view.showSites(row.site, (site) => site.site === row.site, focus)}));
 }
 
 function holePanel(facts, view) {
@@ -160,27 +145,28 @@ function holePanel(facts, view) {
       (fragmentation.streams || []).length > 1 ? element('p', {class: 'quiet'}, 'By the stream that alone may have it: ',
           fragmentation.streams.map((one) => `${one.stream || 'unknown'} ${bytesText(one.free_bytes)} of ${bytesText(one.reserved_bytes)}`).join('; ')) : null,
       table([
-        ['Free', 'n', (row, i) => figure(`fragmentation.holes.${i}.bytes`, row.bytes, bytesText(row.bytes))],
-        ['Address', '', (row) => element('span', {class: 'mono'}, row.address)],
-        ['In a segment of', 'n', (row) => bytesText(row.segment_bytes)],
-        ['Before it', 'wide', (row) => row.before || row.after ? neighbour(row.before) : 'the whole segment is free'],
-        ['After it', 'wide', (row) => row.before || row.after ? neighbour(row.after) : ''],
-      ], holes.slice(0, 15), {click: () => view.toPeak(true)}));
+        {title: 'Free', kind: 'n', cell: (row, i) => figure(`fragmentation.holes.${i}.bytes`, row.bytes, bytesText(row.bytes))},
+        {title: 'Address', kind: '', cell: (row) => element('span', {class: 'mono'}, row.address)},
+        {title: 'In a segment of', kind: 'n', cell: (row) => bytesText(row.segment_bytes)},
+        {title: 'Before it', kind: 'wide', cell: (row) => row.before || row.after ? neighbour(row.before) : 'the whole segment is free'},
+        {title: 'After it', kind: 'wide', cell: (row) => row.before || row.after ? neighbour(row.after) : ''},
+      ], holes, {name: 'Free ranges', click: () => view.toPeak(true)}));
 }
 
-function failurePanel(facts) {
+function failurePanel(facts, view) {
   const failures = facts.out_of_memory || [];
   if (!failures.length) return null;
-  return panel('Out of memory', table([
-    ['When', 'when', (row) => timeText(row.time_ns)],
-    ['Who', 'wide', (row) => row.site || row.library || row.call],
-    ['Asked', 'n', (row, i) => figure(`out_of_memory.${i}.requested_bytes`, row.requested_bytes, bytesText(row.requested_bytes))],
-    ['The process had', 'n', (row) => bytesText(row.allocated_bytes)],
-    ['Free on the device', 'n', (row) => bytesText(row.free_bytes)],
-    ['Free in one piece', 'n', (row, i) => figure(`out_of_memory.${i}.largest_free_range_bytes`, row.largest_free_range_bytes, bytesText(row.largest_free_range_bytes))],
-    ['Held by', 'wide', (row) => holdersText(row)],
-    ['Why that piece was not larger', 'wide', (row) => failureStory(row)],
-  ], failures.slice(0, 20)));
+  const who = (row) => [element('b', {}, row.site || row.library || row.call),
+    row.holders && row.holders.length ? element('p', {}, 'Held by ', holdersText(row)) : null,
+    failureStory(row) ? element('p', {class: 'quiet'}, failureStory(row)) : null].filter((one) => one);
+  return panel('Out of memory', element('p', {class: 'quiet'}, 'A row leads to its moment.'), table([
+    {title: 'When', kind: 'n', cell: (row) => timeText(row.time_ns), by: (row) => row.time_ns},
+    {title: 'Request and reason', kind: 'wide', cell: who},
+    {title: 'Asked', kind: 'n', cell: (row, i) => figure(`out_of_memory.${i}.requested_bytes`, row.requested_bytes, bytesText(row.requested_bytes))},
+    {title: 'The process had', kind: 'n', cell: (row) => bytesText(row.allocated_bytes)},
+    {title: 'Free on the device', kind: 'n', cell: (row) => bytesText(row.free_bytes)},
+    {title: 'Free in one piece', kind: 'n', cell: (row, i) => figure(`out_of_memory.${i}.largest_free_range_bytes`, row.largest_free_range_bytes, bytesText(row.largest_free_range_bytes))},
+  ], failures, {name: 'Out of memory', click: (row) => view.goTo(row.event)}));
 }
 
 function holdersText(row) {
@@ -197,21 +183,21 @@ function failureStory(row) {
   return hole.bytes ? `${text}; the largest lies between ${side(hole.before)} and ${side(hole.after)}.` : `${text}.`;
 }
 
-function lifetimePanel(facts) {
+function lifetimePanel(facts, view) {
   const lifetimes = facts.lifetimes;
   if (!lifetimes) return null;
   const rows = [['Freed in the iteration that made it', 'within_an_iteration'], ['Freed in a later one', 'across_iterations'],
     ['Live at the end', 'persistent'], ['Made before the first iteration', 'before_the_first']];
   return panel('Lifetimes', table([
-    ['', 'wide', (row) => row[0]],
-    ['Bytes', 'n', (row) => figure(`lifetimes.${row[1]}.bytes`, lifetimes[row[1]].bytes, bytesText(lifetimes[row[1]].bytes))],
-    ['Blocks', 'n', (row) => countText(lifetimes[row[1]].blocks)],
-  ], rows), element('h3', {}, lifetimes.growing.length ? 'Piles up' : 'Nothing piles up'),
+    {title: '', kind: 'wide', cell: (row) => row[0]},
+    {title: 'Bytes', kind: 'n', cell: (row) => figure(`lifetimes.${row[1]}.bytes`, lifetimes[row[1]].bytes, bytesText(lifetimes[row[1]].bytes))},
+    {title: 'Blocks', kind: 'n', cell: (row) => countText(lifetimes[row[1]].blocks)},
+  ], rows, {name: 'Lifetimes'}), element('h3', {}, lifetimes.growing.length ? 'Piles up' : 'Nothing piles up'),
   lifetimes.growing.length ? table([
-    ['Site', 'wide', (row) => row.site],
-    ['Each iteration', 'n', (row) => bytesText(row.bytes_per_iteration)],
-    ['In all', 'n', (row) => bytesText(row.bytes)],
-  ], lifetimes.growing.slice(0, 8)) : null);
+    {title: 'Site', kind: 'wide', cell: (row) => row.site},
+    {title: 'Each iteration', kind: 'n', cell: (row) => bytesText(row.bytes_per_iteration)},
+    {title: 'In all', kind: 'n', cell: (row) => bytesText(row.bytes)},
+  ], lifetimes.growing, {name: 'Growing sites', click: (row, focus) => view.showSites(row.site, (site) => site.site === row.site, focus)}) : null);
 }
 
 function hostPanel(facts) {
@@ -241,13 +227,13 @@ function cachePanel(facts) {
   cache.misses === null ? null : element('p', {}, figure('cache.misses', cache.misses, counted(cache.misses, 'allocation')),
       ` that cached memory could not serve at once, ${countText(cache.stitches)} with chunks from elsewhere; ${counted(cache.fence_waits, 'wait')} for work that was not finished (${timeText(cache.fence_wait_ns)}).`),
   cache.flushes.length ? table([
-    ['When', 'when', (row) => timeText(row.time_ns)],
-    ['By', '', (row) => row.by.replace('_', ' ')],
-    ['Segments', 'n', (row) => countText(row.segments)],
-    ['Given back', 'n', (row) => bytesText(row.bytes)],
-    ['Taken again', 'n', (row) => bytesText(row.taken_again_bytes)],
-    ['Took', 'n', (row) => timeText(row.duration_ns)],
-  ], cache.flushes.slice(0, 12)) : null);
+    {title: 'When', kind: 'when', cell: (row) => timeText(row.time_ns)},
+    {title: 'By', kind: '', cell: (row) => row.by.replace('_', ' ')},
+    {title: 'Segments', kind: 'n', cell: (row) => countText(row.segments)},
+    {title: 'Given back', kind: 'n', cell: (row) => bytesText(row.bytes)},
+    {title: 'Taken again', kind: 'n', cell: (row) => bytesText(row.taken_again_bytes)},
+    {title: 'Took', kind: 'n', cell: (row) => timeText(row.duration_ns)},
+  ], cache.flushes, {name: 'Times the cache was emptied'}) : null);
 }
 
 function poolPanel(facts) {
@@ -258,63 +244,14 @@ function poolPanel(facts) {
       figure('snapshot.allocated_bytes', snapshot.allocated_bytes, bytesText(snapshot.allocated_bytes)), ' allocated in ',
       countText(snapshot.allocated_blocks), ' of ', figure('snapshot.blocks', snapshot.blocks, counted(snapshot.blocks, 'block')), '.'),
   table([
-    ['Device', '', (row) => String(row.device)],
-    ['Pool', '', (row) => row.pool],
-    ['Stream', '', (row) => element('span', {class: 'mono'}, row.stream)],
-    ['Segments', 'n', (row) => countText(row.segments)],
-    ['Reserved', 'n', (row) => bytesText(row.reserved_bytes)],
-    ['Allocated', 'n', (row) => bytesText(row.allocated_bytes)],
-    ['Largest free', 'n', (row) => bytesText(row.largest_free_bytes)],
-  ], snapshot.pools.slice(0, 20)));
-}
-
-function iterationPanel(facts, view) {
-  const list = facts.iterations || [];
-  if (!list.length) {
-    const why = facts.iterations_found && facts.iterations_found.why_not;
-    return why ? panel('Iterations', element('p', {class: 'quiet'}, `None found: ${why}`)) : null;
-  }
-  const canvas = element('canvas', {id: 'iterations', role: 'img', 'aria-label': 'Iterations laid over one another', style: 'height:170px'});
-  const growth = facts.iterations_found.growth_bytes;
-  const made = panel('Iterations, laid over one another',
-      element('p', {class: 'quiet'}, `The memory that is live between them changes by ${growth > 0 ? '+' : ''}${bytesText(growth)} each. The last one is drawn strong.`),
-      canvas, table([
-        ['', 'n', (row, i) => countText(i + 1)],
-        ['From', 'n', (row) => timeText(row.begin_ns)],
-        ['Took', 'n', (row) => timeText(row.end_ns - row.begin_ns)],
-        ['Peak', 'n', (row, i) => figure(`iterations.${i}.peak_bytes`, row.peak_bytes, bytesText(row.peak_bytes))],
-        ['At its end', 'n', (row) => bytesText(row.end_bytes)],
-        ['Allocations', 'n', (row) => countText(row.allocations)],
-      ], list.slice(0, 12), {click: (row) => view.setEvent(row.begin_event)}));
-  made.redraw = () => drawIterations(canvas, view.model);
-  return made;
-}
-
-function drawIterations(canvas, model) {
-  if (canvas.clientWidth === 0) return;
-  const {pen, width, height} = prepare(canvas);
-  const list = model.iterations.slice(-64);
-  const highest = Math.max(1, ...list.map((one) => one.peak_bytes));
-  list.forEach((iteration, index) => {
-    const last = index + 1 === list.length;
-    const first = model.stepOf(iteration.begin_event);
-    const end = Math.max(first + 1, model.stepOf(iteration.end_event - 1));
-    const span = Math.max(1, iteration.end_event - iteration.begin_event);
-    pen.beginPath();
-    for (let i = first; i <= end; ++i) {
-      const x = (model.event[i] - iteration.begin_event) / span * width;
-      const y = height - 4 - model.allocated[i] / highest * (height - 20);
-      if (i === first) pen.moveTo(x, y);
-      else pen.lineTo(x, y);
-    }
-    pen.strokeStyle = theme.get(last ? '--allocated' : '--reserved');
-    pen.globalAlpha = last ? 1 : 0.5;
-    pen.lineWidth = last ? 2 : 1;
-    pen.stroke();
-    pen.globalAlpha = 1;
-  });
-  pen.fillStyle = theme.get('--quiet');
-  pen.fillText(bytesText(highest), 2, 11);
+    {title: 'Device', kind: '', cell: (row) => String(row.device)},
+    {title: 'Pool', kind: '', cell: (row) => row.pool},
+    {title: 'Stream', kind: '', cell: (row) => element('span', {class: 'mono'}, row.stream)},
+    {title: 'Segments', kind: 'n', cell: (row) => countText(row.segments)},
+    {title: 'Reserved', kind: 'n', cell: (row) => bytesText(row.reserved_bytes)},
+    {title: 'Allocated', kind: 'n', cell: (row) => bytesText(row.allocated_bytes)},
+    {title: 'Largest free', kind: 'n', cell: (row) => bytesText(row.largest_free_bytes)},
+  ], snapshot.pools, {name: 'Pools'}));
 }
 
 function fillTables(facts, view) {
@@ -323,8 +260,8 @@ function fillTables(facts, view) {
     return there.length ? element('div', {class: there.length > 1 ? 'two' : ''}, ...there) : null;
   };
   const iterations = iterationPanel(facts, view);
-  const rows = [failurePanel(facts), two(categoryPanel(facts), beforePeakPanel(facts)), sitePanel(facts), modulePanel(facts), libraryPanel(facts),
-    holePanel(facts, view), iterations, two(lifetimePanel(facts), cachePanel(facts)), hostPanel(facts), poolPanel(facts)];
+  const rows = [failurePanel(facts, view), two(categoryPanel(facts, view), beforePeakPanel(facts, view)), sitePanel(facts, view), modulePanel(facts, view), libraryPanel(facts),
+    holePanel(facts, view), iterations, two(lifetimePanel(facts, view), cachePanel(facts)), hostPanel(facts), poolPanel(facts)];
   byId('tables').replaceChildren(...rows.filter((row) => row));
   view.redrawIterations = iterations && iterations.redraw ? iterations.redraw : () => {};
 }

@@ -1,10 +1,11 @@
-// The levels over time: zoom with the wheel or by dragging over a span, a click sets the cursor.
+// The levels over time as stacked areas: zoom with the wheel or by dragging over a span, a click
+// sets the cursor and tells who held the memory there.
 class Timeline {
   constructor(view) {
     this.view = view;
     this.canvas = byId('timeline');
     this.overview = byId('overview');
-    this.byTime = true;
+    this.axisKind = 'folded';
     this.drag = null;
     this.hover = null;
     this.listen();
@@ -12,14 +13,17 @@ class Timeline {
 
   setModel(model) {
     this.model = model;
-    this.byTime = model.time[model.steps - 1] > 0;
+    this.axes = {};
+    if (model.time[model.steps - 1] === 0) this.axisKind = 'event';
+    else if (this.axisKind === 'folded' && foldsOf(model).length === 0) this.axisKind = 'time';
     this.fit();
   }
 
-  // Along the axis: nanoseconds or events.
-  get axis() { return this.byTime ? this.model.time : this.model.event; }
-  get begin() { return this.byTime ? 0 : this.model.firstEvent; }
-  get end() { return Math.max(this.begin + 1, this.axis[this.model.steps - 1]); }
+  axisOf(kind) { return this.axes[kind] || (this.axes[kind] = new Axis(this.model, kind)); }
+  get axis() { return this.axisOf(this.axisKind); }
+  get byTime() { return this.axis.isTime; }
+  get begin() { return this.axis.begin; }
+  get end() { return this.axis.end; }
 
   fit() { this.show(this.begin, this.end); }
 
@@ -30,6 +34,7 @@ class Timeline {
     this.from = from;
     this.to = from + span;
     this.draw();
+    this.view.spanChanged();
   }
 
   zoom(factor, around) {
@@ -38,19 +43,28 @@ class Timeline {
     this.show(around - (around - this.from) * factor, around + (this.to - around) * factor);
   }
 
-  switchAxis() {
-    if (this.model.time[this.model.steps - 1] === 0) return;
-    const events = [this.eventAt(this.from), this.eventAt(this.to)];
-    this.byTime = !this.byTime;
-    this.show(this.place(events[0]), this.place(events[1]));
+  // The kinds that tell something of this trace.
+  axisKinds() {
+    if (this.model.time[this.model.steps - 1] === 0) return ['event'];
+    return Axis.kinds.filter((kind) => kind !== 'folded' || foldsOf(this.model).length > 0);
   }
 
-  // Where an event lies along the axis.
-  place(event) { return this.byTime ? this.model.time[this.model.stepOf(event)] : event; }
-  eventAt(place) {
-    if (!this.byTime) return Math.max(this.model.firstEvent, Math.min(this.model.lastEvent, Math.round(place)));
-    return this.model.event[this.model.stepAtTime(place)];
+  chooseAxis(kind) {
+    const whole = this.from <= this.begin && this.to >= this.end;
+    const events = [this.axis.eventAt(this.from), this.axis.eventAt(this.to)];
+    this.axisKind = kind;
+    if (whole) this.fit();
+    else this.show(this.place(events[0]), this.place(events[1]));
   }
+
+  // From time to events and back.
+  switchAxis() {
+    const kinds = this.axisKinds();
+    this.chooseAxis(this.axisKind === 'event' ? kinds[0] : 'event');
+  }
+
+  place(event) { return this.axis.placeOf(event); }
+  eventAt(place) { return this.axis.eventAt(place); }
 
   // Keeps the cursor in sight.
   follow() {
@@ -60,39 +74,48 @@ class Timeline {
     this.show(place - span / 2, place + span / 2);
   }
 
+  placeAt(event) { return this.from + (event.offsetX - this.area.left) / this.area.width * (this.to - this.from); }
+
   listen() {
-    const placeOf = (event) => this.from + (event.offsetX - this.left) / this.plotWidth * (this.to - this.from);
     this.canvas.addEventListener('wheel', (event) => {
       if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-        const by = (event.deltaX || event.deltaY) / this.plotWidth * (this.to - this.from);
+        const by = (event.deltaX || event.deltaY) / this.area.width * (this.to - this.from);
         this.show(this.from + by, this.to + by);
       } else {
-        this.zoom(event.deltaY > 0 ? 1.25 : 0.8, placeOf(event));
+        this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.placeAt(event));
       }
       event.preventDefault();
     }, {passive: false});
     this.canvas.addEventListener('pointerdown', (event) => {
       if (event.button !== 0) return;
-      this.drag = {from: placeOf(event), x: event.offsetX, to: null};
+      this.drag = {from: this.placeAt(event), x: event.offsetX, to: null};
       this.canvas.setPointerCapture(event.pointerId);
     });
     this.canvas.addEventListener('pointermove', (event) => {
-      this.hover = event.offsetX;
-      if (this.drag && Math.abs(event.offsetX - this.drag.x) > 4) this.drag.to = placeOf(event);
+      this.hover = {x: event.offsetX, y: event.offsetY};
+      if (this.drag && Math.abs(event.offsetX - this.drag.x) > 4) this.drag.to = this.placeAt(event);
       this.draw();
+      this.tell(event);
     });
     this.canvas.addEventListener('pointerup', (event) => {
       const drag = this.drag;
       this.drag = null;
       if (!drag) return;
-      if (drag.to === null) this.view.setEvent(this.eventAt(placeOf(event)));
+      if (drag.to === null) this.click(event);
       else this.show(Math.min(drag.from, drag.to), Math.max(drag.from, drag.to));
     });
     this.canvas.addEventListener('pointerleave', () => {
       this.hover = null;
+      tip.hide();
       this.draw();
     });
     this.canvas.addEventListener('dblclick', () => this.fit());
+    this.canvas.addEventListener('keydown', (event) => {
+      if (event.key !== 'Enter') return;
+      const [largest] = this.stack.at(this.columnOf(this.x(this.place(this.view.event), this.area)));
+      if (largest) this.view.showGroup(this.stack, largest.group, true);
+      event.preventDefault();
+    });
     const pan = (event) => {
       const centre = this.begin + event.offsetX / this.overview.clientWidth * (this.end - this.begin);
       const span = this.to - this.from;
@@ -107,184 +130,143 @@ class Timeline {
     });
   }
 
+  columnOf(x) { return Math.max(0, Math.min(this.stack.columns - 1, Math.floor((x - this.area.left) / this.area.width * this.stack.columns))); }
+
+  // The group under the pointer; undefined: none.
+  groupUnder(x, y) {
+    if (!this.stack || x < this.area.left) return undefined;
+    const bytes = (this.area.top + this.area.height - y) / this.area.height * this.highest;
+    const group = this.stack.groupAt(this.columnOf(x), bytes);
+    return group === null ? undefined : group;
+  }
+
+  click(event) {
+    const group = this.groupUnder(event.offsetX, event.offsetY);
+    this.view.setEvent(this.eventAt(this.placeAt(event)));
+    if (group !== undefined) this.view.showGroup(this.stack, group);
+  }
+
+  // The moment under the pointer, and who held most of it.
+  tell(event) {
+    if (!this.stack || event.offsetX < this.area.left || event.offsetX > this.area.left + this.area.width) return tip.hide();
+    const column = this.columnOf(event.offsetX);
+    const parts = this.stack.at(column);
+    const under = this.groupUnder(event.offsetX, event.offsetY);
+    const place = this.placeAt(event);
+    const when = this.byTime ? timeText(this.axis.timeAt(place)) : `event ${countText(Math.round(place) - this.model.opening)}`;
+    const shown = parts.slice(0, 6);
+    const lit = parts.find((part) => part.group === under);
+    if (lit && !shown.includes(lit)) shown[5] = lit;
+    tip.list(`${when}: ${bytesText(this.stack.levels[column])}`, shown.map((part) => ({
+      colour: this.stack.colourOf(part.group), name: this.stack.nameOf(part.group), value: bytesText(part.bytes), lit: part.group === under})),
+    parts.length > shown.length ? `and ${countText(parts.length - shown.length)} more` : null, event.clientX, event.clientY);
+  }
+
   draw() {
     if (!this.model || this.canvas.clientWidth === 0) return;
     const {pen, width, height} = prepare(this.canvas);
-    this.left = 70;
-    this.plotWidth = width - this.left - 10;
-    const area = {left: this.left, top: 10, width: this.plotWidth, height: height - 36};
+    const left = width < 520 ? 56 : 70;
+    this.area = {left, top: 16, width: width - left - 10, height: height - 42};
     this.highest = niceBytes(this.highestIn(this.from, this.to, this.view.others()));
-    this.drawIterations(pen, area);
-    this.drawGrid(pen, area, height);
-    const curve = (values, line, fill, dash) =>
-      this.drawCurve(pen, area, this.model, values, line, fill, dash, this.from, this.to, this.highest);
-    if (this.model.reserved) curve(this.model.reserved, theme.get('--reserved'), theme.get('--reserved-fill'));
-    for (const other of this.view.others()) {
-      this.drawCurve(pen, area, other, other.allocated, theme.get('--backward'), null, [], this.from, this.to, this.highest);
-    }
-    curve(this.model.allocated, theme.get('--allocated'), theme.get('--allocated-fill'));
-    curve(this.model.requested, theme.get('--requested'), null, [3, 3]);
-    this.drawMarks(pen, area);
+    drawIterationBands(pen, this);
+    drawLevelGrid(pen, this.area, this.highest);
+    this.drawTicks(pen, height);
+    this.restack();
+    const lit = this.hover && !this.drag ? this.groupUnder(this.hover.x, this.hover.y) : this.view.litGroup(this.stack);
+    this.stack.draw(pen, this.area, this.highest, lit);
+    const curve = (model, values, line, dash) => drawCurve(pen, this.area, this.axisFor(model), model, values, line, dash, this.from, this.to, this.highest);
+    for (const other of this.view.others()) curve(other, other.allocated, theme.get('--backward'), [6, 3]);
+    if (this.model.reserved) curve(this.model, this.model.reserved, theme.get('--reserved'));
+    curve(this.model, this.model.requested, theme.get('--requested'), [2, 3]);
+    this.drawFolds(pen);
+    drawMarks(pen, this);
     this.drawOverview();
+  }
+
+  // Of another process, which has folds of its own: its plain time.
+  axisFor(model) { return model === this.model ? this.axis : new Axis(model, this.byTime ? 'time' : 'event'); }
+
+  // What is drawn is added up once for each span, kind of grouping and search.
+  restack() {
+    const {grouping, matches} = this.view;
+    const columns = Math.max(1, Math.floor(this.area.width));
+    const key = [this.axisKind, this.from, this.to, columns].join();
+    if (this.stack && this.key === key && this.stack.grouping === grouping && this.stackMatches === matches) return;
+    this.key = key;
+    this.stackMatches = matches;
+    this.stack = new Stack(grouping, this.axis, this.from, this.to, columns, matches);
+    this.view.fillStackLegend(this.stack);
   }
 
   highestIn(from, to, others) {
     let highest = 1;
     for (const model of [this.model, ...others]) {
-      const axis = this.byTime ? model.time : model.event;
-      const first = Math.max(0, lowerBound(axis, from) - 1);
-      for (let i = first; i < model.steps && (i === first || axis[i] <= to); ++i) {
+      const {values} = this.axisFor(model);
+      const first = Math.max(0, lowerBound(values, from) - 1);
+      for (let i = first; i < model.steps && (i === first || values[i] <= to); ++i) {
         highest = Math.max(highest, model.allocated[i], model.reserved ? model.reserved[i] : 0);
       }
     }
     return highest;
   }
 
-  drawIterations(pen, area) {
-    const list = this.model.iterations;
-    pen.fillStyle = theme.get('--band');
-    list.forEach((iteration, index) => {
-      if (index % 2) return;
-      const from = this.x(this.byTime ? iteration.begin_ns : iteration.begin_event, area);
-      const to = this.x(this.byTime ? iteration.end_ns : iteration.end_event, area);
-      const left = Math.max(from, area.left);
-      const right = Math.min(to, area.left + area.width);
-      if (right > left) pen.fillRect(left, area.top, right - left, area.height);
-    });
+  drawTicks(pen, height) {
+    pen.fillStyle = theme.get('--quiet');
+    pen.textBaseline = 'alphabetic';
+    let free = -Infinity;
+    for (const [place, text] of this.axis.ticks(this.from, this.to, Math.max(2, Math.floor(this.area.width / 90)))) {
+      const x = this.x(place, this.area);
+      const half = pen.measureText(text).width / 2;
+      const centre = Math.max(this.area.left + half - 4, Math.min(x, this.area.left + this.area.width - half + 6));
+      if (centre - half < free) continue;
+      pen.textAlign = 'center';
+      pen.fillText(text, centre, height - 8);
+      pen.fillRect(Math.round(x), this.area.top + this.area.height, 1, 4);
+      free = centre + half + 12;
+    }
   }
 
-  drawGrid(pen, area, height) {
-    pen.strokeStyle = theme.get('--line');
-    pen.fillStyle = theme.get('--quiet');
-    pen.lineWidth = 1;
-    pen.textBaseline = 'middle';
-    pen.textAlign = 'right';
-    for (let i = 0; i <= 4; ++i) {
-      const y = Math.round(area.top + area.height - area.height * i / 4) + 0.5;
-      pen.beginPath();
-      pen.moveTo(area.left, y);
-      pen.lineTo(area.left + area.width, y);
-      pen.stroke();
-      pen.fillText(bytesText(this.highest * i / 4), area.left - 8, y);
-    }
-    pen.textBaseline = 'alphabetic';
-    const ticks = Math.max(2, Math.floor(area.width / 130));
-    const step = niceStep((this.to - this.from) / ticks);
-    for (let place = Math.ceil(this.from / step) * step; place <= this.to; place += step) {
-      const x = this.x(place, area);
-      pen.textAlign = x < area.left + 24 ? 'left' : x > area.left + area.width - 24 ? 'right' : 'center';
-      pen.fillText(this.byTime ? timeText(place) : countText(Math.round(place) - this.model.opening), x, height - 8);
+  // Where nothing happened, and most of the time is left out.
+  drawFolds(pen) {
+    for (const fold of this.axis.folds) {
+      const from = this.x(this.axis.placeOfTime(fold.from), this.area);
+      const to = this.x(this.axis.placeOfTime(fold.to), this.area);
+      if (to < this.area.left || from > this.area.left + this.area.width) continue;
+      const left = Math.max(from, this.area.left);
+      const across = Math.min(to, this.area.left + this.area.width) - left;
+      pen.fillStyle = theme.get('--fold');
+      pen.fillRect(left, this.area.top, across, this.area.height);
+      pen.save();
+      pen.translate(left + across / 2, this.area.top + this.area.height / 2);
+      pen.rotate(-Math.PI / 2);
+      pen.fillStyle = theme.get('--quiet');
+      pen.textAlign = 'center';
+      pen.textBaseline = 'middle';
+      if (across > 9) pen.fillText(`${timeText(fold.to - fold.from)} idle`, 0, 0);
+      pen.restore();
     }
   }
 
   x(place, area) { return area.left + (place - this.from) / (this.to - this.from) * area.width; }
-
-  // The highest of each column of pixels, so that no peak is lost.
-  drawCurve(pen, area, model, values, line, fill, dash, from, to, highest) {
-    const axis = this.byTime ? model.time : model.event;
-    const columns = Math.max(1, Math.floor(area.width));
-    const y = (value) => area.top + area.height - value / highest * area.height;
-    const first = Math.max(0, lowerBound(axis, from) - 1);
-    let step = first;
-    let level = axis[first] > from && first === 0 ? 0 : values[first];
-    const points = [];
-    for (let column = 0; column < columns; ++column) {
-      const until = from + (column + 1) / columns * (to - from);
-      let most = level;
-      while (step < model.steps && axis[step] <= until) {
-        most = Math.max(most, values[step]);
-        level = values[step++];
-      }
-      points.push([area.left + column, y(most)]);
-      if (level !== most) points.push([area.left + column + 0.5, y(level)]);
-    }
-    pen.beginPath();
-    points.forEach(([x, py], i) => i ? pen.lineTo(x, py) : pen.moveTo(x, py));
-    pen.setLineDash(dash || []);
-    pen.strokeStyle = line;
-    pen.lineWidth = 1.5;
-    pen.stroke();
-    pen.setLineDash([]);
-    if (!fill) return;
-    pen.lineTo(points[points.length - 1][0], area.top + area.height);
-    pen.lineTo(area.left, area.top + area.height);
-    pen.closePath();
-    pen.fillStyle = fill;
-    pen.fill();
-  }
-
-  drawMarks(pen, area) {
-    const inside = (x) => x >= area.left - 1 && x <= area.left + area.width + 1;
-    const line = (x, colour, width) => {
-      pen.strokeStyle = colour;
-      pen.lineWidth = width;
-      pen.beginPath();
-      pen.moveTo(x, area.top);
-      pen.lineTo(x, area.top + area.height);
-      pen.stroke();
-    };
-    const kept = this.view.kept;
-    if (kept) {
-      const from = Math.max(area.left, this.x(this.place(kept.birth), area));
-      const to = Math.min(area.left + area.width, kept.death === Infinity ? Infinity : this.x(this.place(kept.death), area));
-      pen.fillStyle = theme.get('--accent');
-      if (to > from) pen.fillRect(from, area.top + area.height - 4, Math.max(2, to - from), 4);
-    }
-    for (const failure of this.model.facts.out_of_memory || []) {
-      const x = this.x(this.byTime ? failure.time_ns : failure.event, area);
-      if (!inside(x)) continue;
-      line(x, theme.get('--warn'), 1);
-      pen.fillStyle = theme.get('--warn');
-      pen.textAlign = 'left';
-      pen.fillText('out of memory', x + 4, area.top + 12);
-    }
-    const peak = this.x(this.place(this.model.peakEvent), area);
-    if (inside(peak)) {
-      const y = area.top + area.height - this.model.facts.peak.allocated_bytes / this.highest * area.height;
-      pen.fillStyle = theme.get('--allocated');
-      pen.beginPath();
-      pen.arc(peak, y, 4, 0, 7);
-      pen.fill();
-    }
-    if (this.drag && this.drag.to !== null) {
-      pen.fillStyle = theme.get('--allocated-fill');
-      const from = this.x(this.drag.from, area);
-      pen.fillRect(from, area.top, this.x(this.drag.to, area) - from, area.height);
-    }
-    if (this.hover !== null && this.hover >= area.left) line(Math.round(this.hover) + 0.5, theme.get('--line'), 1);
-    const cursor = this.x(this.place(this.view.event), area);
-    if (inside(cursor)) line(Math.round(cursor) + 0.5, theme.get('--ink'), 1.5);
-  }
+  xOf(event) { return this.x(this.place(event), this.area); }
 
   drawOverview() {
     const {pen, width, height} = prepare(this.overview);
-    const area = {left: 0, top: 2, width, height: height - 4};
+    const area = {left: this.area.left, top: 2, width: this.area.width, height: height - 4};
     const highest = this.highestIn(this.begin, this.end, []);
-    this.drawCurve(pen, area, this.model, this.model.allocated, theme.get('--allocated'), theme.get('--allocated-fill'), [], this.begin, this.end, highest);
-    const from = (this.from - this.begin) / (this.end - this.begin) * width;
-    const to = (this.to - this.begin) / (this.end - this.begin) * width;
-    pen.fillStyle = theme.get('--band');
-    pen.fillRect(0, 0, from, height);
-    pen.fillRect(to, 0, width - to, height);
+    const fill = theme.get('--allocated-fill');
+    drawCurve(pen, area, this.axis, this.model, this.model.allocated, theme.get('--allocated'), [], this.begin, this.end, highest, fill);
+    const from = area.left + (this.from - this.begin) / (this.end - this.begin) * area.width;
+    const to = area.left + (this.to - this.begin) / (this.end - this.begin) * area.width;
+    pen.fillStyle = theme.get('--fold');
+    pen.fillRect(area.left, 0, from - area.left, height);
+    pen.fillRect(to, 0, area.left + area.width - to, height);
     pen.strokeStyle = theme.get('--accent');
     pen.lineWidth = 1;
     pen.strokeRect(from + 0.5, 0.5, Math.max(2, to - from) - 1, height - 1);
+    pen.fillStyle = theme.get('--quiet');
+    pen.textAlign = 'right';
+    pen.textBaseline = 'middle';
+    pen.fillText(area.left < 70 ? 'all' : 'whole run', area.left - 8, height / 2);
   }
-}
-
-// A round number of bytes not below.
-function niceBytes(bytes) {
-  const unit = 1024 ** Math.floor(Math.log(Math.max(1, bytes)) / Math.log(1024));
-  for (const step of [1, 2, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024]) {
-    if (step * unit >= bytes) return step * unit;
-  }
-  return bytes;
-}
-
-function niceStep(least) {
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
-  for (const step of [1, 2, 5, 10]) {
-    if (step * power >= least) return step * power;
-  }
-  return least;
 }
