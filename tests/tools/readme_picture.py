@@ -1,6 +1,6 @@
-"""Makes the picture of README.md: the page of the job in its example, as a browser shows it.
+"""Makes the pictures of README.md: pages of the job in its example, as a browser shows them.
 
-    python tests/tools/readme_picture.py        # writes docs/report.png
+    python tests/tools/readme_picture.py        # writes docs/report.png and two more
 
 Needs PyTorch, a build and Chromium.
 """
@@ -8,28 +8,51 @@ Needs PyTorch, a build and Chromium.
 from __future__ import annotations
 
 import tempfile
+import time
 from pathlib import Path
 
 from browser import Browser
-from readme_example import JOB, ROOT, run
+from readme_example import CARD, JOB, ROOT, run
 
-PICTURE = ROOT / "docs/report.png"
 # A size that fits into a page of text, and is still read.
 WIDTH, HEIGHT = 1200, 760
+TIMELINE = ROOT / "docs/report.png"
+DETAILS = ROOT / "docs/report-details.png"
+FAILURE = ROOT / "docs/report-failure.png"
+PICTURES = (TIMELINE, DETAILS, FAILURE)
+
+
+def page_of(folder: Path, card: str, job: str, *flags: str) -> Path:
+    """The page of a run of its own. A job that runs out of memory ends with a failure."""
+    folder.mkdir()
+    (folder / "examples").symlink_to(ROOT / "examples")
+    command = f"vramstow run --simulate={card} --stacks=sites -- {job}"
+    run(*command.split(), cwd=folder, check=False)
+    run("vramstow", "report", *flags, cwd=folder)
+    return folder / "report.html"
+
+
+def look(browser: Browser, element: str) -> None:
+    browser.run(f"document.getElementById('{element}').scrollIntoView({{block: 'start'}})")
+    # What comes into sight is drawn with the next frame.
+    time.sleep(0.5)
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "examples").symlink_to(ROOT / "examples")
-        command = "vramstow run --simulate=h200 --stacks=sites --"
-        run(*command.split(), *JOB.split(), cwd=folder)
-        run("vramstow", "report", "--redact", cwd=folder)
+        training = page_of(Path(name) / "training", "h200", JOB)
+        failure = page_of(Path(name) / "failure", CARD, JOB, "--redact")
         browser = Browser(WIDTH, HEIGHT)
         try:
-            browser.open(folder / "report.html")
-            browser.key("t", "t")  # by event: by time the start-up is most of it
-            browser.picture(PICTURE, whole=False)
+            browser.open(training)
+            look(browser, "time-panel")
+            browser.picture(TIMELINE, whole=False)
+            browser.key("3")
+            browser.click("#map", 0.3, 0.5)
+            look(browser, "addresses-panel")
+            browser.picture(DETAILS, whole=False)
+            browser.open(failure)
+            browser.picture(FAILURE, whole=False)
             if browser.errors:
                 raise SystemExit(f"the page has errors: {browser.errors}")
         finally:

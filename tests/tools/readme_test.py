@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from readme_example import BUILD, ROOT, SECTIONS, example, split
-from readme_picture import HEIGHT, PICTURE, WIDTH
+from readme_picture import HEIGHT, PICTURES, WIDTH
 
 README = ROOT / "README.md"
 
@@ -54,12 +54,13 @@ def run_program(*arguments: str) -> str:
     ).stdout
 
 
-def test_the_picture_is_there_and_small() -> None:
-    [path] = re.findall(r"!\[[^]]+\]\(([^)]+)\)", README.read_text())
-    assert ROOT / path == PICTURE
-    data = PICTURE.read_bytes()
-    assert data.startswith(b"\x89PNG\r\n\x1a\n") and len(data) < 250_000
-    assert struct.unpack(">II", data[16:24]) == (WIDTH, HEIGHT)
+def test_the_pictures_are_there_and_small() -> None:
+    paths = re.findall(r"!\[[^]]+\]\(([^)]+)\)", README.read_text())
+    assert tuple(ROOT / path for path in paths) == PICTURES
+    for picture in PICTURES:
+        data = picture.read_bytes()
+        assert data.startswith(b"\x89PNG\r\n\x1a\n") and len(data) < 250_000
+        assert struct.unpack(">II", data[16:24]) == (WIDTH, HEIGHT)
 
 
 @pytest.mark.skipif("VRAMSTOW_LONG_README" not in os.environ, reason="only in the long run")
