@@ -146,6 +146,14 @@ def _follow_limits(torch: object) -> None:
         return
 
 
+def _follow_weights() -> None:
+    """Has the trace say what modules hold, and when torch.save runs."""
+    try:
+        _beside("weights").follow()
+    except Exception:  # a PyTorch that does not call back: call stacks tell what they can
+        return
+
+
 def _folder_of(torch: object) -> str:
     """PyTorch's folder; empty: it is a PyTorch without CUDA."""
     folder = os.path.dirname(os.path.realpath(torch.__file__))
@@ -395,6 +403,7 @@ def _prepare(torch: object) -> None:
     _census = _Census(folder) if _wants_census() or _wants_collection() else None
     _follow_steps()
     _follow_limits(torch)
+    _follow_weights()
     if not _POOLED:
         _observe_when_cuda_starts(folder, torch, _census)
     elif _install(folder) and _census is not None:

@@ -189,6 +189,8 @@ class Runner {
       Free(words[1], line);
     } else if (verb == "cache" && words.size() == 2) {
       Free(words[1], line, true);
+    } else if (verb == "weights" && words.size() >= 2) {
+      Weigh(words, line);
     } else if (verb == "mark" && words.size() >= 2) {
       source_.Add(MarkEvent{.kind = MarkKind::kMoment}.ToEvent(), 0, After(line, "mark "));
     } else if (verb == "fail" && words.size() == 4 && words[2] == "at") {
@@ -284,6 +286,17 @@ class Runner {
     if (stays_cached) cached_[name] = block->second;
     blocks_.erase(block);
   }
+  // Modules hold these.
+  void Weigh(const std::vector<std::string>& words, const std::string& line) {
+    std::ostringstream text;
+    text << "vramstow.weights" << std::hex;
+    for (size_t i = 1; i < words.size(); ++i) {
+      const auto block = blocks_.find(words[i]);
+      if (block == blocks_.end()) return Fail("no such block", line);
+      text << " 0x" << block->second.address;
+    }
+    source_.Add(MarkEvent{.kind = MarkKind::kMoment}.ToEvent(), 0, text.str());
+  }
   void Refuse(uint64_t size, uint32_t stack) {
     Event event = Allocation(0, size, Layer::kFramework);
     event.result = kOutOfMemory;
@@ -338,6 +351,9 @@ class Runner {
       }
       return Same(OfId(words[2]) == nullptr ? "" : words[2], "", line);
     }
+    if (what == "iterations" || what == "phase" || what == "category") {
+      return CheckWork(what, words, line);
+    }
     if (first == nullptr) return Fail("there is no advice", line);
     if (what == "line") return Same(first->place, rest, line);
     if (what == "holder") return Same(first->holder, rest, line);
@@ -347,6 +363,31 @@ class Runner {
     if (what == "evidence") return Has(first->evidence, rest, line);
     if (what == "action") return Has(first->action, rest, line);
     Fail("not understood", line);
+  }
+  // iterations N by WAY; phase NAME N; category NAME BYTES UNIT.
+  void CheckWork(const std::string& what, const std::vector<std::string>& words,
+                 const std::string& line) {
+    if (words.size() < 4) return Fail("not understood", line);
+    const Facts& facts = outcome_.facts;
+    if (what == "iterations") {
+      const IterationsFacts& iterations = facts.iterations;
+      return Same(std::to_string(iterations.count) + " by " + iterations.found_by +
+                      (iterations.is_sure ? "" : " not sure") +
+                      (iterations.backward_per_iteration > 1
+                           ? " with " + std::to_string(iterations.backward_per_iteration)
+                           : ""),
+                  After(line, "iterations "), line);
+    }
+    std::string found = "none";
+    for (const PhaseFacts& phase : facts.phases) {
+      if (what == "phase" && phase.name == words[2]) found = std::to_string(phase.times);
+    }
+    for (const CategoryFacts& category : facts.by_category) {
+      if (what == "category" && category.name == words[2]) {
+        found = FormatBytes(category.at_peak.bytes).text;
+      }
+    }
+    Same(found, After(line, words[2] + " "), line);
   }
   const AdviceFacts* OfId(const std::string& id) const {
     const auto found = std::ranges::find_if(outcome_.facts.advice, [&](const AdviceFacts& advice) {

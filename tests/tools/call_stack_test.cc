@@ -19,7 +19,8 @@ TEST(CallStack, TheSiteIsTheInnermostLineOfTheApplication) {
       {"<module>", "/home/user/train.py", 7},
   });
   EXPECT_EQ(words.site, "model.py:42 forward");
-  EXPECT_EQ(words.operation, "aten::linear");
+  EXPECT_EQ(words.operation, "linear");
+  EXPECT_EQ(words.made_by, "aten::linear");
   EXPECT_EQ(words.phase, Phase::kForward);
   EXPECT_THAT(words.frames, ElementsAre("train.py:7 <module>", "model.py:42 forward",
                                         "linear.py:125 forward", "aten::linear"));
@@ -57,9 +58,9 @@ TEST(CallStack, OperatorsHaveTheNamesThatUsersCall) {
   const auto operation = [](const char* function) {
     return WordsOf({{function, "??", 0}}).operation;
   };
-  EXPECT_EQ(operation("at::native::structured_addmm_out_cuda::impl(at::Tensor)"), "aten::addmm");
-  EXPECT_EQ(operation("at::_ops::sum_dim_IntList::call(at::Tensor const&)"), "aten::sum_dim");
-  EXPECT_EQ(operation("at::_ops::pow_Tensor_Scalar::call(at::Tensor const&)"), "aten::pow");
+  EXPECT_EQ(operation("at::native::structured_addmm_out_cuda::impl(at::Tensor)"), "addmm");
+  EXPECT_EQ(operation("at::_ops::sum_dim_IntList::call(at::Tensor const&)"), "sum_dim");
+  EXPECT_EQ(operation("at::_ops::pow_Tensor_Scalar::call(at::Tensor const&)"), "pow");
 }
 
 TEST(CallStack, AutogradsThreadsHaveNoPython) {
@@ -88,15 +89,53 @@ TEST(CallStack, AutogradsThreadsHaveNoPythonOfTheProgram) {
             "router.py:1145 eager_router");
 }
 
+TEST(CallStack, TheOperationIsWhatPythonCalls) {
+  const auto operation = [](const std::vector<CallFrame>& frames) {
+    return WordsOf(frames).operation;
+  };
+  const CallFrame mm = {"at::_ops::mm::call(at::Tensor const&)", "libtorch_cpu.so", 0};
+  const CallFrame addmm = {"at::_ops::addmm::redispatch(c10::DispatchKeySet)", "??", 0};
+  const CallFrame linear = {"at::_ops::linear::call(at::Tensor const&)", "??", 0};
+  const CallFrame python = {"Linear.forward", "/x/site-packages/torch/nn/modules/linear.py", 134};
+  EXPECT_EQ(operation({addmm, linear, python}), "linear");
+  EXPECT_EQ(WordsOf({addmm, linear, python}).made_by, "aten::addmm");
+  // The binding has the name without an overload, also where memory is only made.
+  EXPECT_EQ(operation({{"at::_ops::mean_dim::call(at::Tensor const&)", "??", 0},
+                       {"torch::autograd::THPVariable_mean(_object*, _object*)", "??", 0},
+                       python}),
+            "mean");
+  EXPECT_EQ(operation({{"at::_ops::empty_memory_format::call()", "??", 0},
+                       {"torch::autograd::THPVariable_empty(_object*, _object*)", "??", 0},
+                       python}),
+            "empty");
+  // What autograd calls; what another call of Python's called before does not count.
+  EXPECT_EQ(operation({mm, {"torch::autograd::generated::AddmmBackward0::apply()", "??", 0}}),
+            "mm");
+  EXPECT_EQ(operation({mm, python, linear, python}), "mm");
+}
+
+TEST(CallStack, AModelThatALineCallsIsNamedByItsClasses) {
+  const CallFrame mm = {"at::_ops::mm::call(at::Tensor const&)", "libtorch_cpu.so", 0};
+  const CallFrame linear = {"Linear.forward", "/x/site-packages/torch/nn/modules/linear.py", 134};
+  const CallFrame block = {"Sequential.forward", "/x/site-packages/torch/nn/modules/container.py",
+                           250};
+  EXPECT_EQ(WordsOf({mm, linear, block, {"main", "/home/jo/train.py", 8}}).classes,
+            "Sequential.Linear");
+  // A line of the model itself says it already.
+  EXPECT_EQ(WordsOf({mm, linear, {"Net.forward", "/home/jo/net.py", 8}}).classes, "");
+  EXPECT_EQ(WordsOf({mm, {"main", "/home/jo/train.py", 8}}).classes, "");
+}
+
 TEST(CallStack, WhatPyTorchSaidIsAtWorkCounts) {
   const StackWords forward = WordsOf({
       {"aten::addmm", "<operator>", 0},
       {"Decoder.blocks.0.up", "<module>", 0},
-      {"at::_ops::mul_Tensor::call(at::Tensor const&)", "??", 0},
+      {"at::_ops::linear::call(at::Tensor const&)", "??", 0},
       {"forward", "/home/user/model.py", 42},
   });
   EXPECT_EQ(forward.site, "model.py:42 forward");
-  EXPECT_EQ(forward.operation, "aten::addmm");
+  EXPECT_EQ(forward.operation, "linear");
+  EXPECT_EQ(forward.made_by, "aten::addmm");
   EXPECT_EQ(forward.module, "Decoder.blocks.0.up");
   EXPECT_THAT(forward.frames,
               ElementsAre("model.py:42 forward", "Decoder.blocks.0.up", "aten::addmm"));
@@ -107,7 +146,7 @@ TEST(CallStack, WhatPyTorchSaidIsAtWorkCounts) {
       {"__clone", "??", 0},
   });
   EXPECT_EQ(backward.site, "backward of Addmm in Decoder.blocks.*.up");
-  EXPECT_EQ(backward.operation, "aten::mm");
+  EXPECT_EQ(backward.operation, "mm");
   EXPECT_EQ(backward.phase, Phase::kBackward);
 }
 

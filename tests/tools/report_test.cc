@@ -133,7 +133,7 @@ TEST(JsonReport, AndTextTellWhichModulesHeldThePeak) {
   const Json modules = Json::parse(JsonReport(set))["by_module"];
   ASSERT_EQ(modules.size(), 2u);
   EXPECT_EQ(modules[0]["module"], "Decoder.up");
-  EXPECT_EQ(modules[0]["operation"], "aten::addmm");
+  EXPECT_EQ(modules[0]["operation"], "addmm");
   EXPECT_EQ(modules[0]["bytes_at_peak"], 24 * kMega);
   EXPECT_EQ(modules[1]["module"], "Decoder.down");
   EXPECT_EQ(modules[1]["blocks_at_peak"], 1);

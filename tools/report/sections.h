@@ -74,6 +74,7 @@ std::string ModuleSection(const Facts& facts, const TextStyle& style);
 std::string CategorySection(const Facts& facts, const TextStyle& style);
 std::string BeforePeakSection(const Facts& facts, const TextStyle& style);
 std::string IterationSection(const Facts& facts);
+std::string PhaseSection(const Facts& facts);
 std::string LifetimeSection(const Facts& facts, const TextStyle& style);
 std::string CacheSection(const Facts& facts, const TextStyle& style);
 std::string HostSection(const Facts& facts, const TextStyle& style);

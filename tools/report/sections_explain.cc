@@ -297,6 +297,9 @@ std::string IterationSection(const Facts& facts) {
   std::string text = absl::StrCat(Counted(iterations.count, "iteration"), ", by ");
   text += WayFound(iterations);
   if (!iterations.is_sure) text += " (not sure: they may be layers or parts of one)";
+  if (iterations.backward_per_iteration > 1) {
+    text += absl::StrCat(", ", iterations.backward_per_iteration, " backward passes a step");
+  }
   text += absl::StrFormat("; memory that is live between them changes by %s each\n",
                           Signed(iterations.growth_bytes));
   Table table(
@@ -312,6 +315,21 @@ std::string IterationSection(const Facts& facts) {
                   Bytes(iteration.end_bytes), Count(iteration.allocations)});
   }
   return text + table.Text(2);
+}
+
+std::string PhaseSection(const Facts& facts) {
+  if (facts.phases.empty()) return "";
+  Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
+  table.AddRow({"", "times", "took", "peak", ""});
+  for (const PhaseFacts& phase : facts.phases) {
+    std::string more = phase.has_peak ? "the highest" : "";
+    if (phase.decode_steps > 0) {
+      absl::StrAppend(&more, more.empty() ? "" : ", ", Counted(phase.decode_steps, "decode step"));
+    }
+    const std::string name = phase.name == "start_up" ? "start-up" : phase.name;
+    table.AddRow({name, Count(phase.times), Time(phase.took_ns), Bytes(phase.peak_bytes), more});
+  }
+  return table.Text(0);
 }
 
 std::string LaunchSection(const Facts& facts, const TextStyle& style) {

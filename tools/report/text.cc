@@ -129,6 +129,7 @@ std::string TextReport(const FactSet& set, const TextStyle& style) {
     section("Cache", CacheSection(total, style));
     section("Host", HostSection(total, style));
     section("Iterations", IterationSection(total));
+    section("Phases", PhaseSection(total));
     section("Lifetimes", LifetimeSection(total, style));
   }
   section("Live at the end", LiveSection(total, style));

@@ -73,6 +73,9 @@ std::string BackwardName(std::string_view function) {
   return "";
 }
 
+// How memory is made is not what it is for.
+bool MakesOnly(std::string_view name) { return Has(name, "empty") || Has(name, "resize"); }
+
 std::string OperatorOf(const std::vector<CallFrame>& frames) {
   for (const CallFrame& frame : frames) {
     if (frame.file == kOperator && !Has(frame.function, "empty")) {
@@ -81,11 +84,37 @@ std::string OperatorOf(const std::vector<CallFrame>& frames) {
     std::string name = NameAfter(frame.function, "at::_ops::");
     if (name.empty()) name = NameAfter(frame.function, "wrapper_CUDA_");
     if (name.empty()) name = NameAfter(frame.function, "at::native::");
-    // How memory is made is not what it is for: look further out.
-    if (name.empty() || Has(name, "empty") || Has(name, "resize")) continue;
+    if (name.empty() || MakesOnly(name)) continue;
     return "aten::" + std::string(PlainOperator(name));
   }
   return "";
+}
+
+// "linear" of "aten::linear"; other libraries' operators keep their names.
+std::string AsUsersCall(std::string_view name) {
+  constexpr std::string_view kAten = "aten::";
+  if (name.starts_with(kAten)) name.remove_prefix(kAten.size());
+  return std::string(name);
+}
+
+// The operator that Python or autograd calls, within the innermost frame of these that calls one.
+std::string CallOf(const std::vector<CallFrame>& frames) {
+  std::string name;
+  for (const CallFrame& frame : frames) {
+    const bool is_callers =
+        IsPython(frame) || frame.file == kBackward || !BackwardName(frame.function).empty();
+    if (is_callers && !name.empty()) break;
+    if (frame.file == kOperator) {
+      if (!MakesOnly(frame.function)) name = AsUsersCall(frame.function);
+      continue;
+    }
+    // What Python itself calls has the name that users know.
+    const std::string bound = NameAfter(frame.function, "torch::autograd::THPVariable_");
+    if (!bound.empty()) return bound;
+    const std::string called = NameAfter(frame.function, "at::_ops::");
+    if (!called.empty() && !MakesOnly(called)) name = PlainOperator(called);
+  }
+  return name;
 }
 
 bool IsWorkspace(std::string_view function) {
@@ -162,6 +191,35 @@ bool IsFloat64(const CallFrame& frame) {
     if (!before.ends_with("optional") && !before.ends_with("ArrayRef")) return true;
   }
   return false;
+}
+
+// "Decoder" of "Decoder.forward"; empty: it is no model's function.
+std::string_view ClassOf(std::string_view function) {
+  constexpr std::string_view kForward = ".forward";
+  if (!function.ends_with(kForward)) return "";
+  function.remove_suffix(kForward.size());
+  return function.substr(function.rfind('.') + 1);
+}
+
+// The classes of the modules that run within the program's own line `own`, where that is no part of
+// a model itself; the outermost first.
+std::string ClassesOf(const std::vector<CallFrame>& frames, const CallFrame* own) {
+  std::vector<std::string_view> classes;
+  for (const CallFrame& frame : frames) {
+    if (&frame == own) break;
+    if (const std::string_view name = ClassOf(frame.function); !name.empty() && IsPython(frame)) {
+      classes.push_back(name);
+    }
+  }
+  const bool is_model = own == nullptr || own->function.ends_with("forward");
+  if (is_model || classes.empty()) return "";
+  std::ranges::reverse(classes);
+  std::string joined;
+  for (const std::string_view name : classes) {
+    if (!joined.empty()) joined += '.';
+    joined += name;
+  }
+  return joined;
 }
 
 uint64_t NumberOf(const CallFrame& frame) {
@@ -246,11 +304,15 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
   std::ranges::reverse(words.frames);
   std::ranges::reverse(words.files);
   std::ranges::reverse(words.own);
-  words.operation = OperatorOf(frames);
+  words.made_by = OperatorOf(frames);
+  words.operation = CallOf(frames);
+  if (words.operation.empty()) words.operation = AsUsersCall(words.made_by);
   if (words.operation.empty() && python != nullptr) words.operation = python->function;
   if (words.operation.empty()) words.operation = backward;
+  if (words.made_by.empty()) words.made_by = words.operation;
   // PyTorch looks up some of its operators in Python of its own.
   const bool is_pytorchs = backward.ends_with("Backward0") && words.library_site.empty();
+  words.classes = ClassesOf(frames, own);
   if (own != nullptr) {
     words.site = LineOf(*own);
   } else if (python != nullptr && !is_pytorchs) {
@@ -267,8 +329,8 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
   if (!words.module.empty()) words.frames.push_back(words.module);
   if (!backward.empty()) words.frames.push_back(backward);
   if (words.frames.empty()) words.frames.push_back(words.site);
-  if (!words.operation.empty() && words.frames.back() != words.operation) {
-    words.frames.push_back(words.operation);
+  if (!words.made_by.empty() && words.frames.back() != words.made_by) {
+    words.frames.push_back(words.made_by);
   }
   words.files.resize(words.frames.size());
   return words;

@@ -3,9 +3,11 @@
 //
 // Idea: a stack has dozens of frames, of which few tell anything. The site is the innermost line of
 // Python that belongs to neither Python nor an installed package; in autograd's own threads, which
-// have no Python frames, it is the backward function. The operation is the innermost operator of
-// ATen, or else the innermost Python function. Where PyTorch said which operator, which backward
-// function and which module is at work (frames of the files "<operator>", "<backward>",
+// have no Python frames, it is the backward function. The operation is the operator that Python or
+// autograd calls, by the name that users call it ("linear"), and within it the operator of ATen
+// that allocates ("aten::addmm"); or else it is the innermost Python function. Where PyTorch said
+// which operator, which backward function and which module is at work (frames of the files
+// "<operator>", "<backward>",
 // "<module>"), that counts.
 //
 // Ownership: results are copies. Threads: pure functions. Errors: none; a stack that tells nothing
@@ -33,8 +35,10 @@ struct OwnLine {
 struct StackWords {
   std::string site;
   std::string library_site;  // the innermost line of a package that is not PyTorch; empty: none
-  std::string operation;
-  std::string module;  // "Decoder.blocks.0"; empty: not known
+  std::string operation;     // as users call it
+  std::string made_by;       // the innermost one
+  std::string module;        // "Decoder.blocks.0"; empty: not known
+  std::string classes;       // of the modules of libraries that the line runs: "Sequential.Linear"
   Phase phase = Phase::kUnknown;
   bool empties_cache = false;       // torch.cuda.empty_cache() is in it
   bool in_backward = false;         // some frame of it is autograd's, whatever the innermost says

@@ -47,6 +47,11 @@ std::map<std::string, std::string> ModuleNames(const Detail& detail) {
   for (const SiteDetail& site : detail.sites) {
     if (!site.module.empty()) modules.insert(site.module);
   }
+  // Without their places in the model, the classes of its parts.
+  const bool any = !modules.empty();
+  for (const SiteDetail& site : detail.sites) {
+    if (!any && !site.classes.empty()) modules.insert(site.classes);
+  }
   std::map<std::string, std::vector<std::string>> alike;
   for (const std::string& module : modules) {
     // A module with parts of its own (blocks.3) is a layer like its neighbours.
@@ -121,7 +126,13 @@ void NameByStack(StackWords words, FrameTable* frames, FrameTable* lines, SiteDe
   site->by_stack = true;
   site->site = std::move(words.site);
   site->operation = std::move(words.operation);
+  site->made_by = std::move(words.made_by);
   site->module = std::move(words.module);
+  site->classes = std::move(words.classes);
+  // The line that calls a model does not tell which part of it.
+  if (!site->classes.empty()) {
+    site->site += " in " + site->classes.substr(site->classes.rfind('.') + 1);
+  }
   site->phase = words.phase;
   site->empties_cache = words.empties_cache;
   site->in_backward = words.in_backward;
@@ -175,6 +186,7 @@ void NameByCall(const std::string& library, const std::string& call, bool is_ope
                 FrameTable* frames, SiteDetail* site) {
   constexpr const char* kBefore = "before the recording";
   site->operation = is_opening ? kBefore : call;
+  site->made_by = site->operation;
   site->site = !library.empty() ? library : is_opening ? kBefore : "no call stack";
   site->frames.push_back(frames->Find(site->site));
   if (!library.empty()) site->frames.push_back(frames->Find(site->operation));
@@ -219,7 +231,7 @@ void FillSiteFacts(const Detail& detail, Facts* facts) {
   for (SiteFacts& row : facts->by_operation) row.site.clear();
   const std::map<std::string, std::string> modules = ModuleNames(detail);
   facts->by_module = Grouped(detail, [&modules](const SiteDetail& site) {
-    const auto name = modules.find(site.module);
+    const auto name = modules.find(site.module.empty() ? site.classes : site.module);
     return name == modules.end() ? "" : name->second;
   });
   std::erase_if(facts->by_module, [](const SiteFacts& row) { return row.site.empty(); });

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -44,17 +45,20 @@ constexpr std::array<const char*, kCategories> kEvidence = {
     "freed in the phase in which it was allocated",
     "allocated where data are loaded",
     "allocated by a math library or by a function that makes workspaces",
-    "allocated by a function that makes a cache of keys and values",
+    "made by a function that makes a cache of keys and values, or grows or stays like one",
     "neither call stack nor lifetime tells"};
 
 constexpr char kTold[] = "told by the program";
+constexpr char kHeld[] = "held by modules";
 constexpr std::string_view kMark = "vramstow.category ";
+constexpr std::string_view kWeights = "vramstow.weights ";
 
 // The word of the program on the block that lay at this address then.
 struct MarkedUse {
   uint64_t address = 0;
   uint64_t event = 0;
   Category category = kUnknownUse;
+  bool by_module = false;  // the start-up hook told it, of what a module holds
 };
 
 // "vramstow.category CATEGORY 0xADDRESS …". False: not such a mark.
@@ -71,6 +75,21 @@ bool ReadMarkedUse(const MarkDetail& mark, MarkedUse* told) {
   told->category = static_cast<Category>(known - kNames.begin());
   told->event = mark.event;
   return true;
+}
+
+// "vramstow.weights 0xADDRESS 0xADDRESS …": parameters and buffers that modules hold.
+void ReadWeights(const MarkDetail& mark, std::vector<MarkedUse>* marked) {
+  std::string_view text = mark.text;
+  if (!text.starts_with(kWeights)) return;
+  text.remove_prefix(kWeights.size());
+  while (text.starts_with("0x")) {
+    MarkedUse told = {0, mark.event, kParameters, true};
+    const auto read = std::from_chars(text.data() + 2, text.data() + text.size(), told.address, 16);
+    if (read.ec != std::errc()) return;
+    marked->push_back(told);
+    text.remove_prefix(static_cast<size_t>(read.ptr - text.data()));
+    if (text.starts_with(' ')) text.remove_prefix(1);
+  }
 }
 
 // Reads the category from the role that a census gives to memory. False: the role gives none.
@@ -106,25 +125,26 @@ class ToldCategories {
         const bool is_garbage = IsGarbage(block) && block.role == "saved";
         const bool is_told = !is_garbage && ReadRole(block.role, &told.category);
         if (!is_told && !is_garbage && !IsPlainResult(block)) continue;
-        marked_.push_back({block.address, census.event, is_told ? told.category : kUnknownUse});
+        marked_.push_back(
+            {block.address, census.event, is_told ? told.category : kUnknownUse, false});
       }
     }
     for (const MarkDetail& mark : detail.marks) {
       if (ReadMarkedUse(mark, &told)) marked_.push_back(told);
+      ReadWeights(mark, &marked_);
     }
     std::ranges::stable_sort(marked_, {},
                              [](const MarkedUse& t) { return std::tie(t.address, t.event); });
   }
   // Null: nothing was said of it. The last of several counts.
-  const Category* Find(const Life& life) const {
-    const MarkedUse end = {life.address, life.death, kUnknownUse};
+  const MarkedUse* Find(const Life& life) const {
+    const MarkedUse end = {life.address, life.death, kUnknownUse, false};
     auto after =
         std::ranges::lower_bound(marked_, std::tie(end.address, end.event), {},
                                  [](const MarkedUse& t) { return std::tie(t.address, t.event); });
     if (after == marked_.begin()) return nullptr;
     --after;
-    return after->address == life.address && after->event >= life.birth ? &after->category
-                                                                        : nullptr;
+    return after->address == life.address && after->event >= life.birth ? &*after : nullptr;
   }
 
  private:
@@ -171,26 +191,38 @@ Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& 
 }  // namespace
 
 struct CategoryFinder::Known {
-  explicit Known(const Detail& all) : detail(all), told(all), phases(all) {}
-  // Where the program said it, `by_mark` is true.
-  Category Of(const Life& life, bool* by_mark) const {
-    const Category* said = told.Find(life);
-    *by_mark = said != nullptr && *said != kUnknownUse;
-    if (*by_mark) return *said;
+  explicit Known(const Detail& all)
+      : detail(all),
+        phases(all),
+        own_caches(std::in_place, all, phases),
+        caches(*own_caches),
+        told(all) {}
+  Known(const Detail& all, const KvCaches& of_text)
+      : detail(all), phases(all), caches(of_text), told(all) {}
+  // `by_mark`: where the program said it.
+  Category Of(const Life& life, const MarkedUse** by_mark) const {
+    const MarkedUse* said = told.Find(life);
+    *by_mark = said != nullptr && said->category != kUnknownUse ? said : nullptr;
+    if (*by_mark != nullptr) return said->category;
+    if (caches.Has(life)) return kCaches;
     const Category seen = CategoryOf(detail, phases, life);
     return said != nullptr && seen == kActivations ? kUnknownUse : seen;
   }
 
   const Detail& detail;
-  ToldCategories told;
   PhasesOver phases;
+  std::optional<KvCaches> own_caches;
+  const KvCaches& caches;
+  ToldCategories told;
 };
 
 CategoryFinder::CategoryFinder(const Detail& detail) : known_(std::make_unique<Known>(detail)) {}
+CategoryFinder::CategoryFinder(const Detail& detail, const KvCaches& caches)
+    : known_(std::make_unique<Known>(detail, caches)) {}
 CategoryFinder::~CategoryFinder() = default;
 
 std::string CategoryFinder::NameOf(const Life& life) const {
-  bool by_mark = false;
+  const MarkedUse* by_mark = nullptr;
   return kNames[known_->Of(life, &by_mark)];
 }
 
@@ -199,12 +231,13 @@ void CategoryFinder::AddUp(Facts* facts) const {
   const Detail& detail = known_->detail;
   std::array<Amount, kCategories> amounts = {};
   std::array<uint64_t, kCategories> told_blocks = {};
+  std::array<uint64_t, kCategories> held_blocks = {};
   uint64_t told = 0;
   for (const Life& life : detail.lives) {
     if (life.pending || !life.LivesAt(detail.peak_event)) continue;
-    bool by_mark = false;
+    const MarkedUse* by_mark = nullptr;
     const Category category = known_->Of(life, &by_mark);
-    if (by_mark) ++told_blocks[category];
+    if (by_mark != nullptr) ++(by_mark->by_module ? held_blocks : told_blocks)[category];
     Amount& amount = amounts[category];
     amount.bytes += life.size;
     ++amount.blocks;
@@ -217,9 +250,13 @@ void CategoryFinder::AddUp(Facts* facts) const {
   for (size_t i = 0; i < kCategories; ++i) {
     if (amounts[i].bytes == 0) continue;
     std::string evidence = kEvidence[i];
+    const uint64_t blocks = amounts[i].blocks;
+    if (held_blocks[i] > 0) {
+      const bool is_rest = held_blocks[i] + told_blocks[i] < blocks;
+      evidence = is_rest ? absl::StrCat(kHeld, ", or ", evidence) : kHeld;
+    }
     if (told_blocks[i] > 0) {
-      evidence =
-          told_blocks[i] == amounts[i].blocks ? kTold : absl::StrCat(kTold, ", or ", evidence);
+      evidence = told_blocks[i] == blocks ? kTold : absl::StrCat(kTold, ", or ", evidence);
     }
     facts->by_category.push_back({kNames[i], amounts[i], std::move(evidence)});
   }

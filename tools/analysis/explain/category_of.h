@@ -1,13 +1,14 @@
 // CategoryFinder: what blocks are for. See categories.cc for how that is known.
 //
-// Ownership: refers to a Detail, which outlives it. Threads: const calls are free. Errors: none;
-// what nothing tells is "unknown". Units: none.
+// Ownership: refers to a Detail and its caches, which outlive it. Threads: const calls are free.
+// Errors: none; what nothing tells is "unknown". Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_CATEGORY_OF_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_CATEGORY_OF_H_
 
 #include <memory>
 #include <string>
 
+#include "tools/analysis/explain/kv_caches.h"
 #include "tools/analysis/facts/detail.h"
 #include "tools/analysis/facts/facts.h"
 
@@ -16,6 +17,8 @@ namespace vramstow {
 class CategoryFinder {
  public:
   explicit CategoryFinder(const Detail& detail);
+  // `caches`: of the same detail, where they are known already.
+  CategoryFinder(const Detail& detail, const KvCaches& caches);
   ~CategoryFinder();
   CategoryFinder(const CategoryFinder&) = delete;
   CategoryFinder& operator=(const CategoryFinder&) = delete;

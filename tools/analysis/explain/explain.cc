@@ -35,8 +35,9 @@ std::vector<FragmentationFacts::Stream> FindStreams(const std::vector<const Life
 
 Explanation::Explanation(const Detail& detail, Facts* facts)
     : passes_(detail, facts->out_of_memory.empty() ? 0 : facts->out_of_memory.back().event),
-      categories_(detail) {
+      categories_(detail, passes_.other_work().caches()) {
   facts->iterations = FindIterations(detail, passes_);
+  facts->phases = FindPhases(detail, passes_);
   ExplainLifetimes(detail, facts);
   facts->churn = FindChurn(detail);
   facts->before_peak = ExplainPeak(detail, *facts);

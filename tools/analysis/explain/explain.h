@@ -7,6 +7,9 @@
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_EXPLAIN_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_EXPLAIN_H_
 
+#include <cstdint>
+#include <vector>
+
 #include "tools/analysis/explain/category_of.h"
 #include "tools/analysis/explain/passes.h"
 #include "tools/analysis/facts/detail.h"
@@ -30,6 +33,11 @@ class Explanation {
 // The passes; where there are none, what recurs: sizes and sites that come again after a steady
 // number of events.
 IterationsFacts FindIterations(const Detail& detail, const Passes& passes);
+
+// What the program did one after the other: start-up, training, evaluation, generation, saving.
+std::vector<PhaseFacts> FindPhases(const Detail& detail, const Passes& passes);
+// When an event was; of the end of the trace its last moment.
+uint64_t TimeOfEvent(const Detail& detail, uint64_t event);
 
 // Needs facts.iterations.
 void ExplainLifetimes(const Detail& detail, Facts* facts);

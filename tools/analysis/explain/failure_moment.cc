@@ -114,7 +114,7 @@ uint64_t BytesOf(const std::vector<const Life*>& lives) {
 
 std::string_view OperatorName(const SiteDetail& site) {
   constexpr std::string_view kOperator = "aten::";
-  std::string_view name = site.operation;
+  std::string_view name = site.made_by.empty() ? site.operation : site.made_by;
   if (name.starts_with(kOperator)) name.remove_prefix(kOperator.size());
   return PlainOperator(name);
 }

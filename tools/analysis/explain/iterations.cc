@@ -43,12 +43,24 @@ struct Candidate {
   Rhythm rhythm;
 };
 
+// Sites whose blocks recur as layers do: in a model, and where it is made.
+std::vector<bool> SitesOfModels(const Detail& detail) {
+  std::vector<bool> are_of_models;
+  for (const SiteDetail& site : detail.sites) {
+    are_of_models.push_back(site.by_stack &&
+                            (site.phase == Phase::kInit || RunsModel(detail, site)));
+  }
+  return are_of_models;
+}
+
 std::vector<Candidate> Regular(const Detail& detail) {
+  const std::vector<bool> are_of_models = SitesOfModels(detail);
   absl::flat_hash_map<Key, Rhythm> rhythms;
   uint64_t number = 0;
   for (const Life& life : detail.lives) {
     if (life.opened || life.pending) continue;
     ++number;
+    if (are_of_models[life.site]) continue;
     Rhythm& rhythm = rhythms[Key(life.size, life.site)];
     if (rhythm.count++ == 0) {
       rhythm.first = number;
@@ -194,30 +206,19 @@ bool AreIterations(const Detail& detail, const Passes& passes) {
   return !passes.all().empty();
 }
 
-// When an event was; of the end of the trace its last moment.
-uint64_t TimeOf(const Detail& detail, uint64_t event) {
-  if (event > detail.events) return detail.levels.empty() ? 0 : detail.levels.back().time_ns;
-  const auto life = std::ranges::lower_bound(detail.lives, event, {}, &Life::birth);
-  const auto mark = std::ranges::lower_bound(detail.marks, event, {}, &MarkDetail::event);
-  if (mark != detail.marks.end() && (life == detail.lives.end() || mark->event < life->birth)) {
-    return mark->time_ns;
-  }
-  if (life != detail.lives.end()) return life->birth_ns;
-  return detail.levels.empty() ? 0 : detail.levels.back().time_ns;
-}
-
 void FillByPasses(const Detail& detail, const Passes& passes, IterationsFacts* facts) {
   facts->found_by = NameOf(passes.by());
   facts->mark = passes.mark();
   facts->is_sure = passes.is_sure();
   facts->count = passes.all().size();
+  facts->backward_per_iteration = passes.BackwardPerPass(detail);
   for (const Pass& pass : passes.all()) {
     if (facts->list.size() == kMostIterations) break;
     IterationFacts iteration;
     iteration.begin_event = pass.begin;
     iteration.end_event = pass.end;
-    iteration.begin_ns = TimeOf(detail, pass.begin);
-    iteration.end_ns = std::max(iteration.begin_ns, TimeOf(detail, pass.end));
+    iteration.begin_ns = TimeOfEvent(detail, pass.begin);
+    iteration.end_ns = std::max(iteration.begin_ns, TimeOfEvent(detail, pass.end));
     facts->list.push_back(iteration);
   }
 }
@@ -227,7 +228,7 @@ void FillByPattern(const Detail& detail, IterationsFacts* facts) {
   if (boundaries.size() <= kLeastIterations) {
     facts->why_not =
         "no marks, no steps of an optimizer and no backward passes say where one begins, and "
-        "nothing recurs at least three times at a steady distance.";
+        "nothing outside of a model recurs at least three times at a steady distance.";
     return;
   }
   facts->found_by = "pattern";
@@ -245,6 +246,17 @@ void FillByPattern(const Detail& detail, IterationsFacts* facts) {
 }
 
 }  // namespace
+
+uint64_t TimeOfEvent(const Detail& detail, uint64_t event) {
+  if (event > detail.events) return detail.levels.empty() ? 0 : detail.levels.back().time_ns;
+  const auto life = std::ranges::lower_bound(detail.lives, event, {}, &Life::birth);
+  const auto mark = std::ranges::lower_bound(detail.marks, event, {}, &MarkDetail::event);
+  if (mark != detail.marks.end() && (life == detail.lives.end() || mark->event < life->birth)) {
+    return mark->time_ns;
+  }
+  if (life != detail.lives.end()) return life->birth_ns;
+  return detail.levels.empty() ? 0 : detail.levels.back().time_ns;
+}
 
 IterationsFacts FindIterations(const Detail& detail, const Passes& passes) {
   IterationsFacts facts;

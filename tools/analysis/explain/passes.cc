@@ -218,7 +218,11 @@ class Loops {
 
 }  // namespace
 
-Passes::Passes(const Detail& detail, uint64_t last_failure) {
+Passes::Passes(const Detail& detail, uint64_t last_failure)
+    : Passes(detail, ToldWork(detail), last_failure) {}
+
+Passes::Passes(const Detail& detail, const ToldWork& told, uint64_t last_failure)
+    : other_work_(detail, told) {
   for (const Life& life : detail.lives) {
     if (IsAnAllocation(life) && CallsBackward(detail.sites[life.site])) {
       calls_.emplace_back(life.birth, life.site);
@@ -227,16 +231,45 @@ Passes::Passes(const Detail& detail, uint64_t last_failure) {
       autograd_calls_.emplace_back(life.birth, life.site);
     }
   }
-  const ToldWork told(detail);
   for (const ToldCall& call : told.calls()) {
     if (!call.with_gradients) inferences_.push_back({call.begin, call.end});
   }
   FindByMarks(detail, told);
   if (all_.empty()) FindBySteps(detail, told, last_failure);
   if (all_.empty()) FindByBackward(detail);
+  LeaveOutOtherWork();
   if (is_sure_ && by_ != By::kBackward) return;
   if (all_.size() < 2) FindByCalls(detail, told);
   if (all_.size() < 2) FindByLoop(detail);
+}
+
+// A pass begins when the evaluation is over that came before it.
+void Passes::LeaveOutOtherWork() {
+  if (by_ != By::kOptimizer && by_ != By::kBackward) return;
+  std::vector<uint64_t> begins;
+  for (const Pass& pass : all_) begins.push_back(pass.begin);
+  other_work_.LeaveToPasses(begins);
+  for (Pass& pass : all_) pass.begin = other_work_.After(pass.begin, pass.end);
+}
+
+uint64_t Passes::BackwardPerPass(const Detail& detail) const {
+  // A function of autograd's that is written in Python is no call of backward().
+  std::vector<uint64_t> calls;
+  for (const auto& [event, site] : calls_) {
+    if (!detail.sites[site].is_own_call) calls.push_back(event);
+  }
+  std::vector<uint64_t> counts;
+  for (const Pass& pass : all_) {
+    const auto from = std::ranges::lower_bound(calls, pass.begin);
+    const auto to = std::ranges::lower_bound(calls, pass.end);
+    counts.push_back(static_cast<uint64_t>(to - from));
+  }
+  // The last one may be cut off.
+  if (counts.size() > 1) counts.pop_back();
+  if (counts.empty()) return 0;
+  const auto middle = counts.begin() + static_cast<ptrdiff_t>(counts.size() / 2);
+  std::ranges::nth_element(counts, middle);
+  return *middle;
 }
 
 std::string Passes::BackwardCall(const Detail& detail, uint64_t event) const {
@@ -333,7 +366,8 @@ void Passes::FindByBackward(const Detail& detail) {
 void Passes::FindByCalls(const Detail& detail, const ToldWork& told) {
   if (told.main_calls().size() < 2) return;
   by_ = By::kForward;
-  is_sure_ = true;
+  // An evaluation, or what serves requests, has no iterations.
+  is_sure_ = std::ranges::any_of(told.main_calls(), &ToldCall::with_gradients);
   all_.clear();
   for (const ToldCall& call : told.main_calls()) {
     all_.push_back({call.begin, std::min(call.end, detail.events + 1)});

@@ -6,6 +6,8 @@
 // made on the program's own thread; a loop shows itself by lines that go back within one function,
 // or by the same place allocating again. Loops inside forward() are layers, and no turns.
 //
+// An evaluation between two steps belongs to no pass (other_work.h).
+//
 // Ownership: copies. Threads: a value. Errors: none; where nothing tells there are no passes.
 // Units: events.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_PASSES_H_
@@ -16,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/analysis/explain/other_work.h"
 #include "tools/analysis/explain/told_work.h"
 #include "tools/analysis/facts/detail.h"
 
@@ -45,6 +48,9 @@ class Passes {
   std::string BackwardCall(const Detail& detail, uint64_t event) const;
   // The number of the pass, from 0, that had begun last; -1 before the first.
   int64_t At(uint64_t event) const;
+  // Backward passes that one pass has, as a rule: gradients are accumulated. 0: not known.
+  uint64_t BackwardPerPass(const Detail& detail) const;
+  const OtherWork& other_work() const { return other_work_; }
   // Whether a call of a model that records no gradients was running at this event.
   bool IsInference(uint64_t event) const;
   // Where the turns of the program's outermost loop within [begin, end) begin; empty: no loop.
@@ -56,9 +62,13 @@ class Passes {
   void FindByBackward(const Detail& detail);
   void FindByCalls(const Detail& detail, const ToldWork& told);
   void FindByLoop(const Detail& detail);
+  void LeaveOutOtherWork();
   // One begins where the last one ends.
   void SetBegins(const std::vector<uint64_t>& begins, uint64_t end);
 
+  Passes(const Detail& detail, const ToldWork& told, uint64_t last_failure);
+
+  OtherWork other_work_;
   By by_ = By::kNone;
   bool is_sure_ = false;
   std::string mark_;

@@ -13,6 +13,8 @@ constexpr std::string_view kStep = "vramstow.step ";
 constexpr std::string_view kForward = "vramstow.forward ";
 constexpr std::string_view kInference = "vramstow.inference ";
 constexpr std::string_view kForwardEnd = "vramstow.forward_end ";
+constexpr std::string_view kSave = "vramstow.save";
+constexpr std::string_view kSaveEnd = "vramstow.save_end";
 constexpr std::string_view kOptimizer = "Optimizer.";
 
 // "ProfilerStep#12" → "ProfilerStep#".
@@ -84,6 +86,10 @@ ToldWork::ToldWork(const Detail& detail) {
     } else if (text.starts_with(kForwardEnd)) {
       const auto known = calls.find(std::string(text.substr(kForwardEnd.size())));
       if (known != calls.end()) known->second.back().end = mark.event;
+    } else if (text == kSave) {
+      saves_.push_back({mark.event, kStillLive, false});
+    } else if (text == kSaveEnd) {
+      if (!saves_.empty()) saves_.back().end = mark.event;
     } else if (!text.starts_with(kOurs) && !ends) {
       const std::string name = WithoutNumber(mark.text);
       if (SpeaksOfSteps(name)) own[name].push_back(mark.event);

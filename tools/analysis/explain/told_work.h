@@ -5,7 +5,8 @@
 // for traces with stacks, each call of an outermost module (`vramstow.forward NAME NUMBER`, or
 // `vramstow.inference …` without gradients, to `vramstow.forward_end …`). NUMBER tells two of a
 // kind apart. PyTorch's own annotations have steps, too (`Optimizer.step#…`). Marks of the
-// program's own for a step, an iteration or a batch say more than all that.
+// program's own for a step, an iteration or a batch say more than all that. `vramstow.save` and
+// `vramstow.save_end` stand around torch.save.
 //
 // Ownership: copies. Threads: a value. Errors: none; other marks are left alone. Units: events,
 // nanoseconds.
@@ -20,7 +21,7 @@
 
 namespace vramstow {
 
-// One call of an outermost module.
+// One call of an outermost module, or of torch.save.
 struct ToldCall {
   uint64_t begin = 0;  // events
   uint64_t end = 0;    // kStillLive: it did not end
@@ -39,6 +40,7 @@ class ToldWork {
   // All calls of outermost modules, in order; and of the module that is called most often.
   const std::vector<ToldCall>& calls() const { return calls_; }
   const std::vector<ToldCall>& main_calls() const { return main_calls_; }
+  const std::vector<ToldCall>& saves() const { return saves_; }
 
  private:
   std::vector<uint64_t> marks_;
@@ -46,6 +48,7 @@ class ToldWork {
   std::vector<uint64_t> steps_;
   std::vector<ToldCall> calls_;
   std::vector<ToldCall> main_calls_;
+  std::vector<ToldCall> saves_;
 };
 
 }  // namespace vramstow

@@ -39,8 +39,10 @@ struct CodeLine {
 
 struct SiteDetail {
   std::string site;       // "train.py:45 step"; of a driver call: the library
-  std::string operation;  // "aten::add", "linear"; of a driver call: its name
+  std::string operation;  // as users call it: "linear"; of a driver call: its name
+  std::string made_by;    // the operator that allocates, within it: "aten::addmm"
   std::string module;     // "Decoder.blocks.0"; empty: not known
+  std::string classes;    // of modules that a library runs: "Sequential.Linear"
   Phase phase = Phase::kUnknown;
   bool by_stack = false;  // false: no call stack is known
   bool empties_cache = false;

@@ -25,12 +25,34 @@ struct Described<IterationsFacts> {
       Fact("why_not", &S::why_not, Merge::kOwn, "why none were found, in a sentence")
           .KnownIf([](const Facts&, const S& self) { return !self.why_not.empty(); }),
       Fact("count", &S::count, Merge::kOwn, "how many there are").Short("iterations"),
+      Fact("backward_passes_per_iteration", &S::backward_per_iteration, Merge::kOwn,
+           "more than one where gradients are accumulated; the median; null where it is not known")
+          .KnownIf([](const Facts&, const S& self) { return self.backward_per_iteration != 0; }),
       Fact("exact", &S::exact, Merge::kOwn,
            "false of a long trace: boundaries are known to some events"),
       Fact("growth_bytes", &S::growth_bytes, Merge::kOwn,
            "from one to the next, of what is live between them; the median")
           .Short("growth"),
       Inner(&S::list, Merge::kOwn),  // iterations
+  };
+};
+
+template <>
+struct Described<PhaseFacts> {
+  using S = PhaseFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact(
+          "name", &S::name, Merge::kOwn,
+          "`start_up`, `training`, `evaluation`, `generation`, `inference` (of a program that does "
+          "not train), `saving` (torch.save)"),
+      Fact("times", &S::times, Merge::kOwn, "how often; of training, the iterations"),
+      Fact("begin_ns", &S::begin_ns, Merge::kOwn, "when the first began"),
+      Fact("took_ns", &S::took_ns, Merge::kOwn, "how long they took together"),
+      Fact("peak_bytes", &S::peak_bytes, Merge::kOwn, "highest of allocated"),
+      Fact("has_peak", &S::has_peak, Merge::kOwn, "the peak of the trace was in it"),
+      Fact("decode_steps", &S::decode_steps, Merge::kOwn,
+           "of generation: how often its caches grew; null where that is not known")
+          .KnownIf([](const Facts&, const S& self) { return self.decode_steps != 0; }),
   };
 };
 
@@ -178,6 +200,9 @@ struct Described<Facts> {
           "the first 2,000 iterations")
           .WrittenIf(IsOneTrace),
       Fact("iterations_found", &S::iterations, Merge::kOwn, "how they were found")
+          .WrittenIf(IsOneTrace),
+      Fact("phases", &S::phases, Merge::kOwn,
+           "what the program did, in the order in which it began; empty where it is not known")
           .WrittenIf(IsOneTrace),
       Fact("lifetimes", &S::lifetimes, Merge::kOwn,
            "how long memory lives; null without iterations")

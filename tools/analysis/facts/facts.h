@@ -67,6 +67,7 @@ struct Facts {
   std::vector<CategoryFacts> by_category;
   std::optional<SnapshotStateFacts> snapshot;
   IterationsFacts iterations;
+  std::vector<PhaseFacts> phases;  // in the order in which they began
   LifetimeFacts lifetimes;
   ChurnFacts churn;
   CacheFacts cache;

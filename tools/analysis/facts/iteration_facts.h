@@ -1,4 +1,5 @@
-// IterationsFacts and LifetimeFacts: the iterations of the work, and what outlives them.
+// IterationsFacts, PhaseFacts and LifetimeFacts: the iterations of the work, what else is done, and
+// what outlives an iteration.
 //
 // Ownership: plain values. Threads: values. Errors: none. Units: bytes, nanoseconds since the trace
 // began, events counted from 1.
@@ -37,7 +38,19 @@ struct IterationsFacts {
   bool exact = true;                 // false: of a long trace, boundaries are known to some events
   std::vector<IterationFacts> list;  // at most kMostIterations, the first
   uint64_t count = 0;
+  uint64_t backward_per_iteration = 0;  // as a rule; 0: not known
   int64_t growth_bytes = 0;  // per iteration, of what is live between iterations; the median
+};
+
+// All that the program did of one kind: start-up, training, evaluation.
+struct PhaseFacts {
+  std::string name;  // as docs/metrics.md has it
+  uint64_t times = 0;
+  uint64_t begin_ns = 0;  // of the first
+  uint64_t took_ns = 0;   // all together
+  uint64_t peak_bytes = 0;
+  uint64_t decode_steps = 0;  // of a generation, as far as its caches grew
+  bool has_peak = false;      // of the trace
 };
 
 // Blocks of one site that pile up.

@@ -50,7 +50,7 @@ class StackNotes {
       const auto [number, added] =
           by_name_.try_emplace(words.site, static_cast<uint32_t>(names_.size()));
       if (added) names_.push_back(words.site);
-      known->second = {number->second, ReducesIn(frames, words.operation)};
+      known->second = {number->second, ReducesIn(frames, words.made_by)};
       lines_.Add(frames);
     }
     return known->second;

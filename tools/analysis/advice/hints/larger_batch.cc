@@ -1,5 +1,5 @@
-// Advice: how much of the card a job left, and how much larger a batch would fit (free pieces count
-// as if they grew).
+// Advice: how much of the card a job left, and between which sizes a batch would fit (free pieces
+// count as if they grew).
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -13,7 +13,7 @@ namespace vramstow {
 namespace {
 
 constexpr double kLeastGrowth = 1.15;
-constexpr double kMostTimes = 10;  // further off nobody knows what else would grow
+constexpr double kMostTimes = 4;  // further off nobody knows what else would grow
 constexpr uint64_t kSmallShare =
     20;  // a job below this part of the card says little of larger ones
 
@@ -47,7 +47,7 @@ class Growing {
       return false;
     }
     // Weights in another precision.
-    const bool converts = site.operation == "aten::_to_copy";
+    const bool converts = OperatorName(site) == "_to_copy";
     return !converts || (!weights_.contains(life.size) && !weights_.contains(life.size * 2));
   }
 
@@ -96,6 +96,42 @@ Load DecidingMoment(const Evidence& evidence, uint64_t capacity) {
   return decides;
 }
 
+// How many times as large a batch fits if all scales with it that an iteration makes: workspaces,
+// gradients, what only this batch needs. 0: it is not known.
+double LeastTimes(const Facts& facts, uint64_t capacity) {
+  const std::vector<IterationFacts>& all = facts.iterations.list;
+  if (!facts.iterations.is_sure || all.empty()) return 0;
+  // The first one compiles and tries out, and makes what the others find.
+  constexpr size_t kLeastSteady = 3;
+  const size_t first = all.size() >= kLeastSteady ? 1 : 0;
+  uint64_t stays = all[first].begin_bytes;
+  uint64_t highest = 0;
+  for (size_t i = first; i < all.size(); ++i) {
+    stays = std::min(stays, all[i].begin_bytes);
+    highest = std::max(highest, all[i].peak_bytes);
+  }
+  if (highest <= stays) return 0;
+  return Load{stays, highest - stays + facts.fragmentation.at_peak.unusable_bytes}.Times(capacity);
+}
+
+std::string Rounded(double times) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", times);
+  return text;
+}
+
+// ": by this, …", from a careful guess to a bold one. No run has proved either of them.
+std::string TimesText(double least, double most) {
+  most = std::max(least, most);
+  if (least < 1 || least > kMostTimes) return ".";
+  const std::string from = Rounded(least);
+  if (most > kMostTimes)
+    return ": by this, a batch " + from + " times as large fits, or a larger one.";
+  const std::string to = Rounded(most);
+  if (from == to) return ": by this, a batch " + from + " times as large fits.";
+  return ": by this, a batch " + from + " to " + to + " times as large fits.";
+}
+
 // A job that failed once has no room, and memory that piles up takes all that there is, a few
 // iterations later.
 Hint FindLargerBatch(const Evidence& evidence) {
@@ -122,14 +158,12 @@ Hint FindLargerBatch(const Evidence& evidence) {
   if (used * kSmallShare >= capacity) {
     advice.evidence += " At the moment that limits the batch, " + AdviceText(load.growing) +
                        " scale with it and " + AdviceText(load.fixed) + " stay";
-    char text[32];
-    std::snprintf(text, sizeof text, "%.1f", times);
-    advice.evidence += times > kMostTimes ? "."
-                                          : std::string(": by this, a batch up to ") + text +
-                                                " times as large fits.";
+    advice.evidence += TimesText(LeastTimes(facts, capacity), times);
+    advice.action = "Let `vramstow fit` rehearse larger batches: it finds the largest that fits.";
+  } else {
+    advice.action = "Nothing has to be done.";
   }
   advice.cost = "More memory, up to the whole card.";
-  advice.action = "Let `vramstow fit` rehearse larger batches before you use one.";
   return advice;
 }
 
@@ -141,7 +175,9 @@ constinit const Rule kLargerBatch = {
     .help =
         "The job has room left. If it used a twentieth of the card or more, vramstow adds up what "
         "scales with the batch and what stays, at the moment that would fill the card first, and "
-        "says how many times as large a batch fits. vramstow fit rehearses such a batch.",
+        "says between which sizes a batch fits: the smaller one if all scales that an iteration "
+        "makes, the larger one if only results do. vramstow fit rehearses such batches and proves "
+        "which one fits.",
     .advice = FindLargerBatch,
     .saves = false,
 };

@@ -14,7 +14,7 @@ namespace {
 bool UsesLowerPrecision(const Detail& detail) {
   const auto converts = [](const SiteDetail& site) {
     return site.site.starts_with("backward of ToCopy") ||
-           (site.operation == "aten::_to_copy" && !site.module.empty());
+           (OperatorName(site) == "_to_copy" && !site.module.empty());
   };
   const auto names_it = [](const std::string& frame) {
     return frame.find("autocast") != std::string::npos ||

@@ -1,0 +1,143 @@
+#include "tools/analysis/explain/kv_caches.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "tools/analysis/explain/failure_moment.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kLeastGrowths = 2;
+constexpr double kNearlyAllGrow = 0.8;
+constexpr size_t kLeastLayers = 4;  // keys and values of two layers
+constexpr size_t kLeastWork = 10;   // blocks that a model makes while the cache is there
+constexpr uint64_t kLeastKept = uint64_t{64} << 10;
+
+bool MayBeCache(const Detail& detail, const Life& life) {
+  const SiteDetail& site = detail.sites[life.site];
+  return life.tensor && !life.opened && !life.pending && site.by_stack && !site.in_backward &&
+         !site.in_optimizer;
+}
+
+// What was asked for: an allocator may give a little more, as it comes.
+uint64_t SizeOf(const Life& life) { return life.requested != 0 ? life.requested : life.size; }
+
+// How the blocks of one site grew.
+struct Growth {
+  std::vector<uint64_t> events;  // at which a larger one was made than before
+  size_t outlived = 0;           // blocks that were still there when a larger one was made
+  size_t followed = 0;           // blocks that a larger one came after
+};
+
+Growth GrowthOf(const std::vector<const Life*>& chain) {
+  Growth growth;
+  uint64_t largest = SizeOf(*chain.front());
+  // Where the first larger one comes, from the end: a new text begins with a small one again.
+  std::vector<const Life*> next(chain.size(), nullptr);
+  for (size_t i = chain.size() - 1; i-- > 0;) {
+    const Life* after = chain[i + 1];
+    next[i] = SizeOf(*after) > SizeOf(*chain[i])    ? after
+              : SizeOf(*after) == SizeOf(*chain[i]) ? next[i + 1]
+                                                    : nullptr;
+  }
+  for (size_t i = 0; i < chain.size(); ++i) {
+    if (next[i] != nullptr) {
+      ++growth.followed;
+      if (next[i]->birth < chain[i]->death) ++growth.outlived;
+    }
+    if (i == 0) continue;
+    if (SizeOf(*chain[i]) < SizeOf(*chain[i - 1])) largest = SizeOf(*chain[i]);
+    if (SizeOf(*chain[i]) > largest) {
+      growth.events.push_back(chain[i]->birth);
+      largest = SizeOf(*chain[i]);
+    }
+  }
+  return growth;
+}
+
+// Whether two blocks of the same size are there at once: a text has keys and values, and layers.
+bool AnyBeside(std::vector<const Life*> lives) {
+  std::ranges::sort(lives, [](const Life* a, const Life* b) {
+    return SizeOf(*a) != SizeOf(*b) ? SizeOf(*a) < SizeOf(*b) : a->birth < b->birth;
+  });
+  return std::ranges::adjacent_find(lives, [](const Life* a, const Life* b) {
+           return SizeOf(*a) == SizeOf(*b) && b->birth < a->death;
+         }) != lives.end();
+}
+
+bool IsBlank(const SiteDetail& site) {
+  const std::string_view name = OperatorName(site);
+  for (const char* blank : {"zeros", "empty", "new_zeros", "new_empty", "full", "new_full"}) {
+    if (name.starts_with(blank)) return name.find("_like") == std::string_view::npos;
+  }
+  return false;
+}
+
+}  // namespace
+
+KvCaches::KvCaches(const Detail& detail, const PhasesOver& phases) {
+  FindGrowing(detail, phases);
+  FindKept(detail);
+}
+
+uint64_t KvCaches::StepsWithin(uint64_t begin, uint64_t end) const {
+  uint64_t most = 0;
+  for (const std::vector<uint64_t>& events : growths_) {
+    const auto from = std::ranges::lower_bound(events, begin);
+    const auto to = std::ranges::lower_bound(events, end);
+    most = std::max(most, static_cast<uint64_t>(to - from));
+  }
+  return most;
+}
+
+void KvCaches::FindGrowing(const Detail& detail, const PhasesOver& phases) {
+  std::map<uint32_t, Chain> chains;
+  for (const Life& life : detail.lives) {
+    if (!MayBeCache(detail, life) || OperatorName(detail.sites[life.site]) != "cat") continue;
+    chains[life.site].push_back(&life);
+  }
+  Chain all;
+  std::vector<std::vector<uint64_t>> growths;
+  for (const auto& [site, chain] : chains) {
+    Growth growth = GrowthOf(chain);
+    if (growth.events.size() < kLeastGrowths) continue;
+    if (static_cast<double>(growth.outlived) <
+        kNearlyAllGrow * static_cast<double>(growth.followed)) {
+      continue;
+    }
+    // Pieces that autograd waits for are joined, too.
+    if (std::ranges::any_of(chain, [&](const Life* l) { return phases.BridgesToBackward(*l); })) {
+      continue;
+    }
+    all.insert(all.end(), chain.begin(), chain.end());
+    growths.push_back(std::move(growth.events));
+  }
+  if (!AnyBeside(all)) return;  // one history that grows
+  blocks_.insert(all.begin(), all.end());
+  growths_ = std::move(growths);
+}
+
+void KvCaches::FindKept(const Detail& detail) {
+  std::vector<uint64_t> work;  // events
+  for (const Life& life : detail.lives) {
+    const SiteDetail& site = detail.sites[life.site];
+    if (life.tensor && (site.in_backward || site.in_optimizer)) return;  // it trains
+    if (life.tensor && site.phase == Phase::kForward) work.push_back(life.birth);
+  }
+  if (work.size() < kLeastWork) return;
+  std::map<uint64_t, Chain> alike;  // by size
+  for (const Life& life : detail.lives) {
+    const SiteDetail& site = detail.sites[life.site];
+    if (!MayBeCache(detail, life) || life.size < kLeastKept || !IsBlank(site)) continue;
+    if (site.phase == Phase::kForward || site.phase == Phase::kWorkspace) continue;
+    const bool is_early = work[work.size() - kLeastWork] > life.birth;
+    if (is_early && life.death > work.back()) alike[SizeOf(life)].push_back(&life);
+  }
+  for (const auto& [size, lives] : alike) {
+    if (lives.size() >= kLeastLayers) blocks_.insert(lives.begin(), lives.end());
+  }
+}
+
+}  // namespace vramstow
