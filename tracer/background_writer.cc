@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tracer/compressor.h"
+#include "tracer/trace_folder.h"
 
 namespace vramstow {
 namespace {
@@ -31,6 +32,7 @@ void BackgroundWriter::Start(const Config& config, OpenTrace* trace,
   trace_ = trace;
   threads_ = threads;
   if (config.compress) compressor_ = Compressor::Create();
+  if (trace->file.has_ring()) folder_ = TraceFolder::Create(trace, threads, compressor_);
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -58,21 +60,35 @@ void* BackgroundWriter::Run(void* self) {
 }
 
 void BackgroundWriter::WriteAndSample() {
-  const uint32_t sample_ms = config_.sample_ms;
-  uint64_t sample_at = sample_ms == 0 ? ~uint64_t{0} : NowMs() + sample_ms;
+  sample_at_ms_ = config_.sample_ms == 0 ? ~uint64_t{0} : NowMs() + config_.sample_ms;
   while (state_.load(std::memory_order_acquire) == State::kRuns) {
     const uint32_t seen = handed_over_.load(std::memory_order_acquire);
     if (!WriteAllHanded()) return;
+    if (folder_ != nullptr && folder_->IsNeeded()) folder_->Fold(Rests, this);
+    Sample();
     const uint64_t now = NowMs();
-    if (now >= sample_at) {
-      config_.on_sample(config_.context);
-      sample_at = now + sample_ms;
-    }
-    const uint64_t wait_ms = sample_ms == 0 ? kNeverMs : sample_at - now;
+    const uint64_t wait_ms = config_.sample_ms == 0 ? kNeverMs
+                             : now < sample_at_ms_  ? sample_at_ms_ - now
+                                                    : 0;
     const timespec wait = {static_cast<time_t>(wait_ms / 1000),
                            static_cast<long>(wait_ms % 1000) * 1'000'000};
     syscall(SYS_futex, FutexWord(&handed_over_), FUTEX_WAIT_PRIVATE, seen, &wait);
   }
+}
+
+void BackgroundWriter::Sample() {
+  const uint64_t now = NowMs();
+  if (now < sample_at_ms_) return;
+  config_.on_sample(config_.context);
+  sample_at_ms_ = now + config_.sample_ms;
+}
+
+// Between the parts of something that takes long.
+bool BackgroundWriter::Rests(void* self) {
+  BackgroundWriter* const writer = static_cast<BackgroundWriter*>(self);
+  if (!writer->WriteAllHanded()) return false;
+  writer->Sample();
+  return writer->state_.load(std::memory_order_acquire) == State::kRuns;
 }
 
 // False: the thread is to stop.

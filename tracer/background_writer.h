@@ -22,6 +22,7 @@
 namespace vramstow {
 
 class Compressor;
+class TraceFolder;
 
 class BackgroundWriter {
  public:
@@ -51,10 +52,14 @@ class BackgroundWriter {
   bool WriteAllHanded();
   void WriteHanded(ThreadBuffer* buffer, unsigned which);
   void Wake();
+  void Sample();
+  static bool Rests(void* self);
 
   std::atomic<State> state_{State::kNone};
   std::atomic<uint32_t> handed_over_{0};  // slots, ever: what the thread waits for
   Compressor* compressor_ = nullptr;      // null: chunks are written as they are
+  TraceFolder* folder_ = nullptr;         // null: what a ring overwrites is gone
+  uint64_t sample_at_ms_ = 0;
   Config config_;
   OpenTrace* trace_ = nullptr;
   const ThreadRegistry* threads_ = nullptr;

@@ -73,7 +73,7 @@ RecorderError RecorderState::Open(const RecorderConfig& config) {
   if (!tables_.Start(&trace_)) return RecorderError::kCannotMap;
   stacks_.Start(config.stacks, &trace_, &tables_);
   if (config.ring_bytes != 0) {
-    trace_.file.MakeRing(std::max(config.ring_bytes, kLeastRingBytes) / kSlotBytes * kSlotBytes);
+    trace_.file.MakeRing(std::max(config.ring_bytes, kLeastRingBytes));
   }
   ChooseMode(config);
   int error = MakeFile(config, false);
@@ -126,7 +126,8 @@ void RecorderState::WriteFileHeader() {
   to->trace_id = trace_.id;
   to->start_unix_ns = trace_.order.clock().start_unix_ns();
   to->start_clock_ns = trace_.order.clock().start_clock_ns();
-  to->ring_bytes = trace_.file.ring_bytes();
+  // In a shared file this comes when the first chunk makes room for another one.
+  if (!trace_.file.is_shared()) to->ring_bytes = trace_.file.ring_bytes();
   to->checksum = Crc32c(to, offsetof(FileHeader, checksum));
 }
 

@@ -27,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tracer/format/layout.h"
 #include "tracer/owner_mutex.h"
 
 namespace vramstow {
@@ -60,7 +61,7 @@ class TraceFile {
   int WriteAt(iovec* parts, int count, uint64_t offset);
 
   // From now on chunks of events go round in so many bytes (trace_ring.cc). Before the first one.
-  void MakeRing(uint64_t bytes) { ring_bytes_ = bytes; }
+  void MakeRing(uint64_t bytes);
   bool has_ring() const { return ring_bytes_ != 0; }
   uint64_t ring_bytes() const { return ring_bytes_; }
   struct RingPlace {
@@ -71,6 +72,25 @@ class TraceFile {
   // until EndInRing. 0; or an errno, and nothing is to be ended.
   int BeginInRing(uint32_t bytes, RingPlace* place) VRAMSTOW_TRY_ACQUIRE(false, ring_lock_);
   void EndInRing() VRAMSTOW_RELEASE(ring_lock_) { ring_lock_.Unlock(); }
+
+  // The places of the ring, by their *positions*: these rise for ever. Those of what is needed
+  // begin at `begin`; nothing was written yet at `end`.
+  struct RingSpan {
+    uint64_t begin;
+    uint64_t end;
+  };
+  RingSpan Ring();
+  // Nothing before this position is needed any more.
+  void NeedsRingFrom(uint64_t position) { ring_needed_.store(position, std::memory_order_relaxed); }
+  // Bytes of the ring that are needed: at most ring_bytes(), or some of them were overwritten.
+  uint64_t RingUse() const {
+    return ring_end_.load(std::memory_order_relaxed) - ring_needed_.load(std::memory_order_relaxed);
+  }
+  // The header of the place at a position before end(), and where it is in the file. *next is the
+  // position of the next one. False: there is no chunk.
+  bool ReadRing(uint64_t position, ChunkHeader* header, uint64_t* offset, uint64_t* next);
+  // False: not so much could be read.
+  bool ReadAt(void* bytes, size_t size, uint64_t offset);
 
   // Writes the trace as it is now into a file beside it, STEM-TAG.stow; where that exists it is
   // replaced, or else the copy becomes STEM-TAG-2.stow, …: `name` becomes its name. Whoever has to
@@ -107,14 +127,22 @@ class TraceFile {
   static uint8_t* PlainSlot();
   int ClaimRing(uint64_t needed, RingPlace* place) VRAMSTOW_REQUIRES(ring_lock_);
   int DropOldest(uint64_t at, uint64_t* capacity) VRAMSTOW_REQUIRES(ring_lock_);
+  uint64_t RingOffset(uint64_t position) const;
+  void BeginExtent(uint64_t position) VRAMSTOW_REQUIRES(ring_lock_);
+  int NoteDrop() VRAMSTOW_REQUIRES(ring_lock_);
 
   std::atomic<int> fd_{-1};
   std::atomic<uint64_t> end_{0};
   bool shared_ = true;
   OwnerMutex ring_lock_;
+  static constexpr size_t kMostExtents = 1024;
   uint64_t ring_bytes_ = 0;
-  uint64_t ring_begin_ VRAMSTOW_GUARDED_BY(ring_lock_) = 0;
-  uint64_t ring_next_ VRAMSTOW_GUARDED_BY(ring_lock_) = 0;
+  uint64_t extent_bytes_ = 0;
+  bool has_dropped_ VRAMSTOW_GUARDED_BY(ring_lock_) = false;
+  uint64_t ring_next_ VRAMSTOW_GUARDED_BY(ring_lock_) = 0;  // a position
+  std::atomic<uint64_t> ring_end_{0};                       // the same, for all to see
+  std::atomic<uint64_t> ring_needed_{0};
+  std::atomic<uint64_t> extents_[kMostExtents] = {};  // where they are in the file; 0: nowhere yet
   dev_t device_ = 0;
   ino_t inode_ = 0;
   char path_[PATH_MAX] = {};

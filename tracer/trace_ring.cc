@@ -30,11 +30,29 @@ struct RingMark {
 
 }  // namespace
 
+// The ring lies in the file in extents, which get their places when they are first used: a trace
+// that stays short is a short file.
+void TraceFile::MakeRing(uint64_t bytes) {
+  constexpr uint64_t kLeastExtent = uint64_t{1} << 20;
+  extent_bytes_ = std::max(kLeastExtent, RoundUp(bytes / kMostExtents, kSlotBytes));
+  ring_bytes_ = std::max(bytes / extent_bytes_, uint64_t{1}) * extent_bytes_;
+}
+
+uint64_t TraceFile::RingOffset(uint64_t position) const {
+  const uint64_t place = position % ring_bytes_;
+  return extents_[place / extent_bytes_].load(std::memory_order_relaxed) + place % extent_bytes_;
+}
+
+void TraceFile::BeginExtent(uint64_t position) {
+  std::atomic<uint64_t>& extent = extents_[position % ring_bytes_ / extent_bytes_];
+  if (extent.load(std::memory_order_relaxed) != 0) return;
+  extent.store(Reserve(extent_bytes_, kSlotBytes), std::memory_order_relaxed);
+}
+
 int TraceFile::BeginInRing(uint32_t bytes, RingPlace* place) {
   const int me = 0;  // an address that no other thread has; its buffer is busy, so no signal
                      // handler comes here a second time
   if (!ring_lock_.Lock(&me)) return EDEADLK;
-  if (ring_begin_ == 0) ring_begin_ = ring_next_ = Reserve(ring_bytes_, kSlotBytes);
   const uint64_t needed = std::max<uint64_t>(RoundUp(bytes, kChunkAlignment), kMinChunkBytes);
   const int error = ClaimRing(needed, place);
   if (error != 0) ring_lock_.Unlock();
@@ -43,52 +61,93 @@ int TraceFile::BeginInRing(uint32_t bytes, RingPlace* place) {
 
 // Takes places from ring_next_ on until there is room enough. 0 or an errno.
 int TraceFile::ClaimRing(uint64_t needed, RingPlace* place) {
-  const uint64_t ring_end = ring_begin_ + ring_bytes_;
   uint64_t end = ring_next_;
-  bool is_fresh = false;  // nothing was ever behind `end`
+  uint64_t used_end = ring_next_;  // from here on nothing ever was in what is taken
   while (end - ring_next_ < needed) {
-    if (end == ring_end) ring_next_ = end = ring_begin_;
+    if (end % extent_bytes_ == 0) {
+      // What is too short before the end of an extent stays without contents.
+      ring_next_ = used_end = end;
+      BeginExtent(end);
+    }
     uint64_t capacity = 0;
-    const int error = DropOldest(end, &capacity);
+    const int error = DropOldest(RingOffset(end), &capacity);
     if (error != 0) return error;
-    is_fresh = capacity == 0;
-    // What is too short before the ring's end stays without contents.
-    end = is_fresh ? ring_end : std::min(end + capacity, ring_end);
+    const uint64_t extent_end = (end / extent_bytes_ + 1) * extent_bytes_;
+    end = capacity == 0 ? extent_end : std::min(end + capacity, extent_end);
+    if (capacity != 0) used_end = end;
   }
-  const uint64_t rest = end - ring_next_ - needed;
+  const uint64_t taken = ring_next_ + needed;
+  const uint64_t rest = used_end - std::min(used_end, taken);
   uint64_t capacity = needed;
-  if (!is_fresh && rest < kMinChunkBytes) {
+  if (rest < kMinChunkBytes) {
     capacity += rest;
-  } else if (!is_fresh) {
+  } else {
     RingMark mark(rest);
     iovec part = {&mark.header, sizeof mark.header};
-    const int error = WriteAt(&part, 1, ring_next_ + needed);
+    const int error = WriteAt(&part, 1, RingOffset(ring_next_) + needed);
     if (error != 0) return error;
   }
-  place->offset = ring_next_;
+  place->offset = RingOffset(ring_next_);
   place->capacity = static_cast<uint32_t>(capacity);
   ring_next_ += capacity;
+  ring_end_.store(ring_next_, std::memory_order_relaxed);
   return 0;
 }
 
 // Marks the place at `at` as one without contents; *capacity is how long it is, 0 where none was
 // made yet. 0 or an errno.
 int TraceFile::DropOldest(uint64_t at, uint64_t* capacity) {
-  const int fd = Descriptor();
-  if (fd < 0) return errno;
   ChunkHeader header = {};
-  ssize_t count;
-  do {
-    count = pread(fd, &header, sizeof header, static_cast<off_t>(at));
-  } while (count < 0 && errno == EINTR);
-  if (count < 0) return errno;
   *capacity = 0;
+  // Where the file ends there is nothing.
+  if (!ReadAt(&header, sizeof header, at)) return Descriptor() < 0 ? errno : 0;
   if (std::memcmp(header.magic, kChunkMagic, sizeof kChunkMagic) != 0) return 0;
   *capacity = std::max(header.capacity, kMinChunkBytes);
   if (header.state == kChunkPreparing) return 0;
+  const int error = NoteDrop();
+  if (error != 0) return error;
   uint32_t state = kChunkPreparing;
   iovec part = {&state, sizeof state};
   return WriteAt(&part, 1, at + offsetof(ChunkHeader, state));
+}
+
+// From now on chunks may be missing: the header says so.
+int TraceFile::NoteDrop() {
+  if (has_dropped_) return 0;
+  iovec part = {&ring_bytes_, sizeof ring_bytes_};
+  const int error = WriteAt(&part, 1, offsetof(FileHeader, ring_bytes));
+  has_dropped_ = error == 0;
+  return error;
+}
+
+TraceFile::RingSpan TraceFile::Ring() {
+  const uint64_t begin = ring_needed_.load(std::memory_order_relaxed);
+  return {begin, ring_end_.load(std::memory_order_relaxed)};
+}
+
+bool TraceFile::ReadRing(uint64_t position, ChunkHeader* header, uint64_t* offset, uint64_t* next) {
+  *offset = RingOffset(position);
+  const uint64_t extent_end = (position / extent_bytes_ + 1) * extent_bytes_;
+  *next = extent_end;
+  if (!ReadAt(header, sizeof *header, *offset)) return false;
+  if (std::memcmp(header->magic, kChunkMagic, sizeof kChunkMagic) != 0) return false;
+  const uint64_t capacity = std::max(header->capacity, kMinChunkBytes);
+  *next = std::min(position + capacity, extent_end);
+  return header->state == kChunkSealed;
+}
+
+bool TraceFile::ReadAt(void* bytes, size_t size, uint64_t offset) {
+  const int fd = Descriptor();
+  if (fd < 0) return false;
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t count =
+        pread(fd, static_cast<char*>(bytes) + done, size - done, static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    done += static_cast<size_t>(count);
+  }
+  return true;
 }
 
 }  // namespace vramstow

@@ -37,6 +37,7 @@ class RedactedSource : public EventSource {
   std::string_view MarkText(const Event& mark) const override;
   std::optional<uint16_t> OpeningCall() const override { return source_->OpeningCall(); }
   bool TellsFreeCompleted() const override { return source_->TellsFreeCompleted(); }
+  const TraceSums* Sums() const override { return source_->Sums(); }
   std::optional<uint64_t> Reserved() const override { return source_->Reserved(); }
   std::vector<std::string> missing() const override;
 

@@ -38,6 +38,7 @@ class StackedSource : public EventSource {
   std::vector<CallFrame> Frames(uint32_t stack) const override;
   std::optional<uint16_t> OpeningCall() const override { return trace_->OpeningCall(); }
   bool TellsFreeCompleted() const override { return trace_->TellsFreeCompleted(); }
+  const TraceSums* Sums() const override { return trace_->Sums(); }
 
  private:
   void AddNative(const TraceFrame& frame, std::vector<CallFrame>* frames) const;

@@ -42,6 +42,7 @@ class TraceSource : public EventSource {
     return facts().contains("source.tells_free_completed");
   }
   std::vector<std::string> missing() const override { return missing_; }
+  const TraceSums* Sums() const override { return reader_.sums(); }
   const TraceReader& reader() const { return reader_; }
 
  private:

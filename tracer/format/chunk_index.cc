@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -65,11 +67,16 @@ bool IsUsable(const ChunkHeader& header) {
   const ChunkKind kind = static_cast<ChunkKind>(header.kind);
   const bool is_ticked = IsTicked(kind);
   return (header.state == kChunkOpen || header.state == kChunkSealed) &&
-         kind >= ChunkKind::kOldEvents && kind <= ChunkKind::kTickedEvents &&
+         kind >= ChunkKind::kOldEvents && kind <= ChunkKind::kKeptEvents &&
          IsKnownEncoding(header) && header.committed <= header.capacity - header.header_bytes &&
          IsMoreBelievable(header) &&
          (!is_ticked || (header.header_bytes >= sizeof(ChunkHeader) &&
                          header.base_time >> (64 - kBufferBits) == 0));
+}
+
+bool IsOfSums(const ChunkHeader& header) {
+  return header.kind == static_cast<uint8_t>(ChunkKind::kSums) ||
+         header.kind == static_cast<uint8_t>(ChunkKind::kKeptEvents);
 }
 
 bool LoadZstd(const TraceBytes& bytes, const ChunkEntry& entry, std::vector<uint8_t>* payload,
@@ -136,9 +143,61 @@ void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_i
     at = next;
   }
   KeepOneOfEachNumber(bytes);
+  KeepOneGeneration(bytes);
   if (is_ring) BeginBehindHoles();
   std::stable_sort(events_.begin(), events_.end(), [](const ChunkEntry& a, const ChunkEntry& b) {
     return a.base_order() < b.base_order();
+  });
+}
+
+// Chunks of the generation before may still be there, and of the next one: only of one that is
+// whole all of them are sure to be. Those of others are no damage.
+void ChunkIndex::KeepOneGeneration(const TraceBytes& bytes) {
+  std::stable_sort(sums_.begin(), sums_.end(), [](const ChunkEntry& a, const ChunkEntry& b) {
+    return a.header.buffer != b.header.buffer ? a.header.buffer > b.header.buffer
+                                              : a.header.turn < b.header.turn;
+  });
+  const std::vector<ChunkEntry> all = std::move(sums_);
+  sums_.clear();
+  std::vector<uint8_t> payload;
+  for (size_t begin = 0; begin < all.size();) {
+    size_t end = begin;
+    bool is_whole = true;
+    for (; end < all.size() && all[end].header.buffer == all[begin].header.buffer; ++end) {
+      is_whole = is_whole && !all[end].is_cut && all[end].header.turn == end - begin + 1;
+    }
+    const auto first = all.begin() + static_cast<ptrdiff_t>(begin);
+    const auto last = all.begin() + static_cast<ptrdiff_t>(end);
+    TraceSums ignored;
+    uint64_t chunks = 0;
+    size_t size = 0;
+    is_whole = is_whole && Load(bytes, all[end - 1], &payload, &size) &&
+               all[end - 1].header.kind == static_cast<uint8_t>(ChunkKind::kSums) &&
+               DecodeSums(payload.data(), size, &ignored, &chunks) && chunks == end - begin;
+    if (is_whole) {
+      const auto is_sums = [](const ChunkEntry& entry) {
+        return entry.header.kind == static_cast<uint8_t>(ChunkKind::kSums);
+      };
+      std::copy_if(first, last, std::back_inserter(sums_), is_sums);
+      std::remove_copy_if(first, last, std::back_inserter(kept_), is_sums);
+      return;
+    }
+    begin = end;
+  }
+}
+
+// A chunk's events end before those of the next one of its buffer begin.
+void ChunkIndex::LeaveOut(const std::vector<SumCut>& cuts) {
+  std::map<uint32_t, uint64_t> cut_of;
+  for (const SumCut& cut : cuts) cut_of[cut.buffer] = cut.last_number;
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> first_of;  // of buffer and turn: base sequence
+  for (const ChunkEntry& entry : events_) {
+    first_of[{entry.header.buffer, entry.header.turn}] = entry.header.base_sequence;
+  }
+  std::erase_if(events_, [&](const ChunkEntry& entry) {
+    const auto cut = cut_of.find(entry.header.buffer);
+    const auto next = first_of.find({entry.header.buffer, entry.header.turn + 1});
+    return cut != cut_of.end() && next != first_of.end() && next->second <= cut->second;
   });
 }
 
@@ -219,6 +278,11 @@ void ChunkIndex::KeepOneOfEachNumber(const TraceBytes& bytes) {
     ++report_->chunks;
     if (entry.is_cut) ++report_->damaged_chunks;
     lost_events_ += entry.header.lost_events;
+    if (IsOfSums(entry.header)) {
+      sums_.push_back(entry);
+      begin = end;
+      continue;
+    }
     const bool is_table = entry.header.kind == static_cast<uint8_t>(ChunkKind::kTables);
     // A ticked chunk that was just begun says how many events its buffer had before.
     if (entry.available > 0 || entry.is_ticked()) (is_table ? tables_ : events_).push_back(entry);

@@ -14,6 +14,7 @@
 
 #include "tracer/format/layout.h"
 #include "tracer/format/reader.h"
+#include "tracer/format/sums.h"
 #include "tracer/format/trace_bytes.h"
 
 namespace vramstow {
@@ -42,6 +43,12 @@ class ChunkIndex {
   const std::vector<ChunkEntry>& tables() const { return tables_; }
   // In the order of their base_order. Some may have no events.
   const std::vector<ChunkEntry>& events() const { return events_; }
+  // What is left of older events, of the newest generation that is whole: first the sums, then the
+  // events that were kept, each in their order. Empty: there is none.
+  const std::vector<ChunkEntry>& sums() const { return sums_; }
+  const std::vector<ChunkEntry>& kept_events() const { return kept_; }
+  // The sums say this of buffers: chunks that have no newer events are left out.
+  void LeaveOut(const std::vector<SumCut>& cuts);
   // Said by the chunks to have been lost at their ends, after the recorder had latched off.
   uint64_t lost_events() const { return lost_events_; }
 
@@ -55,12 +62,15 @@ class ChunkIndex {
   void CutLastAt(uint64_t offset);
   void KeepOneOfEachNumber(const TraceBytes& bytes);
   void BeginBehindHoles();
+  void KeepOneGeneration(const TraceBytes& bytes);
 
   ReadReport* report_ = nullptr;
   uint64_t lost_events_ = 0;
   std::vector<ChunkEntry> found_;
   std::vector<ChunkEntry> tables_;
   std::vector<ChunkEntry> events_;
+  std::vector<ChunkEntry> sums_;
+  std::vector<ChunkEntry> kept_;
 };
 
 }  // namespace vramstow

@@ -26,7 +26,7 @@ inline constexpr uint8_t kChunkMagic[8] = {0xA5, 'S', 'T', 'O', 'W', 'C', 'K', 0
 // A reader refuses a greater major version. A greater minor version only adds what an older reader
 // can leave out: record types, fields at the end of a record, chunk kinds.
 inline constexpr uint16_t kFormatMajor = 3;
-inline constexpr uint16_t kFormatMinor = 0;
+inline constexpr uint16_t kFormatMinor = 1;
 
 inline constexpr uint32_t kFileHeaderBytes = 4096;  // FileHeader, then zeros
 inline constexpr uint32_t kSlotBytes = 64 * 1024;   // what one thread writes before it is sealed
@@ -49,6 +49,10 @@ enum class ChunkKind : uint8_t {
   // As kEvents, but the time of an event is in ticks, which also are its place in the order; its
   // sequence is its number among the events of this buffer.
   kTickedEvents = 5,
+  // Since 3.1, in a file that is a ring: what is left of older events. Of these chunks `buffer` is
+  // the generation of the sums and `turn` their place in it, from 1.
+  kSums = 6,
+  kKeptEvents = 7,  // as kEvents; their sequences are those that they had
 };
 
 inline constexpr bool IsTicked(ChunkKind kind) {
@@ -158,6 +162,12 @@ enum class RecordType : uint8_t {
   kAddress = 13,   // puts an address into the table of recent ones
   kPause = 14,     // more time passed than an event can say
   kSequence = 15,  // so many numbers are left out
+  // In kSums, since 3.1: sums.h.
+  kSumTotals = 16,
+  kSum = 17,
+  kSumPoint = 18,
+  kSumCut = 19,
+  kLastSums = 20,
 };
 
 // What a frame of a stack is.

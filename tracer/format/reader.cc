@@ -35,6 +35,8 @@ class TraceReader::Impl {
   }
 
   TraceTables tables;
+  TraceSums sums;
+  bool has_sums = false;
   ReadReport report;
 
  private:
@@ -59,6 +61,10 @@ class TraceReader::Impl {
   }
 
   ReadError ReadTables();
+  void ReadSums();
+  bool NextKept(Event* event);
+  DecodeResult DecodeNext(Active* chunk);
+  void Note(Event* event);
   bool SelectChunk();
   void ActivateNext();
   void Advance();
@@ -79,6 +85,12 @@ class TraceReader::Impl {
   std::vector<std::unique_ptr<Active>> pool_;
   std::vector<Active*> unused_;
   std::vector<Active*> heap_;  // the one with the least sequence first
+  std::map<uint32_t, uint64_t>
+      cuts_;     // of buffers: up to which number their events are in the sums
+  Active kept_;  // of the events that were kept
+  size_t pending_kept_ = 0;
+  uint64_t last_kept_ = 0;  // the sequence of the last of them
+  bool is_kept_loaded_ = false;
   size_t pending_ = 0;         // chunks of the index before this one were activated
   Active* current_ = nullptr;  // not in the heap
   uint64_t limit_ = 0;         // current_ may go on while its next sequence is below
@@ -137,6 +149,7 @@ ReadError TraceReader::Impl::ReadTables() {
     if (!entry.is_cut) ++report.damaged_chunks;
     report.damaged_bytes += is_loaded ? size - consumed : entry.available;
   }
+  ReadSums();
   report_at_open_ = report;
   Rewind();
   return ReadError::kOk;
@@ -148,6 +161,9 @@ void TraceReader::Impl::Rewind() {
   unused_.clear();
   for (const std::unique_ptr<Active>& chunk : pool_) unused_.push_back(chunk.get());
   pending_ = 0;
+  pending_kept_ = 0;
+  last_kept_ = 0;
+  is_kept_loaded_ = false;
   current_ = nullptr;
   first_sequence_ = last_sequence_ = last_time_ns_ = 0;
   gap_events_ = events_after_latch_ = 0;
@@ -156,9 +172,88 @@ void TraceReader::Impl::Rewind() {
   is_finished_ = false;
 }
 
+void TraceReader::Impl::ReadSums() {
+  std::vector<uint8_t> payload;
+  uint64_t chunks = 0;
+  for (const ChunkEntry& entry : index_.sums()) {
+    size_t size = 0;
+    if (ChunkIndex::Load(bytes_, entry, &payload, &size) &&
+        DecodeSums(payload.data(), size, &sums, &chunks)) {
+      continue;
+    }
+    ++report.damaged_chunks;
+    report.damaged_bytes += entry.available;
+  }
+  has_sums = !index_.sums().empty();
+  report.folded_events = sums.totals.events;
+  report.folded_until_ns = sums.totals.until_ns;
+  for (const SumCut& cut : sums.cuts) cuts_[cut.buffer] = cut.last_number;
+  index_.LeaveOut(sums.cuts);
+}
+
+// The events that were kept come first.
+bool TraceReader::Impl::NextKept(Event* event) {
+  const std::vector<ChunkEntry>& chunks = index_.kept_events();
+  for (; pending_kept_ < chunks.size(); ++pending_kept_, is_kept_loaded_ = false) {
+    kept_.entry = &chunks[pending_kept_];
+    kept_.is_cut = kept_.entry->is_cut;
+    if (!is_kept_loaded_) {
+      if (!ChunkIndex::Load(bytes_, *kept_.entry, &kept_.payload, &kept_.size)) {
+        ++report.damaged_chunks;
+        report.damaged_bytes += kept_.entry->available;
+        continue;
+      }
+      kept_.decoder.Begin(kept_.entry->header, kept_.payload.data(), kept_.size);
+      is_kept_loaded_ = true;
+    }
+    const DecodeResult result = kept_.decoder.Next(event);
+    const bool is_right = result == DecodeResult::kEvent && event->sequence > last_sequence_;
+    if (is_right) return true;
+    if (result != DecodeResult::kEnd) CountDamage(kept_);
+  }
+  return false;
+}
+
+// The next event of the chunk that is not in the sums.
+DecodeResult TraceReader::Impl::DecodeNext(Active* chunk) {
+  DecodeResult result = chunk->decoder.Next(&chunk->next);
+  if (cuts_.empty()) [[likely]]
+    return result;
+  const auto cut = cuts_.find(chunk->entry->header.buffer);
+  if (cut == cuts_.end()) return result;
+  while (result == DecodeResult::kEvent &&
+         (chunk->entry->is_ticked() ? chunk->decoder.last_number() : chunk->next.sequence) <=
+             cut->second) {
+    result = chunk->decoder.Next(&chunk->next);
+  }
+  return result;
+}
+
+// The event is the next one.
+void TraceReader::Impl::Note(Event* event) {
+  last_sequence_ = event->sequence;
+  last_time_ns_ = std::max(last_time_ns_, event->time_ns);
+  if (report.events++ == 0) first_sequence_ = last_sequence_;
+  if (event->kind == EventKind::kGap) [[unlikely]]
+    gap_events_ += GapEvent::Of(*event).lost_events;
+  if (event->kind == EventKind::kMark) [[unlikely]]
+    NameRange(event);
+  if (last_sequence_ >= header_.latch_sequence) ++events_after_latch_;
+}
+
 bool TraceReader::Impl::Next(Event* event) {
+  if (has_sums && NextKept(event)) {
+    Note(event);
+    last_kept_ = last_sequence_;
+    return true;
+  }
   while (current_ != nullptr || SelectChunk()) {
     if (current_->next.sequence <= last_sequence_) [[unlikely]] {
+      // It was on its way to its chunk when the events around it were folded.
+      if (current_->next.sequence <= last_kept_) {
+        current_->next.sequence = last_sequence_ + 1;
+        continue;
+      }
       // Two chunks with the same numbers: this one is not what it says.
       if (current_->entry->is_ticked() && current_->next.sequence == last_sequence_) {
         // At the same tick as another buffer's that has the same low bits.
@@ -171,14 +266,7 @@ bool TraceReader::Impl::Next(Event* event) {
       continue;
     }
     *event = current_->next;
-    last_sequence_ = event->sequence;
-    last_time_ns_ = std::max(last_time_ns_, event->time_ns);
-    if (report.events++ == 0) first_sequence_ = last_sequence_;
-    if (event->kind == EventKind::kGap) [[unlikely]]
-      gap_events_ += GapEvent::Of(*event).lost_events;
-    if (event->kind == EventKind::kMark) [[unlikely]]
-      NameRange(event);
-    if (last_sequence_ >= header_.latch_sequence) ++events_after_latch_;
+    Note(event);
     Advance();
     return true;
   }
@@ -240,7 +328,7 @@ void TraceReader::Impl::ActivateNext() {
     return;
   }
   chunk->decoder.Begin(entry.header, chunk->payload.data(), chunk->size);
-  const DecodeResult result = chunk->decoder.Next(&chunk->next);
+  const DecodeResult result = DecodeNext(chunk);
   if (result == DecodeResult::kDamaged) CountDamage(*chunk);
   if (result == DecodeResult::kEnd) NoteSpan(*chunk);
   if (result != DecodeResult::kEvent) return;
@@ -251,7 +339,7 @@ void TraceReader::Impl::ActivateNext() {
 
 // Takes the next event of the current chunk. Afterwards it may not be the current one any more.
 void TraceReader::Impl::Advance() {
-  const DecodeResult result = current_->decoder.Next(&current_->next);
+  const DecodeResult result = DecodeNext(current_);
   if (result == DecodeResult::kEvent) [[likely]] {
     if (current_->next.sequence <= limit_) [[likely]]
       return;
@@ -325,16 +413,20 @@ uint64_t TraceReader::Impl::MissingInBuffers() {
   uint32_t buffer = 0;
   for (const Span& span : spans_) {
     if (span.buffer != buffer) {
-      known = is_ring ? span.first : 0;
-      report.overwritten_events += known;
+      const auto cut = cuts_.find(span.buffer);
+      const uint64_t in_sums = cut == cuts_.end() ? 0 : cut->second;
+      known = is_ring ? std::max(span.first, in_sums) : 0;
+      report.overwritten_events += known - std::min(known, in_sums);
     }
     buffer = span.buffer;
     if (span.first > known) missing += span.first - known;
     known = std::max(known, span.last);
   }
+  if (is_ring) report.overwritten_events += sums.totals.lost_events;
   // Buffers of which nothing is left are known by the sum.
   if (is_ring && report.closed) {
-    const uint64_t known_events = std::min(header_.last_sequence, report.events + missing);
+    const uint64_t known_events =
+        std::min(header_.last_sequence, report.events + report.folded_events + missing);
     report.overwritten_events = header_.last_sequence - known_events;
   }
   return missing;
@@ -381,6 +473,8 @@ std::string_view TraceReader::Annotation(uint64_t number) const {
 std::vector<TraceFrame> TraceReader::Stack(uint32_t stack) const {
   return impl_->tables.Stack(stack);
 }
+
+const TraceSums* TraceReader::sums() const { return impl_->has_sums ? &impl_->sums : nullptr; }
 
 const ReadReport& TraceReader::report() const { return impl_->report; }
 

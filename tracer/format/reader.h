@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/event.h"
+#include "tracer/format/sums.h"
 
 namespace vramstow {
 
@@ -64,6 +65,9 @@ struct ReadReport {
   uint64_t dropped_events = 0;  // said by the recorder itself: the sum of all kGap events' sizes
   // Older ones whose place newer ones took, because the trace was to keep a limited size.
   uint64_t overwritten_events = 0;
+  // Events of which there are only sums, and the time up to which that is so.
+  uint64_t folded_events = 0;
+  uint64_t folded_until_ns = 0;
   // The errno of the write that failed and ended the recording; 0: none did. The program went on.
   uint32_t write_error = 0;
   bool closed = false;  // the process closed the trace; false: it was killed or is running
@@ -104,6 +108,9 @@ class TraceReader {
   // The frames of an event's stack, from the innermost on; none for 0 and for a number that the
   // table has not. In place of each call of Python's interpreter loop are the frames that it runs.
   std::vector<TraceFrame> Stack(uint32_t stack) const;
+
+  // What is known of events that are gone; null: all that could be kept is there.
+  const TraceSums* sums() const;
 
   const ReadReport& report() const;
 

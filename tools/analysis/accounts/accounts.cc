@@ -144,6 +144,53 @@ void Accounts::End(const LiveBlock& block, uint32_t free_site) {
   lives_.Add(life);
 }
 
+void Accounts::AddSums(const TraceSums& sums) {
+  now_ns_ = std::max(now_ns_, sums.totals.until_ns);
+  counts_.allocations += sums.totals.allocations;
+  counts_.frees += sums.totals.frees;
+  Request(sums.totals.largest_request);
+  levels_.AddTotals(sums.totals);
+  for (const TraceSum& sum : sums.sums) AddSum(sum);
+}
+
+void Accounts::AddSum(const TraceSum& sum) {
+  constexpr uint32_t kMostNumber = 0xFFFF;
+  constexpr uint16_t kMostDevices = 256;
+  if (sum.of == SumOf::kStack) return AddSite(sum, sum.number, kUnknownName, kUnknownName);
+  if (sum.of == SumOf::kCaller) {
+    return AddSite(sum, 0, static_cast<uint16_t>(sum.number >> 16),
+                   static_cast<uint16_t>(sum.number));
+  }
+  if (sum.number > kMostNumber) return;  // no trace of ours says that
+  const auto number = static_cast<uint16_t>(sum.number);
+  switch (sum.of) {
+    case SumOf::kKind:
+      if (number < counts_.by_kind.size()) counts_.by_kind[number] += sum.calls;
+      return;
+    case SumOf::kLibrary:
+      return Levels::AddTally(sum, &levels_.Library(number));
+    case SumOf::kCall:
+      return Levels::AddTally(sum, &levels_.Call(number));
+    case SumOf::kMemory:
+      if (number > 0xFF) return;
+      return Levels::AddTally(sum, &levels_.Kind(static_cast<MemoryKind>(number)));
+    case SumOf::kDevice:
+      if (number <= kMostDevices) levels_.AddDevice(sum);
+      return;
+    case SumOf::kSizeClass:
+      return levels_.AddSizeClass(sum);
+    default:
+      return;
+  }
+}
+
+void Accounts::AddSite(const TraceSum& sum, uint32_t stack, uint16_t library, uint16_t call) {
+  const uint32_t site = sites_.Find(stack, library, call);
+  if (site >= site_sums_.size()) site_sums_.resize(sites_.sites().size());
+  site_sums_[site].allocations += sum.allocations;
+  site_sums_[site].bytes += sum.bytes;
+}
+
 void Accounts::FillFacts(const EventSource& source, Facts* facts) const {
   facts->counts = counts_;
   facts->peak = levels_.peak();

@@ -94,10 +94,14 @@ class Accounts {
   Levels& levels() { return levels_; }
   const Levels& levels() const { return levels_; }
 
+  // What is known of events that are gone. Before FillFacts.
+  void AddSums(const TraceSums& sums);
   // Counts, peaks, tallies, sizes and devices, with the names that the source gives.
   void FillFacts(const EventSource& source, Facts* facts) const;
 
  private:
+  void AddSum(const TraceSum& sum);
+  void AddSite(const TraceSum& sum, uint32_t stack, uint16_t library, uint16_t call);
   void FillTallies(const EventSource& source, Facts* facts) const;
   void FillHistogram(Facts* facts) const;
   void FillDevices(const EventSource& source, Facts* facts) const;

@@ -115,9 +115,17 @@ uint64_t Analyzer::PendingBytes(int16_t device) const {
   return bytes;
 }
 
+void Analyzer::AddSums(const TraceSums& sums) {
+  accounts_.AddSums(sums);
+  if (timeline_.IsBeyond(accounts_.now_ns())) CloseInterval();
+  lives_gone_ = sums.totals.device_blocks;
+  timeline_.AddPoints(sums.points, sums.totals.point_shift, sums.totals.until_ns);
+}
+
 Analysis Analyzer::Finish(const EventSource& source) {
   space_.KeepPeak();
   pool_.cache().EndFlush();
+  if (const TraceSums* sums = source.Sums()) AddSums(*sums);
   Analysis analysis;
   Facts& facts = analysis.facts;
   facts.end_ns = accounts_.now_ns();
@@ -142,7 +150,7 @@ void Analyzer::FillLives(Detail* detail) {
   });
   framework_.EndLives();
   Lives segments = segments_.TakeLives();
-  detail->lives_left_out = accounts_.lives().left_out();
+  detail->lives_left_out = accounts_.lives().left_out() + lives_gone_;
   detail->segments_left_out = segments.left_out();
   detail->lives = accounts_.lives().Take();
   detail->segments = segments.Take();

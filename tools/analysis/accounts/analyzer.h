@@ -79,6 +79,7 @@ class Analyzer : private PooledBlocks {
     TableOf(event).PrefetchBlock(event.address);
   }
 
+  void AddSums(const TraceSums& sums);
   TimelinePoint State() const;
   void CloseInterval();
   void ForEachLive(const std::function<void(const LiveBlock&)>& visit) const;
@@ -104,6 +105,7 @@ class Analyzer : private PooledBlocks {
   CensusLog censuses_;
   CollectionLog collections_;
   LaunchTally launches_;
+  uint64_t lives_gone_ = 0;      // of which there are only sums
   bool reserved_known_ = false;  // the source said it
 };
 

@@ -15,6 +15,7 @@
 
 #include "base/event.h"
 #include "tracer/format/reader.h"
+#include "tracer/format/sums.h"
 
 namespace vramstow {
 
@@ -63,6 +64,8 @@ class EventSource {
   virtual bool TellsFreeCompleted() const { return false; }
   // How much is reserved after the event that Next gave last, where the source says that itself.
   virtual std::optional<uint64_t> Reserved() const { return std::nullopt; }
+  // What is known of events that are gone; null: none are. After the last event.
+  virtual const TraceSums* Sums() const { return nullptr; }
   // One sentence for each thing that the source does not have.
   virtual std::vector<std::string> missing() const { return {}; }
 };

@@ -57,6 +57,37 @@ void Levels::UncountAllocation(const LiveBlock& block) {
   size_class.total_bytes -= block.size;
 }
 
+void Levels::AddTally(const TraceSum& sum, Tally* tally) {
+  tally->calls += sum.calls;
+  tally->allocations += sum.allocations;
+  tally->frees += sum.frees;
+  tally->total_bytes += sum.bytes;
+  tally->device.WasAsHighAs(sum.highest_device);
+  tally->other.WasAsHighAs(sum.highest_other);
+}
+
+void Levels::AddDevice(const TraceSum& sum) {
+  DeviceLevel& device = Device(static_cast<int16_t>(static_cast<int>(sum.number) - 1));
+  Raise(&device.highest, sum.highest_device);
+  Raise(&device.highest_reserved, sum.highest_other);
+}
+
+void Levels::AddSizeClass(const TraceSum& sum) {
+  if (sum.number >= sizes_.size()) return;
+  sizes_[sum.number].allocations += sum.allocations;
+  sizes_[sum.number].total_bytes += sum.bytes;
+}
+
+void Levels::AddTotals(const SumTotals& totals) {
+  Raise(&largest_block_, totals.largest_block);
+  Raise(&peak_.reserved_bytes, totals.peak_reserved);
+  Raise(&peak_.requested_bytes, totals.peak_requested);
+  Raise(&peak_.registered_bytes, totals.peak_registered);
+  Raise(&peak_.managed_bytes, totals.peak_managed);
+  if (totals.peak_host > peak_.host_bytes) host_requested_at_peak_ = totals.host_requested_at_peak;
+  Raise(&peak_.host_bytes, totals.peak_host);
+}
+
 void Levels::Born(const LiveBlock& block, const Moment& now) {
   if (block.imported || !IsDeviceMemory(block.memory)) {
     BornElsewhere(block);

@@ -19,6 +19,7 @@
 #include "tools/analysis/accounts/peak_blocks.h"
 #include "tools/analysis/accounts/peak_level.h"
 #include "tools/analysis/facts/facts.h"
+#include "tracer/format/sums.h"
 
 namespace vramstow {
 
@@ -82,6 +83,12 @@ class Levels {
   void CountAllocation(const LiveBlock& block);
   // Takes that back.
   void UncountAllocation(const LiveBlock& block);
+
+  // What is known of events that are gone: counts to be added, and levels that were reached.
+  static void AddTally(const TraceSum& sum, Tally* tally);
+  void AddDevice(const TraceSum& sum);
+  void AddSizeClass(const TraceSum& sum);
+  void AddTotals(const SumTotals& totals);
 
   // The tally of a site, of SiteTable's numbers.
   PeakLevel& Site(uint32_t site) {

@@ -31,6 +31,9 @@ class PeakLevel {
     now_.blocks -= 1;
   }
 
+  // It was that high once, says somebody who knows.
+  void WasAsHighAs(uint64_t bytes) { highest_bytes_ = std::max(highest_bytes_, bytes); }
+
   const Amount& now() const { return now_; }
   uint64_t highest_bytes() const { return highest_bytes_; }
   const Amount& AtPeak(uint64_t epoch) const { return epoch_ == epoch ? at_peak_ : now_; }

@@ -69,6 +69,28 @@ void Timeline::Halve() {
   ++shift_;
 }
 
+void Timeline::AddPoints(const std::vector<SumPoint>& points, uint64_t shift, uint64_t until_ns) {
+  while (shift_ < shift && points_.size() > 1) {
+    if (points_.size() % 2 != 0) points_.push_back(Quiet(points_.back()));
+    Halve();
+  }
+  if (shift_ < shift) shift_ = std::min<uint64_t>(shift, 62);
+  const uint64_t joined = shift_ > shift ? std::min<uint64_t>(shift_ - shift, 62) : 0;
+  const uint64_t last = std::min(until_ns, kLongest) >> shift_;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const size_t at = i >> joined;
+    if (at >= points_.size()) return;
+    TimelinePoint& point = points_[at];
+    point.allocated_highest = std::max(point.allocated_highest, points[i].allocated_highest);
+    point.reserved_highest = std::max(point.reserved_highest, points[i].reserved_highest);
+    point.host_highest = std::max(point.host_highest, points[i].host_highest);
+    point.managed_highest = std::max(point.managed_highest, points[i].managed_highest);
+    if (at >= last) continue;  // what came afterwards has been seen
+    point.allocated_last = points[i].allocated_last;
+    point.requested_last = points[i].requested_last;
+  }
+}
+
 TimelineFacts Timeline::Finish(const TimelinePoint& state) const {
   TimelineFacts facts;
   facts.interval_ns = uint64_t{1} << shift_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tools/analysis/facts/facts.h"
+#include "tracer/format/sums.h"
 
 namespace vramstow {
 
@@ -29,6 +30,9 @@ class Timeline {
   void Close(const TimelinePoint& state, uint64_t time_ns);
   // Levels after an event.
   void Note(uint64_t allocated, uint64_t reserved, uint64_t host, uint64_t managed);
+
+  // Before Finish: these were the levels over time, up to one that is no later than the newest.
+  void AddPoints(const std::vector<SumPoint>& points, uint64_t shift, uint64_t until_ns);
 
   // The intervals up to the one being filled, which ends with `state`.
   TimelineFacts Finish(const TimelinePoint& state) const;

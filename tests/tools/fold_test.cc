@@ -1,0 +1,516 @@
+// Events of which the older ones were folded, once or many times, give the same peaks, sums, call
+// sites and levels over time as all of them.
+#include "tracer/fold/event_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "base/typed_event.h"
+#include "tests/tools/list_source.h"
+#include "tests/tracer/support.h"
+#include "tracer/format/layout.h"
+#include "tracer/format/sums.h"
+#include "tracer/recorder.h"
+
+namespace vramstow {
+namespace {
+
+// Random histories of a job: a framework's tensors on several lines, in memory that a pool has or
+// that the driver gave, blocks of the driver's own, frees that are refused, addresses that are used
+// again, marks, looks at free memory, requests that fail.
+class JobMaker {
+ public:
+  explicit JobMaker(uint64_t seed) : random_(seed) {}
+
+  std::vector<Event> Make(size_t events) {
+    while (events_.size() < events) Step();
+    return events_;
+  }
+
+ private:
+  uint64_t Below(uint64_t limit) { return random_() % limit; }
+  uint64_t TakeAny(std::vector<uint64_t>* from) {
+    const size_t index = Below(from->size());
+    const uint64_t taken = (*from)[index];
+    (*from)[index] = from->back();
+    from->pop_back();
+    return taken;
+  }
+
+  uint64_t Add(Event event) {
+    sequence_ += 1 + Below(3);
+    // Pauses of all lengths, so that the timeline is halved at all times.
+    time_ns_ += Below(8) == 0 ? Below(uint64_t{1} << Below(34)) : Below(2000);
+    event.sequence = sequence_;
+    event.time_ns = time_ns_;
+    if (event.thread == 0) event.thread = 1 + static_cast<uint32_t>(Below(3));
+    if (event.library == 0) event.library = static_cast<uint16_t>(1 + Below(3));
+    events_.push_back(event);
+    return sequence_;
+  }
+
+  void Step() {
+    // Grows, and shrinks again.
+    const bool grows = (events_.size() / 700) % 2 == 0;
+    switch (Below(20)) {
+      case 0:
+        return Driver();
+      case 1:
+        return DriverFree();
+      case 2:
+        return Segment();
+      case 3:
+        return Mapping();
+      case 4:
+        return Odd();
+      case 5:
+        return Other();
+      case 6:
+        return Handle();
+      default:
+        return Below(10) < (grows ? 6u : 4u) ? Tensor() : TensorFree();
+    }
+  }
+
+  void Tensor() {
+    const uint64_t address = 0x100000000 + Below(200) * 4096;
+    // Now and then one is there already.
+    if (tensors_.contains(address) && Below(20) != 0) return TensorFree();
+    tensors_.insert(address);
+    Add({.address = address,
+         .size = 512 * (1 + Below(40)),
+         .requested = Below(2) == 0 ? 0 : 1 + Below(512),
+         .stack = static_cast<uint32_t>(Below(9)),
+         .device = static_cast<int16_t>(Below(2)),
+         .call = 5,
+         .kind = EventKind::kAllocate,
+         .memory = MemoryKind::kDevice,
+         .layer = Layer::kFramework});
+  }
+
+  void TensorFree() {
+    if (tensors_.empty()) return;
+    auto place = tensors_.lower_bound(0x100000000 + Below(200) * 4096);
+    if (place == tensors_.end()) place = tensors_.begin();
+    const uint64_t address = Below(50) == 0 ? 0x7000 : *place;
+    tensors_.erase(address);
+    Add({.address = address,
+         .device = 0,
+         .call = 5,
+         .kind = EventKind::kFree,
+         .memory = MemoryKind::kDevice,
+         .layer = Layer::kFramework});
+  }
+
+  void Driver() {
+    static constexpr MemoryKind kKinds[] = {MemoryKind::kDevice,  MemoryKind::kDeviceStream,
+                                            MemoryKind::kManaged, MemoryKind::kHostPinned,
+                                            MemoryKind::kArray,   MemoryKind::kDevicePitched};
+    Event event = {.address = 0x500000000 + Below(60) * 65536,
+                   .size = 4096 * (1 + Below(16)),
+                   .object = Below(2) == 0 ? 0 : Below(6),
+                   .device = static_cast<int16_t>(Below(2)),
+                   .call = static_cast<uint16_t>(1 + Below(2)),
+                   .kind = EventKind::kAllocate,
+                   .memory = kKinds[Below(6)]};
+    // Some lie where tensors are: they hold them.
+    if (Below(4) == 0) {
+      event.address = 0x100000000 + Below(12) * 65536;
+      event.memory = MemoryKind::kDevice;
+      event.object = 0;
+    }
+    // What one thread got is not given to another before its next tensor.
+    event.thread = 1 + static_cast<uint32_t>(event.address / 65536 % 3);
+    Add(event);
+    blocks_.push_back(event.address);
+  }
+
+  void DriverFree() {
+    if (blocks_.empty()) return;
+    const uint64_t address = Below(30) == 0 ? 0 : TakeAny(&blocks_);
+    Event event = {.address = address,
+                   .thread = 1 + static_cast<uint32_t>(Below(3)),
+                   .device = 0,
+                   .call = 3,
+                   .kind = EventKind::kFree,
+                   .memory = Below(10) == 0 ? MemoryKind::kArray : MemoryKind::kDevice};
+    const uint64_t sequence = Add(event);
+    if (Below(8) != 0) return;
+    for (uint64_t i = Below(4); i > 0; --i) Tensor();
+    event.library = events_.back().library;
+    Add(RefusalOf(event, sequence, 1));
+    blocks_.push_back(address);
+  }
+
+  void Segment() {
+    if (segments_.empty() || Below(2) == 0) {
+      segments_.push_back(0x900000000 + Below(40) * 0x200000);
+      Add({.address = segments_.back(),
+           .size = 0x10000 * (1 + Below(32)),
+           .device = 0,
+           .kind = EventKind::kAllocate,
+           .memory = MemoryKind::kDevice,
+           .layer = Layer::kPool});
+    } else {
+      Add({.address = TakeAny(&segments_),
+           .device = 0,
+           .kind = EventKind::kFree,
+           .memory = MemoryKind::kDevice,
+           .layer = Layer::kPool});
+    }
+  }
+
+  void Mapping() {
+    const uint64_t place = 0xA00000000 + Below(30) * 0x200000;
+    const bool maps = mapped_.insert(place).second;
+    if (!maps) mapped_.erase(place);
+    // One unmapping may end several mappings, or a part of one.
+    const bool is_odd = !maps && Below(6) == 0;
+    Add({.address = is_odd && Below(2) == 0 ? place + 0x1000 : place,
+         .size = is_odd ? 0x300000u : 0x200000u,
+         .device = 0,
+         .kind = maps ? EventKind::kMap : EventKind::kUnmap,
+         .memory = MemoryKind::kAddressRange,
+         .layer = Layer::kPool});
+  }
+
+  void Handle() {
+    const bool makes = handles_.empty() || Below(2) == 0;
+    if (makes) handles_.push_back(next_handle_++);
+    Add({.address = makes ? handles_.back() : TakeAny(&handles_),
+         .size = makes ? 0x200000u : 0u,
+         .device = 0,
+         .kind = makes ? EventKind::kAllocate : EventKind::kFree,
+         .memory = MemoryKind::kPhysical,
+         .layer = Layer::kPool});
+  }
+
+  void Odd() {
+    switch (Below(6)) {
+      case 0:
+        return void(Add({.address = 1,
+                         .size = 1u << 30,
+                         .result = 2,
+                         .device = 0,
+                         .kind = EventKind::kAllocate,
+                         .memory = MemoryKind::kDevice}));
+      case 1:
+        return void(Add({.device = 0, .kind = EventKind::kContextCreate}));
+      case 2:
+        if (Below(6) != 0) return;
+        return void(Add({.device = 0, .kind = EventKind::kContextDestroy}));
+      case 3:
+        return void(Add({.address = 0xB00000000 + Below(10) * 4096,
+                         .size = 4096,
+                         .kind = EventKind::kRegister,
+                         .memory = MemoryKind::kHostRegistered}));
+      case 4:
+        return void(Add({.address = 0xB00000000 + Below(10) * 4096,
+                         .kind = EventKind::kUnregister,
+                         .memory = MemoryKind::kHostRegistered}));
+      default:
+        return void(Add({.address = 0xC00000000, .size = 4096, .kind = EventKind::kReserve}));
+    }
+  }
+
+  void Other() {
+    switch (Below(4)) {
+      case 0:
+        Add(DeviceMemoryInfo{0, Below(1u << 30), 1u << 30}.ToEvent());
+        return;
+      case 1:
+        Add(HostMemoryInfo{Below(1u << 30), 1u << 30, Below(1u << 30), false}.ToEvent());
+        return;
+      case 2:
+        Add(MarkEvent{MarkKind::kMoment, 1, 1 + Below(100)}.ToEvent());
+        return;
+      default:
+        Add({.size = 100, .kind = EventKind::kCacheMiss, .layer = Layer::kPool});
+    }
+  }
+
+  std::mt19937_64 random_;
+  std::vector<Event> events_;
+  uint64_t sequence_ = 0;
+  uint64_t time_ns_ = 0;
+  uint64_t next_handle_ = 1;
+  std::set<uint64_t> tensors_;
+  std::vector<uint64_t> blocks_;
+  std::vector<uint64_t> segments_;
+  std::vector<uint64_t> handles_;
+  std::set<uint64_t> mapped_;
+};
+
+// With the call stacks that the events name, and what is known of events that are gone.
+class JobSource : public ListSource {
+ public:
+  explicit JobSource(const std::vector<Event>& events) : ListSource(events) {}
+  JobSource(const std::vector<Event>& events, TraceSums sums)
+      : ListSource(events), sums_(std::move(sums)), has_sums_(true) {}
+  bool Next(Event* event) override {
+    const bool got = ListSource::Next(event);
+    stack_ = got ? event->stack : 0;
+    return got;
+  }
+  uint32_t Stack() const override { return stack_; }
+  std::vector<CallFrame> Frames(uint32_t stack) const override {
+    return {{.function = "step", .file = "/job/train.py", .line = stack}};
+  }
+  const TraceSums* Sums() const override { return has_sums_ ? &sums_ : nullptr; }
+
+ private:
+  TraceSums sums_;
+  bool has_sums_ = false;
+  uint32_t stack_ = 0;
+};
+
+TraceSums SumsOf(EventFolder* folder) {
+  // By way of their bytes, as a trace has them.
+  std::vector<uint8_t> bytes(size_t{1} << 20);
+  uint8_t* out = EncodeTotals(bytes.data(), folder->sums().Totals(folder->levels()));
+  TraceSum sum;
+  for (size_t at = 0; folder->sums().NextSum(folder->levels(), &at, &sum);) {
+    out = EncodeSum(out, sum);
+  }
+  const FoldTimeline& timeline = folder->levels().timeline();
+  for (size_t i = 0; i < timeline.count(); ++i) out = EncodePoint(out, timeline.at(i));
+  TraceSums sums;
+  uint64_t chunks = 0;
+  EXPECT_TRUE(DecodeSums(bytes.data(), static_cast<size_t>(out - bytes.data()), &sums, &chunks));
+  return sums;
+}
+
+struct Folded {
+  std::vector<Event> events;
+  TraceSums sums;
+};
+
+// The events up to each of `cuts` are folded, one after the other.
+Folded Fold(const std::vector<Event>& events, const std::vector<size_t>& cuts) {
+  EventFolder* const folder = EventFolder::Create();
+  std::vector<Event> kept;
+  size_t done = 0;
+  for (const size_t cut : cuts) {
+    EXPECT_TRUE(folder->Begin());
+    for (const Event& event : kept) EXPECT_TRUE(folder->Look(event, true));
+    for (size_t i = done; i < cut; ++i) EXPECT_TRUE(folder->Look(events[i], false));
+    folder->Decide();
+    kept.insert(kept.end(), events.begin() + static_cast<ptrdiff_t>(done),
+                events.begin() + static_cast<ptrdiff_t>(cut));
+    std::erase_if(kept, [folder](const Event& event) { return !folder->Keeps(event); });
+    folder->End();
+    done = cut;
+  }
+  Folded folded = {kept, SumsOf(folder)};
+  folded.events.insert(folded.events.end(), events.begin() + static_cast<ptrdiff_t>(done),
+                       events.end());
+  return folded;
+}
+
+// What an analysis must say all the same, as text.
+std::string Story(const Facts& facts) {
+  std::string text;
+  const auto add = [&text](const auto&... numbers) {
+    ((text += " " + testing::PrintToString(numbers)), ...);
+    text += "\n";
+  };
+  const Peak& peak = facts.peak;
+  add("peak", peak.allocated_bytes, peak.reserved_bytes, peak.requested_bytes, peak.time_ns,
+      peak.sequence, peak.host_bytes, peak.registered_bytes, peak.managed_bytes,
+      peak.requested_then_bytes, facts.largest_block_bytes, facts.host.pinned_rounding_bytes);
+  add("end", facts.live.device.bytes, facts.live.device.blocks, facts.live.other.bytes,
+      facts.end_ns);
+  const Counts& counts = facts.counts;
+  add("counts", counts.allocations, counts.frees, counts.out_of_memory, counts.failed_allocations,
+      counts.refused_frees, counts.frees_of_unseen, counts.frees_missed, counts.freed_with_context,
+      counts.unmatched_refusals);
+  for (size_t i = 0; i < counts.by_kind.size(); ++i) {
+    if (counts.by_kind[i] != 0) add("kind", i, counts.by_kind[i]);
+  }
+  for (const auto* tallies : {&facts.by_library, &facts.by_call, &facts.by_kind}) {
+    for (const TallyFacts& tally : *tallies) {
+      add(tally.name, tally.calls, tally.allocations, tally.frees, tally.failed, tally.total_bytes,
+          tally.at_peak.bytes, tally.at_peak.blocks, tally.at_end.bytes, tally.highest_bytes,
+          tally.other_at_end.bytes, tally.other_highest_bytes);
+    }
+  }
+  for (const SiteFacts& site : facts.by_site) {
+    add(site.site, site.allocations, site.total_bytes, site.at_peak.bytes, site.at_peak.blocks,
+        site.at_end.bytes, site.at_end.blocks);
+  }
+  for (const HistogramRow& row : facts.histogram) {
+    add("size", row.from_bytes, row.allocations, row.total_bytes, row.at_peak.bytes,
+        row.at_end.bytes);
+  }
+  for (const DeviceFacts& device : facts.devices) {
+    add("device", device.device, device.peak_bytes, device.peak_reserved_bytes, device.end_bytes,
+        device.end_reserved_bytes, device.out_of_memory, device.lowest_free_bytes.value_or(1),
+        device.lowest_free_time_ns);
+  }
+  for (const BlockFacts& block : facts.largest_at_peak) {
+    add("block", block.address, block.size, block.requested, block.time_ns, block.call);
+  }
+  add("timeline", facts.timeline.interval_ns);
+  for (const TimelinePoint& point : facts.timeline.points) {
+    add(point.allocated_highest, point.reserved_highest, point.allocated_last, point.requested_last,
+        point.host_highest, point.managed_highest);
+  }
+  add("host", facts.host.least_free_bytes, facts.host.highest_resident_bytes);
+  return text;
+}
+
+std::string StoryOf(JobSource* source) { return Story(Analyze(source, "job.stow")); }
+
+class RandomJobs : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(RandomJobs, AreToldTheSameAfterFolding) {
+  for (uint64_t seed = GetParam() * 40; seed < GetParam() * 40 + 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const std::vector<Event> events = JobMaker(seed).Make(200 + seed % 9 * 700);
+    JobSource whole(events);
+    std::mt19937_64 random(seed);
+    std::set<size_t> cuts;
+    for (uint64_t i = random() % 6 + 1; i > 0; --i) cuts.insert(random() % (events.size() + 1));
+    const Folded folded = Fold(events, {cuts.begin(), cuts.end()});
+    JobSource summed(folded.events, folded.sums);
+    ASSERT_EQ(StoryOf(&summed), StoryOf(&whole));
+    ASSERT_EQ(folded.events.size() + folded.sums.totals.events, events.size());
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomJobs, testing::Range<uint64_t>(0, 10));
+
+TEST(EventFolder, KeepsNoMoreThanThePeakAndTheLiveBlocksNeed) {
+  std::vector<Event> events;
+  const auto add = [&events](uint64_t slot, EventKind kind) {
+    events.push_back({.sequence = events.size() + 1,
+                      .time_ns = events.size() * 1000,
+                      .address = 0x10000000 + slot * 4096,
+                      .size = kind == EventKind::kAllocate ? 4096u : 0u,
+                      .stack = kind == EventKind::kAllocate ? 7u : 0u,
+                      .device = 0,
+                      .kind = kind,
+                      .memory = MemoryKind::kDevice,
+                      .layer = Layer::kFramework});
+  };
+  for (uint64_t i = 0; i < 100; ++i) add(i, EventKind::kAllocate);
+  for (uint64_t round = 0; round < 1000; ++round) {
+    add(round % 100, EventKind::kFree);
+    add(round % 100, EventKind::kAllocate);
+  }
+  const Folded folded = Fold(events, {events.size()});
+  // A hundred that were live at the peak, which died, and a hundred that are live.
+  EXPECT_EQ(folded.events.size(), 300u);
+  EXPECT_EQ(folded.sums.totals.events, events.size() - 300);
+}
+
+TEST(Sums, ThatAreDamagedAreRefused) {
+  uint8_t bytes[kMaxSumRecordBytes] = {};
+  uint8_t* const end = EncodeSum(bytes, {.of = SumOf::kCall, .number = 3, .calls = 300});
+  TraceSums sums;
+  uint64_t chunks = 0;
+  const size_t size = static_cast<size_t>(end - bytes);
+  for (size_t cut = 1; cut < size; ++cut) {
+    EXPECT_FALSE(DecodeSums(bytes, cut, &sums, &chunks)) << cut;
+  }
+  EXPECT_TRUE(DecodeSums(bytes, size, &sums, &chunks));
+  ASSERT_EQ(sums.sums.size(), 1u);
+  EXPECT_EQ(sums.sums[0].calls, 300u);
+}
+
+// A long job whose peak was early: some thousand blocks, of which each lives for a while.
+class LongJob {
+ public:
+  explicit LongJob(Recorder* recorder) : recorder_(*recorder) {}
+
+  void Run(size_t events) {
+    for (size_t i = 0; i < events; ++i) {
+      const uint64_t most = i > events / 10 && i < events / 8 ? 3000 : 1500;
+      const uint64_t slot = random_() % most;
+      if (live_.size() < most) live_.resize(most);
+      Record(slot, !live_[slot]);
+      live_[slot] = !live_[slot];
+      // The recorder's thread is to keep up on a busy machine, too.
+      if (i % 100'000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    }
+  }
+
+ private:
+  void Record(uint64_t slot, bool allocates) {
+    Event event = {.address = 0x700000000000 + slot * 0x100000,
+                   .device = 0,
+                   .call = 5,
+                   .library = static_cast<uint16_t>(1 + slot % 3),
+                   .kind = allocates ? EventKind::kAllocate : EventKind::kFree,
+                   .memory = MemoryKind::kDevice,
+                   .layer = Layer::kFramework};
+    if (allocates) {
+      event.size = 512 * (1 + random_() % 2000);
+      event.stack = 1 + static_cast<uint32_t>(slot % 7);
+    }
+    recorder_.RecordWithStack(event);
+  }
+
+  Recorder& recorder_;
+  std::mt19937_64 random_{1};
+  std::vector<bool> live_;
+};
+
+// Tells what does not depend on the clock.
+std::string StoryOfFile(const std::string& path, ReadReport* report) {
+  TraceReader reader;
+  EXPECT_EQ(reader.Open(path.c_str()), ReadError::kOk);
+  std::vector<Event> events;
+  for (Event event; reader.Next(&event);) events.push_back(event);
+  *report = reader.report();
+  JobSource whole(events);
+  JobSource summed(events, reader.sums() != nullptr ? *reader.sums() : TraceSums());
+  Facts facts = Analyze(reader.sums() != nullptr ? &summed : &whole, path);
+  facts.peak.time_ns = facts.peak.sequence = facts.end_ns = 0;
+  facts.timeline = {};
+  for (BlockFacts& block : facts.largest_at_peak) block.time_ns = 0;
+  return Story(facts);
+}
+
+TEST(BoundedTrace, TellsOfTheWholeRunWhatAnUnboundedOneDoes) {
+  constexpr size_t kEvents = 3'000'000;
+  constexpr uint64_t kRing = 4u << 20;
+  std::string stories[3];
+  ReadReport reports[3];
+  for (const size_t kind : {0, 1, 2}) {
+    const TemporaryFolder folder;
+    Recorder* const recorder = NewRecorder();
+    RecorderConfig config = {folder.path().c_str(), "job", TestThreadSlot};
+    config.background = true;
+    config.compress = kind == 2;
+    config.ring_bytes = kind == 0 ? 0 : kRing;
+    ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
+    LongJob(recorder).Run(kEvents);
+    // As one that is killed leaves it: it is not closed. (While chunks move from their slots into
+    // the file, one that is read may miss some.)
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    const std::string path = folder.path() + "/job.stow";
+    stories[kind] = StoryOfFile(path, &reports[kind]);
+    if (kind != 0) {
+      EXPECT_LE(std::filesystem::file_size(path), kRing + 8 * kSlotBytes);
+    }
+    recorder->Close();
+    EXPECT_EQ(StoryOfFile(path, &reports[kind]), stories[kind]);
+    EXPECT_EQ(reports[kind].damaged_bytes, 0u);
+  }
+  for (const size_t kind : {1, 2}) {
+    EXPECT_EQ(stories[kind], stories[0]);
+    EXPECT_GT(reports[kind].folded_events, kEvents / 2);
+    EXPECT_EQ(reports[kind].folded_events + reports[kind].events, kEvents);
+    EXPECT_EQ(reports[kind].overwritten_events, 0u);
+    EXPECT_EQ(reports[kind].missing_events, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace vramstow

@@ -1,0 +1,39 @@
+// ChunkLoader: reads chunks of the trace's own file back, without the heap.
+//
+// Ownership: lies in memory of its own that Create makes and nobody gives back; the file outlives
+// it. Threads: one at a time. Errors: false for a chunk that is not whole. No heap. Units: bytes.
+#ifndef VRAMSTOW_TRACER_CHUNK_LOADER_H_
+#define VRAMSTOW_TRACER_CHUNK_LOADER_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tracer/format/event_decoder.h"
+#include "tracer/format/layout.h"
+#include "tracer/trace_file.h"
+
+namespace vramstow {
+
+class ChunkLoader {
+ public:
+  // What Load needs room for.
+  static constexpr size_t kMostBytes = kSlotBytes + kDecodePadding;
+
+  // Null: there is no memory.
+  static ChunkLoader* Create(TraceFile* file);
+
+  // The payload of a sealed chunk, decoded, with the padding that a decoder needs, into `to`, where
+  // there is room for kMostBytes. `offset`: of its header.
+  bool Load(const ChunkHeader& header, uint64_t offset, uint8_t* to, size_t* size);
+
+ private:
+  ChunkLoader() = default;
+
+  TraceFile* file_ = nullptr;
+  void* context_ = nullptr;
+  uint8_t encoded_[kSlotBytes];
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_CHUNK_LOADER_H_

@@ -1,0 +1,141 @@
+// EventFolder: decides which events of the older part of a trace are kept, and adds up the others.
+//
+// Idea: what the analysis says of a peak it finds from the blocks that were live then, and what it
+// says of the end from those that are live. So the events of these blocks are kept, and of memory
+// that is followed in another way than by the pair of its birth and its death. Of all other blocks,
+// which nobody can tell from each other any more, there are sums. What is kept is a true story by
+// itself: a block is kept with both of its events. It may be folded again, with newer events behind
+// it.
+//
+// The events are looked at twice, in the same order: in the first pass a peak may come that makes
+// the blocks of the peak before not worth keeping.
+//
+// Ownership: lies in memory of its own that Create makes and nobody gives back; what a fold needs
+// besides is there from Begin to End. Threads: one at a time. Errors: Look says when there is no
+// room. No heap. Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_TRACER_FOLD_EVENT_FOLDER_H_
+#define VRAMSTOW_TRACER_FOLD_EVENT_FOLDER_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/event.h"
+#include "tracer/fold/fold_levels.h"
+#include "tracer/fold/fold_sums.h"
+#include "tracer/fold/fold_table.h"
+
+namespace vramstow {
+
+class EventFolder {
+ public:
+  // The most events of one fold.
+  static constexpr size_t kMostEvents = size_t{1} << 22;
+
+  // Null: there is no memory.
+  static EventFolder* Create();
+
+  // False: there is no memory.
+  bool Begin();
+  void End();
+
+  // The first pass. `was_kept`: the event was kept by an earlier fold; these come first. False:
+  // there are too many live blocks, or events.
+  bool Look(const Event& event, bool was_kept);
+  // Between the passes.
+  void Decide();
+  // The second pass: whether to keep the event. Otherwise it is in the sums.
+  bool Keeps(const Event& event);
+
+  size_t looked_at() const { return count_; }
+  FoldSums& sums() { return sums_; }
+  const FoldLevels& levels() const { return levels_; }
+
+ private:
+  static constexpr size_t kRemembered = 256;   // frees that may be refused
+  static constexpr size_t kCandidates = 256;   // as HoldingMemory of the analysis
+  static constexpr size_t kFreesOfThread = 4;  // as ProvisionalFrees of the analysis
+  static constexpr size_t kMostDied = FoldTable::kMostSlots;
+  static constexpr size_t kMostOdd = size_t{1} << 17;
+
+  // Of each event: whether it is kept, and above that the kind of memory that it freed.
+  static constexpr uint8_t kKeep = 1;
+  static constexpr unsigned kFreedShift = 1;
+
+  struct Pair {
+    uint32_t birth;
+    uint32_t death;
+  };
+  struct Free {
+    uint64_t sequence;
+    uint32_t thread;
+    uint32_t event;
+    FoldBlock block;  // its key is 0 if none was known
+  };
+  struct Candidate {
+    uint64_t address;
+    uint64_t size;
+    uint32_t thread;
+    uint32_t birth;
+    uint32_t death;  // 0: it is live
+  };
+  // The looks at the free memory of a device, or of the host, that say the most.
+  struct Extremes {
+    bool is_known;
+    uint64_t least_free;
+    uint64_t most_resident;
+    uint32_t least_event;
+    uint32_t most_event;
+  };
+
+  EventFolder() = default;
+
+  void Keep(uint32_t event) { fates_[event] |= kKeep; }
+  void KeepOdd();
+  bool LookAtDriver(const Event& event);
+  bool LookAtDriverMemory(const Event& event);
+  bool LookAtTensor(const Event& event);
+  bool LookAtPool(const Event& event);
+  bool LookAtPoolMemory(const Event& event);
+  void LookAtMemoryInfo(const Event& event);
+
+  FoldBlock BlockOf(FoldSpace space, const Event& event) const;
+  bool Born(const FoldBlock& block);
+  bool Take(uint64_t key, FoldBlock* block);
+  void End(const FoldBlock& block);
+  bool FreeAt(FoldSpace space, const Event& event);
+  void Remember(const Event& event, const FoldBlock& block);
+  void Refuse(const Event& event);
+  void KeepWhatMayBeRefused();
+  bool Reserve(FoldSpace space, const Event& event, bool counts);
+  bool Unreserve(FoldSpace space, const Event& event);
+  bool UnmapPool(const Event& event);
+  void NoteDeath(const FoldBlock& block);
+  void KeepCandidate(const Candidate& candidate);
+  bool LookForHolders(const Event& tensor);
+  void EndContext(const Event& event);
+
+  FoldLevels levels_;
+  FoldSums sums_;
+  FoldTable table_;
+  size_t count_;
+  bool is_full_;
+  uint32_t now_;  // the event at hand
+  size_t odd_;
+  size_t odd_left_out_;
+  uint8_t* fates_;
+  // Blocks that were live at the peak of this number and died since. The next one that dies after
+  // another peak begins the list anew.
+  Pair* died_;
+  size_t died_count_;
+  uint64_t died_peak_;
+  Free frees_[kRemembered];
+  size_t free_count_;
+  Candidate candidates_[kCandidates];
+  size_t candidate_count_;
+  int64_t contexts_[FoldLevels::kMostDevices];
+  Extremes extremes_[FoldLevels::kMostDevices];  // that of the host first
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_FOLD_EVENT_FOLDER_H_

@@ -1,0 +1,124 @@
+// FoldLevels: how much is live while events are folded, how high that ever was, and which event
+// brought the peak.
+//
+// Idea: the levels of the analysis (tools/analysis/accounts/levels.h), as far as they cannot be
+// found from the events that are kept. A block that turns out to hold a framework's blocks takes
+// back the peak that its birth made.
+//
+// Ownership: a value in memory of zeros. Threads: one at a time. Errors: none. No heap. Units:
+// bytes; events by their number within the fold.
+#ifndef VRAMSTOW_TRACER_FOLD_FOLD_LEVELS_H_
+#define VRAMSTOW_TRACER_FOLD_FOLD_LEVELS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tracer/fold/fold_table.h"
+#include "tracer/fold/fold_timeline.h"
+#include "tracer/format/sums.h"
+
+namespace vramstow {
+
+// Whether memory of this kind lies on a device and counts as allocated.
+bool IsFoldedDeviceMemory(MemoryKind kind);
+
+// What is counted of a library, an entry point, a kind of memory or a device. Counts are of events
+// that are gone; the highest levels are those of all.
+struct FoldTally {
+  uint64_t calls;
+  uint64_t allocations;
+  uint64_t frees;
+  uint64_t bytes;
+  uint64_t now_device;
+  uint64_t now_other;
+  uint64_t highest_device;
+  uint64_t highest_other;
+};
+
+class FoldLevels {
+ public:
+  static constexpr size_t kMostNames = 4096;  // greater numbers count as not known
+  static constexpr size_t kMostDevices = 256;
+
+  // Nothing is live; what was highest stays.
+  void Begin();
+
+  void Born(const FoldBlock& block, uint32_t event);
+  // `event`: that of a block that was live at the peak and no longer is.
+  void Died(const FoldBlock& block);
+  void Holds(FoldBlock* block);
+  void Reserved(int16_t device, uint64_t bytes);
+  void Unreserved(int16_t device, uint64_t bytes);
+
+  // The level after an event at this time.
+  void Note(uint64_t time_ns);
+
+  // Whether a block that was born then was live at the peak, if it did not die before.
+  bool WasBornBeforePeak(uint32_t birth) const { return has_peak_ && birth <= peak_event_; }
+  // Changes with each new peak, and back when one is taken back.
+  uint64_t peaks() const { return peaks_; }
+
+  FoldTally& Library(uint16_t library) { return libraries_[NameOf(library)]; }
+  FoldTally& Call(uint16_t call) { return calls_[NameOf(call)]; }
+  FoldTally& Memory(MemoryKind memory) { return memories_[static_cast<uint8_t>(memory)]; }
+  FoldTally& Device(int16_t device) { return devices_[DeviceNumber(device)]; }
+  // What belongs to no device first.
+  static size_t DeviceNumber(int16_t device) {
+    const size_t number = static_cast<size_t>(device + 1);
+    return device < 0 ? 0 : number < kMostDevices ? number : kMostDevices - 1;
+  }
+  static size_t NameOf(uint16_t name) { return name < kMostNames ? name : size_t{kUnknownName}; }
+
+  const FoldTimeline& timeline() const { return timeline_; }
+  void FillTotals(SumTotals* totals) const;
+
+ private:
+  // What the birth of a block changed for good, as long as nothing else has changed.
+  struct LastBirth {
+    bool is_known;
+    bool had_peak;
+    uint32_t event;
+    uint32_t peak_event;
+    uint64_t peaks;
+    uint64_t peak_allocated;
+    uint64_t peak_requested;
+    uint64_t device_highest;
+  };
+
+  void BornElsewhere(const FoldBlock& block);
+  void DiedElsewhere(const FoldBlock& block);
+  void Add(const FoldBlock& block, bool on_device);
+  void Remove(const FoldBlock& block, bool on_device);
+  SumPoint State() const;
+
+  uint64_t allocated_;
+  uint64_t requested_;
+  uint64_t reserved_;
+  uint64_t host_;
+  uint64_t host_requested_;
+  uint64_t registered_;
+  uint64_t managed_;
+  bool has_peak_;
+  uint32_t peak_event_;
+  uint64_t peak_allocated_;
+  uint64_t peaks_;
+  uint64_t made_peaks_;
+  LastBirth last_birth_;
+  SumPoint before_;
+
+  uint64_t peak_reserved_;
+  uint64_t peak_requested_;
+  uint64_t peak_host_;
+  uint64_t host_requested_at_peak_;
+  uint64_t peak_registered_;
+  uint64_t peak_managed_;
+  FoldTimeline timeline_;
+  FoldTally memories_[256];
+  FoldTally devices_[kMostDevices];
+  FoldTally libraries_[kMostNames];
+  FoldTally calls_[kMostNames];
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_FOLD_FOLD_LEVELS_H_

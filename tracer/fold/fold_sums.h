@@ -1,0 +1,64 @@
+// FoldSums: counts of the events that are gone.
+//
+// Ownership: a value in memory of zeros, for the life of the trace. Threads: one at a time. Errors:
+// call sites beyond kMostSites count as one that is not known. No heap. Units: bytes, events.
+#ifndef VRAMSTOW_TRACER_FOLD_FOLD_SUMS_H_
+#define VRAMSTOW_TRACER_FOLD_FOLD_SUMS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/event.h"
+#include "tracer/fold/fold_levels.h"
+#include "tracer/format/sums.h"
+
+namespace vramstow {
+
+class FoldSums {
+ public:
+  static constexpr size_t kSites = size_t{1} << 16;
+  static constexpr size_t kMostSites = kSites / 4 * 3;
+
+  // The event is gone. `freed`: the kind of memory that it freed.
+  void Add(const Event& event, MemoryKind freed, FoldLevels* levels);
+  void CountLost(uint64_t events) { totals_.lost_events += events; }
+  void CountLeftOut() { ++totals_.left_out; }
+  void LookedUntil(uint64_t time_ns) {
+    if (time_ns > totals_.until_ns) totals_.until_ns = time_ns;
+  }
+
+  SumTotals Totals(const FoldLevels& levels) const {
+    SumTotals totals = totals_;
+    levels.FillTotals(&totals);
+    return totals;
+  }
+  // The sums one after the other: *at begins with 0. False: there are no more.
+  bool NextSum(const FoldLevels& levels, size_t* at, TraceSum* sum) const;
+
+ private:
+  struct Site {
+    uint64_t key;  // 0: none
+    uint64_t allocations;
+    uint64_t bytes;
+  };
+  struct SizeClass {
+    uint64_t allocations;
+    uint64_t bytes;
+  };
+
+  void AddAllocation(const Event& event, FoldLevels* levels);
+  Site& SiteOf(const Event& event);
+  static void FillTally(const FoldTally& tally, TraceSum* sum);
+  bool FillSum(const FoldLevels& levels, size_t at, TraceSum* sum) const;
+
+  SumTotals totals_;
+  uint64_t kinds_[256];
+  SizeClass sizes_[65];
+  size_t site_count_;
+  Site unknown_site_;
+  Site sites_[kSites];
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_FOLD_FOLD_SUMS_H_

@@ -1,0 +1,93 @@
+// FoldTable: the blocks that are live while events are folded, by where they lie.
+//
+// Idea: open addressing, with as many slots as a power of two; an entry that goes lets those behind
+// it move up. Each kind of place (FoldSpace) has its own addresses.
+//
+// Ownership: its memory, from Start to Stop. Threads: one at a time. Errors: Insert says that there
+// is no room. No heap. Units: bytes; events by their number within the fold.
+#ifndef VRAMSTOW_TRACER_FOLD_FOLD_TABLE_H_
+#define VRAMSTOW_TRACER_FOLD_FOLD_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/event.h"
+
+namespace vramstow {
+
+// Where memory is found, and so what its address is compared with.
+enum class FoldSpace : uint8_t {
+  kAddresses = 0,  // of the driver
+  kArrays = 1,
+  kTensors = 2,
+  kSegments = 3,  // of a pool
+  kHandles = 4,   // of a pool, by handle
+  kMappings = 5,  // of a pool's chunks
+  kRegistered = 6,
+};
+
+struct FoldBlock {
+  uint64_t key = 0;  // 0: none
+  uint64_t size = 0;
+  uint64_t requested = 0;
+  uint32_t birth = 0;  // which event
+  uint16_t library = kUnknownName;
+  uint16_t call = kUnknownName;
+  int16_t device = kNoDevice;
+  MemoryKind memory = MemoryKind::kNone;
+  bool is_pooled : 1 = false;  // as LiveBlock::pooled of the analysis
+  bool is_kept : 1 = false;    // all its events are kept
+  bool holds : 1 = false;      // holds a framework's blocks
+  bool counts : 1 = false;     // of a pool: is reserved
+};
+static_assert(sizeof(FoldBlock) <= 40);
+
+class FoldTable {
+ public:
+  static constexpr size_t kMostSlots = size_t{1} << 19;  // 20 MiB
+
+  // No address that a device gives has its top bits set.
+  static bool CanBeKey(uint64_t address) { return address >> kSpaceShift == 0; }
+  static uint64_t KeyOf(FoldSpace space, uint64_t address) {
+    return (uint64_t{static_cast<uint8_t>(space)} + 1) << kSpaceShift | address;
+  }
+  static FoldSpace SpaceOf(const FoldBlock& block) {
+    return static_cast<FoldSpace>((block.key >> kSpaceShift) - 1);
+  }
+  static uint64_t AddressOf(const FoldBlock& block) {
+    return block.key & ((uint64_t{1} << kSpaceShift) - 1);
+  }
+
+  // Empty, with room for a few. False: there is no memory.
+  bool Start();
+  void Stop();
+
+  FoldBlock* Find(uint64_t key);
+  // Adds a block whose key is not there. False: there is no room for it.
+  bool Insert(const FoldBlock& block);
+  // `block` is one of the table's.
+  void Erase(FoldBlock* block);
+
+  size_t slots() const { return slots_; }
+  // Its key is 0 if there is none.
+  FoldBlock& at(size_t slot) { return blocks_[slot]; }
+
+ private:
+  static constexpr unsigned kSpaceShift = 58;
+  static constexpr size_t kFirstSlots = 4096;
+
+  static FoldBlock* NewBlocks(size_t slots);
+  size_t Home(uint64_t key) const {
+    return static_cast<size_t>((key * 0x9E3779B97F4A7C15u) >> shift_);
+  }
+  bool Grow();
+
+  FoldBlock* blocks_ = nullptr;
+  size_t slots_ = 0;
+  size_t count_ = 0;
+  unsigned shift_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_FOLD_FOLD_TABLE_H_

@@ -1,0 +1,110 @@
+// FoldInput: the older events of the trace that is being written, in order.
+//
+// Idea: the ring's chunks are listed, and a moment is chosen before which about half of them lie.
+// The chunks of each buffer are read one after the other, and merged. What a buffer has not
+// appended to the file yet is copied from its slot, if it is older than that moment: a thread may
+// have recorded its only event days ago. An earlier fold says of each buffer how far it went.
+//
+// Ownership: lies in memory of its own that Create makes and nobody gives back. Threads: one at a
+// time, while others record. Errors: Begin returns false where there is too much, or something was
+// overwritten meanwhile. No heap. Units: bytes, nanoseconds, positions in the ring.
+#ifndef VRAMSTOW_TRACER_FOLD_INPUT_H_
+#define VRAMSTOW_TRACER_FOLD_INPUT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/event.h"
+#include "tracer/chunk_loader.h"
+#include "tracer/format/event_decoder.h"
+#include "tracer/format/layout.h"
+#include "tracer/open_trace.h"
+#include "tracer/thread_registry.h"
+
+namespace vramstow {
+
+class FoldInput {
+ public:
+  static constexpr uint32_t kMostBuffers = 16384;  // as ThreadRegistry's
+
+  // Null: there is no memory.
+  static FoldInput* Create(OpenTrace* trace, const ThreadRegistry* threads);
+
+  // Lists what is to be folded. `generation`: of the events that were kept, 0: there are none.
+  bool Begin(uint32_t generation);
+  // Starts from the first event, again.
+  bool Rewind();
+  // The next event up to the chosen moment, those that were kept first. `generation` events were
+  // kept. False: there are no more, or, if failed(), something could not be read.
+  bool Next(Event* event, bool* was_kept);
+  bool failed() const { return failed_; }
+  // Of buffers' own numbers: events that are missing before those that Next gave.
+  uint64_t lost_events() const { return lost_; }
+  // After all of them: the next fold goes on from here. Returns the position from which on the
+  // ring is needed.
+  uint64_t Accept();
+  uint64_t cut(uint32_t buffer) const { return cuts_[buffer]; }
+  // Gives back what is not needed between two folds.
+  void End();
+
+ private:
+  static constexpr size_t kMostChunks = size_t{1} << 16;
+  static constexpr size_t kMostStreams = 128;
+  static constexpr size_t kMostCopies = 128;
+  static constexpr int kMostTries = 4;
+  static constexpr uint64_t kInSlot = ~uint64_t{0};  // a position
+
+  struct Chunk {
+    ChunkHeader header;
+    uint64_t offset;    // in the file; of one from a slot: which copy
+    uint64_t position;  // in the ring, or kInSlot
+    uint64_t base_order() const {
+      return IsTicked(static_cast<ChunkKind>(header.kind)) ? OrderOf(header.base_time, ~uint32_t{0})
+                                                           : header.base_sequence;
+    }
+  };
+  // The chunks of one buffer, or those that were kept.
+  struct Stream {
+    size_t first;
+    size_t end;
+    size_t chunk;       // the one that is being read, or the next one
+    bool has_chunk;     // it is loaded
+    bool has_event;     // `next` is its next event
+    uint64_t consumed;  // the number of the last event that was given
+    Event next;
+    EventDecoder decoder;
+    uint8_t payload[ChunkLoader::kMostBytes];
+  };
+
+  FoldInput() = default;
+
+  bool List(uint32_t generation);
+  bool ListSlots();
+  bool ListRing(uint32_t generation);
+  bool CopySlots();
+  void ChooseLimit();
+  bool MakeStreams();
+  bool LoadNext(Stream* stream);
+  bool Fill(Stream* stream);
+  uint64_t NumberOf(const Stream& stream) const;
+
+  OpenTrace* trace_ = nullptr;
+  const ThreadRegistry* threads_ = nullptr;
+  ChunkLoader* loader_ = nullptr;
+  Chunk* chunks_ = nullptr;
+  Stream* streams_ = nullptr;
+  uint8_t* copies_ = nullptr;
+  size_t count_ = 0;
+  size_t stream_count_ = 0;
+  size_t copy_count_ = 0;
+  TraceFile::RingSpan ring_ = {};
+  uint64_t limit_ = 0;  // events up to this order
+  uint64_t last_sequence_ = 0;
+  uint64_t lost_ = 0;
+  bool failed_ = false;
+  uint64_t cuts_[kMostBuffers + 1];
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_FOLD_INPUT_H_

@@ -1,0 +1,141 @@
+#include "tracer/format/sums.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "tracer/format/layout.h"
+#include "tracer/format/varint.h"
+
+namespace vramstow {
+namespace {
+
+// A trace may come from a stranger: more of these nobody needs.
+constexpr size_t kMostSums = size_t{1} << 20;
+constexpr size_t kMostPoints = 4096;
+constexpr size_t kMostCuts = 65536;
+
+constexpr size_t kSumNumbers = 8;
+constexpr size_t kPointNumbers = 6;
+
+uint8_t* EncodeNumbers(uint8_t* out, RecordType type, const uint64_t* numbers, size_t count) {
+  uint8_t bytes[kMaxSumRecordBytes];
+  uint8_t* end = bytes;
+  for (size_t i = 0; i < count; ++i) end = WriteVarint(end, numbers[i]);
+  const size_t length = static_cast<size_t>(end - bytes);
+  *out++ = static_cast<uint8_t>(type);
+  out = WriteVarint(out, length);
+  std::memcpy(out, bytes, length);
+  return out + length;
+}
+static_assert(kMaxSumRecordBytes >= 2 * kMaxVarintBytes + kTotalNumbers * kMaxVarintBytes);
+
+// Takes as many numbers as there are, at most `count`; the others are 0.
+bool ReadNumbers(const uint8_t* in, const uint8_t* end, uint64_t* numbers, size_t count) {
+  std::memset(numbers, 0, count * sizeof *numbers);
+  for (size_t i = 0; i < count && in < end; ++i) {
+    in = ReadVarint(in, end, &numbers[i]);
+    if (in == nullptr) return false;
+  }
+  return true;
+}
+
+bool TakeSum(const uint64_t* numbers, TraceSums* sums) {
+  if (sums->sums.size() == kMostSums || numbers[0] > 0xFF || numbers[1] > ~uint32_t{0}) {
+    return false;
+  }
+  sums->sums.push_back({static_cast<SumOf>(numbers[0]), static_cast<uint32_t>(numbers[1]),
+                        numbers[2], numbers[3], numbers[4], numbers[5], numbers[6], numbers[7]});
+  return true;
+}
+
+bool TakePoint(const uint64_t* numbers, TraceSums* sums) {
+  if (sums->points.size() == kMostPoints) return false;
+  sums->points.push_back({numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]});
+  return true;
+}
+
+bool TakeCut(const uint64_t* numbers, TraceSums* sums) {
+  if (sums->cuts.size() == kMostCuts || numbers[0] > ~uint32_t{0}) return false;
+  sums->cuts.push_back({static_cast<uint32_t>(numbers[0]), numbers[1]});
+  return true;
+}
+
+bool TakeTotals(const uint64_t* numbers, TraceSums* sums) {
+  std::array<uint64_t, kTotalNumbers> all;
+  std::copy_n(numbers, all.size(), all.begin());
+  sums->totals = std::bit_cast<SumTotals>(all);
+  return sums->totals.point_shift < 64;
+}
+
+bool TakeRecord(RecordType type, const uint8_t* in, const uint8_t* end, TraceSums* sums,
+                uint64_t* chunks) {
+  uint64_t numbers[kTotalNumbers > kSumNumbers ? kTotalNumbers : kSumNumbers];
+  switch (type) {
+    case RecordType::kSumTotals:
+      return ReadNumbers(in, end, numbers, kTotalNumbers) && TakeTotals(numbers, sums);
+    case RecordType::kSum:
+      return ReadNumbers(in, end, numbers, kSumNumbers) && TakeSum(numbers, sums);
+    case RecordType::kSumPoint:
+      return ReadNumbers(in, end, numbers, kPointNumbers) && TakePoint(numbers, sums);
+    case RecordType::kSumCut:
+      return ReadNumbers(in, end, numbers, 2) && TakeCut(numbers, sums);
+    case RecordType::kLastSums:
+      return ReadNumbers(in, end, chunks, 1);
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+uint8_t* EncodeTotals(uint8_t* out, const SumTotals& totals) {
+  uint64_t numbers[kTotalNumbers];
+  std::memcpy(numbers, &totals, sizeof numbers);
+  return EncodeNumbers(out, RecordType::kSumTotals, numbers, kTotalNumbers);
+}
+
+uint8_t* EncodeSum(uint8_t* out, const TraceSum& sum) {
+  const uint64_t numbers[kSumNumbers] = {static_cast<uint8_t>(sum.of),
+                                         sum.number,
+                                         sum.calls,
+                                         sum.allocations,
+                                         sum.frees,
+                                         sum.bytes,
+                                         sum.highest_device,
+                                         sum.highest_other};
+  return EncodeNumbers(out, RecordType::kSum, numbers, kSumNumbers);
+}
+
+uint8_t* EncodePoint(uint8_t* out, const SumPoint& point) {
+  const uint64_t numbers[kPointNumbers] = {point.allocated_highest, point.reserved_highest,
+                                           point.host_highest,      point.managed_highest,
+                                           point.allocated_last,    point.requested_last};
+  return EncodeNumbers(out, RecordType::kSumPoint, numbers, kPointNumbers);
+}
+
+uint8_t* EncodeCut(uint8_t* out, const SumCut& cut) {
+  const uint64_t numbers[] = {cut.buffer, cut.last_number};
+  return EncodeNumbers(out, RecordType::kSumCut, numbers, 2);
+}
+
+uint8_t* EncodeLastSums(uint8_t* out, uint64_t chunks) {
+  return EncodeNumbers(out, RecordType::kLastSums, &chunks, 1);
+}
+
+bool DecodeSums(const uint8_t* payload, size_t size, TraceSums* sums, uint64_t* chunks) {
+  const uint8_t* in = payload;
+  const uint8_t* const end = payload + size;
+  while (in < end) {
+    const RecordType type = static_cast<RecordType>(*in++);
+    uint64_t length = 0;
+    in = ReadVarint(in, end, &length);
+    if (in == nullptr || length > static_cast<uint64_t>(end - in)) return false;
+    if (!TakeRecord(type, in, in + length, sums, chunks)) return false;
+    in += length;
+  }
+  return true;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,102 @@
+// TraceSums: what is known of events that a bounded trace keeps no longer.
+//
+// Idea: a trace of a limited size keeps of its older events only those that its peak and its live
+// blocks rest on. All others are added up: how often what was called, how much each call site
+// allocated, how high levels were, and how they went over time. Levels are those of all events;
+// counts are those of the events that are gone.
+//
+// Ownership: plain values. Threads: values. Errors: SumDecoder returns false for what cannot be
+// right, and then has decoded a part. Units: bytes, nanoseconds. Described in docs/trace-format.md.
+#ifndef VRAMSTOW_TRACER_FORMAT_SUMS_H_
+#define VRAMSTOW_TRACER_FORMAT_SUMS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace vramstow {
+
+// What a sum is of. Stored in traces: only append.
+enum class SumOf : uint8_t {
+  kKind = 0,       // of an EventKind: calls
+  kLibrary = 1,    // all
+  kCall = 2,       // all
+  kMemory = 3,     // of a MemoryKind: all
+  kStack = 4,      // of a call site by its stack: allocations and bytes of device memory
+  kCaller = 5,     // of one by its library × 65536 + call: the same
+  kSizeClass = 6,  // of device memory whose size has so many bits: the same
+  kDevice = 7,     // device + 1: highest_device is what was allocated, highest_other reserved
+};
+
+struct TraceSum {
+  SumOf of = SumOf::kKind;
+  uint32_t number = 0;
+  uint64_t calls = 0;
+  uint64_t allocations = 0;
+  uint64_t frees = 0;
+  uint64_t bytes = 0;
+  uint64_t highest_device = 0;  // its highest level of device memory
+  uint64_t highest_other = 0;   // the same of host and managed memory
+};
+
+// One interval of the levels over time.
+struct SumPoint {
+  uint64_t allocated_highest = 0;
+  uint64_t reserved_highest = 0;
+  uint64_t host_highest = 0;
+  uint64_t managed_highest = 0;
+  uint64_t allocated_last = 0;
+  uint64_t requested_last = 0;
+};
+
+// Stored as a list of numbers in this order: only append.
+struct SumTotals {
+  uint64_t events = 0;         // that are gone
+  uint64_t until_ns = 0;       // the time of the last event that was looked at for the sums
+  uint64_t lost_events = 0;    // that were overwritten before anybody had looked at them
+  uint64_t left_out = 0;       // among `events`: what would have been kept if there had been room
+  uint64_t allocations = 0;    // of any memory
+  uint64_t frees = 0;          // the same
+  uint64_t device_blocks = 0;  // blocks of device memory that are gone
+  uint64_t largest_block = 0;  // of device memory that is gone
+  uint64_t largest_request = 0;
+  uint64_t peak_reserved = 0;
+  uint64_t peak_requested = 0;
+  uint64_t peak_host = 0;
+  uint64_t host_requested_at_peak = 0;
+  uint64_t peak_registered = 0;
+  uint64_t peak_managed = 0;
+  uint64_t point_shift = 0;  // an interval is 2^point_shift nanoseconds
+};
+inline constexpr size_t kTotalNumbers = sizeof(SumTotals) / sizeof(uint64_t);
+
+// The events up to this number of a buffer have been looked at.
+struct SumCut {
+  uint32_t buffer = 0;
+  uint64_t last_number = 0;
+};
+
+struct TraceSums {
+  SumTotals totals;
+  std::vector<TraceSum> sums;
+  std::vector<SumPoint> points;  // from the beginning of the trace
+  std::vector<SumCut> cuts;
+};
+
+// The most that a record of these takes.
+inline constexpr size_t kMaxSumRecordBytes = 256;
+
+// Writes a record at `out`, where there is room for kMaxSumRecordBytes; returns the byte after it.
+uint8_t* EncodeTotals(uint8_t* out, const SumTotals& totals);
+uint8_t* EncodeSum(uint8_t* out, const TraceSum& sum);
+uint8_t* EncodePoint(uint8_t* out, const SumPoint& point);
+uint8_t* EncodeCut(uint8_t* out, const SumCut& cut);
+// So many chunks are of the same generation of sums, with the one that has this record.
+uint8_t* EncodeLastSums(uint8_t* out, uint64_t chunks);
+
+// Adds what the records of a chunk say. *chunks: what EncodeLastSums said, or as it was.
+bool DecodeSums(const uint8_t* payload, size_t size, TraceSums* sums, uint64_t* chunks);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_FORMAT_SUMS_H_

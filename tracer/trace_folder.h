@@ -1,0 +1,75 @@
+// TraceFolder: keeps sums of what a ring is going to overwrite.
+//
+// Idea: when more than half of the ring is needed, the older half of that is folded (EventFolder):
+// the events that are kept, and the sums, are written into the ring as chunks of a new
+// *generation*. Only when its last chunk is there, what it replaces may be overwritten. So at each
+// moment the file has a whole generation, or all events.
+//
+// Ownership: lies in memory of its own that Create makes and nobody gives back; what a fold needs
+// besides is there while it lasts. Threads: the recorder's own. Errors: where a fold is not
+// possible (more live blocks than EventFolder has room for, a file that cannot be read), it is not
+// tried again, and the ring loses its oldest events untold but for their number; a write that fails
+// ends the recording. No heap. Units: bytes.
+#ifndef VRAMSTOW_TRACER_TRACE_FOLDER_H_
+#define VRAMSTOW_TRACER_TRACE_FOLDER_H_
+
+#include <cstdint>
+
+#include "tracer/compressor.h"
+#include "tracer/fold/event_folder.h"
+#include "tracer/fold_input.h"
+#include "tracer/format/event_encoder.h"
+#include "tracer/open_trace.h"
+#include "tracer/thread_registry.h"
+
+namespace vramstow {
+
+class TraceFolder {
+ public:
+  // Null: there is no memory. `compressor`: null if chunks are not to be compressed.
+  static TraceFolder* Create(OpenTrace* trace, const ThreadRegistry* threads,
+                             Compressor* compressor);
+
+  // Whether it is time to fold.
+  bool IsNeeded() const;
+  // Folds. Calls `rest` now and then, which may take its time, and says whether to go on.
+  void Fold(bool (*rest)(void* context), void* context);
+
+ private:
+  TraceFolder() = default;
+
+  bool LookAtAll();
+  bool WriteKept(size_t events);
+  bool WriteSums();
+  bool HasRoom() const;
+  bool Rests();
+  void BeginChunk(ChunkKind kind);
+  bool EndChunk();
+  bool Keep(const Event& event);
+  bool WriteCuts();
+  // Room for a record; null on an error.
+  uint8_t* Record();
+
+  OpenTrace* trace_ = nullptr;
+  const ThreadRegistry* threads_ = nullptr;
+  Compressor* compressor_ = nullptr;
+  EventFolder* folder_ = nullptr;
+  FoldInput* input_ = nullptr;
+  bool (*rest_)(void* context) = nullptr;
+  void* context_ = nullptr;
+  bool is_given_up_ = false;
+  uint32_t generation_ = 0;  // the last one that is whole
+
+  // The chunk that is being made.
+  ChunkHeader header_ = {};
+  uint32_t turn_ = 0;
+  uint32_t thread_ = 0;
+  uint64_t first_position_ = 0;  // where the ring ended before the first chunk
+  uint8_t* next_ = nullptr;
+  EventEncoder encoder_;
+  uint8_t payload_[kSlotBytes];
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_TRACE_FOLDER_H_
