@@ -4,9 +4,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <random>
 #include <set>
 #include <thread>
@@ -426,17 +432,20 @@ TEST(Sums, ThatAreDamagedAreRefused) {
 // A long job whose peak was early: some thousand blocks, of which each lives for a while.
 class LongJob {
  public:
-  explicit LongJob(Recorder* recorder) : recorder_(*recorder) {}
+  using Sink = std::function<void(const Event&)>;
+  explicit LongJob(Sink sink) : sink_(std::move(sink)) {}
 
-  void Run(size_t events) {
+  // Waits a while each so many events, so that the recorder's thread keeps up on a busy machine.
+  void Run(size_t events, size_t between_waits, int wait_ms) {
     for (size_t i = 0; i < events; ++i) {
-      const uint64_t most = i > events / 10 && i < events / 8 ? 3000 : 1500;
+      const uint64_t most = i > 300'000 && i < 375'000 ? 3000 : 1500;
       const uint64_t slot = random_() % most;
       if (live_.size() < most) live_.resize(most);
       Record(slot, !live_[slot]);
       live_[slot] = !live_[slot];
-      // The recorder's thread is to keep up on a busy machine, too.
-      if (i % 100'000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      if (between_waits != 0 && i % between_waits == 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+      }
     }
   }
 
@@ -453,15 +462,23 @@ class LongJob {
       event.size = 512 * (1 + random_() % 2000);
       event.stack = 1 + static_cast<uint32_t>(slot % 7);
     }
-    recorder_.RecordWithStack(event);
+    sink_(event);
   }
 
-  Recorder& recorder_;
+  Sink sink_;
   std::mt19937_64 random_{1};
   std::vector<bool> live_;
 };
 
 // Tells what does not depend on the clock.
+std::string TimelessStory(JobSource* source) {
+  Facts facts = Analyze(source, "job.stow");
+  facts.peak.time_ns = facts.peak.sequence = facts.end_ns = 0;
+  facts.timeline = {};
+  for (BlockFacts& block : facts.largest_at_peak) block.time_ns = 0;
+  return Story(facts);
+}
+
 std::string StoryOfFile(const std::string& path, ReadReport* report) {
   TraceReader reader;
   EXPECT_EQ(reader.Open(path.c_str()), ReadError::kOk);
@@ -470,11 +487,7 @@ std::string StoryOfFile(const std::string& path, ReadReport* report) {
   *report = reader.report();
   JobSource whole(events);
   JobSource summed(events, reader.sums() != nullptr ? *reader.sums() : TraceSums());
-  Facts facts = Analyze(reader.sums() != nullptr ? &summed : &whole, path);
-  facts.peak.time_ns = facts.peak.sequence = facts.end_ns = 0;
-  facts.timeline = {};
-  for (BlockFacts& block : facts.largest_at_peak) block.time_ns = 0;
-  return Story(facts);
+  return TimelessStory(reader.sums() != nullptr ? &summed : &whole);
 }
 
 TEST(BoundedTrace, TellsOfTheWholeRunWhatAnUnboundedOneDoes) {
@@ -490,7 +503,9 @@ TEST(BoundedTrace, TellsOfTheWholeRunWhatAnUnboundedOneDoes) {
     config.compress = kind == 2;
     config.ring_bytes = kind == 0 ? 0 : kRing;
     ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
-    LongJob(recorder).Run(kEvents);
+    LongJob([recorder](const Event& event) {
+      recorder->RecordWithStack(event);
+    }).Run(kEvents, 100'000, 60);
     // As one that is killed leaves it: it is not closed. (While chunks move from their slots into
     // the file, one that is read may miss some.)
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -510,6 +525,60 @@ TEST(BoundedTrace, TellsOfTheWholeRunWhatAnUnboundedOneDoes) {
     EXPECT_EQ(reports[kind].overwritten_events, 0u);
     EXPECT_EQ(reports[kind].missing_events, 0u);
   }
+}
+
+// Records until it is killed, and says after each event how many there are.
+[[noreturn]] void RecordForEver(const std::string& folder, std::atomic<uint64_t>* count) {
+  *TestThreadSlot() = nullptr;  // of another recorder, of the process before
+  Recorder* const recorder = NewRecorder();
+  RecorderConfig config = {folder.c_str(), "job", TestThreadSlot};
+  config.background = config.compress = true;
+  config.ring_bytes = 4u << 20;
+  if (recorder->Open(config) != RecorderError::kOk) _exit(2);
+  LongJob([=](const Event& event) {
+    recorder->RecordWithStack(event);
+    count->fetch_add(1);
+  }).Run(~size_t{0}, 20'000, 15);
+  _exit(3);
+}
+
+TEST(BoundedTrace, ThatIsKilledAtAnyMomentTellsOfAllEvents) {
+  constexpr int kKills = 12;
+  void* const shared =
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  std::mt19937_64 random(7);
+  uint64_t folded = 0;
+  int overrun = 0;  // on a machine that gave the recorder's thread no time
+  for (int i = 0; i < kKills; ++i) {
+    const TemporaryFolder folder;
+    auto* const count = new (shared) std::atomic<uint64_t>(0);
+    const pid_t child = fork();
+    if (child == 0) RecordForEver(folder.path(), count);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200 + random() % 900));
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    ReadReport report;
+    const std::string story = StoryOfFile(folder.path() + "/job.stow", &report);
+    folded += report.folded_events;
+    if (report.overwritten_events != 0) {
+      ++overrun;
+      continue;
+    }
+    const uint64_t told = report.events + report.folded_events;
+    ASSERT_GE(told, count->load()) << "nothing that was recorded is lost";
+    ASSERT_LE(told, count->load() + 1);
+    std::vector<Event> events;
+    LongJob([&events](const Event& event) { events.push_back(event); }).Run(told, 0, 0);
+    for (size_t at = 0; at < events.size(); ++at) events[at].sequence = at + 1;
+    JobSource whole(events);
+    ASSERT_EQ(story, TimelessStory(&whole));
+  }
+  EXPECT_LT(overrun, kKills);
+  EXPECT_GT(folded, 0u);
+  munmap(shared, 4096);
 }
 
 }  // namespace

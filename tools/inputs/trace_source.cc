@@ -63,6 +63,18 @@ absl::StatusOr<std::unique_ptr<TraceSource>> TraceSource::Open(const std::string
   return absl::InternalError(absl::StrCat("cannot read ", path, "."));
 }
 
+std::vector<std::string> TraceSource::missing() const {
+  std::vector<std::string> sentences = missing_;
+  const ReadReport& report = reader_.report();
+  if (report.folded_events == 0) return sentences;
+  sentences.push_back(
+      absl::StrCat("The first ", Time(report.folded_until_ns),
+                   " are kept as sums (--trace-size): ", Counted(report.folded_events, "event"),
+                   " are gone, which peaks, totals, call sites and levels over time count all the "
+                   "same."));
+  return sentences;
+}
+
 std::optional<uint16_t> TraceSource::OpeningCall() const {
   const auto fact = facts().find("source.opening_call");
   uint32_t call = 0;

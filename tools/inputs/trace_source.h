@@ -41,7 +41,7 @@ class TraceSource : public EventSource {
   bool TellsFreeCompleted() const override {
     return facts().contains("source.tells_free_completed");
   }
-  std::vector<std::string> missing() const override { return missing_; }
+  std::vector<std::string> missing() const override;
   const TraceSums* Sums() const override { return reader_.sums(); }
   const TraceReader& reader() const { return reader_; }
 
