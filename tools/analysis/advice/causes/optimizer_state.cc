@@ -1,15 +1,46 @@
 // A cause: what the optimizer keeps.
 #include <algorithm>
+#include <map>
 #include <set>
 #include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/pile.h"
+#include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/advice/training_state.h"
 
 namespace vramstow {
 namespace {
+
+// Some line made more of it in pass after pass: it is a history, and no state of a fixed size.
+bool IsHistory(const FailureMoment& moment, const std::vector<const Life*>& state) {
+  std::map<uint32_t, std::set<int64_t>> passes;
+  uint64_t growing = 0;
+  for (const Life* life : state) passes[life->site].insert(moment.PassOf(*life));
+  for (const Life* life : state) {
+    if (passes[life->site].size() >= kLeastPasses) growing += life->size;
+  }
+  return growing * 2 > BytesOf(state);
+}
+
+void TellOfHistory(const FailureMoment& moment, const std::vector<const Life*>& state,
+                   Cause* cause) {
+  cause->grows = true;
+  cause->bytes = BytesOf(state);
+  cause->change = Without(moment.detail(), state);
+  cause->is_estimate = false;
+  cause->title = "The optimizer keeps more with each step";
+  cause->place = PlaceInProgram(moment, state);
+  cause->evidence = AdviceText(cause->bytes) + " were made by the steps before and kept: " +
+                    LargestPlaces(moment.detail(), state) + ".";
+  cause->cost = "The optimizer knows less of the steps before.";
+  cause->action =
+      "Let the optimizer keep fewer steps (for L-BFGS a smaller history_size), drop the oldest "
+      "ones, "
+      "or keep them on the host.";
+}
 
 Found FindOptimizerState(const FailureMoment& moment) {
   const std::vector<const Life*> state = OfOptimizer(moment, false);
@@ -40,6 +71,10 @@ Found FindOptimizerState(const FailureMoment& moment) {
                        ? AdviceText(cause.bytes) + " of state belong to these parameters; " +
                              AdviceText(BytesOf(state)) + " of it were there when it failed."
                        : AdviceText(cause.bytes) + " were made by the optimizer and kept.";
+  if (IsHistory(moment, state)) {
+    TellOfHistory(moment, state, &cause);
+    return cause;
+  }
   cause.cost =
       "8-bit state costs nothing that is known; state on the host costs a transfer for each step.";
   cause.action =
