@@ -59,7 +59,8 @@ def main() -> None:
     answers = engine.generate([{"prompt_token_ids": PROMPT} for _ in range(3)], wanted)
     runner = engine.llm_engine.model_executor.driver_worker.worker.model_runner
     tell_client(
-        end=[list(answer.outputs[0].token_ids) for answer in answers],
+        # Its kernels of attention are machine code, which is not computed: words mean nothing.
+        end=[len(answer.outputs[0].token_ids) for answer in answers],
         iterations=WORDS,
         parameters=parameters_of(runner.model),
         caches=size_of(runner.kv_caches),

@@ -1,0 +1,79 @@
+"""tests/clients.py: which clients are meant, and that each has a job and pinned packages."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+import tree
+
+SCRIPT = tree.ROOT / "tests/clients.py"
+JOBS = tree.ROOT / "tests/frameworks/clients"
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    spec = importlib.util.spec_from_file_location("clients", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "clients", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_each_client_has_a_job_and_each_job_a_client(script: ModuleType) -> None:
+    names = {client.name for client in script.known_clients()}
+    assert "vllm" in names
+    assert names == {path.name.removesuffix("_job.py") for path in JOBS.glob("*_job.py")}
+
+
+def test_every_package_of_a_client_is_pinned_once(script: ModuleType) -> None:
+    for client in script.known_clients():
+        lines = [line.strip() for line in client.requirements.read_text().splitlines()]
+        packages = [line for line in lines if line and not line.startswith("#")]
+        assert all(re.fullmatch(r"[\w.-]+==[\w.+!]+", line) for line in packages), client.name
+        assert len({line.partition("==")[0].lower() for line in packages}) == len(packages)
+        brings = any(line.startswith("torch==") for line in packages)
+        assert brings == client.has_own_torch, client.name
+
+
+def test_clients_are_chosen_by_name(script: ModuleType) -> None:
+    known = script.known_clients()
+    assert script.choose(known, "all") == known
+    assert [one.name for one in script.choose(known, "vllm,peft,vllm")] == ["vllm", "peft"]
+    for wrong in ("vlm", "", "vllm,"):
+        with pytest.raises(SystemExit, match="there is no client"):
+            script.choose(known, wrong)
+
+
+def test_the_modes_are_those_of_the_tests(script: ModuleType) -> None:
+    text = (tree.ROOT / "tests/frameworks/clients_test.py").read_text()
+    table = text[text.index("MODES = {") : text.index("}\n", text.index("MODES = {"))]
+    assert tuple(re.findall(r'^    "([\w-]+)":', table, re.MULTILINE)) == script.MODES
+
+
+def test_a_row_is_kept_where_another_client_runs(script: ModuleType) -> None:
+    page = script.Page(f"before\n{script.BEGIN}\n<!-- end -->\nafter\n")
+    outcome = sys.modules["made_table"].Outcome("3 of 4", ["test_x[pooled] failed: why, and why"])
+    page.put(("vllm",), {"pooled": outcome}, version="1.0", PyTorch="2.14.0", date="2026-01-01")
+    again = script.Page(page.text())
+    again.put(("peft",), {}, version="0.2", PyTorch="2.15.0", date="2026-01-02")
+    rows = [line for line in again.text().splitlines() if line.startswith("| ")][1:]
+    assert rows == [
+        "| peft | 0.2 | 2.15.0 |  |  |  |  | 2026-01-02 |",
+        "| vllm | 1.0 | 2.14.0 |  | 3 of 4 |  |  | 2026-01-01 |",
+    ]
+    assert "- vllm, pooled: test_x[pooled] failed: why, and why" in again.text()
+
+
+@pytest.mark.parametrize("wrong", ["--clients=nobody", "--clients="])
+def test_a_wrong_list_is_refused_before_anything_is_installed(wrong: str) -> None:
+    command = [tree.ROOT / "tests/run", wrong]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 2
+    assert len(ran.stderr.splitlines()) == 1 and "vllm" in ran.stderr
