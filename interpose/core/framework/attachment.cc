@@ -70,10 +70,8 @@ int CodeOf(uint64_t sequence) { return sequence != 0 ? VRAMSTOW_OK : VRAMSTOW_NO
 int Reserve(const vramstow_framework_event* told) {
   if (!IsBlockEvent(*told)) return VRAMSTOW_INVALID;
   Trace& trace = framework_context.trace;
-  const KeepErrno keep_errno;
   Event event = EventOf(*told, Layer::kPool);
-  event.stack = trace.CaptureStackQuietly(event.kind);
-  return CodeOf(trace.RecordFor(kNoHook, trace.observer(), &event));
+  return CodeOf(trace.RecordReserved(trace.observer(), &event));
 }
 
 int Adopt(const vramstow_framework_event* told) {

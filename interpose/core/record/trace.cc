@@ -188,6 +188,15 @@ uint64_t Trace::RecordFor(Hook hook, uint16_t library, Event* event) {
   return recorder_.RecordWithStack(*event);
 }
 
+uint64_t Trace::RecordReserved(uint16_t library, Event* event) {
+  KeepErrno keep_errno;
+  if (!IsOpenFor(*event)) return 0;
+  event->stack = recorder_.CaptureStackQuietly(event->kind);
+  event->call = kUnknownName;
+  event->library = library;
+  return recorder_.RecordWithStack(*event);
+}
+
 uint64_t Trace::RecordAdopted(uint16_t library, Event* event) {
   KeepErrno keep_errno;
   if (!IsOpenFor(*event)) return 0;

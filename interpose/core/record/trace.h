@@ -61,6 +61,8 @@ class Trace {
   // The same for events that a pool makes under its locks; kNoHook: no entry point. The caller has
   // looked up the library's number and the stack (CaptureStack) before it took these locks.
   uint64_t RecordFor(Hook hook, uint16_t library, Event* event);
+  // The same for a framework's segment, where the driver is not hooked.
+  uint64_t RecordReserved(uint16_t library, Event* event);
   // The same for a framework's block that was there before the trace began.
   uint64_t RecordAdopted(uint16_t library, Event* event);
   uint32_t CaptureStack(EventKind kind);
