@@ -320,7 +320,7 @@ TEST(Proof, MemoryThatIsStillPendingIsNotFree) {
   EXPECT_EQ(FailedRequests(job.detail, job.failure(), 1000).size(), 5u);
 }
 
-TEST(Proof, WithoutAFailureNothingIsReplayed) {
+TEST(Proof, WithoutAFailureAndAPeakNothingIsReplayed) {
   Job job;
   job.facts.out_of_memory.clear();
   job.Advice(AdviceId::kKeptOutputs, 100 * kMiB, {{.life = 1}});

@@ -266,8 +266,8 @@ TEST(ScreenReport, OfAJobThatWastesNamesTheFault) {
   growing.replayed_bytes = kGiB;
   facts.advice.push_back(growing);
   EXPECT_THAT(Screen({facts}),
-              HasSubstr("In a replay up to the peak, PyTorch's allocator needs 1.00 "
-                        "GiB instead of 2.00\n"));
+              HasSubstr("Then     In a replay up to the peak, PyTorch's allocator needs 1.00 GiB "
+                        "instead\n         of 2.00 GiB.\n"));
   EXPECT_THAT(Screen({facts}),
               AllOf(HasSubstr("── Memory did not run out, but something is wrong ──"),
                     HasSubstr("But      A result of each iteration stays on the card"),
