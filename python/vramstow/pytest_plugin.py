@@ -7,9 +7,11 @@
     pytest --gpu-memory=h200            # the same, on a simulated card
     pytest --gpu-memory --gpu-memory-baseline=memory.json [--update-gpu-memory]
 
-Counted are the pool's blocks: `peak` is the most that was allocated while the test ran, over what
-was there before; `limit_leaks` what was left when it was over. A baseline file holds the peaks of
-marked tests; a test fails that needs more than its peak there by more than the tolerance.
+Counted are the blocks of the pool, or under `vramstow run -- pytest` those of PyTorch's own
+allocator: `peak` is the most that was allocated while the test ran, over what was there before;
+`limit_leaks` what was left when it was over. Where there is a trace, a limit that fails names the
+lines that hold the most. A baseline file holds the peaks of marked tests; a test fails that needs
+more than its peak there by more than the tolerance.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +36,9 @@ _MARK = "gpu_memory"
 _HERE = "here"  # --gpu-memory without a card
 _KEYS = ("peak", "limit_leaks")
 _SHOWN = 5
+_LINES_SHOWN = 3
+_FOLDER = "VRAMSTOW_PYTEST_FOLDER"  # of the trace of this run, which nobody keeps
+_PATIENCE_S = 60
 _SCHEMA = 1
 
 
@@ -61,7 +69,9 @@ def _run_under_vramstow(config: pytest.Config, card: str, arguments: list[str]) 
     capture = config.pluginmanager.getplugin("capturemanager")
     if capture is not None:
         capture.stop_global_capturing()
-    command = [program.path(), "run", "--pool=on", "--no-trace"]
+    folder = tempfile.mkdtemp(prefix="vramstow-pytest-")
+    os.environ[_FOLDER] = folder
+    command = [program.path(), "run", "--quiet", "--pool=on", f"--trace-dir={folder}"]
     if card != _HERE:
         command.append(f"--simulate={card}")
     os.environ["VRAMSTOW_PYTEST"] = "1"
@@ -154,19 +164,38 @@ def _limits_of(item: pytest.Item) -> _Limits | None:
     )
 
 
+def _lines(name: str, figure: str) -> str:
+    """Names the lines that hold most by this figure within the test; empty: nobody knows them."""
+    copy = library.dump()
+    if copy is None:
+        return ""
+    try:
+        command = [program.path(), "analyze", "--json", "--within", name, copy]
+        told = subprocess.run(command, capture_output=True, check=True, timeout=_PATIENCE_S).stdout
+        sites = json.loads(told)["by_site"]
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError):
+        return ""
+    finally:
+        Path(copy).unlink(missing_ok=True)
+    most = sorted((site for site in sites if site[figure]), key=lambda site: -site[figure])
+    shown = ", ".join(f"{sizes.text(s[figure])} {s['site']}" for s in most[:_LINES_SHOWN])
+    return f"; held most by {shown}" if shown else ""
+
+
 def _complaints(name: str, limits: _Limits, seen: track, session: _Session) -> list[str]:
     found = []
     peak = seen.added_peak_bytes
     if limits.peak is not None and peak > limits.peak:
         found.append(
             f"needs {sizes.text(peak)} of device memory at its peak, and may need "
-            f"{sizes.text(limits.peak)}"
+            f"{sizes.text(limits.peak)}{_lines(name, 'bytes_at_peak')}"
         )
     known = session.baseline.get(name)
     if known is not None and not session.update and peak > known * (1 + session.tolerance / 100):
         found.append(
             f"needs {sizes.text(peak)} of device memory at its peak, and needed "
             f"{sizes.text(known)} when {session.baseline_file} was written"
+            f"{_lines(name, 'bytes_at_peak')}"
         )
     left = seen.allocated_bytes
     if limits.leaks is not None and left > limits.leaks:
@@ -177,6 +206,7 @@ def _complaints(name: str, limits: _Limits, seen: track, session: _Session) -> l
         found.append(
             f"leaves {sizes.text(left)} of device memory behind, and may leave "
             f"{sizes.text(limits.leaks)}; the largest new blocks: {listed}"
+            f"{_lines(name, 'bytes_at_end')}"
         )
     return found
 
@@ -197,7 +227,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     if seen.after is None:
         # A test that never used the device needs no numbers; without vramstow there are none.
         why = library.why_not() or ""
-        if library.version() is None or "pool is off" in why:
+        if library.version() is None or "in this process" in why:
             session.unmeasured.append(item.nodeid)
             session.why = why
             return result
@@ -218,6 +248,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     peaks = dict(sorted((known.baseline | known.measured).items()))
     text = json.dumps({"schema": _SCHEMA, "peak_bytes": peaks}, indent=1)
     known.baseline_file.write_text(text + "\n", encoding="utf-8")
+
+
+def pytest_unconfigure() -> None:
+    folder = os.environ.pop(_FOLDER, "")
+    # Only the process that vramstow runs: workers of pytest-xdist come and go.
+    if folder and "PYTEST_XDIST_WORKER" not in os.environ:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def pytest_terminal_summary(

@@ -122,3 +122,33 @@ def test_ctl_metrics_and_top_tell_the_same(
         for name in ("allocated_bytes", "reserved_bytes", "out_of_memory"):
             assert top[name] == sum(one[name] for one in both), name
         assert top["pool_pending_bytes"] is None
+
+
+LIMITED = """
+import pytest, torch
+
+def widen(kept):
+    return [kept, torch.empty(24 << 20, dtype=torch.uint8, device="cuda")]
+
+@pytest.mark.gpu_memory(peak="30 MiB")
+def test_fits():
+    widen(None)
+
+@pytest.mark.gpu_memory(peak="30 MiB")
+def test_needs_too_much():
+    widen(widen(None))
+"""
+
+
+def test_pytests_plug_in_measures_without_the_pool_and_names_the_lines(
+    rehearse: Rehearse, python: str, by_default: dict[str, str], tmp_path: Path
+) -> None:
+    tests = tmp_path / "limited_test.py"
+    tests.write_text(LIMITED)
+    asked = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "vramstow.pytest_plugin", tests)
+    job = rehearse(python, *asked, env=by_default | {"VRAMSTOW_PROGRAM": str(VRAMSTOW)})
+    assert job.status == 1, job.err[-4000:]
+    assert "1 failed, 1 passed" in job.out, job.out
+    needs = "needs 48.0 MiB of device memory at its peak, and may need 30.0 MiB"
+    assert f"{needs}; held most by 48.0 MiB limited_test.py:5 widen" in job.out, job.out
+    assert "gpu memory: 2 tests measured" in job.out

@@ -64,9 +64,14 @@ def tests_of(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Pyte
     return run
 
 
-def test_a_test_fails_that_needs_or_leaves_more_than_it_may(tests_of: Pytest) -> None:
+def test_a_test_fails_that_needs_or_leaves_more_than_it_may(
+    tests_of: Pytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = pytester.mkdir("scratch")
+    monkeypatch.setenv("TMPDIR", str(scratch))
     result = tests_of(TESTS, "--gpu-memory=h200")
     result.assert_outcomes(passed=3, failed=3)
+    assert list(scratch.glob("vramstow-pytest-*")) == []
     text = result.stdout.str()
     assert (
         "test_needs_too_much" in text
@@ -78,6 +83,9 @@ def test_a_test_fails_that_needs_or_leaves_more_than_it_may(tests_of: Pytest) ->
         text,
     )
     assert found is not None and found.groups() == ("3.0 MiB", "3.0 MiB"), text
+    # The lines that hold the most, as the trace of the run has them; nobody keeps that.
+    assert "may need 8.0 MiB; held most by 16.0 MiB device.py:" in text, text
+    assert re.search(r" at 0x\w+; held most by 3.0 MiB device.py:\d+ allocate", text), text
     assert "assert 1 == 2" in text, "its own failure comes first"
     assert "gpu memory: 5 tests measured, the most 103.0 MiB in " in text, text
 
