@@ -9,7 +9,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kLeastGrowths = 2;
+constexpr size_t kLeastGrowths = 3;
 constexpr double kNearlyAllGrow = 0.8;
 constexpr size_t kLeastLayers = 4;  // keys and values of two layers
 constexpr size_t kLeastWork = 10;   // blocks that a model makes while the cache is there
@@ -33,7 +33,7 @@ struct Growth {
 
 Growth GrowthOf(const std::vector<const Life*>& chain) {
   Growth growth;
-  uint64_t largest = SizeOf(*chain.front());
+  uint64_t largest = 0;
   // Where the first larger one comes, from the end: a new text begins with a small one again.
   std::vector<const Life*> next(chain.size(), nullptr);
   for (size_t i = chain.size() - 1; i-- > 0;) {
@@ -47,8 +47,8 @@ Growth GrowthOf(const std::vector<const Life*>& chain) {
       ++growth.followed;
       if (next[i]->birth < chain[i]->death) ++growth.outlived;
     }
-    if (i == 0) continue;
-    if (SizeOf(*chain[i]) < SizeOf(*chain[i - 1])) largest = SizeOf(*chain[i]);
+    const bool begins = i == 0 || SizeOf(*chain[i]) < SizeOf(*chain[i - 1]);
+    if (begins) largest = 0;
     if (SizeOf(*chain[i]) > largest) {
       growth.events.push_back(chain[i]->birth);
       largest = SizeOf(*chain[i]);

@@ -142,7 +142,7 @@ void OtherWork::FindStretches(const Detail& detail, const ToldWork& told) {
     if (generates || caches_.StepsWithin(now.begin, now.end) > 1) {
       now.kind = Stretch::Kind::kGeneration;
     } else if (!has_training_) {
-      now.kind = Stretch::Kind::kInference;
+      now.kind = Stretch::Kind::kForward;
     }
     all_.push_back(now);
   };

@@ -21,7 +21,7 @@
 namespace vramstow {
 
 struct Stretch {
-  enum class Kind : uint8_t { kEvaluation, kGeneration, kInference, kSaving };
+  enum class Kind : uint8_t { kEvaluation, kGeneration, kForward, kSaving };
   Kind kind = Kind::kEvaluation;
   uint64_t begin = 0;  // [begin, end)
   uint64_t end = 0;

@@ -20,8 +20,8 @@ const char* NameOf(Stretch::Kind kind) {
       return "evaluation";
     case Stretch::Kind::kGeneration:
       return "generation";
-    case Stretch::Kind::kInference:
-      return "inference";
+    case Stretch::Kind::kForward:
+      return "forward";
     case Stretch::Kind::kSaving:
       break;
   }

@@ -41,10 +41,9 @@ template <>
 struct Described<PhaseFacts> {
   using S = PhaseFacts;
   static constexpr auto kFacts = std::tuple{
-      Fact(
-          "name", &S::name, Merge::kOwn,
-          "`start_up`, `training`, `evaluation`, `generation`, `inference` (of a program that does "
-          "not train), `saving` (torch.save)"),
+      Fact("name", &S::name, Merge::kOwn,
+           "`start_up`, `training`, `evaluation`, `generation`, `forward` (forward passes of a "
+           "program that was not seen to train), `saving` (torch.save)"),
       Fact("times", &S::times, Merge::kOwn, "how often; of training, the iterations"),
       Fact("begin_ns", &S::begin_ns, Merge::kOwn, "when the first began"),
       Fact("took_ns", &S::took_ns, Merge::kOwn, "how long they took together"),
