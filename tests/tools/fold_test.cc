@@ -2,6 +2,7 @@
 // sites and levels over time as all of them.
 #include "tracer/fold/event_folder.h"
 
+#include <errno.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -23,6 +24,7 @@
 #include "tracer/format/layout.h"
 #include "tracer/format/sums.h"
 #include "tracer/recorder.h"
+#include "tracer/system_calls.h"
 
 namespace vramstow {
 namespace {
@@ -579,6 +581,49 @@ TEST(BoundedTrace, ThatIsKilledAtAnyMomentTellsOfAllEvents) {
   EXPECT_LT(overrun, kKills);
   EXPECT_GT(folded, 0u);
   munmap(shared, 4096);
+}
+
+std::atomic<int> g_writes_left{0};
+
+ssize_t WriteUntilFull(int fd, const iovec* parts, int count, off_t offset) {
+  if (g_writes_left.fetch_sub(1) > 0) return RealSystemCalls().write_at(fd, parts, count, offset);
+  errno = ENOSPC;
+  return -1;
+}
+
+// Whichever write is refused, of a chunk, of a mark in the ring or in the middle of a fold.
+TEST(BoundedTrace, OnADiskThatFillsUpIsReadAndCountsWhatIsLost) {
+  constexpr uint64_t kEvents = 300'000;
+  SystemCalls calls = RealSystemCalls();
+  calls.write_at = WriteUntilFull;
+  uint64_t folded = 0;
+  for (int writes = 1; writes < 400; writes += 1 + writes / 4) {
+    SCOPED_TRACE(writes);
+    const TemporaryFolder folder;
+    Recorder* const recorder = NewRecorder();
+    RecorderConfig config = {folder.path().c_str(), "job", TestThreadSlot};
+    config.background = true;
+    config.ring_bytes = kLeastRingBytes;
+    ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
+    g_writes_left = writes;
+    SetSystemCallsForTest(calls);
+    LongJob([recorder](const Event& event) {
+      recorder->RecordWithStack(event);
+    }).Run(kEvents, 20'000, 10);
+    recorder->Close();
+    SetSystemCallsForTest(RealSystemCalls());
+    ReadReport report;
+    StoryOfFile(folder.path() + "/job.stow", &report);
+    folded += report.folded_events;
+    EXPECT_TRUE(report.closed);
+    EXPECT_EQ(report.damaged_chunks, 0u);
+    EXPECT_LE(report.events + report.folded_events, kEvents + 1);  // one says what was lost
+    if (g_writes_left.load() < 0) {
+      EXPECT_EQ(report.write_error, static_cast<uint32_t>(ENOSPC));
+      EXPECT_GT(report.dropped_events, 0u);
+    }
+  }
+  EXPECT_GT(folded, 0u);
 }
 
 }  // namespace
