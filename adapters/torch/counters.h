@@ -23,18 +23,19 @@ namespace vramstow::torch_adapter {
 class Quantity {
  public:
   void Add(bool small, int64_t amount) {
-    Part& part = parts_[small ? 0 : 1];
-    part.current += amount;
-    part.added += amount;
-    if (part.current > part.peak) part.peak = part.current;
-    const int64_t sum = parts_[0].current + parts_[1].current;
-    if (sum > peak_) peak_ = sum;
+    AddTo(&parts_[small ? 0 : 1], amount);
+    if (current() > peak_) peak_ = current();
   }
   void Remove(bool small, int64_t amount) { parts_[small ? 0 : 1].current -= amount; }
-  // Adds or removes the difference to `value`.
-  void Set(bool small, int64_t value) {
-    const int64_t change = value - parts_[small ? 0 : 1].current;
-    change >= 0 ? Add(small, change) : Remove(small, -change);
+  // Adds or removes the differences to these values. What only passes from one part to the other is
+  // at no moment in both.
+  void Set(int64_t small, int64_t large) {
+    const int64_t values[] = {small, large};
+    for (int i = 0; i < 2; ++i) {
+      const int64_t change = values[i] - parts_[i].current;
+      change >= 0 ? AddTo(&parts_[i], change) : Remove(i == 0, -change);
+    }
+    if (current() > peak_) peak_ = current();
   }
   int64_t current() const { return parts_[0].current + parts_[1].current; }
   void ResetPeak() {
@@ -73,6 +74,11 @@ class Quantity {
     int64_t added = 0;
     int64_t base = 0;  // the current value when `added` was reset
   };
+  static void AddTo(Part* part, int64_t amount) {
+    part->current += amount;
+    part->added += amount;
+    if (part->current > part->peak) part->peak = part->current;
+  }
   Part parts_[2];
   int64_t peak_ = 0;
 };
@@ -126,8 +132,7 @@ class Counters {
   }
   void Reserved(uint64_t small, uint64_t large) {
     const MutexLock lock(&lock_);
-    reserved_.Set(true, static_cast<int64_t>(small));
-    reserved_.Set(false, static_cast<int64_t>(large));
+    reserved_.Set(static_cast<int64_t>(small), static_cast<int64_t>(large));
   }
   void Put(DeviceStats* stats) {
     const MutexLock lock(&lock_);

@@ -100,6 +100,21 @@ more = torch.empty(300 << 20, dtype=torch.uint8, device="cuda")
     assert int(job.out) - device["lowest_free_bytes"] >= 200 << 20
 
 
+def test_memory_that_passes_to_small_blocks_is_reserved_once(
+    rehearse: Rehearse, python: str, tensors: dict[str, str]
+) -> None:
+    program = """
+import torch
+large = torch.empty(8 << 20, dtype=torch.uint8, device="cuda")
+del large
+small = torch.empty(1024, dtype=torch.uint8, device="cuda")
+print(torch.cuda.max_memory_reserved())
+"""
+    job = rehearse(python, "-c", program, env=tensors)
+    assert_served(job)
+    assert int(job.out) == 8 << 20 == job.analysis()["peak"]["reserved_bytes"]
+
+
 @pytest.mark.parametrize("level", ["native", "tensors"])
 def test_cached_memory_is_known_while_no_tensor_has_it(
     rehearse: Rehearse, python: str, tensors: dict[str, str], level: str
