@@ -212,7 +212,7 @@ bool FoldInput::LoadNext(Stream* stream) {
   return true;
 }
 
-// Of a ticked chunk the number among the events of its buffer, otherwise that of all.
+// In a ticked chunk events are counted by their buffer, otherwise all together.
 uint64_t FoldInput::NumberOf(const Stream& stream) const {
   return IsTicked(static_cast<ChunkKind>(chunks_[stream.chunk].header.kind))
              ? stream.decoder.last_number()

@@ -1,9 +1,9 @@
 // FoldInput: the older events of the trace that is being written, in order.
 //
 // Idea: the ring's chunks are listed, and a moment is chosen before which about half of them lie.
-// The chunks of each buffer are read one after the other, and merged. What a buffer has not
-// appended to the file yet is copied from its slot, if it is older than that moment: a thread may
-// have recorded its only event days ago. An earlier fold says of each buffer how far it went.
+// The chunks of each buffer are read one after the other, and merged. A thread may have
+// recorded its only event days ago, so this also copies, from the slot of a buffer, what is older
+// than that moment and not in the file yet. An earlier fold says of each buffer how far it went.
 //
 // Ownership: lies in memory of its own that Create makes and nobody gives back. Threads: one at a
 // time, while others record. Errors: Begin returns false where there is too much, or something was
@@ -38,7 +38,7 @@ class FoldInput {
   // kept. False: there are no more, or, if failed(), something could not be read.
   bool Next(Event* event, bool* was_kept);
   bool failed() const { return failed_; }
-  // Of buffers' own numbers: events that are missing before those that Next gave.
+  // Counts the events, by buffers' own numbers, that are missing before those that Next gave.
   uint64_t lost_events() const { return lost_; }
   // After all of them: the next fold goes on from here. Returns the position from which on the
   // ring is needed.

@@ -270,8 +270,8 @@ FoldBlock EventFolder::BlockOf(FoldSpace space, const Event& event) const {
   return block;
 }
 
-// False: the event is to be kept. What was at its address is gone without an event of its own, so
-// that both are told from now on.
+// False: the event is to be kept. An older block at its address has no event that ends
+// it, so the trace keeps both.
 bool EventFolder::Born(const FoldBlock& block) {
   FoldBlock born = block;
   FoldBlock known;
@@ -385,7 +385,7 @@ bool EventFolder::Unreserve(FoldSpace space, const Event& event) {
   return true;
 }
 
-// What is not the end of one mapping as it was made is told from now on, with all that it touches.
+// Keeps an event that does not end one whole mapping, with all events of the memory it touches.
 bool EventFolder::UnmapPool(const Event& event) {
   const FoldSpace space = event.object == 0 ? FoldSpace::kSegments : FoldSpace::kMappings;
   FoldBlock* const exact = table_.Find(FoldTable::KeyOf(space, event.address));

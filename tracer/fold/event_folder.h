@@ -2,10 +2,10 @@
 //
 // Idea: what the analysis says of a peak it finds from the blocks that were live then, and what it
 // says of the end from those that are live. So the events of these blocks are kept, and of memory
-// that is followed in another way than by the pair of its birth and its death. Of all other blocks,
-// which nobody can tell from each other any more, there are sums. What is kept is a true story by
-// itself: a block is kept with both of its events. It may be folded again, with newer events behind
-// it.
+// that is followed in another way than by the pair of its birth and its death. All other blocks
+// become sums, which cannot tell one block from another. The kept events are a true story by
+// themselves: a block is kept with both of its events. They may be folded again, with newer events
+// behind them.
 //
 // The events are looked at twice, in the same order: in the first pass a peak may come that makes
 // the blocks of the peak before not worth keeping.
@@ -57,7 +57,7 @@ class EventFolder {
   static constexpr size_t kMostDied = FoldTable::kMostSlots;
   static constexpr size_t kMostOdd = size_t{1} << 17;
 
-  // Of each event: whether it is kept, and above that the kind of memory that it freed.
+  // One byte for each event: whether it is kept, and above that the kind of memory that it freed.
   static constexpr uint8_t kKeep = 1;
   static constexpr unsigned kFreedShift = 1;
 
@@ -133,7 +133,7 @@ class EventFolder {
   Candidate candidates_[kCandidates];
   size_t candidate_count_;
   int64_t contexts_[FoldLevels::kMostDevices];
-  Extremes extremes_[FoldLevels::kMostDevices];  // that of the host first
+  Extremes extremes_[FoldLevels::kMostDevices];  // the host's comes first
 };
 
 }  // namespace vramstow

@@ -22,7 +22,7 @@ namespace vramstow {
 // Whether memory of this kind lies on a device and counts as allocated.
 bool IsFoldedDeviceMemory(MemoryKind kind);
 
-// What is counted of a library, an entry point, a kind of memory or a device. Counts are of events
+// The counts of a library, an entry point, a kind of memory or a device. Counts are of events
 // that are gone; the highest levels are those of all.
 struct FoldTally {
   uint64_t calls;
@@ -62,7 +62,7 @@ class FoldLevels {
   FoldTally& Call(uint16_t call) { return calls_[NameOf(call)]; }
   FoldTally& Memory(MemoryKind memory) { return memories_[static_cast<uint8_t>(memory)]; }
   FoldTally& Device(int16_t device) { return devices_[DeviceNumber(device)]; }
-  // What belongs to no device first.
+  // 0 stands for no device.
   static size_t DeviceNumber(int16_t device) {
     const size_t number = static_cast<size_t>(device + 1);
     return device < 0 ? 0 : number < kMostDevices ? number : kMostDevices - 1;
@@ -73,7 +73,7 @@ class FoldLevels {
   void FillTotals(SumTotals* totals) const;
 
  private:
-  // What the birth of a block changed for good, as long as nothing else has changed.
+  // The changes that the birth of a block made for good, as long as nothing else has changed.
   struct LastBirth {
     bool is_known;
     bool had_peak;

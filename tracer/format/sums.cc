@@ -16,21 +16,6 @@ constexpr size_t kMostSums = size_t{1} << 20;
 constexpr size_t kMostPoints = 4096;
 constexpr size_t kMostCuts = 65536;
 
-constexpr size_t kSumNumbers = 8;
-constexpr size_t kPointNumbers = 6;
-
-uint8_t* EncodeNumbers(uint8_t* out, RecordType type, const uint64_t* numbers, size_t count) {
-  uint8_t bytes[kMaxSumRecordBytes];
-  uint8_t* end = bytes;
-  for (size_t i = 0; i < count; ++i) end = WriteVarint(end, numbers[i]);
-  const size_t length = static_cast<size_t>(end - bytes);
-  *out++ = static_cast<uint8_t>(type);
-  out = WriteVarint(out, length);
-  std::memcpy(out, bytes, length);
-  return out + length;
-}
-static_assert(kMaxSumRecordBytes >= 2 * kMaxVarintBytes + kTotalNumbers * kMaxVarintBytes);
-
 // Takes as many numbers as there are, at most `count`; the others are 0.
 bool ReadNumbers(const uint8_t* in, const uint8_t* end, uint64_t* numbers, size_t count) {
   std::memset(numbers, 0, count * sizeof *numbers);
@@ -89,40 +74,6 @@ bool TakeRecord(RecordType type, const uint8_t* in, const uint8_t* end, TraceSum
 }
 
 }  // namespace
-
-uint8_t* EncodeTotals(uint8_t* out, const SumTotals& totals) {
-  uint64_t numbers[kTotalNumbers];
-  std::memcpy(numbers, &totals, sizeof numbers);
-  return EncodeNumbers(out, RecordType::kSumTotals, numbers, kTotalNumbers);
-}
-
-uint8_t* EncodeSum(uint8_t* out, const TraceSum& sum) {
-  const uint64_t numbers[kSumNumbers] = {static_cast<uint8_t>(sum.of),
-                                         sum.number,
-                                         sum.calls,
-                                         sum.allocations,
-                                         sum.frees,
-                                         sum.bytes,
-                                         sum.highest_device,
-                                         sum.highest_other};
-  return EncodeNumbers(out, RecordType::kSum, numbers, kSumNumbers);
-}
-
-uint8_t* EncodePoint(uint8_t* out, const SumPoint& point) {
-  const uint64_t numbers[kPointNumbers] = {point.allocated_highest, point.reserved_highest,
-                                           point.host_highest,      point.managed_highest,
-                                           point.allocated_last,    point.requested_last};
-  return EncodeNumbers(out, RecordType::kSumPoint, numbers, kPointNumbers);
-}
-
-uint8_t* EncodeCut(uint8_t* out, const SumCut& cut) {
-  const uint64_t numbers[] = {cut.buffer, cut.last_number};
-  return EncodeNumbers(out, RecordType::kSumCut, numbers, 2);
-}
-
-uint8_t* EncodeLastSums(uint8_t* out, uint64_t chunks) {
-  return EncodeNumbers(out, RecordType::kLastSums, &chunks, 1);
-}
 
 bool DecodeSums(const uint8_t* payload, size_t size, TraceSums* sums, uint64_t* chunks) {
   const uint8_t* in = payload;

@@ -69,6 +69,8 @@ struct SumTotals {
   uint64_t point_shift = 0;  // an interval is 2^point_shift nanoseconds
 };
 inline constexpr size_t kTotalNumbers = sizeof(SumTotals) / sizeof(uint64_t);
+inline constexpr size_t kSumNumbers = 8;    // in the record of a TraceSum
+inline constexpr size_t kPointNumbers = 6;  // in that of a SumPoint
 
 // The events up to this number of a buffer have been looked at.
 struct SumCut {

@@ -262,6 +262,25 @@ const char* PhaseName(Phase phase) {
   return "unknown";
 }
 
+namespace {
+
+// `line`: the frame whose line names the site; null: none does.
+std::string SiteOf(const StackWords& words, const std::vector<CallFrame>& frames,
+                   const CallFrame* line, const std::string& backward) {
+  if (line != nullptr) return LineOf(*line);
+  if (!backward.empty()) {
+    std::string site = backward == "AccumulateGrad"
+                           ? backward
+                           : "backward of " + backward.substr(0, backward.find("Backward"));
+    if (!words.module.empty()) site += " in " + WithoutNumbers(words.module);
+    return site;
+  }
+  if (!words.operation.empty()) return words.operation;
+  return frames.empty() ? "unknown" : "native code";
+}
+
+}  // namespace
+
 StackWords WordsOf(const std::vector<CallFrame>& frames) {
   StackWords words;
   const CallFrame* own = nullptr;  // of the application
@@ -313,19 +332,11 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
   // PyTorch looks up some of its operators in Python of its own.
   const bool is_pytorchs = backward.ends_with("Backward0") && words.library_site.empty();
   words.classes = ClassesOf(frames, own);
-  if (own != nullptr) {
-    words.site = LineOf(*own);
-  } else if (python != nullptr && !is_pytorchs) {
-    words.site = LineOf(*python);
-  } else if (!backward.empty()) {
-    words.site = "backward of " + backward.substr(0, backward.find("Backward"));
-    if (backward == "AccumulateGrad") words.site = "AccumulateGrad";
-    if (!words.module.empty()) words.site += " in " + WithoutNumbers(words.module);
-  } else if (!words.operation.empty()) {
-    words.site = words.operation;
-  } else {
-    words.site = frames.empty() ? "unknown" : "native code";
-  }
+  words.site = SiteOf(words, frames,
+                      own != nullptr ? own
+                      : is_pytorchs  ? nullptr
+                                     : python,
+                      backward);
   if (!words.module.empty()) words.frames.push_back(words.module);
   if (!backward.empty()) words.frames.push_back(backward);
   if (words.frames.empty()) words.frames.push_back(words.site);

@@ -85,6 +85,9 @@ struct Described<ReadReport> {
       Fact("overwritten_events", &S::overwritten_events, Merge::kSum,
            "events before the first one that is here: the trace kept only the newest "
            "(`--trace-size`)"),
+      Fact("folded_events", &S::folded_events, Merge::kSum,
+           "events of which the trace has only sums (`--trace-size`)"),
+      Fact("folded_until_ns", &S::folded_until_ns, Merge::kMost, "the time up to which that is so"),
       Fact("write_error", &S::write_error, Merge::kMost,
            "the errno of the write that failed and ended the recording, 28 for a full disk; 0: "
            "none"),
