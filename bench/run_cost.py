@@ -4,11 +4,11 @@ without it.
 Usage: run_cost.py [--jobs JOB,…] [--kinds KIND,…] [--groups N] [--before BUILD] [--kernel-time T]
 
 One process of each kind is started and warmed up; then they take turns with groups of steps, some
-50 ms each, so that a machine that gets slower gets slower for all of them. Told is the median over
-the groups of a kind's processor time, its threads and child processes included, divided by that of
-the native process in the same turn, and how sure that is: half of the range that a median of as
-many values has in 95 of 100 cases. All processes are restarted a few times (--starts), because
-where the memory of a process lies makes a difference, too.
+50 ms each, so that a machine that gets slower gets slower for all of them. The result is the median
+over the groups of a kind's processor time, its threads and child processes included, divided by
+that of the native process in the same turn, and how sure that is: half of the range that a median
+of as many values has in 95 of 100 cases. All processes are restarted a few times (--starts),
+because where the memory of a process lies makes a difference, too.
 
 The device is simulated, and its kernels take no time unless --kernel-time says so: all that a step
 costs is the processor's. *native* has the simulated device and nothing else of vramstow.
@@ -68,14 +68,14 @@ class Worker:
 
 @dataclass
 class Figures:
-    """What was measured of a kind."""
+    """The measured times of a kind."""
 
     times: list[float] = field(default_factory=list)
     ratios: list[float] = field(default_factory=list)
 
 
 def environment_of(build: Path, spec: str, folder: str) -> dict[str, str]:
-    """That of a process with the simulated device, but without the preloaded library."""
+    """A process gets the simulated device by it, but not the preloaded library."""
     command = [str(build / "bin/vramstow"), "run", f"--simulate={spec}", "--no-trace", "--quiet"]
     command += [f"--trace-dir={folder}", "--", "env", "-0"]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout

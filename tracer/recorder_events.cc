@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-// What is known without the time is worked out before the counter has been read: a compiler that
+// The part that needs no time is worked out before the counter has been read: a compiler that
 // mixes the two keeps the processor waiting.
 inline void DoFirst(EventEncoder::Short* encoded) {
   asm volatile(""
@@ -17,7 +17,7 @@ inline void DoFirst(EventEncoder::Short* encoded) {
 
 }  // namespace
 
-// What is in this thread's slot, found without a call.
+// Reads this thread's slot without a call.
 inline ThreadBuffer* RecorderState::StaticBuffer() const {
   return *reinterpret_cast<ThreadBuffer* const*>(ThreadPointer() + slot_distance_);
 }
@@ -46,8 +46,8 @@ inline uint64_t RecorderState::RecordFast(const Event& event) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     now = clock.QuickTicks();
   } else {
-    // The processor waits here until it is done with all that came before. What follows it does
-    // while it reads the counter.
+    // The processor waits here until it is done with all that came before. It does the
+    // rest while it reads the counter.
     now = clock.Ticks();
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (single_.buffer() != nullptr) [[unlikely]]

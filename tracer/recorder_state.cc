@@ -137,7 +137,7 @@ void RecorderState::StartBackground(const RecorderConfig& config) {
   background_.Start({config.compress, config.sample_ms, OnSample, this}, &trace_, &threads_);
 }
 
-// What a host that runs out of memory looks like before its end.
+// It shows how a host looks before it runs out of memory.
 void RecorderState::OnSample(void* self) {
   RecorderState* const state = static_cast<RecorderState*>(self);
   const HostMemory memory = ReadHostMemory();
@@ -191,7 +191,7 @@ void RecorderState::Seal(bool all_quiet) {
   std::atomic_ref<uint32_t>(to->state).store(static_cast<uint32_t>(TraceState::kClosed),
                                              std::memory_order_release);
   if (!shared) file.WriteFront(trace_.first_slot.bytes, tables_.front_bytes());
-  // Whoever still stores something, at any time later, stores it into plain memory.
+  // A thread that still stores something, at any time later, stores it into plain memory.
   bool may_cut = true;
   if (shared) {
     may_cut = threads_.DetachSlots();

@@ -10,7 +10,7 @@
 namespace vramstow {
 namespace {
 
-// The list of libraries is looked at again after so many captures of a thread.
+// After so many captures a thread looks at the list of libraries again.
 constexpr uint32_t kCapturesBetweenLooks = 1024;
 
 void* ZeroMemory(size_t size) {
@@ -104,7 +104,7 @@ __attribute__((noinline)) uint32_t StackInterner::Take(ThreadBuffer* buffer, Cap
   uint32_t stack = tables_->stacks.Find(hash);
   if (stack == 0 || must_look) {
     stack = InternNew(scratch, hash, here, mode);
-    // What all stacks depend on may have changed.
+    // The libraries or the interpreter may have changed.
     key = {};
   }
   if (has_key && key.stack != 0 && stack != 0) tables_->capture.Remember(scratch, key, stack);

@@ -28,7 +28,7 @@ thread_local int asked_for_memory = 0;
 }  // namespace
 
 #ifndef SANITIZED
-// What glibc has under these names, counted.
+// These count the calls and hand them to glibc.
 extern "C" void* __libc_malloc(size_t size);
 extern "C" void* malloc(size_t size) {
   ++asked_for_memory;

@@ -93,7 +93,7 @@ void CallWithAnExpression(void (*function)(void*, size_t), void* plan, size_t at
 namespace vramstow {
 namespace {
 
-// What a call has to do before it records: a list of ways to call on, the last of which records.
+// A call does this before it records: it calls on in each of these ways, and the last one records.
 struct Plan {
   Recorder* recorder;
   std::vector<int> ways;

@@ -59,7 +59,7 @@ class UnwindTable {
   Entry entries_[kEntries];
 };
 
-// What a frame is found by.
+// A frame is found by these registers.
 struct FramePlace {
   uintptr_t address;   // where the code goes on
   uintptr_t stack;     // the stack pointer

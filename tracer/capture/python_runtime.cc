@@ -87,7 +87,7 @@ class LineTable {
         line_ += form - 10;
       }
       if (instruction < done) return has_line ? line_ : 0;
-      // What follows are columns; the next entry begins at a byte with the top bit set.
+      // Columns follow; the next entry begins at a byte with the top bit set.
       while (next_ < end_ && *next_ < 0x80) ++next_;
     }
     return 0;

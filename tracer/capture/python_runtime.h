@@ -58,7 +58,7 @@ struct PythonSegment {
 
 inline constexpr size_t kMaxPythonSegments = kMaxStackFrames;
 
-// What is read at `code` at first sight. Texts end with a zero byte and may be cut.
+// The texts that are read at `code` at first sight. Texts end with a zero byte and may be cut.
 struct PythonCode {
   char name[512];
   char file[1024];

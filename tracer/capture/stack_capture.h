@@ -61,7 +61,8 @@ class StackCapture {
   // Looks at the calling thread's stack; returns its number, which is never 0.
   uint64_t Capture(StackScratch* scratch, const FramePlace& here, CaptureMode mode);
 
-  // What a stack that was captured before is known again by. False: it cannot be known so here.
+  // Makes the key by which a stack that was captured before is known again. False: it cannot be
+  // known so here.
   bool KeyOf(const FramePlace& here, StackMemo::Key* key) const;
   // The stack that was just captured is number `number`.
   void Remember(StackScratch* scratch, const StackMemo::Key& key, uint32_t number);

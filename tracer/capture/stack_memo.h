@@ -11,8 +11,8 @@
 // restored is one of those that are compared.) Native frames further out lie between Python frames
 // that are all compared, and at the same depth.
 //
-// What comes next is most often what came next the last time. The words that know it are fetched
-// while the program goes on.
+// A stack is mostly followed by the stack that followed it the last time. The words that know it
+// are fetched while the program goes on.
 //
 // Once in a thousand times a stack counts as not known, so that nothing that changes unseen, as a
 // code object that takes the place of one that is gone, is taken for what was there for long.
@@ -33,7 +33,7 @@ namespace vramstow {
 
 class StackMemo {
  public:
-  // What a look-up leaves for Remember.
+  // A look-up leaves it for Remember.
   struct Key {
     uintptr_t stack;  // the stack pointer
     uintptr_t frame;  // the frame pointer

@@ -120,10 +120,10 @@ RecorderError Trace::MakeFile(const char* folder) {
   state_.store(State::kOpen, std::memory_order_release);
   // Nobody waits for these.
   DescribeProcess(&recorder_, options);
-  // Who reads the trace need not know what the program runs.
+  // The reader of a trace need not know what the program runs.
   if (!WantsStacks(options)) recorder_.Describe("option.stacks", "off");
   DescribeDriver(&recorder_, driver_);
-  // What is kept of the newest events can be asked for.
+  // A copy of the newest events can be asked for.
   if (ring_bytes != 0) callbacks_.ring_opened();
   return error;
 }

@@ -24,7 +24,7 @@ namespace vramstow {
 
 class Trace {
  public:
-  // What other parts do at these moments. They stand above the trace: they record into it.
+  // Other parts are called at these moments. They stand above the trace: they record into it.
   struct Callbacks {
     void (*before_mark)();  // records what was counted up to now
     void (*ring_opened)();  // the newest events are kept from now on, and can be asked for
