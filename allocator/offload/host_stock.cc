@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-// So many chunks are released in one go: allocations wait for that.
+// The number of chunks that are released in one go: allocations wait for that.
 constexpr uint64_t kMostAtOnce = 32;
 
 }  // namespace
@@ -30,7 +30,7 @@ bool HostStock::Has(uint64_t bytes) const {
          limits_.host_free_bytes() >= bytes + limits_.keep_host_free_bytes;
 }
 
-// What paused memory left behind makes room.
+// Memory that paused contents left behind makes room.
 uint64_t HostStock::EnsureMapped(uint64_t count) {
   ChunkExchange& chunks = pool_->exchange();
   const uint64_t idle = chunks.idle_host_chunks();
@@ -51,7 +51,7 @@ uint64_t HostStock::EnsureMapped(uint64_t count) {
   return std::min(chunks.idle_host_chunks(), count);
 }
 
-// What offloaded pages left behind makes room.
+// Memory that offloaded pages left behind makes room.
 uint64_t HostStock::EnsurePinned(uint64_t count, uint64_t coming) {
   ChunkExchange& chunks = pool_->exchange();
   const uint64_t size = chunks.chunk_bytes();

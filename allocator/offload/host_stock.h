@@ -25,14 +25,14 @@ namespace vramstow {
 struct HostLimits {
   // The most host memory that is held; 0: none, nothing moves.
   uint64_t host_bytes = 0;
-  // What the host has free by now (null: nobody knows); no more of it is taken where that leaves
-  // less than `keep_host_free_bytes`.
+  // The free memory of the host now (null: nobody knows). The stock takes no more of it where that
+  // leaves less than `keep_host_free_bytes`.
   uint64_t (*host_free_bytes)() = nullptr;
   uint64_t keep_host_free_bytes = 256 * kMiB;
   // The most chunks of host memory that can be mapped: each may take a mapping of the process, of
-  // which the system allows only so many. 0: as many as there is memory for.
+  // which the system allows a limited number. 0: as many as there is memory for.
   uint64_t host_mappings = 0;
-  // What holds nothing goes back once nothing was moved for so long (Decay); 0: never.
+  // Empty memory goes back once nothing was moved for this long (Decay); 0: never.
   uint64_t decay_ns = 0;
 };
 
@@ -48,9 +48,9 @@ class HostStock {
   // Whether any may be taken.
   bool any() const { return limits_.host_bytes != 0; }
 
-  // So many idle chunks are in the store, as far as the limits allow it; gives how many.
+  // Puts `count` idle chunks into the store, as far as the limits allow it; gives how many.
   uint64_t EnsureMapped(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same for page-locked ones, of which so many are `coming`, and taken at once.
+  // The same for page-locked ones; `coming` of them are taken at once.
   uint64_t EnsurePinned(uint64_t count, uint64_t coming) VRAMSTOW_REQUIRES(kDeviceLock);
   // Memory moved just now, out or back.
   void NoteMove() VRAMSTOW_REQUIRES(kDeviceLock) { last_move_ns_ = pool_->Now(); }

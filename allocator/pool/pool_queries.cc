@@ -1,4 +1,4 @@
-// What a pool is asked about itself, and what is set about it.
+// The questions that a pool answers about itself, and its settings.
 #include "allocator/pool/pool.h"
 #include "allocator/pool/report_writer.h"
 
@@ -34,7 +34,7 @@ DriverResult Pool::MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
 void Pool::AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
   DeviceLock device_lock(&parts_.mutex);
   const PoolStats stats = Stats();
-  // What lies elsewhere takes no device memory.
+  // Memory elsewhere takes no device memory.
   const uint64_t away = parts_.exchange.offloaded_bytes() + parts_.exchange.discarded_bytes();
   const uint64_t resident = stats.allocated_bytes > away ? stats.allocated_bytes - away : 0;
   if (stats.reserved_bytes > resident) *free_bytes += stats.reserved_bytes - resident;

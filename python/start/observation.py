@@ -1,7 +1,7 @@
 """Observes PyTorch's allocator in a process that was started without vramstow.
 
-The library is loaded beside the program, not in front of it: no function of CUDA is hooked. What
-PyTorch holds already is taken from its own snapshot; events follow from then on. A process has one
+The library is loaded beside the program, not in front of it: no function of CUDA is hooked.
+PyTorch's own snapshot tells what it holds already; events follow from then on. A process has one
 observation at a time, whoever began it: the program itself (vramstow.observe) or `vramstow attach`.
 
 This file is also run inside of a process that has no package vramstow (by `vramstow attach`), so it

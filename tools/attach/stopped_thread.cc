@@ -63,8 +63,8 @@ absl::Status WhyNot(int error, pid_t thread) {
 
 }  // namespace
 
-// What a thread has: general registers, then those of floating point and vectors, which a call may
-// change, too.
+// A thread's general registers, then those of floating point and vectors, which a call may change,
+// too.
 struct StoppedThread::Registers {
 #if defined(__x86_64__)
   static constexpr unsigned kOthers[] = {NT_X86_XSTATE};

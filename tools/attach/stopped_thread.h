@@ -32,8 +32,8 @@ class StoppedThread {
   StoppedThread(const StoppedThread&) = delete;
   StoppedThread& operator=(const StoppedThread&) = delete;
 
-  // What the function returns for up to six numbers. Fails if it does not return within 100 ms:
-  // then the thread goes on where it was, and the call is given up.
+  // Gives the result of the function for up to six numbers. Fails if it does not return within 100
+  // ms: then the thread goes on where it was, and the call is given up.
   absl::StatusOr<uint64_t> Call(uint64_t function, std::initializer_list<uint64_t> arguments);
 
   // Writes into the memory of its process.

@@ -30,8 +30,8 @@ class BlockSizes {
   // Forgets all.
   void Clear();
   void AddSegment(uint64_t address, uint64_t size);
-  // A piece that was there before, with those of its segment in order of address. Of an expandable
-  // segment (`in_segment` false) only live ones.
+  // A piece that was there before, with those of its segment in order of address. For an
+  // expandable segment (`in_segment` false) the caller names live ones only.
   void Adopt(uint64_t address, uint64_t size, bool is_free, bool in_segment);
   void RemoveSegment(uint64_t address);
 

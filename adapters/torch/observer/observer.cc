@@ -154,7 +154,7 @@ void Observer::Reserve(int kind, const Entry& entry) {
   if (entry.action_ == Entry::SEGMENT_ALLOC || entry.action_ == Entry::SEGMENT_FREE) {
     return Reserve(kind, entry.device_, address, size, entry.stream_);
   }
-  // What was mapped at once need not be unmapped at once.
+  // PyTorch may map a range in one call, and unmap it in several.
   for (uint64_t done = 0; done < size; done += kMappedPart) {
     Reserve(kind, entry.device_, address + done, std::min(kMappedPart, size - done), entry.stream_);
   }
@@ -255,7 +255,7 @@ void Observer::AdoptSegment(const caching::SegmentInfo& segment, Device* device,
 }
 
 bool Observer::Adopt(caching::CUDAAllocator* allocator) {
-  // Whatever happens here, no thread of the program may wait for a device that nobody adopts.
+  // On an error, too, no thread of the program may wait for a device that nobody adopts.
   struct Release {
     Observer* observer;
     ~Release() {

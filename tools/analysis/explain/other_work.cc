@@ -72,7 +72,7 @@ bool IsBeside(const Detail& detail, const SiteDetail& site, const SiteDetail& mo
 
 enum class Doing : uint8_t { kNothing, kTraining, kOther };
 
-// What each site is about.
+// The work that each site belongs to.
 class Callers {
  public:
   Callers(const Detail& detail, const PhasesOver& phases) {

@@ -201,7 +201,8 @@ struct Described<Facts> {
       Fact("iterations_found", &S::iterations, Merge::kOwn, "how they were found")
           .WrittenIf(IsOneTrace),
       Fact("phases", &S::phases, Merge::kOwn,
-           "what the program did, in the order in which it began; empty where it is not known")
+           "the phases of the program, in the order in which they began; empty where they are not "
+           "known")
           .WrittenIf(IsOneTrace),
       Fact("lifetimes", &S::lifetimes, Merge::kOwn,
            "how long memory lives; null without iterations")
