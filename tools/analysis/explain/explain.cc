@@ -3,12 +3,18 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <string>
 #include <tuple>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 
 namespace vramstow {
 namespace {
+
+using SiteName = std::pair<std::string, std::string>;  // its line, and the operation there
+
+SiteName NameOf(const SiteDetail& site) { return {site.site, site.operation}; }
 
 constexpr uint64_t kSecond = 1000000000;
 constexpr size_t kMostChanges = 20;
@@ -74,9 +80,14 @@ ChurnFacts FindChurn(const Detail& detail) {
     ++site.pairs;
     site.bytes += life.size;
   }
-  for (auto& [number, site] : sites) {
-    site.site = detail.sites[number].site;
-    site.operation = detail.sites[number].operation;
+  std::map<SiteName, ChurnSite> named;  // several sites may have one name
+  for (const auto& [number, site] : sites) {
+    ChurnSite& all = named[NameOf(detail.sites[number])];
+    all.pairs += site.pairs;
+    all.bytes += site.bytes;
+  }
+  for (auto& [name, site] : named) {
+    std::tie(site.site, site.operation) = name;
     churn.sites.push_back(std::move(site));
   }
   std::sort(churn.sites.begin(), churn.sites.end(), [](const ChurnSite& a, const ChurnSite& b) {
@@ -107,10 +118,15 @@ BeforePeakFacts ExplainPeak(const Detail& detail, const Facts& facts) {
     change.bytes += now ? static_cast<int64_t>(life.size) : -static_cast<int64_t>(life.size);
     if (now) ++change.allocations;
   }
-  for (auto& [number, change] : changes) {
+  std::map<SiteName, ChangeFacts> named;  // several sites may have one name
+  for (const auto& [number, change] : changes) {
+    ChangeFacts& all = named[NameOf(detail.sites[number])];
+    all.bytes += change.bytes;
+    all.allocations += change.allocations;
+  }
+  for (auto& [name, change] : named) {
     if (change.bytes == 0) continue;
-    change.site = detail.sites[number].site;
-    change.operation = detail.sites[number].operation;
+    std::tie(change.site, change.operation) = name;
     before.changes.push_back(std::move(change));
   }
   std::sort(before.changes.begin(), before.changes.end(),
