@@ -9,6 +9,8 @@ CUDA's numbers, and ALL_DEVICES means their sum.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from vramstow.annotations import annotate_memory, annotate_parameters, iteration, mark, range
 from vramstow.estimates import Estimate, EstimateError, estimate
 from vramstow.holding import Census, Holder, census
@@ -34,6 +36,24 @@ from vramstow.reporting import Report, report
 from vramstow.residency import OffloadError, offload, pause, region, resume
 from vramstow.schedule import Action, schedule, watch
 from vramstow.tracking import track
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """%load_ext vramstow (docs/attach.md)."""
+    from vramstow import notebook
+
+    notebook.load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """%unload_ext vramstow."""
+    from vramstow import notebook
+
+    notebook.unload()
+
 
 __all__ = [
     "ALL_DEVICES",

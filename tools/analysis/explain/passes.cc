@@ -237,19 +237,24 @@ Passes::Passes(const Detail& detail, const ToldWork& told, uint64_t last_failure
   FindByMarks(detail, told);
   if (all_.empty()) FindBySteps(detail, told, last_failure);
   if (all_.empty()) FindByBackward(detail);
-  LeaveOutOtherWork();
+  LeaveOutOtherWork(detail);
   if (is_sure_ && by_ != By::kBackward) return;
   if (all_.size() < 2) FindByCalls(detail, told);
   if (all_.size() < 2) FindByLoop(detail);
 }
 
 // A pass begins when the evaluation is over that came before it.
-void Passes::LeaveOutOtherWork() {
+void Passes::LeaveOutOtherWork(const Detail& detail) {
   if (by_ != By::kOptimizer && by_ != By::kBackward) return;
   std::vector<uint64_t> begins;
   for (const Pass& pass : all_) begins.push_back(pass.begin);
   other_work_.LeaveToPasses(begins);
-  for (Pass& pass : all_) pass.begin = other_work_.After(pass.begin, pass.end);
+  for (Pass& pass : all_) {
+    const uint64_t begin = other_work_.After(pass.begin, pass.end);
+    // A program that fails in an evaluation makes nothing after it: that is all of the last pass.
+    const auto next = std::ranges::lower_bound(detail.lives, begin, {}, &Life::birth);
+    if (next != detail.lives.end() && next->birth < pass.end) pass.begin = begin;
+  }
 }
 
 uint64_t Passes::BackwardPerPass(const Detail& detail) const {

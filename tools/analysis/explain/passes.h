@@ -62,7 +62,7 @@ class Passes {
   void FindByBackward(const Detail& detail);
   void FindByCalls(const Detail& detail, const ToldWork& told);
   void FindByLoop(const Detail& detail);
-  void LeaveOutOtherWork();
+  void LeaveOutOtherWork(const Detail& detail);
   // One begins where the last one ends.
   void SetBegins(const std::vector<uint64_t>& begins, uint64_t end);
 

@@ -1,0 +1,354 @@
+"""vramstow in a notebook: %load_ext vramstow, %%vramstow, %vramstow held, %vramstow free.
+
+The kernel is observed from within (vramstow.observe), so it need not be started in another way. A
+holder is told by the cell that made its name: `model` of cell 3, `Out[5]`, the traceback of an
+error. After an out-of-memory in a cell the story follows the traceback.
+
+The extension keeps no tensor: it knows names, sizes and texts of cells. Sizes are bytes.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import html
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from vramstow import library
+from vramstow.holding import Census, census
+from vramstow.observing import Observation, ObserveError, explain, observe
+from vramstow.tracking import track
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+
+_HELP = """\
+%%vramstow          (first line of a cell) what the cell allocates, what stays, and what holds it
+%vramstow held      what holds GPU memory now, by cell and name
+%vramstow free      what only the notebook's history holds (Out, _, the last traceback)
+%vramstow free now  forgets that, collects garbage and empties PyTorch's cache"""
+# How the census tells what only the history holds: by a name of the notebook, or inside of IPython.
+_RESULT = re.compile(r"(?:global (?:Out|_oh)\[|global _|\[\"_)(\d+)(?![A-Za-z0-9])")
+_LATEST = re.compile(r"(?:global (_{1,3})|\[\"(_{1,3})\"\]|displayhook\.(_{1,3}))(?![A-Za-z0-9_])")
+_ERROR = re.compile(r"(?:exception being handled|last_(?:value|exc|traceback)|InteractiveTB)")
+_IPYTHON_FILE = re.compile(r"<ipython-input-(\d+)-[0-9a-f]*…?>")
+_NAME = re.compile(r"global ([A-Za-z_]\w*)")
+
+
+def size_text(size: int) -> str:
+    """`1.50 GiB`: as the program's reports write sizes."""
+    value = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(value) < 1024 or unit == "GiB":
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.2f} {unit}"
+        value /= 1024
+    raise AssertionError
+
+
+def names_made(cell: str) -> set[str]:
+    """The global names that a cell binds; none of a cell that is no Python."""
+    try:
+        tree = ast.parse(cell)
+    except SyntaxError:
+        return set()
+    names: set[str] = set()
+
+    class Binds(ast.NodeVisitor):
+        def visit_Name(self, node: ast.Name) -> None:
+            if isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+
+        def _defined(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+            names.add(node.name)  # names inside of it are its own
+
+        visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _defined
+
+        def visit_comprehension(self, node: ast.comprehension) -> None:
+            self.visit(node.iter)  # its variables are its own
+
+        def visit_Lambda(self, node: ast.Lambda) -> None:
+            return
+
+    Binds().visit(tree)
+    return names
+
+
+def history_name(holder: str) -> str | None:
+    """`Out[5]`, `_` or `the last error`, where only the notebook's history holds it; else None."""
+    result = _RESULT.search(holder)
+    if result is not None:
+        return f"Out[{result[1]}]"
+    latest = _LATEST.search(holder)
+    if latest is not None:
+        return next(name for name in latest.groups() if name)
+    return "the last error" if _ERROR.search(holder) else None
+
+
+class Cells:
+    """Which cell bound which name last, and which file Python takes each for."""
+
+    def __init__(self) -> None:
+        self._cell_of: dict[str, int] = {}
+        self._cell_of_file: dict[str, int] = {}
+
+    def note(self, number: int, text: str, file: str = "") -> None:
+        for name in names_made(text):
+            self._cell_of[name] = number
+        if file:
+            self._cell_of_file[os.path.basename(file)] = number
+
+    def told(self, holder: str) -> str:
+        """`model.0.weight of cell 3` of `global model.0.weight`."""
+        past = history_name(holder)
+        if past is not None:
+            return past
+        found = _NAME.match(holder)
+        number = None if found is None else self._cell_of.get(found[1])
+        text = holder.removeprefix("global ")
+        return text if number is None else f"{text} of cell {number}"
+
+    def with_cells(self, text: str) -> str:
+        """The text with `cell 10:2` in place of the name that Python has for the cell's file."""
+        for file, number in self._cell_of_file.items():
+            text = text.replace(f"{file}:", f"cell {number}:")
+        return _IPYTHON_FILE.sub(r"cell \1", text)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: bytes, blocks, and a text."""
+
+    size: int
+    blocks: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is shown below a cell: a heading and tables, as HTML or as plain text."""
+
+    heading: str
+    tables: tuple[tuple[str, tuple[Row, ...]], ...]
+
+    def __repr__(self) -> str:
+        lines = [self.heading]
+        for title, rows in self.tables:
+            lines.append(title)
+            lines += [
+                f"  {size_text(row.size):>10}  {row.blocks:>5} blocks  {row.text}" for row in rows
+            ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p><b>{html.escape(self.heading)}</b></p>"]
+        for title, rows in self.tables:
+            cells = "".join(
+                f"<tr><td style='text-align:right'>{size_text(row.size)}</td>"
+                f"<td style='text-align:right'>{row.blocks} blocks</td>"
+                f"<td style='text-align:left'><code>{html.escape(row.text)}</code></td></tr>"
+                for row in rows
+            )
+            parts.append(f"<table><caption>{html.escape(title)}</caption>{cells}</table>")
+        return "".join(parts)
+
+
+class Notebook:
+    """The extension of one kernel."""
+
+    def __init__(self) -> None:
+        self._cells = Cells()
+        self._folder: str | None = None
+        self._observation: Observation | None = None
+
+    @property
+    def _shell(self) -> InteractiveShell:
+        # Not kept here: the census would tell of this object as a holder of the shell's names.
+        from IPython.core.getipython import get_ipython
+
+        return get_ipython()
+
+    def begin(self) -> None:
+        """Begins to observe. An ObserveError says why it cannot be done."""
+        if not library.is_preloaded():
+            self._folder = tempfile.mkdtemp(prefix="vramstow-notebook-")
+            self._observation = observe(self._folder)
+        self._shell.events.register("post_run_cell", self.after_cell)
+        self._shell.set_custom_exc((_out_of_memory(),), self.on_out_of_memory)
+
+    def end(self) -> None:
+        self._shell.events.unregister("post_run_cell", self.after_cell)
+        self._shell.set_custom_exc((), None)
+        if self._observation is not None:
+            self._observation.end()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def after_cell(self, result: ExecutionResult) -> None:
+        text = result.info.raw_cell or ""
+        if not text.startswith("%%vramstow"):
+            # The counter has been raised already when a cell of the history is over.
+            self._note(self._shell.execution_count - 1, text)
+
+    def _note(self, number: int, text: str) -> None:
+        name_of = getattr(self._shell.compile, "get_code_name", None)
+        file = "" if name_of is None else name_of(text, self._shell.transform_cell(text), number)
+        self._cells.note(number, text, file)
+
+    def on_out_of_memory(
+        self,
+        shell: InteractiveShell,
+        kind: type,
+        value: BaseException,
+        trace: TracebackType,
+        tb_offset: int | None = None,
+    ) -> None:
+        shell.showtraceback((kind, value, trace), tb_offset=tb_offset)
+        self._note(shell.execution_count, shell.user_ns.get("In", [""])[-1])
+        try:
+            print(self._cells.with_cells(explain()))
+        except ObserveError as error:
+            print(f"vramstow: {error}")
+
+    def _rows(self, taken: Census, only: Callable[[str], bool] | None = None) -> tuple[Row, ...]:
+        return tuple(
+            Row(held.bytes, held.blocks, f"{self._cells.told(held.holder)}  ({held.about})")
+            for held in taken.holders
+            if only is None or only(held.holder)
+        )
+
+    def held(self) -> Page | None:
+        taken = _census_or_say()
+        if taken is None:
+            return None
+        heading = f"{size_text(taken.live_bytes)} in tensors"
+        return Page(heading, (("held by", self._rows(taken)),))
+
+    def free(self, now: bool) -> Page | None:
+        taken = _census_or_say()
+        if taken is None:
+            return None
+        rows = self._rows(taken, lambda holder: history_name(holder) is not None)
+        size = sum(row.size for row in rows)
+        if not rows:
+            return Page("The notebook's history holds no GPU memory", ())
+        if not now:
+            heading = f"{size_text(size)} only because of history; %vramstow free now forgets it"
+            return Page(heading, (("held by", rows),))
+        before = taken.live_bytes
+        self._forget()
+        after = _allocated()
+        freed = before - after if after is not None else size
+        return Page(f"{size_text(freed)} are free again", (("forgotten", rows),))
+
+    def _forget(self) -> None:
+        """Forgets results and the last error; the names that the user gave stay."""
+        history = self._shell.user_ns.get("Out")
+        if isinstance(history, dict):
+            history.clear()
+        for names in (self._shell.user_ns, self._shell.user_ns_hidden):
+            for name in list(names):
+                if re.fullmatch(r"_\d+", name):
+                    del names[name]
+                elif name in ("_", "__", "___"):
+                    names[name] = ""
+        hook = self._shell.displayhook
+        hook._ = hook.__ = hook.___ = ""
+        for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+            if hasattr(sys, name):
+                delattr(sys, name)
+        self._shell.InteractiveTB.tb = None
+        gc.collect()
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            torch.cuda.empty_cache()
+
+    def run_cell(self, text: str) -> Page | None:
+        """Runs the cell, and tells what it did with GPU memory."""
+        number = self._shell.execution_count
+        with track(f"cell {number}") as tracked:
+            self._shell.run_cell(text)
+        self._note(number, text)
+        if tracked.before is None or tracked.after is None:
+            print(f"vramstow: {library.why_not() or 'there are no numbers'}.")
+            return None
+        heading = (
+            f"cell {number}: {size_text(tracked.allocated_bytes)} more than before, "
+            f"{size_text(tracked.added_peak_bytes)} more at its peak, "
+            f"{tracked.allocations} allocations"
+        )
+        made = names_made(text)
+        taken = census()
+        if taken is None:
+            return Page(heading, ())
+
+        def is_made_here(holder: str) -> bool:
+            found = _NAME.match(holder)
+            return history_name(holder) is None and found is not None and found[1] in made
+
+        return Page(heading, (("held by names of this cell", self._rows(taken, is_made_here)),))
+
+
+def _out_of_memory() -> type[BaseException]:
+    import torch
+
+    return torch.OutOfMemoryError if hasattr(torch, "OutOfMemoryError") else MemoryError
+
+
+def _allocated() -> int | None:
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return None
+    return sum(torch.cuda.memory_allocated(i) for i in range(torch.cuda.device_count()))
+
+
+def _census_or_say() -> Census | None:
+    taken = census()
+    if taken is None:
+        print("vramstow: there is no census for this Python and this PyTorch (docs/census.md).")
+    return taken
+
+
+_notebook: Notebook | None = None
+
+
+def load(shell: InteractiveShell) -> None:
+    """%load_ext vramstow: begins to observe, and adds the magics."""
+    global _notebook
+    if _notebook is not None:
+        return
+    notebook = Notebook()
+    try:
+        notebook.begin()
+    except ObserveError as error:
+        print(f"vramstow: {error}")
+        return
+    _notebook = notebook
+
+    def line_or_cell(line: str, cell: str | None = None) -> Page | None:
+        words = line.split()
+        if cell is not None:
+            return notebook.run_cell(cell)
+        if words == ["held"]:
+            return notebook.held()
+        if words in (["free"], ["free", "now"]):
+            return notebook.free(now=len(words) == 2)
+        print(_HELP)
+        return None
+
+    shell.register_magic_function(line_or_cell, "line_cell", "vramstow")
+
+
+def unload() -> None:
+    """%unload_ext vramstow: ends the observation, and removes its trace."""
+    global _notebook
+    if _notebook is not None:
+        _notebook.end()
+        _notebook = None
