@@ -159,8 +159,13 @@ uint64_t Offloader::ReturnRegion(uint32_t tag, uint64_t most, OffloadResult* out
 // there is room for.
 uint64_t Offloader::ReturnOffloaded(uint32_t tag, uint64_t most, OffloadResult* outcome) {
   pool_->TakeCached(std::min(ListPages(PagesThatAre::kOffloaded, tag), most));
-  const uint64_t wanted = std::min(ListPages(PagesThatAre::kOffloaded, tag), most);
-  const uint64_t count = EnsureDeviceChunks(wanted);
+  uint64_t wanted = std::min(ListPages(PagesThatAre::kOffloaded, tag), most);
+  uint64_t count = EnsureDeviceChunks(wanted);
+  if (count < wanted && WaitForWork()) {
+    pool_->TakeCached(wanted);
+    wanted = std::min(ListPages(PagesThatAre::kOffloaded, tag), most);
+    count = EnsureDeviceChunks(wanted);
+  }
   const uint64_t moved = MoveSlices(count, Motion::kBack, OffloadReason::kAsked, outcome);
   if (*outcome == OffloadResult::kDone && count < wanted) *outcome = OffloadResult::kNoRoom;
   return moved;
