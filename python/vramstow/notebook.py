@@ -194,8 +194,11 @@ class Notebook:
     def after_cell(self, result: ExecutionResult) -> None:
         text = result.info.raw_cell or ""
         if not text.startswith("%%vramstow"):
-            # The counter has been raised already when a cell of the history is over.
-            self._note(self._shell.execution_count - 1, text)
+            self._note(self._number(), text)
+
+    def _number(self) -> int:
+        """The number of the cell that runs: IPython 8 and 9 count it up at different moments."""
+        return len(self._shell.user_ns.get("In", [""])) - 1
 
     def _note(self, number: int, text: str) -> None:
         name_of = getattr(self._shell.compile, "get_code_name", None)
@@ -211,7 +214,7 @@ class Notebook:
         tb_offset: int | None = None,
     ) -> None:
         shell.showtraceback((kind, value, trace), tb_offset=tb_offset)
-        self._note(shell.execution_count, shell.user_ns.get("In", [""])[-1])
+        self._note(self._number(), shell.user_ns.get("In", [""])[-1])
         try:
             print(self._cells.with_cells(explain()))
         except ObserveError as error:
@@ -272,7 +275,7 @@ class Notebook:
 
     def run_cell(self, text: str) -> Page | None:
         """Runs the cell, and tells what it did with GPU memory."""
-        number = self._shell.execution_count
+        number = self._number()
         with track(f"cell {number}") as tracked:
             self._shell.run_cell(text)
         self._note(number, text)
