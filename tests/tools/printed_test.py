@@ -27,6 +27,7 @@ NOT_RUN = {
     r"vramstow adapter build": "compiles for PyTorch, in a minute: tests/adapters",
     r"--serve=|--metrics=": "takes a port of this machine: top_serve_test.py, metrics_test.py",
     r"vramstow (ctl|top) 4711": "asks the reader's process: pool_api_test.cc, top_test.py",
+    r"vramstow attach 4711": "enters the reader's process: tests/attach",
     r"vramstow collect": "needs DuckDB, or a network: collect_test.py",
     r"--to parquet": "needs pyarrow: export_binary_test.py",
     r"vramstow fidelity": "needs a recording of a card: fidelity's own tests",
