@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from made_table import MadeTable, outcome_of
+from own_environment import OwnEnvironment
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/clients.md"
@@ -74,18 +75,13 @@ def choose(known: list[Client], wanted: str) -> list[Client]:
     return [by_name[name] for name in dict.fromkeys(wanted.split(","))]
 
 
-class Environment:
+class Environment(OwnEnvironment):
     """One client in a folder of its own, made by pip and removed at the end, or kept."""
 
     def __init__(self, client: Client, cache: Path, *, keep: bool) -> None:
         self._client = client
-        self._keep = keep
-        self._folder = cache / client.name
+        super().__init__(cache / client.name, keep=keep)
         self._is_made = self._folder / "made"
-
-    @property
-    def python(self) -> Path:
-        return self._folder / "bin/python"
 
     @property
     def report(self) -> Path:
@@ -115,19 +111,6 @@ class Environment:
         (shared,) = (SHARED / "lib").glob("python*/site-packages")
         (own,) = (self._folder / "lib").glob("python*/site-packages")
         (own / "shared.pth").write_text(f"{shared.resolve()}\n")
-
-    def remove(self) -> None:
-        if not self._keep:
-            self._clear()
-
-    def _clear(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    @staticmethod
-    def _run(*command: str | Path) -> None:
-        ran = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
-        if ran.returncode != 0:
-            raise OSError(f"{' '.join(map(str, command[:5]))} failed; see above")
 
 
 def torch_release_of(python: Path) -> str:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from made_table import MadeTable, Outcome, outcome_of
+from own_environment import OwnEnvironment
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/compatibility.md"
@@ -105,18 +106,13 @@ def numbers(version: str) -> list[int]:
 # --- Environments ---------------------------------------------------------------------------------
 
 
-class Environment:
+class Environment(OwnEnvironment):
     """One release in a folder of its own, made by pip and removed at the end, or kept."""
 
     def __init__(self, release: Release, cache: Path, *, keep: bool) -> None:
         self._release = release
-        self._keep = keep
+        super().__init__(cache / f"env-{release.version}-{release.python}", keep=keep)
         self._wheels = cache / "wheels"
-        self._folder = cache / f"env-{release.version}-{release.python}"
-
-    @property
-    def python(self) -> Path:
-        return self._folder / "bin/python"
 
     @property
     def adapters(self) -> Path:
@@ -141,19 +137,6 @@ class Environment:
         install = ("install", "--no-compile", "--no-index", "-f", self._wheels)
         self._run(*pip, *install, *wanted)
         self.adapters.mkdir()
-
-    def remove(self) -> None:
-        if not self._keep:
-            self._clear()
-
-    def _clear(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    @staticmethod
-    def _run(*command: str | Path) -> None:
-        ran = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
-        if ran.returncode != 0:
-            raise OSError(f"{' '.join(map(str, command[:5]))} failed; see above")
 
 
 def cache_folder() -> Path:
