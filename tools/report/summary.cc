@@ -38,12 +38,13 @@ std::string WhoAllocated(const Facts& total) {
 }
 
 std::string Others(const Peak& peak) {
+  constexpr uint64_t kLeastTold = 1 << 20;  // a flag that a program reads takes some bytes
   std::vector<std::string> parts;
   const std::pair<const char*, uint64_t> others[] = {{"pinned", peak.host_bytes},
                                                      {"registered", peak.registered_bytes},
                                                      {"managed", peak.managed_bytes}};
   for (const auto& [name, bytes] : others) {
-    if (bytes > 0) parts.push_back(absl::StrCat(Bytes(bytes), " ", name));
+    if (bytes >= kLeastTold) parts.push_back(absl::StrCat(Bytes(bytes), " ", name));
   }
   return absl::StrJoin(parts, ", ");
 }

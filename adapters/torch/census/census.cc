@@ -22,8 +22,10 @@ namespace {
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kWalkNs = kSecond * 3 / 2;
 constexpr uint64_t kTellNs = kSecond / 4;
-constexpr size_t kMostTold = 512;
-constexpr uint64_t kLeastTold = 4096;
+// A cache of a model's keys and values has some thousands of blocks. Each chain takes a place among
+// the trace's 65,536 texts.
+constexpr size_t kMostTold = 8192;
+constexpr size_t kEnoughTold = 512;  // what remains is small, or like others
 // How long a thread waits for Python's lock.
 constexpr auto kPatience = std::chrono::milliseconds(200);
 constexpr auto kLongPatience = std::chrono::milliseconds(3000);
@@ -47,21 +49,31 @@ std::string AboutOf(const HolderDescription& told, const Impl* impl,
   return about;
 }
 
-void TellFindings(const Walk& walk, uint64_t deadline_ns, Findings* findings) {
-  std::vector<const Found*> largest;
-  for (const auto& [address, found] : walk.found()) {
-    if (found.memory.bytes >= kLeastTold) largest.push_back(&found);
-  }
-  std::ranges::sort(largest, [](const Found* a, const Found* b) {
+// The largest, and of the others some from everywhere, because they may be many of one list.
+std::vector<const Found*> LargestOf(const Walk& walk) {
+  constexpr size_t kLargest = kMostTold / 4 * 3;
+  constexpr size_t kOthers = kMostTold - kLargest;
+  std::vector<const Found*> all;
+  for (const auto& [address, found] : walk.found()) all.push_back(&found);
+  std::ranges::sort(all, [](const Found* a, const Found* b) {
     return a->memory.bytes != b->memory.bytes ? a->memory.bytes > b->memory.bytes
                                               : a->memory.address < b->memory.address;
   });
-  if (largest.size() > kMostTold) largest.resize(kMostTold);
+  if (all.size() <= kMostTold) return all;
+  const size_t rest = all.size() - kLargest;
+  for (size_t i = 0; i < kOthers; ++i) all[kLargest + i] = all[kLargest + i * rest / kOthers];
+  all.resize(kMostTold);
+  return all;
+}
+
+void TellFindings(const Walk& walk, uint64_t deadline_ns, Findings* findings) {
+  const std::vector<const Found*> largest = LargestOf(walk);
   const HolderDescriber describer(walk);
   const TrainedTensors trained(walk);
   for (const Found* found : largest) {
     if (NowNs() > deadline_ns) {
-      if (findings->why_ended.empty()) findings->why_ended = "its time was over";
+      const bool is_little = findings->holdings.size() < kEnoughTold;
+      if (is_little && findings->why_ended.empty()) findings->why_ended = "its time was over";
       return;
     }
     const Seen& seen = found->is_in_models ? walk.models() : walk.all();
@@ -94,7 +106,7 @@ void TellGarbage(const Addresses& reached, uint64_t deadline_ns, Findings* findi
   for (const Cycle& cycle : Cycles(garbage.dead()).Tell()) {
     for (size_t i = 0; i < cycle.pieces.size(); ++i) {
       const Memory& memory = cycle.pieces[i];
-      if (memory.bytes < kLeastTold || reached.contains(memory.address)) continue;
+      if (reached.contains(memory.address)) continue;
       if (findings->holdings.size() >= kMostTold) return;
       findings->found_bytes += memory.bytes;
       findings->holdings.push_back({memory, VRAMSTOW_DEAD_CYCLE + cycle.chain,

@@ -102,6 +102,68 @@ TEST(Holders, ABlockThatCameLaterOrLiesElsewhereIsNotHeld) {
   EXPECT_EQ(all[0].amount.bytes, 1024u);
 }
 
+CensusDetail CensusOfKeys(const std::vector<std::string>& keys) {
+  CensusDetail census;
+  census.event = 100;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    census.blocks.push_back(
+        {(i + 1) * 4096, 1024, 0, "other", "global cache[\"" + keys[i] + "\"][0]", "half [512]"});
+  }
+  return census;
+}
+
+TEST(Holders, ManyKeysAreOneHolderAndFewAreNot) {
+  Facts facts;
+  facts.out_of_memory = {FailureAt(99, 0)};
+  const auto told = [&](const std::vector<std::string>& keys) {
+    Detail detail;
+    detail.censuses = {CensusOfKeys(keys)};
+    std::vector<Life> lives;
+    for (size_t i = 0; i < keys.size(); ++i) lives.push_back(TensorAt((i + 1) * 4096, i + 1));
+    std::vector<const Life*> live;
+    for (const Life& life : lives) live.push_back(&life);
+    std::vector<std::string> names;
+    for (const HolderFacts& one : Holders(detail, facts, facts.out_of_memory[0]).OfAll(live)) {
+      names.push_back(one.holder + " " + std::to_string(one.amount.blocks));
+    }
+    return names;
+  };
+  EXPECT_THAT(told({"user-a1.png", "user-b2.png", "user-c.png", "user-d.png", "user-e.png",
+                    "user-.png", "user-g.png", "user-hh.png"}),
+              testing::ElementsAre("global cache[\"user-*.png\"][0] 8"));
+  EXPECT_THAT(told({"a", "b", "c", "d", "e", "f", "g", "h"}),
+              testing::ElementsAre("global cache[\"*\"][0] 8"));
+  EXPECT_THAT(told({"aa", "a", "aaa", "aaaa", "ab", "ba", "aba", "aaab"}),
+              testing::ElementsAre("global cache[\"*\"][0] 8"));
+  EXPECT_THAT(told({"x", "y", "mask"}), testing::SizeIs(3));
+}
+
+TEST(Holders, WhatTheCensusFoundAndDidNotNameHasTheHolderOfItsLike) {
+  constexpr uint64_t kBlocks = 1000;
+  Detail detail;
+  CensusDetail census = CensusOfKeys({"a", "b"});  // two of a thousand
+  census.found_bytes = kBlocks * 1024;
+  detail.censuses = {census};
+  Facts facts;
+  facts.out_of_memory = {FailureAt(99, 0)};
+  std::vector<Life> lives;
+  for (uint64_t i = 0; i < kBlocks + 10; ++i) lives.push_back(TensorAt((i + 1) * 4096, 1));
+  lives[5].site = 7;     // another line
+  lives[6].size = 2048;  // another size
+  lives[7].tensor = false;
+  std::vector<const Life*> live;
+  for (const Life& life : lives) live.push_back(&life);
+  Holders holders(detail, facts, facts.out_of_memory[0]);
+  EXPECT_EQ(holders.OfAll(live).at(0).amount.blocks, 1u);
+  holders.NameAlike(live);
+  uint64_t named = 0;
+  for (const HolderFacts& one : holders.OfAll(live)) named += one.amount.blocks;
+  EXPECT_EQ(named, kBlocks) << "no more than it found";
+  EXPECT_EQ(holders.Of(lives[5]), nullptr);
+  EXPECT_EQ(holders.Of(lives[6]), nullptr);
+  EXPECT_EQ(holders.Of(lives[7]), nullptr);
+}
+
 TEST(Holders, WithoutACensusNobodyHoldsAnything) {
   const Detail detail;
   const Facts facts;

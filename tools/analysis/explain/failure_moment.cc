@@ -55,6 +55,7 @@ FailureMoment::FailureMoment(const Detail& detail, const Facts& facts, const Pas
     live_.push_back(&life);
     live_bytes_ += life.size;
   }
+  holders_.NameAlike(live_);
   is_room_known_ = failure.free_from != FreeKnownFrom::kNothing ||
                    OfDevice(facts, failure.device, "total_bytes").has_value();
   const std::optional<uint64_t> limit = LimitOf(facts, failure.device);
@@ -110,6 +111,11 @@ uint64_t BytesOf(const std::vector<const Life*>& lives) {
   uint64_t bytes = 0;
   for (const Life* life : lives) bytes += life->size;
   return bytes;
+}
+
+bool IsConcatenation(std::string_view operator_name) {
+  constexpr std::string_view kNames[] = {"cat", "concat", "stack", "hstack", "vstack"};
+  return std::ranges::find(kNames, operator_name) != std::end(kNames);
 }
 
 std::string_view OperatorName(const SiteDetail& site) {

@@ -82,6 +82,8 @@ bool IsNewWork(const FailureMoment& moment, const std::vector<const Life*>& made
 uint64_t BytesOf(const std::vector<const Life*>& lives);
 // "aten::cat" is "cat", and "aten::pow_Tensor_Scalar" is "pow".
 std::string_view OperatorName(const SiteDetail& site);
+// Whether the operator makes one tensor of several: "cat", "stack".
+bool IsConcatenation(std::string_view operator_name);
 
 }  // namespace vramstow
 

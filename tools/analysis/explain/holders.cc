@@ -1,9 +1,15 @@
 #include "tools/analysis/explain/holders.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
+#include <string_view>
+#include <tuple>
 #include <utility>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 namespace vramstow {
 namespace {
@@ -71,6 +77,162 @@ uint64_t NumberIn(const std::string& digits) {
   return digits.size() > 18 ? 0 : std::stoull(digits);
 }
 
+// What begins and what ends all keys: ("user", "") of user17 and user18.
+struct CommonEnds {
+  std::string first;
+  size_t begin = 0;
+  size_t end = 0;
+
+  explicit CommonEnds(std::string key) : first(std::move(key)) { begin = end = first.size(); }
+
+  void Narrow(std::string_view key) {
+    begin = std::min(begin, key.size());
+    while (!key.starts_with(std::string_view(first).substr(0, begin))) --begin;
+    end = std::min(end, key.size() - begin);
+    end = std::min(end, first.size() - begin);
+    while (!key.ends_with(std::string_view(first).substr(first.size() - end))) --end;
+  }
+  std::string Text(size_t keys) const {
+    if (keys < 2) return first;
+    return first.substr(0, begin) + "*" + first.substr(first.size() - end);
+  }
+};
+
+// Splits `cache["a"][0]` into `cache["`, `a`, `"][0]`: the odd pieces are keys.
+std::vector<std::string> SplitAtKeys(const std::string& chain) {
+  return absl::StrSplit(chain, '"');
+}
+
+std::string WithoutKeys(const std::string& chain) {
+  std::vector<std::string> pieces = SplitAtKeys(chain);
+  for (size_t i = 1; i < pieces.size(); i += 2) pieces[i] = "*";
+  return absl::StrJoin(pieces, "\"");
+}
+
+// The chains, with what their keys have in common in place of each key.
+void ReplaceKeys(std::vector<std::string>* chains) {
+  std::vector<CommonEnds> common;
+  std::vector<std::set<std::string>> keys;
+  for (const std::string& chain : *chains) {
+    const std::vector<std::string> pieces = SplitAtKeys(chain);
+    for (size_t i = 1, nth = 0; i < pieces.size(); i += 2, ++nth) {
+      if (nth == common.size()) {
+        common.emplace_back(pieces[i]);
+        keys.emplace_back().insert(pieces[i]);
+      }
+      if (keys[nth].insert(pieces[i]).second) common[nth].Narrow(pieces[i]);
+    }
+  }
+  for (std::string& chain : *chains) {
+    std::vector<std::string> pieces = SplitAtKeys(chain);
+    for (size_t i = 1, nth = 0; i < pieces.size(); i += 2, ++nth) {
+      pieces[i] = common[nth].Text(keys[nth].size());
+    }
+    chain = absl::StrJoin(pieces, "\"");
+  }
+}
+
+// Blocks by the pattern of their holders.
+class HolderGroups {
+ public:
+  void Add(const HeldBlock& block, uint64_t bytes) {
+    Group& group = groups_[PatternOf(block.holder)];
+    group.chains.push_back(block.holder);
+    group.facts.amount.bytes += bytes;
+    ++group.facts.amount.blocks;
+    if (bytes < group.largest) return;
+    group.largest = bytes;
+    group.facts.role = block.role;
+    group.facts.about = block.about;
+  }
+  // Those of the most bytes first.
+  std::vector<HolderFacts> Take() {
+    JoinKeys();
+    std::vector<HolderFacts> holders;
+    for (auto& [pattern, group] : groups_) {
+      group.facts.holder = MergeChains(group.chains);
+      holders.push_back(std::move(group.facts));
+    }
+    std::ranges::stable_sort(
+        holders, [](const auto& a, const auto& b) { return a.amount.bytes > b.amount.bytes; });
+    return holders;
+  }
+
+ private:
+  // The keys of a batch have a meaning each. So many are names of one kind of thing: users, files.
+  static constexpr size_t kManyKeys = 8;
+
+  struct Group {
+    std::vector<std::string> chains;
+    HolderFacts facts;
+    uint64_t largest = 0;
+  };
+
+  void JoinKeys() {
+    std::map<std::string, std::vector<std::string>> alike;  // patterns, by what is no key
+    for (const auto& [pattern, group] : groups_) {
+      const std::string rest = PatternOf(WithoutKeys(group.chains.front()));
+      if (rest.find('"') != std::string::npos) alike[rest].push_back(pattern);
+    }
+    for (const auto& [rest, patterns] : alike) {
+      if (patterns.size() >= kManyKeys) Join(rest, patterns);
+    }
+  }
+
+  void Join(const std::string& rest, const std::vector<std::string>& patterns) {
+    Group joined;
+    for (const std::string& pattern : patterns) {
+      Group group = std::move(groups_.extract(pattern).mapped());
+      std::ranges::move(group.chains, std::back_inserter(joined.chains));
+      joined.facts.amount.bytes += group.facts.amount.bytes;
+      joined.facts.amount.blocks += group.facts.amount.blocks;
+      if (group.largest < joined.largest) continue;
+      joined.largest = group.largest;
+      joined.facts.role = group.facts.role;
+      joined.facts.about = group.facts.about;
+    }
+    ReplaceKeys(&joined.chains);
+    groups_[rest] = std::move(joined);
+  }
+
+  std::map<std::string, Group> groups_;  // by pattern
+};
+
+// Who holds most of the named blocks of each line and size.
+class AlikeBlocks {
+ public:
+  AlikeBlocks(const Holders& holders, const std::vector<const Life*>& live) {
+    std::map<Form, std::map<std::string, Named>> named;
+    for (const Life* life : live) {
+      const HeldBlock* block = holders.Of(*life);
+      if (block == nullptr) continue;
+      Named& one = named[FormOf(*life)][PatternOf(WithoutKeys(block->holder))];
+      one.block = block;
+      ++one.blocks;
+    }
+    for (const auto& [form, by_pattern] : named) {
+      const auto most = std::ranges::max_element(
+          by_pattern, {}, [](const auto& entry) { return entry.second.blocks; });
+      most_[form] = most->second.block;
+    }
+  }
+  // Null: no such block was named.
+  const HeldBlock* Of(const Life& life) const {
+    const auto found = most_.find(FormOf(life));
+    return found == most_.end() || !life.tensor ? nullptr : found->second;
+  }
+
+ private:
+  struct Named {
+    const HeldBlock* block = nullptr;
+    uint64_t blocks = 0;
+  };
+  using Form = std::tuple<uint32_t, uint64_t, int>;  // site, bytes, device
+  static Form FormOf(const Life& life) { return {life.site, life.size, life.device}; }
+
+  std::map<Form, const HeldBlock*> most_;
+};
+
 }  // namespace
 
 std::string PatternOf(const std::string& chain) {
@@ -123,6 +285,20 @@ Holders::Holders(const Detail& detail, const Facts& facts, const OutOfMemoryFact
   for (const HeldBlock& block : census_->blocks) blocks_.emplace(block.address, &block);
 }
 
+void Holders::NameAlike(const std::vector<const Life*>& live) {
+  constexpr uint64_t kSmallPart = 20;
+  if (census_ == nullptr) return;
+  uint64_t unnamed = census_->found_bytes;
+  for (const HeldBlock& block : census_->blocks) unnamed -= std::min(unnamed, block.bytes);
+  if (unnamed * kSmallPart < census_->found_bytes) return;
+  const AlikeBlocks alike(*this, live);
+  for (const Life* life : live) {
+    const HeldBlock* block = Of(*life) == nullptr ? alike.Of(*life) : nullptr;
+    if (block == nullptr || block->bytes > unnamed || !life->LivesAt(census_->event)) continue;
+    if (blocks_.try_emplace(life->address, block).second) unnamed -= block->bytes;
+  }
+}
+
 const HeldBlock* Holders::Of(const Life& life) const {
   if (census_ == nullptr || !life.tensor || !life.LivesAt(census_->event)) return nullptr;
   const auto found = blocks_.find(life.address);
@@ -131,32 +307,12 @@ const HeldBlock* Holders::Of(const Life& life) const {
 }
 
 std::vector<HolderFacts> Holders::OfAll(const std::vector<const Life*>& lives) const {
-  struct Group {
-    std::vector<std::string> chains;
-    HolderFacts facts;
-    uint64_t largest = 0;
-  };
-  std::map<std::string, Group> groups;
+  HolderGroups groups;
   for (const Life* life : lives) {
     const HeldBlock* block = Of(*life);
-    if (block == nullptr) continue;
-    Group& group = groups[PatternOf(block->holder)];
-    group.chains.push_back(block->holder);
-    group.facts.amount.bytes += life->size;
-    ++group.facts.amount.blocks;
-    if (life->size < group.largest) continue;
-    group.largest = life->size;
-    group.facts.role = block->role;
-    group.facts.about = block->about;
+    if (block != nullptr) groups.Add(*block, life->size);
   }
-  std::vector<HolderFacts> holders;
-  for (auto& [pattern, group] : groups) {
-    group.facts.holder = MergeChains(group.chains);
-    holders.push_back(std::move(group.facts));
-  }
-  std::ranges::stable_sort(
-      holders, [](const auto& a, const auto& b) { return a.amount.bytes > b.amount.bytes; });
-  return holders;
+  return groups.Take();
 }
 
 }  // namespace vramstow

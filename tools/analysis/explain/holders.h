@@ -2,7 +2,7 @@
 //
 // Idea: a census told a chain for each block. Chains that differ only in numbers are one holder:
 // hist[0].grad_fn and hist[1].grad_fn are hist[0..1].grad_fn, and model.seen_0 and model.seen_1 are
-// model.seen_*.
+// model.seen_*. So are chains that differ in their keys, where there are many: sessions["user*"].
 //
 // Ownership: refers to a Detail, which outlives it. Threads: const calls are free. Errors: none;
 // without a census nobody holds anything. Units: bytes, events counted from 1.
@@ -28,6 +28,10 @@ class Holders {
   // By the census that belongs to this failure: the first one of its thread after it, before the
   // thread's next failure; else the last one before; else another thread's.
   Holders(const Detail& detail, const Facts& facts, const OutOfMemoryFacts& failure);
+
+  // A census names some thousands of blocks. What it found beyond that has the holder of most of
+  // the blocks of the same size that the same line made.
+  void NameAlike(const std::vector<const Life*>& live);
 
   bool any() const { return census_ != nullptr; }
   // Null: nobody was found.

@@ -47,7 +47,7 @@ struct CensusDetail {
 class CensusLog {
  public:
   static constexpr size_t kMost = 64;
-  static constexpr size_t kMostBlocks = 4096;  // of one census
+  static constexpr size_t kMostBlocks = 16384;  // of one census
 
   // `mark`: a kMark, the `number`th of all events. False: it is no part of a census.
   bool Add(const Event& mark, std::string_view text, uint64_t number);

@@ -21,13 +21,28 @@ bool AreOfModel(const FailureMoment& moment, const std::vector<const Life*>& liv
   });
 }
 
+// transformers' Trainer puts together what the model said of each batch.
+bool IsTrainersEvaluation(const FailureMoment& moment) {
+  return std::ranges::any_of(moment.request_site().frames, [&](uint32_t frame) {
+    return moment.detail().frames[frame].ends_with("Trainer.evaluation_loop");
+  });
+}
+
+std::string ActionFor(const FailureMoment& moment, const std::vector<const Life*>& held) {
+  if (AreOfModel(moment, held)) {
+    return "Compute the result of each tensor, instead of making one vector of all: for a norm, "
+           "call torch.nn.utils.clip_grad_norm_() or torch.nn.utils.get_total_norm().";
+  }
+  if (IsTrainersEvaluation(moment)) {
+    return "Set eval_accumulation_steps, so that the Trainer moves the predictions to the host, "
+           "or preprocess_logits_for_metrics, so that it keeps only what the metrics need.";
+  }
+  return "Make the whole once, with its final size, and write each piece into it.";
+}
+
 // cat() needs all of the old and all of the new at once.
 Found FindConcatenation(const FailureMoment& moment) {
-  const std::string_view name = OperatorName(moment.request_site());
-  if (name != "cat" && name != "concat" && name != "stack" && name != "hstack" &&
-      name != "vstack") {
-    return std::nullopt;
-  }
+  if (!IsConcatenation(OperatorName(moment.request_site()))) return std::nullopt;
   absl::flat_hash_map<uint32_t, std::vector<const Life*>> by_site;
   for (const Life* life : moment.live()) {
     if (life->tensor) by_site[life->site].push_back(life);
@@ -63,11 +78,7 @@ Found FindConcatenation(const FailureMoment& moment) {
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = Without(moment.detail(), cause.held);
   cause.cost = "None, where the final size is known.";
-  cause.action =
-      AreOfModel(moment, cause.held)
-          ? "Compute the result of each tensor, instead of making one vector of all: for a norm, "
-            "call torch.nn.utils.clip_grad_norm_() or torch.nn.utils.get_total_norm()."
-          : "Make the whole once, with its final size, and write each piece into it.";
+  cause.action = ActionFor(moment, cause.held);
   return cause;
 }
 
