@@ -50,13 +50,22 @@ def say(text: str) -> None:
     print(f"tests/clients.py: {text}", file=sys.stderr, flush=True)
 
 
+def lines_of(file: Path) -> list[str]:
+    """With those of the list that it names: a second job of a client has the same packages."""
+    lines = []
+    for line in file.read_text().splitlines():
+        other = re.fullmatch(r"-r (\S+)", line)
+        lines += lines_of(file.parent / other[1]) if other else [line]
+    return lines
+
+
 def read_client(file: Path) -> Client:
     """The first pinned package is the client itself."""
-    text = file.read_text()
-    pins = re.findall(r"^([^#\s][^=\s]*)==(\S+)", text, re.MULTILINE)
+    lines = lines_of(file)
+    pins = [pin for line in lines if (pin := re.match(r"([^#\s][^=\s]*)==(\S+)", line))]
     if not pins:
         raise ValueError(f"{file} pins nothing")
-    return Client(file.stem, pins[0][1], OWN_MARK in text.splitlines())
+    return Client(file.stem, pins[0][2], OWN_MARK in lines)
 
 
 def known_clients() -> list[Client]:

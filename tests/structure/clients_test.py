@@ -6,6 +6,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -34,12 +35,20 @@ def test_each_client_has_a_job_and_each_job_a_client(script: ModuleType) -> None
 
 def test_every_package_of_a_client_is_pinned_once(script: ModuleType) -> None:
     for client in script.known_clients():
-        lines = [line.strip() for line in client.requirements.read_text().splitlines()]
+        lines = [line.strip() for line in script.lines_of(client.requirements)]
         packages = [line for line in lines if line and not line.startswith("#")]
         assert all(re.fullmatch(r"[\w.-]+==[\w.+!]+", line) for line in packages), client.name
         assert len({line.partition("==")[0].lower() for line in packages}) == len(packages)
         brings = any(line.startswith("torch==") for line in packages)
         assert brings == client.has_own_torch, client.name
+
+
+def test_a_second_job_of_a_client_has_its_packages(script: ModuleType, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.txt", tmp_path / "second.txt"
+    first.write_text("# brings its own PyTorch\nclient==1.2\ntorch==3.4\n")
+    second.write_text("# The same.\n-r first.txt\n")
+    told = script.read_client(second)
+    assert (told.name, told.version, told.has_own_torch) == ("second", "1.2", True)
 
 
 def test_clients_are_chosen_by_name(script: ModuleType) -> None:

@@ -18,8 +18,10 @@ def size_of(tensors: Iterable[object]) -> int:
     storages = {}
     for tensor in tensors:
         if isinstance(tensor, torch.Tensor) and tensor.is_cuda:
-            storage = tensor.untyped_storage()
-            storages[storage.data_ptr()] = -(-storage.nbytes() // 512) * 512
+            is_sparse = tensor.layout is torch.sparse_coo
+            for part in (tensor._indices(), tensor._values()) if is_sparse else (tensor,):
+                storage = part.untyped_storage()
+                storages[storage.data_ptr()] = -(-storage.nbytes() // 512) * 512
     return sum(storages.values())
 
 
