@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import random
-
-import tokenizers
 import torch
 import transformers
+import vocabulary
 from text import SHAPE, WORDS
-
-FIRST_WORD = 3  # after those that the tokenizer means something by
 
 
 def tokenizer() -> transformers.PreTrainedTokenizerFast:
-    names = ["<pad>", "<end>", "<unknown>", *(f"w{number}" for number in range(FIRST_WORD, WORDS))]
-    known = {name: number for number, name in enumerate(names)}
-    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(known, unk_token="<unknown>"))
-    words.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
     return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=words, pad_token="<pad>", eos_token="<end>", unk_token="<unknown>"
+        tokenizer_object=vocabulary.word_level(WORDS),
+        pad_token=vocabulary.PAD,
+        eos_token=vocabulary.END,
+        unk_token=vocabulary.UNKNOWN,
     )
 
 
 def texts(count: int, length: int, seed: int = 1) -> list[str]:
-    dice = random.Random(seed)
-    return [
-        " ".join(f"w{dice.randrange(FIRST_WORD, WORDS)}" for _ in range(length))
-        for _ in range(count)
-    ]
+    return vocabulary.texts(count, length, WORDS, seed)
 
 
 def llama() -> transformers.LlamaForCausalLM:
