@@ -1,0 +1,53 @@
+"""Blocks with xFormers' attention are trained. `graphs`: then they answer from a CUDA graph."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+import xformers.ops
+from tell import captured, parameters_of, state_of, tell_client
+
+STEPS, ROWS, LENGTH, WIDTH, HEADS, LAYERS = 5, 4, 128, 512, 8, 4
+
+
+class Block(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(WIDTH)
+        self.project = torch.nn.Linear(WIDTH, 3 * WIDTH)
+        self.end = torch.nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        rows, length, _ = words.shape
+        parts = self.project(self.norm(words)).view(rows, length, 3, HEADS, WIDTH // HEADS)
+        mask = xformers.ops.LowerTriangularMask()
+        seen = xformers.ops.memory_efficient_attention(*parts.unbind(2), attn_bias=mask)
+        return words + self.end(seen.reshape(rows, length, WIDTH))
+
+
+def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> list[bool]:
+    finite = []
+    for _ in range(STEPS):
+        words = torch.rand(ROWS, LENGTH, WIDTH, dtype=torch.bfloat16).cuda()
+        loss = model(words).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        finite.append(bool(torch.isfinite(loss)))
+    return finite
+
+
+torch.manual_seed(1)
+model = torch.nn.Sequential(*(Block() for _ in range(LAYERS))).cuda().bfloat16()
+optimizer = torch.optim.AdamW(model.parameters())
+finite = train(model, optimizer)
+if "graphs" in sys.argv[1:]:
+    words = torch.rand(1, LENGTH, WIDTH, dtype=torch.bfloat16, device="cuda")
+    assert captured(lambda: model(words)) == [1, LENGTH, WIDTH]
+tell_client(
+    end=finite,
+    iterations=STEPS,
+    parameters=parameters_of(model),
+    optimizer_state=state_of(optimizer),
+)
