@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """%load_ext vramstow (docs/attach.md)."""
+    """%load_ext vramstow (docs/notebooks.md)."""
     from vramstow import notebook
 
     notebook.load(shell)

@@ -11,19 +11,18 @@ from __future__ import annotations
 
 import ast
 import gc
-import html
 import os
 import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from vramstow import library
 from vramstow.holding import Census, census
+from vramstow.notebook_page import Page, Row, Watch, size_text
 from vramstow.observing import Observation, ObserveError, explain, observe
 from vramstow.tracking import track
 
@@ -39,18 +38,10 @@ _HELP = """\
 _RESULT = re.compile(r"(?:global (?:Out|_oh)\[|global _|\[\"_)(\d+)(?![A-Za-z0-9])")
 _LATEST = re.compile(r"(?:global (_{1,3})|\[\"(_{1,3})\"\]|displayhook\.(_{1,3}))(?![A-Za-z0-9_])")
 _ERROR = re.compile(r"(?:exception being handled|last_(?:value|exc|traceback)|InteractiveTB)")
+_LAST_ERROR = "the last error"
+_FRAME = re.compile(r"frame .*")
 _IPYTHON_FILE = re.compile(r"<ipython-input-(\d+)-[0-9a-f]*…?>")
 _NAME = re.compile(r"global ([A-Za-z_]\w*)")
-
-
-def size_text(size: int) -> str:
-    """`1.50 GiB`: as the program's reports write sizes."""
-    value = float(size)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(value) < 1024 or unit == "GiB":
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.2f} {unit}"
-        value /= 1024
-    raise AssertionError
 
 
 def names_made(cell: str) -> set[str]:
@@ -89,7 +80,7 @@ def history_name(holder: str) -> str | None:
     latest = _LATEST.search(holder)
     if latest is not None:
         return next(name for name in latest.groups() if name)
-    return "the last error" if _ERROR.search(holder) else None
+    return _LAST_ERROR if _ERROR.search(holder) else None
 
 
 class Cells:
@@ -98,6 +89,7 @@ class Cells:
     def __init__(self) -> None:
         self._cell_of: dict[str, int] = {}
         self._cell_of_file: dict[str, int] = {}
+        self.failed: int | None = None  # the cell whose error was the last one
 
     def note(self, number: int, text: str, file: str = "") -> None:
         for name in names_made(text):
@@ -108,6 +100,10 @@ class Cells:
     def told(self, holder: str) -> str:
         """`model.0.weight of cell 3` of `global model.0.weight`."""
         past = history_name(holder)
+        if past == _LAST_ERROR and self.failed is not None:
+            frame = _FRAME.search(holder)
+            where = "" if frame is None else f": {frame[0]}"
+            return self.with_cells(f"the traceback of cell {self.failed}{where}")
         if past is not None:
             return past
         found = _NAME.match(holder)
@@ -120,44 +116,6 @@ class Cells:
         for file, number in self._cell_of_file.items():
             text = text.replace(f"{file}:", f"cell {number}:")
         return _IPYTHON_FILE.sub(r"cell \1", text)
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of a table: bytes, blocks, and a text."""
-
-    size: int
-    blocks: int
-    text: str
-
-
-@dataclass(frozen=True)
-class Page:
-    """What is shown below a cell: a heading and tables, as HTML or as plain text."""
-
-    heading: str
-    tables: tuple[tuple[str, tuple[Row, ...]], ...]
-
-    def __repr__(self) -> str:
-        lines = [self.heading]
-        for title, rows in self.tables:
-            lines.append(title)
-            lines += [
-                f"  {size_text(row.size):>10}  {row.blocks:>5} blocks  {row.text}" for row in rows
-            ]
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        parts = [f"<p><b>{html.escape(self.heading)}</b></p>"]
-        for title, rows in self.tables:
-            cells = "".join(
-                f"<tr><td style='text-align:right'>{size_text(row.size)}</td>"
-                f"<td style='text-align:right'>{row.blocks} blocks</td>"
-                f"<td style='text-align:left'><code>{html.escape(row.text)}</code></td></tr>"
-                for row in rows
-            )
-            parts.append(f"<table><caption>{html.escape(title)}</caption>{cells}</table>")
-        return "".join(parts)
 
 
 class Notebook:
@@ -195,6 +153,8 @@ class Notebook:
         text = result.info.raw_cell or ""
         if not text.startswith("%%vramstow"):
             self._note(self._number(), text)
+        if result.error_in_exec is not None:
+            self._cells.failed = self._number()
 
     def _number(self) -> int:
         """The number of the cell that runs: IPython 8 and 9 count it up at different moments."""
@@ -220,9 +180,20 @@ class Notebook:
         except ObserveError as error:
             print(f"vramstow: {error}")
 
+    def _told(self, holder: str) -> str:
+        """As the cells tell it. A result that `_` has, too, is told by its number."""
+        name = history_name(holder)
+        if name is not None and set(name) == {"_"}:
+            value = self._shell.user_ns.get(name)
+            results = self._shell.user_ns.get("Out") or {}
+            for number, result in results.items():
+                if result is value:
+                    return f"Out[{number}]"
+        return self._cells.told(holder)
+
     def _rows(self, taken: Census, only: Callable[[str], bool] | None = None) -> tuple[Row, ...]:
         return tuple(
-            Row(held.bytes, held.blocks, f"{self._cells.told(held.holder)}  ({held.about})")
+            Row(held.bytes, held.blocks, f"{self._told(held.holder)}  ({held.about})")
             for held in taken.holders
             if only is None or only(held.holder)
         )
@@ -241,7 +212,7 @@ class Notebook:
         rows = self._rows(taken, lambda holder: history_name(holder) is not None)
         size = sum(row.size for row in rows)
         if not rows:
-            return Page("The notebook's history holds no GPU memory", ())
+            return Page("The notebook's history holds no GPU memory")
         if not now:
             heading = f"{size_text(size)} only because of history; %vramstow free now forgets it"
             return Page(heading, (("held by", rows),))
@@ -276,7 +247,7 @@ class Notebook:
     def run_cell(self, text: str) -> Page | None:
         """Runs the cell, and tells what it did with GPU memory."""
         number = self._number()
-        with track(f"cell {number}") as tracked:
+        with track(f"cell {number}") as tracked, Watch() as watch:
             self._shell.run_cell(text)
         self._note(number, text)
         if tracked.before is None or tracked.after is None:
@@ -290,13 +261,15 @@ class Notebook:
         made = names_made(text)
         taken = census()
         if taken is None:
-            return Page(heading, ())
+            return Page(heading, timeline=watch.timeline())
 
         def is_made_here(holder: str) -> bool:
             found = _NAME.match(holder)
             return history_name(holder) is None and found is not None and found[1] in made
 
-        return Page(heading, (("held by names of this cell", self._rows(taken, is_made_here)),))
+        rows = self._rows(taken, is_made_here)
+        tables = (("held by names of this cell", rows),) if rows else ()
+        return Page(heading, tables, watch.timeline())
 
 
 def _out_of_memory() -> type[BaseException]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ BUILD = Path(os.environ.get("VRAMSTOW_BUILD", "build")).resolve()
 VRAMSTOW = BUILD / "bin/vramstow"
 SIMULATOR = BUILD / "lib/vramstow/simulator"
 PROGRAMS = Path(__file__).parent / "programs"
+PYTHON = os.environ.get("VRAMSTOW_TEST_PYTHON", sys.executable)  # with the PyTorch to look into
 PATIENCE = 120  # seconds, on a busy machine
 
 
@@ -22,12 +25,19 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: only in the long run of all tests")
 
 
+@functools.cache
+def torch_folder() -> Path:
+    """Where the PyTorch of that Python lies; nothing of it is imported."""
+    ask = "import importlib.util as u; print(u.find_spec('torch').origin)"
+    found = subprocess.run([PYTHON, "-c", ask], capture_output=True, text=True, check=True)
+    return Path(found.stdout.strip()).resolve().parent
+
+
 def plain_environment(card: str = "h200") -> dict[str, str]:
     """The simulated card takes the place of a machine's own driver; vramstow is nowhere."""
-    import torch
-
-    cuda = torch.version.cuda.split(".")[0]
-    names = {"12": (12, 11), "13": (13, 12)}[cuda]
+    cuda = re.search(r"^cuda.*?'(\d+)\.", (torch_folder() / "version.py").read_text(), re.M)
+    assert cuda is not None
+    names = {"12": (12, 11), "13": (13, 12)}[cuda[1]]
     libraries = [*SIMULATOR.glob(f"libcu*.so.{names[0]}"), *SIMULATOR.glob("libcu*.so.10")]
     libraries += SIMULATOR.glob(f"libcu[fs]*.so.{names[1]}")
     libraries += [SIMULATOR / "libcudnn.so.9", SIMULATOR / "libnccl.so.2"]
@@ -46,7 +56,7 @@ class Job:
     def __init__(self, folder: Path, *command: str, env: dict[str, str] | None = None) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
-            [sys.executable, *command],
+            [PYTHON, *command],
             cwd=folder,
             env=plain_environment() | (env or {}),
             stdout=subprocess.PIPE,

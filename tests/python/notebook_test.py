@@ -1,9 +1,14 @@
-"""%load_ext vramstow: in a kernel of IPython that was started plainly."""
+"""%load_ext vramstow: in a kernel of IPython, and in a notebook that Jupyter executes.
+
+The kernels are started plainly, on a simulated card, and observed from within.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +18,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
-from vramstow import notebook  # noqa: E402
+from vramstow import notebook, notebook_page  # noqa: E402
 
 _spec = importlib.util.spec_from_file_location("attach_conftest", ROOT / "tests/attach/conftest.py")
 assert _spec is not None and _spec.loader is not None
@@ -70,10 +75,48 @@ def test_a_name_is_told_with_the_last_cell_that_bound_it() -> None:
     assert cells.with_cells("<ipython-input-9-ab12…>:1") == "cell 9:1"
 
 
+def kernel_environment(folder: Path) -> dict[str, str]:
+    return _attach.plain_environment("h100,memory=8GiB") | {
+        "PYTHONPATH": str(ROOT / "python"),
+        "VRAMSTOW_PROGRAM": str(_attach.VRAMSTOW),
+        "HOME": os.environ.get("HOME", "/root"),
+        "IPYTHONDIR": str(folder / "ipython"),
+    }
+
+
+def test_a_timeline_shows_the_peak_between_two_looks() -> None:
+    levels = [(0.0, 10), (0.5, 40), (1.0, 20)]
+    timeline = notebook_page.Timeline(tuple(notebook_page.Level(*level) for level in levels))
+    assert str(timeline).startswith("10 B ") and "40 B at the peak, 1.0 s" in str(timeline)
+    bars = str(timeline).split()[2]
+    assert bars[0] == "█" and bars[-1] == "▃", "a level holds for the interval that it ends"
+    svg = timeline.svg()
+    assert "currentColor" in svg and "40 B" in svg and "1.0 s" in svg
+    assert not re.search(r"(?:fill|stroke)='(?:black|white|#000|#fff)", svg)
+
+
+def test_a_page_writes_what_a_holder_is_called_as_text() -> None:
+    row = notebook_page.Row(1 << 20, 1, "<module>: x & y")
+    page = notebook_page.Page("1.00 MiB", (("held by", (row,)),))
+    assert "&lt;module&gt;: x &amp; y" in page._repr_html_() and "1 block<" in page._repr_html_()
+    assert "1 block  <module>: x & y" in repr(page)
+
+
+def test_the_traceback_of_a_cell_has_its_number() -> None:
+    cells = notebook.Cells()
+    holder = "sys.last_value.__traceback__: frame step, variable y"
+    assert cells.told(holder) == "the last error"
+    cells.failed = 7
+    assert cells.told(holder) == "the traceback of cell 7: frame step, variable y"
+    assert cells.told("exception being handled") == "the traceback of cell 7"
+
+
 @pytest.fixture
 def outputs(tmp_path: Path) -> dict[int, str]:
     """What each cell printed."""
-    pytest.importorskip("IPython", reason="IPython is not installed (setup/requirements-notebook)")
+    has_ipython = subprocess.run([_attach.PYTHON, "-c", "import IPython"], check=False)
+    if has_ipython.returncode != 0:
+        pytest.skip("IPython is not installed (setup/requirements-notebook.txt)")
     cells = [
         "%load_ext vramstow",
         "import torch\nmodel = torch.nn.Linear(1024, 1024).cuda()",
@@ -89,14 +132,9 @@ def outputs(tmp_path: Path) -> dict[int, str]:
     ]
     for number, text in enumerate(cells, 1):
         (tmp_path / f"cell-{number:02}.py").write_text(text)
-    environment = _attach.plain_environment("h100,memory=8GiB") | {
-        "PYTHONPATH": str(ROOT / "python"),
-        "VRAMSTOW_PROGRAM": str(_attach.VRAMSTOW),
-        "HOME": os.environ.get("HOME", "/root"),
-        "IPYTHONDIR": str(tmp_path / "ipython"),
-    }
+    environment = kernel_environment(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-c", RUN],
+        [_attach.PYTHON, "-c", RUN],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
@@ -131,3 +169,82 @@ def test_after_an_out_of_memory_the_story_follows_the_traceback(outputs: dict[in
     assert "Held by  global many[0.." in told
     assert "At       cell 9:2" in told
     assert "vramstow held" in outputs[10]
+
+
+NOTEBOOK = [
+    "%load_ext vramstow",
+    "import torch",
+    "model = torch.nn.Linear(1024, 1024).cuda()",
+    "batch = torch.ones(256, 1024, device='cuda')",
+    "model(batch)",
+    "%%vramstow\n"
+    "import time\n"
+    "kept = []\n"
+    "for i in range(8):\n"
+    "    kept.append(torch.ones(1 << 20, device='cuda'))\n"
+    "    high = torch.ones(1 << 22, device='cuda')\n"
+    "    time.sleep(0.05)\n"
+    "    del high\n"
+    "    time.sleep(0.05)",
+    "def step():\n    inner = torch.ones(1 << 21, device='cuda')\n    raise ValueError(1)\nstep()",
+    "%vramstow held",
+    "%vramstow free",
+    "many = []\nwhile True: many.append(torch.ones(1 << 28, device='cuda'))",
+    "%vramstow",
+]
+
+
+def execute(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], object]:
+    """Each cell's output as text, and the executed notebook."""
+    nbclient = pytest.importorskip("nbclient", reason="needs setup/requirements-notebook.txt")
+    nbformat = pytest.importorskip("nbformat", reason="needs setup/requirements-notebook.txt")
+    spec = folder / "kernels/plain/kernel.json"
+    spec.parent.mkdir(parents=True)
+    spec.write_text(
+        json.dumps(
+            {
+                "argv": [_attach.PYTHON, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+                "display_name": "plain",
+                "language": "python",
+                "env": kernel_environment(folder) | {"NO_COLOR": "1"},
+            }
+        )
+    )
+    others = os.environ.get("JUPYTER_PATH", "")
+    monkeypatch.setenv("JUPYTER_PATH", f"{folder}{os.pathsep}{others}")
+    cells = [nbformat.v4.new_code_cell(text) for text in NOTEBOOK]
+    book = nbformat.v4.new_notebook(cells=cells)
+    resources = {"metadata": {"path": str(folder)}}
+    client = nbclient.NotebookClient(
+        book, timeout=300, kernel_name="plain", allow_errors=True, resources=resources
+    )
+    client.execute()
+    texts = []
+    for cell in book.cells:
+        parts = []
+        for out in cell.outputs:
+            parts.append(out.get("text", "") + "\n".join(out.get("traceback", [])))
+            parts.append(out.get("data", {}).get("text/plain", ""))
+        texts.append("\n".join(parts))
+    return texts, book
+
+
+def test_jupyter_executes_a_notebook_and_its_page_names_cells_and_shows_the_timeline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nbconvert = pytest.importorskip("nbconvert", reason="needs setup/requirements-notebook.txt")
+    texts, book = execute(tmp_path, monkeypatch)
+    cell, held, free, failed = texts[5], texts[7], texts[8], texts[9]
+    assert "cell 6: 32.00 MiB more than before, 48.00 MiB more at its peak" in cell, texts
+    assert "at the peak" in cell and "kept[0..7] of cell 6" in cell
+    assert "model.weight of cell 3" in held and "batch of cell 4" in held, held
+    assert "Out[5]" in held and "the traceback of cell 7: frame step, variable inner" in held, held
+    assert "Out[5]" in free and "the traceback of cell 7" in free
+    assert failed.index("OutOfMemoryError") < failed.index("Because"), failed
+    assert "At       cell 10:2" in failed
+    keep = Path(os.environ.get("VRAMSTOW_TEST_PAGES", tmp_path))
+    for theme in ("light", "dark"):
+        page, _ = nbconvert.HTMLExporter(theme=theme).from_notebook_node(book)
+        (keep / f"notebook-{theme}.html").write_text(page)
+        assert "<svg" in page and "memory within the cell" in page
+        assert "kept[0..7] of cell 6" in page
