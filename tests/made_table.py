@@ -66,11 +66,14 @@ class MadeTable:
         self._rows: dict[Key, dict[str, str]] = {}
         self._failures: dict[Key, list[str]] = {}
         told: list[str] = []
+        written = headings  # those of the page, which may lack new columns
         for line in made.splitlines():
             cells = tuple(cell.strip() for cell in line.strip("|").split("|"))
-            is_row = line.startswith("| ") and len(cells) == len(headings)
-            if is_row and cells != headings:
-                self._rows[cells[:keys]] = dict(zip(headings, cells, strict=True))
+            if line.startswith("| ") and cells[:keys] == headings[:keys]:
+                written = cells
+            elif line.startswith("| ") and len(cells) == len(written):
+                row = dict.fromkeys(headings, NOT_RUN) | dict(zip(written, cells, strict=True))
+                self._rows[cells[:keys]] = row
             failure = re.match(r"- ([^,]+), (.*)", line)
             if failure:
                 told = self._failures.setdefault(tuple(failure[1].split(between)), [])

@@ -24,6 +24,7 @@ from own_environment import OwnEnvironment
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/compatibility.md"
 LIST = ROOT / "setup/torch-releases.txt"
+NOTEBOOK = ROOT / "setup/requirements-notebook.txt"
 CONSTRAINTS = ROOT / "setup/torch-constraints.txt"
 NEEDED_GB = 15  # for the wheels and the environment of one release
 PATIENCE_S = 7200  # for one suite
@@ -46,6 +47,10 @@ SUITES = (
     Suite("census", 6, "census_test.py", ("-m", "not long"), "each_way and observed"),
     Suite("jobs observed", 2, "sequences_test.py", ("-k", "observed"), "observed and lstm"),
     Suite("jobs pooled", 4, "sequences_test.py", ("-k", "pooled"), "pooled and lstm"),
+    Suite(
+        "attach", 6, "../attach/attach_test.py", ("-m", "not long"), "who_holds or growth or ctl"
+    ),
+    Suite("notebook", 6, "../python/notebook_test.py", (), "jupyter or history_alone"),
 )
 HEADINGS = ("PyTorch", "Python", *(suite.column for suite in SUITES), "date")
 
@@ -136,6 +141,8 @@ class Environment(OwnEnvironment):
         self._run(*pip, "download", "-d", self._wheels, "-f", self._wheels, *wanted)
         install = ("install", "--no-compile", "--no-index", "-f", self._wheels)
         self._run(*pip, *install, *wanted)
+        if numbers(self._release.python) >= [3, 11]:  # as the kernel's packages need it
+            self._run(*pip, "install", "--no-compile", "-r", NOTEBOOK)
         self.adapters.mkdir()
 
 

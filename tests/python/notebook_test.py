@@ -76,12 +76,18 @@ def test_a_name_is_told_with_the_last_cell_that_bound_it() -> None:
 
 
 def kernel_environment(folder: Path) -> dict[str, str]:
-    return _attach.plain_environment("h100,memory=8GiB") | {
-        "PYTHONPATH": str(ROOT / "python"),
-        "VRAMSTOW_PROGRAM": str(_attach.VRAMSTOW),
-        "HOME": os.environ.get("HOME", "/root"),
-        "IPYTHONDIR": str(folder / "ipython"),
-    }
+    chosen = os.environ.get("VRAMSTOW_ADAPTER_DIR")
+    compiled = {} if chosen is None else {"VRAMSTOW_ADAPTER_DIR": chosen}
+    return (
+        _attach.plain_environment("h100,memory=8GiB")
+        | compiled
+        | {
+            "PYTHONPATH": str(ROOT / "python"),
+            "VRAMSTOW_PROGRAM": str(_attach.VRAMSTOW),
+            "HOME": os.environ.get("HOME", "/root"),
+            "IPYTHONDIR": str(folder / "ipython"),
+        }
+    )
 
 
 def test_a_timeline_shows_the_peak_between_two_looks() -> None:
