@@ -1,14 +1,92 @@
 """Tells the trace where an optimizer's step ends: that is what divides training into iterations.
 
 PyTorch calls back after each step of any optimizer. Each step becomes a mark, `vramstow.step KIND
-NUMBER`, where NUMBER tells one optimizer from another. Compiled steps are not followed, and no
+NUMBER`, where NUMBER tells one optimizer from another. A step that is captured into a graph is
+none: each replay of the graph is one. After a replay the mark is `vramstow.graph_step KIND NUMBER`,
+because a replay makes no tensors that would tell of work. Compiled steps are not followed, and no
 error here reaches the program.
 """
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import weakref
+from _thread import get_ident
+
+
+class _Graphs:
+    """What PyTorch's graphs do: which is captured, what steps are in each, and replays."""
+
+    def __init__(self) -> None:
+        self.replays = 0
+        self._captured: dict[int, weakref.ref] = {}  # by thread
+        # By identity, because a graph may be no key. The reference keeps the identity its own.
+        self._steps: dict[int, tuple[weakref.ref, list[bytes]]] = {}
+
+    def begin(self, graph: object) -> None:
+        self._captured[get_ident()] = weakref.ref(graph)
+
+    def end(self) -> None:
+        self._captured.pop(get_ident(), None)
+
+    def capture(self, text: bytes) -> bool:
+        """Notes a step of the graph that this thread captures. False: it captures none."""
+        if not self._captured:
+            return False
+        found = self._captured.get(get_ident())
+        graph = found() if found is not None else None
+        if graph is None:
+            return False
+        number = id(graph)
+        if number not in self._steps:
+            gone = weakref.ref(graph, lambda _: self._steps.pop(number, None))
+            self._steps[number] = (gone, [])
+        self._steps[number][1].append(text)
+        return True
+
+    def steps_of(self, graph: object) -> list[bytes]:
+        entry = self._steps.get(id(graph)) if self._steps else None
+        return entry[1] if entry is not None else []
+
+    def follow(self, mark: object) -> None:
+        """Has the methods of PyTorch's class for graphs tell what they do."""
+        from torch.cuda.graphs import CUDAGraph
+
+        capture_begin, capture_end = CUDAGraph.capture_begin, CUDAGraph.capture_end
+        replay = CUDAGraph.replay
+
+        @functools.wraps(capture_begin)
+        def begin(graph: object, *args: object, **kwargs: object) -> object:
+            result = capture_begin(graph, *args, **kwargs)
+            self.begin(graph)
+            return result
+
+        @functools.wraps(capture_end)
+        def end(graph: object, *args: object, **kwargs: object) -> object:
+            self.end()
+            return capture_end(graph, *args, **kwargs)
+
+        @functools.wraps(replay)
+        def replay_and_tell(graph: object, *args: object, **kwargs: object) -> object:
+            result = replay(graph, *args, **kwargs)
+            self.replays += 1
+            for text in self.steps_of(graph):
+                mark(text)
+            return result
+
+        CUDAGraph.capture_begin, CUDAGraph.capture_end = begin, end
+        CUDAGraph.replay = replay_and_tell
+
+
+class _Stepping:
+    """An optimizer that stepped: its marks, and how many replays there were at its last step."""
+
+    def __init__(self, reference: weakref.ref, name: str) -> None:
+        self.reference = reference
+        self.text = f"vramstow.step {name}".encode()
+        self.text_of_graph = f"vramstow.graph_step {name}".encode()
+        self.replays = 0
 
 
 def follow() -> None:
@@ -19,27 +97,35 @@ def follow() -> None:
     mark = ctypes.CDLL(None).vramstow_mark
     mark.argtypes = [ctypes.c_char_p]
     mark.restype = ctypes.c_int
+    graphs = _Graphs()
     is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
     # The key is the identity, because an optimizer that defines __eq__ may have no hash.
-    known: dict[int, tuple[weakref.ref, bytes]] = {}
+    known: dict[int, _Stepping] = {}
     made = 0
 
-    def keep(optimizer: object) -> bytes:
+    def keep(optimizer: object) -> _Stepping:
         nonlocal made
         made += 1
         number = id(optimizer)
-        text = f"vramstow.step {type(optimizer).__name__} {made}".encode()
         gone = weakref.ref(optimizer, lambda _: known.pop(number, None))
-        known[number] = (gone, text)
-        return text
+        known[number] = _Stepping(gone, f"{type(optimizer).__name__} {made}")
+        return known[number]
 
     def after_step(optimizer: object, _: object, __: object) -> None:
         if is_compiling():
             return
         try:
-            entry = known.get(id(optimizer))
-            mark(entry[1] if entry is not None else keep(optimizer))
+            stepping = known.get(id(optimizer)) or keep(optimizer)
+            if graphs.capture(stepping.text_of_graph):
+                return
+            is_of_graph = stepping.replays != graphs.replays
+            mark(stepping.text_of_graph if is_of_graph else stepping.text)
+            stepping.replays = graphs.replays
         except Exception:
             return
 
     optimizers.register_optimizer_step_post_hook(after_step)
+    try:
+        graphs.follow(mark)
+    except Exception:  # a PyTorch that makes graphs in another way: captured steps count as steps
+        return

@@ -129,12 +129,13 @@ uint64_t BeginLikeTheNext(const Detail& detail, uint64_t end, uint64_t next_end)
 
 // A step that follows another one without any work between them belongs to the same turn: one
 // optimizer may step once for each group of its parameters.
-std::vector<uint64_t> WithWorkBetween(const Detail& detail, const std::vector<uint64_t>& steps) {
+std::vector<uint64_t> WithWorkBetween(const Detail& detail, const ToldWork& told) {
   // A trace without tensors does not tell what lies between.
-  if (std::ranges::none_of(detail.lives, &Life::tensor)) return steps;
+  if (std::ranges::none_of(detail.lives, &Life::tensor)) return told.steps();
   std::vector<uint64_t> kept;
-  for (const uint64_t step : steps) {
-    if (!kept.empty() && TensorsFrom(detail, kept.back(), step, 1).empty() &&
+  for (const uint64_t step : told.steps()) {
+    if (!kept.empty() && !told.IsOfGraph(step) &&
+        TensorsFrom(detail, kept.back(), step, 1).empty() &&
         !AnyBackward(detail, kept.back(), step)) {
       kept.back() = step;
     } else {
@@ -320,7 +321,7 @@ void Passes::FindByMarks(const Detail& detail, const ToldWork& told) {
 }
 
 void Passes::FindBySteps(const Detail& detail, const ToldWork& told, uint64_t last_failure) {
-  const std::vector<uint64_t> ends = WithWorkBetween(detail, told.steps());
+  const std::vector<uint64_t> ends = WithWorkBetween(detail, told);
   // One step may be one of many batches.
   if (ends.empty() || (ends.size() == 1 && calls_.size() > 2)) return;
   by_ = By::kOptimizer;
@@ -338,9 +339,24 @@ void Passes::FindBySteps(const Detail& detail, const ToldWork& told, uint64_t la
     all_.push_back({after_evaluation(begin, end), end});
     begin = end;
   }
-  if (last_failure > begin || AnyBackward(detail, begin, kStillLive)) {
+  if (last_failure > begin || GoesOn(detail, begin)) {
     all_.push_back({after_evaluation(begin, kStillLive), detail.events + 1});
   }
+}
+
+// Whether a pass has begun since the last step: backward() is called on a line that called it
+// before. What calls autograd in another way, as the making of graphs does, is none.
+bool Passes::GoesOn(const Detail& detail, uint64_t last_step) const {
+  absl::flat_hash_set<uint32_t> lines;
+  for (const auto& [event, site] : calls_) {
+    const uint32_t line = detail.sites[site].own.back().text;
+    if (event < last_step) {
+      lines.insert(line);
+    } else if (lines.contains(line)) {
+      return true;
+    }
+  }
+  return lines.empty() && AnyBackward(detail, last_step, kStillLive);
 }
 
 void Passes::FindByBackward(const Detail& detail) {

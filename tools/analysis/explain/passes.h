@@ -59,6 +59,7 @@ class Passes {
  private:
   void FindByMarks(const Detail& detail, const ToldWork& told);
   void FindBySteps(const Detail& detail, const ToldWork& told, uint64_t last_failure);
+  bool GoesOn(const Detail& detail, uint64_t last_step) const;
   void FindByBackward(const Detail& detail);
   void FindByCalls(const Detail& detail, const ToldWork& told);
   void FindByLoop(const Detail& detail);

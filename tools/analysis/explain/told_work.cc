@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::string_view kOurs = "vramstow.";
 constexpr std::string_view kStep = "vramstow.step ";
+constexpr std::string_view kGraphStep = "vramstow.graph_step ";
 constexpr std::string_view kForward = "vramstow.forward ";
 constexpr std::string_view kInference = "vramstow.inference ";
 constexpr std::string_view kForwardEnd = "vramstow.forward_end ";
@@ -73,7 +74,10 @@ ToldWork::ToldWork(const Detail& detail) {
     const std::string_view text = mark.text;
     const bool ends = mark.kind == MarkDetail::Kind::kEnd;
     if (text.starts_with(kStep)) {
-      steps[mark.text].push_back(mark.event);
+      steps[std::string(text.substr(kStep.size()))].push_back(mark.event);
+    } else if (text.starts_with(kGraphStep)) {
+      steps[std::string(text.substr(kGraphStep.size()))].push_back(mark.event);
+      graph_steps_.insert(mark.event);
     } else if (text.starts_with(kOptimizer)) {
       const bool is_step = text.starts_with("Optimizer.step");
       if (is_step && mark.kind != MarkDetail::Kind::kBegin) {

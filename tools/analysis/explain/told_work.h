@@ -1,8 +1,9 @@
 // ToldWork: what the program did, as marks tell: its own marks, steps of optimizers, calls of
 // models.
 //
-// Idea: Python's start-up hook marks each step of an optimizer (`vramstow.step KIND NUMBER`) and,
-// for traces with stacks, each call of an outermost module (`vramstow.forward NAME NUMBER`, or
+// Idea: Python's start-up hook marks each step of an optimizer (`vramstow.step KIND NUMBER`, or
+// `vramstow.graph_step …` where a graph was replayed before it or has it) and, for traces with
+// stacks, each call of an outermost module (`vramstow.forward NAME NUMBER`, or
 // `vramstow.inference …` without gradients, to `vramstow.forward_end …`). NUMBER tells two of a
 // kind apart. PyTorch's own annotations have steps, too (`Optimizer.step#…`). Marks of the
 // program's own for a step, an iteration or a batch say more than all that. `vramstow.save` and
@@ -17,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "tools/analysis/facts/detail.h"
 
 namespace vramstow {
@@ -37,6 +39,8 @@ class ToldWork {
   const std::string& mark() const { return mark_; }  // their name
   // Where steps end, of the optimizer that steps most often and as the last one of a turn.
   const std::vector<uint64_t>& steps() const { return steps_; }
+  // Whether work that makes no tensors led to this step: a graph was replayed.
+  bool IsOfGraph(uint64_t step) const { return graph_steps_.contains(step); }
   // All calls of outermost modules, in order; and of the module that is called most often.
   const std::vector<ToldCall>& calls() const { return calls_; }
   const std::vector<ToldCall>& main_calls() const { return main_calls_; }
@@ -46,6 +50,7 @@ class ToldWork {
   std::vector<uint64_t> marks_;
   std::string mark_;
   std::vector<uint64_t> steps_;
+  absl::flat_hash_set<uint64_t> graph_steps_;
   std::vector<ToldCall> calls_;
   std::vector<ToldCall> main_calls_;
   std::vector<ToldCall> saves_;
