@@ -1,10 +1,10 @@
 """Tells the trace which memory modules and optimizers hold as weights, however it came there.
 
-A loader may copy weights from a file one by one, or put tensors in the place of those that a model
-was made with; call stacks do not tell that. So PyTorch calls back where a module gets a parameter
-or a buffer, and where an optimizer has made its first step: `vramstow.weights 0xADDRESS …` tells
-what lies on a card then. What is moved there later, call stacks tell (Module.to). A model that runs
-costs nothing. `vramstow.save` and `vramstow.save_end` stand around torch.save. No error here
+A loader may copy weights from a file one by one, put tensors in the place of those that a model
+was made with, or fill a model that was made without memory; call stacks do not tell that. So
+PyTorch calls back where a module gets a parameter or a buffer, and where an optimizer has made its
+first step, and what moves a model (`to`, `cuda`, `to_empty`) is followed: `vramstow.weights
+0xADDRESS …` tells what lies on a card then. A model that runs costs nothing. `vramstow.save` and `vramstow.save_end` stand around torch.save. No error here
 reaches the program.
 """
 
@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import weakref
+from _thread import _local
 from collections.abc import Callable, Iterable, Iterator
 
 _MOST_IN_A_MARK = 50  # a mark may have 1,024 bytes
@@ -72,6 +74,30 @@ def _follow_modules(mark: Callable[[bytes], int], is_compiling: Callable[[], boo
     modules.register_module_buffer_registration_hook(register)
 
 
+def _follow_moves(mark: Callable[[bytes], int], is_compiling: Callable[[], bool]) -> None:
+    from torch.nn import Module
+
+    apply = Module._apply  # what all that moves or converts a module goes through
+    running = _local()
+
+    @functools.wraps(apply)
+    def moved(module: object, *args: object, **kwargs: object) -> object:
+        if is_compiling() or getattr(running, "outer", None) is not None:
+            return apply(module, *args, **kwargs)
+        running.outer = module
+        try:
+            result = apply(module, *args, **kwargs)
+        finally:
+            running.outer = None
+        try:
+            _tell(mark, itertools.chain(module.parameters(), module.buffers()))
+        except Exception:
+            return result
+        return result
+
+    Module._apply = moved
+
+
 def _follow_optimizers(mark: Callable[[bytes], int], is_compiling: Callable[[], bool]) -> None:
     from torch.optim import optimizer as optimizers
 
@@ -114,6 +140,7 @@ def follow() -> None:
     is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
     for part in (
         lambda: _follow_modules(mark, is_compiling),
+        lambda: _follow_moves(mark, is_compiling),
         lambda: _follow_optimizers(mark, is_compiling),
         lambda: _follow_saving(torch, mark),
     ):

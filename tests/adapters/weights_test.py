@@ -14,13 +14,7 @@ OWN = Path(__file__).parent / "programs"
 Rehearse = Callable[..., Rehearsal]
 
 
-FILLED = pytest.param(
-    "filled",
-    marks=pytest.mark.xfail(reason="weights of to_empty() are taken for a cache, by their shapes"),
-)
-
-
-@pytest.mark.parametrize("kind", ["copied", "assigned", FILLED, "quantised", "adapted"])
+@pytest.mark.parametrize("kind", ["copied", "assigned", "filled", "quantised", "adapted"])
 def test_what_modules_hold_is_parameters(
     rehearse: Rehearse, python: str, adapter_folder: str, kind: str
 ) -> None:
