@@ -119,6 +119,7 @@ RULE: dict[str, set[str]] = {
         "tools/doctor",
         "tools/json",
         "tools/launch",
+        "tools/plan",
         "tools/terminal",
         "tools/exports",
         "tools/inputs",
@@ -155,6 +156,7 @@ RULE: dict[str, set[str]] = {
         "include/vramstow",
         "base",
     },
+    "tools/plan": {"tools/json", "tools/base", "base"},
     "tools/terminal": {"tools/report", "tools/base"},
     "tools/exports": {
         "tools/analysis/facts",

@@ -1,4 +1,4 @@
-#include "tools/commands/fit_search.h"
+#include "tools/plan/fit_search.h"
 
 #include <gtest/gtest.h>
 

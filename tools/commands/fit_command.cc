@@ -17,7 +17,7 @@
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/fit_once.h"
-#include "tools/commands/fit_search.h"
+#include "tools/plan/fit_search.h"
 #include "tools/commands/run_folder.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/installation.h"

@@ -5,8 +5,8 @@
 // does not help, by halves. What is known from another card is a line to begin with.
 //
 // Ownership: copies. Threads: none of its own. Errors: what a run says. Units: bytes.
-#ifndef VRAMSTOW_TOOLS_COMMANDS_FIT_SEARCH_H_
-#define VRAMSTOW_TOOLS_COMMANDS_FIT_SEARCH_H_
+#ifndef VRAMSTOW_TOOLS_PLAN_FIT_SEARCH_H_
+#define VRAMSTOW_TOOLS_PLAN_FIT_SEARCH_H_
 
 #include <cstdint>
 #include <functional>
@@ -57,4 +57,4 @@ absl::StatusOr<FitResult> SearchLargest(const FitRange& range, const FitTry& att
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_COMMANDS_FIT_SEARCH_H_
+#endif  // VRAMSTOW_TOOLS_PLAN_FIT_SEARCH_H_
