@@ -31,7 +31,7 @@ def commands() -> list[str]:
 
 def test_the_commands_are_those_that_are_documented() -> None:
     assert {"run", "analyze", "report", "diff", "check", "replay", "export"} <= set(commands())
-    assert {"convert", "fit", "ctl", "top", "adapter", "doctor"} <= set(commands())
+    assert {"convert", "fit", "plan", "ctl", "top", "adapter", "doctor"} <= set(commands())
 
 
 def topics() -> list[str]:

@@ -25,6 +25,8 @@ int CollectCommand(const std::vector<std::string>& arguments);
 int ConvertCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where nothing fits.
 int FitCommand(const std::vector<std::string>& arguments);
+// Exit status 1 also where nothing fits.
+int PlanCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where less is aligned than was asked for.
 int FidelityCommand(const std::vector<std::string>& arguments);
 // Exit status 2 also where the process cannot be entered.

@@ -18,6 +18,8 @@ constexpr Command kCommands[] = {
     {"convert", "makes a trace of what another program recorded", ConvertCommand},
     {"fit", "finds the largest batch that fits onto a card, or whether a job does, by rehearsals",
      FitCommand},
+    {"plan", "finds the settings that fit and are fastest, on several cards, by rehearsals",
+     PlanCommand},
     {"fidelity", "compares a rehearsal with what a real card did", FidelityCommand},
     {"attach", "looks into a process that was started without vramstow", AttachCommand},
     {"ctl", "asks a running process for numbers, or to give memory back", CtlCommand},

@@ -11,17 +11,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "tools/base/progress.h"
 #include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/fit_once.h"
-#include "tools/plan/fit_search.h"
 #include "tools/commands/run_folder.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/installation.h"
 #include "tools/launch/rehearsal.h"
+#include "tools/plan/cards.h"
+#include "tools/plan/fit_search.h"
 #include "tools/terminal/output.h"
 
 namespace vramstow {
@@ -273,19 +273,6 @@ struct FitSettings {
   std::vector<std::string> command;
 };
 
-// A card's own options have commas, too: a new card begins where there is no '='.
-std::vector<std::string> CardsOf(const std::string& specs) {
-  std::vector<std::string> cards;
-  for (const absl::string_view part : absl::StrSplit(specs, ',')) {
-    if (!cards.empty() && absl::StrContains(part, '=')) {
-      absl::StrAppend(&cards.back(), ",", part);
-    } else {
-      cards.emplace_back(part);
-    }
-  }
-  return cards;
-}
-
 // The result of all cards, and the exit status.
 int PrintFit(const FitSettings& settings, const std::string& text, const JsonValue& json,
              bool any_fits) {
@@ -303,7 +290,7 @@ int FitOnce(const FitSettings& settings, const std::string& program, const std::
   JsonValue json = JsonOfSchema("vramstow.estimate");
   bool any = false;
   size_t number = 0;
-  for (const std::string& card : CardsOf(settings.simulate)) {
+  for (const std::string& card : SplitCards(settings.simulate)) {
     const auto estimate =
         EstimateOn(card, program, settings.command, absl::StrCat(folder, "/", ++number));
     if (!estimate.ok()) return FitIsWrong(std::string(estimate.status().message()));
@@ -321,7 +308,7 @@ int FitCards(const FitSettings& settings, const std::string& program, const std:
   std::string text;
   JsonValue json = JsonOfSchema("vramstow.fit");
   bool any = false;
-  for (const std::string& card : CardsOf(settings.simulate)) {
+  for (const std::string& card : SplitCards(settings.simulate)) {
     const auto result = fitter.Fit(card, settings.range);
     if (!result.ok()) return FitIsWrong(std::string(result.status().message()));
     any = any || result->found.largest.has_value();

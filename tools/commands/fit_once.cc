@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/analysis/facts/facts.h"
 #include "tools/base/progress.h"
 #include "tools/base/words.h"
 #include "tools/launch/rehearsal.h"
@@ -20,10 +19,13 @@ constexpr char kCached[] = "cached";
 constexpr char kContext[] = "context";
 
 absl::StatusOr<Rehearsal> Run(const std::string& card, const std::string& program,
-                              const std::vector<std::string>& command, const std::string& folder) {
+                              const std::vector<std::string>& command, const std::string& folder,
+                              const std::vector<std::string>& more_flags) {
   Progress::OfProcess().Begin(absl::StrCat("rehearsal on ", card));
   // Stacks tell what blocks are for.
-  return Rehearse(program, {"--simulate=" + card, "--stacks=sites"}, command, folder);
+  std::vector<std::string> flags = {"--simulate=" + card, "--stacks=sites"};
+  flags.insert(flags.end(), more_flags.begin(), more_flags.end());
+  return Rehearse(program, flags, command, folder);
 }
 
 bool IsUsed(const DeviceFacts& device) {
@@ -73,8 +75,9 @@ absl::Status FailedFor(const Rehearsal& rehearsal, const std::string& card) {
 
 absl::StatusOr<CardEstimate> EstimateOn(const std::string& card, const std::string& program,
                                         const std::vector<std::string>& command,
-                                        const std::string& folder) {
-  auto rehearsal = Run(card, program, command, folder);
+                                        const std::string& folder,
+                                        const std::vector<std::string>& more_flags) {
+  auto rehearsal = Run(card, program, command, folder, more_flags);
   if (!rehearsal.ok()) return rehearsal.status();
   CardEstimate estimate;
   estimate.card = card;
@@ -88,13 +91,15 @@ absl::StatusOr<CardEstimate> EstimateOn(const std::string& card, const std::stri
   }
   if (estimate.fits) {
     TakePeak(rehearsal->facts, estimate.total_bytes, &estimate);
+    estimate.facts = std::move(rehearsal->facts);
     return estimate;
   }
   if (estimate.out_of_memory == 0) return FailedFor(*rehearsal, card);
-  const auto roomy = Run(card + kMuchMemory, program, command, folder + "-roomy");
+  auto roomy = Run(card + kMuchMemory, program, command, folder + "-roomy", more_flags);
   if (!roomy.ok()) return roomy.status();
   if (roomy->exit_status == 0) {
     TakePeak(roomy->facts, estimate.total_bytes, &estimate);
+    estimate.facts = std::move(roomy->facts);
   } else if (roomy->facts.counts.out_of_memory == 0) {
     return FailedFor(*roomy, card + kMuchMemory);
   }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "tools/analysis/facts/facts.h"
 #include "tools/json/json_value.h"
 
 namespace vramstow {
@@ -39,12 +40,14 @@ struct CardEstimate {
   std::vector<Part> parts;  // of the peak: the largest first, then cached and context
   // Of the fullest device: total less peak; negative: what it lacks.
   std::optional<int64_t> spare_bytes;
+  Facts facts;  // of the run that the peak is from
 };
 
-// `folder` is for traces and output, and must not exist.
+// `folder` is for traces and output, and must not exist; `more_flags` are of `vramstow run`.
 absl::StatusOr<CardEstimate> EstimateOn(const std::string& card, const std::string& program,
                                         const std::vector<std::string>& command,
-                                        const std::string& folder);
+                                        const std::string& folder,
+                                        const std::vector<std::string>& more_flags = {});
 
 std::string TextOf(const CardEstimate& estimate);
 JsonValue JsonOf(const CardEstimate& estimate);

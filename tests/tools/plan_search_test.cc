@@ -1,0 +1,208 @@
+// Which choices are rehearsed, what is fitted between them, and what is said of the rest.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/units.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tools/plan/cards.h"
+#include "tools/plan/choices.h"
+#include "tools/plan/search.h"
+
+namespace vramstow {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(Choices, ARangeGoesOnAsTheValuesBeforeIt) {
+  EXPECT_THAT(*ValuesOf("1,2,4,8..64"), ElementsAre("1", "2", "4", "8", "16", "32", "64"));
+  EXPECT_THAT(*ValuesOf("1..8"), ElementsAre("1", "2", "4", "8"));
+  EXPECT_THAT(*ValuesOf("8,16,24..40"), ElementsAre("8", "16", "24", "32", "40"));
+  EXPECT_THAT(*ValuesOf("1,3,9..30"), ElementsAre("1", "3", "9", "27"));
+  EXPECT_THAT(*ValuesOf("none,full"), ElementsAre("none", "full"));
+  EXPECT_THAT(*ValuesOf("2,2,4"), ElementsAre("2", "4"));
+}
+
+TEST(Choices, AWrongRangeIsRefused) {
+  for (const char* text : {"", "1,,2", "8..4", "a..b", "0..4", "1..2..3", "1,2,3..100000"}) {
+    EXPECT_FALSE(ValuesOf(text).ok()) << text;
+  }
+}
+
+TEST(Choices, PlacesAreNamesInBraces) {
+  EXPECT_THAT(PlaceholdersOf({"python", "a{batch}b", "--x={steps_2}", "{batch}"}),
+              ElementsAre("batch", "steps_2"));
+  EXPECT_THAT(PlaceholdersOf({"{}", "{\"a\": 1}", "{A}", "{a b}", "{open"}), IsEmpty());
+  EXPECT_THAT(Filled({"-b{batch}", "{batch}{x}"}, {{"batch", "4"}, {"x", "y"}}),
+              ElementsAre("-b4", "4y"));
+}
+
+TEST(Choices, PeaksAreFittedAlongTheBatchOrElseTheFirstNumbers) {
+  EXPECT_EQ(AxisOf({{"width", {"1", "2"}}, {"batch", {"1", "2"}}}), 1U);
+  EXPECT_EQ(AxisOf({{"mode", {"a", "b"}}, {"width", {"1", "2"}}}), 1U);
+  EXPECT_EQ(AxisOf({{"mode", {"a", "b"}}, {"batch", {"1"}}}), std::nullopt);
+}
+
+TEST(PlanCards, ANumberBehindTheNameIsACount) {
+  const std::vector<std::string> keys = {"h100", "rtx4090"};
+  EXPECT_EQ(ReadPlanCard("h100x8", keys)->spec, "h100,count=8");
+  EXPECT_EQ(ReadPlanCard("rtx4090", keys)->spec, "rtx4090");
+  EXPECT_EQ(ReadPlanCard("rtx4090x2,memory=16GiB", keys)->spec, "rtx4090,count=2,memory=16GiB");
+  EXPECT_EQ(ReadPlanCard("h100,count=4", keys)->count, 4U);
+  EXPECT_THAT(ReadPlanCard("h300x8", keys).status().message(), HasSubstr("no card 'h300x8'"));
+  EXPECT_FALSE(ReadPlanCard("h100x0", keys).ok());
+  EXPECT_THAT(SplitCards("h100,memory=4GiB,a100x2"), ElementsAre("h100,memory=4GiB", "a100x2"));
+}
+
+// A job that takes 10 GiB and 1 GiB for each of the batch; half of that with {checkpoint} = full,
+// which takes a third more time.
+class Job {
+ public:
+  PlanTrial operator()(const std::string& card, const Choice& choice) {
+    PlanTrial trial;
+    trial.total_bytes = (card == "small" ? 20 : 80) * kGiB;
+    double batch = 1;
+    double bytes = 1;
+    double time = 1;
+    for (const Setting& setting : choice) {
+      if (setting.name == "batch") batch = *NumberOf(setting.value);
+      if (setting.value == "full") bytes = 0.5;
+      if (setting.value == "full") time = 4.0 / 3;
+    }
+    tried.emplace_back(card, TextOf(choice));
+    if (batch == failing_batch) return {.problem = "It fails: 13 is unlucky."};
+    const double peak = 10 + batch * bytes + bend * batch * batch;
+    trial.peak_bytes = static_cast<uint64_t>(peak * static_cast<double>(kGiB));
+    trial.fits = *trial.peak_bytes <= trial.total_bytes;
+    trial.step =
+        PlanStep{.seconds = (1 + batch) * time, .tokens = static_cast<uint64_t>(1000 * batch)};
+    return trial;
+  }
+
+  std::vector<std::pair<std::string, std::string>> tried;
+  double failing_batch = 0;
+  double bend = 0;
+};
+
+PlanResult Search(const PlanSpace& space, Job* job) {
+  const auto result = SearchPlan(
+      space, [&](const std::string& card, const Choice& choice) { return (*job)(card, choice); });
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *result : PlanResult();
+}
+
+const PlanRow& RowOf(const PlanResult& result, const std::string& card, const std::string& choice) {
+  const auto row = std::ranges::find_if(result.rows, [&](const PlanRow& each) {
+    return each.card == card && TextOf(each.choice) == choice;
+  });
+  EXPECT_NE(row, result.rows.end()) << choice;
+  return *row;
+}
+
+PlanSpace Batches(const std::string& values) {
+  return {.cards = {"large"}, .placeholders = {{"batch", *ValuesOf(values)}}, .margin = 0.05};
+}
+
+TEST(SearchPlan, TwoPointsAndTheWinnerAreRehearsed) {
+  Job job;
+  const PlanResult result = Search(Batches("1,2,4..512"), &job);
+  EXPECT_EQ(result.rehearsals, 3U);
+  EXPECT_THAT(result.rows, SizeIs(10));
+  const PlanRow& best = result.rows.front();
+  EXPECT_EQ(TextOf(best.choice), "{batch} = 64");
+  EXPECT_EQ(best.source, PlanRow::Source::kRehearsed);
+  const PlanRow& between = RowOf(result, "large", "{batch} = 16");
+  EXPECT_EQ(between.source, PlanRow::Source::kFitted);
+  EXPECT_EQ(between.peak_bytes, 26 * kGiB);
+  EXPECT_DOUBLE_EQ(between.step->seconds, 17);
+  EXPECT_EQ(between.step->tokens, 16000U);
+  const PlanRow& beyond = RowOf(result, "large", "{batch} = 128");
+  EXPECT_FALSE(beyond.fits);
+  EXPECT_THAT(beyond.why_not, HasSubstr("about 138 GiB"));
+}
+
+TEST(SearchPlan, TheMarginStaysFree) {
+  Job job;
+  const PlanResult result = Search(Batches("1,2,60,68"), &job);
+  EXPECT_EQ(TextOf(result.rows.front().choice), "{batch} = 60");
+  const PlanRow& tight = RowOf(result, "large", "{batch} = 68");
+  EXPECT_FALSE(tight.fits);
+  EXPECT_THAT(tight.why_not, HasSubstr("less than the margin"));
+}
+
+TEST(SearchPlan, ALineThatPromisesTooMuchIsCorrected) {
+  Job job;
+  job.bend = 0.02;  // at 64 it takes 156 GiB, where the line through 1 and 2 says 78
+  const PlanResult result = Search(Batches("1,2,4..512"), &job);
+  EXPECT_EQ(TextOf(result.rows.front().choice), "{batch} = 32");
+  EXPECT_EQ(result.rows.front().source, PlanRow::Source::kRehearsed);
+  EXPECT_FALSE(RowOf(result, "large", "{batch} = 64").fits);
+}
+
+TEST(SearchPlan, EachCardAndEachOtherSettingIsAGroup) {
+  Job job;
+  PlanSpace space = Batches("1,2,4..64");
+  space.cards = {"large", "small"};
+  space.placeholders.push_back({"checkpoint", {"none", "full"}});
+  const PlanResult result = Search(space, &job);
+  EXPECT_THAT(result.rows, SizeIs(28));
+  // 64 without checkpoints is faster than 64 with them; on the small card 8 fits, or 16 with them.
+  EXPECT_EQ(TextOf(result.rows.front().choice), "{batch} = 64, {checkpoint} = none");
+  EXPECT_TRUE(RowOf(result, "small", "{batch} = 8, {checkpoint} = none").fits);
+  EXPECT_FALSE(RowOf(result, "small", "{batch} = 16, {checkpoint} = none").fits);
+  EXPECT_TRUE(RowOf(result, "small", "{batch} = 16, {checkpoint} = full").fits);
+  EXPECT_LE(result.rehearsals, 14U);
+}
+
+TEST(SearchPlan, WhereNothingFitsTheSmallestSaysHowMuchIsMissing) {
+  Job job;
+  PlanSpace space = Batches("30,40,50");
+  space.cards = {"small"};
+  const PlanResult result = Search(space, &job);
+  EXPECT_EQ(result.rehearsals, 1U);
+  EXPECT_THAT(RowOf(result, "small", "{batch} = 30").why_not, HasSubstr("20.0 GiB more than"));
+  EXPECT_THAT(RowOf(result, "small", "{batch} = 40").why_not, HasSubstr("smaller values"));
+}
+
+TEST(SearchPlan, AFailureForAnotherReasonIsToldAndPassedOver) {
+  Job job;
+  job.failing_batch = 1;
+  const PlanResult result = Search(Batches("1,2,4,8"), &job);
+  EXPECT_EQ(TextOf(result.rows.front().choice), "{batch} = 8");
+  EXPECT_THAT(RowOf(result, "large", "{batch} = 1").why_not, HasSubstr("unlucky"));
+  EXPECT_TRUE(RowOf(result, "large", "{batch} = 1").failed);
+}
+
+TEST(SearchPlan, WhatIsKnownIsKeptWhenAnAttemptIsCancelled) {
+  Job job;
+  const auto result =
+      SearchPlan(Batches("1,2,4..64"),
+                 [&](const std::string& card, const Choice& choice) -> absl::StatusOr<PlanTrial> {
+                   if (job.tried.size() == 2) return absl::CancelledError("^C");
+                   return job(card, choice);
+                 });
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->interrupted);
+  EXPECT_EQ(result->rehearsals, 2U);
+  EXPECT_EQ(RowOf(*result, "large", "{batch} = 1").source, PlanRow::Source::kRehearsed);
+  EXPECT_EQ(RowOf(*result, "large", "{batch} = 32").source, PlanRow::Source::kFitted);
+}
+
+TEST(SearchPlan, WithoutNumbersEachChoiceIsRehearsed) {
+  Job job;
+  PlanSpace space = Batches("4");
+  space.placeholders = {{"checkpoint", {"none", "full"}}};
+  const PlanResult result = Search(space, &job);
+  EXPECT_EQ(result.rehearsals, 2U);
+  EXPECT_EQ(TextOf(result.rows.front().choice), "{checkpoint} = none");
+}
+
+}  // namespace
+}  // namespace vramstow

@@ -1,0 +1,155 @@
+"""vramstow plan: which settings of a command fit onto cards, and which of them are fastest."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fit_test import JOB
+from installation import VRAMSTOW
+
+# Of fit's job: 1 GiB, and 100 MiB for each of the batch.
+Result = subprocess.CompletedProcess[str]
+GIB, EACH = 2**30, 100 * 2**20
+
+
+def plan(folder: Path, *arguments: str, places: str = "{batch}") -> Result:
+    job = folder / "job.py"
+    job.write_text(JOB)
+    return subprocess.run(
+        [VRAMSTOW, "plan", *arguments, "--", sys.executable, job, *places.split()],
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+    )
+
+
+def rows(result: Result) -> dict[str, dict[str, Any]]:
+    """The rows by card and batch."""
+    told = json.loads(result.stdout)
+    return {f"{row['card']} {row['settings']['batch']}": row for row in told["rows"]}
+
+
+def test_what_fits_is_told_for_each_card(tmp_path: Path) -> None:
+    cards = "h100,memory=4GiB,l4x2,memory=6GiB"
+    result = plan(tmp_path, "--cards", cards, "--batch", "1,2,4..64", "--json")
+    assert result.returncode == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert told["schema"]["name"] == "vramstow.plan" and not told["interrupted"]
+    by_name = rows(result)
+    assert len(by_name) == 14
+    for row in by_name.values():
+        taken = GIB + EACH * int(row["settings"]["batch"])
+        context = row["peak_bytes"] - taken
+        assert 100 * 2**20 < context < 600 * 2**20  # the card's context, nothing else
+        assert row["fits"] == (row["peak_bytes"] <= 0.95 * row["total_bytes"])
+        assert row["spare_bytes"] == row["total_bytes"] - row["peak_bytes"]
+    assert by_name["h100,memory=4GiB 16"]["fits"]
+    assert not by_name["h100,memory=4GiB 32"]["fits"]
+    assert by_name["l4x2,memory=6GiB 32"]["fits"]
+    best = told["rows"][0]
+    assert (best["settings"], best["source"]) == ({"batch": "32"}, "rehearsed")
+    assert best["command"].endswith("job.py 32")
+    # Two for the line and the winner, on each card.
+    assert told["rehearsals"] <= 6
+    assert result.stderr.count("vramstow plan: rehearsal ") == told["rehearsals"]
+
+
+def test_the_table_names_the_best_the_reasons_and_the_command(tmp_path: Path) -> None:
+    result = plan(tmp_path, "--cards", "h100,memory=4GiB", "--batch", "1,2,4..64")
+    assert result.returncode == 0, result.stderr
+    text = result.stdout
+    lines = text.splitlines()
+    assert lines[0] == "Fits, with 5% of the card free:"
+    assert lines[1].split() == ["card", "batch", "peak", "head", "room"]
+    assert lines[2].split()[:2] == ["h100,memory=4GiB", "16"]
+    assert "Does not fit:\n" in text and "more than the card has." in text
+    assert lines[-2:] == [
+        "To run the first, on h100,memory=4GiB:",
+        f"  {sys.executable} {tmp_path / 'job.py'} 16",
+    ]
+
+
+def test_nothing_that_fits_and_a_failing_command_are_told_apart(tmp_path: Path) -> None:
+    nothing = plan(tmp_path, "--cards", "h100,memory=1GiB", "--batch", "1,2")
+    assert nothing.returncode == 1
+    assert nothing.stdout.startswith("Nothing fits.\n")
+    assert "It takes 1.6" in nothing.stdout
+    failing = plan(tmp_path, "--cards", "h100", "--batch", "13")
+    assert failing.returncode == 2
+    assert "exit status 3" in failing.stderr.splitlines()[-1]
+    # One value that the command refuses does not end the search.
+    one = plan(tmp_path, "--cards", "h100,memory=4GiB", "--batch", "1,2,13", "--json")
+    assert one.returncode == 0
+    assert "exit status 3" in rows(one)["h100,memory=4GiB 13"]["why_not"]
+    assert rows(one)["h100,memory=4GiB 2"]["fits"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--cards", "h300x8", "--", "true", "{batch}"], "there is no card 'h300x8'"),
+        (["--cards", "h100x99", "--", "true", "{batch}"], "count"),
+        (["--cards", "h100", "--", "true", "{speed}"], "the command has {speed}: give its values"),
+        (["--cards", "h100", "--batch", "2", "--", "true"], "has no {batch}"),
+        (["--cards", "h100", "--sped", "2", "--", "true"], "--sped"),
+        (["--cards", "h100", "--", "true", "{json}"], "{json} has the name of a flag"),
+        (["--cards", "h100", "--batch", "9..3", "--", "true", "{batch}"], "--batch: '9..3'"),
+        (["--cards", "h100", "--tokens", "many", "--", "true", "{batch}"], "--tokens takes"),
+        (["--cards", "h100", "--margin", "95", "--", "true", "{batch}"], "margin"),
+        (["--", "true", "{batch}"], "--cards"),
+    ],
+)
+def test_wrong_arguments_get_one_sentence(arguments: list[str], sentence: str) -> None:
+    result = subprocess.run(
+        [VRAMSTOW, "plan", *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (result.returncode, result.stdout) == (2, ""), result.stderr
+    assert result.stderr.count("\n") == 1
+    assert sentence in result.stderr
+
+
+def test_an_interrupt_keeps_what_is_known(tmp_path: Path) -> None:
+    job = tmp_path / "job.py"
+    slow = "if batch > 1:\n    import time; print('slow', flush=True); time.sleep(120)\n"
+    job.write_text(JOB.replace("cuda = ctypes", slow + "cuda = ctypes"))
+    process = subprocess.Popen(
+        [VRAMSTOW, "plan", "--cards=h100", "--batch=1,2,4", "--", sys.executable, job, "{batch}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    assert process.stderr is not None
+    assert "rehearsal 1" in process.stderr.readline()
+    time.sleep(2)
+    os.killpg(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT
+    assert out.startswith("Interrupted; this is what is known.\n")
+    assert "It was not reached." in out
+    assert out.splitlines()[4].split()[:2] == ["h100", "1"]
+
+
+def test_without_places_what_can_be_changed_from_outside_is_tried(tmp_path: Path) -> None:
+    result = plan(tmp_path, "--cards", "h100,memory=4GiB", "--json", places="8")
+    assert result.returncode == 0, result.stderr
+    told = json.loads(result.stdout)["rows"]
+    assert {row["settings"]["with"] for row in told} == {
+        "nothing changed",
+        "expandable segments",
+        "the pool",
+        "the pool and offloading",
+    }
+    commands = {row["settings"]["with"]: row["command"] for row in told}
+    assert commands["expandable segments"].startswith("PYTORCH_CUDA_ALLOC_CONF=expandable_segm")
+    assert commands["the pool"].startswith("vramstow run --pool=on -- ")
+    assert all(row["fits"] for row in told)

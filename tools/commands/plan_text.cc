@@ -1,0 +1,228 @@
+#include "tools/commands/plan_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tools/base/words.h"
+#include "tools/report/table.h"
+
+namespace vramstow {
+namespace {
+
+// What fits is shown up to here, and of what does not fit the first of each group; JSON has all.
+constexpr size_t kMostFitting = 20;
+constexpr size_t kMostOthers = 20;
+constexpr double kSecondsPerHour = 3600;
+
+bool IsFitted(const PlanRow& row) { return row.source == PlanRow::Source::kFitted; }
+
+std::string About(const PlanRow& row, const std::string& text) {
+  return IsFitted(row) ? "~" + text : text;
+}
+
+std::string PeakText(const PlanRow& row) {
+  return row.peak_bytes.has_value() ? About(row, Bytes(*row.peak_bytes)) : "-";
+}
+
+uint64_t SpareBytes(const PlanRow& row) {
+  return row.total_bytes - std::min(row.total_bytes, row.peak_bytes.value_or(row.total_bytes));
+}
+
+std::string StepText(const PlanRow& row) {
+  if (!row.step.has_value()) return "-";
+  return About(row, Time(static_cast<uint64_t>(row.step->seconds * 1e9)));
+}
+
+std::string RateText(const PlanRow& row) {
+  if (row.Rate() == 0 || row.step->tokens == 0) return "-";
+  return About(row, Count(static_cast<uint64_t>(std::llround(row.Rate()))));
+}
+
+std::string HoursText(const PlanReport& report, const PlanRow& row) {
+  const auto hours = CardHours(report, row);
+  return hours.has_value() ? About(row, absl::StrFormat(*hours < 10 ? "%.2f" : "%.0f", *hours))
+                           : "-";
+}
+
+bool HasSteps(const PlanReport& report) {
+  return std::ranges::any_of(report.result->rows,
+                             [](const PlanRow& row) { return row.fits && row.step.has_value(); });
+}
+
+std::vector<std::string> WithSettings(const PlanRow& row) {
+  std::vector<std::string> cells = {Printable(row.card)};
+  for (const Setting& setting : row.choice) cells.push_back(Printable(setting.value));
+  return cells;
+}
+
+std::vector<std::string> HeadOf(const PlanReport& report) {
+  std::vector<std::string> head = {"card"};
+  for (const std::string& name : report.names) head.push_back(name);
+  return head;
+}
+
+void AddAll(std::vector<std::string>* cells, std::vector<std::string> more) {
+  std::ranges::move(more, std::back_inserter(*cells));
+}
+
+std::string FittingTable(const PlanReport& report) {
+  const bool has_steps = HasSteps(report);
+  std::vector<Table::Align> columns = {Table::Align::kLeft};
+  columns.resize(1 + report.names.size() + (has_steps ? 5 : 2), Table::Align::kRight);
+  Table table(columns);
+  std::vector<std::string> head = HeadOf(report);
+  AddAll(&head, {"peak", "head room"});
+  if (has_steps) AddAll(&head, {"step", "tokens/s"});
+  if (has_steps && report.tokens.has_value()) head.emplace_back("card hours");
+  table.AddRow(head);
+  size_t shown = 0;
+  size_t fitting = 0;
+  for (const PlanRow& row : report.result->rows) {
+    if (!row.fits || ++fitting > kMostFitting) continue;
+    ++shown;
+    std::vector<std::string> cells = WithSettings(row);
+    AddAll(&cells, {PeakText(row), About(row, Bytes(SpareBytes(row)))});
+    if (has_steps) AddAll(&cells, {StepText(row), RateText(row)});
+    if (has_steps && report.tokens.has_value()) cells.push_back(HoursText(report, row));
+    table.AddRow(std::move(cells));
+  }
+  std::string text = table.Text(2);
+  if (fitting > shown) absl::StrAppend(&text, "  and ", fitting - shown, " more (--json)\n");
+  return text;
+}
+
+// Rows that differ along the axis alone, and fail for the same kind of reason, are told by the
+// first.
+bool IsOfSameGroup(const PlanRow& a, const PlanRow& b) {
+  if (a.card != b.card || a.failed != b.failed) return false;
+  size_t differing = 0;
+  for (size_t i = 0; i < a.choice.size(); ++i) {
+    differing += a.choice[i].value != b.choice[i].value ? 1 : 0;
+  }
+  return differing <= 1;
+}
+
+std::string OthersTable(const PlanReport& report) {
+  Table table(std::vector<Table::Align>(2 + report.names.size(), Table::Align::kLeft));
+  size_t shown = 0;
+  size_t others = 0;
+  const PlanRow* last = nullptr;
+  for (const PlanRow& row : report.result->rows) {
+    if (row.fits) continue;
+    ++others;
+    if ((last != nullptr && IsOfSameGroup(*last, row)) || shown == kMostOthers) continue;
+    last = &row;
+    if (shown++ == 0) table.AddRow(HeadOf(report));
+    std::vector<std::string> cells = WithSettings(row);
+    cells.push_back(Printable(row.why_not));
+    table.AddRow(std::move(cells));
+  }
+  std::string text = table.Text(2);
+  if (others > shown) {
+    absl::StrAppend(&text, "  and ", others - shown, " more, larger or alike (--json)\n");
+  }
+  return text;
+}
+
+const char* NameOf(PlanRow::Source source) {
+  switch (source) {
+    case PlanRow::Source::kRehearsed:
+      return "rehearsed";
+    case PlanRow::Source::kFitted:
+      return "fitted";
+    case PlanRow::Source::kUnknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
+JsonValue JsonOfRow(const PlanReport& report, const PlanRow& row) {
+  JsonValue settings = JsonValue::Object();
+  for (const Setting& setting : row.choice) settings[setting.name] = setting.value;
+  JsonValue json = JsonValue::Object({{"card", row.card},
+                                      {"settings", std::move(settings)},
+                                      {"fits", row.fits},
+                                      {"source", NameOf(row.source)},
+                                      {"peak_bytes", nullptr},
+                                      {"total_bytes", nullptr},
+                                      {"spare_bytes", nullptr},
+                                      {"step_seconds", nullptr},
+                                      {"tokens_per_step", nullptr},
+                                      {"tokens_per_second", nullptr},
+                                      {"card_hours", nullptr},
+                                      {"why_not", nullptr},
+                                      {"command", report.command(row)}});
+  if (row.peak_bytes.has_value()) {
+    json["peak_bytes"] = *row.peak_bytes;
+    json["spare_bytes"] =
+        static_cast<int64_t>(row.total_bytes) - static_cast<int64_t>(*row.peak_bytes);
+  }
+  if (row.total_bytes > 0) json["total_bytes"] = row.total_bytes;
+  if (row.step.has_value()) json["step_seconds"] = row.step->seconds;
+  if (row.step.has_value() && row.step->tokens > 0) {
+    json["tokens_per_step"] = row.step->tokens;
+    json["tokens_per_second"] = row.Rate();
+  }
+  if (const auto hours = CardHours(report, row)) json["card_hours"] = *hours;
+  if (!row.why_not.empty()) json["why_not"] = row.why_not;
+  return json;
+}
+
+}  // namespace
+
+std::optional<double> CardHours(const PlanReport& report, const PlanRow& row) {
+  if (!report.tokens.has_value() || !row.step.has_value() || row.step->tokens == 0 ||
+      row.Rate() == 0) {
+    return std::nullopt;
+  }
+  const auto card = std::ranges::find(report.cards, row.card, &PlanCard::text);
+  const double count = card == report.cards.end() ? 1.0 : static_cast<double>(card->count);
+  return *report.tokens / row.Rate() / kSecondsPerHour * count;
+}
+
+std::string TextOf(const PlanReport& report) {
+  const std::vector<PlanRow>& rows = report.result->rows;
+  const bool any_fits = !rows.empty() && rows.front().fits;
+  std::string text;
+  if (report.result->interrupted) {
+    absl::StrAppend(&text, "Interrupted; this is what is known.\n\n");
+  }
+  if (any_fits) {
+    absl::StrAppendFormat(&text, "Fits, with %.0f%% of the card free%s:\n", report.margin * 100,
+                          HasSteps(report) ? "; the fastest first" : "");
+    text += FittingTable(report);
+  } else {
+    text += "Nothing fits.\n";
+  }
+  if (std::ranges::any_of(rows, IsFitted)) {
+    text += "  ~ is fitted between rehearsals; the first row is always rehearsed itself.\n";
+  }
+  if (std::ranges::any_of(rows, [](const PlanRow& row) { return !row.fits; })) {
+    absl::StrAppend(&text, "\nDoes not fit:\n", OthersTable(report));
+  }
+  for (const std::string& note : report.notes) absl::StrAppend(&text, "\n", note, "\n");
+  if (any_fits) {
+    absl::StrAppend(&text, "\nTo run the first, on ", Printable(rows.front().card), ":\n  ",
+                    report.command(rows.front()), "\n");
+  }
+  return text;
+}
+
+JsonValue JsonOf(const PlanReport& report) {
+  JsonValue json =
+      JsonValue::Object({{"schema", JsonValue::Object({{"name", "vramstow.plan"}, {"version", 1}})},
+                         {"interrupted", report.result->interrupted},
+                         {"rehearsals", report.result->rehearsals},
+                         {"margin", report.margin},
+                         {"tokens", nullptr},
+                         {"notes", JsonValue(report.notes)},
+                         {"rows", JsonValue::Array()}});
+  if (report.tokens.has_value()) json["tokens"] = *report.tokens;
+  for (const PlanRow& row : report.result->rows) json["rows"].Append(JsonOfRow(report, row));
+  return json;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,38 @@
+// PlanText: what `vramstow plan` found, as a table for people and as JSON.
+//
+// Ownership: refers to what it is given. Threads: one at a time. Errors: none. Units: bytes,
+// seconds.
+#ifndef VRAMSTOW_TOOLS_COMMANDS_PLAN_TEXT_H_
+#define VRAMSTOW_TOOLS_COMMANDS_PLAN_TEXT_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/json/json_value.h"
+#include "tools/plan/cards.h"
+#include "tools/plan/search.h"
+
+namespace vramstow {
+
+struct PlanReport {
+  const PlanResult* result = nullptr;
+  std::vector<PlanCard> cards;
+  std::vector<std::string> names;  // of the placeholders: columns of the table
+  double margin = 0;
+  std::optional<double> tokens;    // that the whole job works through
+  std::vector<std::string> notes;  // what is to be known of the numbers, one sentence each
+  // What to type for a row.
+  std::function<std::string(const PlanRow& row)> command;
+};
+
+// How long the job takes, by cards times hours; nothing where a time or the tokens are not known.
+std::optional<double> CardHours(const PlanReport& report, const PlanRow& row);
+
+std::string TextOf(const PlanReport& report);
+JsonValue JsonOf(const PlanReport& report);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_COMMANDS_PLAN_TEXT_H_

@@ -1,0 +1,269 @@
+#include "tools/plan/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "tools/base/words.h"
+
+namespace vramstow {
+namespace {
+
+using Source = PlanRow::Source;
+
+// After so many choices of one group that fail for another reason than memory, the rest is left.
+constexpr size_t kMostProblems = 2;
+
+double ValueAt(const PlanRow& row, size_t axis) {
+  return NumberOf(row.choice[axis].value).value_or(0);
+}
+
+// y at x, on the line through two points.
+double OnLine(double x, double x_a, double y_a, double x_b, double y_b) {
+  return x_a == x_b ? y_a : y_a + (y_b - y_a) * (x - x_a) / (x_b - x_a);
+}
+
+class Searcher {
+ public:
+  Searcher(const PlanSpace& space, const PlanAttempt& attempt)
+      : space_(space), attempt_(attempt), axis_(AxisOf(space.placeholders)) {}
+
+  absl::StatusOr<PlanResult> Run() {
+    for (const std::string& card : space_.cards) {
+      for (std::vector<PlanRow>& group : GroupsOf(card)) {
+        if (!stopped_) SearchGroup(group);
+        std::ranges::move(group, std::back_inserter(result_.rows));
+      }
+    }
+    while (!stopped_) {
+      Order();
+      PlanRow* best = result_.rows.empty() ? nullptr : &result_.rows.front();
+      if (best == nullptr || !best->fits || best->source == Source::kRehearsed) break;
+      Try(best);
+    }
+    if (!error_.ok() && !absl::IsCancelled(error_)) return error_;
+    result_.interrupted = absl::IsCancelled(error_);
+    for (PlanRow& row : result_.rows) {
+      if (row.source == Source::kUnknown && row.why_not.empty())
+        row.why_not = "It was not reached.";
+    }
+    Order();
+    return std::move(result_);
+  }
+
+ private:
+  // The choices of one card that differ along the axis alone, in its order; without an axis each is
+  // a group.
+  std::vector<std::vector<PlanRow>> GroupsOf(const std::string& card) const {
+    std::vector<Placeholder> others = space_.placeholders;
+    if (axis_.has_value()) others[*axis_].values = {""};
+    std::vector<std::vector<PlanRow>> groups;
+    for (const Choice& choice : AllChoices(others)) {
+      std::vector<PlanRow>& group = groups.emplace_back();
+      const std::vector<std::string> once = {""};
+      for (const std::string& value :
+           axis_.has_value() ? space_.placeholders[*axis_].values : once) {
+        PlanRow& row = group.emplace_back();
+        row.card = card;
+        row.choice = choice;
+        if (axis_.has_value()) row.choice[*axis_].value = value;
+      }
+      if (axis_.has_value()) {
+        std::ranges::stable_sort(group, {},
+                                 [&](const PlanRow& row) { return ValueAt(row, *axis_); });
+      }
+    }
+    return groups;
+  }
+
+  void Try(PlanRow* row) {
+    auto trial = attempt_(row->card, row->choice);
+    if (!trial.ok()) {
+      error_ = trial.status();
+      stopped_ = true;
+      return;
+    }
+    ++result_.rehearsals;
+    row->source = Source::kRehearsed;
+    row->total_bytes = trial->total_bytes;
+    row->peak_bytes = trial->peak_bytes;
+    row->step = trial->step;
+    row->fits = trial->fits;
+    row->why_not.clear();
+    row->failed = !trial->problem.empty();
+    if (row->failed) {
+      row->fits = false;
+      row->why_not = trial->problem;
+    } else if (row->fits) {
+      Judge(row);
+    } else {
+      row->why_not = WhyTooLarge(*row);
+    }
+  }
+
+  // What the peak says of the margin.
+  void Judge(PlanRow* row) const {
+    if (!row->peak_bytes.has_value()) return;
+    row->fits = *row->peak_bytes <= UsableBytes(row->total_bytes, space_.margin);
+    row->why_not = row->fits ? "" : WhyTooLarge(*row);
+  }
+
+  std::string WhyTooLarge(const PlanRow& row) const {
+    if (!row.peak_bytes.has_value()) return "It takes more than the card has.";
+    const std::string about = row.source == Source::kFitted ? "about " : "";
+    if (*row.peak_bytes > row.total_bytes) {
+      return absl::StrCat("It takes ", about, Bytes(*row.peak_bytes), ", ", about,
+                          Bytes(*row.peak_bytes - row.total_bytes), " more than the card has.");
+    }
+    const uint64_t spare = row.total_bytes - *row.peak_bytes;
+    if (spare > row.total_bytes - UsableBytes(row.total_bytes, space_.margin)) {
+      return absl::StrCat("It takes ", Bytes(*row.peak_bytes), ", and the rest is fragmented.");
+    }
+    return absl::StrCat("It leaves ", about, Bytes(spare), ", which is less than the margin.");
+  }
+
+  void SearchGroup(std::vector<PlanRow>& group) {
+    if (!axis_.has_value()) return Try(&group.front());
+    std::vector<PlanRow*> known;  // rehearsed, in the order of the axis
+    size_t problems = 0;
+    std::vector<PlanRow*> open;
+    for (PlanRow& row : group) open.push_back(&row);
+    while (!open.empty()) {
+      const auto next = NextOf(known, open);
+      if (!next.has_value()) break;
+      PlanRow* row = open[*next];
+      open.erase(open.begin() + static_cast<ptrdiff_t>(*next));
+      Try(row);
+      if (stopped_) return FillIn(known, open);
+      if (row->failed) {
+        if (++problems == kMostProblems) break;
+        continue;
+      }
+      known.insert(
+          std::ranges::upper_bound(known, ValueAt(*row, *axis_), {},
+                                   [&](PlanRow* other) { return ValueAt(*other, *axis_); }),
+          row);
+    }
+    FillIn(known, open);
+    for (PlanRow* row : open) {
+      if (row->source == Source::kUnknown) row->why_not = WhyLeft(known, problems);
+    }
+  }
+
+  static std::string WhyLeft(const std::vector<PlanRow*>& known, size_t problems) {
+    if (known.empty() && problems > 0) return "Smaller values fail, too.";
+    return "It was not tried, because smaller values do not fit.";
+  }
+
+  // Which of the open rows to rehearse; nothing where the line tells enough.
+  std::optional<size_t> NextOf(const std::vector<PlanRow*>& known,
+                               const std::vector<PlanRow*>& open) const {
+    const auto fits = [](const PlanRow* row) { return row->fits; };
+    if (known.empty()) return 0;
+    if (known.size() == 1) return fits(known.front()) ? std::optional<size_t>(0) : std::nullopt;
+    const auto largest = std::ranges::find_if(known.rbegin(), known.rend(), fits);
+    if (largest == known.rend()) return std::nullopt;
+    // Between what fits and what does not.
+    const double low = ValueAt(**largest, *axis_);
+    const auto above = largest == known.rbegin() ? nullptr : *std::prev(largest);
+    const double high = above == nullptr ? HUGE_VAL : ValueAt(*above, *axis_);
+    std::optional<size_t> found;
+    for (size_t i = 0; i < open.size(); ++i) {
+      const double value = ValueAt(*open[i], *axis_);
+      if (value <= low || value >= high) continue;
+      const double bytes = PeakAt(known, value);
+      if (bytes <= static_cast<double>(UsableBytes((*largest)->total_bytes, space_.margin))) {
+        found = i;
+      }
+    }
+    return found;
+  }
+
+  // The two rehearsed rows that say most about a value: its neighbours, or the last two.
+  static std::pair<PlanRow*, PlanRow*> Around(const std::vector<PlanRow*>& known, size_t axis,
+                                              double value) {
+    size_t i = 1;
+    while (i + 1 < known.size() && ValueAt(*known[i], axis) < value) ++i;
+    return {known[i - 1], known[i]};
+  }
+
+  double PeakAt(const std::vector<PlanRow*>& known, double value) const {
+    std::vector<PlanRow*> measured;
+    for (PlanRow* row : known) {
+      if (row->peak_bytes.has_value()) measured.push_back(row);
+    }
+    if (measured.size() < 2) return HUGE_VAL;
+    const auto [a, b] = Around(measured, *axis_, value);
+    return OnLine(value, ValueAt(*a, *axis_), static_cast<double>(*a->peak_bytes),
+                  ValueAt(*b, *axis_), static_cast<double>(*b->peak_bytes));
+  }
+
+  // Peaks and times of the rows that are not rehearsed.
+  void FillIn(const std::vector<PlanRow*>& known, const std::vector<PlanRow*>& open) const {
+    if (known.size() < 2) return;
+    for (PlanRow* row : open) {
+      const double value = ValueAt(*row, *axis_);
+      const double bytes = PeakAt(known, value);
+      if (!(bytes >= 0) || bytes > 1e18) continue;
+      row->source = Source::kFitted;
+      row->peak_bytes = static_cast<uint64_t>(bytes);
+      row->total_bytes = known.front()->total_bytes;
+      const auto [a, b] = Around(known, *axis_, value);
+      if (a->step.has_value() && b->step.has_value()) {
+        const auto between = [&](double y_a, double y_b) {
+          return std::max(0.0, OnLine(value, ValueAt(*a, *axis_), y_a, ValueAt(*b, *axis_), y_b));
+        };
+        row->step = PlanStep{
+            .seconds = between(a->step->seconds, b->step->seconds),
+            .tokens = static_cast<uint64_t>(std::llround(between(
+                static_cast<double>(a->step->tokens), static_cast<double>(b->step->tokens))))};
+      }
+      Judge(row);
+    }
+  }
+
+  void Order() {
+    std::ranges::stable_sort(result_.rows, [](const PlanRow& a, const PlanRow& b) {
+      if (a.fits != b.fits) return a.fits;
+      if (!a.fits) return false;
+      if (a.Rate() != b.Rate()) return a.Rate() > b.Rate();
+      return a.Rate() == 0 && a.Samples() > b.Samples();
+    });
+  }
+
+  const PlanSpace& space_;
+  const PlanAttempt& attempt_;
+  const std::optional<size_t> axis_;
+  PlanResult result_;
+  bool stopped_ = false;
+  absl::Status error_;
+};
+
+}  // namespace
+
+double PlanRow::Samples() const {
+  double samples = 1;
+  for (const Setting& setting : choice) {
+    if (setting.name != "batch" && setting.name != "accumulate") continue;
+    samples *= NumberOf(setting.value).value_or(1);
+  }
+  return samples;
+}
+
+double PlanRow::Rate() const {
+  if (!step.has_value() || step->seconds <= 0) return 0;
+  return (step->tokens > 0 ? static_cast<double>(step->tokens) : Samples()) / step->seconds;
+}
+
+uint64_t UsableBytes(uint64_t total_bytes, double margin) {
+  return static_cast<uint64_t>(static_cast<double>(total_bytes) * (1 - margin));
+}
+
+absl::StatusOr<PlanResult> SearchPlan(const PlanSpace& space, const PlanAttempt& attempt) {
+  return Searcher(space, attempt).Run();
+}
+
+}  // namespace vramstow
