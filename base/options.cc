@@ -160,6 +160,18 @@ bool ReadMetrics(const char* variable, const char* text, const char** value, Opt
   return false;
 }
 
+bool ReadTraceSize(const char* variable, const char* text, const char** value, OptionError* error,
+                   const char*) {
+  TraceSizeSetting setting;
+  *value = text;
+  if (ParseTraceSize(text, &setting)) return true;
+  std::snprintf(error->sentence, sizeof error->sentence,
+                "%s is '%.200s', which is no number of bytes: write it like 512MiB, or auto, or "
+                "unlimited.",
+                variable, text);
+  return false;
+}
+
 // Takes what comes before the first comma; the comma stays.
 std::string_view NextPart(std::string_view* text) {
   const std::string_view part = text->substr(0, text->find(','));
@@ -185,6 +197,22 @@ bool ParseLaunches(std::string_view text, LaunchesSetting* setting) {
   }
   setting->every = static_cast<uint32_t>(every);
   return every >= 1 && every <= kMost;
+}
+
+bool ParseTraceSize(std::string_view text, TraceSizeSetting* setting) {
+  // A month of 10,000 events a second is hundreds of times as much. Of these bytes a third to two
+  // thirds are whole events, which is half an hour to some hours of such a job, and all of them are
+  // analysed in seconds.
+  constexpr uint64_t kAutoBytes = 256 * kMiB;
+  *setting = TraceSizeSetting();
+  if (text == "unlimited") return true;
+  if (text == "auto") {
+    setting->bytes = kAutoBytes;
+    return true;
+  }
+  if (!ParseBytes(text, &setting->bytes)) return false;
+  setting->is_asked = setting->bytes != 0;
+  return true;
 }
 
 namespace {

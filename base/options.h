@@ -29,7 +29,8 @@ enum class OptionType {
   kLimit,
   kOffload,
   kLaunches,
-  kMetrics
+  kMetrics,
+  kTraceSize
 };
 
 // One row of the table, as data: for help texts, flags and documentation.
@@ -62,6 +63,7 @@ using LimitValue = const char*;
 using OffloadValue = const char*;
 using LaunchesValue = const char*;
 using MetricsValue = const char*;
+using TraceSizeValue = const char*;
 
 // A Limit: "20GiB", or a part of the device's memory: "50%" or "0.5"; empty is no limit (0). False:
 // neither of them.
@@ -104,6 +106,13 @@ struct MetricsSetting {
   uint64_t every_ns = 15'000'000'000;
 };
 bool ParseMetrics(std::string_view text, MetricsSetting* setting);
+
+// A TraceSize: "auto", "unlimited" (or 0), or a number of bytes.
+struct TraceSizeSetting {
+  uint64_t bytes = 0;     // of the newest events; 0: all are kept
+  bool is_asked = false;  // somebody named the number, and so wants copies of the newest events
+};
+bool ParseTraceSize(std::string_view text, TraceSizeSetting* setting);
 
 // The values: one member for each row of the table.
 struct Options {

@@ -81,7 +81,10 @@ int AppendChunk(TraceFile* file, const ChunkHeader& header, ChunkEncoding encodi
   sealed.committed = size;
   sealed.payload_checksum = Crc32c(bytes, size);
   const bool is_table = sealed.kind == static_cast<uint8_t>(ChunkKind::kTables);
-  if (file->has_ring() && !is_table) return AppendToRing(file, &sealed, bytes, size);
+  if (file->has_ring() && !is_table) {
+    const int error = AppendToRing(file, &sealed, bytes, size);
+    if (error != TraceFile::kRingIsLeft) return error;
+  }
   const uint32_t padding = PaddingBehind(size);
   sealed.capacity = static_cast<uint32_t>(sizeof sealed) + size + padding;
   sealed.checksum = Crc32c(&sealed, offsetof(ChunkHeader, checksum));

@@ -27,6 +27,8 @@ struct OpenTrace {
   std::atomic<uint32_t> chunks{0};  // begun so far
   TraceFile file;
   TraceFile::Slot first_slot;
+  // Something happened whose events are to be copied before they become sums.
+  std::atomic<bool> is_copy_due{false};
 
   bool IsRecording() const { return status.IsRecording(); }
   void Latch(int error) { status.Latch(error, order); }

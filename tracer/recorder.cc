@@ -63,9 +63,9 @@ int Recorder::WriteCopy(const char* tag, bool replaces, char* name, size_t size)
   return state == nullptr ? EBADF : state->WriteCopy(tag, replaces, name, size);
 }
 
-bool Recorder::has_ring() const {
-  const RecorderState* const state = state_.load(std::memory_order_acquire);
-  return state != nullptr && state->has_ring();
+void Recorder::CopyBeforeSums() {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  if (state != nullptr) state->CopyBeforeSums();
 }
 
 void Recorder::Close() {

@@ -67,6 +67,9 @@ struct RecorderConfig {
   // The newest chunks of events take the place of the oldest when they fill so many bytes; at least
   // kLeastRingBytes. 0: all are kept.
   uint64_t ring_bytes = 0;
+  // Where the older events cannot become sums (too many live blocks, a file that cannot be mapped,
+  // more events than can be added up in time), the file grows rather than lose them.
+  bool ring_may_grow = false;
   // The slot is a thread_local of the initial-exec model, as those of a program are: it lies as far
   // from each thread's pointer, and an event finds it without a call.
   bool slot_is_static = false;
@@ -139,8 +142,9 @@ class Recorder {
   // Writes what the trace holds now into a file of its own beside it; see TraceFile::WriteCopy. 0
   // or an errno; EBADF while closed.
   int WriteCopy(const char* tag, bool replaces, char* name, size_t size);
-  // Whether old events make room for new ones.
-  bool has_ring() const;
+  // The same as WriteCopy("oom", true, …), but only once older events are about to become sums: if
+  // the trace stays short, it has them itself.
+  void CopyBeforeSums();
 
   // Seals all chunks and cuts the file to its length. Other threads may still be recording; what
   // they record afterwards is dropped. Safe to call at exit; a trace that was never closed is

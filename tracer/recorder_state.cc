@@ -73,7 +73,7 @@ RecorderError RecorderState::Open(const RecorderConfig& config) {
   if (!tables_.Start(&trace_)) return RecorderError::kCannotMap;
   stacks_.Start(config.stacks, &trace_, &tables_);
   if (config.ring_bytes != 0) {
-    trace_.file.MakeRing(std::max(config.ring_bytes, kLeastRingBytes));
+    trace_.file.MakeRing(std::max(config.ring_bytes, kLeastRingBytes), config.ring_may_grow);
   }
   ChooseMode(config);
   int error = MakeFile(config, false);
@@ -127,7 +127,9 @@ void RecorderState::WriteFileHeader() {
   to->start_unix_ns = trace_.order.clock().start_unix_ns();
   to->start_clock_ns = trace_.order.clock().start_clock_ns();
   // In a shared file this comes when the first chunk makes room for another one.
-  if (!trace_.file.is_shared()) to->ring_bytes = trace_.file.ring_bytes();
+  if (!trace_.file.is_shared() && !trace_.file.ring_may_grow()) {
+    to->ring_bytes = trace_.file.ring_bytes();
+  }
   to->checksum = Crc32c(to, offsetof(FileHeader, checksum));
 }
 

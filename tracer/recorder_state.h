@@ -48,7 +48,7 @@ class RecorderState {
   int WriteCopy(const char* tag, bool replaces, char* name, size_t size) {
     return trace_.IsRecording() ? trace_.file.WriteCopy(tag, replaces, name, size) : EBADF;
   }
-  bool has_ring() const { return trace_.file.has_ring(); }
+  void CopyBeforeSums() { trace_.is_copy_due.store(true, std::memory_order_relaxed); }
   void Close();
   void AbandonAfterFork();
   const char* path() const { return trace_.file.path(); }

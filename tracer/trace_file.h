@@ -61,15 +61,20 @@ class TraceFile {
   int WriteAt(iovec* parts, int count, uint64_t offset);
 
   // From now on chunks of events go round in so many bytes (trace_ring.cc). Before the first one.
-  void MakeRing(uint64_t bytes);
+  // `may_grow`: rather than over a chunk that is needed, they go to the end of the file, for good.
+  void MakeRing(uint64_t bytes, bool may_grow);
   bool has_ring() const { return ring_bytes_ != 0; }
   uint64_t ring_bytes() const { return ring_bytes_; }
+  bool ring_may_grow() const { return ring_may_grow_; }
+  // Chunks go to the end of the file by now.
+  bool ring_is_left() const { return ring_is_left_.load(std::memory_order_relaxed); }
+  static constexpr int kRingIsLeft = -1;
   struct RingPlace {
     uint64_t offset;
     uint32_t capacity;  // to be written into the chunk's header
   };
   // Makes room for a chunk of so many bytes, by dropping the oldest ones, and keeps others out
-  // until EndInRing. 0; or an errno, and nothing is to be ended.
+  // until EndInRing. 0; or an errno or kRingIsLeft, and nothing is to be ended.
   int BeginInRing(uint32_t bytes, RingPlace* place) VRAMSTOW_TRY_ACQUIRE(false, ring_lock_);
   void EndInRing() VRAMSTOW_RELEASE(ring_lock_) { ring_lock_.Unlock(); }
 
@@ -127,6 +132,7 @@ class TraceFile {
   static uint8_t* PlainSlot();
   int ClaimRing(uint64_t needed, RingPlace* place) VRAMSTOW_REQUIRES(ring_lock_);
   int DropOldest(uint64_t at, uint64_t* capacity) VRAMSTOW_REQUIRES(ring_lock_);
+  bool IsToLeaveRing(uint64_t needed) const VRAMSTOW_REQUIRES(ring_lock_);
   uint64_t RingOffset(uint64_t position) const;
   void BeginExtent(uint64_t position) VRAMSTOW_REQUIRES(ring_lock_);
   int NoteDrop() VRAMSTOW_REQUIRES(ring_lock_);
@@ -138,6 +144,8 @@ class TraceFile {
   static constexpr size_t kMostExtents = 1024;
   uint64_t ring_bytes_ = 0;
   uint64_t extent_bytes_ = 0;
+  bool ring_may_grow_ = false;
+  std::atomic<bool> ring_is_left_{false};
   bool has_dropped_ VRAMSTOW_GUARDED_BY(ring_lock_) = false;
   uint64_t ring_next_ VRAMSTOW_GUARDED_BY(ring_lock_) = 0;  // a position
   std::atomic<uint64_t> ring_end_{0};                       // the same, for all to see

@@ -1,5 +1,6 @@
 #include "tracer/trace_folder.h"
 
+#include <limits.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -33,7 +34,8 @@ TraceFolder* TraceFolder::Create(OpenTrace* trace, const ThreadRegistry* threads
 }
 
 bool TraceFolder::IsNeeded() const {
-  return !is_given_up_ && trace_->file.RingUse() > trace_->file.ring_bytes() / 8 * 5;
+  return !is_given_up_ && !trace_->file.ring_is_left() &&
+         trace_->file.RingUse() > trace_->file.ring_bytes() / 8 * 5;
 }
 
 // Whether nothing that is needed was overwritten.
@@ -46,6 +48,11 @@ bool TraceFolder::Rests() { return rest_(context_) && trace_->IsRecording() && H
 void TraceFolder::Fold(bool (*rest)(void* context), void* context) {
   rest_ = rest;
   context_ = context;
+  if (trace_->is_copy_due.exchange(false, std::memory_order_relaxed)) {
+    // Without room for a copy the trace goes on all the same.
+    char name[PATH_MAX];
+    trace_->file.WriteCopy("oom", true, name, sizeof name);
+  }
   const bool is_read = folder_->Begin() && input_->Begin(generation_) && LookAtAll();
   const size_t events = folder_->looked_at();
   if (is_read) folder_->Decide();

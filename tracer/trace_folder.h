@@ -8,8 +8,8 @@
 // Ownership: lies in memory of its own that Create makes and nobody gives back; what a fold needs
 // besides is there while it lasts. Threads: the recorder's own. Errors: where a fold is not
 // possible (more live blocks than EventFolder has room for, a file that cannot be read), it is not
-// tried again, and the ring loses its oldest events untold but for their number; a write that fails
-// ends the recording. No heap. Units: bytes.
+// tried again, and the ring loses its oldest events untold but for their number, or the file grows
+// (RecorderConfig::ring_may_grow); a write that fails ends the recording. No heap. Units: bytes.
 #ifndef VRAMSTOW_TRACER_TRACE_FOLDER_H_
 #define VRAMSTOW_TRACER_TRACE_FOLDER_H_
 

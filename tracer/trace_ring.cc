@@ -32,7 +32,8 @@ struct RingMark {
 
 // The ring lies in the file in extents, which get their places when they are first used: a trace
 // that stays short is a short file.
-void TraceFile::MakeRing(uint64_t bytes) {
+void TraceFile::MakeRing(uint64_t bytes, bool may_grow) {
+  ring_may_grow_ = may_grow;
   constexpr uint64_t kLeastExtent = uint64_t{1} << 20;
   extent_bytes_ = std::max(kLeastExtent, RoundUp(bytes / kMostExtents, kSlotBytes));
   ring_bytes_ = std::max(bytes / extent_bytes_, uint64_t{1}) * extent_bytes_;
@@ -54,9 +55,16 @@ int TraceFile::BeginInRing(uint32_t bytes, RingPlace* place) {
                      // handler comes here a second time
   if (!ring_lock_.Lock(&me)) return EDEADLK;
   const uint64_t needed = std::max<uint64_t>(RoundUp(bytes, kChunkAlignment), kMinChunkBytes);
-  const int error = ClaimRing(needed, place);
+  if (IsToLeaveRing(needed)) ring_is_left_.store(true, std::memory_order_relaxed);
+  const int error = ring_is_left() ? kRingIsLeft : ClaimRing(needed, place);
   if (error != 0) ring_lock_.Unlock();
   return error;
+}
+
+// Whether a chunk could overwrite one that is needed: of what a place takes, the rest of an extent
+// and of the last chunk that was there may come on top.
+bool TraceFile::IsToLeaveRing(uint64_t needed) const {
+  return ring_may_grow_ && RingUse() + needed + extent_bytes_ + 2 * kSlotBytes > ring_bytes_;
 }
 
 // Takes places from ring_next_ on until there is room enough. 0 or an errno.

@@ -121,6 +121,28 @@ TEST_F(OptionsTest, TimesBytesAndLimitsAreChecked) {
   EXPECT_STREQ(options_.limit, "50%");
 }
 
+TEST_F(OptionsTest, ATraceSizeIsANumberOfBytesOrAWord) {
+  TraceSizeSetting setting;
+  ASSERT_TRUE(ReadOptions(Lookup, &options_, &error_));
+  ASSERT_TRUE(ParseTraceSize(options_.trace_size, &setting));
+  EXPECT_EQ(setting.bytes, uint64_t{256} << 20);
+  EXPECT_FALSE(setting.is_asked);
+  for (const char* const all : {"unlimited", "0"}) {
+    ASSERT_TRUE(ParseTraceSize(all, &setting)) << all;
+    EXPECT_EQ(setting.bytes, 0u) << all;
+    EXPECT_FALSE(setting.is_asked) << all;
+  }
+  ASSERT_TRUE(ParseTraceSize("256MiB", &setting));
+  EXPECT_EQ(setting.bytes, uint64_t{256} << 20);
+  EXPECT_TRUE(setting.is_asked);
+  for (const char* const wrong : {"all", "-1", "unlimited!", "auto,1MiB", "12 parsecs"}) {
+    Environment()["VRAMSTOW_TRACE_SIZE"] = wrong;
+    EXPECT_FALSE(ReadOptions(Lookup, &options_, &error_)) << wrong;
+    EXPECT_STREQ(options_.trace_size, "auto");
+    EXPECT_NE(std::string(error_.sentence).find("or auto, or unlimited"), std::string::npos);
+  }
+}
+
 TEST_F(OptionsTest, LaunchesAreOffCountedOrSampled) {
   LaunchesSetting setting;
   EXPECT_TRUE(ParseLaunches("off", &setting));

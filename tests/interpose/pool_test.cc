@@ -247,7 +247,7 @@ TEST_F(PoolBehindCuMemAlloc, OverTheLimitIsOutOfMemoryAndToldInOneBlockOfText) {
 
 TEST_F(PoolBehindCuMemAlloc, OutOfMemoryKeepsTheNewestEventsInACopy) {
   for (const char* const pool : {"on", "off"}) {
-    for (const char* const size : {"1MiB", "0"}) {
+    for (const char* const size : {"1MiB", "auto", "unlimited"}) {
       const std::string name = std::string(pool) + size;
       std::filesystem::create_directory(folder() + "/" + name);
       const Outcome outcome = RunPool({"pool_host", "out-of-memory"}, pool,

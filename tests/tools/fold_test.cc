@@ -529,13 +529,90 @@ TEST(BoundedTrace, TellsOfTheWholeRunWhatAnUnboundedOneDoes) {
   }
 }
 
+// Records so many allocations of blocks that stay, and closes the trace.
+void RecordBlocksThatStay(const std::string& folder, uint64_t blocks, bool may_grow) {
+  Recorder* const recorder = NewRecorder();
+  RecorderConfig config = {folder.c_str(), "job", TestThreadSlot};
+  config.background = config.compress = true;
+  config.ring_bytes = 4u << 20;
+  config.ring_may_grow = may_grow;
+  ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
+  for (uint64_t i = 0; i < blocks; ++i) {
+    recorder->RecordWithStack({.address = 0x700000000000 + i * 0x10000,
+                               .size = 512 * (1 + i * 7919 % 2000),
+                               .stack = 1 + static_cast<uint32_t>(i % 7),
+                               .device = 0,
+                               .call = 5,
+                               .library = 1,
+                               .kind = EventKind::kAllocate,
+                               .memory = MemoryKind::kDevice,
+                               .layer = Layer::kFramework});
+    if (i % 50'000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  }
+  recorder->Close();
+}
+
+ReadReport ReportOf(const std::string& path) {
+  ReadReport report;
+  StoryOfFile(path, &report);
+  return report;
+}
+
+// More blocks are live than a fold has room for, and more bytes than the ring has.
+TEST(BoundedTrace, ThatMayGrowKeepsAllEventsWhereItCannotAddThemUp) {
+  constexpr uint64_t kBlocks = 1'200'000;
+  for (const bool may_grow : {false, true}) {
+    SCOPED_TRACE(may_grow);
+    const TemporaryFolder folder;
+    RecordBlocksThatStay(folder.path(), kBlocks, may_grow);
+    const ReadReport report = ReportOf(folder.path() + "/job.stow");
+    EXPECT_EQ(report.damaged_bytes, 0u);
+    EXPECT_EQ(report.missing_events, 0u);
+    if (may_grow) {
+      EXPECT_EQ(report.overwritten_events, 0u);
+      EXPECT_EQ(report.events + report.folded_events, kBlocks);
+    } else {
+      EXPECT_GT(report.overwritten_events, 0u) << "the test has to overrun the ring";
+    }
+  }
+}
+
+TEST(BoundedTrace, ThatMayGrowKeepsToItsSizeWhereItCanAddUp) {
+  constexpr size_t kEvents = 1'500'000;
+  constexpr uint64_t kRing = 8u << 20;
+  const TemporaryFolder folder;
+  Recorder* const recorder = NewRecorder();
+  RecorderConfig config = {folder.path().c_str(), "job", TestThreadSlot};
+  config.background = config.ring_may_grow = true;
+  config.ring_bytes = kRing;
+  ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
+  const auto record = [recorder](const Event& event) { recorder->RecordWithStack(event); };
+  LongJob job(record);
+  job.Run(kEvents / 3, 50'000, 60);
+  recorder->CopyBeforeSums();
+  job.Run(kEvents / 3, 50'000, 60);
+  recorder->Close();
+  const std::string path = folder.path() + "/job.stow";
+  const ReadReport report = ReportOf(path);
+  EXPECT_LE(std::filesystem::file_size(path), kRing + 8 * kSlotBytes);
+  EXPECT_GT(report.folded_events, 0u);
+  EXPECT_EQ(report.overwritten_events, 0u);
+  EXPECT_EQ(report.events + report.folded_events, kEvents / 3 * 2);
+  // The copy that was asked for came before the sums that followed.
+  const ReadReport copy = ReportOf(folder.path() + "/job-oom.stow");
+  EXPECT_LT(copy.folded_events, report.folded_events);
+  EXPECT_GT(copy.events, 0u);
+}
+
 // Records until it is killed, and says after each event how many there are.
-[[noreturn]] void RecordForEver(const std::string& folder, std::atomic<uint64_t>* count) {
+[[noreturn]] void RecordForEver(const std::string& folder, bool may_grow,
+                                std::atomic<uint64_t>* count) {
   *TestThreadSlot() = nullptr;  // of another recorder, of the process before
   Recorder* const recorder = NewRecorder();
   RecorderConfig config = {folder.c_str(), "job", TestThreadSlot};
   config.background = config.compress = true;
   config.ring_bytes = 4u << 20;
+  config.ring_may_grow = may_grow;
   if (recorder->Open(config) != RecorderError::kOk) _exit(2);
   LongJob([=](const Event& event) {
     recorder->RecordWithStack(event);
@@ -556,7 +633,7 @@ TEST(BoundedTrace, ThatIsKilledAtAnyMomentTellsOfAllEvents) {
     const TemporaryFolder folder;
     auto* const count = new (shared) std::atomic<uint64_t>(0);
     const pid_t child = fork();
-    if (child == 0) RecordForEver(folder.path(), count);
+    if (child == 0) RecordForEver(folder.path(), i % 2 == 0, count);
     std::this_thread::sleep_for(std::chrono::milliseconds(200 + random() % 900));
     kill(child, SIGKILL);
     int status = 0;
@@ -566,6 +643,7 @@ TEST(BoundedTrace, ThatIsKilledAtAnyMomentTellsOfAllEvents) {
     const std::string story = StoryOfFile(folder.path() + "/job.stow", &report);
     folded += report.folded_events;
     if (report.overwritten_events != 0) {
+      ASSERT_NE(i % 2, 0) << "rather than lose events the file grows";
       ++overrun;
       continue;
     }
@@ -603,7 +681,8 @@ TEST(BoundedTrace, OnADiskThatFillsUpIsReadAndCountsWhatIsLost) {
     Recorder* const recorder = NewRecorder();
     RecorderConfig config = {folder.path().c_str(), "job", TestThreadSlot};
     config.background = true;
-    config.ring_bytes = kLeastRingBytes;
+    config.ring_bytes = 4 * kLeastRingBytes;
+    config.ring_may_grow = writes % 2 == 0;
     ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
     g_writes_left = writes;
     SetSystemCallsForTest(calls);

@@ -36,6 +36,8 @@ std::string ValuesOf(const OptionRow& row) {
       return absl::StrReplaceAll(row.metavar, {{"|", ", "}});
     case OptionType::kBytes:
       return "a number of bytes, for example 512MiB";
+    case OptionType::kTraceSize:
+      return "auto, unlimited, or a number of bytes, for example 512MiB";
     case OptionType::kDuration:
       return "a time, for example 30s or 500ms; or 0";
     case OptionType::kLimit:

@@ -86,7 +86,8 @@ Finding CheckTraceFolder() {
   if (free < kLittleDisk) {
     return {"host.traces", Verdict::kLimited,
             absl::StrCat(said, ", where ", Bytes(free), " are free"),
-            absl::StrCat(kElsewhere, ", or keep only the newest events with --trace-size=64MiB")};
+            absl::StrCat(kElsewhere,
+                         ", or let a trace take less than 256 MiB with --trace-size=64MiB")};
   }
   if (!mapped) {
     return {"host.traces", Verdict::kLimited,

@@ -48,8 +48,8 @@ std::string MissingText(const Facts& facts) {
   if (report.write_error != 0) {
     text += absl::StrCat("Recording ended before the program did, because ",
                          WriteErrorInWords(report.write_error),
-                         ": give the trace another folder (--trace-dir), or a limit "
-                         "(--trace-size).\n");
+                         ": give the trace another folder (--trace-dir), or a lower limit "
+                         "(--trace-size=64MiB).\n");
   }
   if (report.dropped_events > 0) {
     text += absl::StrCat("Not recorded: ", Counted(report.dropped_events, "event"),

@@ -10,7 +10,6 @@
 
 #include "base/keep_errno.h"
 #include "base/typed_event.h"
-#include "base/units.h"
 #include "interpose/core/record/facts.h"
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/log.h"
@@ -99,8 +98,8 @@ RecorderError Trace::MakeFile(const char* folder) {
   const Options& options = process_.options();
   char stem[200];
   NameTrace(options.command, stem, sizeof stem);
-  uint64_t ring_bytes = 0;
-  ParseBytes(options.trace_size, &ring_bytes);
+  TraceSizeSetting size;
+  ParseTraceSize(options.trace_size, &size);
   const RecorderError error = recorder_.Open({.directory = folder,
                                               .stem = stem,
                                               .thread_slot = RecorderSlot,
@@ -109,7 +108,8 @@ RecorderError Trace::MakeFile(const char* folder) {
                                               .compress = options.trace_compress,
                                               .sample_ms = 1000,
                                               .on_sample = callbacks_.before_mark,
-                                              .ring_bytes = ring_bytes,
+                                              .ring_bytes = size.bytes,
+                                              .ring_may_grow = !size.is_asked,
                                               .slot_is_static = true,
                                               .thread_watch = Shim().watch_thread_exit,
                                               .for_group = options.trace_group});
@@ -124,7 +124,8 @@ RecorderError Trace::MakeFile(const char* folder) {
   if (!WantsStacks(options)) recorder_.Describe("option.stacks", "off");
   DescribeDriver(&recorder_, driver_);
   // A copy of the newest events can be asked for.
-  if (ring_bytes != 0) callbacks_.ring_opened();
+  wants_copies_.store(size.is_asked, std::memory_order_relaxed);
+  if (size.is_asked) callbacks_.ring_opened();
   return error;
 }
 
@@ -336,7 +337,9 @@ int Trace::WriteCopy(char* path, size_t size) {
 
 void Trace::NoteOutOfMemory() {
   constexpr uint64_t kPauseMs = 1000;
-  if (state_.load(std::memory_order_acquire) != State::kOpen || !recorder_.has_ring()) return;
+  if (state_.load(std::memory_order_acquire) != State::kOpen) return;
+  // Nobody asked for a short trace: most are short enough to have all of it themselves.
+  if (!wants_copies_.load(std::memory_order_relaxed)) return recorder_.CopyBeforeSums();
   KeepErrno keep_errno;
   // A program that tries again and again is not to write a copy each time.
   const uint64_t now = NowMs();

@@ -139,6 +139,7 @@ class Trace {
   Recorder recorder_;
   std::atomic<State> state_{State::kClosed};
   std::atomic<uint64_t> copied_ms_{0};          // the last copy for want of memory
+  std::atomic<bool> wants_copies_{false};       // somebody asked for a short trace
   std::atomic<uint64_t> described_devices_{0};  // one bit each
   std::atomic<uint64_t> sampled_ms_[kMaxDevices] = {};
   // Numbers, plus one; 0: not asked for yet.
