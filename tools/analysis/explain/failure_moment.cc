@@ -107,6 +107,14 @@ bool IsNewWork(const FailureMoment& moment, const std::vector<const Life*>& made
   return has_trained;
 }
 
+bool IsStillFilled(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  constexpr int64_t kMany = 8;
+  const auto is_alike = [&](const Life* life) {
+    return SameWork(moment.site_of(*life), moment.request_site());
+  };
+  return std::ranges::count_if(lives, is_alike) >= kMany;
+}
+
 uint64_t BytesOf(const std::vector<const Life*>& lives) {
   uint64_t bytes = 0;
   for (const Life* life : lives) bytes += life->size;

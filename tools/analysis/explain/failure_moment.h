@@ -79,6 +79,9 @@ class FailureMoment {
 bool SameWork(const SiteDetail& a, const SiteDetail& b);
 // Whether the program has trained before this event, and never through the lines that made these.
 bool IsNewWork(const FailureMoment& moment, const std::vector<const Life*>& made, uint64_t begin);
+// Whether the request that failed was for one more of these, of which there are many: the rest is
+// still to come.
+bool IsStillFilled(const FailureMoment& moment, const std::vector<const Life*>& lives);
 uint64_t BytesOf(const std::vector<const Life*>& lives);
 // "aten::cat" is "cat", and "aten::pow_Tensor_Scalar" is "pow".
 std::string_view OperatorName(const SiteDetail& site);
