@@ -169,10 +169,11 @@ void RecorderState::Close() {
   if (!threads_.mutex()->Lock(self)) return;
   if (tables_.mutex()->Lock(self)) {
     Seal(all_quiet);
+    if (all_quiet) tables_.GiveBack();
     tables_.mutex()->Unlock();
   }
   threads_.mutex()->Unlock();
-  if (all_quiet) stacks_.GiveBack();
+  if (all_quiet) stacks_.GiveBack(threads_);
 }
 
 // The chunks that are begun become the end of the file, and the file gets its length.

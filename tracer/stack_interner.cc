@@ -1,11 +1,11 @@
 #include "tracer/stack_interner.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "base/rounding.h"
+#include "base/zero_memory.h"
 #include "tracer/format/varint.h"
 #include "tracer/thread_buffer.h"
+#include "tracer/thread_registry.h"
 
 namespace vramstow {
 namespace {
@@ -48,12 +48,14 @@ void StackInterner::Start(StackMode mode, OpenTrace* trace, TableWriter* writer)
   if (tables_ != nullptr) mode_ = mode;
 }
 
-void StackInterner::GiveBack() {
+void StackInterner::GiveBack(const ThreadRegistry& threads) {
   if (tables_ == nullptr) return;
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t begin = AlignUp(reinterpret_cast<uintptr_t>(&tables_->stacks), page);
-  const uintptr_t end = reinterpret_cast<uintptr_t>(&tables_->node_count) / page * page;
-  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  MakeZero(&tables_->callers, &tables_->node_count);
+  tables_->capture.GiveBack();
+  for (uint32_t i = 0; i < threads.count(); ++i) {
+    StackScratch* const scratch = threads.at(i).stack;
+    if (scratch != nullptr) MakeZero(scratch, scratch + 1);
+  }
 }
 
 bool StackInterner::Wants(EventKind kind) const {

@@ -27,6 +27,7 @@
 
 namespace vramstow {
 
+class ThreadRegistry;
 struct ThreadBuffer;
 
 class StackInterner {
@@ -42,9 +43,9 @@ class StackInterner {
   // thread's, and busy.
   uint32_t Take(ThreadBuffer* buffer, CaptureMode mode);
   // Looks which libraries and which interpreter there are, so that quiet captures know them.
-  // The trace is closed: the large tables become zeros, which cost no memory. A thread that comes
-  // late finds nothing in them.
-  void GiveBack();
+  // The trace is closed: the large tables and what each thread has for its captures become zeros,
+  // which cost no memory. A thread that comes late finds nothing in them.
+  void GiveBack(const ThreadRegistry& threads);
   void LookAtLibraries() {
     if (tables_ != nullptr) tables_->capture.Refresh();
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/zero_memory.h"
 #include "tracer/capture/stack_frame.h"
 #include "tracer/format/varint.h"
 
@@ -37,6 +38,11 @@ bool TableWriter::Start(OpenTrace* trace) {
   if (memory == MAP_FAILED) return false;
   annotations_ = static_cast<AnnotationTable*>(memory);
   return true;
+}
+
+void TableWriter::GiveBack() {
+  MakeZero(annotations_, annotations_ + 1);
+  MakeZero(&calls_, library_text_ + kMaxLibraryText);
 }
 
 // The file may be begun a second time.

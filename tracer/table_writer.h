@@ -52,6 +52,8 @@ class TableWriter {
 
   // Seals the chunk in the first slot. No more can be written.
   void Seal() VRAMSTOW_REQUIRES(mutex_) { chunk_.SealInPlace(); }
+  // After that: the tables become zeros, which cost no memory.
+  void GiveBack() VRAMSTOW_REQUIRES(mutex_);
   // How much of the file's beginning matters.
   uint32_t front_bytes() const VRAMSTOW_REQUIRES(mutex_) {
     return kFileHeaderBytes + chunk_.used_bytes();

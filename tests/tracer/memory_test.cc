@@ -127,6 +127,37 @@ TEST_P(RecorderMemory, StaysWithinItsBounds) {
   munmap(bytes, 4096);
 }
 
+// A process may be looked into again and again, and each time has a trace of its own.
+uint64_t BytesOfTraces(int count) {
+  const TemporaryFolder folder;
+  uint64_t before = 0;
+  for (int i = 0; i <= count; ++i) {
+    if (i == 1) before = ResidentBytes();
+    Recorder* const recorder = NewRecorder();
+    RecorderConfig config = {folder.path().c_str(), "test", TestThreadSlot};
+    config.background = true;
+    config.compress = true;
+    config.stacks = StackMode::kAll;
+    EXPECT_EQ(recorder->Open(config), RecorderError::kOk);
+    for (int k = 0; k < 100; ++k) {
+      recorder->InternAnnotation("step " + std::to_string(k));
+      RecordAtDepth(recorder, k);
+    }
+    recorder->Close();
+  }
+  return ResidentBytes() - before;
+}
+
+TEST(RecorderMemoryTest, LittleStaysOfATraceThatWasClosed) {
+#ifdef SANITIZED
+  GTEST_SKIP() << "sanitizers keep memory of their own for ours";
+#endif
+  constexpr int kTraces = 50;
+  const uint64_t each = BytesOfTraces(kTraces) / kTraces;
+  std::printf("%.1f KiB each\n", static_cast<double>(each) / 1024);
+  EXPECT_LE(each, 100 * 1024);
+}
+
 INSTANTIATE_TEST_SUITE_P(Threads, RecorderMemory, testing::Values(1, 8, 100));
 
 }  // namespace

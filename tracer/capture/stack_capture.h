@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/zero_memory.h"
 #include "tracer/capture/native_stack.h"
 #include "tracer/capture/python_runtime.h"
 #include "tracer/capture/stack_frame.h"
@@ -77,6 +78,9 @@ class StackCapture {
 
   // Forgets how code is walked: every stack has another number from now on.
   void Forget();
+
+  // No thread captures any more: the rules become zeros, which cost no memory.
+  void GiveBack() { MakeZero(&rules_, &rules_ + 1); }
 
   const PythonRuntime& python() const { return python_; }
 

@@ -1,0 +1,27 @@
+// Memory that is no longer needed, and at which a late thread may still look.
+//
+// Idea: its whole pages become zeros, as they were at first, and cost nothing until they are
+// written again. Ownership: the caller's; private and anonymous memory. Threads: any. Errors: none;
+// where the kernel refuses, the memory keeps what it has. Units: bytes.
+#ifndef VRAMSTOW_BASE_ZERO_MEMORY_H_
+#define VRAMSTOW_BASE_ZERO_MEMORY_H_
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "base/rounding.h"
+
+namespace vramstow {
+
+inline void MakeZero(const void* begin, const void* end) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t from = AlignUp(reinterpret_cast<uintptr_t>(begin), page);
+  const uintptr_t to = reinterpret_cast<uintptr_t>(end) / page * page;
+  if (from < to) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+}
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_BASE_ZERO_MEMORY_H_
