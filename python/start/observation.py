@@ -49,6 +49,9 @@ class Observation:
 
     def __init__(self, files: Files) -> None:
         self._lock = threading.Lock()
+        self.asked = (
+            threading.Lock()
+        )  # one request at a time: another may be ending what this needs
         self._files = files
         self.path = ""  # of the trace; "": nothing is observed
         self.why_no_census = ""
@@ -144,7 +147,9 @@ def prepare(files: Files) -> Observation:
         found = Observation(files)
         module = types.ModuleType(_KEY, "The observation of this process, by vramstow.")
         module.observation = found  # type: ignore[attr-defined]
-        sys.modules[_KEY] = module
+        if current() is None:  # no other thread was first
+            sys.modules[_KEY] = module
+        found = current() or found
     return found
 
 
@@ -158,20 +163,23 @@ def _answer(request: dict) -> dict:
         observation = current()
         if observation is None:
             raise ObservationError("this process is not observed")
-        path = observation.path
-        observation.end()
+        with observation.asked:
+            path = observation.path
+            observation.end()
         return {"path": path}
     observation = prepare(files)
-    was_there = bool(observation.path)
-    path = observation.path or observation.begin(request["folder"])
-    answer: dict = {"path": path, "was_there": was_there, "no_census": observation.why_no_census}
-    try:
-        if action == "census":
-            answer["census"] = observation.census()
-    finally:
-        if action == "census" and not was_there:
-            observation.end()
-    return answer
+    with observation.asked:
+        was_there = bool(observation.path)
+        path = observation.path or observation.begin(request["folder"])
+        why = observation.why_no_census
+        answer: dict = {"path": path, "was_there": was_there, "no_census": why}
+        try:
+            if action == "census":
+                answer["census"] = observation.census()
+        finally:
+            if action == "census" and not was_there:
+                observation.end()
+        return answer
 
 
 def _serve(request: dict) -> None:

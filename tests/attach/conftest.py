@@ -77,6 +77,10 @@ class Job:
     def count(self, what: str) -> int:
         return len(os.listdir(f"/proc/{self.pid}/{what}"))
 
+    def resident_bytes(self) -> int:
+        told = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
+        return int(told) * os.sysconf("SC_PAGE_SIZE")
+
     def tell(self, name: str) -> None:
         (self.folder / name).touch()
 

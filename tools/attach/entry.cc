@@ -1,7 +1,13 @@
 #include "tools/attach/entry.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -26,15 +32,33 @@ absl::StatusOr<PythonProcess> FindRemotePython(const RemoteProcess& process) {
   const RemoteFile* libc = process.FindFile("libc.so.6");
   if (libc == nullptr) libc = process.FindFile("libc-2.");
   python.map_memory = libc == nullptr ? 0 : process.FindFunction(*libc, "mmap");
-  if (python.map_memory == 0) {
+  python.unmap_memory = libc == nullptr ? 0 : process.FindFunction(*libc, "munmap");
+  if (python.map_memory == 0 || python.unmap_memory == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("process ", process.pid(), " does not use glibc, which vramstow needs."));
   }
   return python;
 }
 
-absl::StatusOr<Entered> EnterPython(const RemoteProcess& process, const PythonProcess& python,
-                                    const std::string& text) {
+namespace {
+
+// The page is written, and the main thread will run it.
+absl::Status FillPage(StoppedThread& thread, const RemoteProcess& process,
+                      const PythonProcess& python, const Entered& entered,
+                      const std::string& text) {
+  std::string whole = absl::StrReplaceAll(
+      text, {{"$PAGE", absl::StrCat(entered.page)}, {"$BYTES", absl::StrCat(entered.page_bytes)}});
+  whole.push_back('\0');
+  if (const absl::Status status = thread.Write(entered.page, whole); !status.ok()) return status;
+  const auto added = thread.Call(python.add_pending_call, {python.run_text, entered.page});
+  if (!added.ok()) return added.status();
+  if (static_cast<int32_t>(*added) == 0) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      "process ", process.pid(), " has too much that waits for its main thread. Try again."));
+}
+
+absl::StatusOr<Entered> Enter(const RemoteProcess& process, const PythonProcess& python,
+                              const std::string& text) {
   Entered entered;
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   constexpr size_t kNumberBytes = 24;
@@ -51,21 +75,73 @@ absl::StatusOr<Entered> EnterPython(const RemoteProcess& process, const PythonPr
         absl::StrCat("process ", process.pid(), " has no memory left on the host."));
   }
   entered.page = *memory;
-  std::string whole = absl::StrReplaceAll(
-      text, {{"$PAGE", absl::StrCat(entered.page)}, {"$BYTES", absl::StrCat(entered.page_bytes)}});
-  whole.push_back('\0');
-  if (const absl::Status status = (*thread)->Write(entered.page, whole); !status.ok()) {
-    return status;
-  }
-  const auto added = (*thread)->Call(python.add_pending_call, {python.run_text, entered.page});
-  if (!added.ok()) return added.status();
-  if (static_cast<int32_t>(*added) != 0) {
-    return absl::UnavailableError(absl::StrCat(
-        "process ", process.pid(), " has too much that waits for its main thread. Try again."));
+  const absl::Status filled = FillPage(**thread, process, python, entered, text);
+  if (!filled.ok()) {
+    // The process keeps nothing of what was not asked.
+    (*thread)->Call(python.unmap_memory, {entered.page, entered.page_bytes}).IgnoreError();
+    return filled;
   }
   thread->reset();
   entered.stopped = absl::Now() - begin;
   return entered;
+}
+
+// What the process that enters tells the one that waits for it.
+struct Told {
+  int code = static_cast<int>(absl::StatusCode::kAborted);
+  uint64_t page = 0;
+  uint64_t page_bytes = 0;
+  int64_t stopped_ns = 0;
+  char message[512] = "the process that enters was killed.";
+};
+
+Told TellOf(const absl::StatusOr<Entered>& entered) {
+  Told told;
+  told.code = static_cast<int>(entered.status().code());
+  const std::string message(entered.status().message());
+  told.message[message.copy(told.message, sizeof told.message - 1)] = '\0';
+  if (!entered.ok()) return told;
+  told.page = entered->page;
+  told.page_bytes = entered->page_bytes;
+  told.stopped_ns = absl::ToInt64Nanoseconds(entered->stopped);
+  return told;
+}
+
+}  // namespace
+
+absl::StatusOr<Entered> EnterPython(const RemoteProcess& process, const PythonProcess& python,
+                                    const std::string& text) {
+  int ends[2];
+  const bool has_pipe = pipe2(ends, O_CLOEXEC) == 0;
+  const pid_t child = has_pipe ? fork() : -1;
+  if (child == 0) {
+    // In a session of its own: what is sent to the terminal's processes does not end it.
+    setsid();
+    const Told told = TellOf(Enter(process, python, text));
+    // An unread pipe: the one who asked was killed.
+    signal(SIGPIPE, SIG_IGN);
+    const ssize_t written = write(ends[1], &told, sizeof told);
+    _exit(written == static_cast<ssize_t>(sizeof told) ? 0 : 1);
+  }
+  if (child < 0) {
+    const int error = errno;
+    if (has_pipe) close(ends[0]), close(ends[1]);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no process can be made (", std::strerror(error), ")."));
+  }
+  close(ends[1]);
+  Told told;
+  ssize_t count;
+  do {
+    count = read(ends[0], &told, sizeof told);
+  } while (count < 0 && errno == EINTR);
+  close(ends[0]);
+  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
+  if (count != static_cast<ssize_t>(sizeof told)) told = Told();
+  if (told.code != 0) {
+    return absl::Status(static_cast<absl::StatusCode>(told.code), told.message);
+  }
+  return Entered{told.page, told.page_bytes, absl::Nanoseconds(told.stopped_ns)};
 }
 
 }  // namespace vramstow

@@ -3,7 +3,8 @@
 // Idea: the text is put into a page of the process, and CPython's Py_AddPendingCall is asked to run
 // it: the main thread does so between two of its own instructions, with Python's lock, as it runs
 // signal handlers. The process is stopped for the two calls only. CPython's documentation permits
-// Py_AddPendingCall in any thread, without its lock.
+// Py_AddPendingCall in any thread, without its lock. A child enters, so that the process gets its
+// registers back even if whoever asked is killed in the middle.
 //
 // Ownership: nothing is kept. Threads: one. Errors: a sentence in the status. Units: none.
 #ifndef VRAMSTOW_TOOLS_ATTACH_ENTRY_H_
@@ -21,6 +22,7 @@ namespace vramstow {
 // A process whose Python can be asked.
 struct PythonProcess {
   uint64_t map_memory = 0;        // mmap of libc
+  uint64_t unmap_memory = 0;      // munmap of libc
   uint64_t add_pending_call = 0;  // Py_AddPendingCall
   uint64_t run_text = 0;          // PyRun_SimpleString
 };

@@ -36,29 +36,28 @@ int YamaScope() {
   return scope;
 }
 
+// The process that debugs this one; 0: none does.
+pid_t DebuggerOf(pid_t thread) {
+  std::ifstream file(absl::StrCat("/proc/", thread, "/status"));
+  pid_t debugger = 0;
+  for (std::string word; file >> word;) {
+    if (word == "TracerPid:") file >> debugger;
+  }
+  return debugger;
+}
+
 absl::Status WhyNot(int error, pid_t thread) {
   if (error == ESRCH) return absl::NotFoundError(absl::StrCat("process ", thread, " has ended."));
   if (error != EPERM && error != EACCES) {
     return absl::InternalError(
         absl::StrCat("process ", thread, " cannot be stopped (", std::strerror(error), ")."));
   }
-  std::string how = "run vramstow attach as its user or as root";
-  switch (YamaScope()) {
-    case 1:
-      how = "run it as root, or permit it with sysctl kernel.yama.ptrace_scope=0";
-      break;
-    case 2:
-      how = "run it as root (kernel.yama.ptrace_scope is 2)";
-      break;
-    case 3:
-      how = "nobody may until the machine starts anew (kernel.yama.ptrace_scope is 3)";
-      break;
-    default:
-      break;
+  if (const pid_t debugger = DebuggerOf(thread); debugger != 0) {
+    return absl::FailedPreconditionError(absl::StrCat("process ", thread, " has a debugger in it ",
+                                                      "(process ", debugger, "): end that first."));
   }
   return absl::PermissionDeniedError(absl::StrCat(
-      "process ", thread, " may not be entered: ", how,
-      ". In a container this takes --cap-add=SYS_PTRACE, and a debugger in it must go first."));
+      "process ", thread, " may not be entered: ", WhoMayEnter(YamaScope(), geteuid() == 0)));
 }
 
 }  // namespace
@@ -128,6 +127,22 @@ struct StoppedThread::Registers {
   user_regs_struct general = {};
   std::vector<char> others[std::size(kOthers)];
 };
+
+std::string WhoMayEnter(int yama_scope, bool is_root) {
+  if (yama_scope == 3) {
+    return "nobody may until the machine starts anew (kernel.yama.ptrace_scope is 3).";
+  }
+  // Root of a container lacks what root has.
+  if (is_root) return "root may not debug here; a container takes --cap-add=SYS_PTRACE.";
+  switch (yama_scope) {
+    case 1:
+      return "run vramstow attach as root, or permit it with sysctl kernel.yama.ptrace_scope=0.";
+    case 2:
+      return "run vramstow attach as root (kernel.yama.ptrace_scope is 2).";
+    default:
+      return "run vramstow attach as its user or as root; a container takes --cap-add=SYS_PTRACE.";
+  }
+}
 
 StoppedThread::StoppedThread(pid_t thread)
     : thread_(thread), saved_(std::make_unique<Registers>()) {}
@@ -225,6 +240,14 @@ absl::Status StoppedThread::Write(uint64_t address, std::string_view bytes) cons
   if (process_vm_writev(thread_, &from, 1, &to, 1, 0) == static_cast<ssize_t>(bytes.size())) {
     return absl::OkStatus();
   }
+  // A container may permit ptrace and not that. All that is written begins at a whole word.
+  bool is_written = true;
+  for (size_t i = 0; i < bytes.size() && is_written; i += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + i, std::min(sizeof word, bytes.size() - i));
+    is_written = ptrace(PTRACE_POKEDATA, thread_, address + i, word) == 0;
+  }
+  if (is_written) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("the memory of process ", thread_, " cannot be written (",
                                           std::strerror(errno), ")."));
 }

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -23,6 +24,10 @@
 #include "absl/time/time.h"
 
 namespace vramstow {
+
+// Half a sentence that says who may stop a thread where the kernel refused: by Yama's ptrace_scope,
+// and whether the one who tried is root.
+std::string WhoMayEnter(int yama_scope, bool is_root);
 
 class StoppedThread {
  public:

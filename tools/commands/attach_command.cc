@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -166,11 +167,16 @@ int Print(const Wishes& wishes, const JsonValue& json, const std::string& text) 
 
 double MillisecondsOf(absl::Duration duration) { return absl::ToDoubleMilliseconds(duration); }
 
-JsonValue JsonOf(pid_t pid, const AttachAnswer& answer) {
-  return JsonValue::Object({{"pid", static_cast<int64_t>(pid)},
-                            {"trace", answer.body.Text("path")},
-                            {"stopped_ms", MillisecondsOf(answer.stopped)},
-                            {"answered_ms", MillisecondsOf(answer.waited)}});
+// What is told, and how the process was asked.
+JsonValue JsonOf(pid_t pid, const AttachAnswer& answer, JsonValue told) {
+  told["pid"] = static_cast<int64_t>(pid);
+  told["stopped_ms"] = MillisecondsOf(answer.stopped);
+  told["answered_ms"] = MillisecondsOf(answer.waited);
+  return told;
+}
+
+JsonValue TraceJson(pid_t pid, const AttachAnswer& answer) {
+  return JsonOf(pid, answer, JsonValue::Object({{"trace", answer.body.Text("path")}}));
 }
 
 int TellCensus(pid_t pid, Attachment& attachment, const Wishes& wishes) {
@@ -178,9 +184,9 @@ int TellCensus(pid_t pid, Attachment& attachment, const Wishes& wishes) {
   if (!answer.ok()) return Refuse(answer.status());
   const JsonValue* census = answer->body.Find("census");
   if (census == nullptr) return Refuse(absl::UnavailableError("the process told no census."));
-  JsonValue json = JsonOf(pid, *answer);
-  json["census"] = *census;
-  return Print(wishes, json, absl::StrCat("process ", pid, ": ", CensusText(*census)));
+  // The same as vramstow ctl PID census --json.
+  return Print(wishes, JsonOf(pid, *answer, *census),
+               absl::StrCat("process ", pid, ": ", CensusText(*census)));
 }
 
 std::string Signed(int64_t bytes) {
@@ -278,11 +284,10 @@ int TellGrowth(pid_t pid, Attachment& attachment, const Wishes& wishes) {
   const auto lines = was_there ? std::vector<GrownLine>() : LinesOf(trace);
   const auto live = static_cast<int64_t>(second.Unsigned("live_bytes"));
   const int64_t grown = live - static_cast<int64_t>(first.Unsigned("live_bytes"));
-  JsonValue json = JsonOf(pid, *after);
-  json["growth"] = GrowthJson(holders, lines);
-  json["growth"]["live_bytes"] = live;
-  json["growth"]["grown_bytes"] = grown;
-  return Print(wishes, json,
+  JsonValue json = GrowthJson(holders, lines);
+  json["live_bytes"] = live;
+  json["grown_bytes"] = grown;
+  return Print(wishes, JsonOf(pid, *after, std::move(json)),
                absl::StrCat("process ", pid, ": ", Signed(grown), " in tensors within ",
                             Time(wishes.every_ns), ", now ", Bytes(static_cast<uint64_t>(live)),
                             "\n", GrowthText(holders, lines)));
@@ -291,7 +296,7 @@ int TellGrowth(pid_t pid, Attachment& attachment, const Wishes& wishes) {
 int Detach(pid_t pid, Attachment& attachment, const Wishes& wishes) {
   const auto answer = attachment.Ask("end", false);
   if (!answer.ok()) return Refuse(answer.status());
-  return Print(wishes, JsonOf(pid, *answer),
+  return Print(wishes, TraceJson(pid, *answer),
                absl::StrCat("process ", pid, " is not observed any more; its trace is ",
                             answer->body.Text("path"), "\n"));
 }
@@ -303,14 +308,14 @@ int Observe(pid_t pid, Attachment& attachment, const Wishes& wishes) {
   if (wishes.for_ns == 0) {
     const std::string since =
         answer->body.Bool("was_there") ? " was observed already: " : " is observed from now on: ";
-    return Print(wishes, JsonOf(pid, *answer),
+    return Print(wishes, TraceJson(pid, *answer),
                  absl::StrCat("process ", pid, since, trace, "\n  vramstow analyze ", trace,
                               "\n  vramstow attach ", pid, " --detach\n"));
   }
   Sleep(wishes.for_ns);
   const auto ended = attachment.Ask("end", true);
   if (!ended.ok()) return Refuse(ended.status());
-  if (wishes.json) return Print(wishes, JsonOf(pid, *ended), "");
+  if (wishes.json) return Print(wishes, TraceJson(pid, *ended), "");
   return AnalyzeCommand({trace});
 }
 

@@ -72,8 +72,8 @@ def main(steps: int) -> None:
         enter_state(step)
         step += 1
     time.sleep(0.5)  # the thread that answered last may be ending
-    threads = len(os.listdir("/proc/self/task"))
-    print(step, digest.hexdigest(), torch.cuda.memory_allocated(), threads, flush=True)
+    counts = (len(os.listdir(f"/proc/self/{what}")) for what in ("task", "fd"))
+    print(step, digest.hexdigest(), torch.cuda.memory_allocated(), *counts, flush=True)
 
 
 main(int(sys.argv[1]))

@@ -1,0 +1,32 @@
+// What is said where the kernel refuses to stop a thread: this machine's own setting cannot be
+// changed by a test.
+#include <gtest/gtest.h>
+
+#include "tools/attach/stopped_thread.h"
+
+namespace vramstow {
+namespace {
+
+TEST(RefusalTest, YamaIsNamedWithWhatHelps) {
+  EXPECT_EQ(WhoMayEnter(1, false),
+            "run vramstow attach as root, or permit it with sysctl "
+            "kernel.yama.ptrace_scope=0.");
+  EXPECT_EQ(WhoMayEnter(2, false), "run vramstow attach as root (kernel.yama.ptrace_scope is 2).");
+  for (const bool is_root : {false, true}) {
+    EXPECT_EQ(WhoMayEnter(3, is_root),
+              "nobody may until the machine starts anew (kernel.yama.ptrace_scope is 3).");
+  }
+}
+
+TEST(RefusalTest, RootIsNotToldToBecomeRoot) {
+  for (const int scope : {0, 1, 2}) {
+    EXPECT_EQ(WhoMayEnter(scope, true),
+              "root may not debug here; a container takes --cap-add=SYS_PTRACE.");
+  }
+  EXPECT_EQ(WhoMayEnter(0, false),
+            "run vramstow attach as its user or as root; a container takes "
+            "--cap-add=SYS_PTRACE.");
+}
+
+}  // namespace
+}  // namespace vramstow
