@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,6 +71,11 @@ class Worker:
         self.process.stdin.flush()
         return float(self.process.stdout.readline())
 
+    def stop(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(60)
+
 
 def ask(pid: int, *options: str) -> dict:
     command = [_attach.VRAMSTOW, "attach", str(pid), "--json", *options]
@@ -91,7 +97,12 @@ def main() -> int:
         plain, attached = Worker(folder), Worker(folder)
         run = Worker(folder, str(_attach.VRAMSTOW), "run", "--simulate=h200", "--quiet", "--")
         pid = attached.process.pid
-        ask(pid, "--census")  # what it loads is compiled
+        ask(plain.process.pid, "--census")  # what it loads is compiled
+        plain.stop()
+        plain = Worker(folder)
+        begin = time.monotonic()
+        ask(pid, "--census")
+        tell("the first command, until it has ended", [(time.monotonic() - begin) * 1000], "ms")
         answers = [ask(pid, "--census") for _ in range(arguments.times)]
         tell("attach until a census is told", [one["answered_ms"] for one in answers], "ms")
         tell("the process stands still for", [one["stopped_ms"] for one in answers], "ms")
@@ -104,9 +115,7 @@ def main() -> int:
         tell("a pair of events while attached, above none", of_attach, "ns")
         tell("a pair of events under vramstow run, above none", of_run, "ns")
         for worker in (plain, attached, run):
-            assert worker.process.stdin is not None
-            worker.process.stdin.close()
-            worker.process.wait(60)
+            worker.stop()
     return 0
 
 
