@@ -2,50 +2,68 @@
 
 namespace vramstow {
 
-// Four rows, which the processor can do side by side.
+// Four rows, which the processor can do side by side. A row is a polynomial in an odd number of 64
+// bits: a word that differs changes it always, and words that differ together do not make up for
+// one another but by a chance of one in 2^64.
 uint64_t StackMemo::ValuesOf(const Entry& entry, const Key& key) {
+  constexpr uint64_t kFactor = 0x9E3779B97F4A7C15u;
   // All of the key, because a set keeps a half of it.
-  uint64_t rows[4] = {entry.uses_register ? key.frame : 1, key.hash, 3, 4};
-  const uintptr_t stack = key.stack;
-  const size_t count = entry.count;
-  for (size_t i = 0; i < count; ++i) {
-    uint64_t& row = rows[i % 4];
-    row = (row ^ WordAt(stack + uintptr_t{entry.words[i]} * 8)) * 0x9E3779B97F4A7C15u;
-    row ^= row >> 32;
+  uint64_t first = entry.uses_register ? key.frame : 1;
+  uint64_t second = key.hash;
+  uint64_t third = 3;
+  uint64_t fourth = 4;
+  const auto word = [stack = key.stack](uint16_t at) { return WordAt(stack + uintptr_t{at} * 8); };
+  const uint16_t* at = entry.words;
+  const uint16_t* const end = at + entry.count;
+  for (; end - at >= 4; at += 4) {
+    first = first * kFactor + word(at[0]);
+    second = second * kFactor + word(at[1]);
+    third = third * kFactor + word(at[2]);
+    fourth = fourth * kFactor + word(at[3]);
   }
-  return MixInto(MixInto(rows[0], rows[1]), MixInto(rows[2], rows[3]));
+  for (; at != end; ++at) first = first * kFactor + word(*at);
+  return MixInto(MixInto(first, second), MixInto(third, fourth));
 }
 
 // `place` was found. Remembers it as what comes after the last one, and has its own successor
 // fetched.
 inline void StackMemo::Follow(size_t place) {
-  Entry& before = sets_[last_ / kWays].entries[last_ % kWays];
+  Entry& before = EntryAt(last_);
   if (before.successor != place) before.successor = static_cast<uint16_t>(place);
   last_ = place;
-  const size_t next = sets_[place / kWays].entries[place % kWays].successor;
-  const Set& set = sets_[next / kWays];
-  const auto* const entry = reinterpret_cast<const char*>(&set.entries[next % kWays]);
-  __builtin_prefetch(&set, 1);
+  const size_t next = EntryAt(place).successor;
+  const auto* const entry = reinterpret_cast<const char*>(&EntryAt(next));
+  __builtin_prefetch(&sets_[next / kWays], 1);
   __builtin_prefetch(entry, 1);
   __builtin_prefetch(entry + 64);
+  __builtin_prefetch(entry + 128);
+}
+
+inline bool StackMemo::IsAt(size_t place, const Key& key, const StackBounds& bounds) const {
+  if (sets_[place / kWays].keys[place % kWays] != Half(key.hash)) return false;
+  const Entry& entry = EntryAt(place);
+  const uintptr_t farthest = key.stack + uintptr_t{entry.words[entry.count - 1]} * 8;
+  return bounds.Has(key.stack) && bounds.HasWord(farthest) && ValuesOf(entry, key) == entry.values;
 }
 
 uint32_t StackMemo::Find(const Key& key, const StackBounds& bounds) {
-  Set& set = SetOf(key.hash);
-  for (size_t i = 0; i < kWays; ++i) {
-    const size_t way = (set.next + i) % kWays;
-    if (set.keys[way] != Half(key.hash)) continue;
-    Entry& entry = set.entries[way];
-    const uintptr_t farthest = key.stack + uintptr_t{entry.words[entry.count - 1]} * 8;
-    if (!bounds.Has(key.stack) || !bounds.HasWord(farthest)) return 0;
-    if (ValuesOf(entry, key) != entry.values) continue;
-    set.next = way + 1;
-    Follow(static_cast<size_t>(&set - sets_) * kWays + way);
-    if (++entry.uses < kUses) [[likely]]
-      return entry.number;
-    set.keys[way] = 0;
-    return 0;
+  const size_t set = SetOf(key.hash);
+  // Mostly it is what came after the last one before.
+  size_t place = EntryAt(last_).successor;
+  if (place / kWays != set || !IsAt(place, key, bounds)) [[unlikely]] {
+    const size_t first = sets_[set].next;
+    size_t tried = 0;
+    do {
+      if (tried == kWays) return 0;
+      place = set * kWays + (first + tried++) % kWays;
+    } while (!IsAt(place, key, bounds));
   }
+  sets_[set].next = place % kWays + 1;
+  Follow(place);
+  Entry& entry = EntryAt(place);
+  if (++entry.uses < kUses) [[likely]]
+    return entry.number;
+  sets_[set].keys[place % kWays] = 0;
   return 0;
 }
 
@@ -79,7 +97,7 @@ void StackMemo::Remember(const Key& key, const NativeStack& walk, UnwindTable* r
   }
   if (made.count == 0) return;
   made.values = ValuesOf(made, key);
-  Set& set = SetOf(key.hash);
+  Set& set = sets_[SetOf(key.hash)];
   size_t way = 0;
   while (way < kWays && set.keys[way] != 0) ++way;
   if (way == kWays) way = set.next % kWays;

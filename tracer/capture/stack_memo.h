@@ -65,7 +65,7 @@ class StackMemo {
     uint16_t uses;
     uint8_t count;
     bool uses_register;  // of the frame pointer: a frame is found by it, and nobody has saved it
-    uint16_t successor;  // set × kWays + way of what came next
+    uint16_t successor;  // the place of what came next
     uint16_t words[kMostWords];  // how far above the stack pointer; the last is the farthest
   };
   static_assert(sizeof(Entry) == 256);
@@ -77,8 +77,12 @@ class StackMemo {
     Entry entries[kWays];
   };
   static uint32_t Half(uint64_t key) { return static_cast<uint32_t>(key >> 32); }
-  Set& SetOf(uint64_t key) { return sets_[key / 2 % kSets]; }
+  static size_t SetOf(uint64_t key) { return key / 2 % kSets; }
+  // A place is set × kWays + way.
+  Entry& EntryAt(size_t place) { return sets_[place / kWays].entries[place % kWays]; }
+  const Entry& EntryAt(size_t place) const { return sets_[place / kWays].entries[place % kWays]; }
   static uint64_t ValuesOf(const Entry& entry, const Key& key);
+  bool IsAt(size_t place, const Key& key, const StackBounds& bounds) const;
   void Follow(size_t place);
 
   Set sets_[kSets];
