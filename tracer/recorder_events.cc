@@ -113,8 +113,7 @@ ThreadBuffer* RecorderState::OwnBuffer() {
 [[gnu::noinline]] uint64_t RecorderState::RecordWithItsStack(const Event& event) {
   ThreadBuffer* const buffer = OwnBuffer();
   if (buffer == nullptr) return 0;
-  if (stacks_.mode() != StackMode::kOff && event.stack == 0 && trace_.IsRecording() &&
-      stacks_.Wants(event.kind)) {
+  if (stacks_.Wants(event.kind) && event.stack == 0 && trace_.IsRecording()) {
     Event with_stack = event;
     with_stack.stack = stacks_.Take(buffer, CaptureMode::kMayAsk);
     return events_.Record(buffer, with_stack);
@@ -150,7 +149,7 @@ uint64_t RecorderState::CountOnly() {
 // The calling thread's stack before it takes locks of its own, for events that it records under
 // them.
 uint32_t RecorderState::CaptureStack(EventKind kind, CaptureMode mode) {
-  if (stacks_.mode() == StackMode::kOff || !trace_.IsRecording() || !stacks_.Wants(kind)) return 0;
+  if (!stacks_.Wants(kind) || !trace_.IsRecording()) return 0;
   if (mode == CaptureMode::kQuiet && !CanFindObjects()) return 0;
   ThreadBuffer* const buffer = OwnBuffer();
   if (buffer == nullptr) return 0;

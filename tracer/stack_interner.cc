@@ -32,6 +32,20 @@ uint64_t HashOf(uint64_t before, const StackName& name) {
   return MixInto(before, hash);
 }
 
+// The kinds of events that bring memory into being, one bit each, and marks.
+constexpr uint64_t kSites = [] {
+  uint64_t bits = 0;
+  for (const EventKind kind :
+       {EventKind::kAllocate, EventKind::kReserve, EventKind::kMap, EventKind::kRegister,
+        EventKind::kImport, EventKind::kPoolCreate, EventKind::kContextCreate,
+        EventKind::kGraphAllocate, EventKind::kCacheGrow, EventKind::kCacheOutOfMemory,
+        EventKind::kMark}) {
+    static_assert(static_cast<unsigned>(EventKind::kTouch) < 64);
+    bits |= uint64_t{1} << static_cast<unsigned>(kind);
+  }
+  return bits;
+}();
+
 // Whether it is vramstow's own code: no caller wants to see that.
 bool IsOurs(const CallerObject* library) {
   return library != nullptr && library->role == CallerRole::kVramstow;
@@ -45,7 +59,9 @@ void StackInterner::Start(StackMode mode, OpenTrace* trace, TableWriter* writer)
   writer_ = writer;
   if (mode == StackMode::kOff) return;
   tables_ = static_cast<StackTables*>(ZeroMemory(sizeof(StackTables)));
-  if (tables_ != nullptr) mode_ = mode;
+  if (tables_ == nullptr) return;
+  mode_ = mode;
+  wanted_ = mode == StackMode::kAll ? ~uint64_t{0} : kSites;
 }
 
 void StackInterner::GiveBack(const ThreadRegistry& threads) {
@@ -55,33 +71,6 @@ void StackInterner::GiveBack(const ThreadRegistry& threads) {
   for (uint32_t i = 0; i < threads.count(); ++i) {
     StackScratch* const scratch = threads.at(i).stack;
     if (scratch != nullptr) MakeZero(scratch, scratch + 1);
-  }
-}
-
-bool StackInterner::Wants(EventKind kind) const {
-  switch (mode_) {
-    case StackMode::kOff:
-      return false;
-    case StackMode::kAll:
-      return true;
-    default:
-      break;
-  }
-  switch (kind) {
-    case EventKind::kAllocate:
-    case EventKind::kReserve:
-    case EventKind::kMap:
-    case EventKind::kRegister:
-    case EventKind::kImport:
-    case EventKind::kPoolCreate:
-    case EventKind::kContextCreate:
-    case EventKind::kGraphAllocate:
-    case EventKind::kCacheGrow:
-    case EventKind::kCacheOutOfMemory:
-    case EventKind::kMark:
-      return true;
-    default:
-      return false;
   }
 }
 

@@ -37,7 +37,7 @@ class StackInterner {
 
   StackMode mode() const { return mode_; }
   // Whether events of this kind get a stack.
-  bool Wants(EventKind kind) const;
+  bool Wants(EventKind kind) const { return (wanted_ >> static_cast<unsigned>(kind) & 1) != 0; }
 
   // The number of the calling thread's stack from this function on; 0: none. The buffer is the
   // thread's, and busy.
@@ -75,6 +75,7 @@ class StackInterner {
   uint32_t InternNode(const Node& node) VRAMSTOW_REQUIRES(writer_->mutex());
 
   StackMode mode_ = StackMode::kOff;
+  uint64_t wanted_ = 0;  // the kinds of events that get a stack, one bit each
   StackTables* tables_ = nullptr;
   OpenTrace* trace_ = nullptr;
   TableWriter* writer_ = nullptr;

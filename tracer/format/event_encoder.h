@@ -18,6 +18,7 @@
 #include "base/event.h"
 #include "tracer/format/event_coding.h"
 #include "tracer/format/layout.h"
+#include "tracer/format/varint.h"
 
 namespace vramstow {
 
@@ -42,8 +43,9 @@ class EventEncoder {
     uint64_t address;
     uint64_t place;       // of the address in the table
     uint64_t is_general;  // not 0: the event needs Encode
+    uint64_t stack;       // that follows; 0: none
   };
-  // An event has this form if no record comes before it, nothing follows it, and its
+  // An event has this form if no record comes before it, nothing but a stack follows it, and its
   // shape and amount have the first of their two places.
   Short ShortOf(const Event& event) const;
   // Writes it with the next sequence. Null, and nothing is changed: it has not this form, or its
@@ -139,7 +141,7 @@ __attribute__((always_inline)) inline EventEncoder::ShapeKey EventEncoder::KeyOf
 
 __attribute__((always_inline)) inline EventEncoder::Short EventEncoder::ShortOf(
     const Event& event) const {
-  const ShapeKey key = KeyOf(event, 0);
+  const ShapeKey key = KeyOf(event, kStackFollows & All(event.stack != 0));
   const unsigned shape = FirstShape(key.Hash());
   const Amount amount = {event.size, event.requested, event.object};
   const unsigned number = FirstAmount(amount.Hash());
@@ -149,10 +151,12 @@ __attribute__((always_inline)) inline EventEncoder::Short EventEncoder::ShortOf(
   const uint64_t page = PageOf(address);
   const uint64_t where = page ^ ((page ^ place) & is_recent);
   return {kEventBit | (kRecentBit & is_recent) | shape | uint64_t{number} << 8 | where << 16,
-          8 - (3 & is_recent), address, place,
+          8 - (3 & is_recent),
+          address,
+          place,
           shapes_[shape].Difference(key) | amounts_[number].Difference(amount) |
-              (NotAPage(address) & ~is_recent) | event.object >> kSmallObjectBits | event.offset |
-              event.stack};
+              (NotAPage(address) & ~is_recent) | event.object >> kSmallObjectBits | event.offset,
+          event.stack};
 }
 
 __attribute__((always_inline)) inline uint8_t* EventEncoder::WriteShort(uint8_t* out,
@@ -168,7 +172,7 @@ __attribute__((always_inline)) inline uint8_t* EventEncoder::WriteShort(uint8_t*
   recent_[event.place] = event.address;
   ++last_sequence_;
   last_time_ = time;
-  return out;
+  return event.stack == 0 ? out : WriteVarint(out, event.stack);
 }
 
 }  // namespace vramstow

@@ -214,7 +214,7 @@ uint32_t Trace::CaptureStack(EventKind kind) {
 
 // The caller keeps errno: each look at it is a call.
 uint64_t Trace::RecordObserved(uint16_t library, Event* event) {
-  if (!IsOpenFor(*event)) return 0;
+  if (!is_open() && !IsOpenFor(*event)) return 0;
   event->stack = recorder_.CaptureStackQuietly(event->kind);
   event->call = NumberOfCall(&tensor_, "tensor");
   event->library = library;
