@@ -32,9 +32,9 @@ uint64_t RoundSize(uint64_t requested, uint64_t divisions) {
   return AlignUp(requested, step);
 }
 
-BlockSizes::Piece* BlockSizes::Find(uint64_t address) {
+BlockSizes::Piece* BlockSizes::LookUp(uint64_t address) {
   Piece* const* found = pieces_.Find(address);
-  return found == nullptr ? nullptr : *found;
+  return last_ = found == nullptr ? nullptr : *found;
 }
 
 BlockSizes::Piece* BlockSizes::Add(uint64_t address, uint64_t size) {
@@ -59,6 +59,11 @@ BlockSizes::Piece* BlockSizes::Add(uint64_t address, uint64_t size) {
 void BlockSizes::Remove(Piece* piece) {
   Unlink(piece);
   pieces_.Erase(piece->address);
+  GiveBack(piece);
+}
+
+void BlockSizes::GiveBack(Piece* piece) {
+  if (last_ == piece) last_ = nullptr;
   nodes_.GiveBack(piece);
 }
 
@@ -72,7 +77,7 @@ void BlockSizes::Absorb(Piece* left, Piece* right) {
   left->after = right->after;
   if (right->after != nullptr) right->after->before = left;
   pieces_.Erase(right->address);
-  nodes_.GiveBack(right);
+  GiveBack(right);
 }
 
 void BlockSizes::AddSegment(uint64_t address, uint64_t size) {
@@ -85,7 +90,7 @@ void BlockSizes::AddSegment(uint64_t address, uint64_t size) {
 void BlockSizes::Clear() {
   pieces_.Clear();
   nodes_.Clear();
-  adopted_ = nullptr;
+  adopted_ = last_ = nullptr;
 }
 
 void BlockSizes::Adopt(uint64_t address, uint64_t size, bool is_free, bool in_segment) {

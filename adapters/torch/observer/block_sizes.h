@@ -53,16 +53,21 @@ class BlockSizes {
     bool is_free = false;
     bool has_segment = false;  // false: the segment was not seen
   };
-  Piece* Find(uint64_t address);
+  Piece* Find(uint64_t address) {
+    return last_ != nullptr && last_->address == address ? last_ : LookUp(address);
+  }
+  Piece* LookUp(uint64_t address);
   // What was known of a piece that began there is forgotten. Null: there is no memory for it.
   Piece* Add(uint64_t address, uint64_t size);
   void Remove(Piece* piece);
+  void GiveBack(Piece* piece);
   static void Unlink(Piece* piece);
   // `right`, which lies behind `left`, becomes a part of it.
   void Absorb(Piece* left, Piece* right);
 
   MappedNodes<Piece> nodes_;
   AddressTable<Piece*> pieces_;  // by their first address
+  Piece* last_ = nullptr;        // that was looked for; mostly it is the one that is asked for next
   Piece* adopted_ = nullptr;     // the last one that was
 };
 
