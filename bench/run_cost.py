@@ -2,6 +2,7 @@
 without it.
 
 Usage: run_cost.py [--jobs JOB,…] [--kinds KIND,…] [--groups N] [--before BUILD] [--kernel-time T]
+       run_cost.py --instructions [--steps N] [--jobs JOB,…] [--kinds KIND,…] [--before BUILD]
 
 One process of each kind is started and warmed up; then they take turns with groups of steps, some
 50 ms each, so that a machine that gets slower gets slower for all of them. The result is the median
@@ -12,12 +13,17 @@ because where the memory of a process lies makes a difference, too.
 
 The device is simulated, and its kernels take no time unless --kernel-time says so: all that a step
 costs is the processor's. *native* has the simulated device and nothing else of vramstow.
+
+With --instructions, valgrind (callgrind) counts the instructions of --steps warm steps in each
+kind, all threads of the job's process, a child process not. A count does not depend on what else
+the machine does; it leaves out what caches cost. A minute or two for each.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -88,12 +94,19 @@ def environment_of(build: Path, spec: str, folder: str) -> dict[str, str]:
     return found
 
 
-def start(kind: str, job: str, spec: str, folder: str, before: Path | None) -> Worker:
+def start(
+    kind: str, job: str, spec: str, folder: str, before: Path | None, counter: Path | None = None
+) -> Worker:
+    """`counter`: the library of counted_steps.cc; then valgrind runs the job."""
     build = BUILD
     if kind.startswith(BEFORE):
         assert before is not None
         build = before
     program = [sys.executable, str(HERE / "run_cost_jobs.py"), job]
+    if counter is not None:
+        valgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--dump-instr=no"]
+        valgrind.append(f"--callgrind-out-file={counter.parent}/%p.out")
+        program = [*valgrind, *program, str(counter)]
     environment = dict(os.environ)
     if kind == NATIVE:
         command = program
@@ -103,9 +116,49 @@ def start(kind: str, job: str, spec: str, folder: str, before: Path | None) -> W
         command = [str(build / "bin/vramstow"), "run", f"--simulate={spec}", "--quiet", *flags]
         command += [f"--trace-dir={folder}", "--", *program]
     process = subprocess.Popen(
-        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE if counter is not None else None,
+        text=True,
     )
     return Worker(process)
+
+
+def compile_counter(folder: Path) -> Path:
+    library = folder / "libcounted_steps.so"
+    source = HERE / "counted_steps.cc"
+    command = ["c++", "-O2", "-fPIC", "-shared", str(source), "-o", str(library)]
+    if subprocess.run(command).returncode != 0:
+        raise SystemExit("run_cost.py --instructions needs valgrind with its headers.")
+    return library
+
+
+def count(job: str, kind: str, counter: Path, spec: str, arguments: argparse.Namespace) -> float:
+    """Instructions of a step."""
+    with tempfile.TemporaryDirectory() as folder:
+        worker = start(kind, job, spec, folder, arguments.before, counter)
+        _, said = worker.process.communicate(f"{arguments.steps}\n")
+    # Child processes were forked before anything was counted: each says 0.
+    collected = max((int(number) for number in re.findall(r"Collected : (\d+)", said)), default=0)
+    if worker.process.returncode != 0 or collected == 0:
+        raise SystemExit(f"{job}, {kind}: valgrind has no count:\n{said[-2000:]}")
+    return collected / arguments.steps
+
+
+def print_instructions(job: str, kinds: list[str], arguments: argparse.Namespace) -> None:
+    native = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        counter = compile_counter(Path(folder))
+        for kind in kinds:
+            counted = count(job, kind, counter, spec_of(arguments), arguments)
+            native = native or counted
+            print(f"{job:12} {kind:28} {counted / 1000:9.0f} {counted / native:7.4f}", flush=True)
+
+
+def spec_of(arguments: argparse.Namespace) -> str:
+    return f"h200,effects=off,values=off,kernel-time={arguments.kernel_time}"
 
 
 def spread(values: list[float]) -> float:
@@ -118,7 +171,7 @@ def spread(values: list[float]) -> float:
 
 def measure(job: str, kinds: list[str], arguments: argparse.Namespace) -> dict[str, Figures]:
     figures = {kind: Figures() for kind in kinds}
-    spec = f"h200,effects=off,values=off,kernel-time={arguments.kernel_time}"
+    spec = spec_of(arguments)
     for _ in range(arguments.starts):
         with tempfile.TemporaryDirectory() as folder:
             workers = {kind: start(kind, job, spec, folder, arguments.before) for kind in kinds}
@@ -144,13 +197,26 @@ def main() -> None:
     parser.add_argument("--starts", type=int, default=3, help="how often processes are started")
     parser.add_argument("--kernel-time", default="0", help="of a kernel, such as 10us")
     parser.add_argument("--before", type=Path, help="the build of the code before, measured, too")
+    parser.add_argument("--instructions", action="store_true", help="are counted by valgrind")
+    parser.add_argument("--steps", type=int, default=20, help="whose instructions are counted")
     arguments = parser.parse_args()
     names = {name.replace(", ", " "): name for name in KINDS}
+    for name in arguments.kinds.split(","):
+        if name not in names:
+            parser.error(f"no kind is called '{name}'; there are: {', '.join(names)}")
+    for name in arguments.jobs.split(","):
+        if name not in JOBS:
+            parser.error(f"no job is called '{name}'; there are: {', '.join(JOBS)}")
     kinds = [names[name] for name in arguments.kinds.split(",")]
     if NATIVE not in kinds:
         kinds.insert(0, NATIVE)
     if arguments.before is not None:
         kinds += [BEFORE + kind for kind in kinds if kind != NATIVE]
+    if arguments.instructions:
+        print(f"{'job':12} {'kind':28} {'thousands':>9} {'ratio':>7}", flush=True)
+        for job in arguments.jobs.split(","):
+            print_instructions(job, kinds, arguments)
+        return
     print(f"{'job':12} {'kind':28} {'least µs':>9} {'ratio':>7}", flush=True)
     for job in arguments.jobs.split(","):
         for kind, found in measure(job, kinds, arguments).items():

@@ -1,8 +1,10 @@
 """The jobs of run_cost.py: run_cost_jobs.py JOB reads a count of steps from each line of its input,
-runs one step more than that, and answers with the nanoseconds of processor time of the rest."""
+runs one step more than that, and answers with the nanoseconds of processor time of the rest. With
+the library of counted_steps.cc, run_cost_jobs.py JOB LIBRARY, valgrind counts the rest."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import time
@@ -147,13 +149,21 @@ def main() -> None:
     torch.manual_seed(0)
     jobs = (transformer, convnet, generate, lstm, loader)
     step = next(job for job in jobs if job.__name__ == sys.argv[1])()
-    for _ in range(WARM):
-        step()
-    for line in sys.stdin:
-        step()
-        begin = time.process_time_ns() + nanoseconds_of_children()
-        for _ in range(int(line)):
+    counter = ctypes.CDLL(sys.argv[2]) if len(sys.argv) > 2 else None
+
+    def run(steps: int) -> None:
+        for _ in range(steps):
             step()
+
+    run(WARM)
+    for line in sys.stdin:
+        run(1)
+        begin = time.process_time_ns() + nanoseconds_of_children()
+        if counter is not None:
+            counter.begin_counting()
+        run(int(line))
+        if counter is not None:
+            counter.end_counting()
         print(time.process_time_ns() + nanoseconds_of_children() - begin, flush=True)
     os._exit(0)  # workers of a loader need not be waited for
 

@@ -15,6 +15,11 @@ double Now() {
 
 }  // namespace
 
+// From now on PyTorch tells somebody who does not listen.
+extern "C" void have_it_told() {
+  c10::cuda::CUDACachingAllocator::get()->attachAllocatorTraceTracker([](const auto&) {});
+}
+
 extern "C" double raw_pair(long count, long bytes) {
   auto* allocator = c10::cuda::CUDACachingAllocator::get();
   const double begin = Now();
