@@ -33,6 +33,26 @@ TEST(RoundSizeTest, PowersOfTwoAreDividedWhereTheUserAsksForThat) {
   EXPECT_EQ(RoundSize(9 * kKiB + 1, 8), 10 * kKiB);
 }
 
+TEST(RoundSizeTest, SmallRequestsAreRoundedAlikeByAllDivisions) {
+  for (uint64_t requested = 1; requested <= kMostRoundedAlike; ++requested) {
+    for (const uint64_t divisions : {1, 2, 4, 8, 16, 64}) {
+      ASSERT_EQ(RoundSize(requested, divisions), RoundSize(requested, 0)) << requested;
+    }
+  }
+  EXPECT_NE(RoundSize(2049, 2), RoundSize(2049, 0)) << "larger ones are not";
+}
+
+TEST(BlockSizesTest, WhatPyTorchKeepsWholeAtMostIsNotAskedForBelowOneMebibyte) {
+  for (const uint64_t max_split : {uint64_t{0}, kMiB, kNoLimit}) {
+    BlockSizes sizes;
+    sizes.AddSegment(kBase, 20 * kMiB);
+    EXPECT_EQ(sizes.Allocate(kBase, kMostCutAlways, max_split), kMostCutAlways);
+  }
+  BlockSizes sizes;
+  sizes.AddSegment(kBase, 20 * kMiB);
+  EXPECT_EQ(sizes.Allocate(kBase, kMostCutAlways + 512, 0), 20 * kMiB) << "there it decides";
+}
+
 TEST(BlockSizesTest, ASmallPieceIsCutAndALargeOneKeepsARestOfUpToOneMebibyte) {
   BlockSizes sizes;
   sizes.AddSegment(kBase, 2 * kMiB);

@@ -122,10 +122,12 @@ void Observer::Emit(int kind, int64_t device, uint64_t address, uint64_t size, u
 
 void Observer::OnAllocate(const Entry& entry, Device* device) {
   const uint64_t requested = static_cast<uint64_t>(entry.size_);
-  const uint64_t rounded = RoundSize(requested, Divisions<NewerConfig, OlderConfig>(requested));
+  const uint64_t divisions =
+      requested <= kMostRoundedAlike ? 0 : Divisions<NewerConfig, OlderConfig>(requested);
+  const uint64_t rounded = RoundSize(requested, divisions);
   const uint64_t address = static_cast<uint64_t>(entry.addr_);
-  const uint64_t size =
-      device->sizes.Allocate(address, rounded, MaxSplit<NewerConfig, OlderConfig>());
+  const uint64_t max_split = rounded <= kMostCutAlways ? 0 : MaxSplit<NewerConfig, OlderConfig>();
+  const uint64_t size = device->sizes.Allocate(address, rounded, max_split);
   Emit(VRAMSTOW_EVENT_ALLOCATE, entry.device_, address, size, requested, entry.stream_);
 }
 
