@@ -22,6 +22,22 @@ int vramstowSimulatorCheck(const char* spec, char* text, size_t size);
 // What is simulated in this process, for a trace. Never null.
 const char* vramstowSimulatorDescription(void);
 
+// One of the ranks that run of a job with world= in its SPEC.
+struct vramstowSimulatorRank {
+  int rank;
+  int world;  // ranks of the job
+  int node;
+  int nodes;
+  int local_rank;  // on its node
+  int local_world;
+};
+
+// Fills in the rank that stands at `index` behind rank= (`size` bytes of it). Returns how many run;
+// 0: the SPEC has no world=; negative: it is wrong. A null `spec` is the process's own. Needs no
+// cuInit.
+int vramstowSimulatorRanks(const char* spec, int index, struct vramstowSimulatorRank* rank,
+                           size_t size);
+
 // The address of a function that a runtime calls past every public name, as a vendor's runtime may
 // do through a private table: with primary=private in the SPEC these are the functions of primary
 // contexts, by their documented names. Null for any other name, and without that option. Needs no

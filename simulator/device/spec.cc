@@ -186,6 +186,22 @@ bool ParseVmmTime(std::string_view value, Spec* spec) {
   return true;
 }
 
+bool ParseCount(std::string_view value, int most, int* count) {
+  uint64_t number = 0;
+  if (!ParseNumber(value, &number) || number < 1 || number > static_cast<uint64_t>(most)) {
+    return false;
+  }
+  *count = static_cast<int>(number);
+  return true;
+}
+
+bool ParseRank(std::string_view value, Spec* spec) {
+  uint64_t rank = 0;
+  if (!ParseNumber(value, &rank) || rank > kWorldMax) return false;
+  spec->world.running.push_back(static_cast<int>(rank));
+  return true;
+}
+
 struct OptionParser {
   const char* name;
   const char* alias;  // an older name that means the same; null: there is none
@@ -207,13 +223,25 @@ constexpr OptionParser kOptions[] = {
      "compute capability; with sms= and memory= a card that is not in the list is described by its "
      "nearest relative; default: the card's",
      [](std::string_view value, Spec* spec) { return ParseCapability(value, &spec->card); }},
-    {"count", nullptr, "a number from 1 to 16", "how many such cards; default 1",
+    {"count", nullptr, "a number from 1 to 16",
+     "how many such cards; default 1, or with world= as many as ranks on a node",
      [](std::string_view value, Spec* spec) {
-       uint64_t count = 0;
-       if (!ParseNumber(value, &count) || count < 1 || count > kDevicesMax) return false;
-       spec->count = static_cast<int>(count);
-       return true;
+       return ParseCount(value, kDevicesMax, &spec->count);
      }},
+    {"world", nullptr, "a number from 1 to 65536",
+     "the job has so many ranks, of which only those of rank= run; collectives go on as if the "
+     "others had sent what this rank did",
+     [](std::string_view value, Spec* spec) {
+       return ParseCount(value, kWorldMax, &spec->world.ranks);
+     }},
+    {"nodes", nullptr, "a number from 1 to 65536",
+     "with world=: how many machines the ranks are spread over; default: one for every 8 ranks, "
+     "or for every count= ranks",
+     [](std::string_view value, Spec* spec) {
+       return ParseCount(value, kWorldMax, &spec->world.nodes);
+     }},
+    {"rank", nullptr, "a rank such as 0, or several such as 0,255",
+     "with world=: which ranks run, each alone in a process of its own", ParseRank},
     {"seed", nullptr, "a whole number", "chooses among the legal orders of pending work; default 1",
      [](std::string_view value, Spec* spec) { return ParseNumber(value, &spec->seed); }},
     {"kernel-time", nullptr, "a time such as 10us or 0",
@@ -339,14 +367,27 @@ std::string CardList() {
   return list;
 }
 
-bool ParseOption(std::string_view item, Spec* spec, bool* context_given, std::string* error) {
+// What the options were, as far as a default depends on whether they were given.
+struct Given {
+  bool context = false;
+  bool count = false;
+  bool rank_is_last = false;  // a number that follows is another rank
+};
+
+bool ParseOption(std::string_view item, Spec* spec, Given* given, std::string* error) {
   const size_t equals = item.find('=');
+  uint64_t number = 0;
+  if (given->rank_is_last && equals == std::string_view::npos && ParseNumber(item, &number)) {
+    if (ParseRank(item, spec)) return true;
+  }
   const std::string_view name = item.substr(0, equals);
+  given->rank_is_last = name == "rank";
+  given->context = given->context || name == "context";
+  given->count = given->count || name == "count";
   const std::string_view value =
       equals == std::string_view::npos ? std::string_view() : item.substr(equals + 1);
   for (const OptionParser& option : kOptions) {
     if (name != option.name && (option.alias == nullptr || name != option.alias)) continue;
-    if (name == "context") *context_given = true;
     if (equals != std::string_view::npos && option.parse(value, spec)) return true;
     *error = "simulated card: " + std::string(name) + "=" + std::string(value) +
              " is not understood; it takes " + option.right + ".";
@@ -356,6 +397,83 @@ bool ParseOption(std::string_view item, Spec* spec, bool* context_given, std::st
   for (const OptionParser& option : kOptions) *error += std::string(" ") + option.name;
   *error += ".";
   return false;
+}
+
+std::string Of(const char* option, int value) { return option + std::to_string(value); }
+
+// Which ranks run: each once, and one of the job's. Empty: they are right; else what is wrong.
+std::string CheckRanks(const World& world) {
+  if (world.running.empty()) {
+    return Of("world=", world.ranks) + " needs rank=R: which ranks run, such as rank=0";
+  }
+  for (size_t i = 0; i < world.running.size(); ++i) {
+    const int rank = world.running[i];
+    if (rank >= world.ranks) {
+      return Of("rank=", rank) + " is none of " + Of("world=", world.ranks) +
+             ": its ranks are 0 to " + std::to_string(world.ranks - 1);
+    }
+    if (std::find(world.running.begin(), world.running.begin() + static_cast<long>(i), rank) !=
+        world.running.begin() + static_cast<long>(i)) {
+      return Of("rank=", rank) + " is named twice";
+    }
+  }
+  return "";
+}
+
+// How many machines there are where nodes= does not say so. Empty: it is settled.
+std::string SettleNodes(bool count_given, const Spec& spec, World* world) {
+  constexpr int kUsual = 8;  // cards of a machine
+  if (world->nodes == 0) {
+    const int each = count_given ? spec.count : std::min(world->ranks, kUsual);
+    if (world->ranks % each != 0) {
+      return Of("world=", world->ranks) + " cannot be spread over machines of " +
+             std::to_string(each) + " cards: say how many machines there are, with nodes=N";
+    }
+    world->nodes = world->ranks / each;
+  }
+  if (world->ranks % world->nodes != 0) {
+    return Of("nodes=", world->nodes) + " does not divide " + Of("world=", world->ranks) +
+           ": each machine has as many ranks";
+  }
+  if (world->ranks_per_node() > kDevicesMax) {
+    return Of("nodes=", world->nodes) + " makes " + std::to_string(world->ranks_per_node()) +
+           " ranks a machine, which has at most " + std::to_string(kDevicesMax) +
+           " cards: give more";
+  }
+  return "";
+}
+
+bool SettleWorld(bool count_given, Spec* spec, std::string* error) {
+  World& world = spec->world;
+  std::string wrong;
+  if (world.ranks == 0) {
+    if (!world.running.empty()) wrong = Of("rank=", world.running[0]);
+    if (world.nodes != 0) wrong = Of("nodes=", world.nodes);
+    if (!wrong.empty()) wrong += " needs world=N: how many ranks the job has";
+  } else {
+    wrong = CheckRanks(world);
+    if (wrong.empty()) wrong = SettleNodes(count_given, *spec, &world);
+    if (!count_given) spec->count = std::clamp(world.ranks_per_node(), 1, kDevicesMax);
+    if (wrong.empty() && spec->count < world.ranks_per_node()) {
+      wrong = Of("count=", spec->count) + " is too few for " +
+              std::to_string(world.ranks_per_node()) + " ranks a machine";
+    }
+  }
+  if (wrong.empty()) return true;
+  *error = "simulated card: " + wrong + ".";
+  return false;
+}
+
+// "rank 0 of 256 on 32 nodes; the other ranks are not there"
+std::string DescribeWorld(const World& world) {
+  std::string text = world.running.size() > 1 ? "ranks " : "rank ";
+  for (size_t i = 0; i < world.running.size(); ++i) {
+    if (i > 0) text += i + 1 < world.running.size() ? ", " : " and ";
+    text += std::to_string(world.running[i]);
+  }
+  text += " of " + std::to_string(world.ranks);
+  if (world.nodes > 1) text += " on " + std::to_string(world.nodes) + " nodes";
+  return text + ", the other ranks are not there";
 }
 
 }  // namespace
@@ -380,15 +498,16 @@ bool ParseSpec(std::string_view text, Spec* spec, std::string* error) {
   }
   spec->card = *row;
   spec->memory_bytes = row->memory_bytes;
-  bool context_given = false;
+  Given given;
   std::string_view rest = comma == std::string_view::npos ? "" : text.substr(comma + 1);
   while (comma != std::string_view::npos) {
     const size_t next = rest.find(',');
-    if (!ParseOption(rest.substr(0, next), spec, &context_given, error)) return false;
+    if (!ParseOption(rest.substr(0, next), spec, &given, error)) return false;
     if (next == std::string_view::npos) break;
     rest = rest.substr(next + 1);
   }
-  if (!context_given) {
+  if (!SettleWorld(given.count, spec, error)) return false;
+  if (!given.context) {
     spec->context_bytes = spec->card.context_bytes;
     if (spec->memory_bytes != spec->card.memory_bytes) {
       spec->context_bytes = std::min(spec->context_bytes, spec->memory_bytes / 8);
@@ -411,6 +530,7 @@ std::string DescribeSpec(const Spec& spec) {
   text += ", seed " + std::to_string(spec.seed);
   if (!spec.keep_contents) text += ", contents discarded";
   if (spec.adversarial) text += ", adversarial order";
+  if (spec.world.ranks > 0) text += ", " + DescribeWorld(spec.world);
   return text;
 }
 

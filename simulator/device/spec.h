@@ -2,7 +2,8 @@
 // from VRAMSTOW_SIMULATED_CARD: there the simulated driver takes the place of a machine's own, and
 // whoever uses it is told of no rehearsal.
 //
-// Form: CARD[,option=value]… , for example "h200" or "a100,memory=24GiB,count=2,seed=7".
+// Form: CARD[,option=value]… , for example "h200" or "a100,memory=24GiB,count=2,seed=7". Numbers
+// behind rank=R are more ranks: "h100,world=256,rank=0,255".
 //
 // Ownership: a value. Threads: no shared state. Errors: false, and one sentence that says which
 // part is wrong and what would be right. Units: bytes, nanoseconds.
@@ -22,6 +23,7 @@ inline constexpr char kSpecVariable[] = "VRAMSTOW_SIMULATE";
 inline constexpr char kCardVariable[] = "VRAMSTOW_SIMULATED_CARD";
 inline constexpr char kDefaultSpec[] = "h200";
 inline constexpr int kDevicesMax = 16;
+inline constexpr int kWorldMax = 65536;
 // The version of CUDA whose driver is simulated, whatever headers this was built with.
 inline constexpr int kCudaVersion = 13020;
 
@@ -41,6 +43,14 @@ enum Capability : uint32_t {
 
 // What becomes of the process that makes memory at a node of the host.
 enum class NodeFault : uint8_t { kNone, kCrash, kHang };
+
+// A job of many ranks of which only some run, each alone: the other ranks are not there.
+struct World {
+  int ranks = 0;             // of the job; 0: the SPEC says nothing of a job
+  int nodes = 0;             // machines that these are spread over, as many to each
+  std::vector<int> running;  // in the order of the SPEC, each once
+  int ranks_per_node() const { return nodes == 0 ? 0 : ranks / nodes; }
+};
 
 // One fail= option: which call fails, and when.
 struct FaultRule {
@@ -90,6 +100,7 @@ struct Spec {
   std::string call_log;             // path, %p stands for the process id; empty: none
   std::string share;  // whom the cards are shared with: a name, none, or empty: the run
   std::vector<FaultRule> faults;
+  World world;
 };
 
 // What the environment says; kDefaultSpec where it says nothing.

@@ -147,8 +147,14 @@ void RemoveStale(const std::string& own) {
 
 std::string TenancyGroup(const Spec& spec, const char* run_id) {
   if (spec.share == "none") return {};
-  if (!spec.share.empty()) return "name " + spec.share;
-  return run_id == nullptr || *run_id == '\0' ? std::string() : "run " + std::string(run_id);
+  // Ranks of a job share cards only on the same machine.
+  const World& world = spec.world;
+  const std::string node =
+      world.running.empty()
+          ? std::string()
+          : " node " + std::to_string(world.running.front() / world.ranks_per_node());
+  if (!spec.share.empty()) return "name " + spec.share + node;
+  return run_id == nullptr || *run_id == '\0' ? std::string() : "run " + std::string(run_id) + node;
 }
 
 Tenancy::Tenancy(const Spec& spec, const std::string& group) {

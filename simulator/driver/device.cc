@@ -228,6 +228,25 @@ int vramstowSimulatorCheck(const char* spec, char* text, size_t size) {
   }
 }
 
+int vramstowSimulatorRanks(const char* spec, int index, vramstowSimulatorRank* rank, size_t size) {
+  try {
+    Spec parsed;
+    std::string error;
+    if (!ParseSpec(spec == nullptr ? SpecOfEnvironment() : spec, &parsed, &error)) return -1;
+    const World& world = parsed.world;
+    const int count = static_cast<int>(world.running.size());
+    if (rank == nullptr || index < 0 || index >= count) return count;
+    const int number = world.running[static_cast<size_t>(index)];
+    const int each = world.ranks_per_node();
+    const vramstowSimulatorRank full = {number,      world.ranks,   number / each,
+                                        world.nodes, number % each, each};
+    memcpy(rank, &full, std::min(size, sizeof full));
+    return count;
+  } catch (...) {
+    return -1;
+  }
+}
+
 const char* vramstowSimulatorDescription(void) {
   static char text[256];
   DriverGlobals& globals = Globals();

@@ -141,6 +141,47 @@ TEST(SpecTest, ErrorsNameThePartAndWhatIsRight) {
   }
 }
 
+TEST(SpecTest, AJobOfManyRanksSaysWhichOfThemRun) {
+  const World job = Right("h100,world=256,nodes=32,rank=0,255,seed=7").world;
+  EXPECT_EQ(job.ranks, 256);
+  EXPECT_EQ(job.nodes, 32);
+  EXPECT_EQ(job.running, std::vector<int>({0, 255}));
+  EXPECT_EQ(Right("h100,world=256,nodes=32,rank=0,255,seed=7").seed, 7u);
+  // A machine has eight cards, or as many as are said, or as the job has ranks.
+  EXPECT_EQ(Right("h100,rank=3,world=256").world.nodes, 32);
+  EXPECT_EQ(Right("h100,rank=3,world=256").count, 8);
+  EXPECT_EQ(Right("h100,world=4,rank=3").count, 4);
+  EXPECT_EQ(Right("h100,world=4,rank=3").world.nodes, 1);
+  EXPECT_EQ(Right("h100,count=4,world=256,rank=0").world.nodes, 64);
+  EXPECT_EQ(Right("h100,count=8,world=64,nodes=16,rank=0").count, 8);
+  EXPECT_EQ(Right("h100").world.ranks, 0);
+  EXPECT_NE(DescribeSpec(Right("h100,world=256,rank=0,8,255"))
+                .find(", ranks 0, 8 and 255 of 256 on 32 nodes, the other ranks are not there"),
+            std::string::npos);
+}
+
+TEST(SpecTest, WhatIsWrongWithAJobIsSaidInOneSentence) {
+  const auto says = [](const char* text, const char* sentence) {
+    EXPECT_EQ(Wrong(text), std::string("simulated card: ") + sentence);
+  };
+  says("h100,rank=0", "rank=0 needs world=N: how many ranks the job has.");
+  says("h100,nodes=2", "nodes=2 needs world=N: how many ranks the job has.");
+  says("h100,world=256", "world=256 needs rank=R: which ranks run, such as rank=0.");
+  says("h100,world=256,rank=256", "rank=256 is none of world=256: its ranks are 0 to 255.");
+  says("h100,world=256,rank=0,5,0", "rank=0 is named twice.");
+  says("h100,world=256,nodes=5,rank=0",
+       "nodes=5 does not divide world=256: each machine has as many ranks.");
+  says("h100,world=100,rank=0",
+       "world=100 cannot be spread over machines of 8 cards: say how many machines there are, with "
+       "nodes=N.");
+  says("h100,world=256,nodes=2,rank=0",
+       "nodes=2 makes 128 ranks a machine, which has at most 16 cards: give more.");
+  says("h100,count=4,world=16,nodes=2,rank=0", "count=4 is too few for 8 ranks a machine.");
+  EXPECT_NE(Wrong("h100,world=0,rank=0").find("a number from 1 to 65536"), std::string::npos);
+  EXPECT_NE(Wrong("h100,world=8,rank=x").find("a rank such as 0"), std::string::npos);
+  EXPECT_NE(Wrong("h100,world=8,rank=0,x").find("no option"), std::string::npos);
+}
+
 TEST(SpecTest, HelpNamesEveryCardAndOption) {
   const std::string help = SpecHelp();
   const CardTable cards = AllCards();
