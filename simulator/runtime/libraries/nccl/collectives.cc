@@ -22,7 +22,7 @@ ncclResult_t Check(const Operation& operation) {
   const int result = comm->result;
   if (result == ncclInProgress) return ncclInvalidUsage;
   if (result != ncclSuccess) return static_cast<ncclResult_t>(result);
-  if (comm->board->aborted()) return ncclInvalidUsage;
+  if (IsInterrupted(comm)) return ncclInvalidUsage;
   if (BytesOf(operation.type) == 0 || operation.root < 0 || operation.root >= comm->ranks ||
       !IsReductionOf(*comm, operation.reduction, operation.type)) {
     return ncclInvalidArgument;

@@ -41,7 +41,7 @@ bool HasField(const ncclConfig_t& config, const int& field) {
 ncclResult_t SetUp(ncclComm* comm) {
   const NcclDriver& driver = NcclDriver::Get();
   const ContextScope scope(comm->context);
-  const size_t slot = comm->board->slot_bytes();
+  const size_t slot = comm->slot_bytes;
   void* staging = nullptr;
   if (driver.cuMemHostAlloc(&staging, 2 * slot + kScalarBytes, CU_MEMHOSTALLOC_PORTABLE) !=
           CUDA_SUCCESS ||
@@ -80,7 +80,10 @@ ncclComm* NewCommunicator(const ncclUniqueId& id, int rank, int ranks, const ncc
   return comm;
 }
 
-ncclResult_t Connect(ncclComm* comm) {
+namespace {
+
+// Takes the communicator's seat among the ranks that run.
+ncclResult_t MeetOthers(ncclComm* comm) {
   Meeting meeting;
   meeting.id = comm->id;
   meeting.rank = comm->rank;
@@ -95,10 +98,23 @@ ncclResult_t Connect(ncclComm* comm) {
   if (comm->board == nullptr) {
     return Fail(comm, ncclSystemError, "the shared memory of a communicator cannot be mapped.");
   }
+  comm->slot_bytes = comm->board->slot_bytes();
   if (comm->board->WaitForAll(meeting.timeout_ms) != WaitResult::kDone) {
     return Fail(comm, ncclRemoteError, "a rank went away while a communicator was being made.");
   }
-  const ncclResult_t result = SetUp(comm);
+  return ncclSuccess;
+}
+
+}  // namespace
+
+ncclResult_t Connect(ncclComm* comm) {
+  ncclResult_t result = ncclSuccess;
+  if (comm->alone) {
+    comm->slot_bytes = SlotBytes(comm->ranks);
+  } else {
+    result = MeetOthers(comm);
+  }
+  if (result == ncclSuccess) result = SetUp(comm);
   if (result == ncclSuccess) {
     int expected = ncclInProgress;
     comm->result.compare_exchange_strong(expected, ncclSuccess);
@@ -162,9 +178,21 @@ bool Drain(ncclComm* comm, int milliseconds) {
   return false;
 }
 
+void Interrupt(ncclComm* comm) {
+  if (comm->board != nullptr) {
+    comm->board->Abort();
+  } else {
+    comm->given_up = true;
+  }
+}
+
+bool IsInterrupted(const ncclComm* comm) {
+  return comm->board != nullptr ? comm->board->aborted() : comm->given_up.load();
+}
+
 void Abandon(ncclComm* comm) {
   comm->given_up = true;
-  if (comm->board != nullptr) comm->board->Abort();
+  Interrupt(comm);
 }
 
 void Release(ncclComm* comm) {

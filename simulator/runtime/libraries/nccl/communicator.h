@@ -50,10 +50,13 @@ struct ncclComm {
   bool blocking = true;
   int channels = 0;
 
-  std::unique_ptr<vramstow::simulator::Board> board;
-  uint8_t* staging_in = nullptr;   // slot_bytes
-  uint8_t* staging_out = nullptr;  // slot_bytes
-  uint8_t* scalar = nullptr;       // 64 bytes behind them
+  bool alone = false;     // the other ranks are not there (absent.h)
+  size_t slot_bytes = 0;  // 0: it is not connected
+
+  std::unique_ptr<vramstow::simulator::Board> board;  // null where it is alone
+  uint8_t* staging_in = nullptr;                      // slot_bytes
+  uint8_t* staging_out = nullptr;                     // slot_bytes
+  uint8_t* scalar = nullptr;                          // 64 bytes behind them
   CUdeviceptr buffers = 0;
   size_t buffer_bytes = 0;
 
@@ -90,6 +93,10 @@ const char* FirstProblem(ncclComm* comm);
 // Waits until what was queued has run; false if it has not after `milliseconds` (negative: no
 // limit, other than that the driver still answers).
 bool Drain(ncclComm* comm, int milliseconds);
+
+// Ends waits, now and later; whether somebody did.
+void Interrupt(ncclComm* comm);
+bool IsInterrupted(const ncclComm* comm);
 
 // Ends waits, leaves the others alone, frees.
 void Abandon(ncclComm* comm);

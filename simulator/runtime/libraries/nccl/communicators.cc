@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/runtime/libraries/nccl/absent.h"
 #include "simulator/runtime/libraries/nccl/group.h"
 #include "simulator/runtime/libraries/nccl/rendezvous.h"
 
@@ -13,8 +14,14 @@ namespace {
 constexpr int kAbortMs = 2000;
 constexpr unsigned kConfigMagic = 0xcafebeef;  // NCCL_CONFIG_INITIALIZER
 
+// Where all ranks of the communicator are.
+enum class Where {
+  kInJob,        // each in a process of its own, which may be absent
+  kThisProcess,  // in this process
+};
+
 ncclResult_t Begin(ncclComm_t* target, int ranks, const ncclUniqueId& id, int rank,
-                   const ncclConfig_t* config) {
+                   const ncclConfig_t* config, Where where = Where::kInJob) {
   if (target == nullptr) return Refused(ncclInvalidArgument);
   *target = nullptr;
   if (ranks < 1 || rank < 0 || rank >= ranks || !IsUniqueId(id) ||
@@ -23,12 +30,13 @@ ncclResult_t Begin(ncclComm_t* target, int ranks, const ncclUniqueId& id, int ra
   }
   ncclComm* comm = NewCommunicator(id, rank, ranks, config);
   if (comm == nullptr) return Refused(ncclUnhandledCudaError);
+  comm->alone = ranks > 1 && where == Where::kInJob && OthersAreAbsent();
   *target = comm;
   return SubmitConnection(comm, target, [comm] { return Connect(comm); });
 }
 
 bool IsUsable(const ncclComm* comm) {
-  return IsCommunicator(comm) && comm->result != ncclInProgress && comm->board != nullptr;
+  return IsCommunicator(comm) && comm->result != ncclInProgress && comm->slot_bytes != 0;
 }
 
 // The ranks of the new communicator, as numbers in the old one, in their new order.
@@ -44,10 +52,19 @@ ncclResult_t ConnectMembers(const ncclComm* parent, uint64_t number, const Membe
   comm->id = DeriveUniqueId(parent->id, number, membership.color);
   comm->rank = static_cast<int>(own - membership.members.begin());
   comm->ranks = static_cast<int>(membership.members.size());
+  comm->alone = parent->alone && comm->ranks > 1;
   return Connect(comm);
 }
 
 ncclResult_t Split(ncclComm* parent, uint64_t number, const Fact& own, ncclComm* comm) {
+  if (parent->alone) {
+    if (comm == nullptr) return ncclSuccess;
+    comm->rank = parent->rank;
+    comm->ranks = parent->ranks;
+    return Fail(comm, ncclInvalidUsage,
+                "ncclCommSplit cannot know which ranks have the same color, because they are not "
+                "there.");
+  }
   std::vector<Fact> all;
   if (parent->board->Exchange(own, &all) != WaitResult::kDone) {
     const char* sentence = "a rank went away while a communicator was being split.";
@@ -150,7 +167,7 @@ VRAMSTOW_NCCL_BOTH(ncclResult_t, CommInitAll, (ncclComm_t * comm, int ndev, cons
       break;
     }
     const ContextScope scope(context);
-    Begin(&comm[rank], ndev, id, rank, nullptr);
+    Begin(&comm[rank], ndev, id, rank, nullptr, Where::kThisProcess);
   }
   return EndGroup();
 }
@@ -185,7 +202,7 @@ VRAMSTOW_NCCL_BOTH(ncclResult_t, CommShrink,
   }
   *newcomm = nullptr;
   if (!IsUsable(comm)) return Refused(ncclInvalidArgument);
-  if ((shrinkFlags & kAbortParent) != 0) comm->board->Abort();
+  if ((shrinkFlags & kAbortParent) != 0) Interrupt(comm);
   Membership membership;
   membership.color = -2;  // no split has it
   const int* end = excludeRanksList + excludeRanksCount;
@@ -229,7 +246,7 @@ VRAMSTOW_NCCL_BOTH(ncclResult_t, CommAbort, (ncclComm_t comm), (comm)) {
 VRAMSTOW_NCCL_BOTH(ncclResult_t, CommRevoke, (ncclComm_t comm, int revokeFlags),
                    (comm, revokeFlags)) {
   if (!IsUsable(comm) || revokeFlags != 0) return ncclInvalidArgument;
-  comm->board->Abort();
+  Interrupt(comm);
   return ncclSuccess;
 }
 

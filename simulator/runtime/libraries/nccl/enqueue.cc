@@ -2,9 +2,10 @@
 #include <deque>
 #include <memory>
 
-#include "base/mutex.h"
+#include "simulator/runtime/libraries/nccl/absent.h"
 #include "simulator/runtime/libraries/nccl/operation.h"
 #include "simulator/runtime/libraries/nccl/reduction.h"
+#include "simulator/runtime/libraries/nccl/submission.h"
 
 namespace vramstow::simulator {
 
@@ -35,82 +36,6 @@ Parts PartsOf(const Operation& operation) {
   return {};
 }
 
-namespace {
-
-// Rounds that are part of a graph, for as long as the process lives.
-void KeepForGraphs(void* round) {
-  struct Rounds {
-    Mutex mutex;
-    std::vector<void*> list VRAMSTOW_GUARDED_BY(mutex);
-  };
-  static auto* rounds = new Rounds;
-  const MutexLock lock(&rounds->mutex);
-  rounds->list.push_back(round);
-}
-
-// Work of one communicator on one stream, from the moment its turn comes on the host.
-class Submission {
- public:
-  Submission(ncclComm* comm, CUstream stream)
-      : comm_(comm), stream_(stream), scope_(comm->context), capturing_(StreamIsCapturing(stream)) {
-    // Operations of a communicator run in the order in which they are called, on whatever streams.
-    if (!capturing_ && comm->recorded && comm->last_stream != stream) {
-      Try(driver_.cuStreamWaitEvent(stream, comm->event, 0));
-    }
-  }
-
-  ncclResult_t End() {
-    if (!capturing_ && result_ == CUDA_SUCCESS) {
-      Try(driver_.cuEventRecord(comm_->event, stream_));
-      comm_->recorded = true;
-      comm_->last_stream = stream_;
-    }
-    if (result_ == CUDA_SUCCESS) return ncclSuccess;
-    return Fail(
-        comm_, ncclUnhandledCudaError,
-        "the driver refused a step of an operation with error " + std::to_string(result_) + ".");
-  }
-
-  void In(uint8_t* staging, CUdeviceptr device, size_t bytes) {
-    if (bytes > 0) Try(driver_.cuMemcpyDtoHAsync(staging, device, bytes, stream_));
-  }
-  void Out(CUdeviceptr device, const uint8_t* staging, size_t bytes) {
-    if (bytes > 0) Try(driver_.cuMemcpyHtoDAsync(device, staging, bytes, stream_));
-  }
-  void Within(CUdeviceptr target, CUdeviceptr source, size_t bytes) {
-    if (bytes > 0) Try(driver_.cuMemcpyDtoDAsync(target, source, bytes, stream_));
-  }
-
-  // A round that is part of a graph lives as long as the process: the graph may be launched at any
-  // time.
-  template <typename Round>
-  void Run(std::unique_ptr<Round> round, CUhostFn function) {
-    if (result_ != CUDA_SUCCESS) return;
-    round->comm = comm_;
-    round->once = !capturing_;
-    if (!capturing_) comm_->pending.fetch_add(1);
-    Try(driver_.cuLaunchHostFunc(stream_, function, round.get()));
-    if (result_ == CUDA_SUCCESS) {
-      Round* owned_by_work = round.release();
-      if (capturing_) KeepForGraphs(owned_by_work);
-    } else if (!capturing_) {
-      comm_->pending.fetch_sub(1);
-    }
-  }
-
- private:
-  void Try(CUresult result) {
-    if (result_ == CUDA_SUCCESS) result_ = result;
-  }
-
-  const NcclDriver& driver_ = NcclDriver::Get();
-  ncclComm* comm_;
-  CUstream stream_;
-  ContextScope scope_;
-  bool capturing_;
-  CUresult result_ = CUDA_SUCCESS;
-};
-
 std::unique_ptr<CollectiveRound> RoundOf(const Operation& operation, const Parts& parts) {
   auto round = std::make_unique<CollectiveRound>();
   round->kind = operation.kind;
@@ -129,11 +54,19 @@ std::unique_ptr<CollectiveRound> RoundOf(const Operation& operation, const Parts
   return round;
 }
 
-ncclResult_t EnqueueCollective(const Operation& operation) {
+CUdeviceptr DeviceScalarOf(const Operation& operation) {
+  const auto index = static_cast<size_t>(operation.reduction - ncclNumOps);
+  return operation.comm->operations[index].device_scalar;
+}
+
+namespace {
+
+ncclResult_t EnqueueCollective(const Operation& operation, const std::vector<Operation>& together) {
   ncclComm* comm = operation.comm;
+  if (comm->alone) return EnqueueAlone(operation, together);
   const Parts parts = PartsOf(operation);
   const size_t element = BytesOf(operation.type);
-  const size_t chunk = comm->board->slot_bytes() / static_cast<size_t>(parts.most) / element;
+  const size_t chunk = comm->slot_bytes / static_cast<size_t>(parts.most) / element;
   Submission submission(comm, operation.stream);
   for (size_t begin = 0; begin < operation.count; begin += chunk) {
     const size_t count = std::min(chunk, operation.count - begin);
@@ -144,8 +77,7 @@ ncclResult_t EnqueueCollective(const Operation& operation) {
     auto round = RoundOf(operation, parts);
     round->count = count;
     if (round->scaled && round->scalar_on_device) {
-      const auto index = static_cast<size_t>(operation.reduction - ncclNumOps);
-      submission.In(comm->scalar, comm->operations[index].device_scalar, element);
+      submission.In(comm->scalar, DeviceScalarOf(operation), element);
     }
     for (int part = 0; part < parts.in; ++part) {
       submission.In(comm->staging_in + staged(part), operation.send + at(part), count * element);
@@ -224,6 +156,10 @@ ncclResult_t EnqueueTransfers(const std::vector<Operation>& operations) {
   const auto own = static_cast<size_t>(comm->rank);
   const ncclResult_t result = CopyOwn(comm, &sends[own], &receives[own], &submission);
   if (result != ncclSuccess) return result;
+  if (comm->alone) {
+    const ncclResult_t queued = submission.End();
+    return queued == ncclSuccess ? EnqueueTransfersAlone(operations) : queued;
+  }
   const size_t ring = comm->board->ring_bytes();
   const auto pending = [](const ByteStream& stream) { return !stream.empty(); };
   while (std::any_of(sends.begin(), sends.end(), pending) ||
@@ -261,7 +197,7 @@ ncclResult_t Enqueue(const std::vector<Operation>& operations) {
   std::vector<std::pair<std::pair<ncclComm*, CUstream>, std::vector<Operation>>> transfers;
   for (const Operation& operation : operations) {
     if (operation.kind != Kind::kSend && operation.kind != Kind::kReceive) {
-      const ncclResult_t one = EnqueueCollective(operation);
+      const ncclResult_t one = EnqueueCollective(operation, operations);
       if (result == ncclSuccess) result = one;
       continue;
     }

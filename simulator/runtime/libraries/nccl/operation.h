@@ -11,6 +11,7 @@
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_OPERATION_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_OPERATION_H_
 
+#include <memory>
 #include <vector>
 
 #include "simulator/runtime/libraries/nccl/communicator.h"
@@ -65,6 +66,10 @@ struct CollectiveRound {
   int root = 0;
 };
 void RunCollective(void* round);
+// The round of an operation, but for its communicator and its count.
+std::unique_ptr<CollectiveRound> RoundOf(const Operation& operation, const Parts& parts);
+// Where the scalar lies that a round with scalar_on_device is scaled by.
+CUdeviceptr DeviceScalarOf(const Operation& operation);
 
 // One round of the sends and receives that were called together: bytes for and from each rank, in
 // the staging memory at rank × ring_bytes.

@@ -102,6 +102,24 @@ void ScaleAs(const void* scalar, size_t count, void* data) {
   }
 }
 
+template <typename Element>
+void ReduceSameAs(ncclRedOp_t operation, int copies, const void* input, size_t count,
+                  void* output) {
+  using Stored = typename Element::StoredType;
+  using Computed = typename Element::ComputedType;
+  const auto* source = static_cast<const Stored*>(input);
+  auto* target = static_cast<Stored*>(output);
+  for (size_t i = 0; i < count; ++i) {
+    const Computed one = Element::Load(source[i]);
+    Computed value = one;
+    if (operation == ncclSum) value = Wrapped(one, static_cast<Computed>(copies), true);
+    for (int copy = 1; operation == ncclProd && copy < copies; ++copy) {
+      value = Wrapped(value, one, true);
+    }
+    target[i] = Element::Store(value);
+  }
+}
+
 // Calls `action` with the description of `type`.
 template <typename Action>
 void WithElement(ncclDataType_t type, const Action& action) {
@@ -147,6 +165,13 @@ void Reduce(ncclDataType_t type, ncclRedOp_t operation, const std::vector<const 
             size_t count, void* output) {
   WithElement(type,
               [&](auto element) { ReduceAs<decltype(element)>(operation, inputs, count, output); });
+}
+
+void ReduceSame(ncclDataType_t type, ncclRedOp_t operation, int copies, const void* input,
+                size_t count, void* output) {
+  WithElement(type, [&](auto element) {
+    ReduceSameAs<decltype(element)>(operation, copies, input, count, output);
+  });
 }
 
 void Scale(ncclDataType_t type, const void* scalar, size_t count, void* data) {

@@ -23,6 +23,10 @@ size_t BytesOf(ncclDataType_t type);
 void Reduce(ncclDataType_t type, ncclRedOp_t operation, const std::vector<const void*>& inputs,
             size_t count, void* output);
 
+// The same for `copies` inputs that are all like `input`, which may be the output.
+void ReduceSame(ncclDataType_t type, ncclRedOp_t operation, int copies, const void* input,
+                size_t count, void* output);
+
 // data[i] *= *scalar, an element of the same type.
 void Scale(ncclDataType_t type, const void* scalar, size_t count, void* data);
 

@@ -1,0 +1,69 @@
+// Submission: what one call of a communicator queues on one stream.
+//
+// Idea: operations of a communicator run in the order in which they are called, on whatever
+// streams: a submission begins with a wait for the last one, and ends with an event for the next.
+// In a capture it does neither, because the graph has an order of its own.
+//
+// Ownership: rounds belong to their work; those of a graph live as long as the process. Threads:
+// the caller's. Errors: the first one of the driver, at End. Units: bytes.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_SUBMISSION_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_SUBMISSION_H_
+
+#include <memory>
+
+#include "simulator/runtime/libraries/nccl/communicator.h"
+
+namespace vramstow::simulator {
+
+// Keeps a round that is part of a graph for as long as the process lives.
+void KeepForGraphs(void* round);
+
+class Submission {
+ public:
+  Submission(ncclComm* comm, CUstream stream);
+  ncclResult_t End();
+
+  void In(uint8_t* staging, CUdeviceptr device, size_t bytes) {
+    if (bytes > 0) Try(driver_.cuMemcpyDtoHAsync(staging, device, bytes, stream_));
+  }
+  void Out(CUdeviceptr device, const uint8_t* staging, size_t bytes) {
+    if (bytes > 0) Try(driver_.cuMemcpyHtoDAsync(device, staging, bytes, stream_));
+  }
+  void Within(CUdeviceptr target, CUdeviceptr source, size_t bytes) {
+    if (bytes > 0) Try(driver_.cuMemcpyDtoDAsync(target, source, bytes, stream_));
+  }
+
+  bool capturing() const { return capturing_; }
+  void Try(CUresult result) {
+    if (result_ == CUDA_SUCCESS) result_ = result;
+  }
+
+  // A round that is part of a graph lives as long as the process: the graph may be launched at any
+  // time.
+  template <typename Round>
+  void Run(std::unique_ptr<Round> round, CUhostFn function) {
+    if (result_ != CUDA_SUCCESS) return;
+    round->comm = comm_;
+    round->once = !capturing_;
+    if (!capturing_) comm_->pending.fetch_add(1);
+    Try(driver_.cuLaunchHostFunc(stream_, function, round.get()));
+    if (result_ == CUDA_SUCCESS) {
+      Round* owned_by_work = round.release();
+      if (capturing_) KeepForGraphs(owned_by_work);
+    } else if (!capturing_) {
+      comm_->pending.fetch_sub(1);
+    }
+  }
+
+ private:
+  const NcclDriver& driver_ = NcclDriver::Get();
+  ncclComm* comm_;
+  CUstream stream_;
+  ContextScope scope_;
+  bool capturing_;
+  CUresult result_ = CUDA_SUCCESS;
+};
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_SUBMISSION_H_
