@@ -29,6 +29,7 @@
 #include "tools/launch/installation.h"
 #include "tools/launch/job_folder.h"
 #include "tools/launch/prepare_adapters.h"
+#include "tools/launch/ranks.h"
 #include "tools/launch/run_traces.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/report/json.h"
@@ -325,9 +326,34 @@ bool WantsValues(const std::string& simulate) {
          std::find(options.begin(), options.end(), "contents=discard") == options.end();
 }
 
+// Runs the command; in a rehearsal of some ranks of a job once for each of these, and then the
+// first end that is no success stands for all.
+ChildEnd RunAll(const std::vector<std::string>& command, const std::string& simulate,
+                const std::vector<vramstowSimulatorRank>& ranks, const Environment& environment) {
+  std::vector<Environment> environments = {environment};
+  environments.resize(std::max<size_t>(ranks.size(), 1), environment);
+  for (size_t i = 0; i < ranks.size(); ++i) TellRank(ranks[i], simulate, &environments[i]);
+  const std::vector<ChildEnd> ends = RunChildren(command, &environments);
+  const auto failed = [](const ChildEnd& end) {
+    return end.how != ChildEnd::How::kExited || end.value != 0;
+  };
+  for (size_t i = 0; i < ends.size() && ranks.size() > 1; ++i) {
+    if (ends[i].how == ChildEnd::How::kExited && ends[i].value != 0) {
+      Complain("", absl::StrCat("rank ", ranks[i].rank, " ended with status ", ends[i].value, "."));
+    } else if (ends[i].how == ChildEnd::How::kKilled) {
+      Complain("",
+               absl::StrCat("rank ", ranks[i].rank, " was ended by signal ", ends[i].value, "."));
+    }
+  }
+  const auto first = std::find_if(ends.begin(), ends.end(), failed);
+  return first != ends.end() ? *first : ends.front();
+}
+
 // Runs the command and ends as it did.
 int Launch(const std::vector<std::string>& command, const FlagValues& flags,
            const Settings& settings, const Installation& installation, bool json) {
+  const auto ranks = FindRanks(installation.simulator_directory, settings.simulate);
+  if (!ranks.ok()) return Refuse(ranks.status());
   Environment environment;
   for (const auto& [variable, value] : flags) environment.Set(variable, value);
   if (settings.trace) environment.Set("VRAMSTOW_TRACE_DIR", settings.trace_directory);
@@ -370,7 +396,7 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
   }
 
   const time_t begin = time(nullptr);
-  const ChildEnd end = RunChild(command, &environment);
+  const ChildEnd end = RunAll(command, settings.simulate, *ranks, environment);
   if (end.how != ChildEnd::How::kExited && end.how != ChildEnd::How::kKilled) {
     return CannotStart(command.front(), end);
   }

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -41,6 +42,12 @@ bool IsFromTerminal(int signal, const siginfo_t& info) {
   }
 }
 
+struct Child {
+  pid_t pid = -1;
+  bool running = false;
+  ChildEnd end;
+};
+
 void Relay(int signal, const siginfo_t& info, pid_t child) {
   if (IsFromTerminal(signal, info)) return;
   // A command that signals its parent, or its whole group, does not mean itself.
@@ -60,19 +67,20 @@ void StopToo(pid_t child) {
   kill(getpid(), SIGSTOP);
 }
 
-// Looks after the child; true once it has ended.
-bool HasEnded(pid_t child, ChildEnd* end) {
+// Looks after the child: notices how it ended.
+void LookAfter(Child* child) {
   int status = 0;
-  while (waitpid(child, &status, WNOHANG | WUNTRACED) == child) {
+  while (child->running && waitpid(child->pid, &status, WNOHANG | WUNTRACED) == child->pid) {
     if (WIFSTOPPED(status)) {
-      StopToo(child);
+      StopToo(child->pid);
       continue;
     }
-    *end = WIFSIGNALED(status) ? ChildEnd{ChildEnd::How::kKilled, WTERMSIG(status)}
-                               : ChildEnd{ChildEnd::How::kExited, WEXITSTATUS(status)};
-    return true;
+    child->running = false;
+    // Where exec failed, the end is known already.
+    if (child->end.how == ChildEnd::How::kNotStarted) return;
+    child->end = WIFSIGNALED(status) ? ChildEnd{ChildEnd::How::kKilled, WTERMSIG(status)}
+                                     : ChildEnd{ChildEnd::How::kExited, WEXITSTATUS(status)};
   }
-  return false;
 }
 
 // The errno of the child's exec; 0 where that worked.
@@ -85,50 +93,88 @@ int ReadExecError(int descriptor) {
   return size == sizeof error ? error : 0;
 }
 
-}  // namespace
-
-ChildEnd RunChild(const std::vector<std::string>& command, Environment* environment) {
-  std::vector<char*> arguments;
-  arguments.reserve(command.size() + 1);
+std::vector<char*> Pointers(const std::vector<std::string>& command) {
+  std::vector<char*> pointers;
+  pointers.reserve(command.size() + 1);
   for (const std::string& argument : command) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
+    pointers.push_back(const_cast<char*>(argument.c_str()));
   }
-  arguments.push_back(nullptr);
-  const std::vector<char*> variables = environment->Pointers();
+  pointers.push_back(nullptr);
+  return pointers;
+}
 
+// What a child has of this process as it was before RunChildren.
+struct Before {
+  sigset_t mask = {};
+  struct sigaction child_action = {};
+};
+
+Child Start(char* const* arguments, char* const* variables, const Before& before) {
+  Child child;
   int exec_error[2];
-  if (pipe2(exec_error, O_CLOEXEC) != 0) return {ChildEnd::How::kNoProcess, errno};
-  const sigset_t relayed = RelayedSignals();
-  sigset_t mask_before;
-  sigprocmask(SIG_BLOCK, &relayed, &mask_before);
-  // If whoever started this program ignores SIGCHLD, the command's end would be lost.
-  struct sigaction wait_for_children = {};
-  struct sigaction child_action_before = {};
-  wait_for_children.sa_handler = SIG_DFL;
-  sigaction(SIGCHLD, &wait_for_children, &child_action_before);
-
-  const pid_t child = fork();
-  if (child == 0) {
-    sigaction(SIGCHLD, &child_action_before, nullptr);
-    sigprocmask(SIG_SETMASK, &mask_before, nullptr);
-    execvpe(arguments[0], arguments.data(), variables.data());
+  if (pipe2(exec_error, O_CLOEXEC) != 0) {
+    child.end = {ChildEnd::How::kNoProcess, errno};
+    return child;
+  }
+  child.pid = fork();
+  if (child.pid == 0) {
+    sigaction(SIGCHLD, &before.child_action, nullptr);
+    sigprocmask(SIG_SETMASK, &before.mask, nullptr);
+    execvpe(arguments[0], arguments, variables);
     const int error = errno;
     const ssize_t written = write(exec_error[1], &error, sizeof error);
     _exit(written == sizeof error ? 127 : 126);
   }
   const int fork_error = errno;
   close(exec_error[1]);
-  const int not_started = child < 0 ? fork_error : ReadExecError(exec_error[0]);
+  child.running = child.pid > 0;
+  if (!child.running) {
+    child.end = {ChildEnd::How::kNoProcess, fork_error};
+  } else if (const int error = ReadExecError(exec_error[0]); error != 0) {
+    child.end = {ChildEnd::How::kNotStarted, error};
+  }
   close(exec_error[0]);
-  if (child < 0) return {ChildEnd::How::kNoProcess, not_started};
+  return child;
+}
 
-  ChildEnd end;
-  while (!HasEnded(child, &end)) {
+}  // namespace
+
+ChildEnd RunChild(const std::vector<std::string>& command, Environment* environment) {
+  std::vector<Environment> one = {*environment};
+  return RunChildren(command, &one).front();
+}
+
+std::vector<ChildEnd> RunChildren(const std::vector<std::string>& command,
+                                  std::vector<Environment>* environments) {
+  const std::vector<char*> arguments = Pointers(command);
+  const sigset_t relayed = RelayedSignals();
+  Before before;
+  sigprocmask(SIG_BLOCK, &relayed, &before.mask);
+  // If whoever started this program ignores SIGCHLD, the command's end would be lost.
+  struct sigaction wait_for_children = {};
+  wait_for_children.sa_handler = SIG_DFL;
+  sigaction(SIGCHLD, &wait_for_children, &before.child_action);
+
+  std::vector<Child> children;
+  for (Environment& environment : *environments) {
+    children.push_back(Start(arguments.data(), environment.Pointers().data(), before));
+    const ChildEnd::How how = children.back().end.how;
+    if (how == ChildEnd::How::kNotStarted || !children.back().running) break;
+  }
+  for (;;) {
+    for (Child& child : children) LookAfter(&child);
+    const auto runs = [](const Child& child) { return child.running; };
+    if (std::none_of(children.begin(), children.end(), runs)) break;
     siginfo_t info = {};
     const int signal = sigwaitinfo(&relayed, &info);
-    if (signal > 0 && signal != SIGCHLD) Relay(signal, info, child);
+    if (signal <= 0 || signal == SIGCHLD) continue;
+    for (const Child& child : children) {
+      if (child.running) Relay(signal, info, child.pid);
+    }
   }
-  return not_started != 0 ? ChildEnd{ChildEnd::How::kNotStarted, not_started} : end;
+  std::vector<ChildEnd> ends;
+  for (const Child& child : children) ends.push_back(child.end);
+  return ends;
 }
 
 bool IsAskedToEnd() {

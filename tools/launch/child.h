@@ -32,6 +32,11 @@ struct ChildEnd {
 // Runs `command` (not empty) and waits for its end.
 ChildEnd RunChild(const std::vector<std::string>& command, Environment* environment);
 
+// Runs it once in each environment (at least one), all at the same time, and waits for all ends,
+// which stand in the order of the environments. Where one cannot be started, later ones are not.
+std::vector<ChildEnd> RunChildren(const std::vector<std::string>& command,
+                                  std::vector<Environment>* environments);
+
 // Whether somebody asked this process to end since RunChild returned (SIGINT, SIGTERM, …).
 bool IsAskedToEnd();
 

@@ -23,8 +23,7 @@ absl::Status CheckDriver() {
       "rehearse it on a simulated card with --simulate=h200.");
 }
 
-absl::StatusOr<std::string> CheckSimulator(const std::string& simulator_directory,
-                                           const std::string& spec) {
+absl::StatusOr<void*> SimulatorFunction(const std::string& simulator_directory, const char* name) {
   const std::string path = absl::StrCat(simulator_directory, "/libcuda.so.1");
   void* driver = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (driver == nullptr) {
@@ -34,14 +33,19 @@ absl::StatusOr<std::string> CheckSimulator(const std::string& simulator_director
                      reason == nullptr ? "no reason given" : reason,
                      "): build or install vramstow again, with the simulator."));
   }
-  const auto check =
-      reinterpret_cast<decltype(&vramstowSimulatorCheck)>(dlsym(driver, "vramstowSimulatorCheck"));
-  if (check == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path,
-                     " is not vramstow's simulated driver, or one of another version: build or "
-                     "install vramstow again."));
-  }
+  void* function = dlsym(driver, name);
+  if (function != nullptr) return function;
+  return absl::FailedPreconditionError(
+      absl::StrCat(path,
+                   " is not vramstow's simulated driver, or one of another version: build or "
+                   "install vramstow again."));
+}
+
+absl::StatusOr<std::string> CheckSimulator(const std::string& simulator_directory,
+                                           const std::string& spec) {
+  const auto function = SimulatorFunction(simulator_directory, "vramstowSimulatorCheck");
+  if (!function.ok()) return function.status();
+  const auto check = reinterpret_cast<decltype(&vramstowSimulatorCheck)>(*function);
   std::vector<char> text(kMostText, '\0');
   const int result = check(spec.c_str(), text.data(), text.size());
   text.back() = '\0';

@@ -15,6 +15,10 @@ namespace vramstow {
 // Whether libcuda.so.1 can be opened and is a driver.
 absl::Status CheckDriver();
 
+// A function that the simulated driver in this folder exports beside the driver's own
+// (simulator/simulator_api.h). The driver stays open.
+absl::StatusOr<void*> SimulatorFunction(const std::string& simulator_directory, const char* name);
+
 // Asks the simulated driver in this folder about a SPEC. Its description of the cards in one line;
 // for "help" the list of cards and options. kInvalidArgument: the SPEC is wrong.
 absl::StatusOr<std::string> CheckSimulator(const std::string& simulator_directory,

@@ -1,0 +1,30 @@
+// Ranks: the ranks of a job that a rehearsal runs (world= and rank= of the SPEC), and what a
+// launcher such as torchrun would have told each of them.
+//
+// Ownership: values. Threads: any. Errors: absl::Status with one sentence. Units: none.
+#ifndef VRAMSTOW_TOOLS_LAUNCH_RANKS_H_
+#define VRAMSTOW_TOOLS_LAUNCH_RANKS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "simulator/simulator_api.h"
+#include "tools/launch/environment.h"
+
+namespace vramstow {
+
+// In the order of the SPEC; empty where it says nothing of a job.
+absl::StatusOr<std::vector<vramstowSimulatorRank>> FindRanks(const std::string& simulator_directory,
+                                                             const std::string& spec);
+
+// The SPEC of one rank alone: the others of rank= are left out.
+std::string SpecOfRank(const std::string& spec, int rank);
+
+// Who the process is in the job. MASTER_ADDR and MASTER_PORT stay where they are set, because a
+// program may print them; nobody connects to them.
+void TellRank(const vramstowSimulatorRank& rank, const std::string& spec, Environment* environment);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_LAUNCH_RANKS_H_
