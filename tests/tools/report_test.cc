@@ -387,6 +387,17 @@ TEST(RunSummary, OfAHealthyJobHasItsRoom) {
   EXPECT_THAT(RunSummary(Sample(), "/tmp/x", 0), Not(HasSubstr("never used")));
 }
 
+TEST(RunSummary, SaysWhatARankThatRanAloneCannotTell) {
+  const FactSet set = Sample({{"simulated",
+                               "NVIDIA H100 (simulated), 79.2 GiB each, seed 1, rank 0 of 256 on "
+                               "32 nodes, the other ranks are not there"}});
+  EXPECT_THAT(RunSummary(set, "/tmp", 0),
+              HasSubstr("  ranks        rank 0 of 256 on 32 nodes ran alone: it cannot tell how "
+                        "data or routing of experts differ between ranks\n"));
+  EXPECT_THAT(RunSummary(Sample({{"simulated", "NVIDIA H100"}}), "/tmp", 0),
+              Not(HasSubstr("ran alone")));
+}
+
 TEST(RunSummary, HasAtMostTenLinesAndAllThatIsWanted) {
   const FactSet set = Sample();
   const std::string text = RunSummary(set, "/tmp/x", 0);

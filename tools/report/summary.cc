@@ -105,6 +105,36 @@ std::string Uncomputed(const FactSet& set) {
   return text + ": memory is exact, these are not";
 }
 
+// Which ranks of a job ran alone, and what they cannot tell; empty: none did.
+std::string RanksAlone(const FactSet& set) {
+  const std::string others = ", the other ranks are not there";  // as the simulator says it
+  for (const Facts& trace : set.traces) {
+    const std::string said = FactOr(trace, "simulated");
+    if (!said.ends_with(others)) continue;
+    const std::string job = said.substr(0, said.size() - others.size());
+    const size_t rank = job.rfind(", rank ");
+    const size_t of = job.rfind(" of ");
+    if (rank == std::string::npos || of == std::string::npos) continue;
+    const std::string who =
+        set.traces.size() == 1
+            ? absl::StrCat(Printable(job.substr(rank + 2)), " ran alone: it")
+            : absl::StrCat("these ranks", Printable(job.substr(of)), " ran, each alone: they");
+    return who + " cannot tell how data or routing of experts differ between ranks";
+  }
+  return "";
+}
+
+// What NCCL holds at the peak of a rehearsal, which is a model; empty: nothing.
+std::string NcclShare(const Facts& total) {
+  for (const TallyFacts& tally : total.by_library) {
+    if (!tally.name.starts_with("libnccl") || tally.at_peak.bytes == 0) continue;
+    return absl::StrCat(Bytes(tally.at_peak.bytes),
+                        " of the peak, by NCCL_BUFFSIZE for each channel of each communicator: a "
+                        "model, not measured");
+  }
+  return "";
+}
+
 // A user who asked for the pool must not take what the driver served for its work.
 std::string NothingServed(const FactSet& set) {
   std::string why;
@@ -223,6 +253,10 @@ std::string RunSummary(const FactSet& set, const std::string& directory, size_t 
   text += Story(set);
   text += PeakAndAllocations(total, one);
   if (peak.allocated_bytes > 0) text += Line("at the peak", WhoAllocated(total));
+  if (const std::string share = simulated ? NcclShare(total) : ""; !share.empty()) {
+    text += Line("NCCL", share);
+  }
+  if (const std::string alone = RanksAlone(set); !alone.empty()) text += Line("ranks", alone);
   if (const std::string others = Others(peak); !others.empty()) {
     text += Line("host memory", others + " at the most");
   }
