@@ -321,6 +321,12 @@ def _run_triton_as_ptx() -> None:
     _prepare_at_import("trials", "the rehearsal computes what is only timed, too")
 
 
+def _go_on_without_other_ranks() -> None:
+    """In a job of which only some ranks run, has PyTorch's process groups not wait for others."""
+    if any(option.startswith("world=") for option in _card_options()):
+        _prepare_at_import("absent_ranks", "the other ranks, which are not there, are waited for")
+
+
 def _wants_trace() -> bool:
     return os.environ.get("VRAMSTOW_TRACE", "1").lower() not in _NO
 
@@ -496,5 +502,6 @@ def _run_next_sitecustomize() -> None:
 os.environ[_HOOKED] = "1"
 if _wants_values() or _wants_tensors():
     sys.meta_path.insert(0, _Finder("torch", _prepare, _release_lock))
+_go_on_without_other_ranks()
 atexit.register(_end)  # before all others, so that it is called after them
 _run_next_sitecustomize()

@@ -1,0 +1,376 @@
+"""Has PyTorch's process groups go on where the other ranks of the job are not there.
+
+Only the ranks that the simulated card's rank= names run, each alone. What others would have put
+into the store is made of what this rank puts there, and nothing waits for them: the rendezvous,
+barriers, and the exchange of ids. Collectives of CUDA tensors go through the stand-in for NCCL,
+which does the same; those of CPU tensors through PyTorch's own fake process group. A launcher
+becomes the script that it would have started.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import re
+import sys
+from collections.abc import Callable
+from types import ModuleType
+
+_C10D = "torch.distributed.distributed_c10d"
+_RENDEZVOUS = "torch.distributed.rendezvous"
+_LAUNCHER = "torch.distributed.launcher.api"
+_STAGE = "torch.distributed.pipelining.stage"
+
+# Each with what prepares it.
+_CHANGES: dict[str, Callable[[ModuleType], None]] = {
+    _RENDEZVOUS: lambda module: _prepare_rendezvous(module),
+    _C10D: lambda module: _prepare_groups(module),
+    _LAUNCHER: lambda module: _prepare_launcher(module),
+    _STAGE: lambda module: _prepare_stages(module),
+}
+MODULES = tuple(_CHANGES)
+
+_UNIQUE_ID_BYTES = 128  # of ncclUniqueId
+_MOST_KEYS = 16  # that a key is compared with, of those that differ from it in numbers only
+
+
+def prepare(module: ModuleType) -> None:
+    """Changes one of MODULES, which was imported just now."""
+    _CHANGES[module.__name__](module)
+
+
+def _world() -> int:
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+@functools.cache
+def _say_once(text: str) -> None:
+    print(f"vramstow: {text}", file=sys.stderr, flush=True)
+
+
+# --- the store --------------------------------------------------------------------------------
+
+
+@functools.cache
+def _store_class() -> type:
+    from torch.distributed import Store
+
+    class LonelyStore(Store):
+        """A store that knows what this rank has put there, and answers for the others."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._values: dict[str, bytes] = {}
+            # Keys by what is left of them without numbers.
+            self._alike: dict[str, list[str]] = {}
+
+        def set(self, key: str, value: str | bytes) -> None:
+            if key not in self._values:
+                self._alike.setdefault(_without_numbers(key), []).append(key)
+            self._values[key] = value.encode() if isinstance(value, str) else bytes(value)
+
+        def get(self, key: str) -> bytes:
+            if key not in self._values:
+                self.set(key, self._answer_for_others(key))
+            return self._values[key]
+
+        def _answer_for_others(self, key: str) -> bytes:
+            alike = self._alike.get(_without_numbers(key), [])
+            own = f"{os.environ.get('RANK', '0')}"
+            for other in alike[-_MOST_KEYS:]:
+                if own in re.findall(r"\d+", other):
+                    return self._values[other]
+            if alike:
+                return self._values[alike[-1]]
+            if "cuda" in key:
+                return _unique_id()
+            if key.endswith(":last_worker") or key.endswith("/last_member"):
+                return b"1"
+            raise RuntimeError(
+                f"vramstow: the store has no key {key!r}: a rank that is not there would have set "
+                "it, and this rank has set none like it"
+            )
+
+        def add(self, key: str, value: int) -> int:
+            """All ranks of the job add what this one does, and have done so before it."""
+            number = int(self._values.get(key, b"0")) + value * (_world() if value > 0 else 1)
+            self.set(key, str(number))
+            return number
+
+        def wait(self, keys: list[str], timeout: object = None) -> None:
+            """Returns at once: whoever is not there has done its part."""
+
+        def check(self, keys: list[str]) -> bool:
+            return all(key in self._values for key in keys)
+
+        def compare_set(self, key: str, expected: str, desired: str) -> bytes:
+            if self._values.get(key, b"").decode(errors="replace") == expected:
+                self.set(key, desired)
+            return self._values.get(key, expected.encode())
+
+        def delete_key(self, key: str) -> bool:
+            if key in self._values:
+                self._alike[_without_numbers(key)].remove(key)
+            return self._values.pop(key, None) is not None
+
+        def num_keys(self) -> int:
+            return len(self._values)
+
+        def append(self, key: str, value: str | bytes) -> None:
+            more = value.encode() if isinstance(value, str) else bytes(value)
+            self.set(key, self._values.get(key, b"") + more)
+
+        def multi_get(self, keys: list[str]) -> list[bytes]:
+            return [self.get(key) for key in keys]
+
+        def multi_set(self, keys: list[str], values: list[bytes]) -> None:
+            for key, value in zip(keys, values, strict=True):
+                self.set(key, value)
+
+        def has_extended_api(self) -> bool:
+            return True
+
+        def set_timeout(self, timeout: object) -> None:
+            """Nothing is waited for."""
+
+        def clone(self) -> LonelyStore:
+            return self
+
+    return LonelyStore
+
+
+def _without_numbers(key: str) -> str:
+    return re.sub(r"\d+", "#", key)
+
+
+@functools.cache
+def _the_store() -> object:
+    """Lives as long as the process: C++ keeps what PyTorch was given, without its Python part."""
+    return _store_class()()
+
+
+def _unique_id() -> bytes:
+    """What ncclGetUniqueId gives a rank 0 that is not there."""
+    nccl = ctypes.CDLL("libnccl.so.2")
+    made = ctypes.create_string_buffer(_UNIQUE_ID_BYTES)
+    if nccl.ncclGetUniqueId(made) != 0:
+        raise RuntimeError("vramstow: NCCL gives no id")
+    return made.raw
+
+
+class _StoreOfOthers:
+    """In place of TCPStore and FileStore: whoever makes one gets the store that answers."""
+
+    def __new__(cls, *_: object, **__: object) -> object:
+        return _the_store()
+
+
+def _prepare_rendezvous(module: ModuleType) -> None:
+    package = sys.modules["torch.distributed"]  # torch itself is still being imported
+    # A thread of NCCL's process group asks the store once a second; at the end Python is gone.
+    os.environ.setdefault("TORCH_NCCL_ENABLE_MONITORING", "0")
+    module._create_c10d_store = lambda *_, **__: _the_store()
+    for name in ("TCPStore", "FileStore"):
+        setattr(module, name, _StoreOfOthers)
+        setattr(package, name, _StoreOfOthers)
+
+
+# --- process groups ---------------------------------------------------------------------------
+
+
+def _prepare_groups(module: ModuleType) -> None:
+    _wrap_start(module)
+    if hasattr(module, "ProcessGroupGloo"):
+        module.ProcessGroupGloo = _gloo_class(module)
+        module._create_process_group_wrapper = lambda wrapped_pg, *_, **__: wrapped_pg
+    # A communicator is split among its ranks, of which the others cannot say where they go.
+    if hasattr(module, "_get_split_source"):
+        module._get_split_source = lambda *_, **__: None
+    if hasattr(module, "split_group"):
+        module.split_group = _split_group_of(module)
+    module.monitored_barrier = lambda *_, **__: None
+    _wrap_objects(module)
+
+
+def _wrap_start(module: ModuleType) -> None:
+    start = module.init_process_group
+
+    @functools.wraps(start)
+    def init_process_group(*arguments: object, **named: object) -> object:
+        if named.get("store") is not None:
+            named["store"] = _the_store()
+        return start(*arguments, **named)
+
+    module.init_process_group = init_process_group
+
+
+def _gloo_class(module: ModuleType) -> type:
+    from torch._C._distributed_c10d import FakeProcessGroup
+
+    real = module.ProcessGroupGloo
+
+    class ProcessGroupGloo:
+        """Makes a group of CPU tensors in which all ranks do what this one does."""
+
+        Options = getattr(real, "_Options", getattr(real, "Options", None))
+        _Options = Options
+
+        def __new__(cls, store: object, rank: int, size: int, *_: object, **__: object) -> object:
+            create = getattr(FakeProcessGroup, "_create_internal", FakeProcessGroup)
+            options = getattr(FakeProcessGroup, "Options", None)
+            if options is None:
+                return create(rank, size)
+            same = options()
+            if hasattr(same, "simulate_uniform_ranks"):
+                same.simulate_uniform_ranks = True
+            return create(rank, size, same)
+
+    return ProcessGroupGloo
+
+
+def _split_group_of(module: ModuleType) -> Callable[..., object]:
+    split = module.split_group
+
+    @functools.wraps(split)
+    def split_group(
+        parent_pg: object = None,
+        split_ranks: list[list[int]] | None = None,
+        timeout: object = None,
+        pg_options: object = None,
+        group_desc: str | None = None,
+        *_: object,
+        **__: object,
+    ) -> object:
+        parent = parent_pg or module._get_default_group()
+        to_global = module.get_process_group_ranks(parent)
+        own = parent.rank()
+        for ranks in split_ranks or []:
+            if own in ranks:
+                members = [to_global[rank] for rank in ranks]
+                return module.new_group(members, timeout=timeout, group_desc=group_desc)
+        return module.GroupMember.NON_GROUP_MEMBER
+
+    return split_group
+
+
+def _wrap_objects(module: ModuleType) -> None:
+    """Objects are pickled into tensors: what others would send is this rank's own object."""
+
+    def size_of(group: object) -> int:
+        return module.get_world_size(group)
+
+    def is_own(rank: int | None, group: object, group_rank: int | None) -> bool:
+        if group_rank is not None:
+            return module.get_rank(group) == group_rank
+        return module.get_rank() == rank
+
+    def go_on(call: Callable[..., object], *arguments: object, **named: object) -> None:
+        """For the memory that it takes: what it gives is thrown away, and may be no pickle."""
+        try:
+            call(*arguments, **named)
+        except Exception:  # whatever bytes that were not computed make of a pickle
+            return
+
+    gather_all, gather, broadcast = (
+        module.all_gather_object,
+        module.gather_object,
+        module.broadcast_object_list,
+    )
+    scatter = module.scatter_object_list
+
+    @functools.wraps(gather_all)
+    def all_gather_object(object_list: list, obj: object, group: object = None) -> None:
+        go_on(gather_all, object_list, obj, group)
+        if module.get_rank(group) >= 0:
+            object_list[:] = [obj] * size_of(group)
+
+    @functools.wraps(gather)
+    def gather_object(
+        obj: object,
+        object_gather_list: list | None = None,
+        dst: int | None = None,
+        group: object = None,
+        group_dst: int | None = None,
+    ) -> None:
+        if object_gather_list is not None:
+            object_gather_list[:] = [obj] * size_of(group)
+
+    @functools.wraps(broadcast)
+    def broadcast_object_list(
+        object_list: list,
+        src: int | None = None,
+        group: object = None,
+        device: object = None,
+        group_src: int | None = None,
+    ) -> None:
+        source = 0 if src is None and group_src is None else src
+        if is_own(source, group, group_src):
+            go_on(broadcast, list(object_list), module.get_rank(), group, device)
+        else:
+            _say_once(
+                "objects that a rank which is not there would broadcast stay as they are here."
+            )
+
+    @functools.wraps(scatter)
+    def scatter_object_list(
+        scatter_object_output_list: list,
+        scatter_object_input_list: list | None = None,
+        src: int | None = None,
+        group: object = None,
+        group_src: int | None = None,
+    ) -> None:
+        if scatter_object_input_list:
+            own = module.get_rank(group)
+            scatter_object_output_list[0] = scatter_object_input_list[own]
+
+    module.all_gather_object = all_gather_object
+    module.gather_object = gather_object
+    module.broadcast_object_list = broadcast_object_list
+    module.scatter_object_list = scatter_object_list
+
+
+def _prepare_stages(module: ModuleType) -> None:
+    """A pipeline's stage is told of shapes by its neighbours, as far as it cannot know them."""
+    forward = getattr(module, "_StageForwardMeta", None)
+    backward = getattr(module, "_StageBackwardMeta", None)
+    if forward is None or backward is None:
+        return
+
+    def _recv_meta(self: object, source: int) -> object:
+        known = self._stage_meta
+        if source > self.stage_index:
+            return backward(backward_metas=module._derive_grad_metas(known.outputs))
+        if self._user_meta.inputs is None:
+            raise RuntimeError(
+                f"vramstow: stage {self.stage_index} takes what stage {source} gives, which is not "
+                "there: say its shape with PipelineStage(input_args=...)"
+            )
+        return forward(forward_metas=self._user_meta.inputs)
+
+    module.PipelineStage._recv_meta = _recv_meta
+    module.PipelineStage._send_meta = lambda *_: None
+
+
+# --- launchers --------------------------------------------------------------------------------
+
+
+def _prepare_launcher(module: ModuleType) -> None:
+    """torchrun and what is made of it: this process becomes the script, as the rank that it is."""
+
+    def become(self: object, *arguments: object) -> object:
+        config = self._config
+        asked = config.max_nodes * config.nproc_per_node
+        if asked != _world():
+            _say_once(
+                f"the launcher asks for {asked} ranks; the job is rehearsed as one of {_world()}, "
+                "as world= says."
+            )
+        if callable(self._entrypoint):
+            return {int(os.environ["LOCAL_RANK"]): self._entrypoint(*arguments)}
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execvp(self._entrypoint, [self._entrypoint, *(str(one) for one in arguments)])
+        return None
+
+    module.elastic_launch.__call__ = become
