@@ -4,8 +4,9 @@ A loader may copy weights from a file one by one, put tensors in the place of th
 was made with, or fill a model that was made without memory; call stacks do not tell that. So
 PyTorch calls back where a module gets a parameter or a buffer, and where an optimizer has made its
 first step, and what moves a model (`to`, `cuda`, `to_empty`) is followed: `vramstow.weights
-0xADDRESS …` tells what lies on a card then. A model that runs costs nothing. `vramstow.save` and `vramstow.save_end` stand around torch.save. No error here
-reaches the program.
+0xADDRESS …` tells what lies on a card then. Copies in full precision of a module's weights, that
+only an optimizer has, are told as `vramstow.masters 0xADDRESS …`. A model that runs costs nothing.
+`vramstow.save` and `vramstow.save_end` stand around torch.save. No error here reaches the program.
 """
 
 from __future__ import annotations
@@ -52,21 +53,61 @@ def _address(tensor: object) -> int:
         return 0
 
 
-def _tell(mark: Callable[[bytes], int], tensors: Iterable[object]) -> None:
-    addresses = sorted({_address(part) for tensor in tensors for part in _parts(tensor)} - {0})
-    for i in range(0, len(addresses), _MOST_IN_A_MARK):
-        some = addresses[i : i + _MOST_IN_A_MARK]
-        mark(b"vramstow.weights " + b" ".join(b"0x%x" % place for place in some))
+def _mark(mark: Callable[[bytes], int], kind: bytes, addresses: set[int]) -> None:
+    in_order = sorted(addresses - {0})
+    for i in range(0, len(in_order), _MOST_IN_A_MARK):
+        some = in_order[i : i + _MOST_IN_A_MARK]
+        mark(kind + b" " + b" ".join(b"0x%x" % place for place in some))
 
 
-def _follow_modules(mark: Callable[[bytes], int], is_compiling: Callable[[], bool]) -> None:
+class _Weights:
+    """Tells weights, and knows which of them modules hold in 16 bits."""
+
+    def __init__(self, mark: Callable[[bytes], int]) -> None:
+        self._mark = mark
+        self._held: dict[int, int] = {}  # elements in 16 bits by address; 0: of another type
+
+    def tell_held(self, tensors: Iterable[object]) -> None:
+        """What modules hold."""
+        addresses = set()
+        for tensor in tensors:
+            is_short = getattr(getattr(tensor, "dtype", None), "itemsize", 0) == 2
+            for part in _parts(tensor):
+                address = _address(part)
+                addresses.add(address)
+                self._held[address] = part.numel() if is_short and address != 0 else 0
+        _mark(self._mark, b"vramstow.weights", addresses)
+
+    def tell_stepped(self, tensors: Iterable[object]) -> None:
+        """What an optimizer changes: weights, or its own copies of those that modules hold."""
+        import torch
+
+        weights = set()
+        others: dict[int, int] = {}
+        for tensor in tensors:
+            for part in _parts(tensor):
+                address = _address(part)
+                is_copy = address not in self._held and tensor.dtype == torch.float32
+                if is_copy:
+                    others[address] = part.numel()
+                else:
+                    weights.add(address)
+        is_of_modules = 0 < sum(others.values()) <= 1.05 * sum(self._held.values())  # with padding
+        if is_of_modules:
+            _mark(self._mark, b"vramstow.masters", set(others))
+        else:
+            weights |= set(others)
+        _mark(self._mark, b"vramstow.weights", weights)
+
+
+def _follow_modules(weights: _Weights, is_compiling: Callable[[], bool]) -> None:
     from torch.nn.modules import module as modules
 
     def register(_module: object, _name: str, tensor: object) -> None:
         if tensor is None or is_compiling():
             return
         try:
-            _tell(mark, [tensor])
+            weights.tell_held([tensor])
         except Exception:
             return
 
@@ -74,7 +115,7 @@ def _follow_modules(mark: Callable[[bytes], int], is_compiling: Callable[[], boo
     modules.register_module_buffer_registration_hook(register)
 
 
-def _follow_moves(mark: Callable[[bytes], int], is_compiling: Callable[[], bool]) -> None:
+def _follow_moves(weights: _Weights, is_compiling: Callable[[], bool]) -> None:
     from torch.nn import Module
 
     apply = Module._apply  # what all that moves or converts a module goes through
@@ -90,7 +131,7 @@ def _follow_moves(mark: Callable[[bytes], int], is_compiling: Callable[[], bool]
         finally:
             running.outer = None
         try:
-            _tell(mark, itertools.chain(module.parameters(), module.buffers()))
+            weights.tell_held(itertools.chain(module.parameters(), module.buffers()))
         except Exception:
             return result
         return result
@@ -98,7 +139,7 @@ def _follow_moves(mark: Callable[[bytes], int], is_compiling: Callable[[], bool]
     Module._apply = moved
 
 
-def _follow_optimizers(mark: Callable[[bytes], int], is_compiling: Callable[[], bool]) -> None:
+def _follow_optimizers(weights: _Weights, is_compiling: Callable[[], bool]) -> None:
     from torch.optim import optimizer as optimizers
 
     known: dict[int, weakref.ref] = {}
@@ -109,7 +150,7 @@ def _follow_optimizers(mark: Callable[[bytes], int], is_compiling: Callable[[], 
         try:
             number = id(optimizer)
             known[number] = weakref.ref(optimizer, lambda _: known.pop(number, None))
-            _tell(mark, (t for group in optimizer.param_groups for t in group["params"]))
+            weights.tell_stepped(t for group in optimizer.param_groups for t in group["params"])
         except Exception:
             return
 
@@ -138,10 +179,11 @@ def follow() -> None:
     mark.argtypes = [ctypes.c_char_p]
     mark.restype = ctypes.c_int
     is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
+    weights = _Weights(mark)
     for part in (
-        lambda: _follow_modules(mark, is_compiling),
-        lambda: _follow_moves(mark, is_compiling),
-        lambda: _follow_optimizers(mark, is_compiling),
+        lambda: _follow_modules(weights, is_compiling),
+        lambda: _follow_moves(weights, is_compiling),
+        lambda: _follow_optimizers(weights, is_compiling),
         lambda: _follow_saving(torch, mark),
     ):
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,20 +12,49 @@ from jobs_conftest import Rehearsal
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
 OWN = Path(__file__).parent / "programs"
+TOLERANCE = 0.05
 Rehearse = Callable[..., Rehearsal]
 
 
+@pytest.fixture
+def told(rehearse: Rehearse, python: str, adapter_folder: str) -> Callable[..., tuple[str, dict]]:
+    """Rehearses a program: the last line that it prints, and bytes by category."""
+
+    def run(program: str, *arguments: str, card: str = "1GiB") -> tuple[str, dict]:
+        job = rehearse(
+            python,
+            OWN / program,
+            *arguments,
+            card=f"h200,memory={card},values=off",
+            env={"VRAMSTOW_ADAPTER_DIR": adapter_folder, "VRAMSTOW_CENSUS": "off"},
+        )
+        assert job.status == 0, job.err[-2000:]
+        rows = job.analysis()["by_category"]
+        return job.out.splitlines()[-1], {r["category"]: r["bytes_at_peak"] for r in rows}
+
+    return run
+
+
 @pytest.mark.parametrize("kind", ["copied", "assigned", "filled", "quantised", "adapted"])
-def test_what_modules_hold_is_parameters(
-    rehearse: Rehearse, python: str, adapter_folder: str, kind: str
+def test_what_modules_hold_is_parameters(told: Callable[..., tuple[str, dict]], kind: str) -> None:
+    line, found = told("weights.py", kind)
+    assert found["parameters"] == pytest.approx(int(line), rel=TOLERANCE), found
+
+
+def test_what_only_an_engine_holds_is_none(told: Callable[..., tuple[str, dict]]) -> None:
+    line, found = told("engine_weights.py")
+    for name, size in json.loads(line).items():
+        assert found[name] == pytest.approx(size, rel=TOLERANCE), (name, found)
+
+
+@pytest.mark.parametrize(
+    "package",
+    ["transformers", "accelerate", "bitsandbytes", "peft", "safetensors", "torchao"],
+)
+def test_what_packages_load_is_parameters(
+    told: Callable[..., tuple[str, dict]], package: str
 ) -> None:
-    job = rehearse(
-        python,
-        OWN / "weights.py",
-        kind,
-        card="h200,memory=1GiB,values=off",
-        env={"VRAMSTOW_ADAPTER_DIR": adapter_folder, "VRAMSTOW_CENSUS": "off"},
-    )
-    assert job.status == 0, job.err[-2000:]
-    told = {row["category"]: row["bytes_at_peak"] for row in job.analysis()["by_category"]}
-    assert told["parameters"] == pytest.approx(int(job.out.split()[-1]), rel=0.05), told
+    for name in ("transformers", package):
+        pytest.importorskip(name, reason=f"needs the package {name}: setup/clients/peft.txt")
+    line, found = told("loaded_weights.py", package, card="8GiB")
+    assert found["parameters"] == pytest.approx(int(line), rel=TOLERANCE), found

@@ -183,13 +183,18 @@ class Runner {
     } else if (verb == "pinned" && words.size() == 5 && words[3] == "at") {
       AllocateDriver(words[1], Bytes(words[2], line), StackOf(words[4], line), Layer::kDriver,
                      MemoryKind::kHostPinned);
+    } else if (verb == "context" && words.size() == 2) {
+      Event event;
+      event.kind = EventKind::kContextCreate;
+      event.device = static_cast<int16_t>(std::stoi(words[1]));
+      source_.Add(event, 0);
     } else if (verb == "says" && words.size() == 3 && words[2] == "free") {
       SayFree(Bytes(words[1], line));
     } else if (verb == "free" && words.size() == 2) {
       Free(words[1], line);
     } else if (verb == "cache" && words.size() == 2) {
       Free(words[1], line, true);
-    } else if (verb == "weights" && words.size() >= 2) {
+    } else if ((verb == "weights" || verb == "masters") && words.size() >= 2) {
       Weigh(words, line);
     } else if (verb == "mark" && words.size() >= 2) {
       source_.Add(MarkEvent{.kind = MarkKind::kMoment}.ToEvent(), 0, After(line, "mark "));
@@ -286,10 +291,10 @@ class Runner {
     if (stays_cached) cached_[name] = block->second;
     blocks_.erase(block);
   }
-  // Modules hold these.
+  // Modules hold these; or an optimizer, as its copies of weights.
   void Weigh(const std::vector<std::string>& words, const std::string& line) {
     std::ostringstream text;
-    text << "vramstow.weights" << std::hex;
+    text << "vramstow." << words[0] << std::hex;
     for (size_t i = 1; i < words.size(); ++i) {
       const auto block = blocks_.find(words[i]);
       if (block == blocks_.end()) return Fail("no such block", line);
@@ -351,7 +356,7 @@ class Runner {
       }
       return Same(OfId(words[2]) == nullptr ? "" : words[2], "", line);
     }
-    if (what == "iterations" || what == "phase" || what == "category") {
+    if (what == "iterations" || what == "phase" || what == "category" || what == "devices") {
       return CheckWork(what, words, line);
     }
     if (first == nullptr) return Fail("there is no advice", line);
@@ -377,6 +382,14 @@ class Runner {
                            ? " with " + std::to_string(iterations.backward_per_iteration)
                            : ""),
                   After(line, "iterations "), line);
+    }
+    if (what == "devices") {
+      std::string peaks;
+      for (const DeviceFacts& device : facts.devices) {
+        if (!peaks.empty()) peaks += ", ";
+        peaks += std::to_string(device.device) + " " + FormatBytes(device.peak_bytes).text;
+      }
+      return Same(peaks, After(line, "devices "), line);
     }
     std::string found = "none";
     for (const PhaseFacts& phase : facts.phases) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -50,15 +51,17 @@ constexpr std::array<const char*, kCategories> kEvidence = {
 
 constexpr char kTold[] = "told by the program";
 constexpr char kHeld[] = "held by modules";
+constexpr char kOwned[] = "an optimizer's copies of weights";
 constexpr std::string_view kMark = "vramstow.category ";
 constexpr std::string_view kWeights = "vramstow.weights ";
+constexpr std::string_view kMasters = "vramstow.masters ";
 
 // The word of the program on the block that lay at this address then.
 struct MarkedUse {
   uint64_t address = 0;
   uint64_t event = 0;
   Category category = kUnknownUse;
-  bool by_module = false;  // the start-up hook told it, of what a module holds
+  bool by_hook = false;  // the start-up hook told it, of what modules and optimizers hold
 };
 
 // "vramstow.category CATEGORY 0xADDRESS …". False: not such a mark.
@@ -78,12 +81,14 @@ bool ReadMarkedUse(const MarkDetail& mark, MarkedUse* told) {
 }
 
 // "vramstow.weights 0xADDRESS 0xADDRESS …": parameters and buffers that modules hold.
+// "vramstow.masters …": an optimizer's copies of them.
 void ReadWeights(const MarkDetail& mark, std::vector<MarkedUse>* marked) {
   std::string_view text = mark.text;
-  if (!text.starts_with(kWeights)) return;
-  text.remove_prefix(kWeights.size());
+  const bool are_masters = text.starts_with(kMasters);
+  if (!are_masters && !text.starts_with(kWeights)) return;
+  text.remove_prefix(are_masters ? kMasters.size() : kWeights.size());
   while (text.starts_with("0x")) {
-    MarkedUse told = {0, mark.event, kParameters, true};
+    MarkedUse told = {0, mark.event, are_masters ? kOptimizerState : kParameters, true};
     const auto read = std::from_chars(text.data() + 2, text.data() + text.size(), told.address, 16);
     if (read.ec != std::errc()) return;
     marked->push_back(told);
@@ -131,11 +136,15 @@ class ToldCategories {
     }
     for (const MarkDetail& mark : detail.marks) {
       if (ReadMarkedUse(mark, &told)) marked_.push_back(told);
+      const size_t before = marked_.size();
       ReadWeights(mark, &marked_);
+      tells_weights_ |= marked_.size() > before;
     }
     std::ranges::stable_sort(marked_, {},
                              [](const MarkedUse& t) { return std::tie(t.address, t.event); });
   }
+  // Whether the start-up hook tells what modules hold.
+  bool tells_weights() const { return tells_weights_; }
   // Null: nothing was said of it. The last of several counts.
   const MarkedUse* Find(const Life& life) const {
     const MarkedUse end = {life.address, life.death, kUnknownUse, false};
@@ -149,7 +158,22 @@ class ToldCategories {
 
  private:
   std::vector<MarkedUse> marked_;
+  bool tells_weights_ = false;
 };
+
+// Whether a constructor of the program's own or of a library makes it itself, by no function of
+// PyTorch's: weights are told where a module gets them, and the rest is a buffer or a table.
+bool IsOfConstructor(const Detail& detail, const SiteDetail& site) {
+  if (site.phase != Phase::kInit) return false;
+  for (const uint32_t frame : std::views::reverse(site.frames)) {
+    const std::string& text = detail.frames[frame];
+    if (text.find(".py:") == std::string::npos) continue;
+    const bool is_torch =
+        frame < detail.files.size() && detail.files[frame].find("torch/") != std::string::npos;
+    return !is_torch && text.ends_with("__init__");
+  }
+  return false;
+}
 
 Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& life) {
   const SiteDetail& site = detail.sites[life.site];
@@ -206,6 +230,10 @@ struct CategoryFinder::Known {
     if (*by_mark != nullptr) return said->category;
     if (caches.Has(life)) return kCaches;
     const Category seen = CategoryOf(detail, phases, life);
+    if (seen == kParameters && told.tells_weights() && life.tensor &&
+        IsOfConstructor(detail, detail.sites[life.site])) {
+      return kUnknownUse;
+    }
     return said != nullptr && seen == kActivations ? kUnknownUse : seen;
   }
 
@@ -237,7 +265,7 @@ void CategoryFinder::AddUp(Facts* facts) const {
     if (life.pending || !life.LivesAt(detail.peak_event)) continue;
     const MarkedUse* by_mark = nullptr;
     const Category category = known_->Of(life, &by_mark);
-    if (by_mark != nullptr) ++(by_mark->by_module ? held_blocks : told_blocks)[category];
+    if (by_mark != nullptr) ++(by_mark->by_hook ? held_blocks : told_blocks)[category];
     Amount& amount = amounts[category];
     amount.bytes += life.size;
     ++amount.blocks;
@@ -253,7 +281,8 @@ void CategoryFinder::AddUp(Facts* facts) const {
     const uint64_t blocks = amounts[i].blocks;
     if (held_blocks[i] > 0) {
       const bool is_rest = held_blocks[i] + told_blocks[i] < blocks;
-      evidence = is_rest ? absl::StrCat(kHeld, ", or ", evidence) : kHeld;
+      const char* held = i == kOptimizerState ? kOwned : kHeld;
+      evidence = is_rest ? absl::StrCat(held, ", or ", evidence) : held;
     }
     if (told_blocks[i] > 0) {
       evidence = told_blocks[i] == blocks ? kTold : absl::StrCat(kTold, ", or ", evidence);
