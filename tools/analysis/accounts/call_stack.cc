@@ -166,6 +166,39 @@ Phase PhaseOf(const CallFrame& frame) {
   return Phase::kUnknown;
 }
 
+// A function that bears this name and is not PyTorch's: one of autograd's, or it calls backward()
+// later, as those of frameworks do, which scale the loss before.
+bool IsNamedBackward(const CallFrame& frame) {
+  if (!IsPython(frame) || Has(frame.file, "torch/_tensor.py") ||
+      Has(frame.file, "torch/autograd/")) {
+    return false;
+  }
+  return frame.function.substr(frame.function.rfind('.') + 1) == "backward";
+}
+
+// Whether autograd calls what is further in than frame `place`: it has no caller in Python on a
+// thread of autograd's.
+bool IsCalledByAutograd(const std::vector<CallFrame>& frames, size_t place) {
+  bool is_any_python = false;
+  for (size_t i = place + 1; i < frames.size(); ++i) {
+    is_any_python |= IsPython(frames[i]);
+    if (!IsNamedBackward(frames[i]) && PhaseOf(frames[i]) == Phase::kBackward) return true;
+  }
+  return !is_any_python;
+}
+
+// What a compiler or an autotuner tries, to see how long it takes, is no work of the program.
+bool IsTrial(const CallFrame& frame) {
+  if (!IsPython(frame)) return false;
+  for (const char* file :
+       {"torch/_inductor/select_algorithm.py", "torch/_inductor/runtime/benchmarking.py",
+        "torch/_inductor/autotune_process.py", "triton/testing.py",
+        "triton/runtime/autotuner.py"}) {
+    if (Has(frame.file, file)) return true;
+  }
+  return false;
+}
+
 // torch.autograd.grad: a backward pass that leaves nothing behind.
 bool IsGradCall(const CallFrame& frame) {
   return frame.function == "grad" && frame.file.ends_with("torch/autograd/__init__.py");
@@ -288,8 +321,12 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
   std::vector<OwnLine> generated_lines;
   const CallFrame* python = nullptr;  // the innermost
   std::string backward;
+  bool is_trial = false;
   for (const CallFrame& frame : frames) {
-    const Phase phase = PhaseOf(frame);
+    const auto place = static_cast<size_t>(&frame - frames.data());
+    const bool calls_later = IsNamedBackward(frame) && !IsCalledByAutograd(frames, place);
+    const Phase phase = calls_later ? Phase::kUnknown : PhaseOf(frame);
+    is_trial |= IsTrial(frame);
     if (words.phase == Phase::kUnknown) words.phase = phase;
     words.in_backward |= phase == Phase::kBackward || IsGradCall(frame);
     words.in_optimizer |= phase == Phase::kOptimizer;
@@ -313,6 +350,10 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
     words.empties_cache |= frame.function == "empty_cache";
     words.frames.push_back(LineOf(frame));
     words.files.emplace_back(frame.file);
+  }
+  if (is_trial) {
+    words.phase = Phase::kUnknown;
+    words.in_backward = words.in_optimizer = false;
   }
   // The whole program may be a text: python -c.
   if (own == nullptr && generated != nullptr) {
