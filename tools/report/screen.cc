@@ -71,10 +71,62 @@ std::string RoomLine(const Facts& facts, const TextStyle& style) {
 }
 
 // As much of it as has room on a line.
+// The cards that the process has used, or has asked about.
+std::vector<const DeviceFacts*> CardsOf(const Facts& facts) {
+  std::vector<const DeviceFacts*> cards;
+  for (const DeviceFacts& device : facts.devices) {
+    if (device.device >= 0) cards.push_back(&device);
+  }
+  return cards;
+}
+
+// " on card 1" of several; empty: there is one, or it is not known on which.
+std::string OnCard(const Facts& facts, int device) {
+  return device < 0 || CardsOf(facts).size() < 2 ? "" : absl::StrCat(" on card ", device);
+}
+
+// The peak of each of several cards; empty: there is one.
+std::string CardsLine(const Facts& facts, const TextStyle& style) {
+  constexpr size_t kMost = 8;
+  const std::vector<const DeviceFacts*> cards = CardsOf(facts);
+  if (cards.size() < 2) return "";
+  std::vector<std::string> words;
+  for (const DeviceFacts* card : cards) {
+    if (words.size() == kMost) break;
+    words.push_back(
+        absl::StrCat("card ", card->device, " ", Bytes(card->peak_bytes), " at the most"));
+    if (card->total_bytes.has_value()) {
+      absl::StrAppend(&words.back(), " (the card has ", Bytes(*card->total_bytes), ")");
+    }
+  }
+  if (cards.size() > kMost) words.push_back(absl::StrCat(cards.size() - kMost, " more cards"));
+  return Labelled("Cards", absl::StrCat(absl::StrJoin(words, "; "), "."), style);
+}
+
+// Contexts on cards where the process has no memory; empty: there are none, or it has none
+// anywhere.
+std::string UnusedLine(const Facts& facts, const TextStyle& style) {
+  std::vector<std::string> unused;
+  std::vector<std::string> used;
+  for (const DeviceFacts* card : CardsOf(facts)) {
+    const bool is_used = card->peak_bytes > 0 || card->peak_reserved_bytes > 0;
+    (is_used ? used : unused).push_back(absl::StrCat(card->device));
+  }
+  if (unused.empty() || used.empty() || facts.kind != "stow") return "";
+  return Labelled("Unused",
+                  absl::StrCat("The process has a context on card ", absl::StrJoin(unused, ", "),
+                               ", which takes some hundred MiB there, and no memory. "
+                               "CUDA_VISIBLE_DEVICES=",
+                               absl::StrJoin(used, ","),
+                               ", or torch.cuda.set_device() before any other call, avoids it."),
+                  style);
+}
+
 std::string FailureTitle(const FactSet& set, const Facts& facts, const TextStyle& style) {
   constexpr size_t kAround = 4;  // of a title
   const OutOfMemoryFacts& last = facts.out_of_memory.back();
-  std::vector<std::string> parts = {OfTrace(set, facts), " at " + Time(last.time_ns)};
+  std::vector<std::string> parts = {OfTrace(set, facts), OnCard(facts, last.device),
+                                    " at " + Time(last.time_ns)};
   if (facts.counts.out_of_memory > 1) {
     parts.push_back(", the last of " + Counted(facts.counts.out_of_memory, "time"));
   }
@@ -144,6 +196,7 @@ std::string Failure(const FactSet& set, const Facts& facts, const TextStyle& sty
     text += Labelled("Peak", PeakInWords(facts), style);
   }
   text += WhySection(facts, style);
+  text += CardsLine(facts, style) + UnusedLine(facts, style);
   if (facts.advice.size() > 1) {
     const size_t more = facts.advice.size() - 1;
     text += Labelled(
@@ -162,7 +215,7 @@ std::string Extras(const Facts& facts, const TextStyle& style) {
     text += Labelled("Garbage", CollectedInWords(facts.garbage), style);
   }
   if (facts.offload.out_bytes > 0) text += Labelled("Offload", MovedInWords(facts.offload), style);
-  return text;
+  return text + UnusedLine(facts, style);
 }
 
 // Something is wrong that did not end the job.

@@ -83,6 +83,7 @@ void DriverLayer::Apply(const Event& event) {
       return looks_.Add(event);
     case EventKind::kContextCreate:
       ++contexts_[event.device];
+      if (event.device >= 0) accounts_.levels().Device(event.device);  // it is told, also if unused
       return;
     case EventKind::kContextDestroy:
     case EventKind::kDeviceReset:

@@ -67,6 +67,14 @@ bool IsArgument(const FailureMoment& moment, const Life& life) {
   return block != nullptr && block->holder.find("call_impl: args[") != std::string::npos;
 }
 
+// Whether a step works on so many rows: on all at once, or on each card on a part of them, as
+// torch.nn.DataParallel does.
+bool WorksOn(const FailureMoment& moment, uint64_t rows, const std::set<uint64_t>& made) {
+  uint64_t cards = 0;
+  for (const DeviceFacts& device : moment.facts().devices) cards += device.peak_bytes > 0 ? 1 : 0;
+  return made.contains(rows) || (cards > 1 && made.contains((rows + cards - 1) / cards));
+}
+
 // Takes away the batch that is at work: the step makes results with as many rows. Batches that wait
 // are more than two.
 void LeaveOutBatch(const FailureMoment& moment, uint64_t begin, std::vector<const Life*>* data) {
@@ -79,7 +87,7 @@ void LeaveOutBatch(const FailureMoment& moment, uint64_t begin, std::vector<cons
   }
   const auto is_batch = [&](const Life* life) {
     const uint64_t own = Rows(moment, *life);
-    return IsArgument(moment, *life) || (own > 1 && rows.contains(own));
+    return IsArgument(moment, *life) || (own > 1 && WorksOn(moment, own, rows));
   };
   if (std::ranges::count_if(*data, is_batch) <= kMostOfBatch) std::erase_if(*data, is_batch);
 }
