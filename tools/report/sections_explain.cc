@@ -415,6 +415,20 @@ std::string CacheSection(const Facts& facts, const TextStyle& style) {
   return WrappedLines(text, style.width);
 }
 
+// What the driver was asked for, and what PyTorch may have made larger before it asked.
+std::string PinnedRounding(const Facts& facts) {
+  std::string text;
+  if (facts.host.pinned_rounding_bytes > 0) {
+    text = absl::StrCat(", ", Bytes(facts.host.pinned_rounding_bytes), " of it by rounding");
+  }
+  const auto advice = std::ranges::find(facts.advice, AdviceId::kPinnedRounding, &AdviceFacts::id);
+  if (advice != facts.advice.end()) {
+    absl::StrAppend(&text, "; up to ", Bytes(advice->bytes),
+                    " are PyTorch's rounding up to powers of two (vramstow help pinned_rounding)");
+  }
+  return text;
+}
+
 std::string HostSection(const Facts& facts, const TextStyle& style) {
   const HostFacts& host = facts.host;
   std::string text;
@@ -427,8 +441,8 @@ std::string HostSection(const Facts& facts, const TextStyle& style) {
         host.is_of_group ? "its control group" : "the machine", Time(host.least_free_time_ns));
   }
   if (facts.peak.host_bytes > 0) {
-    text += absl::StrCat(Bytes(facts.peak.host_bytes), " pinned at the most, ",
-                         Bytes(host.pinned_rounding_bytes), " of it by rounding\n");
+    text += absl::StrCat(Bytes(facts.peak.host_bytes), " pinned at the most", PinnedRounding(facts),
+                         "\n");
   }
   return WrappedLines(text, style.width);
 }

@@ -200,6 +200,14 @@ function lifetimePanel(facts, view) {
   ], lifetimes.growing, {name: 'Growing sites', click: (row, focus) => view.showSites(row.site, (site) => site.site === row.site, focus)}) : null);
 }
 
+// What the driver was asked for, and what PyTorch may have made larger before it asked.
+function pinnedRounding(facts) {
+  const known = facts.host.pinned_rounding_bytes;
+  const advice = facts.advice.find((one) => one.id === 'pinned_rounding');
+  return (known ? `, ${bytesText(known)} of it by rounding` : '') +
+      (advice ? `; up to ${bytesText(advice.bytes)} are PyTorch's rounding up to powers of two` : '');
+}
+
 function hostPanel(facts) {
   const host = facts.host;
   if (!host) return null;
@@ -212,7 +220,7 @@ function hostPanel(facts) {
   }
   if (host.pinned_bytes) {
     lines.push(element('p', {}, figure('host.pinned_bytes', host.pinned_bytes, bytesText(host.pinned_bytes)),
-        ` pinned at the most, ${bytesText(host.pinned_rounding_bytes)} of it by rounding.`));
+        ` pinned at the most${pinnedRounding(facts)}.`));
   }
   return panel('Host', ...lines);
 }
