@@ -29,7 +29,7 @@ uint64_t Evidence::AtPeak(const std::string& category) const {
 
 bool Evidence::HasTrueIterations() const {
   const IterationsFacts& iterations = facts_.iterations;
-  if (iterations.is_sure || iterations.count >= 50) return true;
+  if (iterations.is_sure) return true;
   // A line that only makes what stays may fill a list of weights. Turns that work let go of blocks.
   if (facts_.lifetimes.within.blocks < iterations.count) return false;
   return facts_.kind == "stow" && std::ranges::none_of(detail_.sites, [](const SiteDetail& site) {
