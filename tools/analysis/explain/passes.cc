@@ -49,6 +49,16 @@ bool CallsAutograd(const SiteDetail& site) {
          (site.phase == Phase::kBackward || site.phase == Phase::kUnknown);
 }
 
+// Whether a compiler or an autotuner makes it, to see how long a kernel takes: it comes in the
+// midst of any work.
+bool IsOfTrial(const Detail& detail, const SiteDetail& site) {
+  return std::ranges::any_of(site.frames, [&](uint32_t frame) {
+    const std::string& text = detail.frames[frame];
+    return text.starts_with("select_algorithm.py:") || text.starts_with("benchmarking.py:") ||
+           text.starts_with("autotuner.py:");
+  });
+}
+
 // Runs of one kind; what else happens (`skipped`) does not end them.
 std::vector<Run> RunsOf(const Detail& detail, Work wanted) {
   std::vector<Run> runs;
@@ -57,6 +67,7 @@ std::vector<Run> RunsOf(const Detail& detail, Work wanted) {
     if (!IsAnAllocation(life) || !life.tensor) continue;
     const SiteDetail& site = detail.sites[life.site];
     const Work work = WorkOf(site);
+    if (work == Work::kOther && IsOfTrial(detail, site)) continue;
     if (work == wanted) {
       const bool is_call = wanted == Work::kBackward && CallsBackward(site);
       if (!inside || is_call) runs.push_back({work, life.birth});
@@ -237,7 +248,12 @@ Passes::Passes(const Detail& detail, const ToldWork& told, uint64_t last_failure
   }
   FindByMarks(detail, told);
   if (all_.empty()) FindBySteps(detail, told, last_failure);
-  if (all_.empty()) FindByBackward(detail);
+  if (all_.empty()) {
+    FindByBackward(detail);
+    // What follows the last backward pass is one only if memory ran out in it.
+    const bool has_rest = all_.size() > 1 && last_failure <= all_.back().begin;
+    if (has_rest && !AnyBackward(detail, all_.back().begin, kStillLive)) all_.pop_back();
+  }
   LeaveOutOtherWork(detail);
   if (is_sure_ && by_ != By::kBackward) return;
   if (all_.size() < 2) FindByCalls(detail, told);
@@ -366,7 +382,9 @@ void Passes::FindByBackward(const Detail& detail) {
   const bool by_steps = steps.size() >= 2 && steps.size() <= backward.size();
   const std::vector<Run>& runs = by_steps ? steps : backward;
   by_ = by_steps ? By::kOptimizer : By::kBackward;
-  is_sure_ = detail.lives_left_out == 0;
+  // More runs than calls of backward(): other work lay within one of them.
+  const bool has_all_calls = by_steps || calls_.empty() || calls_.size() >= runs.size();
+  is_sure_ = detail.lives_left_out == 0 && has_all_calls;
   std::vector<uint64_t> begins = {FirstBegin(detail, runs.front().begin, runs.front().next_site)};
   uint64_t end = detail.events + 1;
   absl::flat_hash_set<uint32_t> firsts;  // sites with which passes begin
