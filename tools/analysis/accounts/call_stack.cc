@@ -187,6 +187,13 @@ bool IsCalledByAutograd(const std::vector<CallFrame>& frames, size_t place) {
   return !is_any_python;
 }
 
+// The phase that a frame tells among its callers.
+Phase PhaseIn(const std::vector<CallFrame>& frames, const CallFrame& frame) {
+  const auto place = static_cast<size_t>(&frame - frames.data());
+  const bool calls_later = IsNamedBackward(frame) && !IsCalledByAutograd(frames, place);
+  return calls_later ? Phase::kUnknown : PhaseOf(frame);
+}
+
 // What a compiler or an autotuner tries, to see how long it takes, is no work of the program.
 bool IsTrial(const CallFrame& frame) {
   if (!IsPython(frame)) return false;
@@ -321,12 +328,8 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
   std::vector<OwnLine> generated_lines;
   const CallFrame* python = nullptr;  // the innermost
   std::string backward;
-  bool is_trial = false;
   for (const CallFrame& frame : frames) {
-    const auto place = static_cast<size_t>(&frame - frames.data());
-    const bool calls_later = IsNamedBackward(frame) && !IsCalledByAutograd(frames, place);
-    const Phase phase = calls_later ? Phase::kUnknown : PhaseOf(frame);
-    is_trial |= IsTrial(frame);
+    const Phase phase = PhaseIn(frames, frame);
     if (words.phase == Phase::kUnknown) words.phase = phase;
     words.in_backward |= phase == Phase::kBackward || IsGradCall(frame);
     words.in_optimizer |= phase == Phase::kOptimizer;
@@ -351,7 +354,7 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
     words.frames.push_back(LineOf(frame));
     words.files.emplace_back(frame.file);
   }
-  if (is_trial) {
+  if (std::ranges::any_of(frames, IsTrial)) {
     words.phase = Phase::kUnknown;
     words.in_backward = words.in_optimizer = false;
   }
