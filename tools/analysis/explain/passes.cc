@@ -37,10 +37,22 @@ struct Run {
 
 bool IsAnAllocation(const Life& life) { return !life.pending && !life.opened; }
 
+// Whether autograd's engine called Python that makes it: a function with a backward() of its own,
+// or a hook that sums gradients up over ranks.
+bool IsCalledByEngine(const Detail& detail, const SiteDetail& site) {
+  bool in_engine = false;
+  for (const uint32_t frame : site.frames) {
+    const std::string& text = detail.frames[frame];
+    if (in_engine && text.find(".py:") != std::string::npos) return true;
+    in_engine |= text.ends_with("_engine_run_backward");
+  }
+  return false;
+}
+
 // backward() makes its first gradient on the thread that calls it.
-bool CallsBackward(const SiteDetail& site) {
+bool CallsBackward(const Detail& detail, const SiteDetail& site) {
   return site.in_backward && !site.own.empty() && site.module.empty() &&
-         site.phase == Phase::kBackward;
+         site.phase == Phase::kBackward && !IsCalledByEngine(detail, site);
 }
 
 // The same, or torch.autograd.grad(), in which no phase is known: passes are not divided by it.
@@ -69,7 +81,7 @@ std::vector<Run> RunsOf(const Detail& detail, Work wanted) {
     const Work work = WorkOf(site);
     if (work == Work::kOther && IsOfTrial(detail, site)) continue;
     if (work == wanted) {
-      const bool is_call = wanted == Work::kBackward && CallsBackward(site);
+      const bool is_call = wanted == Work::kBackward && CallsBackward(detail, site);
       if (!inside || is_call) runs.push_back({work, life.birth});
       inside = true;
       continue;
@@ -236,7 +248,7 @@ Passes::Passes(const Detail& detail, uint64_t last_failure)
 Passes::Passes(const Detail& detail, const ToldWork& told, uint64_t last_failure)
     : other_work_(detail, told) {
   for (const Life& life : detail.lives) {
-    if (IsAnAllocation(life) && CallsBackward(detail.sites[life.site])) {
+    if (IsAnAllocation(life) && CallsBackward(detail, detail.sites[life.site])) {
       calls_.emplace_back(life.birth, life.site);
     }
     if (IsAnAllocation(life) && CallsAutograd(detail.sites[life.site])) {
