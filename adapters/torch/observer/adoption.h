@@ -10,7 +10,12 @@
 #ifndef VRAMSTOW_ADAPTERS_TORCH_OBSERVER_ADOPTION_H_
 #define VRAMSTOW_ADAPTERS_TORCH_OBSERVER_ADOPTION_H_
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <climits>
 #include <cstdint>
 
 namespace vramstow::torch_observer {
@@ -40,14 +45,22 @@ class Adoption {
 
   void Set(Phase phase) {
     phase_.store(phase, std::memory_order_release);
-    phase_.notify_all();
+    CallFutex(FUTEX_WAKE_PRIVATE, INT_MAX);
   }
   bool Wait() {
-    phase_.wait(Phase::kAdopts, std::memory_order_acquire);
+    // A thread that waits is woken early by a signal, too.
+    while (is_adopting()) {
+      CallFutex(FUTEX_WAIT_PRIVATE, static_cast<int>(Phase::kAdopts));
+    }
     return phase_.load(std::memory_order_acquire) == Phase::kObserves;
+  }
+  // Not std::atomic::wait: the C++ library of Debian 11, for which the wheel is compiled, lacks it.
+  void CallFutex(int operation, int value) {
+    syscall(SYS_futex, &phase_, operation, value, nullptr, nullptr, 0);
   }
 
   std::atomic<Phase> phase_{Phase::kIgnores};
+  static_assert(sizeof(phase_) == sizeof(uint32_t) && std::atomic<Phase>::is_always_lock_free);
 };
 
 }  // namespace vramstow::torch_observer
