@@ -35,8 +35,7 @@ constexpr char kAdapterFooter[] =
     "  vramstow adapter build --torch venv/lib/python3.11/site-packages/torch\n"
     "\n"
     "Exit status: 0; 1 if the adapter cannot be built; 2 for wrong arguments; 3 with --census "
-    "if\nthere is none for "
-    "this release of PyTorch.";
+    "or\n--ship if there is none for this release of PyTorch.";
 
 constexpr uint64_t kPythonPatienceMs = 60'000;
 
@@ -188,7 +187,7 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
                                   try_newer};
   const Adapters adapters(installation->adapter_sources, request);
   if (action == "status") return Status(torch, adapters, *folder, json);
-  return Build(torch, adapters, {folder, ship}, census, quiet, json);
+  return Build(torch, adapters, {folder, ship}, census || !ship.empty(), quiet, json);
 }
 
 }  // namespace vramstow

@@ -1,0 +1,103 @@
+"""setup/wheel in a fresh clone, which has neither .venv nor build/: it makes itself what it needs.
+
+Minutes with ccache, if CMAKE_CXX_COMPILER_LAUNCHER says so; half an hour without it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+from conftest import BUILD, ROOT, must
+
+RELEASE = "2.15.0"
+KINDS = {"torch", "torch-observer", "torch-values", "torch-census"}
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is committed, and nothing that was built."""
+    folder = tmp_path_factory.mktemp("clone") / "vramstow"
+    must("git", "clone", "-q", "--no-local", ROOT, folder)
+    assert not (folder / ".venv").exists() and not (folder / "build").exists()
+    return folder
+
+
+def make(clone: Path, *options: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """In the environment of a new user, with the compiler's cache of this one."""
+    kept = ("PATH", "HOME", "LANG", "CUDA_HOME", "CUDA_PATH", "SSL_CERT_FILE")
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name in kept or name.startswith(("PIP_", "CCACHE_", "CMAKE_")) or "proxy" in name.lower()
+    }
+    return subprocess.run(
+        (clone / "setup/wheel", *options),
+        cwd=clone,
+        env=environment | more,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_what_cannot_be_had_is_said_before_anything_is_compiled(clone: Path) -> None:
+    made = make(clone, "--torch", "2.99.0")
+    assert made.returncode == 1, made.stderr
+    assert "PyTorch 2.99.0 could not be downloaded" in made.stderr
+    assert "--torch none" in made.stderr
+    assert not (clone / "build").exists()
+
+
+@pytest.fixture(scope="module")
+def made(clone: Path) -> tuple[Path, str]:
+    done = make(clone, "--torch", RELEASE, "--to", clone / "made")
+    assert done.returncode == 0, done.stderr[-3000:]
+    return Path(done.stdout.strip()), done.stderr
+
+
+def test_the_wheel_has_all_its_parts(clone: Path, made: tuple[Path, str]) -> None:
+    wheel, said = made
+    assert wheel.parent == clone / "made" and wheel.name.endswith("manylinux_2_31_x86_64.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    found = {
+        match[1]
+        for name in names
+        if (match := re.search(rf"compiled-adapters/([a-z-]+)-{re.escape(RELEASE)}-", name))
+    }
+    assert found == KINDS, found
+    for part in ("bin/vramstow", "lib/libvramstow.so", "share/doc/vramstow/docs/run.md"):
+        assert f"vramstow/native/{part}" in names
+    assert not [name for name in names if "completions" in name]
+    # How far it is, and how long it takes.
+    assert "Building into build/: about" in said, said
+
+
+def test_a_second_run_compiles_nothing(clone: Path, made: tuple[Path, str]) -> None:
+    objects = {
+        path: path.stat().st_mtime_ns
+        for folder in ("build", "build-wheel-parts/compiled")
+        for path in (clone / folder).rglob("*")
+        if path.suffix in (".o", ".so")
+    }
+    assert len(objects) > 100
+    begin = time.monotonic()
+    again = make(clone, "--torch", RELEASE, "--to", clone / "again")
+    assert again.returncode == 0, again.stderr[-3000:]
+    assert "Building into" not in again.stderr, again.stderr
+    changed = [path for path, when in objects.items() if path.stat().st_mtime_ns != when]
+    assert not changed, changed[:5]
+    assert time.monotonic() - begin < 300
+
+
+def test_the_program_of_the_build_runs_as_before(clone: Path, made: tuple[Path, str]) -> None:
+    assert must(clone / "build/bin/vramstow", "--version") == must(
+        BUILD / "bin/vramstow", "--version"
+    )
