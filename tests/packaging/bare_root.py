@@ -10,10 +10,16 @@ from pathlib import Path
 
 # Mounts that end with the command; then the command, as this user, with a bare environment.
 ENTER = r"""
-root=$1; user=$2; shift 2
+root=$1; user=$2; wheels=$3; shift 3
 mount --make-rprivate / && mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" &&
-  mount -t tmpfs tmpfs "$root/dev/shm" && exec chroot --userspec="$user" "$root" "$@"
+  mount -t tmpfs tmpfs "$root/dev/shm" || exit
+if [ -n "$wheels" ]; then
+  mkdir -p "$root/wheels" && mount --bind "$wheels" "$root/wheels" || exit
+fi
+exec chroot --userspec="$user" "$root" "$@"
 """
+# What makes a release that is newer than this machine's debootstrap.
+NEWEST_SCRIPT = Path("/usr/share/debootstrap/scripts/sid")
 # The settings that Python's package manager has from the machine, however that is set up.
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 PIP_SETTINGS = ("/etc/pip.conf", str(CERTIFICATES), "/etc/resolv.conf", "/etc/hosts")
@@ -29,6 +35,13 @@ def why_not() -> str | None:
     return None
 
 
+def wheels_at_hand() -> str:
+    """Where tests/run --torch keeps what it downloads; empty: there is no such folder."""
+    kept = os.environ.get("VRAMSTOW_RELEASES")
+    wheels = Path(kept if kept else Path.home() / ".cache/vramstow-releases") / "wheels"
+    return str(wheels) if wheels.is_dir() else ""
+
+
 def mirror() -> str:
     """Where this machine has Debian's packages from."""
     here = platform.freedesktop_os_release().get("VERSION_CODENAME", "")
@@ -41,9 +54,9 @@ def mirror() -> str:
 class BareRoot:
     """The folder of one release; `python3` is all that it has beside the smallest Debian."""
 
-    def __init__(self, release: str, folder: Path) -> None:
+    def __init__(self, release: str, folder: Path, name: str = "") -> None:
         self.release = release
-        self.folder = folder / release
+        self.folder = folder / (name or release)
 
     def make(self) -> str | None:
         """Makes it, unless it is there; returns why it could not be made."""
@@ -52,7 +65,9 @@ class BareRoot:
             return None
         shutil.rmtree(self.folder, ignore_errors=True)
         wanted = "--include=python3,python3-venv,ca-certificates"
-        command = ("debootstrap", "--variant=minbase", wanted, self.release, self.folder, mirror())
+        command = ["debootstrap", "--variant=minbase", wanted, self.release, self.folder, mirror()]
+        if not NEWEST_SCRIPT.with_name(self.release).exists():
+            command.append(NEWEST_SCRIPT)
         made = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
         if made.returncode != 0:
             return f"debootstrap of {self.release} failed: {made.stdout[-300:]}{made.stderr[-300:]}"
@@ -78,10 +93,13 @@ class BareRoot:
         environment |= {
             name: value for name, value in os.environ.items() if name.startswith("PIP_")
         }
+        wheels = wheels_at_hand()
+        if wheels:
+            environment["PIP_FIND_LINKS"] = "/wheels"
         inside = ("/usr/bin/env", f"--chdir={home}", *command)
         entered = ("unshare", "--mount", "--pid", "--fork", "bash", "-c", ENTER, "enter")
         return subprocess.run(
-            (*entered, str(self.folder), number, *inside),
+            (*entered, str(self.folder), number, wheels, *inside),
             env=environment | {"PATH": environment["PATH"] + ":/usr/sbin:/sbin"} | more,
             stdin=subprocess.DEVNULL,
             capture_output=True,
