@@ -95,6 +95,41 @@ def test_the_same_job_on_the_same_card_is_aligned_whole(tmp_path: Path, python: 
     assert told["card_peak_bytes"] == told["rehearsed_peak_bytes"]
 
 
+# Blocks of which PyTorch cuts nothing off, and workspaces that cuBLAS takes from the driver.
+UNCUT = """
+import torch
+x = torch.ones(300, 300, device="cuda")
+for step in range(4):
+    kept = torch.empty((19 << 20) + (300 << 10), dtype=torch.uint8, device="cuda")
+    (x @ x).sum()
+    del kept
+"""
+
+
+def test_an_exported_snapshot_is_aligned_whole(tmp_path: Path, python: str) -> None:
+    """It has what the trace has: sizes as they were asked for, and what libraries took."""
+    (tmp_path / "job.py").write_text(UNCUT)
+    job = (python, tmp_path / "job.py")
+    card = "--simulate=a100,values=off"
+    ran = subprocess.run(
+        [VRAMSTOW, "run", card, f"--trace-dir={tmp_path}", "--", *job],
+        capture_output=True,
+        check=False,
+        timeout=200,
+    )
+    assert ran.returncode == 0, ran.stderr
+    [trace] = tmp_path.glob("*.stow")
+    exported = tmp_path / "exported.pickle"
+    export = [VRAMSTOW, "export", trace, "--to", "snapshot", "-o", exported]
+    subprocess.run(export, check=True, capture_output=True, timeout=60)
+    told = facts(compare(exported, *job, flags=(card, "--json", "--no-tries")))
+    assert told["card_events"] > 10
+    assert (told["only_on_card"], told["only_rehearsed"], told["parts"]) == (0, 0, [])
+    assert told["causes"] == []
+    reserved = told["reserved"]
+    assert reserved["card_peak_bytes"] == reserved["rehearsed_peak_bytes"]
+
+
 def test_a_card_with_other_multiprocessors_is_found_and_tried(tmp_path: Path, python: str) -> None:
     job = tmp_path / "sums.py"
     job.write_text(SUMS)

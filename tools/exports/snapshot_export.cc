@@ -71,6 +71,7 @@ class Builder {
     StackId stack = kNoStack;
     int32_t device = 0;
     bool alone = false;  // is its own segment
+    bool is_driver = false;
   };
   struct Segment {
     uint64_t address = 0;
@@ -104,9 +105,25 @@ class Builder {
     return known->second = snapshot_.stacks.InternStack(frames);
   }
 
-  void Emit(const Event& event, TraceAction action, int32_t device, uint64_t address, uint64_t size,
-            uint64_t stream, StackId stack) {
-    if (IsOpening(event)) return;
+  // PyTorch tells what was requested, and a reader rounds that up as PyTorch does: where this does
+  // not give the size of the block, a key of our own has it.
+  void EmitBlock(const Event& event, TraceAction action, uint64_t address, const Block& block,
+                 StackId stack) {
+    const bool is_segment =
+        action == TraceAction::kSegmentAlloc || action == TraceAction::kSegmentFree;
+    TraceEntry* entry = Emit(event, action, block.device, address,
+                             is_segment ? block.size : block.requested, block.stream, stack);
+    if (entry == nullptr) return;
+    entry->is_driver = block.is_driver;
+    if (!is_segment && rounding_.Round(block.requested) != block.size) {
+      entry->block_size = block.size;
+    }
+  }
+
+  // Null: it is one of those that were there before the recording began.
+  TraceEntry* Emit(const Event& event, TraceAction action, int32_t device, uint64_t address,
+                   uint64_t size, uint64_t stream, StackId stack) {
+    if (IsOpening(event)) return nullptr;
     auto& traces = snapshot_.device.traces;
     if (traces.size() <= static_cast<size_t>(device)) traces.resize(device + size_t{1});
     std::vector<TraceEntry>& entries = traces[static_cast<size_t>(device)];
@@ -121,6 +138,7 @@ class Builder {
     entry.stream = stream;
     entry.stack = stack;
     entry.time_us = start_us_ + static_cast<int64_t>(event.time_ns / 1000);
+    return &entry;
   }
 
   void AddMark(const Event& event) {
@@ -208,26 +226,23 @@ class Builder {
     const StackId stack = StackOf(event.stack);
     if (event.result != 0) {
       if (event.result != kOutOfMemoryResult) return;
-      Emit(event, TraceAction::kOutOfMemory, device, free_[event.device], requested,
-           StreamOf(event), stack);
+      TraceEntry* entry = Emit(event, TraceAction::kOutOfMemory, device, free_[event.device],
+                               requested, StreamOf(event), stack);
+      if (entry != nullptr) entry->is_driver = event.layer == Layer::kDriver;
       return;
     }
-    Block block = {event.size, requested, StreamOf(event), 0, stack, device, false};
+    Block block = {event.size, requested, StreamOf(event), 0, stack, device};
     if (const auto known = blocks_.find(event.address); known != blocks_.end()) {
       End(event, known->first, known->second);
       blocks_.erase(known);
     }
     block.alone = !IsInSegment(event.address, event.size);
+    block.is_driver = event.layer == Layer::kDriver;
     if (block.alone) {
       segments_[event.address] = {event.address, event.size, block.stream, stack, device, false};
-      Emit(event, TraceAction::kSegmentAlloc, device, event.address, event.size, block.stream,
-           stack);
+      EmitBlock(event, TraceAction::kSegmentAlloc, event.address, block, stack);
     }
-    // PyTorch tells what was requested, and a reader rounds that up as PyTorch does: where this
-    // would not give the size, the size is told.
-    const bool rounds = rounding_.Round(requested) == event.size;
-    Emit(event, TraceAction::kAlloc, device, event.address, rounds ? requested : event.size,
-         block.stream, stack);
+    EmitBlock(event, TraceAction::kAlloc, event.address, block, stack);
     blocks_[event.address] = block;
   }
 
@@ -237,8 +252,7 @@ class Builder {
     Block block = known->second;
     blocks_.erase(known);
     block.sequence = event.sequence;
-    Emit(event, TraceAction::kFreeRequested, block.device, event.address, block.requested,
-         block.stream, StackOf(event.stack));
+    EmitBlock(event, TraceAction::kFreeRequested, event.address, block, StackOf(event.stack));
     if (tells_free_completed_ && event.layer == Layer::kFramework) {
       pending_[event.address] = block;
       return;
@@ -249,11 +263,9 @@ class Builder {
 
   // The block is gone, and so is the segment that it was.
   void End(const Event& event, uint64_t address, const Block& block) {
-    Emit(event, TraceAction::kFreeCompleted, block.device, address, block.requested, block.stream,
-         kNoStack);
+    EmitBlock(event, TraceAction::kFreeCompleted, address, block, kNoStack);
     if (!block.alone) return;
-    Emit(event, TraceAction::kSegmentFree, block.device, address, block.size, block.stream,
-         kNoStack);
+    EmitBlock(event, TraceAction::kSegmentFree, address, block, kNoStack);
     segments_.erase(address);
   }
 
@@ -272,11 +284,9 @@ class Builder {
       return;
     if (block.alone) {
       segments_[address] = {address, block.size, block.stream, block.stack, block.device, false};
-      Emit(event, TraceAction::kSegmentAlloc, block.device, address, block.size, block.stream,
-           block.stack);
+      EmitBlock(event, TraceAction::kSegmentAlloc, address, block, block.stack);
     }
-    Emit(event, TraceAction::kAlloc, block.device, address, block.requested, block.stream,
-         block.stack);
+    EmitBlock(event, TraceAction::kAlloc, address, block, block.stack);
     blocks_[address] = block;
   }
 

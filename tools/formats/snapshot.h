@@ -88,6 +88,9 @@ struct TraceEntry {
   TextId compile_context = kNoText;
   TextId user_metadata = kNoText;
   TraceAction action = TraceAction::kAlloc;
+  // The next two are in snapshots that vramstow exported, and in no others.
+  bool is_driver = false;   // asked of the driver by the program, and not by PyTorch
+  uint64_t block_size = 0;  // where rounding the size does not give it
 };
 
 enum class AnnotationStage : uint8_t { kStart, kEnd };

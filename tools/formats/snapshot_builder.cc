@@ -38,6 +38,8 @@ constexpr FieldName kFieldNames[] = {
     {Field::kState, "state"},
     {Field::kHistory, "history"},
     {Field::kRealSize, "real_size"},
+    {Field::kBlockSize, "block_size"},
+    {Field::kIsDriver, "is_driver"},
     {Field::kAddr, "addr"},
     {Field::kAction, "action"},
     {Field::kTimeUs, "time_us"},

@@ -47,6 +47,8 @@ enum class Field : uint8_t {
   kState,
   kHistory,
   kRealSize,
+  kBlockSize,
+  kIsDriver,
   kAddr,
   kAction,
   kTimeUs,

@@ -186,7 +186,7 @@ SnapshotEvents::Lives SnapshotEvents::FollowEntries(Slot* slot) {
   const auto open = [&](const TraceEntry& entry, BlockState state) {
     OpenBlock(slot->device,
               {.address = entry.address,
-               .size = rounding_.Round(entry.size),
+               .size = BlockSize(entry),
                .requested = entry.size,
                .stack = kNoStack,  // the entry's stack is the free's, not the allocation's
                .state = state},
@@ -344,7 +344,7 @@ void SnapshotEvents::Add(Event event, StackId stack, int64_t time_us) {
 Event SnapshotEvents::BlockEvent(EventKind kind, const TraceEntry& entry, uint64_t size) const {
   Event event;
   event.kind = kind;
-  event.layer = Layer::kFramework;
+  event.layer = entry.is_driver ? Layer::kDriver : Layer::kFramework;
   event.memory = host_ ? MemoryKind::kHostPinned : MemoryKind::kDevice;
   event.address = entry.address;
   event.size = size;
@@ -374,14 +374,15 @@ void SnapshotEvents::AddEntry(Slot* slot) {
   const TraceEntry& entry = (*slot->entries)[index];
   if (entry.time_us != kNoTime) slot->time_us = entry.time_us;
   const auto exact = slot->exact_sizes.find(index);
-  const uint64_t size =
-      exact == slot->exact_sizes.end() ? rounding_.Round(entry.size) : exact->second;
+  const uint64_t size = exact == slot->exact_sizes.end() ? BlockSize(entry) : exact->second;
   const auto add = [&](Event event) {
     event.device = host_ ? kNoDevice : static_cast<int16_t>(slot->device);
     event.call = CallOf(entry.action);
     Add(event, entry.stack, entry.time_us);
   };
   const auto add_segment = [&](EventKind kind) {
+    // The segment that a viewer needs around what the driver gave.
+    if (entry.is_driver) return;
     add(SegmentEvent(kind, entry.address, entry.size, entry.stream));
   };
   switch (entry.action) {
@@ -391,6 +392,7 @@ void SnapshotEvents::AddEntry(Slot* slot) {
       return add(BlockEvent(EventKind::kFree, entry, size));
     case TraceAction::kFreeCompleted:
       if (slot->sudden_ends.contains(index)) add(BlockEvent(EventKind::kFree, entry, size));
+      if (entry.is_driver) return;  // its free is all that the driver tells
       return add(BlockEvent(EventKind::kFreeCompleted, entry, size));
     case TraceAction::kFree:
       add(BlockEvent(EventKind::kFree, entry, size));

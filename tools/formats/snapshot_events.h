@@ -107,6 +107,9 @@ class SnapshotEvents {
   void AddEntry(Slot* slot);
   void AddAnnotation();
   void Add(Event event, StackId stack, int64_t time_us);
+  uint64_t BlockSize(const TraceEntry& entry) const {
+    return entry.block_size != 0 ? entry.block_size : rounding_.Round(entry.size);
+  }
   Event BlockEvent(EventKind kind, const TraceEntry& entry, uint64_t size) const;
   Event SegmentEvent(EventKind kind, uint64_t address, uint64_t size, uint64_t stream) const;
 

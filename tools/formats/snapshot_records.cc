@@ -36,6 +36,12 @@ class Pairs {
 
 constexpr int32_t kLargestDevice = 32'767;  // what an Event can say
 
+// What only a snapshot has that vramstow exported.
+void ReadOwnKey(Field key, PickleValue value, TraceEntry* entry) {
+  if (key == Field::kBlockSize) entry->block_size = value.AsUnsigned().value_or(0);
+  if (key == Field::kIsDriver) entry->is_driver = value.is(PickleKind::kTrue);
+}
+
 }  // namespace
 
 bool SnapshotBuilder::Number(PickleValue value, const char* field, uint64_t* number) {
@@ -284,7 +290,7 @@ bool SnapshotBuilder::ReadEntry(PickleValue dict, TraceEntry* entry) {
         entry->user_metadata = TextOf(value);
         break;
       default:
-        break;
+        ReadOwnKey(FieldOf(key), value, entry);
     }
   }
   if (!ok || !ReadAction(action, &entry->action)) return false;

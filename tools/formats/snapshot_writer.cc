@@ -181,6 +181,11 @@ class SnapshotWriter {
     out_.Text(TraceActionName(action));
     PutNumber(action == TraceAction::kOutOfMemory ? "device_free" : "addr", entry.address);
     PutNumber("size", entry.size);
+    if (entry.block_size != 0) PutNumber("block_size", entry.block_size);
+    if (entry.is_driver) {
+      out_.Key("is_driver");
+      out_.Bool(true);
+    }
     PutNumber("stream", entry.stream);
     if (entry.time_us != kNoTime) {
       out_.Key("time_us");

@@ -252,16 +252,23 @@ std::string LibrarySection(const Facts& facts, const TextStyle& style) {
   Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
                Align::kRight, Align::kRight});
   table.AddRow({"", "at peak", "", "highest", "at end", "allocations", wide ? "frees" : ""});
-  const size_t rows = std::min(facts.by_library.size(), kMostRows);
-  for (size_t i = 0; i < rows; ++i) {
-    const TallyFacts& tally = facts.by_library[i];
+  size_t rows = 0;
+  size_t left_out = 0;
+  for (const TallyFacts& tally : facts.by_library) {
+    // A library that called the driver, and took nothing.
+    if (tally.allocations == 0 && tally.highest_bytes == 0) continue;
+    if (rows == kMostRows) {
+      ++left_out;
+      continue;
+    }
+    ++rows;
     table.AddRow(
         {Shortened(Printable(tally.name), name_width, style.utf8), Bytes(tally.at_peak.bytes),
          Share(tally.at_peak.bytes, facts.peak.allocated_bytes), Bytes(tally.highest_bytes),
          Bytes(tally.at_end.bytes), Count(tally.allocations), wide ? Count(tally.frees) : ""});
   }
   if (rows == 0) return "";
-  return table.Text(0) + AndMore(facts.by_library.size() - rows);
+  return table.Text(0) + AndMore(left_out);
 }
 
 std::string KindSection(const Facts& facts) {

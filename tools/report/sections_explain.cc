@@ -38,15 +38,21 @@ std::string SiteRows(const Facts& facts, const std::vector<SiteFacts>& sites, co
                      const TextStyle& style) {
   Table table({Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
   table.AddRow({"at peak", "", "blocks", name, "operation"});
-  const size_t rows = std::min(sites.size(), kMostSitesTold);
   const size_t site_width = style.width >= 92 ? 40 : 30;
-  for (size_t i = 0; i < rows; ++i) {
-    const SiteFacts& site = sites[i];
+  size_t rows = 0;
+  size_t left_out = 0;
+  for (const SiteFacts& site : sites) {
+    if (site.at_peak.bytes == 0) continue;
+    if (rows == kMostSitesTold) {
+      ++left_out;
+      continue;
+    }
+    ++rows;
     table.AddRow({Bytes(site.at_peak.bytes), Share(site.at_peak.bytes, facts.peak.allocated_bytes),
                   Count(site.at_peak.blocks), Words(site.site, site_width, style),
                   Words(site.operation, 22, style)});
   }
-  return table.Text(0) + AndMore(sites.size() - rows);
+  return rows == 0 ? "" : table.Text(0) + AndMore(left_out);
 }
 
 // The allocator of a replay, as a subject of a sentence.
@@ -245,9 +251,7 @@ std::string SiteSection(const Facts& facts, const TextStyle& style) {
 }
 
 std::string ModuleSection(const Facts& facts, const TextStyle& style) {
-  const bool any = std::ranges::any_of(facts.by_module,
-                                       [](const SiteFacts& row) { return row.at_peak.bytes > 0; });
-  return any ? SiteRows(facts, facts.by_module, "module", style) : "";
+  return SiteRows(facts, facts.by_module, "module", style);
 }
 
 std::string CategorySection(const Facts& facts, const TextStyle& style) {

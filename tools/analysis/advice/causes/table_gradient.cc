@@ -30,7 +30,8 @@ Found FindTableGradient(const FailureMoment& moment) {
   const bool asks = MakesTableGradient(moment, moment.request_site());
   Cause cause;
   cause.bytes = BytesOf(held) + (asks ? moment.requested() : 0);
-  if (cause.bytes * 4 < moment.room()) return std::nullopt;
+  // The room is 0 where nothing told of it.
+  if (cause.bytes == 0 || cause.bytes * 4 < moment.room()) return std::nullopt;
   cause.change = Without(moment.detail(), held);
   if (asks) cause.change.requested = 0;
   cause.held = held;
