@@ -17,7 +17,7 @@ for step in range(3):
 JOB
 vramstow run --simulate=h200 --trace-dir="$folder" -- python "$folder/job.py"
 # The tensors are told of, not only the segments that PyTorch takes.
-vramstow analyze "$folder" >"$folder/analysis.txt"
+vramstow analyze --full "$folder" >"$folder/analysis.txt"
 grep -q "PyTorch's tensors" "$folder/analysis.txt"
 vramstow check "$folder" --assert 'peak_allocated >= 1MiB && out_of_memory == 0'
 vramstow report "$folder" -o "$folder/report.html"
