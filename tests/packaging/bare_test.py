@@ -225,9 +225,10 @@ def test_without_a_compiled_adapter_a_line_says_what_is_missed(system: Tried) ->
         "opt/job/lib/python3*/site-packages/vramstow/native/lib/vramstow/compiled-adapters"
     )
     aside = adapters.rename(adapters.with_name("aside"))
+    folder = system.run("plain", "mktemp", "-d").stdout.strip()
+    flags = ("--simulate=h200", "--census=off", f"--trace-dir={folder}")
     try:
-        command = ("vramstow", "run", "--simulate=h200", "--no-trace", "--census=off", "--")
-        ran = system.run("plain", *command, "python", "/opt/job.py")
+        ran = system.run("plain", "vramstow", "run", *flags, "--", "python", "/opt/job.py")
     finally:
         aside.rename(adapters)
     assert ran.returncode == 0, ran.stderr
