@@ -169,7 +169,7 @@ def test_a_job_is_rehearsed_and_explained(system: Tried, user: str) -> None:
     trace = folder / written.name
     told = system.run(user, "vramstow", "analyze", "--full", str(trace))
     assert told.returncode == 0 and "PyTorch's tensors" in told.stdout, told.stdout
-    assert ("job.py" in told.stdout) == system.system.tells_lines, told.stdout
+    assert ("job.py:" in told.stdout) == system.system.tells_lines, told.stdout
     page = folder / "report.html"
     report = system.run(user, "vramstow", "report", str(trace), "-o", str(page))
     assert report.returncode == 0, report.stderr
