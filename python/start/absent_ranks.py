@@ -1,8 +1,8 @@
 """Has PyTorch's process groups go on where the other ranks of the job are not there.
 
-Only the ranks that the simulated card's rank= names run, each alone. What others would have put
-into the store is made of what this rank puts there, and nothing waits for them: the rendezvous,
-barriers, and the exchange of ids. Collectives of CUDA tensors go through the stand-in for NCCL,
+Only the ranks that the simulated card's rank= names run, each alone. The store makes the entries of
+the other ranks from those of this one, so that nothing waits: no rendezvous, no barrier, no
+exchange of ids. Collectives of CUDA tensors go through the stand-in for NCCL,
 which does the same; those of CPU tensors through PyTorch's own fake process group. A launcher
 becomes the script that it would have started.
 """
@@ -151,7 +151,7 @@ def _the_store() -> object:
 
 
 def _unique_id() -> bytes:
-    """What ncclGetUniqueId gives a rank 0 that is not there."""
+    """The id that ncclGetUniqueId would give to a rank 0 that is not there."""
     nccl = ctypes.CDLL("libnccl.so.2")
     made = ctypes.create_string_buffer(_UNIQUE_ID_BYTES)
     if nccl.ncclGetUniqueId(made) != 0:

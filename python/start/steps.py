@@ -16,7 +16,7 @@ from _thread import get_ident
 
 
 class _Graphs:
-    """What PyTorch's graphs do: which is captured, what steps are in each, and replays."""
+    """The graphs of PyTorch: which one is captured, the steps in each, and replays."""
 
     def __init__(self) -> None:
         self.replays = 0

@@ -68,7 +68,7 @@ class _Weights:
         self._held: dict[int, int] = {}  # elements in 16 bits by address; 0: of another type
 
     def tell_held(self, tensors: Iterable[object]) -> None:
-        """What modules hold."""
+        """Tells the tensors that modules hold."""
         addresses = set()
         for tensor in tensors:
             is_short = getattr(getattr(tensor, "dtype", None), "itemsize", 0) == 2
@@ -79,7 +79,7 @@ class _Weights:
         _mark(self._mark, b"vramstow.weights", addresses)
 
     def tell_stepped(self, tensors: Iterable[object]) -> None:
-        """What an optimizer changes: weights, or its own copies of those that modules hold."""
+        """Tells the tensors that an optimizer changes: weights, or its own copies of weights."""
         import torch
 
         weights = set()

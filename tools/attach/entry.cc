@@ -86,7 +86,7 @@ absl::StatusOr<Entered> Enter(const RemoteProcess& process, const PythonProcess&
   return entered;
 }
 
-// What the process that enters tells the one that waits for it.
+// The message of the process that enters to the one that waits for it.
 struct Told {
   int code = static_cast<int>(absl::StatusCode::kAborted);
   uint64_t page = 0;

@@ -167,7 +167,7 @@ int Print(const Wishes& wishes, const JsonValue& json, const std::string& text) 
 
 double MillisecondsOf(absl::Duration duration) { return absl::ToDoubleMilliseconds(duration); }
 
-// What is told, and how the process was asked.
+// The answer, and how the process was asked.
 JsonValue JsonOf(pid_t pid, const AttachAnswer& answer, JsonValue told) {
   told["pid"] = static_cast<int64_t>(pid);
   told["stopped_ms"] = MillisecondsOf(answer.stopped);

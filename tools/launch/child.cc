@@ -103,7 +103,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& command) {
   return pointers;
 }
 
-// What a child has of this process as it was before RunChildren.
+// The state of this process before RunChildren, which a child gets back.
 struct Before {
   sigset_t mask = {};
   struct sigaction child_action = {};

@@ -1,5 +1,5 @@
-// Ranks: the ranks of a job that a rehearsal runs (world= and rank= of the SPEC), and what a
-// launcher such as torchrun would have told each of them.
+// Ranks: the ranks of a job that a rehearsal runs (world= and rank= of the SPEC), and the variables
+// that a launcher such as torchrun would have set for each.
 //
 // Ownership: values. Threads: any. Errors: absl::Status with one sentence. Units: none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_RANKS_H_
@@ -21,7 +21,7 @@ absl::StatusOr<std::vector<vramstowSimulatorRank>> FindRanks(const std::string& 
 // The SPEC of one rank alone: the others of rank= are left out.
 std::string SpecOfRank(const std::string& spec, int rank);
 
-// Who the process is in the job. MASTER_ADDR and MASTER_PORT stay where they are set, because a
+// Sets the variables that tell a process its rank. MASTER_ADDR and MASTER_PORT stay where they are set, because a
 // program may print them; nobody connects to them.
 void TellRank(const vramstowSimulatorRank& rank, const std::string& spec, Environment* environment);
 

@@ -77,7 +77,7 @@ uint64_t NumberIn(const std::string& digits) {
   return digits.size() > 18 ? 0 : std::stoull(digits);
 }
 
-// What begins and what ends all keys: ("user", "") of user17 and user18.
+// The beginning and the end that all keys share: ("user", "") of user17 and user18.
 struct CommonEnds {
   std::string first;
   size_t begin = 0;
@@ -159,7 +159,7 @@ class HolderGroups {
   }
 
  private:
-  // The keys of a batch have a meaning each. So many are names of one kind of thing: users, files.
+  // Few keys have a meaning each, as those of a batch have. Many keys are names of one kind: users.
   static constexpr size_t kManyKeys = 8;
 
   struct Group {
@@ -198,7 +198,7 @@ class HolderGroups {
   std::map<std::string, Group> groups_;  // by pattern
 };
 
-// Who holds most of the named blocks of each line and size.
+// For each line and size: the holder of most of the named blocks.
 class AlikeBlocks {
  public:
   AlikeBlocks(const Holders& holders, const std::vector<const Life*>& live) {

@@ -29,8 +29,8 @@ class Holders {
   // thread's next failure; else the last one before; else another thread's.
   Holders(const Detail& detail, const Facts& facts, const OutOfMemoryFacts& failure);
 
-  // A census names some thousands of blocks. What it found beyond that has the holder of most of
-  // the blocks of the same size that the same line made.
+  // A census names some thousands of blocks. If it found more, this gives each other block the
+  // holder of most of the named blocks with its line and size.
   void NameAlike(const std::vector<const Life*>& live);
 
   bool any() const { return census_ != nullptr; }

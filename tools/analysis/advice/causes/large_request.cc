@@ -74,7 +74,7 @@ Found FindLargeRequest(const FailureMoment& moment) {
            OperatorName(moment.site_of(*life)).find("zeros") != std::string_view::npos;
   });
   if (name == "_to_copy" && converts_zeros) return std::nullopt;
-  // What grows by being copied has no parts: the concatenation is the cause.
+  // A tensor that grows by copies has no parts: the concatenation is the cause.
   if (IsConcatenation(name) && on_the_way * 2 > requested) return std::nullopt;
   Cause cause;
   cause.title = "One request of " + AdviceText(requested) + " is too large";
