@@ -577,31 +577,42 @@ TEST(BoundedTrace, ThatMayGrowKeepsAllEventsWhereItCannotAddThemUp) {
   }
 }
 
-TEST(BoundedTrace, ThatMayGrowKeepsToItsSizeWhereItCanAddUp) {
-  constexpr size_t kEvents = 1'500'000;
-  constexpr uint64_t kRing = 8u << 20;
-  const TemporaryFolder folder;
+// How a job of so many events, of which the first half is followed by a wish for a copy, leaves its
+// folder. Returns the size of the trace.
+uint64_t RecordWithCopy(const std::string& folder, size_t events, uint64_t ring, int wait_ms) {
   Recorder* const recorder = NewRecorder();
-  RecorderConfig config = {folder.path().c_str(), "job", TestThreadSlot};
+  RecorderConfig config = {folder.c_str(), "job", TestThreadSlot};
   config.background = config.ring_may_grow = true;
-  config.ring_bytes = kRing;
-  ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
-  const auto record = [recorder](const Event& event) { recorder->RecordWithStack(event); };
-  LongJob job(record);
-  job.Run(kEvents / 3, 50'000, 60);
+  config.ring_bytes = ring;
+  EXPECT_EQ(recorder->Open(config), RecorderError::kOk);
+  LongJob job([recorder](const Event& event) { recorder->RecordWithStack(event); });
+  job.Run(events / 2, 50'000, wait_ms);
   recorder->CopyBeforeSums();
-  job.Run(kEvents / 3, 50'000, 60);
+  job.Run(events - events / 2, 50'000, wait_ms);
   recorder->Close();
-  const std::string path = folder.path() + "/job.stow";
-  const ReadReport report = ReportOf(path);
-  EXPECT_LE(std::filesystem::file_size(path), kRing + 8 * kSlotBytes);
-  EXPECT_GT(report.folded_events, 0u);
-  EXPECT_EQ(report.overwritten_events, 0u);
-  EXPECT_EQ(report.events + report.folded_events, kEvents / 3 * 2);
-  // The copy that was asked for came before the sums that followed.
-  const ReadReport copy = ReportOf(folder.path() + "/job-oom.stow");
-  EXPECT_LT(copy.folded_events, report.folded_events);
-  EXPECT_GT(copy.events, 0u);
+  return std::filesystem::file_size(folder + "/job.stow");
+}
+
+TEST(BoundedTrace, ThatMayGrowKeepsToItsSizeWhereItCanAddUp) {
+  constexpr size_t kEvents = 1'000'000;
+  constexpr uint64_t kRing = 8u << 20;
+  constexpr int kTries = 6;  // on a machine that gives the recorder's thread no time the file grows
+  bool kept_to_its_size = false;
+  for (int i = 0; i < kTries && !kept_to_its_size; ++i) {
+    const TemporaryFolder folder;
+    const uint64_t size = RecordWithCopy(folder.path(), kEvents, kRing, 60 << i);
+    const ReadReport report = ReportOf(folder.path() + "/job.stow");
+    EXPECT_EQ(report.overwritten_events, 0u);
+    EXPECT_EQ(report.events + report.folded_events, kEvents);
+    kept_to_its_size = size <= kRing + 8 * kSlotBytes;
+    if (!kept_to_its_size) continue;
+    EXPECT_GT(report.folded_events, 0u);
+    // The copy that was asked for came before the sums that followed.
+    const ReadReport copy = ReportOf(folder.path() + "/job-oom.stow");
+    EXPECT_LT(copy.folded_events, report.folded_events);
+    EXPECT_GT(copy.events, 0u);
+  }
+  EXPECT_TRUE(kept_to_its_size);
 }
 
 // Records until it is killed, and says after each event how many there are.
@@ -681,8 +692,7 @@ TEST(BoundedTrace, OnADiskThatFillsUpIsReadAndCountsWhatIsLost) {
     Recorder* const recorder = NewRecorder();
     RecorderConfig config = {folder.path().c_str(), "job", TestThreadSlot};
     config.background = true;
-    config.ring_bytes = 4 * kLeastRingBytes;
-    config.ring_may_grow = writes % 2 == 0;
+    config.ring_bytes = kLeastRingBytes;
     ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
     g_writes_left = writes;
     SetSystemCallsForTest(calls);
