@@ -55,12 +55,13 @@ def test_one_rank_takes_what_it_takes_among_all(
 ) -> None:
     """Event for event of the device."""
     launcher = [python, "-m", "torch.distributed.run", "--nproc-per-node", "4"]
-    together = rehearse(*launcher, "--standalone", PROGRAM, kind, card="h100,count=4")
+    together = rehearse(*launcher, "--standalone", PROGRAM, kind, card="h100,count=4", timeout=900)
     assert together.status == 0, together.err[-4000:]
     among_all = {rank: events_of(trace) for rank, trace in by_rank(together).items()}
     for trace in together.traces:
         trace.unlink()
-    alone = rehearse(*launcher, "--standalone", PROGRAM, kind, card="h100,world=4,rank=0,3")
+    card = "h100,world=4,rank=0,3"
+    alone = rehearse(*launcher, "--standalone", PROGRAM, kind, card=card, timeout=900)
     assert alone.status == 0, alone.err[-4000:]
     assert said(alone, "done") == done([0, 3], 4)
     for rank in (0, 3):
