@@ -16,7 +16,7 @@ from _thread import get_ident
 
 
 class _Graphs:
-    """The graphs of PyTorch: which one is captured, the steps in each, and replays."""
+    """Knows the graph that is captured, the steps in each graph, and the number of replays."""
 
     def __init__(self) -> None:
         self.replays = 0

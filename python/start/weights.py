@@ -79,7 +79,7 @@ class _Weights:
         _mark(self._mark, b"vramstow.weights", addresses)
 
     def tell_stepped(self, tensors: Iterable[object]) -> None:
-        """Tells the tensors that an optimizer changes: weights, or its own copies of weights."""
+        """Tells the tensors that an optimizer changes: weights, or its own copies of them."""
         import torch
 
         weights = set()

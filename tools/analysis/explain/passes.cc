@@ -262,7 +262,7 @@ Passes::Passes(const Detail& detail, const ToldWork& told, uint64_t last_failure
   if (all_.empty()) FindBySteps(detail, told, last_failure);
   if (all_.empty()) {
     FindByBackward(detail);
-    // The rest after the last backward pass is a pass only if memory ran out in it.
+    // The rest after the last backward pass is one only if memory ran out in it.
     const bool has_rest = all_.size() > 1 && last_failure <= all_.back().begin;
     if (has_rest && !AnyBackward(detail, all_.back().begin, kStillLive)) all_.pop_back();
   }
@@ -373,7 +373,7 @@ void Passes::FindBySteps(const Detail& detail, const ToldWork& told, uint64_t la
 }
 
 // Whether a pass has begun since the last step: backward() is called on a line that called it
-// before. Other calls of autograd, as in the making of graphs, begin no pass.
+// before. To make graphs calls autograd in another way, and is none.
 bool Passes::GoesOn(const Detail& detail, uint64_t last_step) const {
   absl::flat_hash_set<uint32_t> lines;
   for (const auto& [event, site] : calls_) {
