@@ -142,6 +142,27 @@ uint64_t vramstowSimulatorCountUncomputedReads(void);
 // thread that makes it and with the driver's lock held.
 void vramstowSimulatorWatchUncomputedReads(void (*seen)(const char* by, void* user), void* user);
 
+// --- What a card would have to do (work-log= of the SPEC)
+// --------------------------------------------------------
+
+// A line of the log. Texts have no comma and no end of line.
+struct vramstowSimulatorWorkLine {
+  size_t size;            // of this struct, as its user knows it
+  const char* kind;       // operator, copy, kernel, collective
+  const char* name;       // "mm", "to_device", "all_reduce"
+  const char* precision;  // of products: f16, bf16, tf32, f32, f64; else "-"
+  uint64_t operations;    // of products, additions and all; else 0
+  uint64_t read_bytes;
+  uint64_t written_bytes;
+  uint64_t items;  // of a collective: the ranks; of an embedding or a loss: the tokens; else 0
+};
+
+// Not 0: there is such a log.
+int vramstowSimulatorLogsWork(void);
+
+// Writes the line, where there is such a log. Takes no lock of the driver's.
+void vramstowSimulatorLogWork(const struct vramstowSimulatorWorkLine* line);
+
 // As a network card does by what it was told of memory: copies `size` bytes at `offset` of what a
 // descriptor of cuMemGetHandleForAddressRange stands for, out of it or into it. That is the
 // physical memory which was there when the descriptor was made, whatever its addresses lead to by

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "adapters/values/work_line.h"
+
 namespace vramstow::values {
 namespace {
 
@@ -254,11 +256,12 @@ c10::DeviceIndex CardOf(const Plan& plan, const Stack& values) {
 }
 
 void AppendComputation(const Plan& plan, const Stack& given, const Stack& results,
-                       const RandomState& random) {
+                       const RandomState& random, bool is_inner) {
   const QuietScope quiet;
   Footprint footprint = FootprintOf(plan, given);
   AddNewResults(plan, results, &footprint);
   const uint64_t operations = CountOperations(plan, given, results);
+  if (!is_inner && LogsWork()) LogOperator(plan, given, results, operations);
   auto work = std::make_unique<Computation>(Computation{plan, {}, {}});
   // What will be left out, and what becomes zeros, needs no shadows.
   const bool computed = !footprint.OnlyZeroes() &&

@@ -31,8 +31,9 @@ c10::DeviceIndex CardOf(const Plan& plan, const Stack& values);
 // Appends to the work of the card's current stream that the results of a call are computed. `given`
 // and `results` are what the operator got and gave. What is too large, or has no form that the host
 // can compute with, is left out.
+// `is_inner`: within another operator, which is told to the work log in its place.
 void AppendComputation(const Plan& plan, const Stack& given, const Stack& results,
-                       const RandomState& random);
+                       const RandomState& random, bool is_inner);
 
 // For operators whose results have a size that depends on values: computed first, so that the
 // operator can be told the size; the results are put in place afterwards.

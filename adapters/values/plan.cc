@@ -121,6 +121,15 @@ uint64_t ElementsOf(const c10::IValue& value) {
   return static_cast<uint64_t>(value.toTensor().numel());
 }
 
+// Half of the scores are left out.
+bool IsCausal(const Plan& plan, const Stack& arguments) {
+  const auto& declared = plan.op.schema().arguments();
+  for (size_t i = 0; i < declared.size() && i < arguments.size(); ++i) {
+    if (declared[i].name() == "is_causal" && arguments[i].isBool()) return arguments[i].toBool();
+  }
+  return false;
+}
+
 }  // namespace
 
 std::unique_ptr<Plan> MakePlan(const c10::OperatorHandle& op) {
@@ -177,7 +186,8 @@ uint64_t CountOperations(const Plan& plan, const Stack& arguments, const Stack& 
     const size_t first = name.find("backward") == std::string_view::npos ? 0 : 1;
     if (arguments.size() < first + 2) return 0;
     const uint64_t factor = first == 0 ? 4 : 10;
-    return factor * ElementsOf(arguments[first]) * SizeOf(arguments[first + 1], -2);
+    const uint64_t all = factor * ElementsOf(arguments[first]) * SizeOf(arguments[first + 1], -2);
+    return IsCausal(plan, arguments) ? all / 2 : all;
   }
   return 0;
 }

@@ -128,7 +128,7 @@ void Wrapper::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   const Stack results(stack->begin() + static_cast<ptrdiff_t>(below), stack->end());
   if (early != nullptr) return early->Finish(results);
   // Arguments that are written are seen as they are now: an out= argument may have been resized.
-  AppendComputation(*plan_, given, results, random);
+  AppendComputation(*plan_, given, results, random, t_innermost != nullptr);
 }
 
 }  // namespace vramstow::values

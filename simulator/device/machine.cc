@@ -10,6 +10,7 @@ std::unique_ptr<Machine> Machine::Start(const Spec& spec, std::string* error) {
     return nullptr;
   std::unique_ptr<Machine> machine(new Machine(spec, std::move(space)));
   if (!spec.call_log.empty() && !machine->call_log.Open(spec.call_log, error)) return nullptr;
+  if (!spec.work_log.empty() && !machine->work_log.Open(spec.work_log, error)) return nullptr;
   return machine;
 }
 

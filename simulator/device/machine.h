@@ -16,6 +16,7 @@
 #include "simulator/device/spec.h"
 #include "simulator/device/timeline.h"
 #include "simulator/device/virtual_memory.h"
+#include "simulator/device/work_log.h"
 
 namespace vramstow::simulator {
 
@@ -44,7 +45,8 @@ class Machine {
   Registrations registrations;
   Timeline timeline;
   CallLog call_log;
-  Random random;  // for faults; the timeline has its own
+  WorkLog work_log;  // needs no lock
+  Random random;     // for faults; the timeline has its own
 };
 
 }  // namespace vramstow::simulator

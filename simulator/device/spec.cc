@@ -300,6 +300,13 @@ constexpr OptionParser kOptions[] = {
        spec->call_log = std::string(value);
        return !value.empty();
      }},
+    {"work-log", nullptr, "a file name",
+     "write what a card would have to do to this CSV file, operator by operator; %p is the process "
+     "id",
+     [](std::string_view value, Spec* spec) {
+       spec->work_log = std::string(value);
+       return !value.empty();
+     }},
     {"order", nullptr, "normal or adversarial", "adversarial: work completes as late as allowed",
      [](std::string_view value, Spec* spec) {
        spec->adversarial = value == "adversarial";

@@ -98,6 +98,7 @@ struct Spec {
   bool pageable = false;  // kernels may touch any memory of the host, and the card says so
   uint16_t shareable_result = 800;  // CUresult without kShareable; CUDA_ERROR_NOT_PERMITTED
   std::string call_log;             // path, %p stands for the process id; empty: none
+  std::string work_log;             // the same, of what a card would have to do
   std::string share;  // whom the cards are shared with: a name, none, or empty: the run
   std::vector<FaultRule> faults;
   World world;

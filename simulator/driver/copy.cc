@@ -84,6 +84,20 @@ std::shared_ptr<std::vector<char>> Stage(const CopyBox& box) {
   return bytes;
 }
 
+// Copies between the host and a device, unless a library makes them in place of kernels.
+void LogCopy(Machine& machine, uint64_t bytes, bool to_device, bool from_device) {
+  if (!machine.work_log.is_open() || to_device == from_device) return;
+  if (CurrentThread().held_kernels > 0) return;
+  machine.work_log.Write({.size = sizeof(vramstowSimulatorWorkLine),
+                          .kind = "copy",
+                          .name = to_device ? "to_device" : "to_host",
+                          .precision = "-",
+                          .operations = 0,
+                          .read_bytes = bytes,
+                          .written_bytes = bytes,
+                          .items = 0});
+}
+
 }  // namespace
 
 CUresult NamePeers(Call& call, CUcontext to, CUcontext from, CopyBox* box) {
@@ -134,6 +148,7 @@ CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mod
   const auto describe = [&] {
     return DescribeCopy(call.state(), box, mode == CopyMode::kAsynchronous);
   };
+  LogCopy(machine, box.Bytes(), to_device, from_device);
   const Mark mark = Submit(
       call, stream,
       Observed(call, *stream, MakeCopyWork(&call.state(), stream->context, box, std::move(staged)),

@@ -87,6 +87,19 @@ class HostKernel : public Work {
   vramstowSimulatorLaunch view_ = {};
 };
 
+// What no operator tells of.
+void LogLaunch(Machine& machine, const Launch& launch) {
+  if (!machine.work_log.is_open() || CurrentThread().held_kernels > 0) return;
+  machine.work_log.Write({.size = sizeof(vramstowSimulatorWorkLine),
+                          .kind = "kernel",
+                          .name = launch.function->name.c_str(),
+                          .precision = "-",
+                          .operations = 0,
+                          .read_bytes = 0,
+                          .written_bytes = 0,
+                          .items = 0});
+}
+
 }  // namespace
 
 std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launch& launch) {
@@ -145,6 +158,7 @@ CUresult LaunchOn(const char* name, CUfunction handle, Launch launch, CUstream s
     if (stream->capture != nullptr) return CaptureLaunch(call, stream, launch);
     const CUresult implicit = RefuseImplicit(call, stream);
     if (implicit != CUDA_SUCCESS) return implicit;
+    LogLaunch(call.machine(), launch);
     Submit(call, stream,
            Observed(call, *stream, MakeLaunchWork(&call.state(), stream->context, launch),
                     [&] { return DescribeLaunch(launch); }));

@@ -253,6 +253,19 @@ int vramstowSimulatorAppend(CUstream stream, const vramstowSimulatorTask* task) 
   return result;
 }
 
+int vramstowSimulatorLogsWork(void) {
+  DriverGlobals& globals = Globals();
+  if (!globals.initialized.load(std::memory_order_acquire) || globals.forked) return 0;
+  return HeldState().machine->work_log.is_open() ? 1 : 0;
+}
+
+void vramstowSimulatorLogWork(const vramstowSimulatorWorkLine* line) {
+  if (vramstowSimulatorLogsWork() == 0) return;
+  vramstowSimulatorWorkLine known = {};
+  memcpy(&known, line, std::min(line->size, sizeof known));
+  HeldState().machine->work_log.Write(known);
+}
+
 int vramstowSimulatorAffords(uint64_t bytes, uint64_t operations) {
   if (!Globals().initialized.load(std::memory_order_acquire)) return 0;
   const Spec& spec = StartedMachine().spec();

@@ -85,6 +85,7 @@ TEST(SpecTest, ANodeOfTheHostMayCrashOrHang) {
 TEST(SpecTest, AnOlderNameOfAnOptionMeansTheSame) {
   EXPECT_EQ("/tmp/x.csv", Right("h200,call-log=/tmp/x.csv").call_log);
   EXPECT_EQ("/tmp/x.csv", Right("h200,ledger=/tmp/x.csv").call_log);
+  EXPECT_EQ("/tmp/w%p.csv", Right("h200,work-log=/tmp/w%p.csv").work_log);
   EXPECT_EQ(2 * kMiB, Right("h200,emulation=2MiB").emulation_bytes);
   EXPECT_EQ(2 * kMiB, Right("h200,effects=2MiB").emulation_bytes);
   EXPECT_NE(std::string::npos, Wrong("h200,emulation=all").find("emulation=all"));

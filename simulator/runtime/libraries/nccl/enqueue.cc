@@ -6,6 +6,7 @@
 #include "simulator/runtime/libraries/nccl/operation.h"
 #include "simulator/runtime/libraries/nccl/reduction.h"
 #include "simulator/runtime/libraries/nccl/submission.h"
+#include "simulator/runtime/libraries/nccl/told.h"
 
 namespace vramstow::simulator {
 
@@ -193,6 +194,7 @@ ncclResult_t EnqueueTransfers(const std::vector<Operation>& operations) {
 }  // namespace
 
 ncclResult_t Enqueue(const std::vector<Operation>& operations) {
+  const ToldOperations told(operations);
   ncclResult_t result = ncclSuccess;
   std::vector<std::pair<std::pair<ncclComm*, CUstream>, std::vector<Operation>>> transfers;
   for (const Operation& operation : operations) {

@@ -1,0 +1,107 @@
+#include "adapters/values/work_line.h"
+
+#include <ATen/Context.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "adapters/values/shadow_tensor.h"
+
+namespace vramstow::values {
+namespace {
+
+struct WorkLogLink {
+  decltype(&vramstowSimulatorLogsWork) logs = nullptr;
+  decltype(&vramstowSimulatorLogWork) log = nullptr;
+
+  WorkLogLink() {
+    void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) return;
+    logs = reinterpret_cast<decltype(logs)>(dlsym(library, "vramstowSimulatorLogsWork"));
+    log = reinterpret_cast<decltype(log)>(dlsym(library, "vramstowSimulatorLogWork"));
+  }
+};
+
+const WorkLogLink& Link() {
+  static const auto* link = new WorkLogLink;
+  return *link;
+}
+
+// Of what a product is made: the first tensor with fractions decides.
+const char* PrecisionOf(const Stack& given) {
+  at::ScalarType type = at::ScalarType::Undefined;
+  for (const c10::IValue& value : given) {
+    VisitTensors(value, [&](const at::Tensor& tensor) {
+      if (type == at::ScalarType::Undefined && tensor.defined() &&
+          at::isFloatingType(tensor.scalar_type())) {
+        type = tensor.scalar_type();
+      }
+    });
+  }
+  switch (type) {
+    case at::ScalarType::Half:
+      return "f16";
+    case at::ScalarType::BFloat16:
+      return "bf16";
+    case at::ScalarType::Double:
+      return "f64";
+    case at::ScalarType::Float:
+      return at::globalContext().allowTF32CuBLAS() ? "tf32" : "f32";
+    default:
+      return "-";
+  }
+}
+
+uint64_t ElementsOfTensor(const c10::IValue& value) {
+  if (!value.isTensor() || !value.toTensor().defined()) return 0;
+  return static_cast<uint64_t>(value.toTensor().numel());
+}
+
+// Tokens, where an operator has one number for each of them: which word it is, or which was right.
+uint64_t TokensOf(std::string_view name, const Stack& given) {
+  if (name == "nll_loss_forward" && given.size() > 1) return ElementsOfTensor(given[1]);
+  // An embedding selects rows of its table.
+  if (name == "index_select" && given.size() > 2) return ElementsOfTensor(given[2]);
+  return 0;
+}
+
+// Bytes of a tensor on a card, as a kernel goes through them: those between its elements are not
+// touched, and those that several elements share are touched once.
+uint64_t BytesTouched(const at::Tensor& tensor) {
+  if (!IsOnDevice(tensor) || tensor.numel() == 0) return 0;
+  uint64_t span = 1;
+  for (int64_t i = 0; i < tensor.dim(); ++i) {
+    span += static_cast<uint64_t>(tensor.size(i) - 1) * static_cast<uint64_t>(tensor.stride(i));
+  }
+  return std::min(span, static_cast<uint64_t>(tensor.numel())) * tensor.element_size();
+}
+
+}  // namespace
+
+bool LogsWork() { return Link().logs != nullptr && Link().log != nullptr && Link().logs() != 0; }
+
+void LogOperator(const Plan& plan, const Stack& given, const Stack& results, uint64_t operations) {
+  vramstowSimulatorWorkLine line = {};
+  line.size = sizeof line;
+  line.kind = "operator";
+  line.name = plan.name;
+  line.precision = operations == 0 ? "-" : PrecisionOf(given);
+  line.operations = operations;
+  for (size_t i = 0; i < given.size(); ++i) {
+    VisitTensors(given[i], [&](const at::Tensor& tensor) {
+      const uint64_t bytes = BytesTouched(tensor);
+      if (!plan.overwritten[i]) line.read_bytes += bytes;
+      if (plan.written[i]) line.written_bytes += bytes;
+    });
+  }
+  for (size_t i = 0; i < plan.fresh.size() && i < results.size(); ++i) {
+    if (!plan.fresh[i]) continue;
+    VisitTensors(results[i],
+                 [&](const at::Tensor& tensor) { line.written_bytes += BytesTouched(tensor); });
+  }
+  line.items = TokensOf(plan.name, given);
+  Link().log(&line);
+}
+
+}  // namespace vramstow::values

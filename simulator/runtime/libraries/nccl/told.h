@@ -1,0 +1,25 @@
+// ToldOperations: tells the simulator's work log of operations, and keeps the copies that stand in
+// for them out of it.
+//
+// Ownership: nothing is kept. Threads: the one that made it. Errors: none; without a log nothing is
+// told. Units: bytes.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_TOLD_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_TOLD_H_
+
+#include <vector>
+
+#include "simulator/runtime/libraries/nccl/operation.h"
+
+namespace vramstow::simulator {
+
+class ToldOperations {
+ public:
+  explicit ToldOperations(const std::vector<Operation>& operations);
+  ~ToldOperations();
+  ToldOperations(const ToldOperations&) = delete;
+  ToldOperations& operator=(const ToldOperations&) = delete;
+};
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_TOLD_H_
