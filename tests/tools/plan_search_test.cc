@@ -77,12 +77,16 @@ class Job {
       if (setting.value == "full") time = 4.0 / 3;
     }
     tried.emplace_back(card, TextOf(choice));
-    if (batch == failing_batch) return {.problem = "It fails: 13 is unlucky."};
+    if (batch == failing_batch) {
+      trial = {};
+      trial.problem = "It fails: 13 is unlucky.";
+      return trial;
+    }
     const double peak = 10 + batch * bytes + bend * batch * batch;
     trial.peak_bytes = static_cast<uint64_t>(peak * static_cast<double>(kGiB));
     trial.fits = *trial.peak_bytes <= trial.total_bytes;
-    trial.step =
-        PlanStep{.seconds = (1 + batch) * time, .tokens = static_cast<uint64_t>(1000 * batch)};
+    trial.step = PlanStep{
+        .seconds = (1 + batch) * time, .tokens = static_cast<uint64_t>(1000 * batch), .parts = {}};
     return trial;
   }
 
@@ -159,6 +163,19 @@ TEST(SearchPlan, EachCardAndEachOtherSettingIsAGroup) {
   EXPECT_FALSE(RowOf(result, "small", "{batch} = 16, {checkpoint} = none").fits);
   EXPECT_TRUE(RowOf(result, "small", "{batch} = 16, {checkpoint} = full").fits);
   EXPECT_LE(result.rehearsals, 14U);
+}
+
+TEST(SearchPlan, TheNextLargerValueIsOfTheSameGroup) {
+  Job job;
+  PlanSpace space = Batches("1,2,4..128");
+  space.placeholders.push_back({"checkpoint", {"none", "full"}});
+  const PlanResult result = Search(space, &job);
+  const PlanRow* next =
+      NextLarger(result, RowOf(result, "large", "{batch} = 32, {checkpoint} = full"), 0);
+  ASSERT_NE(next, nullptr);
+  EXPECT_EQ(TextOf(next->choice), "{batch} = 64, {checkpoint} = full");
+  EXPECT_EQ(NextLarger(result, RowOf(result, "large", "{batch} = 128, {checkpoint} = none"), 0),
+            nullptr);
 }
 
 TEST(SearchPlan, WhereNothingFitsTheSmallestSaysHowMuchIsMissing) {

@@ -291,6 +291,7 @@ int FitOnce(const FitSettings& settings, const std::string& program, const std::
   bool any = false;
   size_t number = 0;
   for (const std::string& card : SplitCards(settings.simulate)) {
+    Progress::OfProcess().Begin(absl::StrCat("rehearsal on ", card));
     const auto estimate =
         EstimateOn(card, program, settings.command, absl::StrCat(folder, "/", ++number));
     if (!estimate.ok()) return FitIsWrong(std::string(estimate.status().message()));

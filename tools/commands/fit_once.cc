@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/base/progress.h"
 #include "tools/base/words.h"
 #include "tools/launch/rehearsal.h"
 
@@ -21,7 +20,6 @@ constexpr char kContext[] = "context";
 absl::StatusOr<Rehearsal> Run(const std::string& card, const std::string& program,
                               const std::vector<std::string>& command, const std::string& folder,
                               const std::vector<std::string>& more_flags) {
-  Progress::OfProcess().Begin(absl::StrCat("rehearsal on ", card));
   // Stacks tell what blocks are for.
   std::vector<std::string> flags = {"--simulate=" + card, "--stacks=sites"};
   flags.insert(flags.end(), more_flags.begin(), more_flags.end());

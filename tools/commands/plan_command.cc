@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "tools/base/progress.h"
 #include "tools/base/words.h"
 #include "tools/commands/command.h"
@@ -19,13 +22,16 @@
 #include "tools/commands/fit_once.h"
 #include "tools/commands/plan_text.h"
 #include "tools/commands/run_folder.h"
+#include "tools/inputs/trace_start.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/card_list.h"
 #include "tools/launch/driver.h"
 #include "tools/launch/installation.h"
+#include "tools/plan/card_rates.h"
 #include "tools/plan/cards.h"
 #include "tools/plan/choices.h"
 #include "tools/plan/search.h"
+#include "tools/plan/step_time.h"
 #include "tools/terminal/output.h"
 
 namespace vramstow {
@@ -51,6 +57,21 @@ constexpr char kPlanFooter[] =
     "and if the command always fails for another reason than memory; 130 after Ctrl-C, with what "
     "is\n"
     "known by then.";
+
+constexpr char kHowTimesAreMade[] =
+    "Times are estimates, made of each operator's products and bytes, the rates of the card's data "
+    "sheet and the shares of them that trainings reach: see vramstow help plan.md.";
+constexpr char kUntoldKernels[] =
+    "Many kernels are not PyTorch's operators (those of torch.compile, for example). They count as "
+    "launches alone, so that the times are too short.";
+// Kernels without an operator are mentioned from this part of all on.
+constexpr double kMostUntold = 10;
+
+// Where a rehearsal says what a card would have to do.
+constexpr char kWorkLogOption[] = ",work-log=";
+constexpr char kWorkLogName[] = "-work-%p.csv";
+
+constexpr size_t kMostHints = 3;
 
 constexpr int kExitNothingFits = 1;
 constexpr int kExitInterrupted = 128 + SIGINT;
@@ -92,6 +113,11 @@ struct PlanSettings {
   bool json = false;
   std::vector<std::string> command;
 };
+
+std::string TextOfFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
 
 int PlanIsWrong(const std::string& sentence) {
   Complain("plan", sentence);
@@ -135,10 +161,11 @@ class PlanRehearser {
 
   absl::StatusOr<PlanTrial> Attempt(const std::string& card_text, const Choice& choice) {
     const auto card = std::ranges::find(cards_, card_text, &PlanCard::text);
-    const std::string what = absl::StrCat(TextOf(choice), " on ", Printable(card_text));
+    const std::string what = WhatOf(card_text, choice);
     Progress::OfProcess().Begin(absl::StrCat("rehearsal ", ++runs_, ": ", what));
-    const auto estimate = EstimateOn(card->spec, program_, CommandOf(choice),
-                                     absl::StrCat(folder_, "/", runs_), FlagsOf(choice));
+    const std::string run = absl::StrCat(folder_, "/", runs_);
+    const auto estimate = EstimateOn(absl::StrCat(card->spec, kWorkLogOption, run, kWorkLogName),
+                                     program_, CommandOf(choice), run, FlagsOf(choice));
     PlanTrial trial;
     if (absl::IsFailedPrecondition(estimate.status())) {
       trial.problem = absl::StrCat("It fails: ", estimate.status().message());
@@ -151,6 +178,8 @@ class PlanRehearser {
         trial.peak_bytes =
             static_cast<uint64_t>(static_cast<int64_t>(trial.total_bytes) - *estimate->spare_bytes);
       }
+      if (!trial.fits) changes_[what] = ChangesOf(estimate->facts);
+      trial.step = StepOf(*estimate, run, *FindCardRates(card->key));
     }
     Complain("plan", absl::StrCat("rehearsal ", runs_, ": ", what, ": ", OutcomeOf(trial)));
     return trial;
@@ -171,7 +200,94 @@ class PlanRehearser {
            });
   }
 
+  // What would let the next larger value fit onto the card of the best row, one sentence each.
+  std::vector<std::string> Hints(const PlanResult& result, const PlanSpace& space) {
+    const auto axis = AxisOf(space.placeholders);
+    if (!axis.has_value() || result.rows.empty() || !result.rows.front().fits) return {};
+    const PlanRow* next = NextLarger(result, result.rows.front(), *axis);
+    if (next == nullptr || next->failed) return {};
+    std::optional<uint64_t> peak_bytes = next->peak_bytes;
+    if (next->source != PlanRow::Source::kRehearsed) {
+      const auto trial = Attempt(next->card, next->choice);
+      if (!trial.ok() || !trial->peak_bytes.has_value()) return {};
+      peak_bytes = trial->peak_bytes;
+    }
+    std::vector<std::string> hints;
+    const uint64_t usable = UsableBytes(next->total_bytes, space.margin);
+    for (const AdviceFacts& change : changes_[WhatOf(next->card, next->choice)]) {
+      if (!peak_bytes.has_value() || hints.size() == kMostHints) break;
+      const uint64_t lowered = *peak_bytes - std::min(*peak_bytes, *change.replayed_bytes);
+      if (lowered > usable) continue;
+      hints.push_back(absl::StrCat(
+          "With one change ", TextOf(next->choice), " fits, too: ", Printable(change.title),
+          ". In a replay of its rehearsal the peak is then ", Bytes(lowered), " in place of ",
+          Bytes(*peak_bytes), ". ", Printable(change.action)));
+    }
+    return hints;
+  }
+
+  // What is to be known of the times, one sentence each.
+  std::vector<std::string> Notes() const {
+    std::vector<std::string> notes;
+    if (timed_ > 0) notes.emplace_back(kHowTimesAreMade);
+    if (timed_ == 0 && runs_ > 0) {
+      notes.emplace_back(
+          "No step of a training was recognised, so that there are no times: see vramstow help "
+          "plan.md.");
+    }
+    if (untold_) notes.emplace_back(kUntoldKernels);
+    return notes;
+  }
+
  private:
+  static std::string WhatOf(const std::string& card, const Choice& choice) {
+    return absl::StrCat(TextOf(choice), " on ", Printable(card));
+  }
+
+  // Advice that a replay has proved, the one that brings most first.
+  static std::vector<AdviceFacts> ChangesOf(const Facts& facts) {
+    std::vector<AdviceFacts> changes;
+    for (const AdviceFacts& advice : facts.advice) {
+      if (advice.proof.is_proved && advice.replayed_bytes.value_or(0) > 0)
+        changes.push_back(advice);
+    }
+    std::ranges::stable_sort(changes, std::ranges::greater(),
+                             [](const AdviceFacts& advice) { return *advice.replayed_bytes; });
+    return changes;
+  }
+
+  // The median of the steps that the program made; the first is left out where there are others.
+  std::optional<PlanStep> StepOf(const CardEstimate& estimate, const std::string& run,
+                                 const CardRates& rates) {
+    const auto process = estimate.facts.facts.find("process.pid");
+    if (process == estimate.facts.facts.end()) return std::nullopt;
+    const std::vector<WorkItem> items = ReadWorkLog(TextOfFile(
+        absl::StrCat(run, absl::StrReplaceAll(kWorkLogName, {{"%p", process->second}}))));
+    const uint64_t start = TraceStartUnixNs(estimate.facts.file);
+    std::vector<StepTime> steps;
+    for (const IterationFacts& iteration : estimate.facts.iterations.list) {
+      steps.push_back(
+          EstimateStep(Within(items, start + iteration.begin_ns, start + iteration.end_ns), rates));
+    }
+    if (steps.size() > 1) steps.erase(steps.begin());
+    std::erase_if(steps, [](const StepTime& step) { return step.seconds <= 0; });
+    if (steps.empty()) return std::nullopt;
+    std::ranges::sort(steps, {}, &StepTime::seconds);
+    const StepTime& step = steps[steps.size() / 2];
+    ++timed_;
+    untold_ = untold_ ||
+              static_cast<double>(step.untold) * kMostUntold > static_cast<double>(step.launched);
+    return PlanStep{.seconds = step.seconds,
+                    .tokens = step.tokens * estimate.processes,
+                    .parts = {{"products", step.products},
+                              {"attention", step.attention},
+                              {"memory", step.memory},
+                              {"launches", step.launches},
+                              {"collectives", step.collectives},
+                              {"transfers", step.transfers},
+                              {"program", step.program}}};
+  }
+
   static const Outside* OutsideOf(const Choice& choice) {
     if (choice.size() != 1 || choice.front().name != kOutside) return nullptr;
     const auto found = std::ranges::find(AllOutside(), choice.front().value, &Outside::name);
@@ -205,6 +321,9 @@ class PlanRehearser {
   const PlanSettings& settings_;
   const std::vector<PlanCard> cards_;
   uint64_t runs_ = 0;
+  std::map<std::string, std::vector<AdviceFacts>> changes_;  // of what does not fit
+  uint64_t timed_ = 0;                                       // rehearsals whose step has a time
+  bool untold_ = false;  // one of them launched many kernels that nobody told of
 };
 
 absl::StatusOr<std::vector<PlanCard>> CardsOf(const PlanSettings& settings,
@@ -287,6 +406,8 @@ int PlanAll(const PlanSettings& settings, const PlanSpace& space, std::optional<
     report.names.push_back(placeholder.name);
   report.margin = space.margin;
   report.tokens = tokens;
+  if (!result->interrupted) report.hints = planner->Hints(*result, space);
+  report.notes = planner->Notes();
   report.command = [&](const PlanRow& row) { return planner->TypedCommand(row.choice); };
   const int printed =
       PrintResult("plan", settings.json ? JsonOf(report).Dump() + "\n" : TextOf(report));

@@ -15,6 +15,7 @@ namespace {
 // What fits is shown up to here, and of what does not fit the first of each group; JSON has all.
 constexpr size_t kMostFitting = 20;
 constexpr size_t kMostOthers = 20;
+constexpr size_t kTextColumns = 100;
 constexpr double kSecondsPerHour = 3600;
 
 bool IsFitted(const PlanRow& row) { return row.source == PlanRow::Source::kFitted; }
@@ -150,6 +151,7 @@ JsonValue JsonOfRow(const PlanReport& report, const PlanRow& row) {
                                       {"total_bytes", nullptr},
                                       {"spare_bytes", nullptr},
                                       {"step_seconds", nullptr},
+                                      {"step_parts", nullptr},
                                       {"tokens_per_step", nullptr},
                                       {"tokens_per_second", nullptr},
                                       {"card_hours", nullptr},
@@ -161,7 +163,10 @@ JsonValue JsonOfRow(const PlanReport& report, const PlanRow& row) {
         static_cast<int64_t>(row.total_bytes) - static_cast<int64_t>(*row.peak_bytes);
   }
   if (row.total_bytes > 0) json["total_bytes"] = row.total_bytes;
-  if (row.step.has_value()) json["step_seconds"] = row.step->seconds;
+  if (row.step.has_value()) {
+    json["step_seconds"] = row.step->seconds;
+    for (const auto& [name, seconds] : row.step->parts) json["step_parts"][name] = seconds;
+  }
   if (row.step.has_value() && row.step->tokens > 0) {
     json["tokens_per_step"] = row.step->tokens;
     json["tokens_per_second"] = row.Rate();
@@ -203,7 +208,11 @@ std::string TextOf(const PlanReport& report) {
   if (std::ranges::any_of(rows, [](const PlanRow& row) { return !row.fits; })) {
     absl::StrAppend(&text, "\nDoes not fit:\n", OthersTable(report));
   }
-  for (const std::string& note : report.notes) absl::StrAppend(&text, "\n", note, "\n");
+  for (const std::string& hint : report.hints) {
+    absl::StrAppend(&text, "\n", Wrapped(hint, kTextColumns), "\n");
+  }
+  for (const std::string& note : report.notes)
+    absl::StrAppend(&text, "\n", Wrapped(note, kTextColumns), "\n");
   if (any_fits) {
     absl::StrAppend(&text, "\nTo run the first, on ", Printable(rows.front().card), ":\n  ",
                     report.command(rows.front()), "\n");
@@ -218,6 +227,7 @@ JsonValue JsonOf(const PlanReport& report) {
                          {"rehearsals", report.result->rehearsals},
                          {"margin", report.margin},
                          {"tokens", nullptr},
+                         {"hints", JsonValue(report.hints)},
                          {"notes", JsonValue(report.notes)},
                          {"rows", JsonValue::Array()}});
   if (report.tokens.has_value()) json["tokens"] = *report.tokens;

@@ -22,6 +22,7 @@ struct PlanReport {
   std::vector<std::string> names;  // of the placeholders: columns of the table
   double margin = 0;
   std::optional<double> tokens;    // that the whole job works through
+  std::vector<std::string> hints;  // what would let more fit, one or two sentences each
   std::vector<std::string> notes;  // what is to be known of the numbers, one sentence each
   // What to type for a row.
   std::function<std::string(const PlanRow& row)> command;

@@ -219,7 +219,8 @@ class Searcher {
         row->step = PlanStep{
             .seconds = between(a->step->seconds, b->step->seconds),
             .tokens = static_cast<uint64_t>(std::llround(between(
-                static_cast<double>(a->step->tokens), static_cast<double>(b->step->tokens))))};
+                static_cast<double>(a->step->tokens), static_cast<double>(b->step->tokens)))),
+            .parts = {}};
       }
       Judge(row);
     }
@@ -260,6 +261,19 @@ double PlanRow::Rate() const {
 
 uint64_t UsableBytes(uint64_t total_bytes, double margin) {
   return static_cast<uint64_t>(static_cast<double>(total_bytes) * (1 - margin));
+}
+
+const PlanRow* NextLarger(const PlanResult& result, const PlanRow& row, size_t axis) {
+  const PlanRow* next = nullptr;
+  for (const PlanRow& other : result.rows) {
+    bool is_alike = other.card == row.card;
+    for (size_t i = 0; i < row.choice.size(); ++i) {
+      is_alike = is_alike && (i == axis || other.choice[i].value == row.choice[i].value);
+    }
+    if (!is_alike || ValueAt(other, axis) <= ValueAt(row, axis)) continue;
+    if (next == nullptr || ValueAt(other, axis) < ValueAt(*next, axis)) next = &other;
+  }
+  return next;
 }
 
 absl::StatusOr<PlanResult> SearchPlan(const PlanSpace& space, const PlanAttempt& attempt) {

@@ -15,6 +15,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,6 +27,7 @@ namespace vramstow {
 struct PlanStep {
   double seconds = 0;
   uint64_t tokens = 0;  // that all processes work through; 0: not known
+  std::vector<std::pair<std::string, double>> parts;  // seconds; none where it was fitted
 };
 
 // What one rehearsal told.
@@ -78,6 +80,9 @@ struct PlanResult {
 
 // The largest peak that keeps the margin free.
 uint64_t UsableBytes(uint64_t total_bytes, double margin);
+
+// The row that differs from this one by the next larger value along the axis. Null: there is none.
+const PlanRow* NextLarger(const PlanResult& result, const PlanRow& row, size_t axis);
 
 absl::StatusOr<PlanResult> SearchPlan(const PlanSpace& space, const PlanAttempt& attempt);
 

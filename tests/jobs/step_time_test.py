@@ -1,0 +1,98 @@
+"""What a rehearsal tells of a card's work, and the times that vramstow plan makes of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import PROGRAMS, VRAMSTOW
+
+pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+
+DECODER = PROGRAMS / "planned_decoder.py"
+# As that program has it.
+LENGTH = 128
+
+ONE_OF_EACH = """
+import torch
+from torch.nn import functional
+host = torch.ones(64, 128, pin_memory=True)
+left = host.cuda()
+torch.backends.cuda.matmul.allow_tf32 = True
+product = left @ torch.ones(128, 32, device="cuda")
+torch.backends.cuda.matmul.allow_tf32 = False
+half = product.half() @ torch.ones(32, 16, device="cuda", dtype=torch.half)
+query = torch.ones(2, 4, 64, 32, device="cuda", dtype=torch.half)
+functional.scaled_dot_product_attention(query, query, query)
+functional.scaled_dot_product_attention(query, query, query, is_causal=True)
+# Three quarters of the columns are no part of it.
+part = torch.ones(100, 400, device="cuda")[:, :100] + 1
+part.cpu()
+"""
+
+
+def test_the_work_log_has_operations_bytes_and_copies(tmp_path: Path) -> None:
+    log = tmp_path / "work.csv"
+    run = [VRAMSTOW, "run", "--quiet", "--no-trace", f"--simulate=h100,work-log={log}"]
+    subprocess.run(
+        [*run, "--", sys.executable, "-c", ONE_OF_EACH],
+        check=True,
+        timeout=300,
+        capture_output=True,
+    )
+    lines = list(csv.DictReader(log.open()))
+    products = [line for line in lines if line["name"] == "mm"]
+    assert [(line["precision"], int(line["operations"])) for line in products] == [
+        ("tf32", 2 * 64 * 128 * 32),
+        ("f16", 2 * 64 * 32 * 16),
+    ]
+    assert int(products[0]["read_bytes"]) == 4 * (64 * 128 + 128 * 32)
+    assert int(products[0]["written_bytes"]) == 4 * 64 * 32
+    attentions = [line for line in lines if "_attention" in line["name"]]
+    whole = 4 * (2 * 4 * 64 * 32) * 64
+    assert [int(line["operations"]) for line in attentions] == [whole, whole // 2]
+    [add] = [line for line in lines if line["name"] == "add"]
+    assert (int(add["read_bytes"]), int(add["written_bytes"])) == (40000, 40000)
+    copies = [(line["name"], int(line["read_bytes"])) for line in lines if line["kind"] == "copy"]
+    assert copies == [("to_device", 4 * 64 * 128), ("to_host", 40000)]
+    times = [int(line["time_ns"]) for line in lines]
+    assert times == sorted(times)
+
+
+def plan(*arguments: str) -> dict[str, Any]:
+    command = [VRAMSTOW, "plan", "--json", "--cards", "h100,memory=2GiB", *arguments]
+    places = "--batch {batch} --accumulate {accumulate} --checkpoint {checkpoint}"
+    done = subprocess.run(
+        [*command, "--", sys.executable, DECODER, *places.split()],
+        capture_output=True,
+        text=True,
+        timeout=580,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def test_steps_have_times_tokens_and_card_hours() -> None:
+    told = plan("--batch", "8", "--accumulate", "2", "--checkpoint", "none,full", "--tokens=4M")
+    rows = {row["settings"]["checkpoint"]: row for row in told["rows"]}
+    for row in rows.values():
+        assert row["fits"] and row["source"] == "rehearsed"
+        assert row["tokens_per_step"] == 8 * 2 * LENGTH
+        parts = row["step_parts"]
+        assert sum(parts.values()) == pytest.approx(row["step_seconds"])
+        # So small that memory bounds each operator, and the program is slower than the card.
+        assert parts["memory"] > 0 and parts["launches"] > 0 and parts["program"] > 0
+        rate = row["tokens_per_second"]
+        assert rate == pytest.approx(row["tokens_per_step"] / row["step_seconds"])
+        assert row["card_hours"] == pytest.approx(4e6 / rate / 3600)
+    # Checkpoints compute each block once more, and that is counted because it was run.
+    assert rows["full"]["step_parts"]["memory"] > 1.1 * rows["none"]["step_parts"]["memory"]
+    assert rows["full"]["peak_bytes"] <= rows["none"]["peak_bytes"]
+    assert told["rows"][0]["settings"]["checkpoint"] == "none"
+    assert any("estimates" in note for note in told["notes"])

@@ -1,0 +1,32 @@
+// CardRates: how fast a card is, as its maker's data sheet says: dense, without sparsity.
+//
+// Ownership: rows are constants. Threads: immutable. Errors: null for a card that is not there.
+// Units: 10^12 operations a second; 10^9 bytes a second, in one direction.
+#ifndef VRAMSTOW_TOOLS_PLAN_CARD_RATES_H_
+#define VRAMSTOW_TOOLS_PLAN_CARD_RATES_H_
+
+#include <string_view>
+
+namespace vramstow {
+
+struct CardRates {
+  const char* key;  // as in a SPEC
+  double bf16;      // with sums in f32; of cards without it those of f32
+  double f16;
+  double tf32;
+  double f32;
+  double f64;
+  double memory;
+  double links;  // to other cards of the same machine; 0: over the bus
+  double host;   // the bus to the host
+  // How much of the rates large products and fused attention reach in a training (docs/plan.md has
+  // the measurements that these are from).
+  double product_share;
+  double attention_share;
+};
+
+const CardRates* FindCardRates(std::string_view key);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_PLAN_CARD_RATES_H_

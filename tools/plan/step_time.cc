@@ -1,0 +1,178 @@
+#include "tools/plan/step_time.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+
+namespace vramstow {
+namespace {
+
+constexpr double kTera = 1e12;
+constexpr double kGiga = 1e9;
+// Of the bandwidth on the data sheet, what large element-wise kernels reach.
+constexpr double kMemoryShare = 0.80;
+// A kernel begins and ends, and the next one follows.
+constexpr double kKernelSeconds = 3e-6;
+// PyTorch's dispatcher, autograd and the driver, for one operator.
+constexpr double kProgramSeconds = 8e-6;
+// Of links and of the bus.
+constexpr double kLinkShare = 0.75;
+constexpr double kCollectiveSeconds = 15e-6;
+constexpr double kHostShare = 0.80;
+// Of collectives, what computing does not hide even where it lasts longer.
+constexpr double kNeverHidden = 0.10;
+
+constexpr size_t kFields = 8;
+
+std::optional<WorkItem::Kind> KindOf(absl::string_view name) {
+  if (name == "operator") return WorkItem::Kind::kOperator;
+  if (name == "copy") return WorkItem::Kind::kCopy;
+  if (name == "kernel") return WorkItem::Kind::kKernel;
+  if (name == "collective") return WorkItem::Kind::kCollective;
+  return std::nullopt;
+}
+
+std::optional<WorkItem> ReadLine(absl::string_view line) {
+  // A kernel's name may have commas.
+  const std::vector<absl::string_view> fields = absl::StrSplit(line, ',');
+  if (fields.size() < kFields) return std::nullopt;
+  const auto kind = KindOf(fields[1]);
+  if (!kind.has_value()) return std::nullopt;
+  WorkItem item;
+  item.kind = *kind;
+  item.name = std::string(fields[2]);
+  const size_t last = fields.size() - 1;
+  item.precision = std::string(fields[last - 4]);
+  if (!absl::SimpleAtoi(fields[0], &item.time_ns) ||
+      !absl::SimpleAtoi(fields[last - 3], &item.operations) ||
+      !absl::SimpleAtoi(fields[last - 2], &item.read_bytes) ||
+      !absl::SimpleAtoi(fields[last - 1], &item.written_bytes) ||
+      !absl::SimpleAtoi(fields[last], &item.items)) {
+    return std::nullopt;
+  }
+  return item;
+}
+
+double RateOf(const CardRates& rates, const std::string& precision) {
+  if (precision == "bf16") return rates.bf16;
+  if (precision == "f16") return rates.f16;
+  if (precision == "tf32") return rates.tf32;
+  if (precision == "f64") return rates.f64;
+  return rates.f32;
+}
+
+bool IsAttention(const std::string& name) { return absl::StrContains(name, "_attention"); }
+
+// They name all of a table, or write to all of it, and touch the rows alone that are asked for.
+bool IsPicking(const std::string& name) {
+  static const auto* picking = new std::set<std::string>{
+      "embedding", "index_select", "index", "gather", "nll_loss_forward", "nll_loss_backward",
+  };
+  return picking->contains(name);
+}
+
+double BytesOf(const WorkItem& item) {
+  constexpr uint64_t kSector = 64;  // the least that memory gives
+  uint64_t read = item.read_bytes;
+  if (IsPicking(item.name)) read = std::min(read, item.written_bytes + kSector * item.items);
+  return static_cast<double>(read + item.written_bytes);
+}
+
+// Seconds that the slowest link of a ring, or the own one, is busy.
+double CollectiveSeconds(const WorkItem& item, const CardRates& rates) {
+  if (item.items < 2) return 0;
+  const auto ranks = static_cast<double>(item.items);
+  const auto most = static_cast<double>(std::max(item.read_bytes, item.written_bytes));
+  double bytes = most * (ranks - 1) / ranks;
+  if (item.name == "all_reduce") bytes *= 2;
+  if (item.name == "send" || item.name == "receive") bytes = most;
+  const double link = rates.links > 0 ? rates.links : rates.host;
+  return bytes / (link * kGiga * kLinkShare) + kCollectiveSeconds;
+}
+
+// Adds what one operator takes to where it belongs.
+void AddOperator(const WorkItem& item, const CardRates& rates, StepTime* step) {
+  const bool is_attention = IsAttention(item.name);
+  const double share = is_attention ? rates.attention_share : rates.product_share;
+  const double computing =
+      static_cast<double>(item.operations) / (RateOf(rates, item.precision) * kTera * share);
+  const double memory = BytesOf(item) / (rates.memory * kGiga * kMemoryShare);
+  step->operations += static_cast<double>(item.operations);
+  step->launches += kKernelSeconds;
+  if (memory >= computing) {
+    step->memory += memory;
+  } else {
+    (is_attention ? step->attention : step->products) += computing;
+  }
+}
+
+// Losses know how many tokens there are; else the embedding that was asked for most does.
+uint64_t TokensOf(std::span<const WorkItem> items) {
+  uint64_t in_losses = 0;
+  std::map<uint64_t, uint64_t> in_tables;  // by the bytes of the table and the indices
+  for (const WorkItem& item : items) {
+    if (item.name == "nll_loss_forward") in_losses += item.items;
+    if (item.name == "index_select") in_tables[item.read_bytes] += item.items;
+  }
+  if (in_losses > 0 || in_tables.empty()) return in_losses;
+  return std::ranges::max_element(in_tables, {}, &std::pair<const uint64_t, uint64_t>::second)
+      ->second;
+}
+
+}  // namespace
+
+std::vector<WorkItem> ReadWorkLog(absl::string_view text) {
+  std::vector<WorkItem> items;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (auto item = ReadLine(line)) items.push_back(*std::move(item));
+  }
+  return items;
+}
+
+StepTime EstimateStep(std::span<const WorkItem> items, const CardRates& rates) {
+  StepTime step;
+  double collectives = 0;
+  for (const WorkItem& item : items) {
+    switch (item.kind) {
+      case WorkItem::Kind::kOperator:
+        AddOperator(item, rates, &step);
+        ++step.launched;
+        break;
+      case WorkItem::Kind::kKernel:
+        step.launches += kKernelSeconds;
+        ++step.untold;
+        ++step.launched;
+        break;
+      case WorkItem::Kind::kCopy:
+        step.transfers += static_cast<double>(item.read_bytes) / (rates.host * kGiga * kHostShare);
+        break;
+      case WorkItem::Kind::kCollective:
+        collectives += CollectiveSeconds(item, rates);
+        break;
+    }
+  }
+  const double computing = step.products + step.attention + step.memory + step.launches;
+  step.collectives = std::max(collectives - computing, kNeverHidden * collectives);
+  const double card = computing + step.collectives + step.transfers;
+  step.program = std::max(0.0, kProgramSeconds * static_cast<double>(step.launched) - card);
+  step.seconds = card + step.program;
+  step.tokens = TokensOf(items);
+  return step;
+}
+
+std::span<const WorkItem> Within(std::span<const WorkItem> items, uint64_t begin_ns,
+                                 uint64_t end_ns) {
+  const auto begin = std::ranges::lower_bound(items, begin_ns, {}, &WorkItem::time_ns);
+  const auto end = std::ranges::lower_bound(items, end_ns, {}, &WorkItem::time_ns);
+  if (begin >= end) return {};
+  return items.subspan(static_cast<size_t>(begin - items.begin()),
+                       static_cast<size_t>(end - begin));
+}
+
+}  // namespace vramstow

@@ -1,0 +1,63 @@
+// StepTime: how long a step would take on a card, by a roofline of each operator that a rehearsal
+// told of.
+//
+// Idea: a card needs at least as long for an operator as its products take at the card's rate, and
+// as its bytes take to come from memory and go there. It reaches a part of both. What runs on the
+// cards' links is hidden behind computing as far as that lasts, copies from and to the host are
+// not. The program itself takes time, too, to launch each operator.
+//
+// Ownership: copies. Threads: pure functions. Errors: lines that are no work are left out. Units:
+// bytes, seconds; nanoseconds since 1970 where a line has a time.
+#ifndef VRAMSTOW_TOOLS_PLAN_STEP_TIME_H_
+#define VRAMSTOW_TOOLS_PLAN_STEP_TIME_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "tools/plan/card_rates.h"
+
+namespace vramstow {
+
+struct WorkItem {
+  enum class Kind : uint8_t { kOperator, kCopy, kKernel, kCollective };
+
+  uint64_t time_ns = 0;
+  Kind kind = Kind::kOperator;
+  std::string name;
+  std::string precision;
+  uint64_t operations = 0;
+  uint64_t read_bytes = 0;
+  uint64_t written_bytes = 0;
+  uint64_t items = 0;
+};
+
+// The lines of a work log (work-log= of the SPEC), in its order.
+std::vector<WorkItem> ReadWorkLog(absl::string_view text);
+
+struct StepTime {
+  double seconds = 0;      // the whole step
+  double products = 0;     // matrix products, convolutions
+  double attention = 0;    // fused attention
+  double memory = 0;       // operators that memory bounds
+  double launches = 0;     // what each kernel takes beside its work
+  double collectives = 0;  // what of them is not hidden
+  double transfers = 0;    // from and to the host
+  double program = 0;      // what the program takes longer than the card to launch all of it
+  double operations = 0;
+  uint64_t tokens = 0;  // 0: not known
+  uint64_t launched = 0;
+  uint64_t untold = 0;  // of these, kernels of which only the name is known
+};
+
+StepTime EstimateStep(std::span<const WorkItem> items, const CardRates& rates);
+
+// Of [begin_ns, end_ns).
+std::span<const WorkItem> Within(std::span<const WorkItem> items, uint64_t begin_ns,
+                                 uint64_t end_ns);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_PLAN_STEP_TIME_H_
