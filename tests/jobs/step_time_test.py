@@ -33,12 +33,13 @@ functional.scaled_dot_product_attention(query, query, query, is_causal=True)
 # Three quarters of the columns are no part of it.
 part = torch.ones(100, 400, device="cuda")[:, :100] + 1
 part.cpu()
+torch.cuda.nccl.all_reduce([torch.empty(1000, device=f"cuda:{card}") for card in range(2)])
 """
 
 
 def test_the_work_log_has_operations_bytes_and_copies(tmp_path: Path) -> None:
     log = tmp_path / "work.csv"
-    run = [VRAMSTOW, "run", "--quiet", "--no-trace", f"--simulate=h100,work-log={log}"]
+    run = [VRAMSTOW, "run", "--quiet", "--no-trace", f"--simulate=h100,count=2,work-log={log}"]
     subprocess.run(
         [*run, "--", sys.executable, "-c", ONE_OF_EACH],
         check=True,
@@ -60,6 +61,12 @@ def test_the_work_log_has_operations_bytes_and_copies(tmp_path: Path) -> None:
     assert (int(add["read_bytes"]), int(add["written_bytes"])) == (40000, 40000)
     copies = [(line["name"], int(line["read_bytes"])) for line in lines if line["kind"] == "copy"]
     assert copies == [("to_device", 4 * 64 * 128), ("to_host", 40000)]
+    # NCCL's stand-in goes through the host, which is no copy of the program's.
+    assert [
+        (line["name"], line["read_bytes"], line["items"])
+        for line in lines
+        if line["kind"] == "collective"
+    ] == [("all_reduce", "4000", "2")] * 2
     times = [int(line["time_ns"]) for line in lines]
     assert times == sorted(times)
 

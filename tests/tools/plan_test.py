@@ -78,6 +78,12 @@ def test_the_table_names_the_best_the_reasons_and_the_command(tmp_path: Path) ->
     ]
 
 
+def test_cards_that_stay_unused_are_told(tmp_path: Path) -> None:
+    result = plan(tmp_path, "--cards", "l4x4", "--batch", "1")
+    assert "The command uses 1 of the 4 cards of l4x4;" in result.stdout, result.stderr
+    assert "No step of a training was recognised" in result.stdout
+
+
 def test_nothing_that_fits_and_a_failing_command_are_told_apart(tmp_path: Path) -> None:
     nothing = plan(tmp_path, "--cards", "h100,memory=1GiB", "--batch", "1,2")
     assert nothing.returncode == 1

@@ -40,16 +40,15 @@ namespace {
 constexpr char kPlanFooter[] =
     "The command has places for values, each a name in braces; a flag of that name gives the "
     "values:\n"
-    "--batch 1,2,4,8..64 those of {batch}. Without the flag, {batch} is 1, 2, 4, ... 1024 and\n"
+    "--batch 1,2,4,8..64 for {batch}. Without the flag, {batch} is 1, 2, 4, ... 1024 and\n"
     "{accumulate} is 1. A command without places is tried as it is and with what can be changed "
     "from\n"
     "outside: PyTorch's expandable segments, vramstow's pool, and offloading.\n"
     "\n"
     "Examples:\n"
     "  vramstow plan --cards h100,a100 -- python train.py --batch {batch}\n"
-    "  vramstow plan --cards h100x8,h200x4 --tokens 4M --batch 1,2,4..32 --checkpoint none,full "
-    "\\\n"
-    "      -- torchrun --nproc-per-node 8 train.py --batch {batch} --checkpoint {checkpoint}\n"
+    "  vramstow plan --cards h100x8,h200x4 --tokens 4M -- torchrun train.py --batch {batch}\n"
+    "  vramstow plan --cards h100 --recompute no,yes -- python train.py {batch} {recompute}\n"
     "  vramstow plan --cards l4,rtx4090 -- python train.py\n"
     "\n"
     "Exit status: 0; 1 if nothing fits, or the result could not be written; 2 for wrong "
@@ -178,6 +177,9 @@ class PlanRehearser {
         trial.peak_bytes =
             static_cast<uint64_t>(static_cast<int64_t>(trial.total_bytes) - *estimate->spare_bytes);
       }
+      // Processes of one machine have a card each, or one has several.
+      uint64_t& used = used_cards_[card_text];
+      used = std::max({used, estimate->processes, estimate->devices});
       if (!trial.fits) changes_[what] = ChangesOf(estimate->facts);
       trial.step = StepOf(*estimate, run, *FindCardRates(card->key));
     }
@@ -236,6 +238,13 @@ class PlanRehearser {
           "plan.md.");
     }
     if (untold_) notes.emplace_back(kUntoldKernels);
+    for (const PlanCard& card : cards_) {
+      const auto used = used_cards_.find(card.text);
+      if (used == used_cards_.end() || used->second >= card.count) continue;
+      notes.push_back(absl::StrCat("The command uses ", used->second, " of the ", card.count,
+                                   " cards of ", Printable(card.text),
+                                   "; card hours count all of them."));
+    }
     return notes;
   }
 
@@ -322,7 +331,8 @@ class PlanRehearser {
   const std::vector<PlanCard> cards_;
   uint64_t runs_ = 0;
   std::map<std::string, std::vector<AdviceFacts>> changes_;  // of what does not fit
-  uint64_t timed_ = 0;                                       // rehearsals whose step has a time
+  std::map<std::string, uint64_t> used_cards_;
+  uint64_t timed_ = 0;   // rehearsals whose step has a time
   bool untold_ = false;  // one of them launched many kernels that nobody told of
 };
 
