@@ -93,6 +93,7 @@ absl::StatusOr<CardEstimate> EstimateOn(const std::string& card, const std::stri
     return estimate;
   }
   if (estimate.out_of_memory == 0) return FailedFor(*rehearsal, card);
+  estimate.advice_at_failure = std::move(rehearsal->facts.advice);
   auto roomy = Run(card + kMuchMemory, program, command, folder + "-roomy", more_flags);
   if (!roomy.ok()) return roomy.status();
   if (roomy->exit_status == 0) {

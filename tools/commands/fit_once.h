@@ -40,7 +40,8 @@ struct CardEstimate {
   std::vector<Part> parts;  // of the peak: the largest first, then cached and context
   // Of the fullest device: total less peak; negative: what it lacks.
   std::optional<int64_t> spare_bytes;
-  Facts facts;  // of the run that the peak is from
+  Facts facts;                                 // of the run that the peak is from
+  std::vector<AdviceFacts> advice_at_failure;  // of the run that did not fit
 };
 
 // `folder` is for traces and output, and must not exist; `more_flags` are of `vramstow run`.

@@ -180,7 +180,7 @@ class PlanRehearser {
       // Processes of one machine have a card each, or one has several.
       uint64_t& used = used_cards_[card_text];
       used = std::max({used, estimate->processes, estimate->devices});
-      if (!trial.fits) changes_[what] = ChangesOf(estimate->facts);
+      changes_[what] = ChangesOf(*estimate);
       trial.step = StepOf(*estimate, run, *FindCardRates(card->key));
     }
     Complain("plan", absl::StrCat("rehearsal ", runs_, ": ", what, ": ", OutcomeOf(trial)));
@@ -218,12 +218,17 @@ class PlanRehearser {
     const uint64_t usable = UsableBytes(next->total_bytes, space.margin);
     for (const AdviceFacts& change : changes_[WhatOf(next->card, next->choice)]) {
       if (!peak_bytes.has_value() || hints.size() == kMostHints) break;
-      const uint64_t lowered = *peak_bytes - std::min(*peak_bytes, *change.replayed_bytes);
-      if (lowered > usable) continue;
-      hints.push_back(absl::StrCat(
-          "With one change ", TextOf(next->choice), " fits, too: ", Printable(change.title),
-          ". In a replay of its rehearsal the peak is then ", Bytes(lowered), " in place of ",
-          Bytes(*peak_bytes), ". ", Printable(change.action)));
+      const uint64_t lowered =
+          *peak_bytes - std::min(*peak_bytes, change.replayed_bytes.value_or(0));
+      if (!change.fits.has_value() && lowered > usable) continue;
+      const std::string proof =
+          change.fits.has_value()
+              ? "In a replay of its rehearsal the request that failed is served then"
+              : absl::StrCat("In a replay of its rehearsal the peak is then ", Bytes(lowered),
+                             " in place of ", Bytes(*peak_bytes));
+      hints.push_back(absl::StrCat("With one change ", TextOf(next->choice),
+                                   " may fit, too: ", Printable(change.title), ". ", proof, ". ",
+                                   Printable(change.action)));
     }
     return hints;
   }
@@ -253,15 +258,20 @@ class PlanRehearser {
     return absl::StrCat(TextOf(choice), " on ", Printable(card));
   }
 
-  // Advice that a replay has proved, the one that brings most first.
-  static std::vector<AdviceFacts> ChangesOf(const Facts& facts) {
+  // What would have served the request that failed, then what lowers the peak, as replays have
+  // proved.
+  static std::vector<AdviceFacts> ChangesOf(const CardEstimate& estimate) {
     std::vector<AdviceFacts> changes;
-    for (const AdviceFacts& advice : facts.advice) {
-      if (advice.proof.is_proved && advice.replayed_bytes.value_or(0) > 0)
-        changes.push_back(advice);
+    for (const AdviceFacts& advice : estimate.advice_at_failure) {
+      if (advice.proof.is_proved && advice.fits.value_or(false)) changes.push_back(advice);
     }
-    std::ranges::stable_sort(changes, std::ranges::greater(),
-                             [](const AdviceFacts& advice) { return *advice.replayed_bytes; });
+    for (const AdviceFacts& advice : estimate.facts.advice) {
+      const bool is_known =
+          std::ranges::find(changes, advice.id, &AdviceFacts::id) != changes.end();
+      if (is_known || advice.replayed_bytes.value_or(0) == 0) continue;
+      changes.push_back(advice);
+      changes.back().fits.reset();
+    }
     return changes;
   }
 
@@ -330,7 +340,7 @@ class PlanRehearser {
   const PlanSettings& settings_;
   const std::vector<PlanCard> cards_;
   uint64_t runs_ = 0;
-  std::map<std::string, std::vector<AdviceFacts>> changes_;  // of what does not fit
+  std::map<std::string, std::vector<AdviceFacts>> changes_;  // proved, by choice
   std::map<std::string, uint64_t> used_cards_;
   uint64_t timed_ = 0;   // rehearsals whose step has a time
   bool untold_ = false;  // one of them launched many kernels that nobody told of
