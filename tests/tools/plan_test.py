@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 from fit_test import JOB
-from installation import VRAMSTOW
+from installation import ROOT, VRAMSTOW
 
 # Of fit's job: 1 GiB, and 100 MiB for each of the batch.
 Result = subprocess.CompletedProcess[str]
@@ -76,6 +77,17 @@ def test_the_table_names_the_best_the_reasons_and_the_command(tmp_path: Path) ->
         "To run the first, on h100,memory=4GiB:",
         f"  {sys.executable} {tmp_path / 'job.py'} 16",
     ]
+
+
+def test_every_simulated_card_has_rates() -> None:
+    told = subprocess.run(
+        [VRAMSTOW, "run", "--simulate=help"], capture_output=True, text=True, check=True
+    ).stdout
+    cards = re.findall(r"^  (\w+) +NVIDIA|^  (\w+) +Tesla", told, re.MULTILINE)
+    names = {one or other for one, other in cards}
+    rates = (ROOT / "tools/plan/card_rates.cc").read_text()
+    assert len(names) >= 15
+    assert names == set(re.findall(r'^    \{"(\w+)",', rates, re.MULTILINE))
 
 
 def test_cards_that_stay_unused_are_told(tmp_path: Path) -> None:

@@ -181,7 +181,8 @@ class PlanRehearser {
       uint64_t& used = used_cards_[card_text];
       used = std::max({used, estimate->processes, estimate->devices});
       changes_[what] = ChangesOf(*estimate);
-      trial.step = StepOf(*estimate, run, *FindCardRates(card->key));
+      const CardRates* rates = FindCardRates(card->key);
+      if (rates != nullptr) trial.step = StepOf(*estimate, run, *rates);
     }
     Complain("plan", absl::StrCat("rehearsal ", runs_, ": ", what, ": ", OutcomeOf(trial)));
     return trial;
