@@ -28,7 +28,7 @@ def plan(folder: Path, *arguments: str, places: str = "{batch}") -> Result:
         [VRAMSTOW, "plan", *arguments, "--", sys.executable, job, *places.split()],
         capture_output=True,
         text=True,
-        timeout=170,
+        timeout=500,
         check=False,
     )
 
