@@ -21,8 +21,8 @@ absl::StatusOr<std::vector<vramstowSimulatorRank>> FindRanks(const std::string& 
 // The SPEC of one rank alone: the others of rank= are left out.
 std::string SpecOfRank(const std::string& spec, int rank);
 
-// Sets the variables that tell a process its rank. MASTER_ADDR and MASTER_PORT stay where they are set, because a
-// program may print them; nobody connects to them.
+// Sets the variables that tell a process its rank. MASTER_ADDR and MASTER_PORT stay where they are
+// set, because a program may print them; nobody connects to them.
 void TellRank(const vramstowSimulatorRank& rank, const std::string& spec, Environment* environment);
 
 }  // namespace vramstow
