@@ -15,6 +15,12 @@ bool Has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+// The same for a path, which has backslashes where it was written on Windows.
+bool HasPath(std::string_view path, std::string_view part) {
+  const auto is_same = [](char a, char b) { return (a == '\\' ? '/' : a) == b; };
+  return !std::ranges::search(path, part, is_same).empty();
+}
+
 // A frame that was told and not walked.
 constexpr std::string_view kOperator = "<operator>";
 constexpr std::string_view kBackward = "<backward>";
@@ -169,8 +175,8 @@ Phase PhaseOf(const CallFrame& frame) {
 // A function that bears this name and is not PyTorch's: one of autograd's, or it calls backward()
 // later, as those of frameworks do, which scale the loss before.
 bool IsNamedBackward(const CallFrame& frame) {
-  if (!IsPython(frame) || Has(frame.file, "torch/_tensor.py") ||
-      Has(frame.file, "torch/autograd/")) {
+  if (!IsPython(frame) || HasPath(frame.file, "torch/_tensor.py") ||
+      HasPath(frame.file, "torch/autograd/")) {
     return false;
   }
   return frame.function.substr(frame.function.rfind('.') + 1) == "backward";
@@ -201,7 +207,7 @@ bool IsTrial(const CallFrame& frame) {
        {"torch/_inductor/select_algorithm.py", "torch/_inductor/runtime/benchmarking.py",
         "torch/_inductor/autotune_process.py", "triton/testing.py",
         "triton/runtime/autotuner.py"}) {
-    if (Has(frame.file, file)) return true;
+    if (HasPath(frame.file, file)) return true;
   }
   return false;
 }

@@ -260,14 +260,16 @@ Passes::Passes(const Detail& detail, const ToldWork& told, uint64_t last_failure
   }
   FindByMarks(detail, told);
   if (all_.empty()) FindBySteps(detail, told, last_failure);
+  bool is_single = false;
   if (all_.empty()) {
     FindByBackward(detail);
     // The rest after the last backward pass is one only if memory ran out in it.
     const bool has_rest = all_.size() > 1 && last_failure <= all_.back().begin;
     if (has_rest && !AnyBackward(detail, all_.back().begin, kStillLive)) all_.pop_back();
+    is_single = has_rest && all_.size() == 1;
   }
   LeaveOutOtherWork(detail);
-  if (is_sure_ && by_ != By::kBackward) return;
+  if (is_single || (is_sure_ && by_ != By::kBackward)) return;
   if (all_.size() < 2) FindByCalls(detail, told);
   if (all_.size() < 2) FindByLoop(detail);
 }
