@@ -21,6 +21,12 @@ RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 DEVICE = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
 
 
+def say(line: str) -> None:
+    """In one write: the ranks of a machine have one standard output."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def on_device(values: list, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     return torch.tensor(values, dtype=dtype).to(DEVICE)
 
@@ -114,7 +120,7 @@ def train(model: nn.Module) -> None:
         optimizer.step()
         optimizer.zero_grad()
         torch.cuda.synchronize()
-        print(f"rank {RANK} step {step} peak {torch.cuda.max_memory_allocated(DEVICE)}", flush=True)
+        say(f"rank {RANK} step {step} peak {torch.cuda.max_memory_allocated(DEVICE)}")
 
 
 def ddp() -> None:
@@ -161,7 +167,7 @@ def pipeline() -> None:
             schedule.step()
         optimizer.step()
         optimizer.zero_grad()
-        print(f"rank {RANK} step {step}", flush=True)
+        say(f"rank {RANK} step {step}")
 
 
 def main() -> None:
@@ -171,7 +177,7 @@ def main() -> None:
     assert (dist.get_rank(), dist.get_world_size()) == (RANK, WORLD)
     globals()[KIND]()
     dist.destroy_process_group()
-    print(f"rank {RANK} of {WORLD}: done", flush=True)
+    say(f"rank {RANK} of {WORLD}: done")
 
 
 main()
