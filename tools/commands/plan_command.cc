@@ -204,14 +204,15 @@ class PlanRehearser {
   }
 
   // What would let the next larger value fit onto the card of the best row, one sentence each.
-  std::vector<std::string> Hints(const PlanResult& result, const PlanSpace& space) {
+  std::vector<std::string> Hints(const PlanSpace& space, PlanResult* result) {
     const auto axis = AxisOf(space.placeholders);
-    if (!axis.has_value() || result.rows.empty() || !result.rows.front().fits) return {};
-    const PlanRow* next = NextLarger(result, result.rows.front(), *axis);
+    if (!axis.has_value() || result->rows.empty() || !result->rows.front().fits) return {};
+    const PlanRow* next = NextLarger(*result, result->rows.front(), *axis);
     if (next == nullptr || next->failed) return {};
     std::optional<uint64_t> peak_bytes = next->peak_bytes;
     if (next->source != PlanRow::Source::kRehearsed) {
       const auto trial = Attempt(next->card, next->choice);
+      ++result->rehearsals;
       if (!trial.ok() || !trial->peak_bytes.has_value()) return {};
       peak_bytes = trial->peak_bytes;
     }
@@ -410,7 +411,7 @@ std::string ProblemOfAll(const PlanResult& result) {
 
 int PlanAll(const PlanSettings& settings, const PlanSpace& space, std::optional<double> tokens,
             PlanRehearser* planner) {
-  const auto result = SearchPlan(space, [&](const std::string& card, const Choice& choice) {
+  auto result = SearchPlan(space, [&](const std::string& card, const Choice& choice) {
     return planner->Attempt(card, choice);
   });
   if (!result.ok()) return PlanIsWrong(std::string(result.status().message()));
@@ -427,7 +428,7 @@ int PlanAll(const PlanSettings& settings, const PlanSpace& space, std::optional<
     report.names.push_back(placeholder.name);
   report.margin = space.margin;
   report.tokens = tokens;
-  if (!result->interrupted) report.hints = planner->Hints(*result, space);
+  if (!result->interrupted) report.hints = planner->Hints(space, &*result);
   report.notes = planner->Notes();
   report.command = [&](const PlanRow& row) { return planner->TypedCommand(row.choice); };
   const int printed =
