@@ -37,11 +37,12 @@ def test_the_example_has_all_of_its_sections() -> None:
     assert "vramstow: REHEARSAL" in shown
 
 
-def test_the_first_screen_is_installing_one_command_and_a_picture() -> None:
+def test_the_first_screen_is_installing_a_run_its_answer_and_a_picture() -> None:
     screen = README.read_text().split("\n- **")[0]
-    install, run, report = re.findall(r"^    (.+?)(?: +#.*)?$", screen, re.MULTILINE)
-    assert (install.split()[:2], run) == (["pip", "install"], "vramstow run -- python train.py")
-    assert report == "vramstow report --open"
+    install, run, why, report = re.findall(r"^    (.+?)(?: +#.*)?$", screen, re.MULTILINE)
+    assert install.split()[:2] == ["pip", "install"]
+    assert run == "vramstow run --simulate=h200 -- python train.py"
+    assert (why, report) == ("vramstow analyze", "vramstow report --open")
     assert len(screen.splitlines()) <= 16
     for command in (["run", "--help-all"], ["report", "--help"]):
         flags = {"run": "--simulate", "report": "--open"}[command[0]]
