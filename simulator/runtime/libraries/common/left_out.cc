@@ -1,10 +1,9 @@
 #include "simulator/runtime/libraries/common/left_out.h"
 
-#include <dlfcn.h>
-
 #include <atomic>
 #include <cstdio>
 
+#include "simulator/runtime/libraries/common/driver_function.h"
 #include "simulator/runtime/libraries/common/refusal.h"
 #include "simulator/simulator_api.h"
 
@@ -19,12 +18,9 @@ struct SimulatorFunctions {
   decltype(&vramstowSimulatorShadow) shadow = nullptr;
 
   SimulatorFunctions() {
-    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return;
-    append = reinterpret_cast<decltype(append)>(dlsym(library, "vramstowSimulatorAppend"));
-    holds_kernels =
-        reinterpret_cast<decltype(holds_kernels)>(dlsym(library, "vramstowSimulatorHoldsKernels"));
-    shadow = reinterpret_cast<decltype(shadow)>(dlsym(library, "vramstowSimulatorShadow"));
+    FindDriverFunction("vramstowSimulatorAppend", &append);
+    FindDriverFunction("vramstowSimulatorHoldsKernels", &holds_kernels);
+    FindDriverFunction("vramstowSimulatorShadow", &shadow);
   }
 };
 

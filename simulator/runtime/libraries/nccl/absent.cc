@@ -1,11 +1,10 @@
 #include "simulator/runtime/libraries/nccl/absent.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
 
+#include "simulator/runtime/libraries/common/driver_function.h"
 #include "simulator/runtime/libraries/nccl/reduction.h"
 #include "simulator/runtime/libraries/nccl/submission.h"
 #include "simulator/simulator_api.h"
@@ -22,11 +21,9 @@ struct DriverExtras {
   decltype(&vramstowSimulatorShadow) shadow = nullptr;
 
   DriverExtras() {
-    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return;
-    ranks = reinterpret_cast<decltype(ranks)>(dlsym(library, "vramstowSimulatorRanks"));
-    append = reinterpret_cast<decltype(append)>(dlsym(library, "vramstowSimulatorAppend"));
-    shadow = reinterpret_cast<decltype(shadow)>(dlsym(library, "vramstowSimulatorShadow"));
+    FindDriverFunction("vramstowSimulatorRanks", &ranks);
+    FindDriverFunction("vramstowSimulatorAppend", &append);
+    FindDriverFunction("vramstowSimulatorShadow", &shadow);
   }
 };
 

@@ -1,9 +1,8 @@
 #include "simulator/runtime/libraries/nccl/told.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 
+#include "simulator/runtime/libraries/common/driver_function.h"
 #include "simulator/runtime/libraries/nccl/reduction.h"
 #include "simulator/simulator_api.h"
 
@@ -16,11 +15,9 @@ struct WorkLogFunctions {
   decltype(&vramstowSimulatorHoldKernels) hold = nullptr;
 
   WorkLogFunctions() {
-    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return;
-    logs = reinterpret_cast<decltype(logs)>(dlsym(library, "vramstowSimulatorLogsWork"));
-    log = reinterpret_cast<decltype(log)>(dlsym(library, "vramstowSimulatorLogWork"));
-    hold = reinterpret_cast<decltype(hold)>(dlsym(library, "vramstowSimulatorHoldKernels"));
+    FindDriverFunction("vramstowSimulatorLogsWork", &logs);
+    FindDriverFunction("vramstowSimulatorLogWork", &log);
+    FindDriverFunction("vramstowSimulatorHoldKernels", &hold);
   }
   bool complete() const { return logs != nullptr && log != nullptr && hold != nullptr; }
 };

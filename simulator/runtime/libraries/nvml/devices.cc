@@ -1,9 +1,9 @@
 #include "simulator/runtime/libraries/nvml/devices.h"
 
-#include <dlfcn.h>
-
 #include <atomic>
 #include <cstring>
+
+#include "simulator/runtime/libraries/common/driver_function.h"
 
 namespace vramstow::simulator {
 namespace {
@@ -19,12 +19,9 @@ struct DriverFunctions {
   decltype(&vramstowSimulatorListProcesses) list = nullptr;
 
   DriverFunctions() {
-    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr) {
-      count = reinterpret_cast<decltype(count)>(dlsym(library, "vramstowSimulatorDeviceCount"));
-      report = reinterpret_cast<decltype(report)>(dlsym(library, "vramstowSimulatorReportDevice"));
-      list = reinterpret_cast<decltype(list)>(dlsym(library, "vramstowSimulatorListProcesses"));
-    }
+    FindDriverFunction("vramstowSimulatorDeviceCount", &count);
+    FindDriverFunction("vramstowSimulatorReportDevice", &report);
+    FindDriverFunction("vramstowSimulatorListProcesses", &list);
   }
 };
 
