@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "adapters/torch/census/cycles.h"
+#include "adapters/torch/census/deadline.h"
 #include "adapters/torch/census/garbage.h"
 #include "adapters/torch/census/generations.h"
 #include "adapters/torch/census/live_bytes.h"
@@ -22,6 +23,7 @@ namespace {
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kWalkNs = kSecond * 3 / 2;
 constexpr uint64_t kTellNs = kSecond / 4;
+constexpr char kNoTime[] = "its time was over";
 // A cache of a model's keys and values has some thousands of blocks. Each chain takes a place among
 // the trace's 65,536 texts.
 constexpr size_t kMostTold = 8192;
@@ -66,14 +68,14 @@ std::vector<const Found*> LargestOf(const Walk& walk) {
   return all;
 }
 
-void TellFindings(const Walk& walk, uint64_t deadline_ns, Findings* findings) {
+void TellFindings(const Walk& walk, const Deadline& deadline, Findings* findings) {
   const std::vector<const Found*> largest = LargestOf(walk);
   const HolderDescriber describer(walk);
   const TrainedTensors trained(walk);
   for (const Found* found : largest) {
-    if (NowNs() > deadline_ns) {
+    if (deadline.is_over()) {
       const bool is_little = findings->holdings.size() < kEnoughTold;
-      if (is_little && findings->why_ended.empty()) findings->why_ended = "its time was over";
+      if (is_little && findings->why_ended.empty()) findings->why_ended = kNoTime;
       return;
     }
     const Seen& seen = found->is_in_models ? walk.models() : walk.all();
@@ -87,22 +89,26 @@ void TellFindings(const Walk& walk, uint64_t deadline_ns, Findings* findings) {
 using Addresses = std::unordered_set<uint64_t>;
 
 // What the program reaches. Returns where that is.
-Addresses TellReached(Walk* walk, uint64_t deadline_ns, Findings* findings) {
+Addresses TellReached(Walk* walk, const Deadline& deadline, Findings* findings) {
   walk->Run();
   if (walk->why_stopped() != nullptr) findings->why_ended = walk->why_stopped();
   findings->found_bytes = walk->found_bytes();
   findings->objects = walk->objects();
-  TellFindings(*walk, deadline_ns, findings);
+  TellFindings(*walk, deadline, findings);
   Addresses reached;
   for (const auto& [address, found] : walk->found()) reached.insert(address);
   return reached;
 }
 
 // What nothing reaches but cycles, until Python's collector comes to them.
-void TellGarbage(const Addresses& reached, uint64_t deadline_ns, Findings* findings) {
+void TellGarbage(const Addresses& reached, const Deadline& deadline, Findings* findings) {
   if (!Generations::Look() || Generations::AreCollected()) return;
-  const Garbage garbage(Generations::kCount, deadline_ns);
-  if (!garbage.is_complete() || garbage.dead().empty()) return;
+  const Garbage garbage(Generations::kCount, deadline);
+  if (!garbage.is_complete()) {
+    findings->why_ended = garbage.is_late() ? kNoTime : "there are too many objects";
+    return;
+  }
+  if (garbage.dead().empty()) return;
   for (const Cycle& cycle : Cycles(garbage.dead()).Tell()) {
     for (size_t i = 0; i < cycle.pieces.size(); ++i) {
       const Memory& memory = cycle.pieces[i];
@@ -120,18 +126,21 @@ Findings LookAround(PyThreadState* failing, int working, uint64_t live_bytes) {
   constexpr uint64_t kMissingPart = 20;  // of what is live: that much is worth another look
   Findings findings;
   const uint64_t begin_ns = NowNs();
-  const uint64_t deadline_ns = begin_ns + kWalkNs + kTellNs;
+  const uint64_t worked_ns = WorkedNs();
+  const Deadline end_of_walk(kWalkNs);
+  const Deadline deadline(end_of_walk, kTellNs);
   const Quiet quiet;
   findings.live_bytes = live_bytes;
   Addresses reached;
   {
-    Walk walk(failing, working, live_bytes, begin_ns + kWalkNs);
-    reached = TellReached(&walk, deadline_ns, &findings);
+    Walk walk(failing, working, live_bytes, end_of_walk);
+    reached = TellReached(&walk, deadline, &findings);
   }
   if (findings.why_ended.empty() && findings.found_bytes + live_bytes / kMissingPart < live_bytes) {
-    TellGarbage(reached, deadline_ns, &findings);
+    TellGarbage(reached, deadline, &findings);
   }
   findings.duration_ns = NowNs() - begin_ns;
+  findings.worked_ns = WorkedNs() - worked_ns;
   return findings;
 }
 
@@ -180,7 +189,10 @@ int Census::Take(int reason, int device, Findings* findings) {
   if (is_running.exchange(true)) return VRAMSTOW_BUSY;
   const uint64_t begin_ns = NowNs();
   const int result = Look(reason, device, findings);
-  if (reason == VRAMSTOW_CENSUS_OUT_OF_MEMORY) spent_ns += NowNs() - begin_ns;
+  if (reason == VRAMSTOW_CENSUS_OUT_OF_MEMORY) {
+    const uint64_t idle_ns = findings->duration_ns - findings->worked_ns;
+    spent_ns += NowNs() - begin_ns - idle_ns;
+  }
   is_running = false;
   return result;
 }

@@ -6,12 +6,12 @@
 #include <chrono>
 
 #include "adapters/torch/census/callers.h"
+#include "adapters/torch/census/deadline.h"
 #include "adapters/torch/census/garbage.h"
 #include "adapters/torch/census/generations.h"
 #include "adapters/torch/census/interpreter.h"
 #include "adapters/torch/census/live_bytes.h"
 #include "adapters/torch/census/quiet.h"
-#include "adapters/torch/census/walk.h"
 #include "adapters/torch/census/with_python.h"
 
 namespace vramstow::torch_census {
@@ -198,7 +198,7 @@ Collection::Outcome Collection::LookAndCollect(bool all) const {
   {
     const Quiet quiet;
     constexpr int kYoung = 2;
-    const Garbage garbage(all ? Generations::kCount : kYoung, begin_ns + kLookNs);
+    const Garbage garbage(all ? Generations::kCount : kYoung, Deadline(kLookNs));
     Cycles cycles(garbage.dead());
     if (garbage.is_complete() && cycles.bytes() == 0) return outcome;
     // What could not be looked at in time is collected unseen, but only where all is.

@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include "adapters/torch/census/generations.h"
-#include "adapters/torch/census/walk.h"
 
 namespace vramstow::torch_census {
 namespace {
@@ -12,7 +11,7 @@ constexpr uint64_t kMostObjects = 3'000'000;  // 64 MiB for each 2.8 million
 
 }  // namespace
 
-Garbage::Garbage(int generations, uint64_t deadline_ns) : deadline_ns_(deadline_ns) {
+Garbage::Garbage(int generations, const Deadline& deadline) : deadline_(deadline) {
   if (!Generations::Look() || !Gather(generations)) return;
   TakeOffOwnReferences();
   if (!is_late_) FindHeld();
@@ -30,7 +29,7 @@ Garbage::~Garbage() {
 }
 
 bool Garbage::IsLate() {
-  if (++steps_ % kStepsBetweenLooks == 0 && NowNs() > deadline_ns_) is_late_ = true;
+  if (++steps_ % kStepsBetweenLooks == 0 && deadline_.is_over()) is_late_ = true;
   return is_late_;
 }
 

@@ -6,7 +6,7 @@
 //
 // Ownership: its memory, which is mapped; borrowed pointers. Threads: who calls holds the
 // interpreter's lock all the while, with the collector off. Errors: is_complete() is false where
-// there were too many objects, or no time. Units: nanoseconds.
+// there were too many objects, or no time. Units: none.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_GARBAGE_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_GARBAGE_H_
 
@@ -14,18 +14,20 @@
 #include <vector>
 
 #include "adapters/torch/census/cpython.h"
+#include "adapters/torch/census/deadline.h"
 
 namespace vramstow::torch_census {
 
 class Garbage {
  public:
   // `generations`: how many, the youngest first.
-  Garbage(int generations, uint64_t deadline_ns);
+  Garbage(int generations, const Deadline& deadline);
   ~Garbage();
   Garbage(const Garbage&) = delete;
   Garbage& operator=(const Garbage&) = delete;
 
   bool is_complete() const { return is_complete_; }
+  bool is_late() const { return is_late_; }  // it had no time
   // In the order in which the collector has them.
   const std::vector<Object*>& dead() const { return dead_; }
 
@@ -46,7 +48,7 @@ class Garbage {
   static int TakeOff(Object* child, void* self);
   static int Hold(Object* child, void* self);
 
-  const uint64_t deadline_ns_;
+  const Deadline deadline_;
   uint64_t steps_ = 0;
   bool is_late_ = false;
   bool is_complete_ = false;

@@ -1,7 +1,5 @@
 #include "adapters/torch/census/walk.h"
 
-#include <ctime>
-
 #include <algorithm>
 
 namespace vramstow::torch_census {
@@ -22,14 +20,8 @@ bool IsUsersModule(Object* dict, Object* name) {
 
 }  // namespace
 
-uint64_t NowNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
-Walk::Walk(PyThreadState* failing, int working, uint64_t live_bytes, uint64_t deadline_ns)
-    : failing_(failing), working_(working), live_bytes_(live_bytes), deadline_ns_(deadline_ns) {}
+Walk::Walk(PyThreadState* failing, int working, uint64_t live_bytes, const Deadline& deadline)
+    : failing_(failing), working_(working), live_bytes_(live_bytes), deadline_(deadline) {}
 
 Walk::Of Walk::OfCode(const Code& code) {
   if (!code.is_users()) return Of::kLibraries;
@@ -65,13 +57,13 @@ bool Walk::IsOver() {
   if (is_late_ || all_.is_full()) return true;
   // A block is a little larger than the tensor in it.
   if (live_bytes_ > 0 && found_bytes_ + live_bytes_ / 256 >= live_bytes_) return true;
-  if (++steps_ % kStepsBetweenLooks == 0 && NowNs() > deadline_ns_) is_late_ = true;
+  if (++steps_ % kStepsBetweenLooks == 0 && deadline_.is_over()) is_late_ = true;
   return is_late_;
 }
 
 int Walk::Meet(Object* child, void* self) {
   auto* walk = static_cast<Walk*>(self);
-  if (++walk->nth_ % kMeetingsBetweenLooks == 0 && NowNs() > walk->deadline_ns_) {
+  if (++walk->nth_ % kMeetingsBetweenLooks == 0 && walk->deadline_.is_over()) {
     walk->is_late_ = true;
   }
   if (child != nullptr) walk->MeetOne(child);

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "adapters/torch/census/deadline.h"
 #include "adapters/torch/census/graph.h"
 #include "adapters/torch/census/interpreter.h"
 #include "adapters/torch/census/seen.h"
@@ -42,7 +43,7 @@ class Walk {
  public:
   // `failing`: a thread that stands still meanwhile; null: there is none. `working`: its id.
   // `live_bytes`: when so much was found, nothing is left to look for.
-  Walk(PyThreadState* failing, int working, uint64_t live_bytes, uint64_t deadline_ns);
+  Walk(PyThreadState* failing, int working, uint64_t live_bytes, const Deadline& deadline);
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
 
@@ -93,7 +94,7 @@ class Walk {
   PyThreadState* const failing_;
   const int working_;
   const uint64_t live_bytes_;
-  const uint64_t deadline_ns_;
+  const Deadline deadline_;
   Seen all_;
   Seen models_{kMostOfModels};
   Seen* seen_ = &all_;  // where entries go now
@@ -111,8 +112,6 @@ class Walk {
   EntryIndex from_ = kNowhere;  // the entry that is expanded now, or a root
   uint32_t nth_ = 0;
 };
-
-uint64_t NowNs();
 
 }  // namespace vramstow::torch_census
 
