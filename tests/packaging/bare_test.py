@@ -41,7 +41,7 @@ SYSTEMS = (
     System("bookworm", "2.15.0"),
     System("trixie", "2.15.0"),
     System("trixie", "2.15.0", python="3.12"),
-    System("bullseye", "2.8.0", tells_holders=False, tells_lines=False),
+    System("bullseye", "2.8.0", tells_lines=False),
     System("forky", "2.15.0", tells_holders=False),
 )
 USERS = ("root", "plain")

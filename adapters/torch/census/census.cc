@@ -7,6 +7,7 @@
 #include <chrono>
 #include <unordered_set>
 
+#include "adapters/torch/census/collector.h"
 #include "adapters/torch/census/cycles.h"
 #include "adapters/torch/census/deadline.h"
 #include "adapters/torch/census/garbage.h"
@@ -169,9 +170,9 @@ Census& TheCensus() {
 }
 
 const char* Census::Start(const vramstow_framework_census* writer) {
-  if (PyGC_Disable == nullptr) return "this Python is older than 3.10";
   Interpreter::Look();
-  if (!Interpreter::has_frames()) return "it knows CPython 3.11 to 3.13, and this is another one";
+  if (!Interpreter::has_frames()) return "it knows CPython 3.9 to 3.13, and this is another one";
+  if (!Collector::Look()) return "the functions of the module gc are not Python's own";
   if (!Graph::Look()) return "this PyTorch is built in another way";
   table = writer;
   started_ns = NowNs();

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "adapters/torch/census/callers.h"
+#include "adapters/torch/census/collector.h"
 #include "adapters/torch/census/deadline.h"
 #include "adapters/torch/census/garbage.h"
 #include "adapters/torch/census/generations.h"
@@ -57,11 +58,11 @@ Collection& TheCollection() {
 }
 
 const char* Collection::Start(const vramstow_framework_collection* table) {
-  if (PyGC_IsEnabled == nullptr) return "this Python is older than 3.10";
   Interpreter::Look();
   if (!Interpreter::has_frames() || !Generations::Look()) {
-    return "it knows CPython 3.11 to 3.13, and this is another one";
+    return "it knows CPython 3.9 to 3.13, and this is another one";
   }
+  if (!Collector::Look()) return "the functions of the module gc are not Python's own";
   if (!Graph::Look()) return "this PyTorch is built in another way";
   Object* module = PyImport_ImportModule("gc");
   Object* collect = module == nullptr ? nullptr : PyObject_GetAttrString(module, "collect");
@@ -188,7 +189,7 @@ Collection::Outcome Collection::LookAndCollect(bool all) const {
   const uint64_t begin_ns = NowNs();
   if (Interpreter::is_ending()) return outcome;
   // Who has switched the collector off does not want finalizers to run at any time.
-  if (PyGC_IsEnabled() == 0 && table_->is_asked_for() == 0) return outcome;
+  if (!Collector::is_on() && table_->is_asked_for() == 0) return outcome;
   const uint64_t before = LiveBytes();
   if (WaitForPythons()) {
     const uint64_t after = LiveBytes();

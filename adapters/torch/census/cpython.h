@@ -1,7 +1,7 @@
 // CPython as the census sees it: the layouts that every release shares, and functions of its C API.
 //
 // Idea: the census is compiled without Python's headers, which many machines lack, and one compiled
-// census serves CPython 3.10 to 3.13. The head of an object and of a type is the same in all of
+// census serves CPython 3.9 to 3.13. The head of an object and of a type is the same in all of
 // them. Where a field moved, interpreter.h knows where it is, and checks that before it is used.
 //
 // Ownership: pointers are borrowed, unless a function says otherwise. Threads: who calls holds the
@@ -49,9 +49,13 @@ struct Type {
   const Field* fields;
   void* properties;
   Type* base;
+  Object* dict;      // up to 3.11; a type in C may have it elsewhere since
+  void* further[9];  // tp_descr_get to tp_bases
+  Object* order;     // in which attributes are looked for: a tuple of types
 };
 static_assert(offsetof(Type, flags) == 168 && offsetof(Type, traverse) == 184 &&
-              offsetof(Type, fields) == 240 && offsetof(Type, base) == 256);
+              offsetof(Type, fields) == 240 && offsetof(Type, base) == 256 &&
+              offsetof(Type, dict) == 264 && offsetof(Type, order) == 344);
 
 struct Tuple {
   Object head;
@@ -68,6 +72,12 @@ struct List {
 struct Cell {
   Object head;
   Object* content;
+};
+
+// classmethod, staticmethod and property.
+struct Wrapper {
+  Object head;
+  Object* function;
 };
 
 // Flags of a type.
@@ -131,6 +141,7 @@ Object* PyFunction_GetCode(Object* function);
 Object* PyFunction_GetClosure(Object* function);
 
 extern Object _Py_FalseStruct;
+extern Object _Py_TrueStruct;
 extern Type PyFrame_Type;
 extern Type PyCode_Type;
 extern Type PyCFunction_Type;
@@ -139,6 +150,9 @@ extern Type PyFunction_Type;
 extern Type PyModule_Type;
 extern Type PyTraceBack_Type;
 extern Type PyMethod_Type;
+extern Type PyClassMethod_Type;
+extern Type PyStaticMethod_Type;
+extern Type PyProperty_Type;
 extern Type PyGen_Type;
 extern Type PyCoro_Type;
 extern Type PyDict_Type;

@@ -6,6 +6,7 @@
 
 #include "adapters/torch/census/interpreter.h"
 #include "adapters/torch/census/naming.h"
+#include "adapters/torch/census/qualified_name.h"
 
 namespace vramstow::torch_census {
 namespace {
@@ -50,12 +51,10 @@ class Steps {
 
  private:
   static std::string NameOf(Object* object) {
-    if (object->type == &PyFunction_Type) {
-      return std::string(Code(PyFunction_GetCode(object)).name());
-    }
+    if (object->type == &PyFunction_Type) return NameOfFunction(object);
     const Frame frame =
         object->type == &PyFrame_Type ? Interpreter::FrameOf(object) : Frame(nullptr);
-    if (frame && frame.has_code()) return "frame " + std::string(frame.code().name());
+    if (frame && frame.has_code()) return "frame " + NameOfFrame(frame);
     return std::string(
         NameOfType(Is(object, kIsType) ? reinterpret_cast<Type*>(object) : object->type));
   }

@@ -3,7 +3,7 @@
 // Idea: Python can list them (gc.get_objects), but that makes a list which holds them all, and runs
 // audit hooks. The collector's own lists are rings; a container that was made just now is the last
 // of the first ring, so the ring's head follows it, and the other heads lie behind that one. This
-// is so in CPython 3.11 to 3.13, and is checked before it is used.
+// is so in CPython 3.9 to 3.13, and is checked before it is used.
 //
 // Ownership: borrowed pointers. Threads: who calls holds the interpreter's lock. Errors: not known.
 // Units: none.

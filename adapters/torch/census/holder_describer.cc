@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "adapters/torch/census/naming.h"
+#include "adapters/torch/census/qualified_name.h"
 
 namespace vramstow::torch_census {
 namespace {
@@ -10,6 +11,7 @@ namespace {
 constexpr size_t kLongestChain = 100'000;
 constexpr size_t kLongestKey = 60;
 constexpr size_t kLongestText = 400;
+constexpr std::string_view kFrameOfGenerator = " → its frame";
 
 // Objects of Python's own library that keep what they were given and have no name for it.
 std::string_view KeeperOf(Object* holder) {
@@ -73,13 +75,12 @@ class HolderDescriber::Chain {
   }
 
   void TellVariable(const Root& root) {
-    const Code code(root.where);
-    const std::string_view variable = code.variable(root.variable);
+    const std::string_view variable = root.frame.code().variable(root.variable);
     if (variable == "self" && IsObject(0)) {
       text() = NameOfType(object(0)->type);
       return;
     }
-    text() = std::string(code.name()) + ": " + std::string(variable);
+    text() = NameOfFrame(root.frame) + ": " + std::string(variable);
   }
 
   void TellStep(size_t i) {
@@ -140,7 +141,7 @@ class HolderDescriber::Chain {
     if (Is(holder, kIsException)) return TellException(held);
     if (holder->type == &PyMethod_Type) return;
     if (holder->type == &PyGen_Type || holder->type == &PyCoro_Type) {
-      text() += " → its frame";
+      text() += kFrameOfGenerator;
       return;
     }
     TellAttribute(i, kind);
@@ -249,15 +250,13 @@ class HolderDescriber::Chain {
   }
 
   void TellFunction(Object* function, const Object* held) {
-    const Code code(PyFunction_GetCode(function));
     is_closure_ = held == PyFunction_GetClosure(function);
     if (is_closure_) {
-      closure_ = code.object();
-      text() += is_hook_ ? "" : " → " + std::string(code.name());
+      closure_ = PyFunction_GetCode(function);
+      text() += is_hook_ ? "" : " → " + NameOfFunction(function);
       return;
     }
-    text() += is_hook_ ? ": default of " + std::string(code.name())
-                       : " → default of " + std::string(code.name());
+    text() += (is_hook_ ? ": default of " : " → default of ") + NameOfFunction(function);
     is_hook_ = false;
   }
 
@@ -280,8 +279,10 @@ class HolderDescriber::Chain {
       text() += ": a frame";
       return;
     }
+    // The frame of a generator was told with it. Since 3.11 there is no object for it.
+    if (text().ends_with(kFrameOfGenerator)) return;
     const Code code = frame.code();
-    text() += ": frame " + std::string(code.name());
+    text() += ": frame " + NameOfFrame(frame);
     for (int i = 0; i < code.variables(); ++i) {
       if (frame.variable(i) != held) continue;
       text() += ", variable " + std::string(code.variable(i));
@@ -294,7 +295,7 @@ class HolderDescriber::Chain {
       Object* frame_object = Interpreter::FrameObjectOf(const_cast<Object*>(held));
       const Frame frame = Interpreter::FrameOf(frame_object);
       if (frame && frame.has_code() && text() == "exception being handled") {
-        text() += " in " + std::string(frame.code().name());
+        text() += " in " + NameOfFrame(frame);
       }
       return;
     }

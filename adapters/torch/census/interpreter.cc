@@ -10,19 +10,26 @@ namespace vramstow::torch_census {
 namespace {
 
 // Of CPython on machines of 64 bits: Include/cpython/pystate.h, Include/cpython/code.h,
-// Include/internal/pycore_frame.h.
+// Include/cpython/frameobject.h, Include/internal/pycore_frame.h.
 struct Layout {
   int minor;
+  // Up to 3.10 a frame is an object. A code has its variables, its cells and what comes from outer
+  // functions in three tuples, and a name without its class.
+  bool has_frame_objects;
   bool has_cframe;  // the thread leads to it, and it to the frame
   size_t thread_frame, cframe_frame, thread_handled;
+  size_t handled_value, handled_next;
   size_t frame_code, frame_previous, frame_variables;
   size_t code_count, code_outer, code_names, code_file, code_name;
 };
 constexpr Layout kLayouts[] = {
-    {11, true, 56, 8, 120, 32, 48, 72, 76, 92, 96, 112, 128},
-    {12, true, 56, 0, 104, 0, 8, 72, 72, 88, 96, 112, 128},
-    {13, false, 72, 0, 120, 0, 8, 72, 72, 88, 96, 112, 128},
+    {9, true, false, 24, 0, 144, 8, 24, 32, 24, 360, 0, 80, 72, 104, 112},
+    {10, true, false, 24, 0, 144, 8, 24, 32, 24, 352, 0, 80, 72, 104, 112},
+    {11, false, true, 56, 8, 120, 0, 8, 32, 48, 72, 76, 92, 96, 112, 128},
+    {12, false, true, 56, 0, 104, 0, 8, 0, 8, 72, 72, 88, 96, 112, 128},
+    {13, false, false, 72, 0, 120, 0, 8, 0, 8, 72, 72, 88, 96, 112, 128},
 };
+constexpr size_t kCellsOfCode = 88;  // up to 3.10
 // Include/internal/pycore_frame.h: struct _frame; Include/cpython/traceback.h.
 constexpr size_t kFrameOfObject = 24;
 constexpr size_t kFrameOfTraceback = 24;
@@ -59,16 +66,34 @@ bool IsTuple(const void* object, intptr_t count) {
          (type.flags & kIsTuple) != 0 && tuple.count == count;
 }
 
-bool CodeIsRight(const Layout& about, const void* code) {
+// Up to 3.10.
+bool ListsAreRight(const Layout& about, const void* code) {
+  for (const size_t place : {about.code_names, kCellsOfCode, about.code_outer}) {
+    const void* names = nullptr;
+    Tuple tuple;
+    if (!ReadSafely(code, place, &names) || !ReadSafely(names, 0, &tuple) ||
+        !IsTuple(names, tuple.count) || tuple.count < 0 || tuple.count >= kMostVariables) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool VariablesAreRight(const Layout& about, const void* code) {
+  if (about.has_frame_objects) return ListsAreRight(about, code);
   int count = 0;
   int outer = 0;
   const void* names = nullptr;
+  return ReadSafely(code, about.code_count, &count) && ReadSafely(code, about.code_outer, &outer) &&
+         ReadSafely(code, about.code_names, &names) && count >= 0 && count < kMostVariables &&
+         outer >= 0 && outer <= count && IsTuple(names, count);
+}
+
+bool CodeIsRight(const Layout& about, const void* code) {
   const void* file = nullptr;
   const void* name = nullptr;
-  return ReadSafely(code, about.code_count, &count) && ReadSafely(code, about.code_outer, &outer) &&
-         ReadSafely(code, about.code_names, &names) && ReadSafely(code, about.code_file, &file) &&
-         ReadSafely(code, about.code_name, &name) && count >= 0 && count < kMostVariables &&
-         outer >= 0 && outer <= count && IsTuple(names, count) && IsOf(file, &PyUnicode_Type) &&
+  return VariablesAreRight(about, code) && ReadSafely(code, about.code_file, &file) &&
+         ReadSafely(code, about.code_name, &name) && IsOf(file, &PyUnicode_Type) &&
          IsOf(name, &PyUnicode_Type);
 }
 
@@ -103,17 +128,19 @@ bool HandledIsRight(const Layout& about, const void* thread) {
     const void* value = nullptr;
     Object head;
     Type type;
-    if (!ReadSafely(item, 0, &value)) return false;
+    if (!ReadSafely(item, about.handled_value, &value)) return false;
     if (value != nullptr) {
       if (!ReadSafely(value, 0, &head) || !ReadSafely(head.type, 0, &type)) return false;
       char name[9] = {};
       const bool is_none = ReadSafely(type.name, 0, &name) && std::strcmp(name, "NoneType") == 0;
       if ((type.flags & kIsException) == 0 && !is_none) return false;
     }
-    if (!ReadSafely(item, sizeof value, &item)) return false;
+    if (!ReadSafely(item, about.handled_next, &item)) return false;
   }
   return true;
 }
+
+const Tuple* ListOf(const Object* code, size_t place) { return At<const Tuple*>(code, place); }
 
 int MinorVersion() {
   const char* version = Py_GetVersion();
@@ -135,12 +162,26 @@ std::string_view TextOf(Object* text) {
 
 std::string_view Code::name() const { return TextOf(At<Object*>(code_, layout->code_name)); }
 std::string_view Code::file() const { return TextOf(At<Object*>(code_, layout->code_file)); }
-int Code::variables() const { return At<int>(code_, layout->code_count); }
-int Code::outer_variables() const { return At<int>(code_, layout->code_outer); }
+int Code::variables() const {
+  if (!layout->has_frame_objects) return At<int>(code_, layout->code_count);
+  return static_cast<int>(ListOf(code_, layout->code_names)->count +
+                          ListOf(code_, kCellsOfCode)->count) +
+         outer_variables();
+}
+int Code::outer_variables() const {
+  if (!layout->has_frame_objects) return At<int>(code_, layout->code_outer);
+  return static_cast<int>(ListOf(code_, layout->code_outer)->count);
+}
 std::string_view Code::variable(int number) const {
-  const auto* names = At<const Tuple*>(code_, layout->code_names);
-  if (number < 0 || number >= names->count) return {};
-  return TextOf(names->items[number]);
+  intptr_t place = number;
+  if (place < 0) return {};
+  for (const size_t list : {layout->code_names, kCellsOfCode, layout->code_outer}) {
+    const Tuple* names = ListOf(code_, list);
+    if (place < names->count) return TextOf(names->items[place]);
+    place -= names->count;
+    if (!layout->has_frame_objects) break;
+  }
+  return {};
 }
 bool Code::is_users() const { return IsUsersFile(file()); }
 
@@ -169,6 +210,7 @@ void Interpreter::Look() {
 }
 
 bool Interpreter::has_frames() { return layout != nullptr; }
+bool Interpreter::has_short_names() { return layout != nullptr && layout->has_frame_objects; }
 
 Frame Interpreter::FrameOf(PyThreadState* thread) {
   if (layout == nullptr || thread == nullptr) return Frame(nullptr);
@@ -180,7 +222,9 @@ Frame Interpreter::FrameOf(PyThreadState* thread) {
 }
 
 Frame Interpreter::FrameOf(Object* frame_object) {
-  return Frame(layout == nullptr ? nullptr : At<const void*>(frame_object, kFrameOfObject));
+  if (layout == nullptr) return Frame(nullptr);
+  if (layout->has_frame_objects) return Frame(frame_object);
+  return Frame(At<const void*>(frame_object, kFrameOfObject));
 }
 
 int Interpreter::Handled(PyThreadState* thread, Object** exceptions, int most) {
@@ -188,9 +232,9 @@ int Interpreter::Handled(PyThreadState* thread, Object** exceptions, int most) {
   int count = 0;
   const auto* item = At<const void*>(thread, layout->thread_handled);
   for (int i = 0; item != nullptr && count < most && i < kMostFrames; ++i) {
-    auto* value = At<Object*>(item, 0);
+    auto* value = At<Object*>(item, layout->handled_value);
     if (value != nullptr && Is(value, kIsException)) exceptions[count++] = value;
-    item = At<const void*>(item, sizeof value);
+    item = At<const void*>(item, layout->handled_next);
   }
   return count;
 }

@@ -2,8 +2,8 @@
 //
 // Idea: Python's own functions for this make objects, or copy a function's variables into a dict
 // that keeps them alive. So frames are read as they are. Where their fields are is known for
-// CPython 3.11, 3.12 and 3.13; it is checked against a running thread, through the kernel, which
-// reports bad addresses instead of raising SIGSEGV. With any other interpreter there are no frames.
+// CPython 3.9 to 3.13; it is checked against a running thread, through the kernel, which reports
+// bad addresses instead of raising SIGSEGV. With any other interpreter there are no frames.
 //
 // Ownership: borrowed pointers. Threads: who calls holds the interpreter's lock. Errors: nothing is
 // found. Units: none.
@@ -24,7 +24,7 @@ class Code {
  public:
   explicit Code(Object* code) : code_(code) {}
   Object* object() const { return code_; }
-  std::string_view name() const;  // with its class
+  std::string_view name() const;  // with its class; up to CPython 3.10 without
   std::string_view file() const;
   // Variables, cells and what comes from outer functions, in this order.
   int variables() const;
@@ -58,6 +58,8 @@ class Interpreter {
   // Finds out which CPython this is. The first call decides. Whoever calls runs Python.
   static void Look();
   static bool has_frames();
+  // Whether the names of codes come without a class: qualified_name.h knows those.
+  static bool has_short_names();
 
   // The innermost frame of a thread.
   static Frame FrameOf(PyThreadState* thread);

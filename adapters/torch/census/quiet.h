@@ -6,24 +6,26 @@
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_QUIET_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_QUIET_H_
 
+#include "adapters/torch/census/collector.h"
 #include "adapters/torch/census/cpython.h"
 
 namespace vramstow::torch_census {
 
 class Quiet {
  public:
-  Quiet() : collects_(PyGC_Disable != nullptr && PyGC_Disable() != 0) {
+  Quiet() {
     PyErr_Fetch(&type_, &value_, &traceback_);
+    was_on_ = Collector::SwitchOff();
   }
   ~Quiet() {
+    if (was_on_) Collector::SwitchOn();
     PyErr_Restore(type_, value_, traceback_);
-    if (collects_) PyGC_Enable();
   }
   Quiet(const Quiet&) = delete;
   Quiet& operator=(const Quiet&) = delete;
 
  private:
-  const bool collects_;
+  bool was_on_ = false;
   Object* type_ = nullptr;
   Object* value_ = nullptr;
   Object* traceback_ = nullptr;

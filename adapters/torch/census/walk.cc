@@ -187,7 +187,7 @@ void Walk::AddVariables(const Frame& frame, Of of) {
   for (int i = 0; i < code.variables(); ++i) {
     Object* value = frame.variable(i);
     if (value == nullptr) continue;
-    AddRoot({kind, code.object(), i}, value);
+    AddRoot({kind, nullptr, i, frame}, value);
   }
 }
 

@@ -26,8 +26,9 @@ enum class RootKind : uint8_t { kLocal, kGlobal, kHandled, kLibraryLocal, kLibra
 
 struct Root {
   RootKind kind;
-  Object* where;     // a code, the name of a module, or an exception
-  int variable = 0;  // of a code
+  Object* where;     // the name of a module, or an exception; null: a variable
+  int variable = 0;  // of the frame
+  Frame frame{nullptr};
 };
 
 enum class ObjectKind : uint8_t { kPlain, kTensor, kModel, kOptimizer, kContext, kApart };
