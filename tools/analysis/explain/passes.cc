@@ -37,22 +37,18 @@ struct Run {
 
 bool IsAnAllocation(const Life& life) { return !life.pending && !life.opened; }
 
-// Whether autograd's engine called Python that makes it: a function with a backward() of its own,
-// or a hook that sums gradients up over ranks.
-bool IsCalledByEngine(const Detail& detail, const SiteDetail& site) {
-  bool in_engine = false;
-  for (const uint32_t frame : site.frames) {
-    const std::string& text = detail.frames[frame];
-    if (in_engine && text.find(".py:") != std::string::npos) return true;
-    in_engine |= text.ends_with("_engine_run_backward");
-  }
-  return false;
+// Whether autograd's engine runs already: it makes gradients on the thread that calls it where
+// PyTorch was told to use one thread, and it calls Python that has a backward() or a hook.
+bool IsInEngine(const Detail& detail, const SiteDetail& site) {
+  return std::ranges::any_of(site.frames, [&](uint32_t frame) {
+    return detail.frames[frame].ends_with("_engine_run_backward");
+  });
 }
 
 // backward() makes its first gradient on the thread that calls it.
 bool CallsBackward(const Detail& detail, const SiteDetail& site) {
   return site.in_backward && !site.own.empty() && site.module.empty() &&
-         site.phase == Phase::kBackward && !IsCalledByEngine(detail, site);
+         site.phase == Phase::kBackward && !IsInEngine(detail, site);
 }
 
 // The same, or torch.autograd.grad(), in which no phase is known: passes are not divided by it.
@@ -97,6 +93,17 @@ std::vector<Run> RunsOf(const Detail& detail, Work wanted) {
     runs[i].next = std::min(runs[i].next, runs[i + 1].begin);
   }
   return runs;
+}
+
+// Whether what earlier backward passes made waits while the last one begins: gradients add up, so
+// that these passes may all belong to one step of an optimizer, which has not come.
+bool AddsUp(const Detail& detail, const std::vector<Run>& backward) {
+  if (backward.size() < 2) return false;
+  const uint64_t last = backward.back().begin;
+  return std::ranges::any_of(detail.lives, [&](const Life& life) {
+    return life.birth < last && life.death > last && life.tensor && IsAnAllocation(life) &&
+           WorkOf(detail.sites[life.site]) == Work::kBackward;
+  });
 }
 
 bool AnyBackward(const Detail& detail, uint64_t begin, uint64_t end) {
@@ -398,7 +405,8 @@ void Passes::FindByBackward(const Detail& detail) {
   by_ = by_steps ? By::kOptimizer : By::kBackward;
   // More runs than calls of backward(): other work lay within one of them.
   const bool has_all_calls = by_steps || calls_.empty() || calls_.size() >= runs.size();
-  is_sure_ = detail.lives_left_out == 0 && has_all_calls;
+  const bool may_be_parts = !by_steps && AddsUp(detail, backward);
+  is_sure_ = detail.lives_left_out == 0 && has_all_calls && !may_be_parts;
   std::vector<uint64_t> begins = {FirstBegin(detail, runs.front().begin, runs.front().next_site)};
   uint64_t end = detail.events + 1;
   absl::flat_hash_set<uint32_t> firsts;  // sites with which passes begin
