@@ -216,6 +216,32 @@ print(torch.randn(3, 3, device="cuda"))
     assert job.out.startswith("tensor("), job.out
 
 
+def test_a_text_that_a_library_compiled_is_not_named_as_where_a_value_was_read(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "job.py"
+    script.write_text("""
+import torch
+text = "def loop(x):\\n    return x.mean().item()\\n"
+exec(text)
+product = torch.ones(2000, 2000, device="cuda") @ torch.ones(2000, 2000, device="cuda")
+print(loop(product))
+""")
+    job = rehearse(python, script)
+    assert job.status == 0, job.err[-4000:]
+    assert "mm, read at " in job.err, job.err
+    assert "/job.py:6 <module>, was not computed" in job.err, job.err
+    script.write_text("""
+import io
+import torch
+a = torch.ones(2000, 2000, device="cuda") @ torch.ones(2000, 2000, device="cuda")
+torch.save(a, io.BytesIO())
+""")
+    job = rehearse(python, script)
+    assert job.status == 0, job.err[-4000:]
+    assert "/job.py:5 <module>, was not computed" in job.err, job.err
+
+
 def test_what_was_read_and_not_computed_is_summed_up_once(
     rehearse: Rehearse, python: str, tmp_path: Path
 ) -> None:

@@ -54,6 +54,17 @@ TEST(CallStack, PythonThatAProgramWroteIsNoUsersLine) {
   EXPECT_EQ(site_in("<string>", "<string>"), "<string>:120 call");
 }
 
+TEST(CallStack, PathsOfWindowsTellWhatIsInstalled) {
+  const StackWords words = WordsOf({
+      {"at::_ops::bmm::call(at::Tensor const&)", "??", 0},
+      {"call", "C:\\Users\\Jo\\venv\\Lib\\site-packages\\models\\attention.py", 120},
+      {"run", "C:\\Program Files\\Python312\\Lib\\threading.py", 9},
+      {"train", "D:\\work\\train.py", 17},
+  });
+  EXPECT_EQ(words.site, "train.py:17 train");
+  EXPECT_EQ(words.library_site, "attention.py:120 call");
+}
+
 TEST(CallStack, OperatorsHaveTheNamesThatUsersCall) {
   const auto operation = [](const char* function) {
     return WordsOf({{function, "??", 0}}).operation;

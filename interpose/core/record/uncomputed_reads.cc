@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/python_file.h"
 #include "interpose/core/record/facts.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/driver.h"
@@ -13,15 +14,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostFrames = 64;
-
-// A file of Python's own or of a package is not what a user wants to hear of.
-bool IsOfLibrary(const char* file) {
-  for (const char* part : {"/site-packages/", "/dist-packages/", "/lib/python3", "<frozen"}) {
-    if (std::strstr(file, part) != nullptr) return true;
-  }
-  return false;
-}
+constexpr size_t kMostFrames = 192;
 
 }  // namespace
 
@@ -55,13 +48,16 @@ void UncomputedReads::FindLine() {
   PythonSegment segments[kMostFrames];
   const size_t count = python_.Collect(frames, kMostFrames, segments, kMostFrames);
   const size_t end = count == 0 ? 0 : segments[count - 1].end;
+  // The whole program may be a text: python -c.
+  bool is_generated = false;
   for (size_t i = 0; i < end; ++i) {
     PythonCode code;
     python_.Describe(frames[i].place, &code);
-    if (IsOfLibrary(code.file)) continue;
+    if (IsInstalledPython(code.file) || (is_generated && IsGeneratedPython(code.file))) continue;
     std::snprintf(line_, sizeof line_, "%s:%u %.100s", code.file,
                   python_.LineOf(frames[i].place, frames[i].instruction), code.name);
-    return;
+    is_generated = IsGeneratedPython(code.file);
+    if (!is_generated) return;
   }
 }
 

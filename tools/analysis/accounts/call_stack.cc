@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/python_file.h"
 #include "tools/analysis/facts/operator_name.h"
 #include "tools/base/library_name.h"
 
@@ -13,12 +14,6 @@ namespace {
 
 bool Has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
-}
-
-// The same for a path, which has backslashes where it was written on Windows.
-bool HasPath(std::string_view path, std::string_view part) {
-  const auto is_same = [](char a, char b) { return (a == '\\' ? '/' : a) == b; };
-  return !std::ranges::search(path, part, is_same).empty();
 }
 
 // A frame that was told and not walked.
@@ -30,26 +25,13 @@ bool IsPython(const CallFrame& frame) {
   return frame.file.ends_with(".py") || (frame.file.starts_with('<') && frame.line != 0);
 }
 
-// Code of Python itself, or of a package that somebody else wrote.
-bool IsInstalled(const CallFrame& frame) {
-  return Has(frame.file, "/site-packages/") || Has(frame.file, "/dist-packages/") ||
-         Has(frame.file, "/lib/python") || frame.file.starts_with("<frozen") ||
-         Has(frame.file, "torch/nn/") || Has(frame.file, "torch/utils/") ||
-         Has(frame.file, "/lib/vramstow/");
-}
-
-// Python that a program wrote: Inductor's and PyTorch Geometric's caches, what TorchDynamo, exec()
-// and dataclasses compile from a text. A notebook's cells are the user's own.
-bool IsGenerated(const CallFrame& frame) {
-  if (Has(frame.file, "torchinductor_") || Has(frame.file, "_pyg/")) return true;
-  return frame.file.starts_with('<') && !frame.file.starts_with("<ipython-input") &&
-         !frame.file.starts_with("<stdin");
-}
-
 // Code of a package that is neither Python's own nor PyTorch.
 bool IsLibrary(const CallFrame& frame) {
-  const bool is_package = Has(frame.file, "/site-packages/") || Has(frame.file, "/dist-packages/");
-  return is_package && !Has(frame.file, "-packages/torch/");
+  for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
+    if (!HasPathPart(frame.file, packages)) continue;
+    return !HasPathPart(frame.file, "-packages/torch/");
+  }
+  return false;
 }
 
 std::string LineOf(const CallFrame& frame) {
@@ -175,8 +157,8 @@ Phase PhaseOf(const CallFrame& frame) {
 // A function that bears this name and is not PyTorch's: one of autograd's, or it calls backward()
 // later, as those of frameworks do, which scale the loss before.
 bool IsNamedBackward(const CallFrame& frame) {
-  if (!IsPython(frame) || HasPath(frame.file, "torch/_tensor.py") ||
-      HasPath(frame.file, "torch/autograd/")) {
+  if (!IsPython(frame) || HasPathPart(frame.file, "torch/_tensor.py") ||
+      HasPathPart(frame.file, "torch/autograd/")) {
     return false;
   }
   return frame.function.substr(frame.function.rfind('.') + 1) == "backward";
@@ -207,7 +189,7 @@ bool IsTrial(const CallFrame& frame) {
        {"torch/_inductor/select_algorithm.py", "torch/_inductor/runtime/benchmarking.py",
         "torch/_inductor/autotune_process.py", "triton/testing.py",
         "triton/runtime/autotuner.py"}) {
-    if (HasPath(frame.file, file)) return true;
+    if (HasPathPart(frame.file, file)) return true;
   }
   return false;
 }
@@ -346,10 +328,10 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
     }
     if (!IsPython(frame)) continue;
     if (python == nullptr) python = &frame;
-    if (!IsInstalled(frame) && IsGenerated(frame)) {
+    if (!IsInstalledPython(frame.file) && IsGeneratedPython(frame.file)) {
       if (generated == nullptr) generated = &frame;
       generated_lines.push_back({LineOf(frame), NumberOf(frame), frame.line});
-    } else if (!IsInstalled(frame)) {
+    } else if (!IsInstalledPython(frame.file)) {
       words.is_own_call |= python == &frame;
       if (own == nullptr) own = &frame;
       words.own.push_back({LineOf(frame), NumberOf(frame), frame.line});
