@@ -5,12 +5,20 @@ was made with, or fill a model that was made without memory; call stacks do not 
 PyTorch calls back where a module gets a parameter or a buffer, and where an optimizer has made its
 first step, and what moves a model (`to`, `cuda`, `to_empty`) is followed: `vramstow.weights
 0xADDRESS …` tells what lies on a card then. Copies in full precision of a module's weights, that
-only an optimizer has, are told as `vramstow.masters 0xADDRESS …`. A model that runs costs nothing.
+only an optimizer has, are told as `vramstow.masters 0xADDRESS …`. A model that runs costs nothing:
+a hook on its calls would have a compiled model compiled anew when it goes.
+
+A program may change weights behind PyTorch's back: `p.data = p.data.cuda()`, or an entry of
+`module._parameters`. Modules that had no weight on a card are therefore looked at again where a
+program shows that it is done with loading: train(), eval(), load_state_dict(), a question for
+memory statistics, torch.save, and the end of the program.
 `vramstow.save` and `vramstow.save_end` stand around torch.save. No error here reaches the program.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import ctypes
 import functools
 import itertools
@@ -19,6 +27,7 @@ from _thread import _local
 from collections.abc import Callable, Iterable, Iterator
 
 _MOST_IN_A_MARK = 50  # a mark may have 1,024 bytes
+_MOST_LOOKS = 100  # a model of the host may be asked for its memory in each iteration
 _MOST_PARTS = 1_000  # of tensors that consist of others
 
 
@@ -67,8 +76,8 @@ class _Weights:
         self._mark = mark
         self._held: dict[int, int] = {}  # elements in 16 bits by address; 0: of another type
 
-    def tell_held(self, tensors: Iterable[object]) -> None:
-        """Tells the tensors that modules hold."""
+    def tell_held(self, tensors: Iterable[object]) -> bool:
+        """Tells the tensors that modules hold. False: none of them is on a card."""
         addresses = set()
         for tensor in tensors:
             is_short = getattr(getattr(tensor, "dtype", None), "itemsize", 0) == 2
@@ -77,6 +86,7 @@ class _Weights:
                 addresses.add(address)
                 self._held[address] = part.numel() if is_short and address != 0 else 0
         _mark(self._mark, b"vramstow.weights", addresses)
+        return not addresses <= {0}
 
     def tell_stepped(self, tensors: Iterable[object]) -> None:
         """Tells the tensors that an optimizer changes: weights, or its own copies of them."""
@@ -100,14 +110,55 @@ class _Weights:
         _mark(self._mark, b"vramstow.weights", weights)
 
 
-def _follow_modules(weights: _Weights, is_compiling: Callable[[], bool]) -> None:
+class _Waiting:
+    """Modules whose weights were not on a card when they got them."""
+
+    def __init__(self, weights: _Weights) -> None:
+        self._weights = weights
+        self._modules: dict[int, weakref.ref] = {}
+        self._looks = 0  # since the last one was added
+
+    def __bool__(self) -> bool:
+        return bool(self._modules)
+
+    def add(self, module: object) -> None:
+        number = id(module)
+        if number not in self._modules:
+            gone = weakref.ref(module, lambda _: self._modules.pop(number, None))
+            self._modules[number] = gone
+            self._looks = 0
+
+    def remove(self, modules: Iterable[object]) -> None:
+        for module in modules:
+            self._modules.pop(id(module), None)
+
+    def look(self) -> None:
+        """Tells the weights of those that have come to a card since."""
+        if self._looks >= _MOST_LOOKS:
+            return
+        self._looks += 1
+        found: list[object] = []
+        for number, reference in list(self._modules.items()):
+            module = reference()
+            if module is None:
+                continue
+            tensors = [*module._parameters.values(), *module._buffers.values()]
+            if any(_address(part) for tensor in tensors for part in _parts(tensor)):
+                found += tensors
+                self._modules.pop(number, None)
+        if found:
+            self._weights.tell_held(found)
+
+
+def _follow_modules(weights: _Weights, waiting: _Waiting, is_compiling: Callable[[], bool]) -> None:
     from torch.nn.modules import module as modules
 
-    def register(_module: object, _name: str, tensor: object) -> None:
+    def register(module: object, _name: str, tensor: object) -> None:
         if tensor is None or is_compiling():
             return
         try:
-            weights.tell_held([tensor])
+            if not weights.tell_held([tensor]):
+                waiting.add(module)
         except Exception:
             return
 
@@ -115,7 +166,7 @@ def _follow_modules(weights: _Weights, is_compiling: Callable[[], bool]) -> None
     modules.register_module_buffer_registration_hook(register)
 
 
-def _follow_moves(weights: _Weights, is_compiling: Callable[[], bool]) -> None:
+def _follow_moves(weights: _Weights, waiting: _Waiting, is_compiling: Callable[[], bool]) -> None:
     from torch.nn import Module
 
     apply = Module._apply  # what all that moves or converts a module goes through
@@ -131,12 +182,44 @@ def _follow_moves(weights: _Weights, is_compiling: Callable[[], bool]) -> None:
         finally:
             running.outer = None
         try:
-            weights.tell_held(itertools.chain(module.parameters(), module.buffers()))
+            if weights.tell_held(itertools.chain(module.parameters(), module.buffers())):
+                waiting.remove(module.modules())
         except Exception:
             return result
         return result
 
     Module._apply = moved
+
+
+def _look_after(owner: object, name: str, waiting: _Waiting, is_compiling: Callable) -> None:
+    """Has a function of PyTorch's look at the modules that wait, when it is done."""
+    function = getattr(owner, name)
+    running = _local()  # train() calls itself for each part of a model
+
+    @functools.wraps(function)
+    def looks(*args: object, **kwargs: object) -> object:
+        if not waiting or is_compiling() or getattr(running, "inside", False):
+            return function(*args, **kwargs)
+        running.inside = True
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            running.inside = False
+        with contextlib.suppress(Exception):
+            waiting.look()
+        return result
+
+    setattr(owner, name, looks)
+
+
+def _follow_loading(torch: object, waiting: _Waiting, is_compiling: Callable[[], bool]) -> None:
+    for owner, name in (
+        (torch.nn.Module, "train"),
+        (torch.nn.Module, "load_state_dict"),
+        (torch.cuda.memory, "memory_stats"),
+    ):
+        _look_after(owner, name, waiting, is_compiling)
+    atexit.register(waiting.look)
 
 
 def _follow_optimizers(weights: _Weights, is_compiling: Callable[[], bool]) -> None:
@@ -157,11 +240,13 @@ def _follow_optimizers(weights: _Weights, is_compiling: Callable[[], bool]) -> N
     optimizers.register_optimizer_step_post_hook(after_step)
 
 
-def _follow_saving(torch: object, mark: Callable[[bytes], int]) -> None:
+def _follow_saving(torch: object, waiting: _Waiting, mark: Callable[[bytes], int]) -> None:
     save = torch.save
 
     @functools.wraps(save)
     def marked(*args: object, **kwargs: object) -> object:
+        with contextlib.suppress(Exception):
+            waiting.look()
         mark(b"vramstow.save")
         try:
             return save(*args, **kwargs)
@@ -180,11 +265,13 @@ def follow() -> None:
     mark.restype = ctypes.c_int
     is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
     weights = _Weights(mark)
+    waiting = _Waiting(weights)
     for part in (
-        lambda: _follow_modules(weights, is_compiling),
-        lambda: _follow_moves(weights, is_compiling),
+        lambda: _follow_modules(weights, waiting, is_compiling),
+        lambda: _follow_moves(weights, waiting, is_compiling),
         lambda: _follow_optimizers(weights, is_compiling),
-        lambda: _follow_saving(torch, mark),
+        lambda: _follow_saving(torch, waiting, mark),
+        lambda: _follow_loading(torch, waiting, is_compiling),
     ):
         try:
             part()

@@ -35,7 +35,10 @@ def told(rehearse: Rehearse, python: str, adapter_folder: str) -> Callable[..., 
     return run
 
 
-@pytest.mark.parametrize("kind", ["copied", "assigned", "filled", "quantised", "adapted"])
+@pytest.mark.parametrize(
+    "kind",
+    ["copied", "assigned", "filled", "moved_behind", "entered", "quantised", "adapted"],
+)
 def test_what_modules_hold_is_parameters(told: Callable[..., tuple[str, dict]], kind: str) -> None:
     line, found = told("weights.py", kind)
     assert found["parameters"] == pytest.approx(int(line), rel=TOLERANCE), found

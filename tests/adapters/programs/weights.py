@@ -14,6 +14,7 @@ from torch import nn
 WIDTH = 512
 LAYERS = 6
 KIND = sys.argv[1]
+KEPT: list[nn.Module] = []
 
 
 def network(device: str) -> nn.Sequential:
@@ -86,6 +87,17 @@ def load() -> nn.Module:
         model.to_empty(device="cuda")
         for name, tensor in tensors_of_file():
             model.get_parameter(name).data.copy_(tensor)
+    elif KIND == "moved_behind":
+        model = network("cpu")
+        for parameter in model.parameters():
+            parameter.data = parameter.data.cuda()
+        model.eval()
+    elif KIND == "entered":
+        for name, tensor in tensors_of_file():
+            path, _, leaf = name.rpartition(".")
+            module = model.get_submodule(path)
+            module._parameters[leaf] = nn.Parameter(tensor.cuda(), requires_grad=False)
+        KEPT.append(model)  # it is there when the program ends
     elif KIND == "quantised":
         model = nn.Sequential(*map(Quantised, matrices()))
     elif KIND == "adapted":
