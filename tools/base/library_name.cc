@@ -33,7 +33,8 @@ bool IsAdapter(std::string_view name) {
 }  // namespace
 
 std::string LastPart(std::string_view path) {
-  const size_t slash = path.rfind('/');
+  const bool is_of_windows = path.size() > 2 && path.substr(1, 2) == ":\\";
+  const size_t slash = path.rfind(is_of_windows ? '\\' : '/');
   return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
 }
 

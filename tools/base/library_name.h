@@ -9,7 +9,7 @@
 
 namespace vramstow {
 
-// The part that follows the last slash.
+// The part that follows the last slash, or backslash of a path of Windows.
 std::string LastPart(std::string_view path);
 
 // The file's name, but for vramstow's own adapter, through which PyTorch asks: its name in the

@@ -27,15 +27,7 @@ uint64_t Evidence::AtPeak(const std::string& category) const {
   return 0;
 }
 
-bool Evidence::HasTrueIterations() const {
-  const IterationsFacts& iterations = facts_.iterations;
-  if (iterations.is_sure) return true;
-  // A line that only makes what stays may fill a list of weights. Turns that work let go of blocks.
-  if (facts_.lifetimes.within.blocks < iterations.count) return false;
-  return facts_.kind == "stow" && std::ranges::none_of(detail_.sites, [](const SiteDetail& site) {
-           return site.phase == Phase::kForward;
-         });
-}
+bool Evidence::HasTrueIterations() const { return facts_.iterations.is_sure; }
 
 std::vector<const Life*> Evidence::LiveThat(const std::function<bool(const Life&)>& is_one) const {
   std::vector<const Life*> lives;

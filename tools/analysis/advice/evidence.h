@@ -33,7 +33,7 @@ class Evidence {
   bool IsAtPeak(const Life& life) const {
     return !life.pending && life.LivesAt(detail_.peak_event);
   }
-  // A pattern that recurs in a snapshot, or while a model runs, may be the layers of one iteration.
+  // A line or a pattern that recurs may fill a list of weights, or be the layers of one iteration.
   bool HasTrueIterations() const;
 
   // vramstow's pool served this process.
