@@ -26,6 +26,18 @@ void PreferWhatIsMuchMore(uint64_t live_bytes, std::vector<RankedCause>* causes)
   }
 }
 
+// Part 4 of the rule.
+void PreferTheLargerNeed(std::vector<RankedCause>* causes) {
+  if (causes->empty() || causes->front().second.id != AdviceId::kOptimizerState) return;
+  const Cause& state = causes->front().second;
+  const auto activations = std::ranges::find_if(*causes, [&](const RankedCause& one) {
+    return one.second.id == AdviceId::kActivations && one.second.fits == state.fits &&
+           one.second.bytes > state.bytes;
+  });
+  if (state.grows || activations == causes->end()) return;
+  std::rotate(causes->begin(), activations, std::next(activations));
+}
+
 // Without this cause there would have been room for many such requests. Pieces would have served
 // this one, and the next few would have failed.
 bool Dwarfs(const Cause& cause, const Facts& facts) {
@@ -59,6 +71,7 @@ void OrderCauses(uint64_t live_bytes, std::vector<RankedCause>* causes) {
     return !a.second.fits && a.second.bytes > b.second.bytes;
   });
   PreferWhatIsMuchMore(live_bytes, causes);
+  PreferTheLargerNeed(causes);
 }
 
 void OrderHints(std::vector<RankedAdvice>* hints) {
