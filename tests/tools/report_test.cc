@@ -269,6 +269,23 @@ TEST(ScreenReport, OfAHealthyJobHasItsRoomAndNoMore) {
   EXPECT_THAT(Screen({facts}), AllOf(Not(HasSubstr("Healthy")), HasSubstr("was not closed")));
 }
 
+TEST(ScreenReport, OfACardWithAContextAloneSaysWhatThatTakesAtMost) {
+  Facts facts = Ending(20 * kGiB);
+  facts.kind = "stow";
+  facts.devices.resize(2);
+  facts.devices[0].device = 0;
+  facts.devices[1].device = 1;
+  facts.devices[1].total_bytes = 80 * kGiB;
+  EXPECT_THAT(Screen({facts}), HasSubstr("Unused   The process has a context on card 1, which "
+                                         "takes some hundred MiB"));
+  facts.devices[0].free_bytes_at_start = 80 * kGiB - (512 << 20);
+  EXPECT_THAT(Screen({facts}), HasSubstr("takes up to 512 MiB there\n         (so much was gone "
+                                         "of card 0 before the first allocation)"));
+  // That much is other processes'.
+  facts.devices[0].free_bytes_at_start = 60 * kGiB;
+  EXPECT_THAT(Screen({facts}), HasSubstr("some hundred MiB"));
+}
+
 TEST(ScreenReport, OfAJobThatWastesNamesTheFault) {
   Facts facts = Ending(20 * kGiB);
   AdviceFacts growing = Failing().advice.front();

@@ -103,6 +103,25 @@ std::string CardsLine(const Facts& facts, const TextStyle& style) {
   return Labelled("Cards", absl::StrCat(absl::StrJoin(words, "; "), "."), style);
 }
 
+// What a context takes of a card, by what was gone of another card before the process had memory
+// there. Other processes may hold a part of that, so that it is the most.
+std::string ContextWords(const std::vector<const DeviceFacts*>& cards) {
+  constexpr uint64_t kNotByContext = 2ULL << 30;
+  const DeviceFacts* told = nullptr;
+  uint64_t least = kNotByContext;
+  for (const DeviceFacts* card : cards) {
+    if (!card->total_bytes.has_value() || !card->free_bytes_at_start.has_value()) continue;
+    const uint64_t gone =
+        *card->total_bytes - std::min(*card->total_bytes, *card->free_bytes_at_start);
+    if (gone == 0 || gone >= least) continue;
+    least = gone;
+    told = card;
+  }
+  if (told == nullptr) return "some hundred MiB there";
+  return absl::StrCat("up to ", Bytes(least), " there (so much was gone of card ", told->device,
+                      " before the first allocation)");
+}
+
 // Contexts on cards where the process has no memory; empty: there are none, or it has none
 // anywhere.
 std::string UnusedLine(const Facts& facts, const TextStyle& style) {
@@ -115,9 +134,8 @@ std::string UnusedLine(const Facts& facts, const TextStyle& style) {
   if (unused.empty() || used.empty() || facts.kind != "stow") return "";
   return Labelled("Unused",
                   absl::StrCat("The process has a context on card ", absl::StrJoin(unused, ", "),
-                               ", which takes some hundred MiB there, and no memory. "
-                               "CUDA_VISIBLE_DEVICES=",
-                               absl::StrJoin(used, ","),
+                               ", which takes ", ContextWords(CardsOf(facts)),
+                               ", and no memory. CUDA_VISIBLE_DEVICES=", absl::StrJoin(used, ","),
                                ", or torch.cuda.set_device() before any other call, avoids it."),
                   style);
 }
