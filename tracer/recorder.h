@@ -109,6 +109,11 @@ class Recorder {
   // of their own, because the look may wait for the dynamic linker's, which a thread may hold that
   // waits for theirs.
   uint64_t RecordWithStack(const Event& event);
+  // The memory of a kFree, to which RecordWithStack gave this sequence, may be handed out again.
+  // This takes the place of a kFreeCompleted with the same fields, and costs much less: the free
+  // that is in the trace becomes one that completes. False, and nothing is recorded: the free was
+  // not the last event of the calling thread, or a trace of this kind cannot say it so.
+  bool CompleteFree(uint64_t sequence, const Event& freed);
   // The stack that Record would give an event of this kind here and now; 0: none.
   uint32_t CaptureStack(EventKind kind);
   // The same for callers that hold locks of a framework: the dynamic linker is not asked. Where

@@ -84,6 +84,32 @@ uint64_t Recorder::RecordWithStack(const Event& event) {
   return state == nullptr ? 0 : state->RecordWithStack(event);
 }
 
+bool Recorder::CompleteFree(uint64_t sequence, const Event& freed) {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state != nullptr && state->CompleteFree(sequence, freed);
+}
+
+bool RecorderState::CompleteFree(uint64_t sequence, const Event& freed) {
+  if (!IsFast(trace_.status.mode()) || stacks_.Wants(EventKind::kFreeCompleted)) return false;
+  ThreadBuffer* const buffer = StaticBuffer();
+  if (buffer == nullptr || buffer->owner != this || buffer->busy.load(std::memory_order_relaxed))
+      [[unlikely]]
+    return false;
+  buffer->busy.store(true, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  EventEncoder& encoder = buffer->encoder;
+  bool is_done = false;
+  if (trace_.status.condition() == RecordingStatus::kRecording &&
+      sequence == OrderOf(encoder.last_time(), buffer->number)) [[likely]] {
+    is_done = encoder.CompleteLast();
+    ChunkWriter& chunk = buffer->chunk;
+    if (!is_done && chunk.room() >= kEventRoom) [[unlikely]]
+      chunk.Commit(encoder.TellCompleting(chunk.next(), freed));
+  }
+  buffer->busy.store(false, std::memory_order_release);
+  return is_done;
+}
+
 // This thread's buffer, marked as busy. Null: it has none, or it is busy already, because a signal
 // handler interrupted Record, whose half-written bytes must stay as they are. Then one more event
 // is counted as dropped.

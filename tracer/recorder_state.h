@@ -39,6 +39,7 @@ class RecorderState {
 
   uint64_t Record(const Event& event);
   uint64_t RecordWithStack(const Event& event);
+  bool CompleteFree(uint64_t sequence, const Event& freed);
   uint32_t CaptureStack(EventKind kind, CaptureMode mode);
   uint32_t NameStack(uint32_t stack, const StackName* names, size_t count) {
     return stacks_.Name(stack, names, count);

@@ -366,5 +366,72 @@ TEST(EventCodingTest, TicksBecomePlacesInTheOrderAndTimes) {
   }
 }
 
+// By the short form or the long one, with and without a stack, among other events.
+TEST(EventCodingTest, AFreeThatCompletesIsTwoEventsWithoutAByteMore) {
+  Payload payload(ChunkKind::kTickedEvents);
+  auto encoder = std::make_unique<EventEncoder>();
+  encoder->Begin(0, 0);
+  uint8_t* out = payload.bytes.data();
+  std::vector<Event> written;
+  uint64_t ticks = 0;
+  int completed = 0;
+  const auto note = [&](Event event, uint64_t at) {
+    event.sequence = OrderOf(at, 0);
+    written.push_back(event);
+  };
+  const auto write = [&](const Event& event) {
+    ticks += 5;
+    uint8_t* const end = encoder->WriteShort(out, encoder->ShortOf(event), ticks);
+    out = end != nullptr ? end : encoder->Encode(out, event, encoder->last_sequence() + 1, ticks);
+    note(event, ticks);
+  };
+  for (uint64_t i = 0; i < 3000; ++i) {
+    write(Allocation(0x1000 + i % 300 * 512, 512));
+    Event freed = FreeOf(0x1000 + i % 300 * 512);
+    freed.stack = i % 10 == 0 ? 7 : 0;
+    write(freed);
+    Event after = freed;
+    after.kind = EventKind::kFreeCompleted;
+    after.stack = 0;
+    uint8_t* const end = out;
+    if (encoder->CompleteLast()) {
+      ++completed;
+      note(after, ticks + 1);
+      EXPECT_FALSE(encoder->CompleteLast()) << "it is done already";
+    } else {
+      out = encoder->TellCompleting(out, freed);
+      ASSERT_LE(static_cast<size_t>(out - end), kMaxShapeBytes);
+      write(after);
+    }
+    ASSERT_EQ(encoder->last_sequence(), written.size());
+  }
+  payload.size = static_cast<size_t>(out - payload.bytes.data());
+  payload.Expect(written);
+  EXPECT_EQ(completed, 2998) << "all but the first of each shape";
+}
+
+TEST(EventCodingTest, OnlyFreesInTicksComplete) {
+  for (const bool is_ticked : {false, true}) {
+    for (const EventKind kind : {EventKind::kFree, EventKind::kAllocate}) {
+      Payload payload(is_ticked ? ChunkKind::kTickedEvents : ChunkKind::kEvents);
+      uint8_t* out = payload.bytes.data();
+      *out++ = static_cast<uint8_t>(RecordType::kShape);
+      *out++ = OneByteVarint(11);
+      for (const int byte : {5, int{kCompletes}, static_cast<int>(kind), 1, 0}) {
+        *out++ = static_cast<uint8_t>(byte);
+      }
+      for (const size_t value : {0, 1, 2, 0, 0, 1}) *out++ = OneByteVarint(value);
+      *out++ = kEventBit | kRecentBit | 5;
+      for (const int byte : {0, 0, 10, 0}) *out++ = static_cast<uint8_t>(byte);
+      payload.size = static_cast<size_t>(out - payload.bytes.data());
+      DecodeResult last;
+      const size_t count = payload.Decode(&last).size();
+      const bool is_right = is_ticked && kind == EventKind::kFree;
+      EXPECT_EQ(count, is_right ? 2u : 0u);
+      EXPECT_EQ(last, is_right ? DecodeResult::kEnd : DecodeResult::kDamaged);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace vramstow

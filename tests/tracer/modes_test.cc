@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/tracer/support.h"
+#include "tracer/clock.h"
 #include "tracer/format/layout.h"
 #include "tracer/host_memory.h"
 #include "tracer/recorder.h"
@@ -56,6 +57,57 @@ std::vector<std::string> FilesIn(const std::string& folder) {
     files.push_back(entry.path().filename());
   }
   return files;
+}
+
+// As an observer tells them: most blocks may be handed out again at once.
+TEST(Modes, AFreeThatCompletesAtOnceIsToldByChangingIt) {
+  for (const StackMode stacks : {StackMode::kOff, StackMode::kSites, StackMode::kAll}) {
+    const TemporaryFolder folder;
+    RecorderConfig config = ConfigFor(folder);
+    config.slot_is_static = true;
+    config.stacks = stacks;
+    Recorder* const recorder = Opened(config);
+    std::vector<Event> recorded;
+    const auto record = [&](const Event& event) {
+      recorded.push_back(event);
+      return recorded.back().sequence = recorder->RecordWithStack(event);
+    };
+    int changed = 0;
+    constexpr uint64_t kBlocks = 20'000;  // more than a chunk has room for
+    for (uint64_t i = 0; i < kBlocks; ++i) {
+      record(Allocation(0x1000 + i % 300 * 512, 512));
+      const Event freed = FreeOf(0x1000 + i % 300 * 512);
+      const uint64_t sequence = record(freed);
+      Event after = freed;
+      after.kind = EventKind::kFreeCompleted;
+      if (i % 100 == 1) record(Allocation(0xF000000 + i * 512, 512));
+      if (i % 100 == 2) {
+        std::thread([&] { EXPECT_FALSE(recorder->CompleteFree(sequence, freed)); }).join();
+      }
+      if (recorder->CompleteFree(sequence, freed)) {
+        EXPECT_NE(i % 100, 1u) << "it is not the last event";
+        ++changed;
+        recorded.push_back(after);
+      } else {
+        record(after);
+      }
+    }
+    recorder->Close();
+    EXPECT_FALSE(recorder->CompleteFree(recorded.back().sequence, recorded.back()));
+    const ReadTrace trace = ReadFile(FileIn(folder));
+    ASSERT_EQ(trace.events.size(), recorded.size());
+    for (size_t i = 0; i < recorded.size(); ++i) {
+      ASSERT_TRUE(SameStory(trace.events[i], recorded[i])) << i << ": " << ToText(trace.events[i]);
+    }
+    EXPECT_EQ(trace.report.missing_events, 0u);
+    EXPECT_EQ(trace.report.damaged_bytes, 0u);
+    // Where the counter is not trusted, and where frees have stacks of their own, none is.
+    TraceClock clock;
+    clock.Start(true);
+    const bool is_fast = clock.counter_is_trusted() && stacks != StackMode::kAll;
+    EXPECT_GE(changed, is_fast ? int{kBlocks} * 98 / 100 : 0);
+    EXPECT_LE(changed, is_fast ? int{kBlocks} * 99 / 100 : 0);
+  }
 }
 
 TEST(Modes, TheBackgroundCompressesAndLosesNothing) {

@@ -59,6 +59,9 @@ inline constexpr uint8_t kObjectFollows = 1;  // as a signed difference to the l
 inline constexpr uint8_t kOffsetFollows = 2;
 inline constexpr uint8_t kStackFollows = 4;
 inline constexpr uint8_t kFollowsMask = 7;
+// Beside these: each event of the shape is two, a kFree and one tick later the kFreeCompleted of
+// the same memory.
+inline constexpr uint8_t kCompletes = 8;
 
 // How an amount says what was asked for.
 enum class RequestedForm : uint8_t {

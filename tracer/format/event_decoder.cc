@@ -30,6 +30,7 @@ void EventDecoder::Begin(const ChunkHeader& header, const uint8_t* payload, size
   end_ = payload + size;
   is_ticked_ = IsTicked(kind);
   is_old_ = IsOld(kind);
+  completes_ = false;
   buffer_ = header.buffer;
   last_sequence_ = header.base_sequence;
   last_time_ = header.base_time;
@@ -43,6 +44,8 @@ void EventDecoder::Begin(const ChunkHeader& header, const uint8_t* payload, size
 }
 
 DecodeResult EventDecoder::Next(Event* event) {
+  if (completes_) [[unlikely]]
+    return TakeCompleted(event);
   if (next_ < end_ && *next_ < kEventBit && !SkipRecords()) return DecodeResult::kDamaged;
   if (next_ == end_) return DecodeResult::kEnd;
   const Shape& shape = shapes_[*next_ & kShapeMask];
@@ -51,7 +54,23 @@ DecodeResult EventDecoder::Next(Event* event) {
   event->thread = thread_;
   const uint8_t* const in =
       is_old_ ? DecodeOldEvent(next_, shape, event) : DecodeEvent(next_, shape, event);
-  return Take(in, event);
+  const DecodeResult result = Take(in, event);
+  if (shape.completes && result == DecodeResult::kEvent) {
+    completes_ = true;
+    last_free_ = *event;
+  }
+  return result;
+}
+
+// One tick after the free.
+DecodeResult EventDecoder::TakeCompleted(Event* event) {
+  completes_ = false;
+  *event = last_free_;
+  event->kind = EventKind::kFreeCompleted;
+  event->stack = 0;
+  event->sequence = last_sequence_ + 1;
+  event->time_ns = last_time_ + 1;
+  return Take(next_, event);
 }
 
 // The event is what lies before `in`, if that can be right. Null: it cannot.
@@ -218,7 +237,11 @@ EventDecoder::Shape* EventDecoder::BeginShape(const uint8_t* in, const uint8_t* 
 
 bool EventDecoder::DefineShape(const uint8_t* in, const uint8_t* end) {
   Shape* const shape = BeginShape(in, end);
-  if (shape == nullptr || shape->fields > kFollowsMask) return false;
+  if (shape == nullptr || shape->fields > (kFollowsMask | kCompletes)) return false;
+  shape->completes = (shape->fields & kCompletes) != 0;
+  shape->fields &= kFollowsMask;
+  // Only ticks leave room for one more.
+  if (shape->completes && (!is_ticked_ || shape->event.kind != EventKind::kFree)) return false;
   uint64_t region;
   in = ReadUpTo(in + 5, end, (uint64_t{1} << kRegionBits) - 1, &region);
   if (in == nullptr) return false;

@@ -45,7 +45,8 @@ class EventDecoder {
     uint64_t region;  // where addresses that are not recent begin
     uint8_t fields;   // how the others are written, or which numbers follow
     bool defined;
-    uint8_t more;  // further numbers at the end
+    bool completes;  // each event is a kFree and its kFreeCompleted
+    uint8_t more;    // further numbers at the end
   };
   struct Amount {
     uint64_t size;
@@ -54,6 +55,7 @@ class EventDecoder {
   };
 
   DecodeResult Take(const uint8_t* in, Event* event);
+  DecodeResult TakeCompleted(Event* event);
   void FromTicks(Event* event);
   const uint8_t* DecodeEvent(const uint8_t* in, const Shape& shape, Event* event);
   const uint8_t* DecodeFollowing(const uint8_t* in, const Shape& shape, Event* event);
@@ -80,6 +82,7 @@ class EventDecoder {
   const uint8_t* end_ = nullptr;
   bool is_ticked_ = false;
   bool is_old_ = false;
+  bool completes_ = false;  // what comes next is that last_free_ completed
   uint32_t buffer_ = 0;
   uint64_t last_sequence_ = 0;
   uint64_t last_time_ = 0;  // as it is stored: nanoseconds or ticks
@@ -91,6 +94,7 @@ class EventDecoder {
   uint64_t last_address_ = 0;  // of an old event, or of a record
   uint64_t last_object_ = 0;
   uint32_t thread_ = 0;
+  Event last_free_;  // of a shape that completes
   Shape shapes_[kShapes];
   uint64_t recent_[kRecentAddresses];
   Amount amounts_[kAmounts];

@@ -43,6 +43,19 @@ uint8_t* EventEncoder::Encode(uint8_t* out, const Event& event, uint64_t sequenc
   return out;
 }
 
+uint8_t* EventEncoder::TellCompleting(uint8_t* out, const Event& freed) {
+  const auto follows =
+      static_cast<uint8_t>(kCompletes | (freed.stack != 0 ? kStackFollows : uint8_t{0}));
+  const ShapeKey key = KeyOf(freed, follows);
+  const uint64_t hash = key.Hash();
+  // Not in the place of a shape that is in use.
+  unsigned number = FirstShape(hash);
+  if (shapes_[number].kind != 0) number = SecondShape(hash);
+  if (shapes_[number].kind != 0) return out;
+  shapes_[number] = key;
+  return EmitShape(out, number, freed, follows);
+}
+
 // Sees to it that the time, which becomes at least the last one, can be said by the event.
 uint8_t* EventEncoder::EncodeTime(uint8_t* out, uint64_t* time) {
   if (*time < last_time_) *time = last_time_;
@@ -139,6 +152,7 @@ uint8_t* EventEncoder::EncodeFront(uint8_t* out, unsigned shape, unsigned amount
                                    uint64_t time) {
   const size_t place = RecentPlace(address);
   const bool is_recent = recent_[place] == address;
+  last_event_ = out;
   *out++ = static_cast<uint8_t>(kEventBit | (is_recent ? kRecentBit : 0) | shape);
   *out++ = static_cast<uint8_t>(amount);
   if (is_recent) {

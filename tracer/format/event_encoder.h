@@ -10,6 +10,7 @@
 #ifndef VRAMSTOW_TRACER_FORMAT_EVENT_ENCODER_H_
 #define VRAMSTOW_TRACER_FORMAT_EVENT_ENCODER_H_
 
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +52,14 @@ class EventEncoder {
   // Writes it with the next sequence. Null, and nothing is changed: it has not this form, or its
   // time is not behind the last one's, or too far.
   uint8_t* WriteShort(uint8_t* out, const Short& event, uint64_t time);
+
+  // The last event, a kFree in ticks, becomes two: kFreeCompleted follows one tick later, with the
+  // next sequence. Only the number of its shape changes, which is there already. False, and nothing
+  // is changed: the chunk has no such event, or such a shape was not told.
+  bool CompleteLast();
+  // Tells that shape of such a kFree, where it has room for one, so that later ones can become two;
+  // at most kMaxShapeBytes.
+  uint8_t* TellCompleting(uint8_t* out, const Event& freed);
 
   uint64_t last_sequence() const { return last_sequence_; }
   uint64_t last_time() const { return last_time_; }
@@ -97,6 +106,10 @@ class EventEncoder {
     return FirstShape(hash) ^ (1 + static_cast<unsigned>(hash >> 40 & 31));
   }
   static_assert(kShapes == size_t{1} << (64 - 58));
+  static ShapeKey Completing(ShapeKey key) {
+    key.kind |= uint64_t{kCompletes} << 1;
+    return key;
+  }
   static unsigned FirstAmount(uint64_t hash) { return static_cast<unsigned>(hash >> 56); }
   static unsigned SecondAmount(uint64_t hash) {
     return FirstAmount(hash) ^ (1 + static_cast<unsigned>(hash >> 40 & 127));
@@ -118,6 +131,7 @@ class EventEncoder {
 
   uint64_t last_sequence_;
   uint64_t last_time_;
+  uint8_t* last_event_;    // where the last one begins; null: the chunk has none yet
   uint64_t last_object_;   // of those that follow an event
   uint64_t told_address_;  // by a record
   uint64_t told_amounts_;  // how many
@@ -129,7 +143,7 @@ class EventEncoder {
 
 __attribute__((always_inline)) inline EventEncoder::ShapeKey EventEncoder::KeyOf(const Event& event,
                                                                                  uint64_t follows) {
-  static_assert(kFollowsMask < 1 << 7);
+  static_assert((kFollowsMask | kCompletes) < 1 << 7);
   return {event.stream,
           uint64_t{static_cast<uint32_t>(event.result)} |
               uint64_t{static_cast<uint16_t>(event.device)} << 32 | uint64_t{event.call} << 48,
@@ -166,6 +180,7 @@ __attribute__((always_inline)) inline uint8_t* EventEncoder::WriteShort(uint8_t*
   if (event.is_general != 0 || elapsed - 1 >= kMostElapsed) [[unlikely]]
     return nullptr;
   std::memcpy(out, &event.bytes, sizeof event.bytes);
+  last_event_ = out;
   out += event.size;
   const uint16_t step = static_cast<uint16_t>(elapsed);
   std::memcpy(out - sizeof step, &step, sizeof step);
@@ -173,6 +188,26 @@ __attribute__((always_inline)) inline uint8_t* EventEncoder::WriteShort(uint8_t*
   ++last_sequence_;
   last_time_ = time;
   return event.stack == 0 ? out : WriteVarint(out, event.stack);
+}
+
+__attribute__((always_inline)) inline bool EventEncoder::CompleteLast() {
+  if (last_event_ == nullptr) [[unlikely]]
+    return false;
+  const unsigned shape = *last_event_ & kShapeMask;
+  const ShapeKey key = Completing(shapes_[shape]);
+  const uint64_t hash = key.Hash();
+  unsigned completing = FirstShape(hash);
+  if (shapes_[completing].Difference(key) != 0) [[unlikely]] {
+    completing = SecondShape(hash);
+    if (shapes_[completing].Difference(key) != 0) return false;
+  }
+  // Somebody who reads the chunk sees the one or the other.
+  std::atomic_ref<uint8_t>(*last_event_)
+      .store(static_cast<uint8_t>(*last_event_ ^ shape ^ completing), std::memory_order_relaxed);
+  ++last_sequence_;
+  ++last_time_;
+  last_event_ = nullptr;
+  return true;
 }
 
 }  // namespace vramstow

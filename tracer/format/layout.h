@@ -25,8 +25,8 @@ inline constexpr uint8_t kChunkMagic[8] = {0xA5, 'S', 'T', 'O', 'W', 'C', 'K', 0
 
 // A reader refuses a greater major version. A greater minor version only adds what an older reader
 // can leave out: record types, fields at the end of a record, chunk kinds.
-inline constexpr uint16_t kFormatMajor = 3;
-inline constexpr uint16_t kFormatMinor = 1;
+inline constexpr uint16_t kFormatMajor = 4;
+inline constexpr uint16_t kFormatMinor = 0;
 
 inline constexpr uint32_t kFileHeaderBytes = 4096;  // FileHeader, then zeros
 inline constexpr uint32_t kSlotBytes = 64 * 1024;   // what one thread writes before it is sealed

@@ -65,6 +65,25 @@ int Reserve(int device, int64_t bytes, uint64_t retries) {
   return VRAMSTOW_OK;
 }
 
+// The last event of each device, if that was a free. Most blocks may be handed out again at once:
+// then nothing comes between the two events, and the second one need not be recorded by itself. As
+// what is counted of a device, it has one user at a time.
+struct LastFree {
+  uint64_t sequence = 0;  // as the trace knows it; 0: the last event was another one
+  Event event;
+};
+LastFree last_frees[ObservedMemory::kMaxDevices];
+
+bool CompletesLastFree(Trace* trace, const vramstow_framework_event& observed) {
+  const LastFree& last = last_frees[observed.device];
+  if (last.sequence == 0 || last.event.address != observed.address ||
+      last.event.size != observed.size || last.event.requested != observed.requested ||
+      last.event.stream != observed.stream) {
+    return false;
+  }
+  return trace->CompleteFree(last.sequence, last.event);
+}
+
 int Emit(const vramstow_framework_event* observed) {
   const EventKind kind = KindOf(observed->kind);
   if (kind == EventKind::kNone) return VRAMSTOW_INVALID;
@@ -72,6 +91,10 @@ int Emit(const vramstow_framework_event* observed) {
   Trace& trace = framework_context.trace;
   const uint16_t library = trace.observer();
   if (library == kUnknownName || trace.is_off()) return VRAMSTOW_NOT_ACTIVE;
+  const bool is_in_range = observed->device >= 0 && observed->device < ObservedMemory::kMaxDevices;
+  if (kind == EventKind::kFreeCompleted && is_in_range && CompletesLastFree(&trace, *observed)) {
+    return VRAMSTOW_OK;
+  }
   const KeepErrno keep_errno;
   Event event;
   event.kind = kind;
@@ -85,14 +108,19 @@ int Emit(const vramstow_framework_event* observed) {
   event.requested = observed->requested;
   event.stream = observed->stream;
   if (is_refusal) event.result = CUDA_ERROR_OUT_OF_MEMORY;
-  const bool is_recorded = trace.RecordObserved(library, &event) != 0;
+  const uint64_t sequence = trace.RecordObserved(library, &event);
+  if (is_in_range && !is_refusal) {
+    LastFree& last = last_frees[observed->device];
+    last.sequence = kind == EventKind::kFree ? sequence : 0;
+    if (kind == EventKind::kFree) last.event = event;
+  }
   // PyTorch tells of these without its locks.
   if (event.result != 0) {
     trace.NoteOutOfMemory();
     DescribeOtherProcesses(event.device);
     TakeCensusAfterFailure(event.device);
   }
-  return is_recorded ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
+  return sequence != 0 ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
 }
 
 // Here the driver may be asked: no lock of the framework is held.
