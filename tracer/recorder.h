@@ -113,7 +113,7 @@ class Recorder {
   // This takes the place of a kFreeCompleted with the same fields, and costs much less: the free
   // that is in the trace becomes one that completes. False, and nothing is recorded: the free was
   // not the last event of the calling thread, or a trace of this kind cannot say it so.
-  bool CompleteFree(uint64_t sequence, const Event& freed);
+  bool CompleteFree(uint64_t sequence);
   // The stack that Record would give an event of this kind here and now; 0: none.
   uint32_t CaptureStack(EventKind kind);
   // The same for callers that hold locks of a framework: the dynamic linker is not asked. Where
@@ -121,6 +121,8 @@ class Recorder {
   // LookAtLibraries was called, or the other way of capturing was used.
   uint32_t CaptureStackQuietly(EventKind kind);
   void LookAtLibraries();
+  // Record for these callers. Sets the event's stack.
+  uint64_t RecordQuietly(Event* event);
   // That stack with something inside of it that no code says: what a framework calls the work that
   // goes on. The first is the innermost. Texts that are too long are cut; a stack that the trace
   // has no room for stays as it is.

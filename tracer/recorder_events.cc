@@ -84,12 +84,22 @@ uint64_t Recorder::RecordWithStack(const Event& event) {
   return state == nullptr ? 0 : state->RecordWithStack(event);
 }
 
-bool Recorder::CompleteFree(uint64_t sequence, const Event& freed) {
+uint64_t Recorder::RecordQuietly(Event* event) {
   RecorderState* const state = state_.load(std::memory_order_acquire);
-  return state != nullptr && state->CompleteFree(sequence, freed);
+  return state == nullptr ? 0 : state->RecordQuietly(event);
 }
 
-bool RecorderState::CompleteFree(uint64_t sequence, const Event& freed) {
+uint64_t RecorderState::RecordQuietly(Event* event) {
+  if (stacks_.Wants(event->kind)) event->stack = CaptureStack(event->kind, CaptureMode::kQuiet);
+  return RecordWithStack(*event);
+}
+
+bool Recorder::CompleteFree(uint64_t sequence) {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state != nullptr && state->CompleteFree(sequence);
+}
+
+bool RecorderState::CompleteFree(uint64_t sequence) {
   if (!IsFast(trace_.status.mode()) || stacks_.Wants(EventKind::kFreeCompleted)) return false;
   ThreadBuffer* const buffer = StaticBuffer();
   if (buffer == nullptr || buffer->owner != this || buffer->busy.load(std::memory_order_relaxed))
@@ -104,7 +114,7 @@ bool RecorderState::CompleteFree(uint64_t sequence, const Event& freed) {
     is_done = encoder.CompleteLast();
     ChunkWriter& chunk = buffer->chunk;
     if (!is_done && chunk.room() >= kEventRoom) [[unlikely]]
-      chunk.Commit(encoder.TellCompleting(chunk.next(), freed));
+      chunk.Commit(encoder.TellCompleting(chunk.next()));
   }
   buffer->busy.store(false, std::memory_order_release);
   return is_done;

@@ -39,7 +39,8 @@ class RecorderState {
 
   uint64_t Record(const Event& event);
   uint64_t RecordWithStack(const Event& event);
-  bool CompleteFree(uint64_t sequence, const Event& freed);
+  uint64_t RecordQuietly(Event* event);
+  bool CompleteFree(uint64_t sequence);
   uint32_t CaptureStack(EventKind kind, CaptureMode mode);
   uint32_t NameStack(uint32_t stack, const StackName* names, size_t count) {
     return stacks_.Name(stack, names, count);

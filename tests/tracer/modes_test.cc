@@ -82,9 +82,9 @@ TEST(Modes, AFreeThatCompletesAtOnceIsToldByChangingIt) {
       after.kind = EventKind::kFreeCompleted;
       if (i % 100 == 1) record(Allocation(0xF000000 + i * 512, 512));
       if (i % 100 == 2) {
-        std::thread([&] { EXPECT_FALSE(recorder->CompleteFree(sequence, freed)); }).join();
+        std::thread([&] { EXPECT_FALSE(recorder->CompleteFree(sequence)); }).join();
       }
-      if (recorder->CompleteFree(sequence, freed)) {
+      if (recorder->CompleteFree(sequence)) {
         EXPECT_NE(i % 100, 1u) << "it is not the last event";
         ++changed;
         recorded.push_back(after);
@@ -93,7 +93,7 @@ TEST(Modes, AFreeThatCompletesAtOnceIsToldByChangingIt) {
       }
     }
     recorder->Close();
-    EXPECT_FALSE(recorder->CompleteFree(recorded.back().sequence, recorded.back()));
+    EXPECT_FALSE(recorder->CompleteFree(recorded.back().sequence));
     const ReadTrace trace = ReadFile(FileIn(folder));
     ASSERT_EQ(trace.events.size(), recorded.size());
     for (size_t i = 0; i < recorded.size(); ++i) {

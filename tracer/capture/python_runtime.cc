@@ -196,22 +196,23 @@ size_t PythonRuntime::Collect(StackFrame* frames, size_t max_frames, PythonSegme
   return segment_count;
 }
 
-bool PythonRuntime::HashFrames(uint64_t* hash) const {
-  if (layout_.has_frame_objects) return false;
-  const uintptr_t thread = reinterpret_cast<uintptr_t>(this_thread_());
-  *hash = 0;
-  if (thread == 0) return true;
+// Without shims (3.11) each frame is a function's.
+template <bool kHasShims>
+inline uint64_t PythonRuntime::HashFrom(uintptr_t frame) const {
   const PythonLayout layout = layout_;  // of which the compiler knows that nobody changes it
-  uintptr_t frame = At<uintptr_t>(thread, layout.thread_frame);
-  if (layout.has_cframe && frame != 0) frame = At<uintptr_t>(frame, layout.cframe_frame);
   // Two rows by turns, which the processor can do side by side.
   uint64_t row = 1;
   uint64_t other = 2;
   for (size_t count = 0; frame != 0 && count < kMaxStackFrames; ++count) {
     const uintptr_t next = At<uintptr_t>(frame, layout.frame_previous);
-    const uintptr_t code = At<uintptr_t>(frame, layout.frame_code) & ~uintptr_t{layout.code_tag};
-    const bool is_shim = At<uint8_t>(frame, layout.frame_owner) >= kFirstShimOwner;
-    if (!is_shim && At<const void*>(code, kTypeOffset) == code_type_) {
+    uintptr_t code = At<uintptr_t>(frame, layout.frame_code);
+    bool is_function = true;
+    if constexpr (kHasShims) {
+      code &= ~uintptr_t{layout.code_tag};
+      is_function = At<uint8_t>(frame, layout.frame_owner) < kFirstShimOwner &&
+                    At<const void*>(code, kTypeOffset) == code_type_;
+    }
+    if (is_function) {
       const uint64_t place = At<uintptr_t>(frame, layout.frame_instruction);
       const uint64_t mixed = (row ^ (Fingerprint(layout, code) + place)) * 0x9E3779B97F4A7C15u;
       row = other;
@@ -219,7 +220,17 @@ bool PythonRuntime::HashFrames(uint64_t* hash) const {
     }
     frame = next;
   }
-  *hash = MixInto(row, other);
+  return MixInto(row, other);
+}
+
+bool PythonRuntime::HashFrames(uint64_t* hash) const {
+  if (layout_.has_frame_objects) return false;
+  const uintptr_t thread = reinterpret_cast<uintptr_t>(this_thread_());
+  *hash = 0;
+  if (thread == 0) return true;
+  uintptr_t frame = At<uintptr_t>(thread, layout_.thread_frame);
+  if (layout_.has_cframe && frame != 0) frame = At<uintptr_t>(frame, layout_.cframe_frame);
+  *hash = layout_.frame_is_entry != 0 ? HashFrom<false>(frame) : HashFrom<true>(frame);
   return true;
 }
 

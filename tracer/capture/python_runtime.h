@@ -94,6 +94,8 @@ class PythonRuntime {
   bool SetLayout(uint32_t version, const void* runtime);
   bool SetLayoutByOffsets(uint32_t version, const DebugOffsets& places, const void* runtime);
   static uint64_t Fingerprint(const PythonLayout& layout, uintptr_t code);
+  template <bool kHasShims>
+  uint64_t HashFrom(uintptr_t frame) const;
   size_t CollectObjects(uintptr_t thread, StackFrame* frames, size_t max_frames,
                         PythonSegment* segments, size_t max_segments) const;
 

@@ -43,17 +43,16 @@ uint8_t* EventEncoder::Encode(uint8_t* out, const Event& event, uint64_t sequenc
   return out;
 }
 
-uint8_t* EventEncoder::TellCompleting(uint8_t* out, const Event& freed) {
-  const auto follows =
-      static_cast<uint8_t>(kCompletes | (freed.stack != 0 ? kStackFollows : uint8_t{0}));
-  const ShapeKey key = KeyOf(freed, follows);
+uint8_t* EventEncoder::TellCompleting(uint8_t* out) {
+  if (last_event_ == nullptr) return out;
+  const ShapeKey key = Completing(shapes_[*last_event_ & kShapeMask]);
   const uint64_t hash = key.Hash();
   // Not in the place of a shape that is in use.
   unsigned number = FirstShape(hash);
   if (shapes_[number].kind != 0) number = SecondShape(hash);
   if (shapes_[number].kind != 0) return out;
   shapes_[number] = key;
-  return EmitShape(out, number, freed, follows);
+  return EmitShape(out, number, key);
 }
 
 // Sees to it that the time, which becomes at least the last one, can be said by the event.
@@ -78,26 +77,28 @@ unsigned EventEncoder::FindShape(const Event& event, uint8_t follows, uint8_t** 
   if (moves) shapes_[second] = {};
   const unsigned shape = moves || shapes_[first].kind == 0 ? first : second;
   shapes_[shape] = key;
-  *out = EmitShape(*out, shape, event, follows);
+  *out = EmitShape(*out, shape, key);
   return shape;
 }
 
-uint8_t* EventEncoder::EmitShape(uint8_t* out, unsigned shape, const Event& event,
-                                 uint8_t follows) {
+uint8_t* EventEncoder::EmitShape(uint8_t* out, unsigned shape, const ShapeKey& key) {
+  const auto part = [](uint64_t word, unsigned shift) {
+    return static_cast<uint16_t>(word >> shift);
+  };
   uint8_t* const begin = out;
   out = BeginRecord(out, RecordType::kShape);
   *out++ = static_cast<uint8_t>(shape);
-  *out++ = follows;
-  *out++ = static_cast<uint8_t>(event.kind);
-  *out++ = static_cast<uint8_t>(event.memory);
-  *out++ = static_cast<uint8_t>(event.layer);
-  out = WriteVarint(out, RegionOf(event.address));
+  *out++ = key.kind >> 1 & 0x7F;                  // what follows
+  *out++ = static_cast<uint8_t>(key.kind >> 40);  // kind, memory, layer
+  *out++ = static_cast<uint8_t>(key.kind >> 48);
+  *out++ = static_cast<uint8_t>(key.kind >> 56);
+  out = WriteVarint(out, part(key.kind, 8));  // region
   // Added 1, wrapping around, because the usual values are -1 and "unknown" is the greatest.
-  out = WriteVarint(out, static_cast<uint16_t>(event.device + 1));
-  out = WriteVarint(out, event.call);
-  out = WriteVarint(out, event.library);
-  out = WriteVarint(out, static_cast<uint32_t>(event.result));
-  out = WriteVarint(out, event.stream + 1);
+  out = WriteVarint(out, static_cast<uint16_t>(part(key.call, 32) + 1));  // device
+  out = WriteVarint(out, part(key.call, 48));                             // call
+  out = WriteVarint(out, part(key.kind, 24));                             // library
+  out = WriteVarint(out, static_cast<uint32_t>(key.call));                // result
+  out = WriteVarint(out, key.stream + 1);
   return EndRecord(begin, out);
 }
 

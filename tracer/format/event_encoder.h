@@ -57,9 +57,9 @@ class EventEncoder {
   // next sequence. Only the number of its shape changes, which is there already. False, and nothing
   // is changed: the chunk has no such event, or such a shape was not told.
   bool CompleteLast();
-  // Tells that shape of such a kFree, where it has room for one, so that later ones can become two;
-  // at most kMaxShapeBytes.
-  uint8_t* TellCompleting(uint8_t* out, const Event& freed);
+  // Tells that shape of the last event, where there is room for one, so that later ones can become
+  // two; at most kMaxShapeBytes.
+  uint8_t* TellCompleting(uint8_t* out);
 
   uint64_t last_sequence() const { return last_sequence_; }
   uint64_t last_time() const { return last_time_; }
@@ -122,7 +122,7 @@ class EventEncoder {
   uint8_t* EncodeTime(uint8_t* out, uint64_t* time);
   bool MovesToFirst() { return ++seconds_ % kSecondsUntilMove == 0; }
   unsigned FindShape(const Event& event, uint8_t follows, uint8_t** out);
-  static uint8_t* EmitShape(uint8_t* out, unsigned shape, const Event& event, uint8_t follows);
+  static uint8_t* EmitShape(uint8_t* out, unsigned shape, const ShapeKey& key);
   unsigned FindAmount(const Amount& amount, uint8_t** out);
   static uint8_t* EmitAmount(uint8_t* out, unsigned number, const Amount& amount);
   uint8_t* EmitAddress(uint8_t* out, uint64_t address);

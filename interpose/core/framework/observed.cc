@@ -69,19 +69,20 @@ int Reserve(int device, int64_t bytes, uint64_t retries) {
 // then nothing comes between the two events, and the second one need not be recorded by itself. As
 // what is counted of a device, it has one user at a time.
 struct LastFree {
-  uint64_t sequence = 0;  // as the trace knows it; 0: the last event was another one
-  Event event;
+  uint64_t sequence;  // as the trace knows it; 0: the last event was another one
+  uint64_t address;
+  uint64_t size;
+  uint64_t requested;
+  uint64_t stream;
 };
 LastFree last_frees[ObservedMemory::kMaxDevices];
 
 bool CompletesLastFree(Trace* trace, const vramstow_framework_event& observed) {
   const LastFree& last = last_frees[observed.device];
-  if (last.sequence == 0 || last.event.address != observed.address ||
-      last.event.size != observed.size || last.event.requested != observed.requested ||
-      last.event.stream != observed.stream) {
-    return false;
-  }
-  return trace->CompleteFree(last.sequence, last.event);
+  const uint64_t difference = (last.address ^ observed.address) | (last.size ^ observed.size) |
+                              (last.requested ^ observed.requested) |
+                              (last.stream ^ observed.stream);
+  return last.sequence != 0 && difference == 0 && trace->CompleteFree(last.sequence);
 }
 
 int Emit(const vramstow_framework_event* observed) {
@@ -112,7 +113,9 @@ int Emit(const vramstow_framework_event* observed) {
   if (is_in_range && !is_refusal) {
     LastFree& last = last_frees[observed->device];
     last.sequence = kind == EventKind::kFree ? sequence : 0;
-    if (kind == EventKind::kFree) last.event = event;
+    if (kind == EventKind::kFree) {
+      last = {sequence, event.address, event.size, event.requested, event.stream};
+    }
   }
   // PyTorch tells of these without its locks.
   if (event.result != 0) {

@@ -215,10 +215,9 @@ uint32_t Trace::CaptureStack(EventKind kind) {
 // The caller keeps errno: each look at it is a call.
 uint64_t Trace::RecordObserved(uint16_t library, Event* event) {
   if (!is_open() && !IsOpenFor(*event)) return 0;
-  event->stack = recorder_.CaptureStackQuietly(event->kind);
   event->call = NumberOfCall(&tensor_, "tensor");
   event->library = library;
-  return recorder_.RecordWithStack(*event);
+  return recorder_.RecordQuietly(event);
 }
 
 void Trace::FollowFramework(uint16_t framework, uint16_t observer) {

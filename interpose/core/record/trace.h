@@ -69,9 +69,7 @@ class Trace {
   // For callers that hold locks of a framework: an event of a block of its, with the stack.
   uint64_t RecordObserved(uint16_t library, Event* event);
   // The memory of that free may be handed out again. False: record it by itself.
-  bool CompleteFree(uint64_t sequence, const Event& freed) {
-    return recorder_.CompleteFree(sequence, freed);
-  }
+  bool CompleteFree(uint64_t sequence) { return recorder_.CompleteFree(sequence); }
   // That stack with the names that a framework gives to what runs inside of it.
   uint32_t NameStack(uint32_t stack, const StackName* names, size_t count);
   // The number of the library that a return address leads to; kUnknownName while there is no trace.
