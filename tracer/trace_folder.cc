@@ -162,10 +162,24 @@ bool TraceFolder::WriteSums() {
     if (Record() == nullptr) return false;
     next_ = EncodePoint(next_, levels.timeline().at(i));
   }
-  if (!WriteCuts() || Record() == nullptr) return false;
+  if (!WriteSamples() || !WriteCuts() || Record() == nullptr) return false;
   // With this the generation is whole.
   next_ = EncodeLastSums(next_, turn_);
   return EndChunk();
+}
+
+// They are to be a small part of the ring, however many call sites there are.
+bool TraceFolder::WriteSamples() {
+  constexpr uint64_t kBytesOfSite = 256;
+  const size_t most = trace_->file.ring_bytes() / 16 / kBytesOfSite;
+  const FoldLevels& levels = folder_->levels();
+  const uint32_t level = levels.samples().LevelOfMost(most);
+  SumSamples samples;
+  for (size_t at = 0; folder_->sums().NextSamples(levels, level, &at, &samples);) {
+    if (Record() == nullptr) return false;
+    next_ = EncodeSamples(next_, samples);
+  }
+  return true;
 }
 
 bool TraceFolder::WriteCuts() {

@@ -46,6 +46,7 @@ class TraceFolder {
   void BeginChunk(ChunkKind kind);
   bool EndChunk();
   bool Keep(const Event& event);
+  bool WriteSamples();
   bool WriteCuts();
   // Room for a record; null on an error.
   uint8_t* Record();

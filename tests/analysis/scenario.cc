@@ -33,7 +33,7 @@ class ScenarioSource : public EventSource {
  public:
   void Add(Event event, uint32_t stack = 0, std::string text = "") {
     event.sequence = events_.size() + 1;
-    event.time_ns = event.sequence * 1'000'000;
+    event.time_ns = waited_ns_ + event.sequence * 1'000'000;
     event.thread = 1;
     event.object = event.kind == EventKind::kMark ? texts_.size() : event.object;
     if (event.kind == EventKind::kMark) texts_.push_back(std::move(text));
@@ -41,6 +41,7 @@ class ScenarioSource : public EventSource {
     report_.events = events_.size();
     report_.closed = true;
   }
+  void Wait(uint64_t nanoseconds) { waited_ns_ += nanoseconds; }
   // From 1.
   uint32_t AddStack(std::vector<Frame> frames) {
     stacks_.push_back(std::move(frames));
@@ -81,6 +82,7 @@ class ScenarioSource : public EventSource {
   std::map<std::string, std::string> facts_;
   ReadReport report_;
   size_t next_ = 0;
+  uint64_t waited_ns_ = 0;
 };
 
 std::vector<std::string> Words(const std::string& line) {
@@ -194,6 +196,8 @@ class Runner {
       Free(words[1], line);
     } else if (verb == "cache" && words.size() == 2) {
       Free(words[1], line, true);
+    } else if (verb == "wait" && words.size() == 3 && words[2] == "minutes") {
+      source_.Wait(std::stoull(words[1]) * 60 * 1'000'000'000);
     } else if ((verb == "weights" || verb == "masters") && words.size() >= 2) {
       Weigh(words, line);
     } else if (verb == "mark" && words.size() >= 2) {
@@ -359,6 +363,7 @@ class Runner {
     if (what == "iterations" || what == "phase" || what == "category" || what == "devices") {
       return CheckWork(what, words, line);
     }
+    if (what == "growth" || what == "grows") return CheckGrowth(what, rest, line);
     if (first == nullptr) return Fail("there is no advice", line);
     if (what == "line") return Same(first->place, rest, line);
     if (what == "holder") return Same(first->holder, rest, line);
@@ -401,6 +406,19 @@ class Runner {
       }
     }
     Same(found, After(line, words[2] + " "), line);
+  }
+  // growth BYTES UNIT, or none; grows BYTES UNIT CATEGORY SITE, the first.
+  void CheckGrowth(const std::string& what, const std::string& rest, const std::string& line) {
+    const HourFacts& growth = outcome_.facts.by_hour;
+    const auto text = [](int64_t bytes) {
+      return std::string(FormatBytes(static_cast<uint64_t>(bytes)).text);
+    };
+    if (what == "growth") {
+      return Same(growth.is_endless ? text(growth.bytes_per_hour) : "none", rest, line);
+    }
+    if (growth.by_site.empty()) return Fail("nothing grows", line);
+    const SiteHourFacts& first = growth.by_site.front();
+    Same(text(first.bytes_per_hour) + " " + first.category + " " + first.site, rest, line);
   }
   const AdviceFacts* OfId(const std::string& id) const {
     const auto found = std::ranges::find_if(outcome_.facts.advice, [&](const AdviceFacts& advice) {

@@ -77,9 +77,9 @@ using AllStructs =
                    DeviceFacts, LiveFacts, FreeMemory, HoleFacts, FragmentationFacts::Stream,
                    FragmentationFacts, OutOfMemoryFacts, SiteFacts, CategoryFacts,
                    SnapshotStateFacts::Pool, SnapshotStateFacts, IterationFacts, IterationsFacts,
-                   GrowthFacts, LifetimeFacts, ChurnSite, ChurnFacts, FlushFacts, CacheFacts,
-                   HostFacts, ChangeFacts, BeforePeakFacts, AdviceFacts, Facts, RankFigure,
-                   RankSite, RankComparison>;
+                   GrowthFacts, SiteHourFacts, CategoryHourFacts, HourFacts, LifetimeFacts,
+                   ChurnSite, ChurnFacts, FlushFacts, CacheFacts, HostFacts, ChangeFacts,
+                   BeforePeakFacts, AdviceFacts, Facts, RankFigure, RankSite, RankComparison>;
 TYPED_TEST_SUITE(FactTable, AllStructs);
 
 TYPED_TEST(FactTable, HasEveryMemberOnce) {

@@ -288,6 +288,10 @@ TraceSums SumsOf(EventFolder* folder) {
   }
   const FoldTimeline& timeline = folder->levels().timeline();
   for (size_t i = 0; i < timeline.count(); ++i) out = EncodePoint(out, timeline.at(i));
+  SumSamples samples;
+  for (size_t at = 0; folder->sums().NextSamples(folder->levels(), 1, &at, &samples);) {
+    out = EncodeSamples(out, samples);
+  }
   TraceSums sums;
   uint64_t chunks = 0;
   EXPECT_TRUE(DecodeSums(bytes.data(), static_cast<size_t>(out - bytes.data()), &sums, &chunks));
@@ -369,6 +373,10 @@ std::string Story(const Facts& facts) {
     add(point.allocated_highest, point.reserved_highest, point.allocated_last, point.requested_last,
         point.host_highest, point.managed_highest);
   }
+  const HourFacts& hour = facts.by_hour;
+  add("hour", hour.known, hour.is_endless, hour.bytes_per_hour, hour.from_bytes, hour.to_bytes,
+      hour.over_ns);
+  for (const SiteHourFacts& site : hour.by_site) add(site.site, site.bytes_per_hour);
   add("host", facts.host.least_free_bytes, facts.host.highest_resident_bytes);
   return text;
 }
@@ -415,6 +423,102 @@ TEST(EventFolder, KeepsNoMoreThanThePeakAndTheLiveBlocksNeed) {
   // A hundred that were live at the peak, which died, and a hundred that are live.
   EXPECT_EQ(folded.events.size(), 300u);
   EXPECT_EQ(folded.sums.totals.events, events.size() - 300);
+}
+
+// Two days of a service: a cache that fills and then stays, what comes and goes with each request,
+// a list that nobody cuts, a buffer that is replaced by a larger one each time, and a start that is
+// over at noon.
+std::vector<Event> TwoDays() {
+  constexpr uint64_t kMinuteNs = uint64_t{60} * 1'000'000'000;
+  constexpr uint64_t kMinutes = 2 * 24 * 60;
+  std::vector<Event> events;
+  const auto add = [&events](uint64_t time_ns, uint32_t site, uint64_t number, uint64_t size) {
+    events.push_back({.sequence = events.size() + 1,
+                      .time_ns = time_ns,
+                      .address = (uint64_t{site} << 48) + number * 0x80000000,
+                      .size = size,
+                      .stack = size != 0 ? site : 0,
+                      .thread = 1,
+                      .device = 0,
+                      .library = 1,
+                      .kind = size != 0 ? EventKind::kAllocate : EventKind::kFree,
+                      .memory = MemoryKind::kDevice,
+                      .layer = Layer::kFramework});
+  };
+  for (uint64_t i = 0; i < 8; ++i) add(1000 + i, 1, i, uint64_t{1} << 30);
+  for (uint64_t minute = 0; minute < kMinutes; ++minute) {
+    const uint64_t now = (minute + 1) * kMinuteNs;
+    if (minute < 600) add(now, 2, minute, uint64_t{4} << 20);
+    for (uint64_t i = 0; i < 20; ++i) {
+      add(now + 1000 + 2 * i, 3, 0, uint64_t{512} << 20);
+      add(now + 1001 + 2 * i, 3, 0, 0);
+    }
+    if (minute % 3 == 0) add(now + 2000, 4, minute, uint64_t{1} << 20);
+    if (minute != 0) add(now + 3000, 5, 0, 0);
+    add(now + 3001, 5, 0, (minute + 1) << 16);
+  }
+  return events;
+}
+
+TEST(GrowthByTheHour, IsThatOfTheWholeRunAfterFolding) {
+  const std::vector<Event> events = TwoDays();
+  JobSource whole(events);
+  const Facts facts = Analyze(&whole, "job.stow");
+  const HourFacts& growth = facts.by_hour;
+  ASSERT_TRUE(growth.known);
+  EXPECT_TRUE(growth.is_endless);
+  // A megabyte in three minutes, and 64 KiB in each.
+  const auto is_near = [](int64_t bytes, double mebibytes) {
+    return std::abs(static_cast<double>(bytes) / (1 << 20) / mebibytes - 1) < 0.01;
+  };
+  EXPECT_TRUE(is_near(growth.bytes_per_hour, 20 + 3.75)) << growth.bytes_per_hour;
+  ASSERT_EQ(growth.by_site.size(), 2u);
+  EXPECT_EQ(growth.by_site[0].site, "train.py:4 step");
+  EXPECT_TRUE(is_near(growth.by_site[0].bytes_per_hour, 20)) << growth.by_site[0].bytes_per_hour;
+  EXPECT_EQ(growth.by_site[1].site, "train.py:5 step");
+  EXPECT_TRUE(is_near(growth.by_site[1].bytes_per_hour, 3.75));
+  for (const size_t folds : {1, 2, 7, 40}) {
+    std::vector<size_t> cuts;
+    for (size_t i = 1; i <= folds; ++i) cuts.push_back(events.size() * i / folds);
+    const Folded folded = Fold(events, cuts);
+    JobSource summed(folded.events, folded.sums);
+    EXPECT_EQ(StoryOf(&summed), Story(facts)) << folds;
+  }
+}
+
+TEST(GrowthByTheHour, IsNotToldOfWhatFillsAndStays) {
+  std::vector<Event> events = TwoDays();
+  std::erase_if(events, [](const Event& event) { return event.address >> 48 >= 4; });
+  JobSource filled(events);
+  const Facts facts = Analyze(&filled, "job.stow");
+  EXPECT_TRUE(facts.by_hour.known);
+  EXPECT_FALSE(facts.by_hour.is_endless);
+  EXPECT_THAT(facts.by_hour.by_site, testing::IsEmpty());
+  std::erase_if(events, [](const Event& event) { return event.time_ns > 200'000'000'000; });
+  JobSource brief(events);
+  EXPECT_FALSE(Analyze(&brief, "job.stow").by_hour.known);
+}
+
+TEST(Sums, SamplesThatAreDamagedAreRefused) {
+  SumSamples told = {.of = SumOf::kStack, .number = 9, .shift = 40, .count = 3};
+  told.levels[0] = 700;
+  told.levels[2] = ~uint32_t{0};
+  uint8_t bytes[kMaxSumRecordBytes + 32] = {};
+  uint8_t* const end = EncodeSamples(bytes, told);
+  TraceSums sums;
+  uint64_t chunks = 0;
+  ASSERT_TRUE(DecodeSums(bytes, static_cast<size_t>(end - bytes), &sums, &chunks));
+  ASSERT_EQ(sums.samples.size(), 1u);
+  EXPECT_EQ(sums.samples[0].count, 3u);
+  EXPECT_EQ(sums.samples[0].levels[1], 0u);
+  EXPECT_EQ(sums.samples[0].levels[2], ~uint32_t{0});
+  for (const uint8_t* cut = bytes; cut < end; ++cut) {
+    if (cut == bytes) continue;  // nothing is no damage
+    EXPECT_FALSE(DecodeSums(bytes, static_cast<size_t>(cut - bytes), &sums, &chunks));
+  }
+  told.shift = 63;
+  uint8_t* const wrong_end = EncodeSamples(bytes, told);
+  EXPECT_FALSE(DecodeSums(bytes, static_cast<size_t>(wrong_end - bytes), &sums, &chunks));
 }
 
 TEST(Sums, ThatAreDamagedAreRefused) {
@@ -477,6 +581,7 @@ std::string TimelessStory(JobSource* source) {
   Facts facts = Analyze(source, "job.stow");
   facts.peak.time_ns = facts.peak.sequence = facts.end_ns = 0;
   facts.timeline = {};
+  facts.by_hour = {};
   for (BlockFacts& block : facts.largest_at_peak) block.time_ns = 0;
   return Story(facts);
 }
@@ -645,7 +750,12 @@ TEST(BoundedTrace, ThatIsKilledAtAnyMomentTellsOfAllEvents) {
     auto* const count = new (shared) std::atomic<uint64_t>(0);
     const pid_t child = fork();
     if (child == 0) RecordForEver(folder.path(), i % 2 == 0, count);
-    std::this_thread::sleep_for(std::chrono::milliseconds(200 + random() % 900));
+    // Some die before the first fold, most after one; a machine may be slow.
+    const uint64_t most = 200'000 + random() % 900'000;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (count->load() < most && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     kill(child, SIGKILL);
     int status = 0;
     waitpid(child, &status, 0);

@@ -76,6 +76,7 @@ std::string BeforePeakSection(const Facts& facts, const TextStyle& style);
 std::string IterationSection(const Facts& facts);
 std::string PhaseSection(const Facts& facts);
 std::string LifetimeSection(const Facts& facts, const TextStyle& style);
+std::string HourSection(const Facts& facts, const TextStyle& style);
 std::string CacheSection(const Facts& facts, const TextStyle& style);
 std::string HostSection(const Facts& facts, const TextStyle& style);
 std::string LaunchSection(const Facts& facts, const TextStyle& style);

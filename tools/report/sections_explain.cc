@@ -381,6 +381,27 @@ std::string LifetimeSection(const Facts& facts, const TextStyle& style) {
   return text + growing.Text(2);
 }
 
+// Only what grows: as a rule nothing does.
+std::string HourSection(const Facts& facts, const TextStyle& style) {
+  constexpr size_t kMost = 6;
+  const HourFacts& growth = facts.by_hour;
+  if (!growth.known || growth.by_site.empty()) return "";
+  const auto an_hour = [](int64_t bytes) {
+    return Bytes(static_cast<uint64_t>(bytes)) + " an hour";
+  };
+  std::string text =
+      absl::StrCat(an_hour(growth.bytes_per_hour), ", from ", Bytes(growth.from_bytes), " to ",
+                   Bytes(growth.to_bytes), " in ", Time(growth.over_ns),
+                   growth.is_endless ? ", and it goes on\n" : ", and it slows down\n");
+  Table sites({Align::kRight, Align::kLeft, Align::kLeft, Align::kLeft});
+  for (size_t i = 0; i < std::min(growth.by_site.size(), kMost); ++i) {
+    const SiteHourFacts& site = growth.by_site[i];
+    sites.AddRow({an_hour(site.bytes_per_hour), Words(site.site, 36, style),
+                  Words(site.operation, 20, style), site.category});
+  }
+  return WrappedLines(text, style.width) + sites.Text(2);
+}
+
 std::string CacheSection(const Facts& facts, const TextStyle& style) {
   const CacheFacts& cache = facts.cache;
   std::string text;

@@ -131,6 +131,7 @@ std::string TextReport(const FactSet& set, const TextStyle& style) {
     section("Iterations", IterationSection(total));
     section("Phases", PhaseSection(total));
     section("Lifetimes", LifetimeSection(total, style));
+    section("Growth by the hour", HourSection(total, style));
   }
   section("Live at the end", LiveSection(total, style));
   section("What is missing", WrappedLines(MissingOfAll(set), style.width));

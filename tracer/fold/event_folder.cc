@@ -89,6 +89,7 @@ void EventFolder::End() {
 bool EventFolder::Look(const Event& event, bool was_kept) {
   if (count_ == kMostEvents || is_full_) return false;
   now_ = static_cast<uint32_t>(count_++);
+  if (!was_kept) levels_.Pass(event.time_ns);
   bool is_understood = false;
   if (event.kind == EventKind::kRefused && event.layer == Layer::kDriver) {
     Refuse(event);
@@ -176,6 +177,7 @@ bool EventFolder::LookAtDriverMemory(const Event& event) {
   if (event.memory == MemoryKind::kHostRegistered) return false;
   FoldBlock block = BlockOf(SpaceOf(event.memory), event);
   block.is_pooled = LiesInPool(event);
+  if (IsFoldedDeviceMemory(event.memory)) block.site = sums_.SiteNumber(event);
   const bool is_ordinary = Born(block);
   if (event.memory != MemoryKind::kDevice || block.is_pooled || event.device == kNoDevice) {
     return is_ordinary;
@@ -195,6 +197,7 @@ bool EventFolder::LookAtTensor(const Event& event) {
   FoldBlock block = BlockOf(FoldSpace::kTensors, event);
   block.is_pooled = true;
   block.is_kept = is_proof;
+  if (IsFoldedDeviceMemory(event.memory)) block.site = sums_.SiteNumber(event);
   return Born(block);
 }
 

@@ -22,6 +22,7 @@ void FoldLevels::Begin() {
   peak_allocated_ = 0;
   peaks_ = made_peaks_ = 0;
   last_birth_ = {};
+  samples_.Begin();
   for (FoldTally* tallies : {memories_, devices_}) {
     for (size_t i = 0; i < 256; ++i) tallies[i].now_device = tallies[i].now_other = 0;
   }
@@ -57,6 +58,7 @@ void FoldLevels::Born(const FoldBlock& block, uint32_t event) {
   last_birth_ = {!block.is_pooled, has_peak_,       event,           peak_event_,
                  peaks_,           peak_allocated_, peak_requested_, device.highest_device};
   Add(block, true);
+  samples_.Add(block.site, block.size);
   device.now_device += block.size;
   Raise(&device.highest_device, device.now_device);
   if (!block.is_pooled) Reserved(block.device, block.size);
@@ -91,6 +93,7 @@ void FoldLevels::Died(const FoldBlock& block) {
   if (block.holds) return Unreserved(block.device, block.size);
   last_birth_.is_known = false;
   Remove(block, true);
+  samples_.Remove(block.site, block.size);
   Device(block.device).now_device -= block.size;
   if (!block.is_pooled) Unreserved(block.device, block.size);
   allocated_ -= block.size;

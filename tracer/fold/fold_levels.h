@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tracer/fold/fold_samples.h"
 #include "tracer/fold/fold_table.h"
 #include "tracer/fold/fold_timeline.h"
 #include "tracer/format/sums.h"
@@ -50,6 +51,8 @@ class FoldLevels {
   void Reserved(int16_t device, uint64_t bytes);
   void Unreserved(int16_t device, uint64_t bytes);
 
+  // Before an event at this time.
+  void Pass(uint64_t time_ns) { samples_.Pass(time_ns); }
   // The level after an event at this time.
   void Note(uint64_t time_ns);
 
@@ -69,6 +72,7 @@ class FoldLevels {
   }
   static size_t NameOf(uint16_t name) { return name < kMostNames ? name : size_t{kUnknownName}; }
 
+  const FoldSamples& samples() const { return samples_; }
   const FoldTimeline& timeline() const { return timeline_; }
   void FillTotals(SumTotals* totals) const;
 
@@ -113,6 +117,7 @@ class FoldLevels {
   uint64_t peak_registered_;
   uint64_t peak_managed_;
   FoldTimeline timeline_;
+  FoldSamples samples_;
   FoldTally memories_[256];
   FoldTally devices_[kMostDevices];
   FoldTally libraries_[kMostNames];

@@ -60,7 +60,7 @@ FoldSums::Site& FoldSums::SiteOf(const Event& event) {
     if (site.key == key) return site;
     if (site.key != 0) continue;
     if (site_count_ == kMostSites) return unknown_site_;
-    ++site_count_;
+    site.number = static_cast<uint32_t>(++site_count_);
     site.key = key;
     return site;
   }
@@ -109,6 +109,28 @@ bool FoldSums::FillSum(const FoldLevels& levels, size_t at, TraceSum* sum) const
     return false;
   }
   return true;
+}
+
+bool FoldSums::NextSamples(const FoldLevels& levels, uint32_t level, size_t* at,
+                           SumSamples* samples) const {
+  const FoldSamples& all = levels.samples();
+  *samples = SumSamples();
+  samples->shift = all.clock().shift();
+  samples->count = all.clock().count();
+  for (; *at <= kSites; ++*at) {
+    const uint32_t* row = all.OfAll();  // the first is that of all sites together
+    if (*at != 0) {
+      const Site& site = sites_[*at - 1];
+      row = site.key == 0 ? nullptr : all.Of(site.number, level);
+      samples->of = (site.key & kIsStack) != 0 ? SumOf::kStack : SumOf::kCaller;
+      samples->number = static_cast<uint32_t>(site.key);
+    }
+    if (row == nullptr) continue;
+    std::copy_n(row, samples->count, samples->levels);
+    ++*at;
+    return true;
+  }
+  return false;
 }
 
 bool FoldSums::NextSum(const FoldLevels& levels, size_t* at, TraceSum* sum) const {

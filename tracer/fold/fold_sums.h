@@ -18,6 +18,7 @@ class FoldSums {
  public:
   static constexpr size_t kSites = size_t{1} << 16;
   static constexpr size_t kMostSites = kSites / 4 * 3;
+  static_assert(kMostSites == FoldSamples::kMostSites);
 
   // The event is gone. `freed`: the kind of memory that it freed.
   void Add(const Event& event, MemoryKind freed, FoldLevels* levels);
@@ -34,12 +35,18 @@ class FoldSums {
   }
   // The sums one after the other: *at begins with 0. False: there are no more.
   bool NextSum(const FoldLevels& levels, size_t* at, TraceSum* sum) const;
+  // The same of samples: of all sites together, and of those that had this level once.
+  bool NextSamples(const FoldLevels& levels, uint32_t level, size_t* at, SumSamples* samples) const;
+
+  // The number of the event's call site, from 1; 0: there are too many.
+  uint32_t SiteNumber(const Event& event) { return SiteOf(event).number; }
 
  private:
   struct Site {
     uint64_t key;  // 0: none
     uint64_t allocations;
     uint64_t bytes;
+    uint32_t number;
   };
   struct SizeClass {
     uint64_t allocations;

@@ -31,6 +31,7 @@ struct FoldBlock {
   uint64_t size = 0;
   uint64_t requested = 0;
   uint32_t birth = 0;  // which event
+  uint32_t site = 0;   // FoldSums::SiteNumber
   uint16_t library = kUnknownName;
   uint16_t call = kUnknownName;
   int16_t device = kNoDevice;

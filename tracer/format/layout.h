@@ -168,6 +168,7 @@ enum class RecordType : uint8_t {
   kSumPoint = 18,
   kSumCut = 19,
   kLastSums = 20,
+  kSumSamples = 21,
 };
 
 // What a frame of a stack is.

@@ -41,6 +41,32 @@ bool TakePoint(const uint64_t* numbers, TraceSums* sums) {
   return true;
 }
 
+// As many levels as the record has numbers behind the first three.
+bool TakeSamples(const uint8_t* in, const uint8_t* end, TraceSums* sums) {
+  constexpr uint64_t kMostShift = 62;
+  uint64_t numbers[kSampleNumbers];
+  size_t count = 0;
+  for (; count < kSampleNumbers && in < end; ++count) {
+    in = ReadVarint(in, end, &numbers[count]);
+    if (in == nullptr) return false;
+  }
+  constexpr size_t kFirst = kSampleNumbers - kMostSamples;
+  if (sums->samples.size() == kMostSums || count < kFirst || numbers[0] > 0xFF ||
+      numbers[1] > ~uint32_t{0} || numbers[2] > kMostShift) {
+    return false;
+  }
+  SumSamples samples = {static_cast<SumOf>(numbers[0]), static_cast<uint32_t>(numbers[1]),
+                        numbers[2], count - kFirst};
+  uint64_t level = 0;
+  for (size_t i = 0; i < samples.count; ++i) {
+    level += UnZigZag(numbers[kFirst + i]);
+    if (level > ~uint32_t{0}) return false;
+    samples.levels[i] = static_cast<uint32_t>(level);
+  }
+  sums->samples.push_back(samples);
+  return true;
+}
+
 bool TakeCut(const uint64_t* numbers, TraceSums* sums) {
   if (sums->cuts.size() == kMostCuts || numbers[0] > ~uint32_t{0}) return false;
   sums->cuts.push_back({static_cast<uint32_t>(numbers[0]), numbers[1]});
@@ -64,6 +90,8 @@ bool TakeRecord(RecordType type, const uint8_t* in, const uint8_t* end, TraceSum
       return ReadNumbers(in, end, numbers, kSumNumbers) && TakeSum(numbers, sums);
     case RecordType::kSumPoint:
       return ReadNumbers(in, end, numbers, kPointNumbers) && TakePoint(numbers, sums);
+    case RecordType::kSumSamples:
+      return TakeSamples(in, end, sums);
     case RecordType::kSumCut:
       return ReadNumbers(in, end, numbers, 2) && TakeCut(numbers, sums);
     case RecordType::kLastSums:

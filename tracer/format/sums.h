@@ -72,6 +72,23 @@ inline constexpr size_t kTotalNumbers = sizeof(SumTotals) / sizeof(uint64_t);
 inline constexpr size_t kSumNumbers = 8;    // in the record of a TraceSum
 inline constexpr size_t kPointNumbers = 6;  // in that of a SumPoint
 
+// How much device memory was live, of a call site (kStack, kCaller) or of all (kDevice, number 0),
+// at moments at equal distances: sample_clock.h.
+inline constexpr size_t kMostSamples = 64;
+inline constexpr uint64_t kSampleUnit = 512;
+struct SumSamples {
+  SumOf of = SumOf::kDevice;
+  uint32_t number = 0;
+  uint64_t shift = 0;
+  uint64_t count = 0;
+  uint32_t levels[kMostSamples] = {};  // in kSampleUnit
+};
+inline constexpr size_t kSampleNumbers = 3 + kMostSamples;  // in its record, at the most
+inline constexpr uint32_t SampleOf(uint64_t bytes) {
+  const uint64_t units = bytes / kSampleUnit;
+  return units > ~uint32_t{0} ? ~uint32_t{0} : static_cast<uint32_t>(units);
+}
+
 // The events up to this number of a buffer have been looked at.
 struct SumCut {
   uint32_t buffer = 0;
@@ -82,16 +99,18 @@ struct TraceSums {
   SumTotals totals;
   std::vector<TraceSum> sums;
   std::vector<SumPoint> points;  // from the beginning of the trace
+  std::vector<SumSamples> samples;
   std::vector<SumCut> cuts;
 };
 
 // The most that a record of these takes.
-inline constexpr size_t kMaxSumRecordBytes = 256;
+inline constexpr size_t kMaxSumRecordBytes = 640;
 
 // Writes a record at `out`, where there is room for kMaxSumRecordBytes; returns the byte after it.
 uint8_t* EncodeTotals(uint8_t* out, const SumTotals& totals);
 uint8_t* EncodeSum(uint8_t* out, const TraceSum& sum);
 uint8_t* EncodePoint(uint8_t* out, const SumPoint& point);
+uint8_t* EncodeSamples(uint8_t* out, const SumSamples& samples);
 uint8_t* EncodeCut(uint8_t* out, const SumCut& cut);
 // So many chunks are of the same generation of sums, with the one that has this record.
 uint8_t* EncodeLastSums(uint8_t* out, uint64_t chunks);

@@ -19,7 +19,8 @@ uint8_t* EncodeNumbers(uint8_t* out, RecordType type, const uint64_t* numbers, s
   std::memcpy(out, bytes, length);
   return out + length;
 }
-static_assert(kMaxSumRecordBytes >= 2 * kMaxVarintBytes + kTotalNumbers * kMaxVarintBytes);
+static_assert(kMaxSumRecordBytes >= (2 + kTotalNumbers) * kMaxVarintBytes);
+static_assert(kMaxSumRecordBytes >= (2 + kSampleNumbers) * kMaxVarintBytes);
 
 }  // namespace
 
@@ -46,6 +47,20 @@ uint8_t* EncodePoint(uint8_t* out, const SumPoint& point) {
                                            point.host_highest,      point.managed_highest,
                                            point.allocated_last,    point.requested_last};
   return EncodeNumbers(out, RecordType::kSumPoint, numbers, kPointNumbers);
+}
+
+// A level is told as the signed difference to the one before: most stay what they were.
+uint8_t* EncodeSamples(uint8_t* out, const SumSamples& samples) {
+  uint64_t numbers[kSampleNumbers] = {static_cast<uint8_t>(samples.of), samples.number,
+                                      samples.shift};
+  const size_t count = samples.count < kMostSamples ? samples.count : kMostSamples;
+  uint64_t before = 0;
+  for (size_t i = 0; i < count; ++i) {
+    numbers[kSampleNumbers - kMostSamples + i] = ZigZag(samples.levels[i] - before);
+    before = samples.levels[i];
+  }
+  return EncodeNumbers(out, RecordType::kSumSamples, numbers,
+                       kSampleNumbers - kMostSamples + count);
 }
 
 uint8_t* EncodeCut(uint8_t* out, const SumCut& cut) {

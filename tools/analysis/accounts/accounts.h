@@ -64,6 +64,10 @@ class Accounts {
   // The same; 0 where the event has no call stack.
   uint32_t SiteByStack(const Event& event) { return stack_ != 0 ? SiteOf(event) : 0; }
   const SiteTable& sites() const { return sites_; }
+  // The site of a call stack, or where there is none of a library and an entry point.
+  uint32_t SiteNumber(uint32_t stack, uint16_t library, uint16_t call) {
+    return sites_.Find(stack, library, call);
+  }
   const std::vector<SiteSum>& site_sums() const { return site_sums_; }
 
   // --- Calls.

@@ -26,6 +26,7 @@ Analyzer::Analyzer(const EventSource& source)
 void Analyzer::Add(const Event& event, uint32_t stack) {
   accounts_.Begin(event, stack);
   if (timeline_.IsBeyond(accounts_.now_ns())) CloseInterval();
+  samples_.Pass(accounts_.now_ns(), accounts_.levels());
   switch (event.layer) {
     case Layer::kDriver:
       driver_.Add(event);
@@ -117,6 +118,8 @@ uint64_t Analyzer::PendingBytes(int16_t device) const {
 
 void Analyzer::AddSums(const TraceSums& sums) {
   accounts_.AddSums(sums);
+  samples_.Pass(accounts_.now_ns(), accounts_.levels());
+  samples_.AddSums(sums.samples, &accounts_);
   if (timeline_.IsBeyond(accounts_.now_ns())) CloseInterval();
   lives_gone_ = sums.totals.device_blocks;
   timeline_.AddPoints(sums.points, sums.totals.point_shift, sums.totals.until_ns);
@@ -184,6 +187,7 @@ void Analyzer::FillLayers(const EventSource& source, const Detail& detail, Facts
   FillOffload(detail, &facts->offload);
   facts->garbage = collections_.Facts();
   FillSiteFacts(detail, facts);
+  facts->by_hour = samples_.Growth(detail.sites, facts->end_ns);
   facts->out_of_memory = failures_.Facts(source, detail.sites);
   const bool only_frameworks = facts->counts.allocations + accounts_.opening_events() > 0 &&
                                driver_.memory().addresses().empty() && !driver_.any();

@@ -30,6 +30,7 @@
 #include "tools/analysis/accounts/memory_looks.h"
 #include "tools/analysis/accounts/pool_layer.h"
 #include "tools/analysis/accounts/pool_segments.h"
+#include "tools/analysis/accounts/site_samples.h"
 #include "tools/analysis/accounts/timeline.h"
 #include "tools/analysis/facts/census_log.h"
 #include "tools/analysis/facts/detail.h"
@@ -100,6 +101,7 @@ class Analyzer : private PooledBlocks {
   PoolLayer pool_;
   FrameworkLayer framework_;
   Timeline timeline_;
+  SiteSamples samples_;
   LevelLog level_log_;
   MarkLog marks_;
   CensusLog censuses_;

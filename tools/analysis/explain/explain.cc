@@ -48,6 +48,7 @@ Explanation::Explanation(const Detail& detail, Facts* facts)
   facts->churn = FindChurn(detail);
   facts->before_peak = ExplainPeak(detail, *facts);
   categories_.AddUp(facts);
+  NameGrowthByHour(detail, categories_, facts);
   FindHoles(detail, facts);
 }
 

@@ -44,6 +44,9 @@ void ExplainLifetimes(const Detail& detail, Facts* facts);
 ChurnFacts FindChurn(const Detail& detail);
 BeforePeakFacts ExplainPeak(const Detail& detail, const Facts& facts);
 
+// Fills the categories of facts.by_hour.
+void NameGrowthByHour(const Detail& detail, const CategoryFinder& categories, Facts* facts);
+
 // The free ranges at the peak.
 void FindHoles(const Detail& detail, Facts* facts);
 

@@ -378,6 +378,47 @@ struct Described<GrowthFacts> {
 };
 
 template <>
+struct Described<SiteHourFacts> {
+  using S = SiteHourFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("site", &S::site, Merge::kOwn, "call site that grows"),
+      Fact("operation", &S::operation, Merge::kOwn, "what ran there"),
+      Fact("category", &S::category, Merge::kOwn,
+           "the purpose of most of what it holds; null where nothing tells")
+          .KnownIf([](const Facts&, const S& self) { return !self.category.empty(); }),
+      Fact("bytes_per_hour", &S::bytes_per_hour, Merge::kOwn, "its part"),
+  };
+};
+
+template <>
+struct Described<CategoryHourFacts> {
+  using S = CategoryHourFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("name", &S::name, Merge::kOwn, "the purpose"),
+      Fact("bytes_per_hour", &S::bytes_per_hour, Merge::kOwn, "the sites of this purpose together"),
+  };
+};
+
+template <>
+struct Described<HourFacts> {
+  using S = HourFacts;
+  static constexpr auto kFacts = std::tuple{
+      Inner(&S::known, Merge::kOwn),
+      Fact("is_endless", &S::is_endless, Merge::kOwn,
+           "it grows in the last quarter of the run as it did in the quarter before"),
+      Fact("bytes_per_hour", &S::bytes_per_hour, Merge::kOwn,
+           "device memory that is live: from the lowest level in the second quarter of the run to "
+           "the lowest in the last, by the hour"),
+      Fact("from_bytes", &S::from_bytes, Merge::kOwn, "the lowest level in the second quarter"),
+      Fact("to_bytes", &S::to_bytes, Merge::kOwn, "the lowest in the last"),
+      Fact("over_ns", &S::over_ns, Merge::kOwn, "the time between these quarters"),
+      Fact("by_site", &S::by_site, Merge::kOwn,
+           "call sites that grow by a hundredth of that at least, the fastest first"),
+      Fact("by_category", &S::by_category, Merge::kOwn, "the same by purpose"),
+  };
+};
+
+template <>
 struct Described<LifetimeFacts> {
   using S = LifetimeFacts;
   static constexpr auto kFacts = std::tuple{

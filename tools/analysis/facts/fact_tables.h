@@ -223,6 +223,11 @@ struct Described<Facts> {
            "changes in the last second before the peak; null where nothing is known")
           .WrittenIf(IsOneTrace)
           .KnownIf([](const Facts&, const S& self) { return self.before_peak.known; }),
+      Fact("growth", &S::by_hour, Merge::kOwn,
+           "how memory grows over a long run, also where the trace has only sums of its older "
+           "events; null of less than five minutes")
+          .WrittenIf(IsOneTrace)
+          .KnownIf([](const Facts&, const S& self) { return self.by_hour.known; }),
       Fact("advice", &S::advice, Merge::kOwn, "advice, the most bytes first").WrittenIf(IsOneTrace),
   };
 };

@@ -75,6 +75,7 @@ struct Facts {
   OffloadFacts offload;
   GarbageFacts garbage;
   BeforePeakFacts before_peak;
+  HourFacts by_hour;
   std::vector<AdviceFacts> advice;
 };
 

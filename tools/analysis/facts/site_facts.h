@@ -29,6 +29,32 @@ struct CategoryFacts {
   std::string evidence;
 };
 
+// The part of one call site in memory that grows by the hour.
+struct SiteHourFacts {
+  std::string site;
+  std::string operation;
+  std::string category;  // of most of what it holds; empty: not known
+  int64_t bytes_per_hour = 0;
+};
+
+struct CategoryHourFacts {
+  std::string name;
+  int64_t bytes_per_hour = 0;
+};
+
+// The growth of memory over a long run: from the lowest level in its second quarter to the lowest
+// in its last.
+struct HourFacts {
+  bool known = false;       // the run was long enough
+  bool is_endless = false;  // the last quarter grew as the one before did
+  int64_t bytes_per_hour = 0;
+  uint64_t from_bytes = 0;
+  uint64_t to_bytes = 0;
+  uint64_t over_ns = 0;
+  std::vector<SiteHourFacts> by_site;
+  std::vector<CategoryHourFacts> by_category;
+};
+
 // The bytes that one site gained (or lost) within a span of time.
 struct ChangeFacts {
   std::string site;

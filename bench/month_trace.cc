@@ -1,0 +1,135 @@
+// month_trace DIRECTORY EVENTS LIVE RING_BYTES SECONDS: records the same events twice at once, all
+// of them into DIRECTORY/whole.stow and within so many bytes into DIRECTORY/bounded.stow.
+//
+// For bench/month.py. One of LIVE places, picked at random, gets a block or loses it, for one of
+// sixty call sites; each 10,000th step leaves a block behind for good. The run takes SECONDS at
+// least. At the end the program says how many KiB of the host the bounded recorder has taken.
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tracer/recorder.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kFirstAddress = uint64_t{0x7f} << 32;
+constexpr uint64_t kSpacing = uint64_t{1} << 21;
+constexpr uint32_t kSites = 60;
+constexpr uint64_t kBetweenLeaks = 10'000;
+
+Recorder whole;
+Recorder bounded;
+
+void** SlotOfWhole() {
+  thread_local void* slot = nullptr;
+  return &slot;
+}
+
+void** SlotOfBounded() {
+  thread_local void* slot = nullptr;
+  return &slot;
+}
+
+// A figure of /proc/self/status in KiB: "VmHWM:", the highest resident memory, or "VmRSS:".
+uint64_t StatusKib(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name)) return std::strtoull(line.c_str() + name.size(), nullptr, 10);
+  }
+  return 0;
+}
+
+class Job {
+ public:
+  explicit Job(uint64_t live) : is_live_(live) {
+    for (uint32_t site = 0; site < kSites; ++site) {
+      const std::string name = "request" + std::to_string(site);
+      calls_.push_back(whole.InternCall(name));
+      bounded.InternCall(name);
+    }
+  }
+
+  void Run(uint64_t events, double seconds) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (uint64_t step = 0; made_ < events; ++step) {
+      Step(step);
+      if (step % 8192 != 0) continue;
+      const double part = static_cast<double>(made_) / static_cast<double>(events);
+      std::this_thread::sleep_until(begin +
+                                    std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                        std::chrono::duration<double>(seconds * part)));
+    }
+  }
+
+ private:
+  uint64_t Next() {  // xorshift64* (Vigna 2016)
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    return state_ * 0x2545F4914F6CDD1Du;
+  }
+
+  void Step(uint64_t step) {
+    const uint64_t random = Next();
+    const uint64_t place = (random >> 32) % is_live_.size();
+    const uint32_t site = static_cast<uint32_t>(random % (kSites - 1));
+    const uint64_t address = kFirstAddress + place * kSpacing;
+    Record(address, is_live_[place] ? 0 : 512 * (1 + (random >> 8) % 4000), site);
+    is_live_[place] = !is_live_[place];
+    if (step % kBetweenLeaks != 0) return;
+    Record(kFirstAddress + (is_live_.size() + leaks_++) * kSpacing, uint64_t{1} << 20, kSites - 1);
+  }
+
+  // A size of 0: it is freed.
+  void Record(uint64_t address, uint64_t size, uint32_t site) {
+    const Event event = {.address = address,
+                         .size = size,
+                         .device = 0,
+                         .call = calls_[site],
+                         .kind = size == 0 ? EventKind::kFree : EventKind::kAllocate,
+                         .memory = MemoryKind::kDevice,
+                         .layer = Layer::kFramework};
+    whole.Record(event);
+    bounded.Record(event);
+    ++made_;
+  }
+
+  std::vector<bool> is_live_;
+  std::vector<uint16_t> calls_;
+  uint64_t state_ = 0x9E3779B97F4A7C15u;
+  uint64_t made_ = 0;
+  uint64_t leaks_ = 0;
+};
+
+int Main(int count, char** values) {
+  if (count != 6) {
+    std::fputs("month_trace DIRECTORY EVENTS LIVE RING_BYTES SECONDS\n", stderr);
+    return 2;
+  }
+  RecorderConfig config = {values[1], "whole", SlotOfWhole};
+  config.background = config.compress = true;
+  if (whole.Open(config) != RecorderError::kOk) return 1;
+  const uint64_t before = StatusKib("VmRSS:");
+  config.stem = "bounded";
+  config.thread_slot = SlotOfBounded;
+  config.ring_bytes = std::strtoull(values[4], nullptr, 10);
+  config.ring_may_grow = true;
+  if (bounded.Open(config) != RecorderError::kOk) return 1;
+  Job job(std::strtoull(values[3], nullptr, 10));
+  job.Run(std::strtoull(values[2], nullptr, 10), std::strtod(values[5], nullptr));
+  std::printf("%llu\n", static_cast<unsigned long long>(StatusKib("VmHWM:") - before));
+  whole.Close();
+  bounded.Close();
+  return 0;
+}
+
+}  // namespace
+}  // namespace vramstow
+
+int main(int count, char** values) { return vramstow::Main(count, values); }

@@ -1,0 +1,62 @@
+// Advice: memory grows without end over a long run, whether iterations are known or not.
+#include <string>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/base/words.h"
+
+namespace vramstow {
+namespace {
+
+std::string RoomInHours(const Facts& facts) {
+  const uint64_t card = CardBytes(facts);
+  const uint64_t rate = static_cast<uint64_t>(facts.by_hour.bytes_per_hour);
+  if (!facts.out_of_memory.empty() || card <= facts.by_hour.to_bytes) return "";
+  constexpr uint64_t kHourNs = uint64_t{3600} * 1'000'000'000;
+  const double hours =
+      static_cast<double>(card - facts.by_hour.to_bytes) / static_cast<double>(rate);
+  constexpr double kMostHours = 24 * 365;
+  if (hours > kMostHours) return "";
+  return " The card is full " + Time(static_cast<uint64_t>(hours * static_cast<double>(kHourNs))) +
+         " later at this rate.";
+}
+
+Hint FindGrowthByTheHour(const Evidence& evidence) {
+  const Facts& facts = evidence.facts();
+  const HourFacts& growth = facts.by_hour;
+  if (!growth.is_endless || growth.by_site.empty()) return std::nullopt;
+  // Told with what each iteration leaves behind.
+  if (evidence.HasTrueIterations() && !facts.lifetimes.growing.empty()) return std::nullopt;
+  const SiteHourFacts& first = growth.by_site.front();
+  const std::string all = AdviceText(static_cast<uint64_t>(growth.bytes_per_hour));
+  return AdviceFacts{
+      .title = "Memory grows by " + all + " an hour, without end",
+      .bytes = growth.to_bytes - growth.from_bytes,
+      .evidence = "The lowest level rose from " + AdviceText(growth.from_bytes) + " to " +
+                  AdviceText(growth.to_bytes) + " in " + Time(growth.over_ns) +
+                  ", in the last quarter of the run as well. " + first.site + " grows by " +
+                  AdviceText(static_cast<uint64_t>(first.bytes_per_hour)) + " an hour." +
+                  RoomInHours(facts),
+      .cost = "None.",
+      .action =
+          "Look for what keeps a reference to it: a list of losses (use .item() or .detach()), a "
+          "cache that is never cut, a hook.",
+      .place = first.site};
+}
+
+}  // namespace
+
+constinit const Rule kGrowsByTheHour = {
+    .rank = Rank::kUsual,
+    .meaning = "memory grows over hours",
+    .help =
+        "Over a run of five minutes or more the memory that stays grew in the last quarter as it "
+        "did before. That is read from the lowest levels of each quarter, also where the trace has "
+        "only sums of its older events.",
+    .advice = FindGrowthByTheHour,
+    .saves = false,
+    .is_fault = true,
+    .said_by = {AdviceId::kHeldGraphs, AdviceId::kKeptOutputs, AdviceId::kDataOnCard},
+};
+
+}  // namespace vramstow

@@ -1,0 +1,94 @@
+// FoldSamples: how much device memory of each call site is live while events are folded, sampled
+// over the whole run.
+//
+// Idea: growth by the hour is read from levels, not from blocks: what replaces an older block
+// grows, too. The analysis samples the same levels at the same moments (SampleClock), so that its
+// samples and these are one row.
+//
+// Ownership: a value in memory of zeros, for the life of the trace. Threads: one at a time. Errors:
+// none. No heap. Units: bytes; samples in kSampleUnit; sites by their numbers, 0: no room for it.
+#ifndef VRAMSTOW_TRACER_FOLD_FOLD_SAMPLES_H_
+#define VRAMSTOW_TRACER_FOLD_FOLD_SAMPLES_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "tracer/format/sample_clock.h"
+#include "tracer/format/sums.h"
+
+namespace vramstow {
+
+class FoldSamples {
+ public:
+  static constexpr size_t kMostSites = 3 * (size_t{1} << 14);
+
+  // Nothing is live; the samples stay.
+  void Begin() {
+    all_.now = 0;
+    for (size_t i = 0; i < used_; ++i) rows_[i].now = 0;
+  }
+  void Add(uint32_t site, uint64_t bytes) {
+    used_ = std::max(used_, site + size_t{1});
+    rows_[site].now += bytes;
+    all_.now += bytes;
+  }
+  void Remove(uint32_t site, uint64_t bytes) {
+    rows_[site].now -= bytes;
+    all_.now -= bytes;
+  }
+  // Before an event at this time changes anything.
+  void Pass(uint64_t time_ns) {
+    if (!clock_.IsDue(time_ns)) return;
+    clock_.Pass(
+        time_ns,
+        [this](size_t i) {
+          Store(&all_, i);
+          for (size_t site = 0; site < used_; ++site) Store(&rows_[site], i);
+        },
+        [this] {
+          Halve(&all_);
+          for (size_t site = 0; site < used_; ++site) Halve(&rows_[site]);
+        });
+  }
+
+  // The least level such that at most `most` sites have ever had it.
+  uint32_t LevelOfMost(size_t most) const {
+    uint32_t level = 1;
+    while (level < uint32_t{1} << 31 && CountOf(level) > most) level *= 2;
+    return level;
+  }
+  // Null: the site has never had this level.
+  const uint32_t* Of(uint32_t site, uint32_t level) const {
+    return site < used_ && Highest(rows_[site]) >= level ? rows_[site].levels : nullptr;
+  }
+  const uint32_t* OfAll() const { return all_.levels; }
+  const SampleClock& clock() const { return clock_; }
+
+ private:
+  struct Row {
+    uint64_t now;
+    uint32_t levels[kMostSamples];
+  };
+
+  static void Store(Row* row, size_t i) { row->levels[i] = SampleOf(row->now); }
+  static void Halve(Row* row) {
+    for (size_t i = 0; i < kMostSamples / 2; ++i) row->levels[i] = row->levels[2 * i + 1];
+  }
+  uint32_t Highest(const Row& row) const {
+    return clock_.count() == 0 ? 0 : *std::max_element(row.levels, row.levels + clock_.count());
+  }
+  size_t CountOf(uint32_t level) const {
+    return static_cast<size_t>(std::count_if(
+        rows_, rows_ + used_, [=, this](const Row& row) { return Highest(row) >= level; }));
+  }
+
+  SampleClock clock_;
+  size_t used_;  // rows
+  Row all_;
+  Row rows_[kMostSites + 1];
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_FOLD_FOLD_SAMPLES_H_

@@ -1,0 +1,58 @@
+// SampleClock: the moments at which levels are sampled over a run whose length nobody knows.
+//
+// Idea: moments at equal distances, at most kMostSamples. They begin a microsecond apart; when they
+// are used up, every other one is forgotten and the distance doubles. So half of them or more are
+// there at any time, and all who sample the same events have the same moments.
+//
+// Ownership: a value; zeros are its beginning. Threads: one at a time. Errors: time that runs
+// backwards counts as standing still. No heap. Units: nanoseconds since the trace began.
+#ifndef VRAMSTOW_TRACER_FORMAT_SAMPLE_CLOCK_H_
+#define VRAMSTOW_TRACER_FORMAT_SAMPLE_CLOCK_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "tracer/format/sums.h"
+
+namespace vramstow {
+
+class SampleClock {
+ public:
+  // Whether a moment has come before an event at this time. The level at a moment is that after all
+  // events before.
+  bool IsDue(uint64_t time_ns) const { return time_ns >= next(); }
+
+  // Calls store(i) for each moment up to this time, and halve() in between where there are too
+  // many: then what was stored at 2i + 1 belongs to i.
+  template <typename Store, typename Halve>
+  void Pass(uint64_t time_ns, Store store, Halve halve) {
+    time_ns = std::min(time_ns, kLongest);
+    while (IsDue(time_ns)) {
+      if (count_ == kMostSamples) {
+        halve();
+        count_ /= 2;
+        ++widened_;
+      } else {
+        store(count_++);
+      }
+    }
+  }
+
+  size_t count() const { return count_; }
+  // Sample i is of the moment (i + 1) << shift().
+  uint64_t shift() const { return kFirstShift + widened_; }
+
+ private:
+  static constexpr uint64_t kFirstShift = 10;
+  static constexpr uint64_t kLongest = uint64_t{1} << 62;
+
+  uint64_t next() const { return (uint64_t{count_} + 1) << shift(); }
+
+  size_t count_ = 0;
+  uint64_t widened_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_FORMAT_SAMPLE_CLOCK_H_
