@@ -4,14 +4,16 @@
 
 tests/frameworks/clients/NAME_job.py is the job of the client NAME, setup/clients/NAME.txt its
 packages, pinned. One after the other gets an environment, has tests/frameworks/clients_test.py run
-its job in it, and is removed. One that brings a PyTorch of its own says so in its list; the others
-share the one of .venv.
+its job in it, and is removed; jobs of one client, which have one list of packages, are run in one
+environment. One that brings a PyTorch of its own says so in its list; the others share the one of
+.venv.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import itertools
 import os
 import re
 import shutil
@@ -37,26 +39,30 @@ HEADINGS = ("client", "version", "PyTorch", *MODES, "date")
 
 @dataclass(frozen=True)
 class Client:
+    """`packages`: the name of the list that has its packages, which several jobs may share."""
+
     name: str
     version: str
     has_own_torch: bool
+    packages: str
 
     @property
     def requirements(self) -> Path:
-        return LISTS / f"{self.name}.txt"
+        return LISTS / f"{self.packages}.txt"
 
 
 def say(text: str) -> None:
     print(f"tests/clients.py: {text}", file=sys.stderr, flush=True)
 
 
+def packages_of(file: Path) -> Path:
+    """The list that it names: a second job of a client has the same packages."""
+    named = re.search(r"^-r (\S+)$", file.read_text(), re.MULTILINE)
+    return file.parent / named[1] if named else file
+
+
 def lines_of(file: Path) -> list[str]:
-    """With those of the list that it names: a second job of a client has the same packages."""
-    lines = []
-    for line in file.read_text().splitlines():
-        other = re.fullmatch(r"-r (\S+)", line)
-        lines += lines_of(file.parent / other[1]) if other else [line]
-    return lines
+    return packages_of(file).read_text().splitlines()
 
 
 def read_client(file: Path) -> Client:
@@ -65,7 +71,7 @@ def read_client(file: Path) -> Client:
     pins = [pin for line in lines if (pin := re.match(r"([^#\s][^=\s]*)==(\S+)", line))]
     if not pins:
         raise ValueError(f"{file} pins nothing")
-    return Client(file.stem, pins[0][2], OWN_MARK in lines)
+    return Client(file.stem, pins[0][2], OWN_MARK in lines, packages_of(file).stem)
 
 
 def known_clients() -> list[Client]:
@@ -85,11 +91,11 @@ def choose(known: list[Client], wanted: str) -> list[Client]:
 
 
 class Environment(OwnEnvironment):
-    """One client in a folder of its own, made by pip and removed at the end, or kept."""
+    """A client's packages in a folder of their own."""
 
     def __init__(self, client: Client, cache: Path, *, keep: bool) -> None:
         self._client = client
-        super().__init__(cache / client.name, keep=keep)
+        super().__init__(cache / client.packages, keep=keep)
         self._is_made = self._folder / "made"
 
     @property
@@ -105,12 +111,14 @@ class Environment(OwnEnvironment):
         if self._client.has_own_torch and free < NEEDED_GB << 30:
             raise OSError(f"{self._folder} has {free >> 30} GiB free, {NEEDED_GB} are needed")
         self._clear()
-        self._run(SHARED.resolve() / "bin/python", "-m", "venv", self._folder)
+        # The shared environment's pip installs: one less to unpack in each.
+        self._run(SHARED.resolve() / "bin/python", "-m", "venv", "--without-pip", self._folder)
         if not self._client.has_own_torch:
             self._share_packages()
         self._run(
-            *(self.python, "-m", "pip", "--disable-pip-version-check", "-q", "install"),
-            *("--no-deps", "--no-compile", "-r", self._client.requirements),
+            *(SHARED / "bin/python", "-m", "pip", "--python", self.python, "-q", "install"),
+            *("--disable-pip-version-check", "--no-deps", "--no-compile"),
+            *("-r", self._client.requirements),
         )
         self._is_made.touch()
 
@@ -155,24 +163,36 @@ class Page(MadeTable):
         super().__init__(text, BEGIN, HEADINGS, keys=1, between=" ", order=lambda key: key)
 
 
-def go_through(client: Client, arguments: argparse.Namespace) -> bool:
-    """True: all modes passed. OSError: the environment could not be made."""
-    environment = Environment(client, arguments.environments, keep=arguments.keep)
-    try:
-        environment.make()
-        say(f"{client.name} {client.version}: running")
-        release = torch_release_of(environment.python)
-        run_tests(client, environment, arguments)
-        outcomes = {
-            mode: outcome_of(environment.report, f"[{mode}]") for mode in arguments.only or MODES
-        }
-    finally:
-        environment.remove()
+def try_client(client: Client, environment: Environment, arguments: argparse.Namespace) -> bool:
+    """True: all modes passed. OSError: its tests did not run."""
+    say(f"{client.name} {client.version}: running")
+    release = torch_release_of(environment.python)
+    run_tests(client, environment, arguments)
+    outcomes = {
+        mode: outcome_of(environment.report, f"[{mode}]") for mode in arguments.only or MODES
+    }
     page = Page(PAGE.read_text())
     date = datetime.date.today().isoformat()
     page.put((client.name,), outcomes, version=client.version, PyTorch=release, date=date)
     PAGE.write_text(page.text())
     return not any(outcome.failures for outcome in outcomes.values())
+
+
+def go_through(clients: list[Client], arguments: argparse.Namespace) -> list[str]:
+    """In one environment; which of them did not pass."""
+    passed = set()
+    environment = Environment(clients[0], arguments.environments, keep=arguments.keep)
+    try:
+        environment.make()
+        for client in clients:
+            if try_client(client, environment, arguments):
+                passed.add(client)
+    except OSError as error:
+        names = ", ".join(client.name for client in clients)
+        say(f"{names}: not all was tried: {error}.")
+    finally:
+        environment.remove()
+    return [client.name for client in clients if client not in passed]
 
 
 def environments_folder() -> Path:
@@ -197,14 +217,8 @@ def main() -> int:
     if arguments.check:
         return 0
     failed = []
-    for client in chosen:
-        try:
-            passed = go_through(client, arguments)
-        except OSError as error:
-            say(f"{client.name} was not tried: {error}.")
-            passed = False
-        if not passed:
-            failed.append(client.name)
+    for _, alike in itertools.groupby(chosen, key=lambda client: client.packages):
+        failed += go_through(list(alike), arguments)
     if failed:
         say(f"not all passed: {', '.join(failed)}; {PAGE.relative_to(ROOT)} says what.")
     return 1 if failed else 0

@@ -49,6 +49,22 @@ def test_a_second_job_of_a_client_has_its_packages(script: ModuleType, tmp_path:
     second.write_text("# The same.\n-r first.txt\n")
     told = script.read_client(second)
     assert (told.name, told.version, told.has_own_torch) == ("second", "1.2", True)
+    assert told.packages == script.read_client(first).packages == "first"
+
+
+def test_jobs_with_one_list_of_packages_share_an_environment(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = []
+    monkeypatch.setattr(script.Environment, "make", lambda self: done.append(self.python))
+    monkeypatch.setattr(script.Environment, "remove", lambda _: done.append("removed"))
+    monkeypatch.setattr(script, "try_client", lambda client, *_: not done.append(client.name))
+    wanted = ["clients.py", str(tmp_path), "trl,trl_dpo,peft"]
+    monkeypatch.setattr(sys, "argv", wanted)
+    monkeypatch.setenv("VRAMSTOW_CLIENTS", str(tmp_path))
+    assert script.main() == 0
+    trl, peft = (tmp_path / name / "bin/python" for name in ("trl", "peft"))
+    assert done == [trl, "trl", "trl_dpo", "removed", peft, "peft", "removed"]
 
 
 def test_clients_are_chosen_by_name(script: ModuleType) -> None:

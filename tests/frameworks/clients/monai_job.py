@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-
 import torch
 from monai.losses import DiceLoss
 from monai.networks.nets import UNet
-from tell import captured, parameters_of, state_of, tell_client
+from tell import captured
+from training import WITH_GRAPHS, tell_training, train
 
 STEPS = 4
 SIDE = 32
 
 
-def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> list[bool]:
-    measure = DiceLoss(to_onehot_y=True, softmax=True)
-    finite = []
-    for _ in range(STEPS):
-        volumes = torch.rand(2, 1, SIDE, SIDE, SIDE).cuda()
-        labels = torch.randint(3, (2, 1, SIDE, SIDE, SIDE)).cuda()
-        loss = measure(model(volumes), labels)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        finite.append(bool(torch.isfinite(loss)))
-    return finite
+def loss_of(model: torch.nn.Module) -> torch.Tensor:
+    volumes = torch.rand(2, 1, SIDE, SIDE, SIDE).cuda()
+    labels = torch.randint(3, (2, 1, SIDE, SIDE, SIDE)).cuda()
+    return DiceLoss(to_onehot_y=True, softmax=True)(model(volumes), labels)
 
 
 torch.manual_seed(1)
 model = UNet(3, 1, 3, channels=(16, 32, 64, 128), strides=(2, 2, 2)).cuda()
 optimizer = torch.optim.AdamW(model.parameters())
-finite = train(model, optimizer)
-if "graphs" in sys.argv[1:]:
+finite = train(lambda: loss_of(model), optimizer, STEPS)
+if WITH_GRAPHS:
     volume = torch.rand(1, 1, SIDE, SIDE, SIDE, device="cuda")
     assert captured(lambda: model(volume)) == [1, 3, SIDE, SIDE, SIDE]
-tell_client(
-    end=finite,
-    iterations=STEPS,
-    parameters=parameters_of(model),
-    optimizer_state=state_of(optimizer),
-)
+tell_training(finite, STEPS, optimizer, model)

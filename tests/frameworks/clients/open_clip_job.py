@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-
 import open_clip
 import torch
 from open_clip.model import CLIP
-from tell import captured, parameters_of, state_of, tell_client
+from tell import captured
+from training import WITH_GRAPHS, tell_training, train
 
 STEPS, ROWS, SIDE, WORDS, WIDTH = 5, 8, 64, 2048, 256
 
 
-def train(model: CLIP, optimizer: torch.optim.Optimizer) -> list[bool]:
-    measure = open_clip.ClipLoss()
-    finite = []
-    for _ in range(STEPS):
-        pictures = torch.rand(ROWS, 3, SIDE, SIDE).cuda()
-        texts = torch.randint(WORDS, (ROWS, 32)).cuda()
-        with torch.autocast("cuda", torch.bfloat16):
-            loss = measure(*model(pictures, texts))
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        finite.append(bool(torch.isfinite(loss)))
-    return finite
+def loss_of(model: CLIP) -> torch.Tensor:
+    pictures = torch.rand(ROWS, 3, SIDE, SIDE).cuda()
+    texts = torch.randint(WORDS, (ROWS, 32)).cuda()
+    with torch.autocast("cuda", torch.bfloat16):
+        return open_clip.ClipLoss()(*model(pictures, texts))
 
 
 torch.manual_seed(1)
@@ -34,13 +25,8 @@ model = CLIP(
     text_cfg={"context_length": 32, "vocab_size": WORDS, "width": WIDTH, "heads": 4, "layers": 4},
 ).cuda()
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-finite = train(model, optimizer)
-if "graphs" in sys.argv[1:]:
+finite = train(lambda: loss_of(model), optimizer, STEPS)
+if WITH_GRAPHS:
     picture = torch.rand(1, 3, SIDE, SIDE, device="cuda")
     assert captured(lambda: model.encode_image(picture)) == [1, WIDTH]
-tell_client(
-    end=finite,
-    iterations=STEPS,
-    parameters=parameters_of(model),
-    optimizer_state=state_of(optimizer),
-)
+tell_training(finite, STEPS, optimizer, model)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import datasets
-import torch
 import trl
-from tell import captured, parameters_of, state_of, tell_client
 from text import WORDS
+from training import tell_trainer
 from words import llama, texts, tokenizer
 
 STEPS, ROWS = 3, 4
@@ -36,14 +33,4 @@ trainer = trl.GRPOTrainer(
     processing_class=tokenizer(),
 )
 trainer.train()
-model = trainer.model
-if "graphs" in sys.argv[1:]:
-    words = torch.ones((1, 16), dtype=torch.long, device="cuda")
-    shape = captured(lambda: model(input_ids=words, use_cache=False).logits)
-    assert shape == [1, 16, WORDS]
-tell_client(
-    end=trainer.state.global_step,
-    iterations=trainer.state.global_step,
-    parameters=parameters_of(model),
-    optimizer_state=state_of(trainer.optimizer),
-)
+tell_trainer(trainer, WORDS)

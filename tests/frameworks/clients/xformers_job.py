@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import torch
 import xformers.ops
-from tell import captured, parameters_of, state_of, tell_client
+from tell import captured
+from training import WITH_GRAPHS, tell_training, train
 
 STEPS, ROWS, LENGTH, WIDTH, HEADS, LAYERS = 5, 4, 128, 512, 8, 4
 
@@ -26,28 +25,16 @@ class Block(torch.nn.Module):
         return words + self.end(seen.reshape(rows, length, WIDTH))
 
 
-def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> list[bool]:
-    finite = []
-    for _ in range(STEPS):
-        words = torch.rand(ROWS, LENGTH, WIDTH, dtype=torch.bfloat16).cuda()
-        loss = model(words).square().mean()
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        finite.append(bool(torch.isfinite(loss)))
-    return finite
+def loss_of(model: torch.nn.Module) -> torch.Tensor:
+    words = torch.rand(ROWS, LENGTH, WIDTH, dtype=torch.bfloat16).cuda()
+    return model(words).square().mean()
 
 
 torch.manual_seed(1)
 model = torch.nn.Sequential(*(Block() for _ in range(LAYERS))).cuda().bfloat16()
 optimizer = torch.optim.AdamW(model.parameters())
-finite = train(model, optimizer)
-if "graphs" in sys.argv[1:]:
+finite = train(lambda: loss_of(model), optimizer, STEPS)
+if WITH_GRAPHS:
     words = torch.rand(1, LENGTH, WIDTH, dtype=torch.bfloat16, device="cuda")
     assert captured(lambda: model(words)) == [1, LENGTH, WIDTH]
-tell_client(
-    end=finite,
-    iterations=STEPS,
-    parameters=parameters_of(model),
-    optimizer_state=state_of(optimizer),
-)
+tell_training(finite, STEPS, optimizer, model)
