@@ -240,6 +240,9 @@ struct vramstow_framework_holding {
 /* A holder that begins so: nothing reaches it but a cycle of objects, which the collector of the
  * language has not come to yet. "a dead cycle: Node.me → itself" */
 #define VRAMSTOW_DEAD_CYCLE "a dead cycle: "
+/* Behind the name of the function: no variable has it yet. "tiles: (unfinished expression)[0..9]"
+ */
+#define VRAMSTOW_EXPRESSION "(unfinished expression)"
 #define VRAMSTOW_ROLE_OTHER 0
 #define VRAMSTOW_ROLE_PARAMETER 1
 #define VRAMSTOW_ROLE_BUFFER 2

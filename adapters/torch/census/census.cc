@@ -12,6 +12,7 @@
 #include "adapters/torch/census/deadline.h"
 #include "adapters/torch/census/garbage.h"
 #include "adapters/torch/census/generations.h"
+#include "adapters/torch/census/graph_leaves.h"
 #include "adapters/torch/census/live_bytes.h"
 #include "adapters/torch/census/quiet.h"
 #include "adapters/torch/census/trained_tensors.h"
@@ -42,22 +43,36 @@ std::atomic<bool> is_running{false};
 std::atomic<uint64_t> spent_ns{0};
 uint64_t started_ns = 0;
 
+// The node of autograd's that saved it; null: none did.
+const Node* SavedBy(const Seen& seen, EntryIndex place) {
+  const EntryIndex from = seen[place].from;
+  if ((from & Entry::kIsRoot) != 0 || seen[from].what() != What::kNode) return nullptr;
+  return seen[from].as<Node>();
+}
+
 // "float32 [64, 64], requires grad, in eval(), in no optimizer".
-std::string AboutOf(const HolderDescription& told, const Impl* impl,
-                    const TrainedTensors& trained) {
+std::string AboutOf(const HolderDescription& told, const Impl* impl, const TrainedTensors& trained,
+                    const Node* saved_by, GraphLeaves* leaves) {
   std::string about = Graph::Describe(impl);
+  if (told.role == Role::kSaved && saved_by != nullptr && leaves->AreUntrained(saved_by)) {
+    about += ", for parameters in no optimizer";
+  }
   if (told.role != Role::kParameter) return about;
   if (told.evaluates) about += ", in eval()";
   if (trained.IsUntrained(impl)) about += ", in no optimizer";
   return about;
 }
 
+using Addresses = std::unordered_set<uint64_t>;
+
 // The largest, and of the others some from everywhere, because they may be many of one list.
-std::vector<const Found*> LargestOf(const Walk& walk) {
+std::vector<const Found*> LargestOf(const Walk& walk, const Addresses& known) {
   constexpr size_t kLargest = kMostTold / 4 * 3;
   constexpr size_t kOthers = kMostTold - kLargest;
   std::vector<const Found*> all;
-  for (const auto& [address, found] : walk.found()) all.push_back(&found);
+  for (const auto& [address, found] : walk.found()) {
+    if (!known.contains(address)) all.push_back(&found);
+  }
   std::ranges::sort(all, [](const Found* a, const Found* b) {
     return a->memory.bytes != b->memory.bytes ? a->memory.bytes > b->memory.bytes
                                               : a->memory.address < b->memory.address;
@@ -69,10 +84,13 @@ std::vector<const Found*> LargestOf(const Walk& walk) {
   return all;
 }
 
-void TellFindings(const Walk& walk, const Deadline& deadline, Findings* findings) {
-  const std::vector<const Found*> largest = LargestOf(walk);
+// `known`: where memory is whose holder has been told.
+void TellFindings(const Walk& walk, const Addresses& known, const Deadline& deadline,
+                  Findings* findings) {
+  const std::vector<const Found*> largest = LargestOf(walk, known);
   const HolderDescriber describer(walk);
   const TrainedTensors trained(walk);
+  GraphLeaves leaves(walk, trained);
   for (const Found* found : largest) {
     if (deadline.is_over()) {
       const bool is_little = findings->holdings.size() < kEnoughTold;
@@ -81,34 +99,27 @@ void TellFindings(const Walk& walk, const Deadline& deadline, Findings* findings
     }
     const Seen& seen = found->is_in_models ? walk.models() : walk.all();
     HolderDescription told = describer.Describe(*found);
-    std::string about = AboutOf(told, seen[found->place].as<Impl>(), trained);
+    std::string about =
+        AboutOf(told, seen[found->place].as<Impl>(), trained, SavedBy(seen, found->place), &leaves);
     findings->holdings.push_back(
         {found->memory, std::move(told.chain), std::move(about), told.role});
   }
 }
 
-using Addresses = std::unordered_set<uint64_t>;
-
-// What the program reaches. Returns where that is.
+// Tells of all that the program reaches. Returns where that is.
 Addresses TellReached(Walk* walk, const Deadline& deadline, Findings* findings) {
   walk->Run();
   if (walk->why_stopped() != nullptr) findings->why_ended = walk->why_stopped();
   findings->found_bytes = walk->found_bytes();
   findings->objects = walk->objects();
-  TellFindings(*walk, deadline, findings);
+  TellFindings(*walk, {}, deadline, findings);
   Addresses reached;
   for (const auto& [address, found] : walk->found()) reached.insert(address);
   return reached;
 }
 
-// What nothing reaches but cycles, until Python's collector comes to them.
-void TellGarbage(const Addresses& reached, const Deadline& deadline, Findings* findings) {
-  if (!Generations::Look() || Generations::AreCollected()) return;
-  const Garbage garbage(Generations::kCount, deadline);
-  if (!garbage.is_complete()) {
-    findings->why_ended = garbage.is_late() ? kNoTime : "there are too many objects";
-    return;
-  }
+// Tells of all that only cycles reach, until Python's collector comes to them.
+void TellGarbage(const Garbage& garbage, const Addresses& reached, Findings* findings) {
   if (garbage.dead().empty()) return;
   for (const Cycle& cycle : Cycles(garbage.dead()).Tell()) {
     for (size_t i = 0; i < cycle.pieces.size(); ++i) {
@@ -122,9 +133,37 @@ void TellGarbage(const Addresses& reached, const Deadline& deadline, Findings* f
   }
 }
 
+// Tells of values that neither a variable nor a cycle has.
+void TellExpressions(const Garbage& garbage, const Addresses& reached, Walk* walk,
+                     const Deadline& deadline, Findings* findings) {
+  walk->RunExpressions(garbage.dead());
+  for (const auto& [address, found] : walk->found()) {
+    if (!reached.contains(address)) findings->found_bytes += found.memory.bytes;
+  }
+  TellFindings(*walk, reached, deadline, findings);
+}
+
+bool IsMuchMissing(const Findings& findings) {
+  constexpr uint64_t kMissingPart = 20;  // of what is live: that much is worth another look
+  return findings.found_bytes + findings.live_bytes / kMissingPart < findings.live_bytes;
+}
+
+void LookFurther(const Addresses& reached, PyThreadState* failing, int working,
+                 const Deadline& deadline, Findings* findings) {
+  if (!Generations::Look() || Generations::AreCollected()) return;
+  const Garbage garbage(Generations::kCount, deadline);
+  if (!garbage.is_complete()) {
+    findings->why_ended = garbage.is_late() ? kNoTime : "there are too many objects";
+    return;
+  }
+  TellGarbage(garbage, reached, findings);
+  if (!IsMuchMissing(*findings)) return;
+  Walk walk(failing, working, 0, deadline);
+  TellExpressions(garbage, reached, &walk, deadline, findings);
+}
+
 // The caller holds Python's lock.
 Findings LookAround(PyThreadState* failing, int working, uint64_t live_bytes) {
-  constexpr uint64_t kMissingPart = 20;  // of what is live: that much is worth another look
   Findings findings;
   const uint64_t begin_ns = NowNs();
   const uint64_t worked_ns = WorkedNs();
@@ -137,8 +176,8 @@ Findings LookAround(PyThreadState* failing, int working, uint64_t live_bytes) {
     Walk walk(failing, working, live_bytes, end_of_walk);
     reached = TellReached(&walk, deadline, &findings);
   }
-  if (findings.why_ended.empty() && findings.found_bytes + live_bytes / kMissingPart < live_bytes) {
-    TellGarbage(reached, deadline, &findings);
+  if (findings.why_ended.empty() && IsMuchMissing(findings)) {
+    LookFurther(reached, failing, working, deadline, &findings);
   }
   findings.duration_ns = NowNs() - begin_ns;
   findings.worked_ns = WorkedNs() - worked_ns;

@@ -234,6 +234,12 @@ std::string Graph::NameOf(Node* node) {
   }
 }
 
+const Impl* Graph::LeafOf(const Node* node) {
+  if (TypeOf(*node).kind != Kind::kAccumulate) return nullptr;
+  const at::Tensor& leaf = static_cast<const torch::autograd::AccumulateGrad*>(node)->variable;
+  return leaf.defined() ? leaf.unsafeGetTensorImpl() : nullptr;
+}
+
 std::string Graph::Describe(const Impl* impl) {
   std::string text;
   try {

@@ -48,6 +48,8 @@ class Graph {
   // "float32 [64, 1024], requires grad, made by AddmmBackward0".
   static std::string Describe(const Impl* impl);
   static std::string NameOf(Node* node);
+  // The tensor whose gradient the node adds up; null: it is another node.
+  static const Impl* LeafOf(const Node* node);
 
   // Calls back for what the node holds: nodes, tensors, and the context in Python. `working`: the
   // id of the thread that stands still meanwhile and may be at work on a node. False: another

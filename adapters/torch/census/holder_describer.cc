@@ -68,6 +68,9 @@ class HolderDescriber::Chain {
         dict_ = Dict::kModuleGlobals;
         return;
       }
+      case RootKind::kExpression:
+        text() = NameOfFrame(root.frame) + ": " + VRAMSTOW_EXPRESSION;
+        return;
       case RootKind::kHandled:
         text() = "exception being handled";
         return;

@@ -3,6 +3,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -194,6 +195,18 @@ Frame Frame::caller() const { return Frame(At<const void*>(frame_, layout->frame
 Object* Frame::variable(int number) const {
   return At<Object*>(frame_,
                      layout->frame_variables + static_cast<size_t>(number) * sizeof(Object*));
+}
+
+int Frame::expression_places() const {
+  constexpr int kMostPlaces = 4096;
+  // Include/cpython/code.h: co_stacksize.
+  const size_t place = layout->minor <= 10 ? 32 : layout->code_count - 8;
+  return std::clamp(At<int>(code().object(), place), 0, kMostPlaces);
+}
+
+const void* Frame::expression_place(int number) const {
+  const auto place = static_cast<size_t>(code().variables() + number);
+  return At<const void*>(frame_, layout->frame_variables + place * sizeof(Object*));
 }
 
 void Interpreter::Look() {

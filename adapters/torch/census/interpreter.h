@@ -48,6 +48,10 @@ class Frame {
   Code code() const;
   Frame caller() const;
   Object* variable(int number) const;  // null: not set
+  // Where expressions keep what they have computed so far. How many of these are in use only the
+  // interpreter knows; the rest is what was there before, which may be gone.
+  int expression_places() const;
+  const void* expression_place(int number) const;
 
  private:
   const char* frame_;

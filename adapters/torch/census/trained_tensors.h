@@ -24,6 +24,8 @@ class TrainedTensors {
   bool IsUntrained(const Impl* parameter) const {
     return is_known_ && !tensors_.contains(parameter);
   }
+  // Whether any parameter of a model is known to be trained.
+  bool any() const { return is_known_ && !tensors_.empty(); }
 
  private:
   void AddOptimizer(Object* optimizer);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "adapters/torch/census/generations.h"
+
 namespace vramstow::torch_census {
 namespace {
 
@@ -10,7 +12,7 @@ constexpr int kMostDepth = 2000;
 constexpr uint64_t kStepsBetweenLooks = 256;
 constexpr uint32_t kMeetingsBetweenLooks = 4096;
 
-// What a comprehension goes through has a better name outside of it.
+// The list that a comprehension goes through has a better name outside of it.
 bool IsNameless(const Code& code) { return code.name().starts_with('<') && !code.is_module(); }
 
 bool IsUsersModule(Object* dict, Object* name) {
@@ -209,6 +211,33 @@ void Walk::AddHandled() {
   }
 }
 
+// A list that a comprehension fills, and what is computed before the rest of the line. Which of the
+// places are in use is not known, so a value counts only if the collector knows it and it is not
+// dead: a place may still name what is gone.
+void Walk::AddExpressions(const std::unordered_set<const Object*>& dead) {
+  if (!Interpreter::has_frames()) return;
+  std::unordered_map<const void*, Frame> frames;
+  for (PyThreadState* thread = PyInterpreterState_ThreadHead(PyInterpreterState_Head());
+       thread != nullptr; thread = PyThreadState_Next(thread)) {
+    Frame frame = Interpreter::FrameOf(thread);
+    for (int i = 0; frame && i < kMostDepth; ++i, frame = frame.caller()) {
+      if (!frame.has_code()) continue;
+      for (int k = 0; k < frame.expression_places(); ++k) {
+        frames.try_emplace(frame.expression_place(k), frame);
+      }
+    }
+  }
+  uint64_t steps = 0;
+  Generations::ForEach(Generations::kCount, [&](Object* object) {
+    const auto found = frames.find(object);
+    if (found != frames.end() && !dead.contains(object)) {
+      AddRoot({RootKind::kExpression, nullptr, 0, found->second}, object);
+    }
+    if (++steps % kMeetingsBetweenLooks == 0 && deadline_.is_over()) is_late_ = true;
+    return !is_late_;
+  });
+}
+
 // Every function leads to its module, and from there to all others: modules are looked at in their
 // own ranks.
 void Walk::MarkModules() {
@@ -274,6 +303,13 @@ void Walk::Run() {
   AddThreads(Of::kLibraries);
   Follow();
   ExpandModules(RootKind::kLibraryGlobal);
+  Follow();
+}
+
+void Walk::RunExpressions(const std::vector<Object*>& dead) {
+  MarkModules();
+  FindModels();
+  AddExpressions({dead.begin(), dead.end()});
   Follow();
 }
 

@@ -4,7 +4,8 @@
 // read best, so all that they lead to is found before anything else is looked at; then come the
 // program's globals, exceptions that are handled, and libraries. Classes and modules are not
 // followed from their objects, because everything leads to them. Objects tell what they hold by
-// tp_traverse, as they do to the collector: no code of the program runs.
+// tp_traverse, as they do to the collector: no code of the program runs. A tensor that is not found
+// so may be a value of an expression that is not finished: those have a search of their own.
 //
 // Ownership: borrowed pointers, valid while the interpreter's lock is held. Threads: one. Errors:
 // where time or memory runs out, why_stopped() says so. Units: bytes, nanoseconds.
@@ -13,6 +14,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "adapters/torch/census/deadline.h"
@@ -22,11 +24,18 @@
 
 namespace vramstow::torch_census {
 
-enum class RootKind : uint8_t { kLocal, kGlobal, kHandled, kLibraryLocal, kLibraryGlobal };
+enum class RootKind : uint8_t {
+  kLocal,
+  kGlobal,
+  kHandled,
+  kLibraryLocal,
+  kLibraryGlobal,
+  kExpression  // a value that no variable has yet
+};
 
 struct Root {
   RootKind kind;
-  Object* where;     // the name of a module, or an exception; null: a variable
+  Object* where;     // the name of a module, or an exception; null: of a frame
   int variable = 0;  // of the frame
   Frame frame{nullptr};
 };
@@ -49,6 +58,9 @@ class Walk {
   Walk& operator=(const Walk&) = delete;
 
   void Run();
+  // Instead: from values that no variable has yet. `dead`: objects that are none. Python's
+  // collector must not be at work.
+  void RunExpressions(const std::vector<Object*>& dead);
 
   const std::unordered_map<uint64_t, Found>& found() const { return found_; }
   const Seen& all() const { return all_; }
@@ -79,6 +91,7 @@ class Walk {
   void AddVariables(const Frame& frame, Of of);
   void AddThreads(Of of);
   void AddHandled();
+  void AddExpressions(const std::unordered_set<const Object*>& dead);
   void MarkModules();
   void ExpandModules(RootKind kind);
   void FindModels();

@@ -72,6 +72,19 @@ ParameterWords ParametersOf(const Holders& holders, const std::vector<const Life
   return words;
 }
 
+std::vector<const Life*> SavedForUntrained(const Holders& holders,
+                                           const std::vector<const Life*>& lives) {
+  std::vector<const Life*> saved;
+  for (const Life* life : lives) {
+    const HeldBlock* block = holders.Of(*life);
+    if (block == nullptr) continue;
+    if (block->about.find(", for parameters in no optimizer") != std::string::npos) {
+      saved.push_back(life);
+    }
+  }
+  return saved;
+}
+
 std::optional<TensorWords> ParseTensor(std::string_view about) {
   const size_t open = about.find(" [");
   const size_t close = about.find(']', open == std::string_view::npos ? 0 : open);

@@ -57,6 +57,9 @@ struct ParameterWords {
   std::vector<const Life*> of_untrained;
 };
 ParameterWords ParametersOf(const Holders& holders, const std::vector<const Life*>& lives);
+// Those that graphs saved which end in parameters that no optimizer has.
+std::vector<const Life*> SavedForUntrained(const Holders& holders,
+                                           const std::vector<const Life*>& lives);
 
 }  // namespace vramstow
 

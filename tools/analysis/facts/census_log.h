@@ -21,6 +21,8 @@ namespace vramstow {
 
 // A holder that begins so is one that nobody needs (VRAMSTOW_DEAD_CYCLE of framework.h).
 inline constexpr std::string_view kDeadCycle = "a dead cycle: ";
+// One that contains this: no variable has it yet (VRAMSTOW_EXPRESSION of framework.h).
+inline constexpr std::string_view kUnfinished = "(unfinished expression)";
 
 // Memory that somebody holds.
 struct HeldBlock {

@@ -50,11 +50,15 @@ std::vector<const Life*> LargestOf(const FailureMoment& moment) {
   return LargestLine(moment, all);
 }
 
-// A census looked, and no name reaches any of them: a list that is still being built holds them.
+// A census looked, and no variable has any of them: a list that is still being built holds them.
 bool AreBeingGathered(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   constexpr uint64_t kSmallPart = 10;
   uint64_t held = 0;
-  for (const Life* life : lives) held += moment.holders().Of(*life) != nullptr ? life->size : 0;
+  for (const Life* life : lives) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    const bool has_name = block != nullptr && block->holder.find(kUnfinished) == std::string::npos;
+    held += has_name ? life->size : 0;
+  }
   return moment.holders().any() && lives.size() >= kManyBlocks &&
          held * kSmallPart <= BytesOf(lives);
 }

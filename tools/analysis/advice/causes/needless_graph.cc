@@ -8,6 +8,7 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/no_backward.h"
+#include "tools/analysis/advice/pile.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/explain/census_summary.h"
@@ -16,6 +17,9 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kLeastSaved = 3;
+constexpr const char* kFreezeModel =
+    "Call that model under torch.no_grad(), or call requires_grad_(False) on it, unless an "
+    "optimizer should train it.";
 
 // The sign that no backward pass will come.
 enum class Sign : uint8_t { kNone, kEvaluates, kMayEvaluate, kNoOptimizer, kUntrained, kName };
@@ -36,6 +40,16 @@ std::vector<const Life*> SavedNow(const FailureMoment& moment) {
   return saved;
 }
 
+// Saved by autograd whenever it was: where nothing trains, earlier graphs are as needless.
+std::vector<const Life*> SavedEver(const FailureMoment& moment) {
+  std::vector<const Life*> saved;
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (life->tensor && block != nullptr && IsInGraph(*block)) saved.push_back(life);
+  }
+  return saved;
+}
+
 // A pass before went through these lines, and no backward pass came for its results.
 bool RanBefore(const FailureMoment& moment, const std::vector<const Life*>& saved) {
   const bool knows = moment.passes().is_sure() || moment.passes().by() == Passes::By::kForward;
@@ -45,6 +59,24 @@ bool RanBefore(const FailureMoment& moment, const std::vector<const Life*>& save
   return std::ranges::any_of(moment.detail().lives, [&](const Life& life) {
     return life.birth < moment.pass_begin() && sites.contains(life.site);
   });
+}
+
+// Untrained parameters of models that are trained in part.
+uint64_t UntrainedBesideTrained(const FailureMoment& moment, const ParameterWords& parameters) {
+  std::set<std::string> trained;
+  const std::set<const Life*> untrained(parameters.of_untrained.begin(),
+                                        parameters.of_untrained.end());
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (block == nullptr || block->role != "parameter" || untrained.contains(life)) continue;
+    trained.insert(RootOfHolder(block->holder));
+  }
+  uint64_t bytes = 0;
+  for (const Life* life : parameters.of_untrained) {
+    const std::string root = RootOfHolder(moment.holders().Of(*life)->holder);
+    if (trained.contains(root)) bytes += life->size;
+  }
+  return bytes;
 }
 
 Sign SignOf(const FailureMoment& moment, const std::vector<const Life*>& saved,
@@ -67,7 +99,9 @@ Sign SignOf(const FailureMoment& moment, const std::vector<const Life*>& saved,
   if (parameters.all > 0 && parameters.untrained == parameters.all) {
     return has_trained || !is_over ? Sign::kNone : Sign::kNoOptimizer;
   }
-  if (parameters.untrained * 5 >= parameters.all * 2 && parameters.untrained > 0) {
+  // The census follows the graphs of another model by itself (FindGraphsOfUntrained).
+  const uint64_t untrained = UntrainedBesideTrained(moment, parameters);
+  if (untrained * 5 >= parameters.all * 2 && untrained > 0) {
     return Sign::kUntrained;
   }
   return has_trained && is_new && IsCalledEvaluation(moment) ? Sign::kName : Sign::kNone;
@@ -100,7 +134,31 @@ const char* TitleOf(Sign sign) {
                                     : "Graphs are recorded where nobody calls backward()";
 }
 
+// Graphs of a model that is only asked, beside one that is trained: the census followed them to
+// parameters that no optimizer has.
+Found FindGraphsOfUntrained(const FailureMoment& moment) {
+  const std::vector<const Life*> saved = SavedForUntrained(moment.holders(), moment.live());
+  Cause cause;
+  cause.bytes = BytesOf(saved);
+  if (saved.size() < kLeastSaved || !moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.held = saved;
+  cause.place = CommonPlace(moment.detail(), saved, true);
+  if (cause.place.empty()) cause.place = PlaceInProgram(moment, saved);
+  cause.change = Without(moment.detail(), saved);
+  cause.title = "A model that no optimizer trains records a graph";
+  const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
+  cause.evidence = AdviceText(cause.bytes) +
+                   " were saved for a backward pass: " + LargestPlaces(moment.detail(), saved) +
+                   ". But it would only reach parameters " + "that no optimizer has";
+  const std::vector<HolderFacts> holders = moment.holders().OfAll(parameters.of_untrained);
+  cause.evidence += holders.empty() ? "." : " (" + holders.front().holder + ").";
+  cause.cost = "None.";
+  cause.action = kFreezeModel;
+  return cause;
+}
+
 Found FindNeedlessGraph(const FailureMoment& moment) {
+  if (Found found = FindGraphsOfUntrained(moment); found.has_value()) return found;
   const SiteDetail& request = moment.request_site();
   if (request.in_backward || request.in_optimizer) return std::nullopt;
   std::vector<const Life*> saved = SavedNow(moment);
@@ -108,6 +166,9 @@ Found FindNeedlessGraph(const FailureMoment& moment) {
   const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
   const Sign sign = SignOf(moment, saved, parameters);
   if (sign == Sign::kNone) return std::nullopt;
+  if (sign != Sign::kUntrained && !TrainsAnywhere(moment) && moment.holders().any()) {
+    saved = SavedEver(moment);
+  }
   Cause cause;
   cause.place = CommonPlace(moment.detail(), saved, true);
   if (cause.place.empty()) cause.place = PlaceInProgram(moment, saved);
@@ -125,8 +186,7 @@ Found FindNeedlessGraph(const FailureMoment& moment) {
   cause.cost = "None.";
   cause.action =
       sign == Sign::kUntrained
-          ? "Call that model under torch.no_grad(), or call requires_grad_(False) on it, unless an "
-            "optimizer should train it."
+          ? kFreezeModel
           : std::string(sign == Sign::kMayEvaluate ? "If no backward pass follows: run it"
                                                    : "Run it") +
                 " under torch.no_grad() or torch.inference_mode(); model.eval() alone does not "

@@ -22,6 +22,10 @@ Found FindNotFrozen(const FailureMoment& moment) {
   for (const Life* life : parameters.of_untrained) {
     names.insert(moment.holders().Of(*life)->holder + ".grad");
   }
+  // Whole graphs that lead to nothing else: a model that is only asked, and needs none.
+  if (BytesOf(SavedForUntrained(moment.holders(), moment.live())) > parameters.untrained) {
+    return std::nullopt;
+  }
   Cause cause;
   for (const Life* life : moment.live()) {
     const HeldBlock* block = moment.holders().Of(*life);
