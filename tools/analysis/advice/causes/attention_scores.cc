@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
@@ -66,6 +67,23 @@ class ScoreSites {
   bool has_product_ = false;  // softmax of a product
 };
 
+// transformers' own code made them: its models are told how when they are loaded.
+bool AreOfTransformers(const Detail& detail, const SiteDetail& site) {
+  return std::ranges::any_of(site.frames, [&](uint32_t frame) {
+    return absl::StrContains(detail.frames[frame], "/transformers/models/") ||
+           absl::StrContains(detail.frames[frame], "eager_attention_forward");
+  });
+}
+
+std::string ActionFor(const FailureMoment& moment, const Life& score) {
+  if (AreOfTransformers(moment.detail(), moment.site_of(score))) {
+    return "Load the model with attn_implementation=\"sdpa\" (or \"flash_attention_2\"), which "
+           "never makes all scores at once, and without output_attentions=True.";
+  }
+  return "Use torch.nn.functional.scaled_dot_product_attention, which never makes all scores at "
+         "once.";
+}
+
 Found FindAttentionScores(const FailureMoment& moment) {
   const ScoreSites scores(moment);
   if (!scores.any()) return std::nullopt;
@@ -94,8 +112,7 @@ Found FindAttentionScores(const FailureMoment& moment) {
                    "head: " +
                    LargestPlaces(moment.detail(), held) + ".";
   cause.cost = "None; it is faster, too.";
-  cause.action =
-      "Use torch.nn.functional.scaled_dot_product_attention, which never makes all scores at once.";
+  cause.action = ActionFor(moment, *held.front());
   return cause;
 }
 

@@ -37,7 +37,22 @@ std::string ActionFor(const FailureMoment& moment, const std::vector<const Life*
     return "Set eval_accumulation_steps, so that the Trainer moves the predictions to the host, "
            "or preprocess_logits_for_metrics, so that it keeps only what the metrics need.";
   }
-  return "Make the whole once, with its final size, and write each piece into it.";
+  return "Make the whole once, with its final size, and write each piece into it. If only the "
+         "newest pieces are needed, cut the rest off in each turn.";
+}
+
+// The line made one that was larger each time.
+bool GrewAtThisLine(const FailureMoment& moment, const Life& newest) {
+  constexpr size_t kLeastTurns = 3;
+  size_t turns = 0;
+  uint64_t size = 0;
+  for (const Life& life : moment.detail().lives) {
+    if (life.birth >= moment.event()) break;
+    if (!life.tensor || life.pending || life.site != newest.site) continue;
+    turns = life.requested > size ? turns + 1 : 1;
+    size = life.requested;
+  }
+  return turns >= kLeastTurns && moment.requested() > size;
 }
 
 // cat() needs all of the old and all of the new at once.
@@ -58,6 +73,7 @@ Found FindConcatenation(const FailureMoment& moment) {
   if (old != by_site.end() && old->second.back()->size * 2 > moment.requested()) {
     cause.bytes = old->second.back()->size;
     cause.held = {old->second.back()};
+    cause.grows = GrewAtThisLine(moment, *cause.held.front());
     cause.title = "A tensor grows by being copied: the old and the new one live together";
     cause.evidence = "A request for " + AdviceText(moment.requested()) +
                      " failed while what the same line had made before (" +

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/parameter_sites.h"
@@ -199,6 +200,21 @@ bool IsBeyondReach(const FailureMoment& moment, const std::vector<const Life*>& 
   return bytes * 2 > BytesOf(lives);
 }
 
+// PEFT gives each adapter a name in its modules: "lora_B.user1.weight".
+bool AreAdapters(const FailureMoment& moment, const std::vector<const Life*>& copies) {
+  const std::vector<HolderFacts> holders = moment.holders().OfAll(copies);
+  return !holders.empty() && (absl::StrContains(holders.front().holder, ".lora_A.") ||
+                              absl::StrContains(holders.front().holder, ".lora_B."));
+}
+
+void SayThatAdaptersAreKept(Cause* cause) {
+  cause->title = "Many adapters of one model are on the card";
+  cause->cost = "An adapter that is asked for again is loaded again.";
+  cause->action =
+      "Delete adapters that nobody asks for now (delete_adapter() of PEFT), or save them and keep "
+      "them on the host.";
+}
+
 // Parameters with gradients and state.
 void SayThatModelsAreKept(Cause* cause) {
   cause->title = "Models that nobody uses any more are kept, with the state of their optimizers";
@@ -271,6 +287,10 @@ Found FindSecondCopy(const FailureMoment& moment) {
   cause.cost = "A transfer, if the copy is kept on the host.";
   if (is_list && spared.size() > copies.size()) {
     SayThatModelsAreKept(&cause);
+    return cause;
+  }
+  if (AreAdapters(moment, copies)) {
+    SayThatAdaptersAreKept(&cause);
     return cause;
   }
   cause.action =

@@ -1,0 +1,103 @@
+// A cause: parameters and their gradients alone, before an optimizer has any state.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/table.h"
+#include "tools/analysis/explain/census_summary.h"
+
+namespace vramstow {
+namespace {
+
+// The parameters, gradients and optimizer state that a census found.
+struct State {
+  std::vector<const Life*> lives;  // parameters and gradients
+  uint64_t parameters = 0;
+  uint64_t trained = 0;    // of them: each gets a gradient of its size
+  uint64_t wide = 0;       // of them: float32 and larger
+  uint64_t optimizer = 0;  // state that is there already
+};
+
+State StateOf(const FailureMoment& moment) {
+  State state;
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (block == nullptr) continue;
+    if (block->role == "optimizer_state") state.optimizer += life->size;
+    if (block->role != "parameter" && block->role != "gradient") continue;
+    state.lives.push_back(life);
+    if (block->role == "gradient") continue;
+    state.parameters += life->size;
+    if (block->about.starts_with("float32") || block->about.starts_with("float64")) {
+      state.wide += life->size;
+    }
+    if (block->about.find(", requires grad") != std::string::npos &&
+        block->about.find(", in no optimizer") == std::string::npos) {
+      state.trained += life->size;
+    }
+  }
+  return state;
+}
+
+std::string ActionFor(const State& state) {
+  const std::string others =
+      "shard them over several cards (FSDP), or keep a part on the host. A smaller batch does not "
+      "help.";
+  if (state.wide * 2 < state.parameters) {
+    return "Freeze most layers and train adapters (LoRA), " + others;
+  }
+  return "Load the model in bfloat16 (half of float32), freeze most layers and train adapters "
+         "(LoRA), " +
+         others;
+}
+
+// The first backward pass does not end, or does not begin: with any batch, most of the card is for
+// these.
+Found FindTrainingTooLarge(const FailureMoment& moment) {
+  const SiteDetail& request = moment.request_site();
+  const State state = StateOf(moment);
+  const uint64_t needed = state.parameters + state.trained;
+  if (state.optimizer > 0 || request.in_optimizer || state.trained * 2 < state.parameters) {
+    return std::nullopt;
+  }
+  if (!request.in_backward && request.phase != Phase::kForward) return std::nullopt;
+  if (!moment.is_room_known() || needed * 4 < moment.room() * 3) return std::nullopt;
+  // Those of several models say nothing of one.
+  if (IsFound(moment, {AdviceId::kEarlierModels, AdviceId::kKeptError, AdviceId::kDeadCycles,
+                       AdviceId::kSecondCopy})) {
+    return std::nullopt;
+  }
+  Cause cause;
+  cause.bytes = needed / 2;
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.held = state.lives;
+  cause.change = InParts(moment.detail(), state.lives, 2);
+  cause.is_estimate = true;
+  cause.title = "The parameters and their gradients alone nearly fill the card";
+  cause.place = PlaceInProgram(moment, state.lives);
+  cause.evidence =
+      AdviceText(state.parameters) + " of parameters and " + AdviceText(state.trained) +
+      " of gradients need most of the " + AdviceText(moment.room()) +
+      " that the job can have. The first step of Adam makes twice the parameters more.";
+  cause.cost = "Precision, or time for transfers.";
+  cause.action = ActionFor(state);
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kTrainingTooLarge = {
+    .rank = Rank::kTrade,
+    .meaning = "parameters and their gradients alone, before an optimizer has any state",
+    .help =
+        "Parameters and gradients need three quarters or more of what the job can have: with any "
+        "batch the training does not fit. Load the model in bfloat16, train adapters (LoRA), shard "
+        "it over several cards, or keep a part on the host.",
+    .cause = FindTrainingTooLarge,
+};
+
+}  // namespace vramstow
