@@ -364,6 +364,11 @@ class Runner {
       return CheckWork(what, words, line);
     }
     if (what == "growth" || what == "grows") return CheckGrowth(what, rest, line);
+    if (what == "site") {
+      const auto& sites = outcome_.facts.by_site;
+      return Same(std::ranges::find(sites, rest, &SiteFacts::site) != sites.end() ? rest : "none",
+                  rest, line);
+    }
     if (first == nullptr) return Fail("there is no advice", line);
     if (what == "line") return Same(first->place, rest, line);
     if (what == "holder") return Same(first->holder, rest, line);

@@ -171,6 +171,7 @@ void Analyzer::FillDetail(const EventSource& source, Detail* detail) {
     detail->libraries.push_back(LibraryName(source.LibraryPath(static_cast<uint16_t>(i))));
   }
   FillLives(detail);
+  NameBackward(detail);
   detail->events_per_step = level_log_.events_per_step();
   detail->levels = level_log_.Take();
   detail->marks = marks_.Take();

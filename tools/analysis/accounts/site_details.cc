@@ -174,6 +174,73 @@ void NameNearer(const std::vector<std::string>& library_sites, Detail* detail) {
   }
 }
 
+// Whether backward() or torch.autograd.grad() makes it on the thread of the program that calls it.
+bool IsCallOfAutograd(const Detail& detail, const SiteDetail& site) {
+  if (!site.in_backward || site.own.empty()) return false;
+  return std::ranges::any_of(site.frames, [&](uint32_t frame) {
+    const std::string& text = detail.frames[frame];
+    return text.starts_with("__init__.py:") &&
+           (text.ends_with(" backward") || text.ends_with(" grad"));
+  });
+}
+
+// Autograd's own threads run no Python: the line that called backward() is known by what that made
+// before. A site has it where no other line, and no unknown one, called it for much of its memory.
+class BackwardCalls {
+ public:
+  explicit BackwardCalls(Detail* detail) : detail_(*detail), callers_(detail->sites.size()) {
+    for (const Life& life : detail_.lives) {
+      if (life.tensor && !life.opened && !life.pending) Add(life);
+    }
+  }
+  void NameSites() {
+    constexpr uint64_t kNearlyAll = 10;  // the part of it that may be unknown
+    for (size_t i = 0; i < callers_.size(); ++i) {
+      const Caller& caller = callers_[i];
+      if (!caller.is_known || caller.others * kNearlyAll > caller.bytes) continue;
+      SiteDetail& site = detail_.sites[i];
+      const bool is_named = site.site.starts_with("backward of ");
+      site.site = (is_named ? site.site : "backward") + " (" + detail_.lines[caller.line] + ")";
+    }
+  }
+
+ private:
+  struct Caller {
+    bool is_known = false;
+    uint32_t line = 0;
+    uint64_t bytes = 0;
+    uint64_t others = 0;  // of other lines, or of no known one
+  };
+
+  void Add(const Life& life) {
+    const SiteDetail& site = detail_.sites[life.site];
+    if (IsCallOfAutograd(detail_, site)) {
+      is_called_ = true;
+      is_running_ = false;
+      line_ = site.own.back().text;
+    } else if (site.in_backward && site.own.empty() && site.by_stack) {
+      is_running_ = true;
+      if (!site.module.empty()) return;
+      Caller& caller = callers_[life.site];
+      if (is_called_ && !caller.is_known) {
+        caller.is_known = true;
+        caller.line = line_;
+      }
+      const bool is_same = is_called_ && caller.line == line_;
+      (is_same ? caller.bytes : caller.others) += life.size;
+    } else if (is_running_ && !site.own.empty() && !site.in_backward) {
+      // The backward pass is over. The next may begin without a block of its own.
+      is_called_ = is_running_ = false;
+    }
+  }
+
+  Detail& detail_;
+  std::vector<Caller> callers_;  // by site
+  uint32_t line_ = 0;
+  bool is_called_ = false;
+  bool is_running_ = false;
+};
+
 // Math libraries and those that talk to other cards ask the driver for workspaces, whoever calls
 // them.
 bool TakesWorkspaces(const std::string& library) {
@@ -224,6 +291,8 @@ void FillSites(const Accounts& accounts, const EventSource& source, Detail* deta
   }
   NameNearer(library_sites, detail);
 }
+
+void NameBackward(Detail* detail) { BackwardCalls(detail).NameSites(); }
 
 void FillSiteFacts(const Detail& detail, Facts* facts) {
   facts->by_site = Grouped(detail, &SiteDetail::site);

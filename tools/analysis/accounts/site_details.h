@@ -15,6 +15,10 @@ namespace vramstow {
 // Fills Detail::sites and Detail::frames.
 void FillSites(const Accounts& accounts, const EventSource& source, Detail* detail);
 
+// Adds to the names of sites in autograd's own threads the line that called backward(). Needs the
+// lives.
+void NameBackward(Detail* detail);
+
 // Fills by_site, by_operation and by_module, and names the sites of blocks. Needs FillSites.
 void FillSiteFacts(const Detail& detail, Facts* facts);
 
