@@ -85,7 +85,7 @@ __attribute__((noinline)) uint32_t StackInterner::Take(ThreadBuffer* buffer, Cap
   const bool must_look =
       mode == CaptureMode::kMayAsk && ++buffer->captures % kCapturesBetweenLooks == 0;
   StackMemo::Key key;
-  const bool has_key = tables_->capture.KeyOf(here, &key);
+  const bool has_key = tables_->capture.KeyOf(here, &scratch->trust, &key);
   if (has_key && !must_look) [[likely]] {
     const uint32_t known = scratch->memo.Find(key, scratch->native.bounds());
     if (known != 0) [[likely]]

@@ -156,6 +156,20 @@ def reused_code() -> None:
             gc.collect()
 
 
+def code_that_stays_for_long() -> None:
+    """And then leaves its place to code of the same size, in a file and with a name of its own."""
+    for i in range(4):
+        source = "\n" * (i % 3) + f"def name_{i % 2}():\n    return snap()\n"
+        space: dict[str, object] = {"snap": snap}
+        exec(compile(source, f"stays-{i}.py", "exec"), space)
+        function = space[f"name_{i % 2}"]
+        assert callable(function)
+        # Until its places are known by themselves: see FrameTrust.
+        for _ in range(1000):
+            function()
+        del space, function
+
+
 def randomly(rng: random.Random, depth: int) -> None:
     """A chain of calls that nobody thought of."""
     if depth == 0:
@@ -210,6 +224,7 @@ def everything() -> None:
 
 
 def main() -> None:
+    code_that_stays_for_long()
     everything()
     threads = [threading.Thread(target=everything) for _ in range(4)]
     for thread in threads:

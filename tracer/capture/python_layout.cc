@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "tracer/capture/code_watch.h"
 #include "tracer/capture/python_runtime.h"
 #include "tracer/capture/symbol_search.h"
 
@@ -207,6 +208,7 @@ void PythonRuntime::Check() {
     is_right = is_right && ReadPointer(frame + layout_.frame_previous, &frame);
   }
   if (is_right && checked == 0) return;  // a thread without frames proves nothing
+  if (is_right && !layout_.has_frame_objects) CodeWatch::Begin(code_type_);
   state_.store(is_right ? State::kUsable : State::kRefused, std::memory_order_release);
 }
 

@@ -197,7 +197,7 @@ size_t PythonRuntime::Collect(StackFrame* frames, size_t max_frames, PythonSegme
 }
 
 // Without shims (3.11) each frame is a function's.
-template <bool kHasShims>
+template <PythonRuntime::Of kOf, bool kHasShims>
 inline uint64_t PythonRuntime::HashFrom(uintptr_t frame) const {
   const PythonLayout layout = layout_;  // of which the compiler knows that nobody changes it
   // Two rows by turns, which the processor can do side by side.
@@ -205,16 +205,16 @@ inline uint64_t PythonRuntime::HashFrom(uintptr_t frame) const {
   uint64_t other = 2;
   for (size_t count = 0; frame != 0 && count < kMaxStackFrames; ++count) {
     const uintptr_t next = At<uintptr_t>(frame, layout.frame_previous);
-    uintptr_t code = At<uintptr_t>(frame, layout.frame_code);
-    bool is_function = true;
-    if constexpr (kHasShims) {
-      code &= ~uintptr_t{layout.code_tag};
-      is_function = At<uint8_t>(frame, layout.frame_owner) < kFirstShimOwner &&
-                    At<const void*>(code, kTypeOffset) == code_type_;
+    bool is_function = !kHasShims || At<uint8_t>(frame, layout.frame_owner) < kFirstShimOwner;
+    uint64_t print = 0;
+    if constexpr (kOf == Of::kFrame) {
+      const uintptr_t code = At<uintptr_t>(frame, layout.frame_code) & ~uintptr_t{layout.code_tag};
+      is_function = is_function && (!kHasShims || At<const void*>(code, kTypeOffset) == code_type_);
+      if (is_function) print = Fingerprint(layout, code);
     }
     if (is_function) {
       const uint64_t place = At<uintptr_t>(frame, layout.frame_instruction);
-      const uint64_t mixed = (row ^ (Fingerprint(layout, code) + place)) * 0x9E3779B97F4A7C15u;
+      const uint64_t mixed = (row ^ (print + place)) * 0x9E3779B97F4A7C15u;
       row = other;
       other = mixed ^ mixed >> 32;
     }
@@ -223,16 +223,20 @@ inline uint64_t PythonRuntime::HashFrom(uintptr_t frame) const {
   return MixInto(row, other);
 }
 
-bool PythonRuntime::HashFrames(uint64_t* hash) const {
+template <PythonRuntime::Of kOf>
+inline bool PythonRuntime::Hash(uint64_t* hash) const {
   if (layout_.has_frame_objects) return false;
   const uintptr_t thread = reinterpret_cast<uintptr_t>(this_thread_());
   *hash = 0;
   if (thread == 0) return true;
   uintptr_t frame = At<uintptr_t>(thread, layout_.thread_frame);
   if (layout_.has_cframe && frame != 0) frame = At<uintptr_t>(frame, layout_.cframe_frame);
-  *hash = layout_.frame_is_entry != 0 ? HashFrom<false>(frame) : HashFrom<true>(frame);
+  *hash = layout_.frame_is_entry != 0 ? HashFrom<kOf, false>(frame) : HashFrom<kOf, true>(frame);
   return true;
 }
+
+bool PythonRuntime::HashFrames(uint64_t* hash) const { return Hash<Of::kFrame>(hash); }
+bool PythonRuntime::HashPlaces(uint64_t* hash) const { return Hash<Of::kPlace>(hash); }
 
 void PythonRuntime::Describe(uintptr_t code, PythonCode* to) const {
   to->first_line = At<uint32_t>(code, layout_.code_first_line);

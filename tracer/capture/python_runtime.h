@@ -10,7 +10,8 @@
 // reports bad addresses instead of raising SIGSEGV: an interpreter that was built differently is
 // then left alone, too.
 //
-// Ownership: none of the interpreter's objects. Lives in static storage or in memory that is zero
+// Ownership: none of the interpreter's objects; one word of its type of code objects is changed
+// (code_watch.h). Lives in static storage or in memory that is zero
 // at first. Threads: Find and Check one at a time; Collect by any number at once.
 // Errors: no frames. No heap. Units: bytes.
 #ifndef VRAMSTOW_TRACER_CAPTURE_PYTHON_RUNTIME_H_
@@ -85,6 +86,8 @@ class PythonRuntime {
   // fingerprint of its code object and its place in it. False: frames of this version are not read
   // so.
   bool HashFrames(uint64_t* hash) const;
+  // The same by the places in the code alone: it holds while no code object goes (CodeWatch).
+  bool HashPlaces(uint64_t* hash) const;
 
   // Reads what a captured frame's code is called, and the line of a place in it; 0 if it has none.
   void Describe(uintptr_t code, PythonCode* to) const;
@@ -94,7 +97,11 @@ class PythonRuntime {
   bool SetLayout(uint32_t version, const void* runtime);
   bool SetLayoutByOffsets(uint32_t version, const DebugOffsets& places, const void* runtime);
   static uint64_t Fingerprint(const PythonLayout& layout, uintptr_t code);
-  template <bool kHasShims>
+  // What HashFrames and HashPlaces take of a frame.
+  enum class Of : uint8_t { kFrame, kPlace };
+  template <Of kOf>
+  bool Hash(uint64_t* hash) const;
+  template <Of kOf, bool kHasShims>
   uint64_t HashFrom(uintptr_t frame) const;
   size_t CollectObjects(uintptr_t thread, StackFrame* frames, size_t max_frames,
                         PythonSegment* segments, size_t max_segments) const;

@@ -30,8 +30,38 @@ namespace vramstow {
 
 struct CallerObject;
 
+// Whether a thread knows Python's frames by their places alone. After a code object has gone it
+// does so no more for a while, and for twice as long each time: to go from one way to the other
+// means to walk all stacks once.
+class FrameTrust {
+ public:
+  // `gone`: CodeWatch's count.
+  bool TrustsPlaces(uint64_t gone) {
+    if (gone != gone_) [[unlikely]]
+      Distrust(gone);
+    if (rest_ == 0) [[likely]]
+      return gone != 0;
+    --rest_;
+    return false;
+  }
+
+ private:
+  static constexpr uint32_t kFirstRest = 512;  // captures
+  static constexpr uint32_t kLongestRest = uint32_t{1} << 20;
+  void Distrust(uint64_t gone) {
+    gone_ = gone;
+    pause_ = pause_ == 0 ? kFirstRest : rest_ == 0 && pause_ < kLongestRest ? pause_ * 2 : pause_;
+    rest_ = pause_;
+  }
+
+  uint64_t gone_;
+  uint32_t pause_;
+  uint32_t rest_;
+};
+
 struct StackScratch {
   StackMemo memo;
+  FrameTrust trust;
   NativeStack native;
   size_t python_count;
   size_t segment_count;
@@ -64,7 +94,7 @@ class StackCapture {
 
   // Makes the key by which a stack that was captured before is known again. False: it cannot be
   // known so here.
-  bool KeyOf(const FramePlace& here, StackMemo::Key* key) const;
+  bool KeyOf(const FramePlace& here, FrameTrust* trust, StackMemo::Key* key) const;
   // The stack that was just captured is number `number`.
   void Remember(StackScratch* scratch, const StackMemo::Key& key, uint32_t number);
 
