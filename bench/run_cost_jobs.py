@@ -157,11 +157,14 @@ def main() -> None:
 
     run(WARM)
     for line in sys.stdin:
-        run(1)
-        begin = time.process_time_ns() + nanoseconds_of_children()
-        if counter is not None:
-            counter.begin_counting()
-        run(int(line))
+        begin = 0
+        # The steps that do not count are called from the same line as those that do: otherwise all
+        # stacks of the first that counts would be new.
+        for is_counted, steps in ((False, 1), (True, int(line))):
+            begin = time.process_time_ns() + nanoseconds_of_children()
+            if counter is not None and is_counted:
+                counter.begin_counting()
+            run(steps)
         if counter is not None:
             counter.end_counting()
         print(time.process_time_ns() + nanoseconds_of_children() - begin, flush=True)

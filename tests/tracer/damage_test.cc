@@ -50,7 +50,7 @@ class DamageOfTest : public testing::TestWithParam<const char*> {
   std::string Killed() const { return Golden(std::string(GetParam()) + "-killed.stow"); }
 };
 INSTANTIATE_TEST_SUITE_P(Versions, DamageOfTest,
-                         testing::Values("v1.0", "v2.0", "v2.2", "v2.3", "v3.0"),
+                         testing::Values("v1.0", "v2.0", "v2.2", "v2.3", "v3.0", "v4.0"),
                          [](const auto& version) {
                            std::string name = version.param;
                            name[name.find('.')] = '_';
@@ -65,7 +65,7 @@ bool IsUndamaged(const ReadReport& report) {
 TEST(GoldenTest, FilesOfEachVersionAreReadAsTheyWereWritten) {
   for (const char* name :
        {"v1.0-closed", "v1.0-killed", "v2.0-closed", "v2.0-killed", "v2.2-closed", "v2.2-killed",
-        "v2.3-closed", "v2.3-killed", "v3.0-closed", "v3.0-killed"}) {
+        "v2.3-closed", "v2.3-killed", "v3.0-closed", "v3.0-killed", "v4.0-closed", "v4.0-killed"}) {
     EXPECT_EQ(Describe(Golden(std::string(name) + ".stow")),
               FileBytes(Golden(std::string(name) + ".txt")));
   }

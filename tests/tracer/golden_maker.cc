@@ -3,9 +3,9 @@
 //
 //   trace_golden_maker FOLDER
 //
-// Gives FOLDER/v3.0-closed.stow, a small trace that was closed, with FOLDER/v3.0-closed.txt, its
-// contents; and v3.0-killed.stow and .txt, one with full chunks as a kill leaves it. Full chunks
-// are compressed, marks have texts, and launches are told.
+// Gives FOLDER/v4.0-closed.stow, a small trace that was closed, with FOLDER/v4.0-closed.txt, its
+// contents; and v4.0-killed.stow and .txt, one with full chunks as a kill leaves it. Full chunks
+// are compressed, marks have texts, launches are told, and frees complete.
 #include <unistd.h>
 
 #include <chrono>
@@ -53,7 +53,7 @@ void RecordLong(Recorder* recorder, uint64_t seed, int count) {
 Recorder* OpenCompressing(const std::string& folder, const char* stem) {
   auto* const recorder = new Recorder;
   RecorderConfig config = {folder.c_str(), stem, TestThreadSlot};
-  config.background = config.compress = true;
+  config.background = config.compress = config.slot_is_static = true;
   if (recorder->Open(config) != RecorderError::kOk) std::abort();
   return recorder;
 }
@@ -79,13 +79,27 @@ void RecordLaunches(Recorder* recorder) {
   recorder->RecordWithStack(launches);
 }
 
+// Blocks that may be handed out again at once.
+void RecordCompleted(Recorder* recorder) {
+  for (uint64_t i = 0; i < 20; ++i) {
+    Event event = Allocation(0x7F0000000000 + i % 3 * 512, 512);
+    recorder->RecordWithStack(event);
+    event.kind = EventKind::kFree;
+    const uint64_t sequence = recorder->RecordWithStack(event);
+    if (recorder->CompleteFree(sequence)) continue;
+    event.kind = EventKind::kFreeCompleted;
+    recorder->RecordWithStack(event);
+  }
+}
+
 void MakeClosed(const std::string& folder) {
-  Recorder* const recorder = OpenCompressing(folder, "v3.0-closed");
+  Recorder* const recorder = OpenCompressing(folder, "v4.0-closed");
   RecordTables(recorder);
   // One after the other in one chunk.
   std::thread([recorder] {
     RecordMarks(recorder);
     RecordLaunches(recorder);
+    RecordCompleted(recorder);
     RecordMany(recorder, 1, 60);
   }).join();
   std::thread([recorder] { RecordMany(recorder, 2, 60); }).join();
@@ -99,11 +113,14 @@ void MakeKilled(const std::string& folder) {
   recorder->Describe("long", std::string(40000, '.'));
   recorder->Describe("longer", std::string(40000, ','));  // begins the second chunk of tables
   RecordLong(recorder, 4, 3000);                          // and this the second one of events
-  std::thread([recorder] { RecordMany(recorder, 5, 300); }).join();
+  std::thread([recorder] {
+    RecordMany(recorder, 5, 300);
+    RecordCompleted(recorder);
+  }).join();
   RecordMany(recorder, 6, 300);
   Wait();
   // A copy of a file that is being written is what a kill leaves.
-  std::filesystem::copy_file(folder + "/open.stow", folder + "/v3.0-killed.stow");
+  std::filesystem::copy_file(folder + "/open.stow", folder + "/v4.0-killed.stow");
   recorder->Close();
   std::filesystem::remove(folder + "/open.stow");
 }
@@ -119,7 +136,7 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   vramstow::MakeClosed(folder);
   vramstow::MakeKilled(folder);
-  for (const char* name : {"v3.0-closed", "v3.0-killed"}) {
+  for (const char* name : {"v4.0-closed", "v4.0-killed"}) {
     const std::string text = vramstow::Describe(folder + "/" + name + ".stow");
     vramstow::WriteFileBytes(folder + "/" + name + ".txt", text);
   }
