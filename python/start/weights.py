@@ -8,10 +8,11 @@ first step, and what moves a model (`to`, `cuda`, `to_empty`) is followed: `vram
 only an optimizer has, are told as `vramstow.masters 0xADDRESS …`. A model that runs costs nothing:
 a hook on its calls would have a compiled model compiled anew when it goes.
 
-A program may change weights behind PyTorch's back: `p.data = p.data.cuda()`, or an entry of
-`module._parameters`. Modules that had no weight on a card are therefore looked at again where a
-program shows that it is done with loading: train(), eval(), load_state_dict(), a question for
-memory statistics, torch.save, and the end of the program.
+A wrapper may have put all weights into one buffer (`p.data = buffer[…]`) before the first step,
+which calls nothing back: it is looked at then, too. A program may change weights behind PyTorch's
+back: `p.data = p.data.cuda()`, or an entry of `module._parameters`. Modules that had no weight on a
+card are therefore looked at again where a program shows that it is done with loading: train(),
+eval(), load_state_dict(), a question for memory statistics, torch.save, and the end of the program.
 `vramstow.save` and `vramstow.save_end` stand around torch.save. No error here reaches the program.
 """
 
@@ -75,6 +76,16 @@ class _Weights:
     def __init__(self, mark: Callable[[bytes], int]) -> None:
         self._mark = mark
         self._held: dict[int, int] = {}  # elements in 16 bits by address; 0: of another type
+        self._most_short = 0  # the most elements in 16 bits that were held at one time
+        self._modules: dict[int, weakref.ref] = {}  # by id
+        self._has_new = False  # among the modules, since all were looked at
+
+    def know(self, module: object) -> None:
+        number = id(module)
+        if number not in self._modules:
+            gone = weakref.ref(module, lambda _: self._modules.pop(number, None))
+            self._modules[number] = gone
+            self._has_new = True
 
     def tell_held(self, tensors: Iterable[object]) -> bool:
         """Tells the tensors that modules hold. False: none of them is on a card."""
@@ -84,9 +95,26 @@ class _Weights:
             for part in _parts(tensor):
                 address = _address(part)
                 addresses.add(address)
-                self._held[address] = part.numel() if is_short and address != 0 else 0
+                is_counted = is_short and address != 0
+                self._held[address] = part.untyped_storage().nbytes() // 2 if is_counted else 0
         _mark(self._mark, b"vramstow.weights", addresses)
         return not addresses <= {0}
+
+    def tell_moved(self) -> None:
+        """Looks at all modules again: weights may lie elsewhere than where they were told, and
+        something else may lie there.
+        """
+        self._most_short = max(self._most_short, sum(self._held.values()))
+        if not self._has_new:
+            return
+        self._has_new = False
+        self._held = {}
+        modules = [module for one in list(self._modules.values()) if (module := one()) is not None]
+        self.tell_held(
+            tensor
+            for module in modules
+            for tensor in (*module._parameters.values(), *module._buffers.values())
+        )
 
     def tell_stepped(self, tensors: Iterable[object]) -> None:
         """Tells the tensors that an optimizer changes: weights, or its own copies of them."""
@@ -102,7 +130,8 @@ class _Weights:
                     others[address] = part.numel()
                 else:
                     weights.add(address)
-        is_of_modules = 0 < sum(others.values()) <= 1.05 * sum(self._held.values())  # with padding
+        short = max(self._most_short, sum(self._held.values()))
+        is_of_modules = 0 < sum(others.values()) <= 1.05 * short  # with padding
         if is_of_modules:
             _mark(self._mark, b"vramstow.masters", set(others))
         else:
@@ -157,6 +186,7 @@ def _follow_modules(weights: _Weights, waiting: _Waiting, is_compiling: Callable
         if tensor is None or is_compiling():
             return
         try:
+            weights.know(module)
             if not weights.tell_held([tensor]):
                 waiting.add(module)
         except Exception:
@@ -182,6 +212,8 @@ def _follow_moves(weights: _Weights, waiting: _Waiting, is_compiling: Callable[[
         finally:
             running.outer = None
         try:
+            for part in module.modules():
+                weights.know(part)
             if weights.tell_held(itertools.chain(module.parameters(), module.buffers())):
                 waiting.remove(module.modules())
         except Exception:
@@ -233,6 +265,7 @@ def _follow_optimizers(weights: _Weights, is_compiling: Callable[[], bool]) -> N
         try:
             number = id(optimizer)
             known[number] = weakref.ref(optimizer, lambda _: known.pop(number, None))
+            weights.tell_moved()
             weights.tell_stepped(t for group in optimizer.param_groups for t in group["params"])
         except Exception:
             return

@@ -44,8 +44,11 @@ def test_what_modules_hold_is_parameters(told: Callable[..., tuple[str, dict]], 
     assert found["parameters"] == pytest.approx(int(line), rel=TOLERANCE), found
 
 
-def test_what_only_an_engine_holds_is_none(told: Callable[..., tuple[str, dict]]) -> None:
-    line, found = told("engine_weights.py")
+@pytest.mark.parametrize("arguments", [[], ["flat"]], ids=["each", "flat"])
+def test_what_only_an_engine_holds_is_none(
+    told: Callable[..., tuple[str, dict]], arguments: list[str]
+) -> None:
+    line, found = told("engine_weights.py", *arguments)
     for name, size in json.loads(line).items():
         assert found[name] == pytest.approx(size, rel=TOLERANCE), (name, found)
 

@@ -161,16 +161,27 @@ class ToldCategories {
   bool tells_weights_ = false;
 };
 
-// Whether a constructor of the program's own or of a library makes it itself, by no function of
-// PyTorch's: weights are told where a module gets them, and the rest is a buffer or a table.
+// "Class." of "file.py:12 Class.method"; empty: a function of no class.
+std::string_view ClassOf(std::string_view frame) {
+  const std::string_view function = frame.substr(frame.rfind(' ') + 1);
+  return function.substr(0, function.rfind('.') + 1);
+}
+
+// Whether a constructor of the program's own or of a library makes it, itself or by methods of its
+// class that it calls, by no function of PyTorch's: weights are told where a module gets them, and
+// the rest is a buffer or a table.
 bool IsOfConstructor(const Detail& detail, const SiteDetail& site) {
   if (site.phase != Phase::kInit) return false;
+  std::string_view own_class;
   for (const uint32_t frame : std::views::reverse(site.frames)) {
     const std::string& text = detail.frames[frame];
     if (text.find(".py:") == std::string::npos) continue;
     const bool is_torch =
         frame < detail.files.size() && detail.files[frame].find("torch/") != std::string::npos;
-    return !is_torch && text.ends_with("__init__");
+    if (is_torch || (!own_class.empty() && ClassOf(text) != own_class)) return false;
+    if (text.ends_with("__init__")) return true;
+    own_class = ClassOf(text);
+    if (own_class.empty()) return false;
   }
   return false;
 }
