@@ -47,6 +47,7 @@ def loop(wanted: dict[str, Any]) -> None:
 
 
 os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
+os.environ |= {"RAY_worker_niceness": "0"}  # a busy machine would starve its workers
 told = Path.cwd() / "told.json"
 folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # sockets want a short name
 ray.init(num_cpus=2, num_gpus=1, include_dashboard=False, _temp_dir=folder, log_to_driver=False)
