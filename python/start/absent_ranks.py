@@ -21,6 +21,8 @@ _C10D = "torch.distributed.distributed_c10d"
 _RENDEZVOUS = "torch.distributed.rendezvous"
 _LAUNCHER = "torch.distributed.launcher.api"
 _STAGE = "torch.distributed.pipelining.stage"
+_DEEPSPEED = "deepspeed.launcher.runner"
+_DEEPSPEED_CHECKS = "deepspeed.runtime.zero.utils"
 
 # Each with what prepares it.
 _CHANGES: dict[str, Callable[[ModuleType], None]] = {
@@ -28,6 +30,8 @@ _CHANGES: dict[str, Callable[[ModuleType], None]] = {
     _C10D: lambda module: _prepare_groups(module),
     _LAUNCHER: lambda module: _prepare_launcher(module),
     _STAGE: lambda module: _prepare_stages(module),
+    _DEEPSPEED: lambda module: _prepare_deepspeed(module),
+    _DEEPSPEED_CHECKS: lambda module: _prepare_deepspeed_checks(module),
 }
 MODULES = tuple(_CHANGES)
 
@@ -200,9 +204,27 @@ def _wrap_start(module: ModuleType) -> None:
     def init_process_group(*arguments: object, **named: object) -> object:
         if named.get("store") is not None:
             named["store"] = _the_store()
-        return start(*arguments, **named)
+        started = start(*arguments, **named)
+        _compare_with_card(module.get_rank(), module.get_world_size())
+        return started
 
     module.init_process_group = init_process_group
+
+
+def _compare_with_card(rank: int, world: int) -> None:
+    """Something may have started ranks by itself: then each of them is in the summary."""
+    told = [
+        int(found[1]) if found else None
+        for name in ("rank", "world")
+        for found in [re.search(rf",{name}=(\d+)", os.environ.get("VRAMSTOW_SIMULATE", ""))]
+    ]
+    if told != [rank, world]:
+        _say_once(
+            f"this process joins as rank {rank} of {world}, but the simulated card says "
+            f"rank={told[0]} of world={told[1]}: something in the job starts ranks by itself. "
+            "Start the program alone, and let it read RANK, LOCAL_RANK and WORLD_SIZE, as under "
+            "torchrun."
+        )
 
 
 def _gloo_class(module: ModuleType) -> type:
@@ -352,6 +374,27 @@ def _prepare_stages(module: ModuleType) -> None:
     module.PipelineStage._send_meta = lambda *_: None
 
 
+def _prepare_deepspeed_checks(module: ModuleType) -> None:
+    """ZeRO compares lists with those of rank 0, for which the others hold a place until it has sent
+    them: a rank 0 that is not there has the same. What that takes of memory is taken.
+    """
+    fetch, compare_lengths = module.get_lst_from_rank0, module.assert_lst_len_same_as_other_ranks
+
+    def get_lst_from_rank0(lst: list[int]) -> list[int]:
+        fetch(lst)
+        return list(lst)
+
+    def assert_lst_len_same_as_other_ranks(lst: list[int]) -> None:
+        try:
+            compare_lengths(lst)
+        except RuntimeError as error:
+            if "disagreement" not in str(error):
+                raise
+
+    module.get_lst_from_rank0 = get_lst_from_rank0
+    module.assert_lst_len_same_as_other_ranks = assert_lst_len_same_as_other_ranks
+
+
 # --- launchers --------------------------------------------------------------------------------
 
 
@@ -360,17 +403,41 @@ def _prepare_launcher(module: ModuleType) -> None:
 
     def become(self: object, *arguments: object) -> object:
         config = self._config
-        asked = config.max_nodes * config.nproc_per_node
-        if asked != _world():
-            _say_once(
-                f"the launcher asks for {asked} ranks; the job is rehearsed as one of {_world()}, "
-                "as world= says."
-            )
+        _compare_with_world(config.max_nodes * config.nproc_per_node)
         if callable(self._entrypoint):
             return {int(os.environ["LOCAL_RANK"]): self._entrypoint(*arguments)}
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os.execvp(self._entrypoint, [self._entrypoint, *(str(one) for one in arguments)])
+        _become([self._entrypoint, *(str(one) for one in arguments)])
         return None
 
     module.elastic_launch.__call__ = become
+
+
+def _prepare_deepspeed(module: ModuleType) -> None:
+    """The command of DeepSpeed: the same, with the argument that its script may expect."""
+
+    def main(args: list[str] | None = None) -> None:
+        told = module.parse_args(args)
+        if told.num_gpus > 0:
+            _compare_with_world(told.num_gpus * max(told.num_nodes, 1))
+        command = [] if told.no_python else [sys.executable, "-u"]
+        command += ["-m"] if told.module else []
+        command.append(told.user_script)
+        if not told.no_local_rank:
+            command.append(f"--local_rank={os.environ['LOCAL_RANK']}")
+        _become([*command, *told.user_args])
+
+    module.main = main
+
+
+def _compare_with_world(asked: int) -> None:
+    if asked != _world():
+        _say_once(
+            f"the launcher asks for {asked} ranks; the job is rehearsed as one of {_world()}, "
+            "as world= says."
+        )
+
+
+def _become(command: list[str]) -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execvp(command[0], command)

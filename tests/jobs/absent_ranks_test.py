@@ -6,6 +6,7 @@ import csv
 import os
 import re
 import subprocess
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,6 +129,125 @@ def test_a_rank_that_fails_is_named_and_its_status_is_the_jobs(rehearse: Rehears
     assert job.status == 3
     assert "rank 11 ended with status 3." in job.err
     assert os.environ.get("RANK") is None
+
+
+# DeepSpeed has these names, with more behind them.
+DEEPSPEED = {
+    "launcher/runner.py": """
+        import argparse
+
+        def parse_args(args=None):
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--num_gpus", type=int, default=-1)
+            parser.add_argument("--num_nodes", type=int, default=-1)
+            parser.add_argument("--module", action="store_true")
+            parser.add_argument("--no_python", action="store_true")
+            parser.add_argument("--no_local_rank", action="store_true")
+            parser.add_argument("user_script")
+            parser.add_argument("user_args", nargs=argparse.REMAINDER)
+            return parser.parse_args(args)
+
+        def main(args=None):
+            raise SystemExit("it would start a process for each card")
+        """,
+    "runtime/zero/utils.py": """
+        def get_lst_from_rank0(lst):
+            return [-1] * len(lst)  # a broadcast would replace them
+
+        def assert_lst_len_same_as_other_ranks(lst):
+            if lst == ["short of memory"]:
+                raise RuntimeError("out of memory")
+            raise RuntimeError("Detected a disagreement on list length")
+
+        def assert_ints_same_as_other_ranks(ints):
+            assert_lst_len_same_as_other_ranks(ints)
+            if get_lst_from_rank0(ints) != ints:
+                raise RuntimeError("Detected a disagreement on list contents")
+        """,
+}
+
+
+def stand_in_for_deepspeed(folder: Path) -> None:
+    for name, text in DEEPSPEED.items():
+        file = folder / "deepspeed" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(textwrap.dedent(text))
+
+
+def test_the_launcher_of_deepspeed_becomes_the_script(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    stand_in_for_deepspeed(tmp_path)
+    script = tmp_path / "train.py"
+    script.write_text("import os, sys; print(os.environ['RANK'], sys.argv[1:])")
+    launch = "import deepspeed.launcher.runner as runner; runner.main()"
+    job = rehearse(
+        *(python, "-c", launch, "--num_gpus", "8", script, "--config", "zero.json"),
+        card="h100,world=64,rank=13",
+        env={"PYTHONPATH": str(tmp_path)},
+    )
+    assert job.out.split("\n") == ["13 ['--local_rank=5', '--config', 'zero.json']", ""], job.err
+    assert "the launcher asks for 8 ranks; the job is rehearsed as one of 64" in job.err
+
+
+def test_lists_of_a_rank_0_that_is_not_there_agree(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    stand_in_for_deepspeed(tmp_path)
+    check = """if True:
+        from deepspeed.runtime.zero import utils
+        utils.assert_ints_same_as_other_ranks([1, 2])
+        try:
+            utils.assert_ints_same_as_other_ranks(["short of memory"])
+        except RuntimeError as error:
+            print(error)
+        """
+    job = rehearse(
+        *(python, "-c", check), card="h100,world=8,rank=3", env={"PYTHONPATH": str(tmp_path)}
+    )
+    assert (job.status, job.out) == (0, "out of memory\n"), job.err
+
+
+def test_ranks_that_a_program_starts_itself_are_told_of(rehearse: Rehearse, python: str) -> None:
+    joins = """if True:
+        import torch.distributed as dist
+        dist.init_process_group("gloo", rank=1, world_size=2, init_method="tcp://127.0.0.1:1")
+        print(dist.is_torchelastic_launched())
+        """
+    job = rehearse(python, "-c", joins, card="h100,world=8,rank=0")
+    assert (job.status, job.out) == (0, "True\n"), job.err
+    said = "this process joins as rank 1 of 2, but the simulated card says rank=0 of world=8:"
+    assert job.err.count(said) == 1
+
+
+@pytest.mark.parametrize("launcher", ["mpirun", "/usr/bin/srun"])
+def test_a_launcher_that_would_start_all_ranks_is_left_out(launcher: str) -> None:
+    refused = subprocess.run(
+        [
+            *(VRAMSTOW, "run", "--simulate=h100,world=8,rank=0,3", "--", launcher),
+            *("-n", "8", "python3", "train.py", "--batch", "2"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        "vramstow run: with world= vramstow starts the ranks that run, and "
+        f"{Path(launcher).name} would start each of them many times: leave it out (vramstow run "
+        "--simulate=h100,world=8,rank=0,3 -- python3 train.py --batch 2).\n"
+    )
+
+
+def test_other_launchers_variables_are_renewed_where_they_are_set(rehearse: Rehearse) -> None:
+    around = {"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "OMPI_COMM_WORLD_RANK": "9"}
+    names = (
+        "SLURM_PROCID SLURM_NTASKS SLURM_LOCALID SLURM_NODEID SLURM_NNODES OMPI_COMM_WORLD_RANK "
+        "OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK PMI_RANK"
+    )
+    show = "echo " + " ".join(f"${{{name}-none}}" for name in names.split())
+    job = rehearse("sh", "-c", show, card="h100,world=64,rank=13", env=around)
+    assert job.out.split() == ["13", "64", "5", "1", "8", "13", "64", "5", "none"]
 
 
 def test_variables_of_a_launcher_are_told(rehearse: Rehearse) -> None:

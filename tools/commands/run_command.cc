@@ -354,6 +354,10 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
            const Settings& settings, const Installation& installation, bool json) {
   const auto ranks = FindRanks(installation.simulator_directory, settings.simulate);
   if (!ranks.ok()) return Refuse(ranks.status());
+  if (!ranks->empty()) {
+    const absl::Status alone = CheckStartsNoRanks(command, settings.simulate);
+    if (!alone.ok()) return Refuse(alone);
+  }
   Environment environment;
   for (const auto& [variable, value] : flags) environment.Set(variable, value);
   if (settings.trace) environment.Set("VRAMSTOW_TRACE_DIR", settings.trace_directory);

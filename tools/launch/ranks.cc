@@ -13,6 +13,77 @@
 namespace vramstow {
 namespace {
 
+// The variables in which a launcher tells a process its rank. The first says if it was there.
+struct Family {
+  struct Number {
+    const char* name;
+    int vramstowSimulatorRank::*value;
+  };
+  std::vector<Number> numbers;
+};
+
+using Rank = vramstowSimulatorRank;
+
+const Family& TorchrunFamily() {
+  static const auto* const kFamily = new Family{{{"RANK", &Rank::rank},
+                                                 {"WORLD_SIZE", &Rank::world},
+                                                 {"LOCAL_RANK", &Rank::local_rank},
+                                                 {"LOCAL_WORLD_SIZE", &Rank::local_world},
+                                                 {"GROUP_RANK", &Rank::node},
+                                                 {"GROUP_WORLD_SIZE", &Rank::nodes},
+                                                 {"ROLE_RANK", &Rank::rank},
+                                                 {"ROLE_WORLD_SIZE", &Rank::world}}};
+  return *kFamily;
+}
+
+const std::vector<Family>& OtherFamilies() {
+  static const auto* const kFamilies =
+      new std::vector<Family>{{{{"OMPI_COMM_WORLD_RANK", &Rank::rank},
+                                {"OMPI_COMM_WORLD_SIZE", &Rank::world},
+                                {"OMPI_COMM_WORLD_LOCAL_RANK", &Rank::local_rank},
+                                {"OMPI_COMM_WORLD_LOCAL_SIZE", &Rank::local_world},
+                                {"OMPI_COMM_WORLD_NODE_RANK", &Rank::local_rank}}},
+                              {{{"PMI_RANK", &Rank::rank},
+                                {"PMI_SIZE", &Rank::world},
+                                {"MPI_LOCALRANKID", &Rank::local_rank},
+                                {"MPI_LOCALNRANKS", &Rank::local_world}}},
+                              {{{"SLURM_PROCID", &Rank::rank},
+                                {"SLURM_NTASKS", &Rank::world},
+                                {"SLURM_NPROCS", &Rank::world},
+                                {"SLURM_LOCALID", &Rank::local_rank},
+                                {"SLURM_NTASKS_PER_NODE", &Rank::local_world},
+                                {"SLURM_NODEID", &Rank::node},
+                                {"SLURM_NNODES", &Rank::nodes},
+                                {"SLURM_JOB_NUM_NODES", &Rank::nodes}}}};
+  return *kFamilies;
+}
+
+void Tell(const Family& family, const Rank& rank, Environment* environment) {
+  for (const Family::Number& number : family.numbers) {
+    environment->Set(number.name, absl::StrCat(rank.*number.value));
+  }
+}
+
+void SetIfMissing(const char* name, const char* value, Environment* environment) {
+  if (environment->Get(name) == nullptr) environment->Set(name, value);
+}
+
+// Launchers that start one process for each rank and know nothing of ranks that are absent.
+constexpr absl::string_view kRankStarters[] = {"mpirun",     "mpiexec", "mpiexec.hydra", "orterun",
+                                               "prterun",    "srun",    "jsrun",         "aprun",
+                                               "horovodrun", "pdsh"};
+
+absl::string_view NameOf(absl::string_view path) {
+  return path.substr(path.rfind('/') == path.npos ? 0 : path.rfind('/') + 1);
+}
+
+// Finds the program behind a launcher and its options; the end: nobody can say.
+std::vector<std::string>::const_iterator FindProgram(const std::vector<std::string>& command) {
+  return std::find_if(command.begin() + 1, command.end(), [](const std::string& word) {
+    return absl::StartsWith(NameOf(word), "python") || absl::EndsWith(word, ".py");
+  });
+}
+
 bool IsNumber(absl::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
 }
@@ -47,18 +118,34 @@ std::string SpecOfRank(const std::string& spec, int rank) {
 void TellRank(const vramstowSimulatorRank& rank, const std::string& spec,
               Environment* environment) {
   environment->Set("VRAMSTOW_SIMULATE", SpecOfRank(spec, rank.rank));
-  const struct {
-    const char* name;
-    int value;
-  } numbers[] = {{"RANK", rank.rank},
-                 {"WORLD_SIZE", rank.world},
-                 {"LOCAL_RANK", rank.local_rank},
-                 {"LOCAL_WORLD_SIZE", rank.local_world},
-                 {"GROUP_RANK", rank.node},
-                 {"GROUP_WORLD_SIZE", rank.nodes}};
-  for (const auto& number : numbers) environment->Set(number.name, absl::StrCat(number.value));
-  if (environment->Get("MASTER_ADDR") == nullptr) environment->Set("MASTER_ADDR", "127.0.0.1");
-  if (environment->Get("MASTER_PORT") == nullptr) environment->Set("MASTER_PORT", "29500");
+  Tell(TorchrunFamily(), rank, environment);
+  for (const Family& family : OtherFamilies()) {
+    if (environment->Get(family.numbers.front().name) != nullptr) Tell(family, rank, environment);
+  }
+  SetIfMissing("MASTER_ADDR", "127.0.0.1", environment);
+  SetIfMissing("MASTER_PORT", "29500", environment);
+  // By these a program knows that it need not start its ranks itself. "none" is what torchrun calls
+  // a job without a name.
+  SetIfMissing("TORCHELASTIC_RUN_ID", "none", environment);
+  SetIfMissing("TORCHELASTIC_RESTART_COUNT", "0", environment);
+  SetIfMissing("TORCHELASTIC_MAX_RESTARTS", "0", environment);
+}
+
+absl::Status CheckStartsNoRanks(const std::vector<std::string>& command, const std::string& spec) {
+  const absl::string_view launcher = NameOf(command.front());
+  if (std::find(std::begin(kRankStarters), std::end(kRankStarters), launcher) ==
+      std::end(kRankStarters)) {
+    return absl::OkStatus();
+  }
+  const auto program = FindProgram(command);
+  const std::string rest =
+      program == command.end()
+          ? "COMMAND"
+          : absl::StrJoin(std::vector<std::string>(program, command.end()), " ");
+  return absl::InvalidArgumentError(absl::StrCat(
+      "with world= vramstow starts the ranks that run, and ", launcher,
+      " would start each of them many times: leave it out (vramstow run --simulate=", spec, " -- ",
+      rest, ")."));
 }
 
 }  // namespace vramstow

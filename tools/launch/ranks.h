@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "simulator/simulator_api.h"
 #include "tools/launch/environment.h"
@@ -21,9 +22,13 @@ absl::StatusOr<std::vector<vramstowSimulatorRank>> FindRanks(const std::string& 
 // The SPEC of one rank alone: the others of rank= are left out.
 std::string SpecOfRank(const std::string& spec, int rank);
 
-// Sets the variables that tell a process its rank. MASTER_ADDR and MASTER_PORT stay where they are
-// set, because a program may print them; nobody connects to them.
+// Sets the variables that tell a process its rank: those of torchrun, and of Slurm, Open MPI and
+// PMI those of whom the environment knows a rank already. MASTER_ADDR and MASTER_PORT stay where
+// they are set, because a program may print them; nobody connects to them.
 void TellRank(const vramstowSimulatorRank& rank, const std::string& spec, Environment* environment);
+
+// Whether `command` leaves it to vramstow to start ranks. An error has the right command in it.
+absl::Status CheckStartsNoRanks(const std::vector<std::string>& command, const std::string& spec);
 
 }  // namespace vramstow
 
