@@ -30,10 +30,14 @@ async def serve() -> None:
 class Worker(threading.Thread):
     def run(self) -> None:
         weights = torch.empty(SIZE, device="cuda")
+
+        def told() -> str:  # for it `self` lies in a cell
+            return f"failed in a thread {self.name}"
+
         try:
             fail()
         except torch.OutOfMemoryError:
-            print("failed in a thread", weights.numel())
+            print(told(), weights.numel())
 
 
 def attempt(what: str, call: object) -> None:
