@@ -142,6 +142,24 @@ void TellOfMatrix(Cause* cause) {
       "a sparse matrix (torch.sparse_coo_tensor()). Otherwise make some rows at a time.";
 }
 
+// Modules made most of what follows from it: the result is a batch, as of many steps of one picture.
+bool IsBatchOfModel(const FailureMoment& moment, const std::vector<const Life*>& family) {
+  uint64_t by_modules = 0;
+  for (const Life* life : family) {
+    const SiteDetail& site = moment.site_of(*life);
+    if (!site.module.empty() || !site.classes.empty()) by_modules += life->size;
+  }
+  return by_modules * 2 > BytesOf(family);
+}
+
+void TellOfBatch(Cause* cause) {
+  cause->title = "A line makes a large batch of a small input, and a model computes all of it";
+  cause->cost = "A loop over pieces.";
+  cause->action =
+      "Give the model a part of this batch at a time, and add the results up (for attributions of "
+      "Captum: internal_batch_size).";
+}
+
 Found FindBroadcast(const FailureMoment& moment) {
   const std::optional<Made> made = FirstLarge(moment);
   if (!made.has_value()) return std::nullopt;
@@ -180,6 +198,10 @@ Found FindBroadcast(const FailureMoment& moment) {
     cause.evidence += " Together with the results that are made of it, these are " +
                       AdviceText(bytes) + ": " +
                       LargestPlaces(moment.detail(), family.empty() ? moment.live() : family) + ".";
+  }
+  if (IsBatchOfModel(moment, family)) {
+    TellOfBatch(&cause);
+    return cause;
   }
   cause.cost = "None, if it was not meant; else a loop over pieces.";
   cause.action =
