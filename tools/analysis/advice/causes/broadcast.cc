@@ -142,7 +142,8 @@ void TellOfMatrix(Cause* cause) {
       "a sparse matrix (torch.sparse_coo_tensor()). Otherwise make some rows at a time.";
 }
 
-// Modules made most of what follows from it: the result is a batch, as of many steps of one picture.
+// Modules made most of what follows from it: the result is a batch, as of many steps of one
+// picture.
 bool IsBatchOfModel(const FailureMoment& moment, const std::vector<const Life*>& family) {
   uint64_t by_modules = 0;
   for (const Life* life : family) {

@@ -9,6 +9,7 @@
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/table.h"
 
 namespace vramstow {
 namespace {
@@ -55,6 +56,15 @@ bool GrewAtThisLine(const FailureMoment& moment, const Life& newest) {
   return turns >= kLeastTurns && moment.requested() > size;
 }
 
+// The same line makes one for each layer: keys and values of sequences, which are told together.
+bool IsOneOfManyLayers(const FailureMoment& moment, const std::vector<const Life*>& made) {
+  constexpr ptrdiff_t kLeastLayers = 3;
+  const uint64_t size = made.back()->size;
+  const auto layers =
+      std::ranges::count_if(made, [&](const Life* life) { return life->size * 2 > size; });
+  return layers >= kLeastLayers && IsFound(moment, {AdviceId::kKvCache});
+}
+
 // cat() needs all of the old and all of the new at once.
 Found FindConcatenation(const FailureMoment& moment) {
   if (!IsConcatenation(OperatorName(moment.request_site()))) return std::nullopt;
@@ -68,6 +78,7 @@ Found FindConcatenation(const FailureMoment& moment) {
       return SameWork(moment.detail().sites[one.first], moment.request_site());
     });
   }
+  if (old != by_site.end() && IsOneOfManyLayers(moment, old->second)) return std::nullopt;
   Cause cause;
   cause.place = PlaceOfRequest(moment);
   if (old != by_site.end() && old->second.back()->size * 2 > moment.requested()) {

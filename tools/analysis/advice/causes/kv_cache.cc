@@ -1,0 +1,82 @@
+// A cause: the keys and values of the sequences that a model generates.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/large_result.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/table.h"
+#include "tools/analysis/explain/kv_caches.h"
+#include "tools/analysis/explain/phases_over.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kLeastShareOfLive = 3;
+
+std::vector<const Life*> CachesOf(const FailureMoment& moment) {
+  const PhasesOver phases(moment.detail());
+  const KvCaches caches(moment.detail(), phases);
+  std::vector<const Life*> live;
+  for (const Life* life : moment.live()) {
+    if (life->tensor && caches.Has(*life)) live.push_back(life);
+  }
+  return live;
+}
+
+// Most of them were made by cat(), token by token. An engine makes them once.
+bool AreGrown(const FailureMoment& moment, const std::vector<const Life*>& caches) {
+  uint64_t grown = 0;
+  for (const Life* life : caches) {
+    if (IsConcatenation(OperatorName(moment.site_of(*life)))) grown += life->size;
+  }
+  return grown * 2 > BytesOf(caches);
+}
+
+Found FindKvCache(const FailureMoment& moment) {
+  // Caches of sequences that have ended are told as what keeps them.
+  if (IsFound(moment, {AdviceId::kKeptOutputs, AdviceId::kHeldGraphs, AdviceId::kKeptError})) {
+    return std::nullopt;
+  }
+  const std::vector<const Life*> caches = CachesOf(moment);
+  const uint64_t bytes = BytesOf(caches);
+  if (caches.empty() || bytes * kLeastShareOfLive < moment.live_bytes()) return std::nullopt;
+  Cause cause;
+  cause.bytes = bytes / 2;
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  const bool grown = AreGrown(moment, caches);
+  cause.grows = grown;
+  cause.held = caches;
+  cause.change = InParts(moment.detail(), caches, 2);
+  cause.is_estimate = true;
+  cause.title = "The keys and values of all sequences are too many";
+  cause.place = PlaceInProgram(moment, caches);
+  cause.evidence = AdviceText(bytes) + " of " + AdviceText(moment.live_bytes()) +
+                   " are caches of keys and values, in " + std::to_string(caches.size()) +
+                   (grown ? " blocks that grow with each token: " : " blocks: ") +
+                   LargestPlaces(moment.detail(), caches) + ".";
+  cause.cost = "More calls, or time for transfers.";
+  cause.action = grown ? "Generate for half of the sequences at a time, or for shorter ones "
+                         "(max_new_tokens), or use a smaller cache (transformers: "
+                         "cache_implementation=\"quantized\" or \"offloaded\")."
+                       : "Give the engine a smaller cache (vLLM: gpu_memory_utilization; SGLang: "
+                         "mem_fraction_static), fewer sequences at a time, or shorter ones.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kKvCache = {
+    .rank = Rank::kTrade,
+    .meaning = "the keys and values of the sequences that a model generates",
+    .help =
+        "A third or more of what was live are caches of keys and values, by their shape and life. "
+        "They have a part for each token of each sequence. Generate for fewer sequences at a time, "
+        "or for shorter ones, or use a cache that is quantised or lies on the host.",
+    .cause = FindKvCache,
+};
+
+}  // namespace vramstow
