@@ -499,6 +499,12 @@ TEST(GrowthByTheHour, IsNotToldOfWhatFillsAndStays) {
   EXPECT_FALSE(Analyze(&brief, "job.stow").by_hour.known);
 }
 
+TEST(GrowthByTheHour, IsNotToldWhereEventsWereLost) {
+  JobSource source(TwoDays());
+  source.mutable_report().overwritten_events = 1;
+  EXPECT_FALSE(Analyze(&source, "job.stow").by_hour.known);
+}
+
 TEST(Sums, SamplesThatAreDamagedAreRefused) {
   SumSamples told = {.of = SumOf::kStack, .number = 9, .shift = 40, .count = 3};
   told.levels[0] = 700;

@@ -225,6 +225,8 @@ Analysis AnalyzeInDetail(EventSource* source, const std::string& file) {
   facts.facts = source->facts();
   facts.facts.merge(told);  // what the trace itself says is true
   facts.report = source->report();
+  // Where events are gone untold, blocks seem to stay that went.
+  if (facts.report.overwritten_events != 0) facts.by_hour = {};
   facts.missing = source->missing();
   facts.rank = FactNumber<int64_t>(facts.facts, "process.rank");
   facts.simulated = facts.facts.contains("simulated");

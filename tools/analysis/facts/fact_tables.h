@@ -225,7 +225,7 @@ struct Described<Facts> {
           .KnownIf([](const Facts&, const S& self) { return self.before_peak.known; }),
       Fact("growth", &S::by_hour, Merge::kOwn,
            "how memory grows over a long run, also where the trace has only sums of its older "
-           "events; null of less than five minutes")
+           "events; null of less than five minutes, and where events were lost in between")
           .WrittenIf(IsOneTrace)
           .KnownIf([](const Facts&, const S& self) { return self.by_hour.known; }),
       Fact("advice", &S::advice, Merge::kOwn, "advice, the most bytes first").WrittenIf(IsOneTrace),
