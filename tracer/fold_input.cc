@@ -47,13 +47,14 @@ FoldInput* FoldInput::Create(OpenTrace* trace, const ThreadRegistry* threads) {
 }
 
 void FoldInput::End() {
-  GiveBack(&chunks_, kMostChunks);
+  GiveBack(&chunks_, most_chunks_);
   GiveBack(&streams_, kMostStreams);
   GiveBack(&copies_, kMostCopies * ChunkLoader::kMostBytes);
 }
 
 bool FoldInput::Begin(uint32_t generation) {
-  chunks_ = Memory<Chunk>(kMostChunks);
+  most_chunks_ = trace_->file.ring_bytes() / kMinChunkBytes + 2 * size_t{kMostBuffers};
+  chunks_ = Memory<Chunk>(most_chunks_);
   streams_ = Memory<Stream>(kMostStreams);
   copies_ = Memory<uint8_t>(kMostCopies * ChunkLoader::kMostBytes);
   if (chunks_ == nullptr || streams_ == nullptr || copies_ == nullptr) return false;
@@ -100,7 +101,7 @@ bool FoldInput::ListSlots() {
       if (chunk.header.state != kChunkOpen || !IsOfBuffer(chunk.header)) continue;
       chunk.position = kInSlot;
       chunk.offset = reinterpret_cast<uintptr_t>(bytes);
-      if (count_ == kMostChunks) return false;
+      if (count_ == most_chunks_) return false;
       chunks_[count_++] = chunk;
     }
   }
@@ -119,7 +120,7 @@ bool FoldInput::ListRing(uint32_t generation) {
     const bool is_wanted =
         IsOfBuffer(chunk.header) || (IsKept(chunk.header) && chunk.header.buffer == generation);
     if (!is_wanted) continue;
-    if (count_ == kMostChunks || chunk.header.buffer > kMostBuffers) return false;
+    if (count_ == most_chunks_ || chunk.header.buffer > kMostBuffers) return false;
     chunks_[count_++] = chunk;
   }
   return true;

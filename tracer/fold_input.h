@@ -48,7 +48,6 @@ class FoldInput {
   void End();
 
  private:
-  static constexpr size_t kMostChunks = size_t{1} << 16;
   static constexpr size_t kMostStreams = 128;
   static constexpr size_t kMostCopies = 128;
   static constexpr int kMostTries = 4;
@@ -92,6 +91,7 @@ class FoldInput {
   const ThreadRegistry* threads_ = nullptr;
   ChunkLoader* loader_ = nullptr;
   Chunk* chunks_ = nullptr;
+  size_t most_chunks_ = 0;  // as many as the ring and the slots can have
   Stream* streams_ = nullptr;
   uint8_t* copies_ = nullptr;
   size_t count_ = 0;

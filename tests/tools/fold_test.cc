@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <random>
@@ -21,10 +22,15 @@
 #include "base/typed_event.h"
 #include "tests/tools/list_source.h"
 #include "tests/tracer/support.h"
+#include "tracer/chunk_writer.h"
+#include "tracer/fold_input.h"
+#include "tracer/format/event_encoder.h"
 #include "tracer/format/layout.h"
 #include "tracer/format/sums.h"
+#include "tracer/open_trace.h"
 #include "tracer/recorder.h"
 #include "tracer/system_calls.h"
+#include "tracer/thread_registry.h"
 
 namespace vramstow {
 namespace {
@@ -686,6 +692,44 @@ TEST(BoundedTrace, ThatMayGrowKeepsAllEventsWhereItCannotAddThemUp) {
       EXPECT_GT(report.overwritten_events, 0u) << "the test has to overrun the ring";
     }
   }
+}
+
+// Chunks of one event each, as short as chunks are: as many as a ring of 1.3 GiB has of usual ones.
+TEST(FoldInput, ListsAllChunksOfALargeRing) {
+  constexpr uint32_t kChunks = 70'000;
+  const TemporaryFolder folder;
+  auto* const trace = new OpenTrace;  // as a recorder's, these stay
+  ASSERT_EQ(trace->file.Create(folder.path().c_str(), "job", false, false), 0);
+  int error = 0;
+  trace->first_slot = trace->file.NewSlot(&error);
+  ASSERT_EQ(error, 0);
+  trace->file.MakeRing(uint64_t{600} << 20, true);
+  for (uint32_t i = 1; i <= kChunks; ++i) {
+    ChunkHeader header = {};
+    std::memcpy(header.magic, kChunkMagic, sizeof kChunkMagic);
+    header.number = header.turn = i;
+    header.kind = static_cast<uint8_t>(ChunkKind::kEvents);
+    header.header_bytes = sizeof header;
+    header.buffer = header.thread = 1;
+    header.base_sequence = i - 1;
+    uint8_t payload[kMaxEncodedBytes + kEncodeSlack] = {};
+    EventEncoder encoder;
+    encoder.Begin(header.base_sequence, 0);
+    const Event event = {.address = uint64_t{i} << 20, .size = 512, .kind = EventKind::kAllocate};
+    const uint32_t size = static_cast<uint32_t>(encoder.Encode(payload, event, i, i) - payload);
+    ASSERT_EQ(AppendChunk(&trace->file, header, ChunkEncoding::kPlain, payload, size, size), 0);
+  }
+  auto* const threads = new ThreadRegistry;
+  FoldInput* const input = FoldInput::Create(trace, threads);
+  ASSERT_NE(input, nullptr);
+  ASSERT_TRUE(input->Begin(0));
+  uint64_t count = 0;
+  bool was_kept = false;
+  for (Event event; input->Next(&event, &was_kept);) EXPECT_EQ(event.sequence, ++count);
+  EXPECT_FALSE(input->failed());
+  EXPECT_GE(count, kChunks / 2 - 1) << "the older half";
+  EXPECT_LE(count, kChunks / 2 + 1);
+  input->End();
 }
 
 // How a job of so many events, of which the first half is followed by a wish for a copy, leaves its
