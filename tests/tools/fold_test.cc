@@ -12,9 +12,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <map>
 #include <random>
 #include <set>
 #include <thread>
@@ -830,6 +833,94 @@ TEST(BoundedTrace, ThatIsKilledAtAnyMomentTellsOfAllEvents) {
   EXPECT_LT(overrun, kKills);
   EXPECT_GT(folded, 0u);
   munmap(shared, 4096);
+}
+
+// A trace while it is read: a hundred million events are too many to hold.
+class FileSource : public JobSource {
+ public:
+  explicit FileSource(const std::string& path) : JobSource({}) {
+    EXPECT_EQ(reader_.Open(path.c_str()), ReadError::kOk);
+  }
+  bool Next(Event* event) override {
+    const bool got = reader_.Next(event);
+    stack_ = got ? event->stack : 0;
+    return got;
+  }
+  uint32_t Stack() const override { return stack_; }
+  ReadReport report() const override { return reader_.report(); }
+  const TraceSums* Sums() const override { return reader_.sums(); }
+
+ private:
+  TraceReader reader_;
+  uint32_t stack_ = 0;
+};
+
+// What a job's trace has to say at its end, added up beside it.
+struct Expected {
+  uint64_t allocations = 0;
+  uint64_t live = 0;
+  uint64_t peak = 0;
+  std::map<std::string, uint64_t> bytes_of_site;
+  std::map<uint64_t, uint64_t> sizes;  // of live blocks, by address
+
+  void Add(const Event& event) {
+    if (event.kind == EventKind::kFree) {
+      live -= sizes[event.address];
+      return;
+    }
+    ++allocations;
+    bytes_of_site["train.py:" + std::to_string(event.stack) + " step"] += event.size;
+    sizes[event.address] = event.size;
+    live += event.size;
+    peak = std::max(peak, live);
+  }
+};
+
+uint64_t HighestResidentKib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::stoull(line.substr(6));
+  }
+  return 0;
+}
+
+// As a default run records; VRAMSTOW_LONG: as long as one has to be to go beyond the default size.
+TEST(BoundedTrace, IsRightAtItsEndAndTakesLittleMemory) {
+  const bool is_long = std::getenv("VRAMSTOW_LONG") != nullptr;
+  const uint64_t count = is_long ? 100'000'000 : 3'000'000;
+  const TemporaryFolder folder;
+  Recorder* const recorder = NewRecorder();
+  RecorderConfig config = {folder.path().c_str(), "job", TestThreadSlot};
+  config.background = config.compress = config.ring_may_grow = true;
+  config.ring_bytes = is_long ? 256u << 20 : 4u << 20;
+  Expected expected;
+  const uint64_t before = HighestResidentKib();
+  ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
+  LongJob([&](const Event& event) {
+    recorder->RecordWithStack(event);
+    expected.Add(event);
+  }).Run(count, 100'000, 60);
+  recorder->Close();
+  const uint64_t resident = HighestResidentKib() - before;
+  const std::string path = folder.path() + "/job.stow";
+  FileSource source(path);
+  const Facts facts = Analyze(&source, "job.stow");
+  std::printf("%llu events, %llu of them as sums, in %llu bytes; %llu KiB of the host\n",
+              static_cast<unsigned long long>(count),
+              static_cast<unsigned long long>(facts.report.folded_events),
+              static_cast<unsigned long long>(std::filesystem::file_size(path)),
+              static_cast<unsigned long long>(resident));
+  EXPECT_LE(resident, 64u << 10);
+  EXPECT_GT(facts.report.folded_events, 0u);
+  EXPECT_EQ(facts.report.folded_events + facts.report.events, count);
+  EXPECT_EQ(facts.report.overwritten_events, 0u);
+  EXPECT_EQ(facts.report.missing_events, 0u);
+  EXPECT_EQ(facts.counts.allocations, expected.allocations);
+  EXPECT_EQ(facts.peak.allocated_bytes, expected.peak);
+  EXPECT_EQ(facts.live.device.bytes, expected.live);
+  std::map<std::string, uint64_t> found;
+  for (const SiteFacts& site : facts.by_site) found[site.site] = site.total_bytes;
+  EXPECT_EQ(found, expected.bytes_of_site);
 }
 
 std::atomic<int> g_writes_left{0};
