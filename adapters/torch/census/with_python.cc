@@ -23,11 +23,22 @@ bool Run(const std::function<void()>& run) {
   }
 }
 
+// How long another thread may take to run at all: where other processes want the processors, too,
+// that is longer than most locks are held.
+constexpr std::chrono::milliseconds kLongestStart(2000);
+
 // What another thread does for the one that asks.
 class CrossThreadCall {
  public:
   explicit CrossThreadCall(std::function<void()> run) : run_(std::move(run)) {}
 
+  // The other thread runs, and asks for Python's lock.
+  void Arrive() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (state_ != State::kWaits) return;
+    state_ = State::kArrived;
+    changed_.notify_all();
+  }
   // The other thread has Python's lock.
   void Do() {
     {
@@ -42,10 +53,12 @@ class CrossThreadCall {
     changed_.notify_all();
   }
 
-  // False: it did not begin in time, and will not.
+  // False: it did not begin in time, and will not. `patience`: with the one who has the lock.
   bool WaitForBegin(std::chrono::milliseconds patience) {
     std::unique_lock<std::mutex> lock(mutex_);
-    if (changed_.wait_for(lock, patience, [this] { return state_ != State::kWaits; })) return true;
+    changed_.wait_for(lock, kLongestStart, [this] { return state_ != State::kWaits; });
+    const auto has_begun = [this] { return state_ != State::kWaits && state_ != State::kArrived; };
+    if (changed_.wait_for(lock, patience, has_begun)) return true;
     state_ = State::kGivenUp;
     return false;
   }
@@ -62,7 +75,7 @@ class CrossThreadCall {
   }
 
  private:
-  enum class State : uint8_t { kWaits, kRuns, kDone, kFailed, kGivenUp };
+  enum class State : uint8_t { kWaits, kArrived, kRuns, kDone, kFailed, kGivenUp };
   bool has_ended() const { return state_ == State::kDone || state_ == State::kFailed; }
 
   const std::function<void()> run_;
@@ -74,6 +87,7 @@ class CrossThreadCall {
 // Python may end the thread where it asks for the lock, while Python itself ends.
 void* RunCall(void* argument) {
   auto* call = static_cast<std::shared_ptr<CrossThreadCall>*>(argument);
+  (*call)->Arrive();
   const int state = PyGILState_Ensure();
   (*call)->Do();
   PyGILState_Release(state);

@@ -1,0 +1,84 @@
+// How long a census waits for Python's lock. Python and a slow start of threads are made here.
+#include "adapters/torch/census/with_python.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <thread>
+
+#include "adapters/torch/census/interpreter.h"
+
+namespace vramstow::torch_census {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPatience(100);
+constexpr milliseconds kLonger(400);
+
+std::atomic<bool> threads_are_late{false};
+std::atomic<bool> lock_is_held{false};
+
+struct Late {
+  void* (*run)(void*);
+  void* argument;
+};
+void* RunLate(void* argument) {
+  const Late late = *static_cast<Late*>(argument);
+  delete static_cast<Late*>(argument);
+  std::this_thread::sleep_for(kLonger);
+  return late.run(late.argument);
+}
+
+}  // namespace
+
+bool Interpreter::is_ending() { return false; }
+
+extern "C" {
+PyThreadState* PyGILState_GetThisThreadState() { return nullptr; }
+int PyGILState_Check() { return 0; }
+int PyGILState_Ensure() {
+  if (lock_is_held) std::this_thread::sleep_for(kLonger);
+  return 0;
+}
+void PyGILState_Release(int) {}
+
+// As where other processes want the processors.
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
+                   void* argument) noexcept {
+  static const auto create =
+      reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+  if (!threads_are_late) return create(thread, attributes, run, argument);
+  return create(thread, attributes, &RunLate, new Late{run, argument});
+}
+}
+
+namespace {
+
+class WithPythonTest : public testing::Test {
+ protected:
+  void TearDown() override {
+    threads_are_late = false;
+    lock_is_held = false;
+    std::this_thread::sleep_for(kLonger);  // threads that were given up end
+  }
+};
+
+TEST_F(WithPythonTest, WaitsForAThreadThatStartsLate) {
+  threads_are_late = true;
+  bool ran = false;
+  EXPECT_TRUE(WithPython(kPatience, [&] { ran = true; }));
+  EXPECT_TRUE(ran);
+}
+
+TEST_F(WithPythonTest, GivesUpALockThatIsHeld) {
+  lock_is_held = true;
+  bool ran = false;
+  EXPECT_FALSE(WithPython(kPatience, [&] { ran = true; }));
+  EXPECT_FALSE(ran);
+}
+
+}  // namespace
+}  // namespace vramstow::torch_census
