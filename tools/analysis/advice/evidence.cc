@@ -27,7 +27,20 @@ uint64_t Evidence::AtPeak(const std::string& category) const {
   return 0;
 }
 
-bool Evidence::HasTrueIterations() const { return facts_.iterations.is_sure; }
+bool Evidence::HasTrueIterations() const {
+  constexpr uint64_t kLeastTurns = 10;
+  constexpr uint64_t kLeastWork = 3;
+  const IterationsFacts& iterations = facts_.iterations;
+  if (iterations.is_sure) return true;
+  // A line that fills a list of weights lets go of one block in each turn. Work lets go of more.
+  if (iterations.count < kLeastTurns ||
+      facts_.lifetimes.within.blocks < kLeastWork * iterations.count) {
+    return false;
+  }
+  return facts_.kind == "stow" && std::ranges::none_of(detail_.sites, [](const SiteDetail& site) {
+           return site.phase == Phase::kForward;
+         });
+}
 
 std::vector<const Life*> Evidence::LiveThat(const std::function<bool(const Life&)>& is_one) const {
   std::vector<const Life*> lives;

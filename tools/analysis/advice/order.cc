@@ -49,14 +49,11 @@ bool Dwarfs(const Cause& cause, const Facts& facts) {
 bool ServesAlone(const AdviceFacts& advice) { return advice.fits == true; }
 
 // Several such requests lay free in pieces, and they were as much as half of what the cause holds:
-// without pieces the job would have gone on for several passes, or to its end. A cause that grows
-// takes them, too: they have to be as much as all that it holds, so that the job lives twice as
-// long.
+// without pieces the job would have gone on for several passes, or to its end.
 bool StrandsMuch(const Cause& cause, const Facts& facts) {
   const OutOfMemoryFacts& last = facts.out_of_memory.back();
-  const uint64_t enough = cause.grows ? cause.bytes : cause.bytes / 2;
   return last.pool_free_bytes >= kMuchLarger * last.requested_bytes &&
-         last.pool_free_bytes >= enough;
+         last.pool_free_bytes * 2 >= cause.bytes;
 }
 
 // Changes that serve alone come first, in the order that the analysis gave them; then pairs; then
