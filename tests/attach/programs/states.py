@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import torch
@@ -55,6 +56,8 @@ def enter_state(number: int) -> None:
 
 
 def main(steps: int) -> None:
+    # Python 3.12 and newer warn of a fork beside threads, which this program does on purpose.
+    warnings.filterwarnings("ignore", message=".*use of fork", category=DeprecationWarning)
     torch.manual_seed(0)
     layers = torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1)
     model = torch.nn.Sequential(*layers).cuda()
