@@ -923,6 +923,28 @@ TEST(BoundedTrace, IsRightAtItsEndAndTakesLittleMemory) {
   EXPECT_EQ(found, expected.bytes_of_site);
 }
 
+// After the first fold no chunk has made room for another one yet.
+TEST(BoundedTrace, ThatFoldedOnceMissesNothing) {
+  bool any_folded = false;
+  for (uint64_t count = 300'000; count <= 600'000; count += 50'000) {
+    const TemporaryFolder folder;
+    Recorder* const recorder = NewRecorder();
+    RecorderConfig config = {folder.path().c_str(), "job", TestThreadSlot};
+    config.background = config.compress = config.ring_may_grow = true;
+    config.ring_bytes = 4u << 20;
+    ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
+    LongJob([&](const Event& event) { recorder->RecordWithStack(event); }).Run(count, 100'000, 60);
+    recorder->Close();
+    FileSource source(folder.path() + "/job.stow");
+    const Facts facts = Analyze(&source, "job.stow");
+    any_folded |= facts.report.folded_events > 0;
+    EXPECT_EQ(facts.report.folded_events + facts.report.events, count);
+    EXPECT_EQ(facts.report.missing_events, 0u) << count << " events";
+    EXPECT_EQ(facts.report.overwritten_events, 0u) << count << " events";
+  }
+  EXPECT_TRUE(any_folded);
+}
+
 std::atomic<int> g_writes_left{0};
 
 ssize_t WriteUntilFull(int fd, const iovec* parts, int count, off_t offset) {

@@ -80,7 +80,11 @@ class Recorded:
         words += [str(folder) for folder in self.folder.parents if folder != Path("/")]
         words += [str(Path(sys.executable).parent), str(Path(sys.executable).resolve().parent)]
         words += [str(VRAMSTOW.parent), str(VRAMSTOW.parents[1] / "lib")]
-        return [word for word in words if any(word.lower() in one.lower() for one in text)]
+        # A short name of a host stands in some number of a binary file by chance.
+        whole = {
+            word: re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE) for word in words
+        }
+        return [word for word in words if any(whole[word].search(one) for one in text)]
 
 
 @pytest.fixture(scope="module")

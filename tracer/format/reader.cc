@@ -403,8 +403,11 @@ uint64_t TraceReader::Impl::MissingNumbers() const {
 // before the first one were overwritten, if the file is a ring.
 uint64_t TraceReader::Impl::MissingInBuffers() {
   const bool is_ring = header_.ring_bytes != 0;
-  if (report.closed && !is_ring)
-    return header_.last_sequence - std::min(header_.last_sequence, report.events);
+  if (report.closed && !is_ring) {
+    // Sums may have been made although no chunk had to make room yet.
+    const uint64_t known_events = report.events + report.folded_events + sums.totals.lost_events;
+    return header_.last_sequence - std::min(header_.last_sequence, known_events);
+  }
   std::sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) {
     return a.buffer != b.buffer ? a.buffer < b.buffer : a.chunk < b.chunk;
   });
