@@ -70,6 +70,33 @@ def _mark(mark: Callable[[bytes], int], kind: bytes, addresses: set[int]) -> Non
         mark(kind + b" " + b" ".join(b"0x%x" % place for place in some))
 
 
+class _Living:
+    """Objects by identity, as long as they live. Their own comparison is not asked."""
+
+    def __init__(self) -> None:
+        self._references: dict[int, weakref.ref] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._references)
+
+    def __iter__(self) -> Iterator[object]:
+        for reference in list(self._references.values()):
+            if (one := reference()) is not None:
+                yield one
+
+    def add(self, one: object) -> bool:
+        """False: it is there already."""
+        number = id(one)
+        if number in self._references:
+            return False
+        gone = weakref.ref(one, lambda _: self._references.pop(number, None))
+        self._references[number] = gone
+        return True
+
+    def remove(self, one: object) -> None:
+        self._references.pop(id(one), None)
+
+
 class _Weights:
     """Tells weights, and knows which of them modules hold in 16 bits."""
 
@@ -77,15 +104,11 @@ class _Weights:
         self._mark = mark
         self._held: dict[int, int] = {}  # elements in 16 bits by address; 0: of another type
         self._most_short = 0  # the most elements in 16 bits that were held at one time
-        self._modules: dict[int, weakref.ref] = {}  # by id
+        self._modules = _Living()
         self._has_new = False  # among the modules, since all were looked at
 
     def know(self, module: object) -> None:
-        number = id(module)
-        if number not in self._modules:
-            gone = weakref.ref(module, lambda _: self._modules.pop(number, None))
-            self._modules[number] = gone
-            self._has_new = True
+        self._has_new |= self._modules.add(module)
 
     def tell_held(self, tensors: Iterable[object]) -> bool:
         """Tells the tensors that modules hold. False: none of them is on a card."""
@@ -109,10 +132,9 @@ class _Weights:
             return
         self._has_new = False
         self._held = {}
-        modules = [module for one in list(self._modules.values()) if (module := one()) is not None]
         self.tell_held(
             tensor
-            for module in modules
+            for module in self._modules
             for tensor in (*module._parameters.values(), *module._buffers.values())
         )
 
@@ -144,22 +166,19 @@ class _Waiting:
 
     def __init__(self, weights: _Weights) -> None:
         self._weights = weights
-        self._modules: dict[int, weakref.ref] = {}
+        self._modules = _Living()
         self._looks = 0  # since the last one was added
 
     def __bool__(self) -> bool:
         return bool(self._modules)
 
     def add(self, module: object) -> None:
-        number = id(module)
-        if number not in self._modules:
-            gone = weakref.ref(module, lambda _: self._modules.pop(number, None))
-            self._modules[number] = gone
+        if self._modules.add(module):
             self._looks = 0
 
     def remove(self, modules: Iterable[object]) -> None:
         for module in modules:
-            self._modules.pop(id(module), None)
+            self._modules.remove(module)
 
     def look(self) -> None:
         """Tells the weights of those that have come to a card since."""
@@ -167,14 +186,11 @@ class _Waiting:
             return
         self._looks += 1
         found: list[object] = []
-        for number, reference in list(self._modules.items()):
-            module = reference()
-            if module is None:
-                continue
+        for module in self._modules:
             tensors = [*module._parameters.values(), *module._buffers.values()]
             if any(_address(part) for tensor in tensors for part in _parts(tensor)):
                 found += tensors
-                self._modules.pop(number, None)
+                self._modules.remove(module)
         if found:
             self._weights.tell_held(found)
 
