@@ -16,7 +16,7 @@ namespace vramstow {
 // Whether a path has this part, which is written with slashes.
 inline bool HasPathPart(std::string_view path, std::string_view part) {
   const auto is_same = [](char a, char b) { return (a == '\\' ? '/' : a) == b; };
-  return !std::ranges::search(path, part, is_same).empty();
+  return std::search(path.begin(), path.end(), part.begin(), part.end(), is_same) != path.end();
 }
 
 // Code of Python itself, of vramstow, or of a package that somebody else wrote.
