@@ -16,6 +16,7 @@
 #include "tools/analysis/explain/category_of.h"
 #include "tools/analysis/explain/census_summary.h"
 #include "tools/analysis/explain/explain.h"
+#include "tools/analysis/explain/gradient_buckets.h"
 #include "tools/analysis/explain/phases_over.h"
 
 namespace vramstow {
@@ -40,7 +41,7 @@ constexpr std::array<const char*, kCategories> kNames = {
 
 constexpr std::array<const char*, kCategories> kEvidence = {
     "allocated while a model was made or moved, and kept",
-    "allocated in the backward pass, and still there when it was over",
+    "allocated in the backward pass, and still there when it was over, or a bucket for them",
     "allocated in an optimizer, and kept",
     "allocated in the forward pass or before the window, and needed in the backward pass",
     "freed in the phase in which it was allocated",
@@ -190,6 +191,7 @@ Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& 
   const SiteDetail& site = detail.sites[life.site];
   const Phase freed = detail.sites[life.free_site].phase;
   const bool kept = life.death == kStillLive;
+  if (MakesGradientBuckets(detail, site)) return kGradients;
   switch (site.phase) {
     case Phase::kWorkspace:
       return kWorkspaces;

@@ -55,16 +55,24 @@ class ScoreSites {
       const std::string_view name = OperatorName(site);
       if (IsSoftmax(name) || MakesScores(name)) {
         sites_.insert(life.site);
-        has_product_ |= name == "bmm" || name == "baddbmm";
+        if (name != "bmm" && name != "baddbmm") continue;
+        has_product_ = true;
+        if (!site.own.empty()) lines_.insert(site.own.back().text);
       }
     }
   }
   bool any() const { return has_product_; }
   bool Has(uint32_t site) const { return sites_.contains(site); }
+  // A request that fails may come another way through C++ than those that are served.
+  bool IsMadeBy(const SiteDetail& request) const {
+    return !request.own.empty() && lines_.contains(request.own.back().text) &&
+           MakesScores(OperatorName(request));
+  }
 
  private:
   absl::flat_hash_set<uint32_t> sites_;
-  bool has_product_ = false;  // softmax of a product
+  absl::flat_hash_set<uint32_t> lines_;  // of products
+  bool has_product_ = false;             // softmax of a product
 };
 
 // transformers' own code made them: its models are told how when they are loaded.
@@ -75,8 +83,8 @@ bool AreOfTransformers(const Detail& detail, const SiteDetail& site) {
   });
 }
 
-std::string ActionFor(const FailureMoment& moment, const Life& score) {
-  if (AreOfTransformers(moment.detail(), moment.site_of(score))) {
+std::string ActionFor(const FailureMoment& moment, const SiteDetail& score) {
+  if (AreOfTransformers(moment.detail(), score)) {
     return "Load the model with attn_implementation=\"sdpa\" (or \"flash_attention_2\"), which "
            "never makes all scores at once, and without output_attentions=True.";
   }
@@ -94,25 +102,26 @@ Found FindAttentionScores(const FailureMoment& moment) {
   Cause cause;
   cause.bytes = BytesOf(held);
   cause.held = held;
-  const bool asks = scores.Has(moment.failure().site_number);
-  // A request that fails may come another way through C++ than those that are served.
+  const bool asks =
+      scores.Has(moment.failure().site_number) || scores.IsMadeBy(moment.request_site());
   const bool is_one =
       asks || std::ranges::any_of(held, [&](const Life* life) {
         return life->requested == moment.requested() &&
                FunctionOf(moment.site_of(*life)) == FunctionOf(moment.request_site());
       });
   if (is_one) cause.bytes += moment.requested();
-  if (!moment.IsLarge(cause.bytes) || held.empty()) return std::nullopt;
+  if (!moment.IsLarge(cause.bytes) || (held.empty() && !asks)) return std::nullopt;
   cause.change = Without(moment.detail(), held);
   if (is_one) cause.change.requested = 0;
   cause.title = "Attention keeps its scores, which are length times length";
   cause.place = asks ? PlaceOfRequest(moment) : CommonPlace(moment.detail(), held);
   cause.evidence = AdviceText(cause.bytes) +
                    " are products and their softmax, as large as length times length for each "
-                   "head: " +
-                   LargestPlaces(moment.detail(), held) + ".";
+                   "head" +
+                   (held.empty() ? "." : ": " + LargestPlaces(moment.detail(), held) + ".");
   cause.cost = "None; it is faster, too.";
-  cause.action = ActionFor(moment, *held.front());
+  cause.action =
+      ActionFor(moment, held.empty() ? moment.request_site() : moment.site_of(*held.front()));
   return cause;
 }
 

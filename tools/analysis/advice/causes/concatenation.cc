@@ -10,6 +10,7 @@
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/advice/table.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -94,6 +95,8 @@ Found FindConcatenation(const FailureMoment& moment) {
       const uint64_t bytes = BytesOf(lives);
       if (lives.size() < 2 || bytes > moment.requested() + moment.requested() / 10) continue;
       if (bytes * 2 <= moment.requested() || bytes <= cause.bytes) continue;
+      // A backward pass needs them; they cannot be written into the whole.
+      if (RecordedBytes(moment.holders(), lives) * 2 > bytes) continue;
       cause.bytes = bytes;
       cause.held = lives;
     }

@@ -28,7 +28,7 @@ bool IsDecomposition(const FailureMoment& moment, const SiteDetail& site) {
 
 // Scores of a vocabulary come from a product, or are made into a loss.
 std::string ForScores(const FailureMoment& moment, const std::string& name) {
-  const bool is_product = name == "mm" || name == "addmm" || name == "linear" || name == "bmm";
+  const bool is_product = name == "mm" || name == "addmm" || name == "linear";
   if (is_product && !moment.request_site().is_own_call && IsInferenceOnly(moment)) {
     return "; for the next word the head needs the last place only (hidden[:, -1:])";
   }
