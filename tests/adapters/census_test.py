@@ -76,6 +76,14 @@ def test_each_way_to_hold_a_tensor_is_told(
     assert not {name: role for name, role in HOLDERS.items() if told.get(name) != role}, told
 
 
+def test_what_arrays_of_objects_hold_is_told(rehearse: Rehearse, python: str) -> None:
+    pytest.importorskip("numpy")
+    job = rehearse(python, OWN / "object_arrays.py", card=CARD, env=OBSERVED)
+    assert "OutOfMemoryError" in job.err, job.err[-2000:]
+    told = set(holders_of(job))
+    assert told == {"global bank[0..2]", "global part[0..2]", "global table.values[0..1]"}
+
+
 @POOLED_SELDOM
 def test_what_nobody_trains_what_evaluates_and_what_is_dead_is_told(
     rehearse: Rehearse, python: str, settings: dict[str, str]

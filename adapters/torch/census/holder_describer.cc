@@ -130,6 +130,7 @@ class HolderDescriber::Chain {
     }
     Object* held = object(i + 1);
     if (Is(holder, kIsDict)) return TellKey(holder, held, dict);
+    if (is_table_ && !walk_.arrays().IsArray(holder)) return;
     if (Is(holder, kIsList) || (Is(holder, kIsTuple) && !is_closure_)) {
       const intptr_t index = IndexOf(holder, held);
       text() += index < 0 ? "[…]" : "[" + std::to_string(index) + "]";
@@ -137,6 +138,7 @@ class HolderDescriber::Chain {
     }
     if (Is(holder, kIsTuple)) return TellClosure(i);
     is_closure_ = false;
+    if (walk_.arrays().IsArray(holder)) return TellElement(holder, held);
     if (holder->type == &PyCell_Type) return;
     if (holder->type == &PyFunction_Type) return TellFunction(holder, held);
     if (holder->type == &PyTraceBack_Type) return;
@@ -148,6 +150,12 @@ class HolderDescriber::Chain {
       return;
     }
     TellAttribute(i, kind);
+  }
+
+  void TellElement(Object* array, const Object* held) {
+    is_table_ = false;
+    if (walk_.arrays().IsArray(held)) return;  // the array that this one shows a part of
+    text() += "[" + std::to_string(ObjectArrays::IndexOf(array, held)) + "]";
   }
 
   // An instance and what it holds, in its dict or in itself.
@@ -207,6 +215,11 @@ class HolderDescriber::Chain {
       is_hook_ = true;
     }
     is_model_ = false;
+    // Of a table or a column of pandas: what is in between are blocks of columns.
+    if (name == "_mgr") {
+      is_table_ = true;
+      name = "values";
+    }
     if (is_optimizer_ && name == "state") description_.role = Role::kOptimizerState;
     is_optimizer_ = false;
     if (!is_hook_) text() += "." + std::string(name);
@@ -315,6 +328,7 @@ class HolderDescriber::Chain {
   bool is_model_ = false;
   bool is_hook_ = false;
   bool is_optimizer_ = false;
+  bool is_table_ = false;
 };
 
 HolderDescription HolderDescriber::Describe(const Found& found) const {

@@ -72,9 +72,13 @@ int Walk::Meet(Object* child, void* self) {
   return walk->is_late_ ? 1 : 0;  // ends the visit
 }
 
-// What the collector does not follow leads to no tensor.
+// What the collector does not follow leads to no tensor, but for arrays of objects.
 void Walk::MeetOne(Object* child) {
-  if (!Is(child, kHasCollector)) return;
+  if (!Is(child, kHasCollector)) {
+    const bool is_array = seen_ == &all_ && arrays_.IsArray(child);
+    if (is_array) seen_->Add(child, What::kObject, from_, nth_);
+    return;
+  }
   const ObjectKind kind = KindOf(child->type);
   if (kind == ObjectKind::kApart) {
     const bool is_named = Is(child, kIsType) && (from_ & Entry::kIsRoot) == 0 &&
@@ -141,6 +145,7 @@ void Walk::ExpandObject(Object* object) {
     Graph::ExpandContext(object, [this](Impl* impl) { AddImpl(impl); });
   }
   if (type->traverse != nullptr) type->traverse(object, &Meet, this);
+  if (arrays_.IsArray(object)) ObjectArrays::Visit(object, &Meet, this);
 }
 
 void Walk::Expand(EntryIndex place) {

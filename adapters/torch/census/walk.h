@@ -20,6 +20,7 @@
 #include "adapters/torch/census/deadline.h"
 #include "adapters/torch/census/graph.h"
 #include "adapters/torch/census/interpreter.h"
+#include "adapters/torch/census/object_arrays.h"
 #include "adapters/torch/census/seen.h"
 
 namespace vramstow::torch_census {
@@ -77,6 +78,7 @@ class Walk {
   const char* why_stopped() const;
 
   ObjectKind KindOf(Type* type);
+  const ObjectArrays& arrays() const { return arrays_; }
 
  private:
   static constexpr size_t kMostOfModels = 60'000;
@@ -109,6 +111,7 @@ class Walk {
   const int working_;
   const uint64_t live_bytes_;
   const Deadline deadline_;
+  const ObjectArrays arrays_;
   Seen all_;
   Seen models_{kMostOfModels};
   Seen* seen_ = &all_;  // where entries go now

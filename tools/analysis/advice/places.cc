@@ -26,6 +26,17 @@ bool StandsIn(const std::string& line, std::string_view name, bool is_class) {
   return function == name || function.ends_with("." + std::string(name));
 }
 
+// "main: set.scans[*]._volume": a property of that name keeps what it made once.
+std::string_view AttributeOf(std::string_view holder) {
+  const size_t point = holder.rfind('.');
+  if (point == std::string_view::npos || holder.find('[', point) != std::string_view::npos) {
+    return "";
+  }
+  std::string_view name = holder.substr(point + 1);
+  while (name.starts_with('_')) name.remove_prefix(1);
+  return name;
+}
+
 // The outermost line of the program that ran when it allocated last.
 std::string OutermostBefore(const FailureMoment& moment) {
   const std::vector<Life>& lives = moment.detail().lives;
@@ -98,11 +109,14 @@ std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& 
   const bool is_class = point < colon;
   const std::string_view name = std::string_view(holder).substr(0, std::min(colon, point));
   if (name.empty() || name.find(' ') != std::string_view::npos) return "";
+  const std::string_view attribute = AttributeOf(holder);
   std::map<std::string, uint64_t> by_line;
   for (const Life* life : lives) {
     const std::vector<CodeLine>& own = detail.sites[life->site].own;
     for (auto line = own.rbegin(); line != own.rend(); ++line) {
-      if (!StandsIn(detail.lines[line->text], name, is_class)) continue;
+      const std::string& text = detail.lines[line->text];
+      const bool is_property = !attribute.empty() && StandsIn(text, attribute, false);
+      if (!is_property && !StandsIn(text, name, is_class)) continue;
       by_line[detail.lines[line->text]] += life->size;
       break;
     }

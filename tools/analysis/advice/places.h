@@ -21,8 +21,8 @@ std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& li
 // passes made the line that called the last of them. Not for no blocks.
 std::string PlaceInProgram(const FailureMoment& moment, const std::vector<const Life*>& lives);
 // The deepest of the program's lines through which these blocks were allocated that stands in the
-// function, or in a method of the class, with which the holder's chain begins; empty: there is
-// none. That is where the program took what it keeps.
+// function, or in a method of the class, with which the holder's chain begins, or in the property
+// with which it ends; empty: there is none. That is where the program took what it keeps.
 std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& lives,
                           const std::string& holder);
 // The innermost line of the program in the site's call stack; else the site's name.

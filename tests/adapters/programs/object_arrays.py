@@ -1,0 +1,33 @@
+"""Holds tensors in NumPy's arrays of objects, as pandas does, and then asks for too much."""
+
+import numpy as np
+import torch
+
+SIZE = 2 * 1024 * 1024  # numbers of 4 bytes
+
+
+def objects(count: int) -> np.ndarray:
+    made = np.empty(count, dtype=object)
+    for i in range(count):
+        made[i] = torch.empty(SIZE, device="cuda")
+    return made
+
+
+class Blocks:
+    """What stands between a table of pandas and its columns."""
+
+    def __init__(self) -> None:
+        self.blocks = (objects(2).reshape(1, 2),)
+
+
+class Table:
+    def __init__(self) -> None:
+        self._mgr = Blocks()
+
+
+bank = objects(3)
+part = objects(4)[1:]
+numbers = np.zeros(1000)
+table = Table()
+del numbers
+torch.empty(64 * SIZE, device="cuda")
