@@ -150,4 +150,13 @@ Cause OfPile(const FailureMoment& moment, const Pile& pile) {
   return cause;
 }
 
+void TellOfOneBackward(Cause* cause) {
+  cause->title = "The graphs of several turns wait for one backward pass";
+  cause->cost = "None: gradients add up.";
+  cause->action =
+      "Call backward() on each turn's loss, divided by their number, instead of on the sum of all. "
+      "Where a turn needs the one before, call it every few turns, and detach() the state that "
+      "goes on.";
+}
+
 }  // namespace vramstow

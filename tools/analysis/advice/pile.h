@@ -37,6 +37,8 @@ std::string PlaceOfPile(const FailureMoment& moment, const std::vector<const Lif
 std::string RootOfHolder(const std::string& holder);
 // The sentences of every cause that is about a pile.
 Cause OfPile(const FailureMoment& moment, const Pile& pile);
+// The title and what to do, where graphs of several turns wait for one backward pass.
+void TellOfOneBackward(Cause* cause);
 
 }  // namespace vramstow
 

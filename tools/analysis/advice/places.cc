@@ -111,7 +111,9 @@ std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& 
   if (name.empty() || name.find(' ') != std::string_view::npos) return "";
   const std::string_view attribute = AttributeOf(holder);
   std::map<std::string, uint64_t> by_line;
+  uint64_t all = 0;
   for (const Life* life : lives) {
+    all += life->size;
     const std::vector<CodeLine>& own = detail.sites[life->site].own;
     for (auto line = own.rbegin(); line != own.rend(); ++line) {
       const std::string& text = detail.lines[line->text];
@@ -123,7 +125,10 @@ std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& 
   }
   const auto most = std::ranges::max_element(
       by_line, [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == by_line.end() ? "" : most->first;
+  // What it takes from others has no line there.
+  const bool is_most = most != by_line.end() &&
+                       static_cast<double>(most->second) >= kMost / 2 * static_cast<double>(all);
+  return is_most ? most->first : "";
 }
 
 std::string PlaceOf(const Detail& detail, uint32_t site) {

@@ -322,6 +322,10 @@ std::string Passes::BackwardCall(const Detail& detail, uint64_t event) const {
   return detail.lines[detail.sites[std::prev(next)->second].own.back().text];
 }
 
+bool Passes::HasCalledBackward(uint64_t event) const {
+  return !calls_.empty() && calls_.front().first < event;
+}
+
 int64_t Passes::At(uint64_t event) const {
   return std::ranges::upper_bound(all_, event, {}, &Pass::begin) - all_.begin() - 1;
 }

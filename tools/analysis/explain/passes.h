@@ -46,6 +46,8 @@ class Passes {
   const std::vector<Pass>& all() const { return all_; }
   // The line that had called backward() last at this event; empty: not known.
   std::string BackwardCall(const Detail& detail, uint64_t event) const;
+  // Whether backward() was called before this event, and not only torch.autograd.grad().
+  bool HasCalledBackward(uint64_t event) const;
   // The number of the pass, from 0, that had begun last; -1 before the first.
   int64_t At(uint64_t event) const;
   // Backward passes that one pass has, as a rule: gradients are accumulated. 0: not known.

@@ -161,6 +161,28 @@ void TellOfBatch(Cause* cause) {
       "Captum: internal_batch_size).";
 }
 
+// Scores of all classes, and the logarithms that a loss makes of them.
+bool IsOfLoss(const FailureMoment& moment, const std::vector<const Life*>& family) {
+  const auto is_one = [&](const SiteDetail& site) {
+    const std::string_view name = OperatorName(site);
+    return name.find("log_softmax") != std::string_view::npos ||
+           name.find("nll_loss") != std::string_view::npos ||
+           name.find("cross_entropy") != std::string_view::npos;
+  };
+  return is_one(moment.request_site()) || std::ranges::any_of(family, [&](const Life* life) {
+           return is_one(moment.site_of(*life));
+         });
+}
+
+void TellOfLoss(Cause* cause) {
+  cause->title = "A loss needs the scores of all classes for each place";
+  cause->cost = "A loop over pieces; with some classes only, another loss.";
+  cause->action =
+      "Compute the scores and the loss of some places at a time, each part under "
+      "torch.utils.checkpoint, or compare with the right class and a few others only (sampled "
+      "softmax).";
+}
+
 Found FindBroadcast(const FailureMoment& moment) {
   const std::optional<Made> made = FirstLarge(moment);
   if (!made.has_value()) return std::nullopt;
@@ -202,6 +224,10 @@ Found FindBroadcast(const FailureMoment& moment) {
   }
   if (IsBatchOfModel(moment, family)) {
     TellOfBatch(&cause);
+    return cause;
+  }
+  if (IsProduct(name) && IsOfLoss(moment, family)) {
+    TellOfLoss(&cause);
     return cause;
   }
   cause.cost = "None, if it was not meant; else a loop over pieces.";

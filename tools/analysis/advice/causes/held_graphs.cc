@@ -1,6 +1,7 @@
 // A cause: each iteration leaves a graph behind: a list or sum of losses, a state carried on,
 // outputs of evaluation.
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -45,18 +46,36 @@ bool MayBeFirstStep(const FailureMoment& moment) {
          parameters.untrained * 2 < parameters.all;
 }
 
+// The variable whose graph holds most of these; empty: a list does, or nobody is known.
+std::string OneVariable(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  std::map<std::string, uint64_t> by_root;
+  for (const HolderFacts& one : moment.holders().OfAll(lives)) {
+    const std::string root = one.holder.substr(0, one.holder.find(".grad_fn"));
+    const bool is_graph = root.size() < one.holder.size();
+    if (is_graph && root.find('[') == std::string::npos) by_root[root] += one.amount.bytes;
+  }
+  for (const auto& [root, bytes] : by_root) {
+    if (bytes * 2 > BytesOf(lives)) return root;
+  }
+  return "";
+}
+
 // A loop of the program's own, that calls no module, made one graph, which one variable holds: a
 // backward pass behind the loop may want all of it.
 bool IsUnrolledLoop(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   const bool any_module = std::ranges::any_of(lives, [&](const Life* life) {
     return !moment.site_of(*life).module.empty() || moment.site_of(*life).in_backward;
   });
-  const std::vector<HolderFacts> holders = moment.holders().OfAll(lives);
-  if (any_module || holders.empty()) return false;
-  const std::string& holder = holders.front().holder;
-  const std::string root = holder.substr(0, holder.find(".grad_fn"));
-  return root.size() < holder.size() && root.find('[') == std::string::npos &&
-         holders.front().amount.bytes * 2 > BytesOf(lives);
+  return !any_module && !OneVariable(moment, lives).empty();
+}
+
+// An optimizer waits for its first gradients, torch.autograd.grad() made those that there are, and
+// one variable adds the turns up.
+bool WaitsForBackward(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
+  return parameters.all > 0 && parameters.untrained * 2 < parameters.all &&
+         moment.passes().by() != Passes::By::kOptimizer &&
+         !moment.passes().HasCalledBackward(moment.event()) && !OneVariable(moment, lives).empty();
 }
 
 // Where nothing trains, the graph of the pass that runs is as needless as those before it.
@@ -144,6 +163,10 @@ Found FindHeldGraphs(const FailureMoment& moment) {
   }
   if (!trains && IsUnrolledLoop(moment, pile.lives)) {
     TellOfUnrolledLoop(&cause);
+    return cause;
+  }
+  if (trains && WaitsForBackward(moment, pile.lives)) {
+    TellOfOneBackward(&cause);
     return cause;
   }
   if (HasGraphOfGradients(moment)) {

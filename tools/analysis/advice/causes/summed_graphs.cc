@@ -46,7 +46,7 @@ Found FindSummedGraphs(const FailureMoment& moment) {
   const CensusSummary told = SummarizeCensus(moment.holders(), made);
   if (told.decides() && told.in_graph * 4 < told.known) return std::nullopt;
   cause.change = FreedWithTurn(moment, made, turns);
-  cause.title = "The graphs of several turns wait for one backward pass";
+  TellOfOneBackward(&cause);
   cause.place = CommonPlace(moment.detail(), made, true);
   if (cause.place.empty()) cause.place = PlaceInProgram(moment, made);
   cause.evidence = std::to_string(turns.size()) + " turns of a loop within one step made " +
@@ -63,13 +63,7 @@ Found FindSummedGraphs(const FailureMoment& moment) {
     cause.action =
         "If it is an evaluation, run it under torch.no_grad() or torch.inference_mode(). Otherwise "
         "call backward() on each turn's loss, instead of on the sum of all.";
-    return cause;
   }
-  cause.cost = "None: gradients add up.";
-  cause.action =
-      "Call backward() on each turn's loss, divided by their number, instead of on the sum of all. "
-      "Where a turn needs the one before, call it every few turns, and detach() the state that "
-      "goes on.";
   return cause;
 }
 
