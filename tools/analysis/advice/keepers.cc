@@ -4,8 +4,10 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/ascii.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -73,6 +75,26 @@ std::string WhatToDoAbout(std::string_view holder) {
     return "Bound the queue (queue.Queue(maxsize=4)): then put() waits until get() has made room.";
   }
   return "";
+}
+
+void TellOfResults(const FailureMoment& moment, const std::vector<const Life*>& lives,
+                   Cause* cause) {
+  const CensusSummary told = SummarizeCensus(moment.holders(), lives);
+  if (told.viewed * 2 > told.known) {
+    cause->evidence +=
+        " The program holds views: a view keeps the whole tensor that it is cut from.";
+    cause->action =
+        "Keep a .clone() of the part that is needed, or move that part to the host (.cpu()).";
+    cause->cost = "A copy of the part.";
+  } else {
+    cause->action =
+        "Keep only the part that is needed (a mean, an index, a .clone() of a slice), or move it "
+        "to the host (.cpu()).";
+    cause->cost = "A transfer for each result.";
+  }
+  const std::vector<HolderFacts> holders = moment.holders().OfAll(lives);
+  const std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
+  if (!about.empty()) cause->action = about + " Otherwise k" + cause->action.substr(1);
 }
 
 }  // namespace vramstow

@@ -86,23 +86,10 @@ Found FindKeptOutputs(const FailureMoment& moment) {
   AddOfPassThatRuns(moment, pile, &cause);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.title = "Results of a loop stay on the card";
-  const std::vector<HolderFacts> holders = moment.holders().OfAll(pile.lives);
-  if (holders.empty()) cause.evidence += " A list, a dict or a hook may hold them.";
-  cause.cost = "A transfer for each result.";
-  const CensusSummary told = SummarizeCensus(moment.holders(), pile.lives);
-  if (told.viewed * 2 > told.known) {
-    cause.evidence +=
-        " The program holds views: a view keeps the whole tensor that it is cut from.";
-    cause.action =
-        "Keep a .clone() of the part that is needed, or move that part to the host (.cpu()).";
-    cause.cost = "A copy of the part.";
-  } else {
-    cause.action =
-        "Keep only the part that is needed (a mean, an index, a .clone() of a slice), or move it "
-        "to the host (.cpu()).";
+  if (moment.holders().OfAll(pile.lives).empty()) {
+    cause.evidence += " A list, a dict or a hook may hold them.";
   }
-  const std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
-  if (!about.empty()) cause.action = about + " Otherwise k" + cause.action.substr(1);
+  TellOfResults(moment, pile.lives, &cause);
   return cause;
 }
 

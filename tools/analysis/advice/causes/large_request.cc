@@ -26,6 +26,14 @@ bool IsDecomposition(const FailureMoment& moment, const SiteDetail& site) {
          });
 }
 
+// A function of a library that computes a loss has called it: "ForCausalLMLoss".
+bool IsCalledByLoss(const FailureMoment& moment, const SiteDetail& site) {
+  return std::ranges::any_of(site.frames, [&](uint32_t frame) {
+    const std::string& text = moment.detail().frames[frame];
+    return text.ends_with("Loss") || text.ends_with("cross_entropy");
+  });
+}
+
 // Scores of a vocabulary come from a product, or are made into a loss.
 std::string ForScores(const FailureMoment& moment, const std::string& name) {
   const bool is_product = name == "mm" || name == "addmm" || name == "linear";
@@ -33,7 +41,7 @@ std::string ForScores(const FailureMoment& moment, const std::string& name) {
     return "; for the next word the head needs the last place only (hidden[:, -1:])";
   }
   if (is_product || name.find("softmax") != std::string::npos ||
-      name.find("nll_loss") != std::string::npos) {
+      name.find("nll_loss") != std::string::npos || IsCalledByLoss(moment, moment.request_site())) {
     return "; for a loss over a large vocabulary, compute each piece's loss";
   }
   return "";

@@ -36,7 +36,7 @@ std::vector<const Life*> LargestLine(const FailureMoment& moment,
 // The blocks of one line: tensors, where there are any; the state of training only where nothing
 // else is large.
 std::vector<const Life*> LargestOf(const FailureMoment& moment) {
-  constexpr uint64_t kLeastShareOfLive = 8;
+  constexpr uint64_t kSmallestPartOfLive = 8;
   std::vector<const Life*> all;
   std::vector<const Life*> others;
   for (const Life* life : moment.live()) {
@@ -46,7 +46,7 @@ std::vector<const Life*> LargestOf(const FailureMoment& moment) {
   }
   if (all.empty()) return LargestLine(moment, moment.live());
   std::vector<const Life*> largest = LargestLine(moment, others);
-  if (BytesOf(largest) * kLeastShareOfLive >= moment.live_bytes()) return largest;
+  if (BytesOf(largest) * kSmallestPartOfLive >= moment.live_bytes()) return largest;
   return LargestLine(moment, all);
 }
 
