@@ -39,7 +39,8 @@ def wrong_in(job: Unseen, facts: dict[str, Any]) -> list[str]:
     if first["id"] not in job.accepted():
         wrong.append(f"cause {first['id']}, not {' or '.join(job.accepted())}")
     place = (first["place"] or "").partition(" ")[0]
-    if place not in job.places():
+    # The line that makes it, or the line that keeps it.
+    if place not in job.places() and first["kept_at"] not in job.places():
         wrong.append(f"place '{place}'")
     word = job.holder_word()
     if word is not None and word not in (first["holder"] or ""):

@@ -20,6 +20,7 @@
 #include "tools/inputs/snapshot_source.h"
 #include "tools/inputs/trace_start.h"
 #include "tools/inputs/within_source.h"
+#include "tools/pipeline/keeping_line.h"
 #include "tools/replay/proof.h"
 
 namespace vramstow {
@@ -100,6 +101,7 @@ void ExplainAndProve(Analysis* analysis) {
   Advise(analysis->detail, explanation, &analysis->facts);
   ProveAdvice(analysis->detail, &analysis->facts);
   OrderProved(&analysis->facts);
+  NameKeepingLines(analysis->detail, &analysis->facts);
 }
 
 absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string& within) {

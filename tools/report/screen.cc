@@ -243,7 +243,7 @@ std::string Fault(const FactSet& set, const Facts& facts, const AdviceFacts& adv
                            style, Colour::kYellow);
   text += Labelled("But", AdviceTitle(advice), style);
   text += Labelled("Seen", advice.evidence, style);
-  if (!advice.holder.empty()) text += Labelled("Held by", advice.holder, style);
+  if (!advice.holder.empty()) text += Labelled("Held by", HolderInWords(advice), style);
   text += Labelled("Do", advice.action, style);
   if (const std::string then = ReplayedUpToPeak(advice); !then.empty()) {
     text += Labelled("Then", then, style);

@@ -63,6 +63,8 @@ const AdviceFacts* FirstFault(const Facts& facts);
 std::string ReplayedUpToPeak(const AdviceFacts& advice);
 // "Memory piles up: up to 24.0 MiB [growing_memory]".
 std::string AdviceTitle(const AdviceFacts& advice);
+// Who holds it, and the line that put it there.
+std::string HolderInWords(const AdviceFacts& advice);
 // False: no call stack tells a site, so that sites are libraries, which have a table of their own.
 bool KnowsSites(const Facts& facts);
 // The first cause in five lines, where memory ran out; empty: it did not, or nothing is known.

@@ -131,6 +131,11 @@ std::string ReplayedUpToPeak(const AdviceFacts& advice) {
                       Bytes(replay.peak_reserved_bytes + *advice.replayed_bytes), ".");
 }
 
+std::string HolderInWords(const AdviceFacts& advice) {
+  return advice.kept_at.empty() ? advice.holder
+                                : absl::StrCat(advice.holder, ", put there at ", advice.kept_at);
+}
+
 std::string AdviceTitle(const AdviceFacts& advice) {
   return absl::StrCat(advice.title, Gain(advice), " [", AdviceName(advice.id), "]");
 }
@@ -163,7 +168,7 @@ std::string WhySection(const Facts& facts, const TextStyle& style) {
                      style);
     if (!first->place.empty() && first->place != "unknown")
       text += Labelled("At", first->place, style);
-    if (!first->holder.empty()) text += Labelled("Held by", first->holder, style);
+    if (!first->holder.empty()) text += Labelled("Held by", HolderInWords(*first), style);
     if (IsLibraryFailure(last)) text += Labelled("For", LibraryInWords(last), style);
     text += Labelled("Do", first->action, style);
     if (first->fits.has_value()) text += Labelled("Then", FitsInWords(last, *first), style);

@@ -33,6 +33,8 @@ struct AdviceFacts {
   bool is_estimate = false;
   std::string place = {};   // the line that it is about; empty: none, or many
   std::string holder = {};  // what holds most of it; empty: not known
+  // The line that puts it there, where `place` is another one: "train.py:33"; empty: not known.
+  std::string kept_at = {};
   // The last request that failed would have been served: as replayed, or by the bytes of a cause.
   std::optional<bool> fits = {};
   Change change = {};                           // to be replayed; empty once it was

@@ -542,6 +542,9 @@ struct Described<AdviceFacts> {
       Fact("holder", &S::holder, Merge::kOwn,
            "what holds most of it, as a census found it; null: not known")
           .KnownIf([](const Facts&, const S& self) { return !self.holder.empty(); }),
+      Fact("kept_at", &S::kept_at, Merge::kOwn,
+           "the line that puts it there, where that is another one than `place`; null: not known")
+          .KnownIf([](const Facts&, const S& self) { return !self.kept_at.empty(); }),
       Fact("fits", &S::fits, Merge::kOwn,
            "that alone would have served the last request that failed: as replayed, or as the "
            "bytes of a cause tell; null: not known"),

@@ -61,7 +61,7 @@ function fillWhy(facts) {
       element('dl', {},
           row('Because', element('b', {}, first.title), `: ${first.is_estimate ? 'about ' : ''}`, figure(`advice.${i}.bytes`, first.bytes, bytesText(first.bytes))),
           first.place ? row('At', element('code', {}, first.place)) : null,
-          first.holder ? row('Held by', element('code', {}, first.holder)) : null,
+          first.holder ? row('Held by', element('code', {}, first.holder), first.kept_at ? `, put there at ${first.kept_at}` : '') : null,
           row('Do', first.action),
           row('Then', `the request for `, figure(`out_of_memory.${number}.requested_bytes`, failure.requested_bytes, bytesText(failure.requested_bytes)),
               first.fits ? ' fits.' : ' still does not fit.')),
