@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -500,6 +501,31 @@ def test_runs_that_do_not_belong_together_are_not_added_up(vramstow: Installatio
     assert checked.returncode == 0, checked.stdout
     assert "because it is of another run" in checked.stderr
     assert "report.html" in checked.stderr
+
+
+def test_what_only_looks_like_a_recording_is_not_the_newest_run(vramstow: Installation) -> None:
+    folder = vramstow.traces
+    for seconds in (20, 10):
+        assert vramstow.run("run", "--", WRITE_TRACE).returncode == 0
+        for trace in folder.glob("*.stow"):
+            os.utime(trace, (1, trace.stat().st_mtime - seconds))
+    newest = max(folder.glob("*.stow"), key=lambda trace: trace.stat().st_mtime)
+    (folder / "settings.json").write_text('{"batch": 4, "note": "what the job was started with"}')
+    (folder / "notes.txt").write_text("{ lr: 0.1 }\n")
+    (folder / "parameters.pkl").write_bytes(pickle.dumps({"batch": 4}))
+    count, left_out = taken(vramstow, folder)
+    assert count == 1
+    told = " ".join(left_out)
+    assert newest.name not in told
+    for name in ("settings.json", "notes.txt", "parameters.pkl"):
+        assert name in told
+    assert "The newest of 2 runs is taken" in told
+    # What is a recording of another program is the newest run, where it was written last.
+    step = {"ph": "i", "name": "[memory]", "ts": 1, "pid": 1, "args": {"Device Type": 1}}
+    step["args"] |= {"Device Id": 0, "Addr": 4096, "Bytes": 512, "Total Allocated": 512}
+    (folder / "settings.json").write_text(json.dumps({"traceEvents": [step]}))
+    count, left_out = taken(vramstow, folder)
+    assert count == 1 and newest.name in " ".join(left_out)
 
 
 def test_ranks_with_a_run_of_their_own_are_one_job(vramstow: Installation) -> None:

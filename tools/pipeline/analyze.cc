@@ -64,6 +64,26 @@ std::string NamesOf(const std::vector<std::string>& files) {
                                : absl::StrCat(names, " and ", files.size() - kMost, " more");
 }
 
+// Is this file what its first bytes promise? Any JSON object may be a profiler trace until it is
+// read.
+bool CanBeRead(const std::string& file) { return OpenInput(file).ok(); }
+
+// The runs of these files. What looks like another program's recording may be the newest run only
+// where it is one: a note or a list of settings that begins with a brace is none.
+std::vector<Run> RunsThatAreRead(std::vector<TraceOrigin>* origins) {
+  std::vector<Run> runs = RunsOf(*origins);
+  if (runs.size() <= 1) return runs;
+  bool is_changed = false;
+  for (TraceOrigin& origin : *origins) {
+    if (origin.kind != TraceOrigin::Kind::kOther) continue;
+    if (std::ranges::find(runs.front().files, origin.file) == runs.front().files.end()) continue;
+    if (CanBeRead(origin.file)) continue;
+    origin.kind = TraceOrigin::Kind::kNotRead;
+    is_changed = true;
+  }
+  return is_changed ? RunsOf(*origins) : runs;
+}
+
 // Strangers are not added up: what else lies there is named.
 std::vector<std::string> FilesOfNewestRun(const std::string& folder,
                                           std::vector<std::string>* left_out) {
@@ -74,7 +94,7 @@ std::vector<std::string> FilesOfNewestRun(const std::string& folder,
   }
   std::vector<TraceOrigin> origins;
   for (const std::string& file : files) origins.push_back(OriginOf(file));
-  const std::vector<Run> runs = RunsOf(origins);
+  const std::vector<Run> runs = RunsThatAreRead(&origins);
   if (runs.size() <= 1) return files;
   for (size_t i = 1; i < std::min(runs.size(), kMostRuns + 1); ++i) {
     left_out->push_back(
