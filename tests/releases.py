@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/compatibility.md"
 LIST = ROOT / "setup/torch-releases.txt"
 NOTEBOOK = ROOT / "setup/requirements-notebook.txt"
+OLDER_NOTEBOOK = ROOT / "setup/requirements-notebook-older.txt"
 CONSTRAINTS = ROOT / "setup/torch-constraints.txt"
 NEEDED_GB = 15  # for the wheels and the environment of one release
 PATIENCE_S = 7200  # for one suite
@@ -125,8 +126,19 @@ class Environment(OwnEnvironment):
 
     def make(self) -> None:
         """OSError: there is no such Python, no space, or pip failed."""
-        if self._keep and self.adapters.is_dir():  # the last step of an earlier run
-            return
+        pip = (self.python, "-m", "pip", "--disable-pip-version-check", "-q")
+        if not (self._keep and self.adapters.is_dir()):  # the last step of an earlier run
+            self._install_torch(pip)
+            self.adapters.mkdir()
+        # One that was left may be older than the list.
+        is_new = numbers(self._release.python) >= [3, 11]
+        kernel = NOTEBOOK if is_new else OLDER_NOTEBOOK
+        mark = self._folder / "notebook.txt"
+        if not mark.is_file() or mark.read_text() != kernel.read_text():
+            self._run(*pip, "install", "--no-compile", "-r", kernel)
+            mark.write_text(kernel.read_text())
+
+    def _install_torch(self, pip: tuple[str | Path, ...]) -> None:
         interpreter = shutil.which(f"python{self._release.python}")
         if interpreter is None:
             raise OSError(f"there is no python{self._release.python} here")
@@ -136,14 +148,10 @@ class Environment(OwnEnvironment):
             raise OSError(f"{self._wheels} has {free >> 30} GiB free, {NEEDED_GB} are needed")
         self._clear()
         self._run(interpreter, "-m", "venv", self._folder)
-        pip = (self.python, "-m", "pip", "--disable-pip-version-check", "-q")
         wanted = (f"torch=={self._release.version}", *self._release.pins, "-c", CONSTRAINTS)
         self._run(*pip, "download", "-d", self._wheels, "-f", self._wheels, *wanted)
         install = ("install", "--no-compile", "--no-index", "-f", self._wheels)
         self._run(*pip, *install, *wanted)
-        if numbers(self._release.python) >= [3, 11]:  # as the kernel's packages need it
-            self._run(*pip, "install", "--no-compile", "-r", NOTEBOOK)
-        self.adapters.mkdir()
 
 
 def cache_folder() -> Path:
