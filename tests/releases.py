@@ -109,6 +109,11 @@ def numbers(version: str) -> list[int]:
     return [int(part) for part in version.split(".")]
 
 
+def kernel_of(python: str) -> Path:
+    """The list of what a kernel for notebooks needs there."""
+    return NOTEBOOK if numbers(python) >= [3, 11] else OLDER_NOTEBOOK
+
+
 # --- Environments ---------------------------------------------------------------------------------
 
 
@@ -131,8 +136,7 @@ class Environment(OwnEnvironment):
             self._install_torch(pip)
             self.adapters.mkdir()
         # One that was left may be older than the list.
-        is_new = numbers(self._release.python) >= [3, 11]
-        kernel = NOTEBOOK if is_new else OLDER_NOTEBOOK
+        kernel = kernel_of(self._release.python)
         mark = self._folder / "notebook.txt"
         if not mark.is_file() or mark.read_text() != kernel.read_text():
             self._run(*pip, "install", "--no-compile", "-r", kernel)

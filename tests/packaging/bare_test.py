@@ -69,6 +69,13 @@ asked = ["vramstow", "ctl", str(os.getpid()), "stats"]
 print(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
 """
 )
+# Runs out of memory, and holds what it has in a list.
+KEEPING = """
+import torch
+kept = []
+while True:
+    kept.append(torch.ones(1 << 20, device="cuda"))
+"""
 
 
 def copy_python(version: str, folder: Path) -> str | None:
@@ -108,6 +115,7 @@ class Tried(BareRoot):
         shutil.copy(wheel, self.folder / "opt" / wheel.name)
         (self.folder / "opt/job.py").write_text(JOB)
         (self.folder / "opt/asking.py").write_text(ASKING)
+        (self.folder / "opt/keeping.py").write_text(KEEPING)
         if not (self.folder / "opt/job/.torch").exists():
             made = self.run("root", python, "-m", "venv", "/opt/job")
             assert made.returncode == 0, made.stderr
@@ -209,6 +217,18 @@ def test_the_census_tells_who_holds_the_memory(system: Tried) -> None:
     told = system.run("plain", "sh", "-c", f"vramstow analyze --json {folder}")
     holders = json.loads(told.stdout)["out_of_memory"][0]["holders"] or []
     assert any("model" in one["holder"] for one in holders) == system.system.tells_holders, holders
+
+
+def test_the_first_run_names_who_holds_the_memory(system: Tried) -> None:
+    """With no setting, in the user's own folder: nothing is compiled, and nobody waits for it."""
+    command = ("vramstow", "run", "--simulate=h200,memory=200MiB", "--", "python")
+    ran = system.run("plain", *command, "/opt/keeping.py")
+    assert ran.returncode == 1 and "OutOfMemoryError" in ran.stderr, ran.stderr
+    assert "compil" not in ran.stderr, ran.stderr
+    assert ("kept[0.." in ran.stderr) == system.system.tells_holders, ran.stderr
+    told = system.run("plain", "vramstow", "analyze")
+    assert told.returncode == 0 and "reads keeping-" in told.stderr, told.stderr
+    assert ("kept[0.." in told.stdout) == system.system.tells_holders, told.stdout
 
 
 @pytest.mark.parametrize("user", USERS)

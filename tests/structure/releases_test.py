@@ -51,6 +51,17 @@ def test_the_list_has_each_row_once_and_its_pins_are_exact(script: ModuleType) -
     assert all("==" in pin for one in known for pin in one.pins)
 
 
+def test_each_python_of_the_list_gets_a_kernel_for_notebooks(script: ModuleType) -> None:
+    for python in {one.python for one in script.read_list(script.LIST.read_text())}:
+        pins = [
+            line.partition(";")[0].partition("==")[0]
+            for line in script.kernel_of(python).read_text().splitlines()
+            if "python_version" not in line or line.endswith(f'"{python}"')
+        ]
+        assert {"ipython", "ipykernel", "pyzmq"} <= set(pins), python
+        assert len(set(pins)) == len(pins), python
+
+
 def test_what_failed_and_what_was_skipped_is_told(script: ModuleType, tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     report.write_text(REPORT)
