@@ -163,6 +163,17 @@ def test_a_folder_for_traces_that_is_not_there_is_made(
     assert len(list((tmp_path / "other").glob("*.stow"))) == 1
 
 
+def test_the_summary_names_the_trace_as_one_who_stands_there_types_it(
+    vramstow: Installation, tmp_path: Path
+) -> None:
+    for flags, shown in (([], r"write_trace-\S+"), (["--trace-dir=a/b"], r"a/b/write_trace-\S+")):
+        options = {"cwd": tmp_path, "env": {"VRAMSTOW_TRACE_DIR": ""}}
+        result = vramstow.run("run", *flags, "--", WRITE_TRACE, **options)
+        told = re.search(r"^  analyse +vramstow analyze (\S+)$", result.stderr, re.MULTILINE)
+        assert told and re.fullmatch(shown, told[1]), result.stderr
+        assert (tmp_path / told[1]).is_file()
+
+
 def test_a_quiet_run_says_nothing_of_its_own(vramstow: Installation) -> None:
     result = vramstow.run("run", "--quiet", "--", WRITE_TRACE, "small", "7")
     assert (result.returncode, result.stdout, result.stderr) == (7, "", "")

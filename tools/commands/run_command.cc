@@ -260,6 +260,13 @@ std::string WhyNoTrace(const std::string& folder, bool any_unread, const std::st
          "cannot be seen).";
 }
 
+// As somebody who stands here would type it.
+std::string FromHere(const std::string& path) {
+  std::error_code error;
+  const std::string here = std::filesystem::current_path(error).string() + "/";
+  return !error && path.starts_with(here) ? path.substr(here.size()) : path;
+}
+
 void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bool json) {
   if (!settings.trace) {
     Complain("", "there is no summary, because --no-trace was given.");
@@ -285,9 +292,13 @@ void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bo
                               ": the summary is of what was recorded until now."));
   }
   ExplainFailure(&traces);
-  const FactSet set = MergeTraces(traces.facts);
-  WriteAll(STDERR_FILENO,
-           json ? JsonReport(set) : RunSummary(set, settings.trace_directory, traces.unread));
+  FactSet set = MergeTraces(traces.facts);
+  if (json) {
+    WriteAll(STDERR_FILENO, JsonReport(set));
+    return;
+  }
+  for (Facts& facts : set.traces) facts.file = FromHere(facts.file);
+  WriteAll(STDERR_FILENO, RunSummary(set, FromHere(settings.trace_directory), traces.unread));
 }
 
 // Does a file of this name lie in a folder of PATH? execvp says "permission denied" also where it
