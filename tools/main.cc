@@ -89,6 +89,7 @@ int PrintHelpOn(const std::string& name) {
   if (IsPageName(name)) return PrintPage(name);
   if (const Topic* topic = FindTopic(name); topic != nullptr) return PrintResult("", topic->text);
   if (const std::string text = HelpOnAdvice(name); !text.empty()) return PrintResult("", text);
+  if (const auto page = ReadPage(name + ".md"); page.ok()) return PrintResult("", *page);
   std::vector<std::string> names;
   for (const Command& command : AllCommands()) names.emplace_back(command.name);
   for (const Topic& topic : AllTopics()) names.emplace_back(topic.name);

@@ -75,6 +75,8 @@ def test_help_points_at_nothing_that_an_installation_lacks() -> None:
     assert "docs/" not in everything + vramstow("run", "--help-all").stdout
     for page in re.findall(r"help ([\w-]+\.md)", everything):
         assert vramstow("help", page).stdout == (ROOT / "docs" / page).read_text()
+    # A page is found without its ending, too, where no command or topic has the name.
+    assert vramstow("help", "installation").stdout == vramstow("help", "installation.md").stdout
     assert "help README.md" in vramstow("help", "analyse.md").stderr
     assert "did you mean analyze.md?" in vramstow("help", "docs/analyse.md").stderr
 
