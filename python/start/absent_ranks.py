@@ -404,12 +404,26 @@ def _prepare_launcher(module: ModuleType) -> None:
     def become(self: object, *arguments: object) -> object:
         config = self._config
         _compare_with_world(config.max_nodes * config.nproc_per_node)
+        local_rank = os.environ["LOCAL_RANK"]
+        arguments = tuple(
+            one.replace("${local_rank}", local_rank) if isinstance(one, str) else one
+            for one in arguments
+        )
+        if getattr(config, "virtual_local_rank", False):
+            _see_one_card(int(local_rank))
         if callable(self._entrypoint):
-            return {int(os.environ["LOCAL_RANK"]): self._entrypoint(*arguments)}
+            return {int(local_rank): self._entrypoint(*arguments)}
         _become([self._entrypoint, *(str(one) for one in arguments)])
         return None
 
     module.elastic_launch.__call__ = become
+
+
+def _see_one_card(local_rank: int) -> None:
+    """As torchrun does where each rank shall see its own card alone, as number 0."""
+    visible = [one for one in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if one]
+    os.environ["CUDA_VISIBLE_DEVICES"] = visible[local_rank] if visible else str(local_rank)
+    os.environ["LOCAL_RANK"] = "0"
 
 
 def _prepare_deepspeed(module: ModuleType) -> None:
@@ -417,8 +431,17 @@ def _prepare_deepspeed(module: ModuleType) -> None:
 
     def main(args: list[str] | None = None) -> None:
         told = module.parse_args(args)
-        if told.num_gpus > 0:
-            _compare_with_world(told.num_gpus * max(told.num_nodes, 1))
+        if getattr(told, "autotuning", ""):
+            _say_once(
+                "deepspeed --autotuning starts a job for each try, and measures it: without the "
+                "other ranks it cannot. Rehearse one configuration (leave --autotuning out), or "
+                "search them with vramstow plan."
+            )
+            sys.exit(2)
+        if told.num_gpus > 0 and told.num_nodes > 0:
+            _compare_with_world(told.num_gpus * told.num_nodes)
+        elif told.num_gpus > 0:
+            _compare_with_machine(told.num_gpus)  # a file of hosts may say how many there are
         command = [] if told.no_python else [sys.executable, "-u"]
         command += ["-m"] if told.module else []
         command.append(told.user_script)
@@ -434,6 +457,15 @@ def _compare_with_world(asked: int) -> None:
         _say_once(
             f"the launcher asks for {asked} ranks; the job is rehearsed as one of {_world()}, "
             "as world= says."
+        )
+
+
+def _compare_with_machine(asked: int) -> None:
+    ranks = int(os.environ["LOCAL_WORLD_SIZE"])
+    if asked != ranks:
+        _say_once(
+            f"the launcher asks for {asked} ranks on a machine; the job is rehearsed with {ranks}, "
+            "as world= and nodes= say."
         )
 
 

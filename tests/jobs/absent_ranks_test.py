@@ -140,6 +140,7 @@ DEEPSPEED = {
             parser = argparse.ArgumentParser()
             parser.add_argument("--num_gpus", type=int, default=-1)
             parser.add_argument("--num_nodes", type=int, default=-1)
+            parser.add_argument("--autotuning", default="")
             parser.add_argument("--module", action="store_true")
             parser.add_argument("--no_python", action="store_true")
             parser.add_argument("--no_local_rank", action="store_true")
@@ -182,12 +183,36 @@ def test_the_launcher_of_deepspeed_becomes_the_script(
     script.write_text("import os, sys; print(os.environ['RANK'], sys.argv[1:])")
     launch = "import deepspeed.launcher.runner as runner; runner.main()"
     job = rehearse(
-        *(python, "-c", launch, "--num_gpus", "8", script, "--config", "zero.json"),
+        *(python, "-c", launch, "--num_gpus", "4", script, "--config", "zero.json"),
         card="h100,world=64,rank=13",
         env={"PYTHONPATH": str(tmp_path)},
     )
     assert job.out.split("\n") == ["13 ['--local_rank=5', '--config', 'zero.json']", ""], job.err
-    assert "the launcher asks for 8 ranks; the job is rehearsed as one of 64" in job.err
+    assert "the launcher asks for 4 ranks on a machine; the job is rehearsed with 8" in job.err
+    refused = rehearse(
+        *(python, "-c", launch, "--autotuning", "run", script),
+        card="h100,world=64,rank=13",
+        env={"PYTHONPATH": str(tmp_path)},
+    )
+    assert (refused.status, refused.out) == (2, "")
+    assert "leave --autotuning out" in refused.err
+
+
+def test_the_launcher_of_torch_becomes_the_script_and_is_no_rank(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import os, sys, torch\n"
+        "print(os.environ['LOCAL_RANK'], sys.argv[1:], torch.ones(2, device='cuda').device)\n"
+        "torch.cuda.set_device(0)\n"
+    )
+    # It looks how many cards there are, which leaves a trace of it. This form tells the script.
+    launcher = ("-m", "torch.distributed.launch", "--nproc-per-node", "gpu", "--virtual-local-rank")
+    job = rehearse(python, *launcher, script, "--batch", "2", card="h100,world=8,rank=5")
+    assert job.out == "0 ['--local-rank=5', '--batch', '2'] cuda:0\n", job.err
+    assert "  ranks        rank 5 of 8 ran alone: it cannot tell" in job.err
+    assert "processes" not in job.err
 
 
 def test_lists_of_a_rank_0_that_is_not_there_agree(

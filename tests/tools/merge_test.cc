@@ -58,6 +58,22 @@ TEST(Merge, AnIdleProcessLeavesTheAnalysisToTheOneThatHeldMemory) {
   EXPECT_EQ(set.total.facts.at("process.command"), "train");
 }
 
+// A launcher that became the script has the script's number and nothing else.
+TEST(Merge, AProcessThatBecameAnotherProgramIsThereOnce) {
+  const auto facts_of = [](const std::string& pid) -> std::map<std::string, std::string> {
+    return {{"process.pid", pid}, {"process.host", "node"}, {"process.rank", "0"}};
+  };
+  History script;
+  script.Allocate(0x1000, 20, MemoryKind::kDevice, 1);
+  const Facts launcher = History().Analyze(facts_of("7"));
+  const Facts other = History().Analyze(facts_of("8"));
+  const FactSet set = MergeTraces({launcher, script.Analyze(facts_of("7")), other});
+  ASSERT_THAT(set.traces, SizeIs(2));
+  EXPECT_EQ(set.traces[0].counts.allocations, 1u);
+  EXPECT_EQ(set.traces[1].facts.at("process.pid"), "8");
+  EXPECT_THAT(MergeTraces({launcher}).traces, SizeIs(1));
+}
+
 TEST(Merge, SizesAreMergedInOrder) {
   const FactSet set = MergeTraces({RankFacts("0", 1000), RankFacts("1", 3), RankFacts("2", 900)});
   ASSERT_THAT(set.total.histogram, SizeIs(2));

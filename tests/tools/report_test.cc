@@ -424,6 +424,13 @@ TEST(RunSummary, SaysWhatARankThatRanAloneCannotTell) {
   EXPECT_THAT(RunSummary(set, "/tmp", 0),
               HasSubstr("  ranks        rank 0 of 256 on 32 nodes ran alone: it cannot tell how "
                         "data or routing of experts differ between ranks\n"));
+  const auto rank = [](const std::string& number) {
+    return Sample({{"simulated", "NVIDIA H100 (simulated), rank " + number +
+                                     " of 256, the other ranks are not there"}})
+        .total;
+  };
+  EXPECT_THAT(RunSummary(MergeTraces({rank("0"), rank("255")}), "/tmp", 0),
+              HasSubstr("  ranks        ranks 0, 255 of 256 ran, each alone: they cannot tell "));
   EXPECT_THAT(RunSummary(Sample({{"simulated", "NVIDIA H100"}}), "/tmp", 0),
               Not(HasSubstr("ran alone")));
 }

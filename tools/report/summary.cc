@@ -108,20 +108,27 @@ std::string Uncomputed(const FactSet& set) {
 // Which ranks of a job ran alone, and what they cannot tell; empty: none did.
 std::string RanksAlone(const FactSet& set) {
   const std::string others = ", the other ranks are not there";  // as the simulator says it
+  const std::string rank_is = ", rank ";
+  std::vector<std::string> ranks;
+  std::string world;
   for (const Facts& trace : set.traces) {
     const std::string said = FactOr(trace, "simulated");
     if (!said.ends_with(others)) continue;
     const std::string job = said.substr(0, said.size() - others.size());
-    const size_t rank = job.rfind(", rank ");
+    const size_t rank = job.rfind(rank_is);
     const size_t of = job.rfind(" of ");
-    if (rank == std::string::npos || of == std::string::npos) continue;
-    const std::string who =
-        set.traces.size() == 1
-            ? absl::StrCat(Printable(job.substr(rank + 2)), " ran alone: it")
-            : absl::StrCat("these ranks", Printable(job.substr(of)), " ran, each alone: they");
-    return who + " cannot tell how data or routing of experts differ between ranks";
+    if (rank == std::string::npos || of == std::string::npos || of < rank) continue;
+    const size_t number = rank + rank_is.size();
+    ranks.push_back(Printable(job.substr(number, of - number)));
+    world = Printable(job.substr(of));
   }
-  return "";
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  if (ranks.empty()) return "";
+  const std::string who =
+      ranks.size() == 1
+          ? absl::StrCat("rank ", ranks.front(), world, " ran alone: it")
+          : absl::StrCat("ranks ", absl::StrJoin(ranks, ", "), world, " ran, each alone: they");
+  return who + " cannot tell how data or routing of experts differ between ranks";
 }
 
 // What NCCL holds at the peak of a rehearsal, which is a model; empty: nothing.

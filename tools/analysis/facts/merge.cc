@@ -4,9 +4,12 @@
 #include <concepts>
 #include <limits>
 #include <optional>
+#include <set>
+#include <string>
 #include <tuple>
 #include <type_traits>
 
+#include "absl/strings/str_cat.h"
 #include "tools/analysis/facts/compare_ranks.h"
 #include "tools/analysis/facts/fact_tables.h"
 
@@ -203,9 +206,30 @@ std::optional<size_t> OnlyHolder(const std::vector<Facts>& traces) {
   return holder;
 }
 
+std::string ProcessOf(const Facts& trace) {
+  const auto pid = trace.facts.find("process.pid");
+  const auto host = trace.facts.find("process.host");
+  if (pid == trace.facts.end() || host == trace.facts.end()) return "";
+  return absl::StrCat(pid->second, " ", host->second);
+}
+
+// A launcher that becomes the script that it would have started leaves a trace without events. It
+// is the same process, and must not be counted twice.
+void LeaveOutWhatProcessesWere(std::vector<Facts>* traces) {
+  std::set<std::string> at_work;
+  for (const Facts& trace : *traces) {
+    if (trace.report.events > 0) at_work.insert(ProcessOf(trace));
+  }
+  at_work.erase("");
+  std::erase_if(*traces, [&](const Facts& trace) {
+    return trace.report.events == 0 && at_work.contains(ProcessOf(trace));
+  });
+}
+
 }  // namespace
 
 FactSet MergeTraces(std::vector<Facts> traces) {
+  LeaveOutWhatProcessesWere(&traces);
   std::stable_sort(traces.begin(), traces.end(), [](const Facts& a, const Facts& b) {
     constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
     return a.rank.value_or(kLast) < b.rank.value_or(kLast);

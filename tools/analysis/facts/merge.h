@@ -16,7 +16,8 @@
 namespace vramstow {
 
 // The total of one trace is that trace's facts. `traces` has at least one element; they are put in
-// order of rank, those without a rank last, in the order given.
+// order of rank, those without a rank last, in the order given. A process that became another
+// program before anything happened is there once.
 FactSet MergeTraces(std::vector<Facts> traces);
 
 }  // namespace vramstow
