@@ -134,16 +134,11 @@ void BackgroundWriter::WriteHanded(ThreadBuffer* buffer, unsigned which) {
   uint8_t* const slot = buffer->slots[which].bytes;
   const ChunkHeader& header = *reinterpret_cast<const ChunkHeader*>(slot);
   if (!trace_->IsRecording()) return;
-  const uint8_t* bytes = slot + sizeof header;
   const uint32_t size = header.committed;
-  uint32_t written = compressor_ == nullptr ? 0 : compressor_->Compress(bytes, size);
-  const ChunkEncoding encoding = written == 0 ? ChunkEncoding::kPlain : ChunkEncoding::kZstd;
-  if (written == 0) {
-    written = size;
-  } else {
-    bytes = compressor_->result();
-  }
-  const int error = AppendChunk(&trace_->file, header, encoding, bytes, written, size);
+  const Compressor::Encoded encoded = Compressor::Encode(
+      compressor_, static_cast<ChunkKind>(header.kind), slot + sizeof header, size);
+  const int error =
+      AppendChunk(&trace_->file, header, encoded.encoding, encoded.bytes, encoded.size, size);
   if (error != 0) {
     trace_->Latch(error);
     return;

@@ -28,6 +28,25 @@ ChunkLoader* ChunkLoader::Create(TraceFile* file) {
   return nullptr;
 }
 
+bool ChunkLoader::Decompress(const uint8_t* frame, size_t frame_bytes, uint8_t* to, size_t size) {
+  const size_t count =
+      ZSTD_decompressDCtx(static_cast<ZSTD_DCtx*>(context_), to, size, frame, frame_bytes);
+  return ZSTD_isError(count) == 0 && count == size;
+}
+
+// What was read is decoded.
+bool ChunkLoader::Decode(const ChunkHeader& header, uint8_t* to) {
+  if (header.encoding == static_cast<uint8_t>(ChunkEncoding::kZstd)) {
+    return Decompress(encoded_, header.committed, to, header.payload_bytes);
+  }
+  SplitCount events;
+  if (header.committed < sizeof events) return false;
+  std::memcpy(&events, encoded_, sizeof events);
+  return Decompress(encoded_ + sizeof events, header.committed - sizeof events, split_,
+                    header.payload_bytes) &&
+         splitter_.Join(split_, header.payload_bytes, events, to);
+}
+
 bool ChunkLoader::Load(const ChunkHeader& header, uint64_t offset, uint8_t* to, size_t* size) {
   const bool is_plain = header.encoding == static_cast<uint8_t>(ChunkEncoding::kPlain);
   if (header.committed > kSlotBytes || header.payload_bytes > kSlotBytes) return false;
@@ -35,11 +54,7 @@ bool ChunkLoader::Load(const ChunkHeader& header, uint64_t offset, uint8_t* to, 
   if (!file_->ReadAt(read, header.committed, offset + header.header_bytes)) return false;
   if (Crc32c(read, header.committed) != header.payload_checksum) return false;
   *size = is_plain ? header.committed : header.payload_bytes;
-  if (!is_plain) {
-    const size_t count = ZSTD_decompressDCtx(static_cast<ZSTD_DCtx*>(context_), to, *size, encoded_,
-                                             header.committed);
-    if (ZSTD_isError(count) != 0 || count != *size) return false;
-  }
+  if (!is_plain && !Decode(header, to)) return false;
   std::memset(to + *size, 0, kDecodePadding);
   return true;
 }

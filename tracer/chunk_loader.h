@@ -10,6 +10,7 @@
 
 #include "tracer/format/event_decoder.h"
 #include "tracer/format/layout.h"
+#include "tracer/format/split_times.h"
 #include "tracer/trace_file.h"
 
 namespace vramstow {
@@ -29,8 +30,13 @@ class ChunkLoader {
  private:
   ChunkLoader() = default;
 
+  bool Decode(const ChunkHeader& header, uint8_t* to);
+  bool Decompress(const uint8_t* frame, size_t frame_bytes, uint8_t* to, size_t size);
+
   TraceFile* file_ = nullptr;
   void* context_ = nullptr;
+  TimeSplitter splitter_;
+  uint8_t split_[kSlotBytes + kSplitSlack];
   uint8_t encoded_[kSlotBytes];
 };
 

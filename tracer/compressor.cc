@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstring>
 #include <new>
 
 // Contexts in memory of the caller's.
@@ -15,11 +17,14 @@ namespace {
 
 // The fastest of the usual levels: the thread has to keep up with all others.
 constexpr int kLevel = 1;
+// Once the time steps are out of the way, nearly all is found with less work: a third fewer
+// instructions, and a result that is 3% longer.
+constexpr int kSplitLevel = -1;
 
 }  // namespace
 
 Compressor* Compressor::Create() {
-  const size_t work = ZSTD_estimateCCtxSize(kLevel);
+  const size_t work = std::max(ZSTD_estimateCCtxSize(kLevel), ZSTD_estimateCCtxSize(kSplitLevel));
   constexpr size_t kOwn = RoundUp(sizeof(Compressor), 64);
   void* const memory =
       mmap(nullptr, kOwn + work, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -38,12 +43,32 @@ void Compressor::Destroy(Compressor* compressor) {
   munmap(compressor, RoundUp(sizeof(Compressor), 64) + compressor->work_bytes_);
 }
 
-uint32_t Compressor::Compress(const uint8_t* bytes, uint32_t size) {
-  // A result that is not shorter does not fit, and that is an error.
-  const size_t room = size < sizeof result_ ? size : sizeof result_;
-  const size_t count =
-      ZSTD_compressCCtx(static_cast<ZSTD_CCtx*>(context_), result_, room, bytes, size, kLevel);
-  return ZSTD_isError(count) != 0 ? 0 : static_cast<uint32_t>(count);
+// Behind `before` bytes of the result. 0: that is not shorter than the payload.
+uint32_t Compressor::Compress(const uint8_t* bytes, uint32_t size, size_t before, int level) {
+  const size_t room = std::min<size_t>(size, sizeof result_);
+  if (room <= before) return 0;
+  // A result that does not fit is an error.
+  const size_t count = ZSTD_compressCCtx(static_cast<ZSTD_CCtx*>(context_), result_ + before,
+                                         room - before, bytes, size, level);
+  return ZSTD_isError(count) != 0 ? 0 : static_cast<uint32_t>(before + count);
+}
+
+Compressor::Encoded Compressor::Encode(Compressor* compressor, ChunkKind kind, const uint8_t* bytes,
+                                       uint32_t size) {
+  const Encoded plain = {ChunkEncoding::kPlain, bytes, size};
+  if (compressor == nullptr) return plain;
+  SplitCount events = 0;
+  const bool splits =
+      HasSplitTimes(kind) && compressor->splitter_.Split(bytes, size, compressor->split_, &events);
+  uint32_t encoded = 0;
+  if (splits) {
+    std::memcpy(compressor->result_, &events, sizeof events);
+    encoded = compressor->Compress(compressor->split_, size, sizeof events, kSplitLevel);
+  } else {
+    encoded = compressor->Compress(bytes, size, 0, kLevel);
+  }
+  if (encoded == 0) return plain;
+  return {splits ? ChunkEncoding::kSplitZstd : ChunkEncoding::kZstd, compressor->result_, encoded};
 }
 
 }  // namespace vramstow

@@ -1,7 +1,8 @@
 // Compressor: one chunk's payload as a Zstandard frame, without the heap.
 //
 // Ownership: lies in memory of its own that Create makes and nobody gives back. Threads: one at a
-// time. Errors: Compress returns 0 where the result would not be shorter. Units: bytes.
+// time. Errors: Encode leaves a payload as it is where the result would not be shorter. Units:
+// bytes.
 #ifndef VRAMSTOW_TRACER_COMPRESSOR_H_
 #define VRAMSTOW_TRACER_COMPRESSOR_H_
 
@@ -9,26 +10,37 @@
 #include <cstdint>
 
 #include "tracer/format/layout.h"
+#include "tracer/format/split_times.h"
 
 namespace vramstow {
 
 class Compressor {
  public:
+  struct Encoded {
+    ChunkEncoding encoding;
+    const uint8_t* bytes;  // until the next call
+    uint32_t size;
+  };
+
   // Null: there is no memory for it.
   static Compressor* Create();
 
   // Nobody uses it any more.
   static void Destroy(Compressor* compressor);
 
-  // Compresses at most kSlotBytes; returns how long the result() is.
-  uint32_t Compress(const uint8_t* bytes, uint32_t size);
-  const uint8_t* result() const { return result_; }
+  // Encodes at most kSlotBytes, which are followed by kSplitSlack bytes that may be read. Without
+  // a compressor they stay as they are.
+  static Encoded Encode(Compressor* compressor, ChunkKind kind, const uint8_t* bytes,
+                        uint32_t size);
 
  private:
   Compressor() = default;
+  uint32_t Compress(const uint8_t* bytes, uint32_t size, size_t before, int level);
 
   void* context_ = nullptr;
   size_t work_bytes_ = 0;
+  TimeSplitter splitter_;
+  uint8_t split_[kSlotBytes + kSplitSlack];
   uint8_t result_[kSlotBytes];
 };
 

@@ -109,11 +109,10 @@ void TraceFolder::BeginChunk(ChunkKind kind) {
 bool TraceFolder::EndChunk() {
   const uint32_t size = static_cast<uint32_t>(next_ - payload_);
   next_ = nullptr;
-  const uint32_t encoded = compressor_ == nullptr ? 0 : compressor_->Compress(payload_, size);
-  const bool is_plain = encoded == 0;
+  const Compressor::Encoded encoded =
+      Compressor::Encode(compressor_, static_cast<ChunkKind>(header_.kind), payload_, size);
   const int error =
-      AppendChunk(&trace_->file, header_, is_plain ? ChunkEncoding::kPlain : ChunkEncoding::kZstd,
-                  is_plain ? payload_ : compressor_->result(), is_plain ? size : encoded, size);
+      AppendChunk(&trace_->file, header_, encoded.encoding, encoded.bytes, encoded.size, size);
   if (error != 0) trace_->Latch(error);
   return error == 0 && HasRoom();
 }

@@ -68,7 +68,7 @@ class TraceFolder {
   uint64_t first_position_ = 0;  // where the ring ended before the first chunk
   uint8_t* next_ = nullptr;
   EventEncoder encoder_;
-  uint8_t payload_[kSlotBytes];
+  uint8_t payload_[kSlotBytes];  // of which the last kEncodeSlack bytes stay free
 };
 
 }  // namespace vramstow

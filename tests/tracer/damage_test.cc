@@ -50,7 +50,7 @@ class DamageOfTest : public testing::TestWithParam<const char*> {
   std::string Killed() const { return Golden(std::string(GetParam()) + "-killed.stow"); }
 };
 INSTANTIATE_TEST_SUITE_P(Versions, DamageOfTest,
-                         testing::Values("v1.0", "v2.0", "v2.2", "v2.3", "v3.0", "v4.0"),
+                         testing::Values("v1.0", "v2.0", "v2.2", "v2.3", "v3.0", "v4.0", "v5.0"),
                          [](const auto& version) {
                            std::string name = version.param;
                            name[name.find('.')] = '_';
@@ -65,7 +65,8 @@ bool IsUndamaged(const ReadReport& report) {
 TEST(GoldenTest, FilesOfEachVersionAreReadAsTheyWereWritten) {
   for (const char* name :
        {"v1.0-closed", "v1.0-killed", "v2.0-closed", "v2.0-killed", "v2.2-closed", "v2.2-killed",
-        "v2.3-closed", "v2.3-killed", "v3.0-closed", "v3.0-killed", "v4.0-closed", "v4.0-killed"}) {
+        "v2.3-closed", "v2.3-killed", "v3.0-closed", "v3.0-killed", "v4.0-closed", "v4.0-killed",
+        "v5.0-closed", "v5.0-killed"}) {
     EXPECT_EQ(Describe(Golden(std::string(name) + ".stow")),
               FileBytes(Golden(std::string(name) + ".txt")));
   }
@@ -281,14 +282,16 @@ TEST(DamageTest, CompressedChunksWithoutBytesAreRead) {
   std::string bytes = FileBytes(Golden("v3.0-closed.stow")).substr(0, kFileHeaderBytes);
   FileHeader file;
   std::memcpy(&file, bytes.data(), sizeof file);
-  for (const uint32_t payload_bytes : {0u, 100u}) {
+  for (const uint32_t number : {0u, 1u, 2u, 3u}) {
+    const uint32_t payload_bytes = number % 2 * 100;
     ChunkHeader header = {};
     std::memcpy(header.magic, kChunkMagic, sizeof kChunkMagic);
     header.trace_id = file.trace_id;
     header.number = 1;
     header.capacity = header.header_bytes = sizeof header;
     header.kind = static_cast<uint8_t>(ChunkKind::kTickedEvents);
-    header.encoding = static_cast<uint8_t>(ChunkEncoding::kZstd);
+    header.encoding =
+        static_cast<uint8_t>(number < 2 ? ChunkEncoding::kZstd : ChunkEncoding::kSplitZstd);
     header.checksum = Crc32c(&header, offsetof(ChunkHeader, checksum));
     header.buffer = 1;
     header.payload_bytes = payload_bytes;

@@ -3,8 +3,8 @@
 //
 //   trace_golden_maker FOLDER
 //
-// Gives FOLDER/v4.0-closed.stow, a small trace that was closed, with FOLDER/v4.0-closed.txt, its
-// contents; and v4.0-killed.stow and .txt, one with full chunks as a kill leaves it. Full chunks
+// Gives FOLDER/v5.0-closed.stow, a small trace that was closed, with FOLDER/v5.0-closed.txt, its
+// contents; and v5.0-killed.stow and .txt, one with full chunks as a kill leaves it. Full chunks
 // are compressed, marks have texts, launches are told, and frees complete.
 #include <unistd.h>
 
@@ -93,7 +93,7 @@ void RecordCompleted(Recorder* recorder) {
 }
 
 void MakeClosed(const std::string& folder) {
-  Recorder* const recorder = OpenCompressing(folder, "v4.0-closed");
+  Recorder* const recorder = OpenCompressing(folder, "v5.0-closed");
   RecordTables(recorder);
   // One after the other in one chunk.
   std::thread([recorder] {
@@ -120,7 +120,7 @@ void MakeKilled(const std::string& folder) {
   RecordMany(recorder, 6, 300);
   Wait();
   // A copy of a file that is being written is what a kill leaves.
-  std::filesystem::copy_file(folder + "/open.stow", folder + "/v4.0-killed.stow");
+  std::filesystem::copy_file(folder + "/open.stow", folder + "/v5.0-killed.stow");
   recorder->Close();
   std::filesystem::remove(folder + "/open.stow");
 }
@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   vramstow::MakeClosed(folder);
   vramstow::MakeKilled(folder);
-  for (const char* name : {"v4.0-closed", "v4.0-killed"}) {
+  for (const char* name : {"v5.0-closed", "v5.0-killed"}) {
     const std::string text = vramstow::Describe(folder + "/" + name + ".stow");
     vramstow::WriteFileBytes(folder + "/" + name + ".txt", text);
   }

@@ -6,11 +6,13 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <utility>
 
 #include "tracer/format/crc32c.h"
 #include "tracer/format/event_decoder.h"
+#include "tracer/format/split_times.h"
 
 namespace vramstow {
 namespace {
@@ -58,7 +60,9 @@ bool IsBeingPrepared(const ChunkHeader& header, uint64_t room) {
 // file cannot ask for much memory.
 bool IsKnownEncoding(const ChunkHeader& header) {
   if (header.encoding == static_cast<uint8_t>(ChunkEncoding::kPlain)) return true;
-  return header.encoding == static_cast<uint8_t>(ChunkEncoding::kZstd) &&
+  const bool is_split = header.encoding == static_cast<uint8_t>(ChunkEncoding::kSplitZstd) &&
+                        HasSplitTimes(static_cast<ChunkKind>(header.kind));
+  return (is_split || header.encoding == static_cast<uint8_t>(ChunkEncoding::kZstd)) &&
          header.header_bytes >= sizeof(ChunkHeader) && header.state == kChunkSealed &&
          header.payload_bytes <= kSlotBytes;
 }
@@ -79,6 +83,22 @@ bool IsOfSums(const ChunkHeader& header) {
          header.kind == static_cast<uint8_t>(ChunkKind::kKeptEvents);
 }
 
+bool Decompress(const uint8_t* frame, size_t frame_bytes, uint8_t* to, size_t size) {
+  const size_t count = ZSTD_decompress(to, size, frame, frame_bytes);
+  return ZSTD_isError(count) == 0 && count == size;
+}
+
+// The payload of a chunk whose time steps were taken out of it. There is room for the padding.
+bool JoinSplit(const std::vector<uint8_t>& encoded, size_t size, uint8_t* to) {
+  SplitCount events;
+  if (encoded.size() < sizeof events) return false;
+  std::memcpy(&events, encoded.data(), sizeof events);
+  std::vector<uint8_t> split(size + kSplitSlack);
+  return Decompress(encoded.data() + sizeof events, encoded.size() - sizeof events, split.data(),
+                    size) &&
+         std::make_unique<TimeSplitter>()->Join(split.data(), size, events, to);
+}
+
 bool LoadZstd(const TraceBytes& bytes, const ChunkEntry& entry, std::vector<uint8_t>* payload,
               size_t* size) {
   std::vector<uint8_t> encoded(entry.available);
@@ -89,8 +109,11 @@ bool LoadZstd(const TraceBytes& bytes, const ChunkEntry& entry, std::vector<uint
   }
   *size = entry.header.payload_bytes;
   payload->resize(*size + kDecodePadding);
-  const size_t count = ZSTD_decompress(payload->data(), *size, encoded.data(), encoded.size());
-  if (ZSTD_isError(count) != 0 || count != *size) return false;
+  const bool is_split = entry.header.encoding == static_cast<uint8_t>(ChunkEncoding::kSplitZstd);
+  if (is_split ? !JoinSplit(encoded, *size, payload->data())
+               : !Decompress(encoded.data(), encoded.size(), payload->data(), *size)) {
+    return false;
+  }
   std::memset(payload->data() + *size, 0, kDecodePadding);
   return true;
 }
@@ -295,7 +318,7 @@ void ChunkIndex::KeepOneOfEachNumber(const TraceBytes& bytes) {
 bool ChunkIndex::Load(const TraceBytes& bytes, const ChunkEntry& entry,
                       std::vector<uint8_t>* payload, size_t* size) {
   *size = entry.available;
-  if (entry.header.encoding == static_cast<uint8_t>(ChunkEncoding::kZstd)) {
+  if (entry.header.encoding != static_cast<uint8_t>(ChunkEncoding::kPlain)) {
     return LoadZstd(bytes, entry, payload, size);
   }
   payload->resize(entry.available + kDecodePadding);

@@ -25,7 +25,7 @@ inline constexpr uint8_t kChunkMagic[8] = {0xA5, 'S', 'T', 'O', 'W', 'C', 'K', 0
 
 // A reader refuses a greater major version. A greater minor version only adds what an older reader
 // can leave out: record types, fields at the end of a record, chunk kinds.
-inline constexpr uint16_t kFormatMajor = 4;
+inline constexpr uint16_t kFormatMajor = 5;
 inline constexpr uint16_t kFormatMinor = 0;
 
 inline constexpr uint32_t kFileHeaderBytes = 4096;  // FileHeader, then zeros
@@ -65,6 +65,9 @@ inline constexpr bool IsOld(ChunkKind kind) {
 enum class ChunkEncoding : uint8_t {
   kPlain = 0,
   kZstd = 1,  // the payload is one Zstandard frame (RFC 8878) of at most kSlotBytes; since 2.2
+  // How many events there are, in four bytes, then such a frame: the payload with its time steps
+  // taken out of it (split_times.h); chunks of events only; since 5.0.
+  kSplitZstd = 2,
 };
 
 enum class TraceState : uint32_t {

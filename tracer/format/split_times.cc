@@ -1,0 +1,140 @@
+#include "tracer/format/split_times.h"
+
+#include <bit>
+
+#include "tracer/format/varint.h"
+
+namespace vramstow {
+namespace {
+
+// A tag, an amount and an address.
+size_t FrontBytes(uint8_t tag) { return (tag & kRecentBit) != 0 ? 3 : 6; }
+
+// Eight bytes at once; `out` has room for them.
+void CopyEight(uint8_t* out, const uint8_t* in) {
+  uint64_t word;
+  std::memcpy(&word, in, sizeof word);
+  std::memcpy(out, &word, sizeof word);
+}
+
+}  // namespace
+
+// Null: they do not end before the bytes do.
+inline const uint8_t* TimeSplitter::PassNumbers(const uint8_t* in, const uint8_t* end,
+                                                unsigned count) {
+  for (; count != 0; --count) {
+    if (in >= end) return nullptr;
+    in += std::countr_zero(*in | 0x100u) + 1;
+  }
+  return in <= end ? in : nullptr;
+}
+
+// Of the record there, a shape is looked into. Null: it is no record.
+const uint8_t* TimeSplitter::PassRecord(const uint8_t* in, const uint8_t* end) {
+  const RecordType type = static_cast<RecordType>(*in);
+  uint64_t length;
+  in = ReadVarint(in + 1, end, &length);
+  if (type == RecordType::kNone || in == nullptr || length > static_cast<uint64_t>(end - in)) {
+    return nullptr;
+  }
+  const uint8_t* const record_end = in + length;
+  if (type == RecordType::kShape && !NoteShape(in, record_end)) return nullptr;
+  return record_end;
+}
+
+bool TimeSplitter::NoteShape(const uint8_t* in, const uint8_t* end) {
+  constexpr ptrdiff_t kFixedBytes = 5;
+  constexpr unsigned kNumbers = 6;  // region, device, call, library, result, stream
+  if (end - in < kFixedBytes || in[0] >= kShapes) return false;
+  const auto follow = static_cast<unsigned>(std::popcount(uint8_t(in[1] & kFollowsMask)));
+  const uint8_t* const after = PassNumbers(in + kFixedBytes, end, kNumbers);
+  uint64_t more = 0;
+  if (after == nullptr || (after < end && ReadVarint(after, end, &more) == nullptr)) return false;
+  if (more > 0xFF) return false;
+  numbers_[in[0]] = follow + static_cast<unsigned>(more);
+  return true;
+}
+
+bool TimeSplitter::Split(const uint8_t* payload, size_t size, uint8_t* out, SplitCount* events) {
+  if (size > kSlotBytes) return false;
+  Forget();
+  uint8_t* const begin = out;
+  const uint8_t* in = payload;
+  const uint8_t* const end = payload + size;
+  size_t count = 0;
+  while (in < end) {
+    const uint8_t tag = *in;
+    if (tag < kEventBit) {
+      const uint8_t* const after = PassRecord(in, end);
+      if (after == nullptr) return false;
+      std::memcpy(out, in, static_cast<size_t>(after - in));
+      out += after - in;
+      in = after;
+      continue;
+    }
+    const size_t front = FrontBytes(tag);
+    CopyEight(out, in);
+    const uint8_t* const step = in + front;
+    if (end - step < 2) return false;
+    low_[count] = step[0];
+    high_[count] = step[1];
+    ++count;
+    in = step + 2;
+    out += front;
+    const unsigned numbers = numbers_[tag & kShapeMask];
+    if (numbers == 0) continue;
+    const uint8_t* const after = PassNumbers(in, end, numbers);
+    if (after == nullptr) return false;
+    const auto follow = static_cast<size_t>(after - in);
+    CopyEight(out, in);
+    if (follow > 8) [[unlikely]]
+      std::memcpy(out, in, follow);
+    out += follow;
+    in = after;
+  }
+  std::memcpy(out, low_, count);
+  std::memcpy(out + count, high_, count);
+  *events = static_cast<SplitCount>(count);
+  return static_cast<size_t>(out - begin) + 2 * count == size;
+}
+
+bool TimeSplitter::Join(const uint8_t* split, size_t size, SplitCount events, uint8_t* out) {
+  if (size > kSlotBytes || events > size / 5) return false;
+  Forget();
+  const uint8_t* in = split;
+  const uint8_t* const end = split + size - 2 * size_t{events};
+  const uint8_t* low = end;
+  const uint8_t* high = end + events;
+  const uint8_t* const after_low = high;
+  while (in < end) {
+    const uint8_t tag = *in;
+    if (tag < kEventBit) {
+      const uint8_t* const after = PassRecord(in, end);
+      if (after == nullptr) return false;
+      std::memcpy(out, in, static_cast<size_t>(after - in));
+      out += after - in;
+      in = after;
+      continue;
+    }
+    const size_t front = FrontBytes(tag);
+    if (low == after_low || static_cast<size_t>(end - in) < front) return false;
+    CopyEight(out, in);
+    out[front] = *low++;
+    out[front + 1] = *high++;
+    in += front;
+    out += front + 2;
+    const unsigned numbers = numbers_[tag & kShapeMask];
+    if (numbers == 0) continue;
+    const uint8_t* const after = PassNumbers(in, end, numbers);
+    if (after == nullptr) return false;
+    const auto follow = static_cast<size_t>(after - in);
+    CopyEight(out, in);
+    if (follow > 8) [[unlikely]]
+      std::memcpy(out, in, follow);
+    out += follow;
+    in = after;
+  }
+  return low == after_low;
+}
+
+}  // namespace vramstow
