@@ -170,7 +170,7 @@ Container ContainerOf(const std::string& holder) {
   if (index == std::string::npos) return container;
   std::string_view rest = std::string_view(holder).substr(index);
   while (rest.starts_with('[')) rest = AfterIndex(rest);
-  // What an object in the list keeps, some other line has put there.
+  // Some other line has put there what an object in the list keeps.
   if (rest.starts_with('.') && !rest.starts_with(".grad_fn")) return container;
   std::string_view chain = std::string_view(holder).substr(0, index);
   if (const size_t colon = chain.find(": "); colon != std::string_view::npos) {

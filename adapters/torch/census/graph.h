@@ -60,7 +60,7 @@ class Graph {
     std::function<void(Object*)> context;
   };
   static bool Expand(Node* node, int working, const Visit& visit);
-  // What the context saved.
+  // The tensors that the context saved.
   static void ExpandContext(Object* context, const std::function<void(Impl*)>& saved);
 };
 

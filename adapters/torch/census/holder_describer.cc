@@ -44,7 +44,7 @@ class HolderDescriber::Chain {
   }
 
  private:
-  // What a dict is to the object that was told before it.
+  // The part that a dict has in the object that was told before it.
   enum class Dict : uint8_t { kPlain, kAttributes, kParts, kModuleGlobals };
 
   std::string& text() { return description_.chain; }
@@ -215,7 +215,7 @@ class HolderDescriber::Chain {
       is_hook_ = true;
     }
     is_model_ = false;
-    // Of a table or a column of pandas: what is in between are blocks of columns.
+    // A table or a column of pandas has blocks of columns in between.
     if (name == "_mgr") {
       is_table_ = true;
       name = "values";

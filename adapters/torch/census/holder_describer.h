@@ -17,7 +17,7 @@
 
 namespace vramstow::torch_census {
 
-// What a tensor is to the program. As VRAMSTOW_ROLE_… of framework.h.
+// The part that a tensor has in the program. As VRAMSTOW_ROLE_… of framework.h.
 enum class Role : int32_t { kOther, kParameter, kBuffer, kGradient, kOptimizerState, kSaved };
 
 struct HolderDescription {

@@ -125,7 +125,7 @@ std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& 
   }
   const auto most = std::ranges::max_element(
       by_line, [](const auto& a, const auto& b) { return a.second < b.second; });
-  // What it takes from others has no line there.
+  // A thing that it takes from others has no line there.
   const bool is_most = most != by_line.end() &&
                        static_cast<double>(most->second) >= kMost / 2 * static_cast<double>(all);
   return is_most ? most->first : "";

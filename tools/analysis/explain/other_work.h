@@ -3,7 +3,7 @@
 // Idea: a forward pass that trains leaves blocks for the backward pass. A forward pass that is
 // called from another line, and leaves none, is an evaluation; where a cache of keys and values
 // grows meanwhile, the program generates. Calls of one kind that follow one another, without any
-// training between them, are one stretch. What is saved, the start-up hook marks.
+// training between them, are one stretch. The start-up hook marks what is saved.
 //
 // Ownership: copies. Threads: a value. Errors: none; without call stacks nothing is found. Units:
 // events counted from 1.

@@ -109,7 +109,8 @@ bool MakesPairs(const FailureMoment& moment, const Made& made, const Before& bef
   if (IsElementwise(name) || is_distance || is_product) {
     if (before.largest * kStretched <= made.size) return true;
   }
-  if (is_product) return IsSquare(moment, made);
+  // A product of square inputs is as large as each of them.
+  if (is_product) return before.largest < made.size && IsSquare(moment, made);
   if (name == "clone") return site.is_own_call && before.largest * kStretched <= made.size;
   if (IsConstructor(name)) {
     return site.is_own_call && before.largest * kStretched <= made.size &&

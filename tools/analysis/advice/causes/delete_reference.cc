@@ -1,29 +1,58 @@
 // A cause: the result of the last iteration is there while the next one is made.
+#include <algorithm>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
 
+constexpr uint64_t kRounding = 2 << 20;  // of a request that PyTorch makes to the driver
+
+// No iterations are known. A variable has it, the function went on to lines behind it, and now it
+// is at the same line again.
+bool IsOfTurnBefore(const FailureMoment& moment, const Life& life) {
+  const std::vector<CodeLine>& own = moment.request_site().own;
+  const HeldBlock* block = moment.holders().Of(life);
+  if (moment.passes().all().size() > 1 || own.empty() || block == nullptr) return false;
+  if (block->holder.find('[') != std::string::npos || IsInGraph(*block)) return false;
+  const CodeLine& line = own.back();
+  const std::vector<Life>& lives = moment.detail().lives;
+  for (auto next = std::ranges::upper_bound(lives, life.birth, {}, &Life::birth);
+       next != lives.end() && next->birth < moment.event(); ++next) {
+    const auto& others = moment.site_of(*next).own;
+    if (std::ranges::any_of(others, [&](const CodeLine& other) {
+          return other.function == line.function && other.line > line.line;
+        })) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // x = f(x): the old block goes when the new one is there, which was too late.
 Found FindDeleteReference(const FailureMoment& moment) {
-  if (moment.pass() < 1) return std::nullopt;
+  if (moment.pass() < 1 && moment.passes().all().size() > 1) return std::nullopt;
   std::vector<const Life*> same;
   for (const Life* life : moment.live()) {
     const bool is_same = life->site == moment.failure().site_number ||
                          SameWork(moment.site_of(*life), moment.request_site());
     if (!is_same || !life->tensor) continue;
-    if (life->size + (1 << 20) < moment.requested()) continue;
+    if (life->size + kRounding < moment.requested()) continue;
     same.push_back(life);
   }
-  if (same.size() != 1 || moment.PassOf(*same.front()) >= moment.pass()) return std::nullopt;
-  if (!moment.IsLarge(same.front()->size)) return std::nullopt;
+  if (same.size() != 1 || !moment.IsLarge(same.front()->size)) return std::nullopt;
+  const bool is_earlier = moment.PassOf(*same.front()) < moment.pass();
+  if (!is_earlier && !IsOfTurnBefore(moment, *same.front())) return std::nullopt;
   Cause cause;
-  cause.change = FreedBefore(moment.detail(), same, moment.pass_begin());
+  cause.change =
+      FreedBefore(moment.detail(), same, is_earlier ? moment.pass_begin() : moment.event());
   cause.title = "The last iteration's result is still there while the next one is made";
   cause.bytes = same.front()->size;
   cause.held = same;

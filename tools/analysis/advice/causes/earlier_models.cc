@@ -10,6 +10,7 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/parameter_sites.h"
+#include "tools/analysis/advice/pile.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 
@@ -186,6 +187,7 @@ Found FindEarlierModels(const FailureMoment& moment) {
   cause.bytes = BytesOf(cause.held);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = Without(moment.detail(), cause.held);
+  cause.grows = row.size() >= kLeastPasses;
   cause.title = "Models of earlier turns are kept";
   cause.place = PlaceInProgram(moment, parameters);
   cause.evidence = std::to_string(row.size()) + (row.size() == 1 ? " model" : " models") +

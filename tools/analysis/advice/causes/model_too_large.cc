@@ -3,6 +3,7 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/one_weight.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/advice/table.h"
@@ -48,9 +49,9 @@ Found FindModelTooLarge(const FailureMoment& moment) {
   cause.evidence = AdviceText(bytes) + " of " + AdviceText(moment.room()) +
                    " that the job can have are parameters, and the model is not yet whole.";
   cause.cost = "Precision, or time for transfers.";
-  cause.action =
-      "Load it in bfloat16 (half of float32) or quantised, or keep a part of its layers on the "
-      "host.";
+  cause.action = AboutOneWeight(moment) +
+                 "Load it in bfloat16 (half of float32) or quantised, or keep a part of its layers "
+                 "on the host.";
   return cause;
 }
 

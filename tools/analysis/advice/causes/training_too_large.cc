@@ -5,6 +5,7 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/one_weight.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/advice/table.h"
@@ -84,7 +85,7 @@ Found FindTrainingTooLarge(const FailureMoment& moment) {
       " of gradients need most of the " + AdviceText(moment.room()) +
       " that the job can have. The first step of Adam makes twice the parameters more.";
   cause.cost = "Precision, or time for transfers.";
-  cause.action = ActionFor(state);
+  cause.action = AboutOneWeight(moment) + ActionFor(state);
   return cause;
 }
 

@@ -55,7 +55,7 @@ Found FindWideIntegers(const FailureMoment& moment) {
     type = block->about.substr(0, block->about.find(']')) + "]";
   }
   const uint64_t wide = BytesOf(cause.held);
-  // Of classes one at a time is there.
+  // One class at a time is there.
   const uint64_t parts =
       std::max(kFlagIsNarrower, cause.held.empty() ? 0 : ClassesOf(moment, cause.held));
   cause.bytes = wide - wide / parts;
