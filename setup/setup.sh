@@ -32,10 +32,15 @@ install_packages() {
     as_root=(sudo)
   fi
   say "Installing Debian packages: ${missing[*]}"
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2 ||
-    fail "The Debian packages could not be installed; see above. Wanted: ${missing[*]}"
+  # A bare system lacks much, and dpkg tells several lines of each package: they are shown where it fails.
+  local log status=0
+  log=$(mktemp)
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq >"$log" 2>&1 &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y -qq --no-install-recommends "${missing[@]}" >"$log" 2>&1 || status=$?
+  [ $status -eq 0 ] || tail -n 30 "$log" >&2
+  rm -f "$log"
+  [ $status -eq 0 ] || fail "The Debian packages could not be installed; see above. Wanted: ${missing[*]}"
 }
 
 # prepare_python FILE…: .venv with these pinned requirements. A mark in .venv says for which lists that
