@@ -111,6 +111,9 @@ class Tried(BareRoot):
                 why = copy_python(self.system.python, self.folder)
             if why is not None:
                 return why
+            # A Python that is linked to a library of its own looks for it where it was built.
+            (self.folder / "etc/ld.so.conf.d/python.conf").write_text("/opt/python/lib\n")
+            self.run("root", "/usr/sbin/ldconfig")
             python = f"/opt/python/bin/python{self.system.python}"
         shutil.copy(wheel, self.folder / "opt" / wheel.name)
         (self.folder / "opt/job.py").write_text(JOB)
