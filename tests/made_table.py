@@ -12,6 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 END = "<!-- end -->"
+# Folders that only the machine has which ran the tests.
+OWN_FOLDERS = re.compile(
+    rf"{re.escape(str(Path(__file__).resolve().parents[1]))}/|/[\w./-]*/pytest-\d+/"
+    rf"|{re.escape(str(Path.home()))}/"
+)
 NOT_RUN = ""
 WIDTH = 138  # of a page
 
@@ -35,7 +40,8 @@ def outcome_of(report: Path, part: str = "") -> Outcome:
         skipped = case.find("skipped")
         if bad is not None or skipped is not None:
             said = bad if bad is not None else skipped
-            reason = (said.get("message") or "").strip().partition("\n")[0][:200]
+            message = (said.get("message") or "").strip().partition("\n")[0]
+            reason = OWN_FOLDERS.sub("", message)[:200]
             word = "failed" if bad is not None else "skipped"
             failures.append(f"{case.get('name')} {word}: {reason}")
         failed += bad is not None

@@ -29,6 +29,7 @@ OLDER_NOTEBOOK = ROOT / "setup/requirements-notebook-older.txt"
 CONSTRAINTS = ROOT / "setup/torch-constraints.txt"
 NEEDED_GB = 15  # for the wheels and the environment of one release
 PATIENCE_S = 7200  # for one suite
+MOST_AGAIN = 5  # tests that failed: of more, it is not the machine
 BEGIN = "<!-- made by tests/releases.py -->"
 
 
@@ -168,9 +169,35 @@ def cache_folder() -> Path:
 
 
 def run_suite(suite: Suite, environment: Environment, build: Path, *, short: bool) -> Outcome:
-    report = environment.adapters / "report.xml"
     options = (*suite.options, "-k", suite.short) if short else suite.options
-    test = ROOT / "tests/adapters" / suite.file
+    outcome = run_pytest(suite.file, options, environment, build)
+    failed = [text.partition(" failed: ")[0] for text in outcome.failures if " failed: " in text]
+    if not 0 < len(failed) <= MOST_AGAIN:
+        return outcome
+    # On a machine where others have the processors, tests miss their times: each again, alone.
+    again = [run_pytest(f"{suite.file}::{name}", (), environment, build) for name in failed]
+    return with_second_tries(outcome, dict(zip(failed, again, strict=True)))
+
+
+def with_second_tries(first: Outcome, again: dict[str, Outcome]) -> Outcome:
+    """What passed when it ran by itself has passed, and the page says that it took two tries."""
+    passed, ran = map(int, first.cell.split(" of "))
+    failures = []
+    for text in first.failures:
+        name, _, reason = text.partition(" failed: ")
+        if reason and name in again and not again[name].failures and again[name].cell == "1 of 1":
+            passed += 1
+            failures.append(f"{name} passed when it ran again, alone")
+        else:
+            failures += (reason and name in again and again[name].failures) or [text]
+    return Outcome(f"{passed} of {ran}", failures)
+
+
+def run_pytest(
+    file: str, options: tuple[str, ...], environment: Environment, build: Path
+) -> Outcome:
+    report = environment.adapters / "report.xml"
+    test = ROOT / "tests/adapters" / file
     settings = {
         "VRAMSTOW_BUILD": str(build.resolve()),
         "VRAMSTOW_TEST_PYTHON": str(environment.python),
@@ -188,9 +215,9 @@ def run_suite(suite: Suite, environment: Environment, build: Path, *, short: boo
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Outcome("not ended", [f"{suite.file} had not ended after {PATIENCE_S} s"])
+        return Outcome("not ended", [f"{file} had not ended after {PATIENCE_S} s"])
     if not report.is_file():
-        return Outcome("not ended", [f"{suite.file} left no report"])
+        return Outcome("not ended", [f"{file} left no report"])
     return outcome_of(report)
 
 

@@ -74,6 +74,37 @@ def test_what_failed_and_what_was_skipped_is_told(script: ModuleType, tmp_path: 
     ]
 
 
+def test_a_page_names_no_folder_of_the_machine_that_made_it(
+    script: ModuleType, tmp_path: Path
+) -> None:
+    said = f"{tree.ROOT}/tests/a.py:3: Command '/x/y/pytest-of-me/pytest-7/test_a0/trace' failed"
+    report = tmp_path / "report.xml"
+    report.write_text(
+        f'<testsuite><testcase name="test_a"><failure message="{said}"/></testcase></testsuite>'
+    )
+    [failure] = script.outcome_of(report).failures
+    assert failure == "test_a failed: tests/a.py:3: Command 'test_a0/trace' failed"
+
+
+def test_what_passes_alone_has_passed_and_says_so(script: ModuleType) -> None:
+    first = script.Outcome("1 of 4", ["a failed: slow", "b failed: x", "c skipped: no card"])
+    again = {
+        "a": script.Outcome("1 of 1", []),
+        "b": script.Outcome("0 of 1", ["b failed: y"]),
+    }
+    outcome = script.with_second_tries(first, again)
+    assert outcome.cell == "2 of 4"
+    assert outcome.failures == [
+        "a passed when it ran again, alone",
+        "b failed: y",
+        "c skipped: no card",
+    ]
+    # What did not run the second time has not passed.
+    again["a"] = script.Outcome("0 of 0", [])
+    outcome = script.with_second_tries(first, again)
+    assert outcome.cell == "1 of 4" and outcome.failures[0] == "a failed: slow"
+
+
 def test_a_row_is_replaced_and_the_others_stay(script: ModuleType) -> None:
     first, second = script.read_list("2.11.0 3.11\n2.2.2 3.11\n")
     page = script.Page(f"before\n{script.BEGIN}\n<!-- end -->\nafter\n")
