@@ -108,7 +108,10 @@ class MadeTable:
             for key in order
             for failure in self._failures.get(key, [])
             for line in textwrap.wrap(
-                f"- {self._between.join(key)}, {failure}", WIDTH, subsequent_indent="  "
+                f"- {self._between.join(key)}, {failure}",
+                WIDTH,
+                subsequent_indent="  ",
+                break_on_hyphens=False,  # the next run reads the parts with a blank between them
             )
         ]
         lines += [

@@ -126,6 +126,19 @@ def test_a_row_is_replaced_and_the_others_stay(script: ModuleType) -> None:
     assert "test_x" not in again.text() and "All that ran passed." in again.text()
 
 
+def test_a_name_with_a_hyphen_is_read_as_it_was_written(script: ModuleType) -> None:
+    (release,) = script.read_list("2.11.0 3.11\n")
+    for length in range(20, 70):
+        failure = (
+            f"test_{'x' * length}_of_many_things_that_are_looked_at[observed-exit] failed: why"
+        )
+        page = script.Page(f"{script.BEGIN}\n<!-- end -->\n")
+        page.put_release(release, {"census": script.Outcome("0 of 1", [failure])}, "now")
+        again = script.Page(page.text())
+        assert again.text() == page.text()
+        assert failure in " ".join(again.text().split())
+
+
 def test_a_page_without_a_new_column_keeps_its_rows(script: ModuleType) -> None:
     (release,) = script.read_list("2.11.0 3.11\n")
     row = "| 2.2.2 | 3.11 | 7 of 7 | then |"
