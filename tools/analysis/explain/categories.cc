@@ -41,7 +41,7 @@ constexpr std::array<const char*, kCategories> kNames = {
 
 constexpr std::array<const char*, kCategories> kEvidence = {
     "allocated while a model was made or moved, and kept",
-    "allocated in the backward pass, and still there when it was over, or a bucket for them",
+    "allocated in the backward pass, and still there when it was over",
     "allocated in an optimizer, and kept",
     "allocated in the forward pass or before the window, and needed in the backward pass",
     "freed in the phase in which it was allocated",
