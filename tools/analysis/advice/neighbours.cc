@@ -98,7 +98,13 @@ std::optional<Share> LargestShare(const std::vector<Recorded>& recorded, const R
   return largest;
 }
 
-void Name(const Share& share, AdviceFacts* advice) {
+// Whether one run started both.
+bool AreOfOneRun(const Facts& a, const Facts& b) {
+  const std::string run = FactOf(a, "run.id");
+  return !run.empty() && run == FactOf(b, "run.id");
+}
+
+void Name(const Share& share, const Facts& own, AdviceFacts* advice) {
   const std::string pid = FactOf(*share.facts, "process.pid");
   const std::string process = "process " + pid;
   // The driver lists what a process has with its context. Else that is added up.
@@ -117,6 +123,12 @@ void Name(const Share& share, AdviceFacts* advice) {
   advice->action = "End " + process +
                    ", or wait for it, let it hold less, or choose another card with "
                    "CUDA_VISIBLE_DEVICES.";
+  if (AreOfOneRun(own, *share.facts)) {
+    advice->title = "Several processes of this run share the card";
+    advice->action =
+        "Give each process a card of its own (torch.cuda.set_device(local_rank)), start fewer of "
+        "them, or let each hold less.";
+  }
 }
 
 }  // namespace
@@ -130,7 +142,7 @@ void NameNeighbours(const std::vector<Recorded>& recorded) {
       if (advice.id != AdviceId::kOtherProcesses) continue;
       const std::optional<Share> share = LargestShare(recorded, failed, failure);
       if (!share.has_value()) continue;
-      Name(*share, &advice);
+      Name(*share, own, &advice);
       for (WouldFitFacts& one : failure.would_fit) {
         if (one.cause != advice.id) continue;
         one.place = advice.place;

@@ -38,6 +38,17 @@ void PreferTheLargerNeed(std::vector<RankedCause>* causes) {
   std::rotate(causes->begin(), activations, std::next(activations));
 }
 
+// Part 5 of the rule.
+void PreferOwnGrowth(std::vector<RankedCause>* causes) {
+  if (causes->empty() || causes->front().second.id != AdviceId::kOtherProcesses) return;
+  const uint64_t foreign = causes->front().second.bytes;
+  const auto own = std::ranges::find_if(*causes, [&](const RankedCause& one) {
+    const Cause& cause = one.second;
+    return cause.grows && cause.fits && cause.bytes * 2 >= foreign;
+  });
+  if (own != causes->end()) std::rotate(causes->begin(), own, std::next(own));
+}
+
 // Without this cause there would have been room for many such requests. Pieces would have served
 // this one, and the next few would have failed.
 bool Dwarfs(const Cause& cause, const Facts& facts) {
@@ -72,6 +83,7 @@ void OrderCauses(uint64_t live_bytes, std::vector<RankedCause>* causes) {
   });
   PreferWhatIsMuchMore(live_bytes, causes);
   PreferTheLargerNeed(causes);
+  PreferOwnGrowth(causes);
 }
 
 void OrderHints(std::vector<RankedAdvice>* hints) {

@@ -24,7 +24,9 @@ namespace vramstow {
 //    its bytes, if that one is a mistake or grows with each pass: a small saving lets this request
 //    through, and not the next ones.
 // 3. Where the first is a small share of what was live, it gives way to a trade of that size, too.
-// 4. What the optimizer keeps gives way to activations that are more: a job needs both.
+// 4. The state of the optimizer gives way to activations that are more: a job needs both.
+// 5. Another process gives way to growth of the job's own that is half as much: with the whole card
+//    the job would die, too, only later.
 using RankedCause = std::pair<Rank, Cause>;
 void OrderCauses(uint64_t live_bytes, std::vector<RankedCause>* causes);
 
