@@ -150,9 +150,19 @@ Block* Memory::AddPoolBlock(int device, uint64_t address, uint64_t size, uint64_
 int Memory::PoolDevice(uint64_t address, uint64_t size) const {
   auto next = pool_pages_.upper_bound(address);
   if (next == pool_pages_.begin()) return kHost;
-  const auto& [start, pages] = *std::prev(next);
-  const bool inside = address - start < pages.size && size <= pages.size - (address - start);
-  return inside ? pages.device : kHost;
+  auto pages = std::prev(next);
+  if (address - pages->first >= pages->second.size) return kHost;
+  const int device = pages->second.device;
+  // A block may lie in several chunks, one behind the other.
+  uint64_t end = pages->first + pages->second.size;
+  while (end - address < size) {
+    ++pages;
+    const bool goes_on =
+        pages != pool_pages_.end() && pages->first == end && pages->second.device == device;
+    if (!goes_on) return kHost;
+    end += pages->second.size;
+  }
+  return device;
 }
 
 Block* Memory::AddHost(uint64_t address, uint64_t bytes, BlockKind kind, const void* owner) {

@@ -147,6 +147,23 @@ TEST_F(PoolRuleTest, CurrentPoolServesPlainAsyncAllocations) {
   EXPECT_OK(driver_.cuMemPoolDestroy(pool));
 }
 
+TEST_F(PoolRuleTest, ABlockWhereSeveralWereIsCopiedAsAWhole) {
+  CUmemoryPool pool = NewPool();
+  ASSERT_OK(Set(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, ~uint64_t{0}));
+  std::vector<CUdeviceptr> parts;
+  for (int i = 0; i < 4; ++i) parts.push_back(Take(pool, 20 * kMiB, nullptr));
+  for (const CUdeviceptr part : parts) ASSERT_OK(driver_.cuMemFreeAsync(part, nullptr));
+  ASSERT_OK(driver_.cuStreamSynchronize(nullptr));
+  const CUdeviceptr whole = Take(pool, 60 * kMiB, nullptr);
+  EXPECT_OK(driver_.cuMemsetD8Async(whole, 7, 60 * kMiB, nullptr));
+  EXPECT_OK(driver_.cuMemcpyDtoDAsync(whole, whole + 30 * kMiB, 30 * kMiB, nullptr));
+  EXPECT_OK(driver_.cuMemcpyDtoDAsync(whole + 20 * kMiB, whole + 44 * kMiB, 16 * kMiB, nullptr));
+  EXPECT_OK(driver_.cuStreamSynchronize(nullptr));
+  ASSERT_OK(driver_.cuMemFreeAsync(whole, nullptr));
+  EXPECT_OK(driver_.cuStreamSynchronize(nullptr));
+  EXPECT_OK(driver_.cuMemPoolDestroy(pool));
+}
+
 TEST_F(PoolRuleTest, PoolOfAnotherDeviceCannotBeCurrent) {
   int count = 0;
   ASSERT_OK(driver_.cuDeviceGetCount(&count));
