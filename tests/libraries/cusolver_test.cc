@@ -29,7 +29,24 @@ VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnXgetrs(cusolverDnHandle_t, cusolver
                                                     cudaDataType, const void* A, int64_t lda,
                                                     const int64_t* pivots, cudaDataType, void* B,
                                                     int64_t ldb, int* info);
-VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnSsyevd(cusolverDnHandle_t);
+VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnDsyevd(cusolverDnHandle_t, int jobz, int uplo, int n,
+                                                    void* A, int lda, void* W, void* work,
+                                                    int lwork, int* info);
+VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnDgesvdjBatched_bufferSize(
+    cusolverDnHandle_t, int jobz, int m, int n, const void* A, int lda, const void* S,
+    const void* U, int ldu, const void* V, int ldv, int* lwork, void* params, int batch);
+VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnDgesvdjBatched(cusolverDnHandle_t, int jobz, int m,
+                                                            int n, void* A, int lda, void* S,
+                                                            void* U, int ldu, void* V, int ldv,
+                                                            void* work, int lwork, int* info,
+                                                            void* params, int batch);
+VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnDgeqrf(cusolverDnHandle_t, int m, int n, void* A,
+                                                    int lda, void* tau, void* work, int lwork,
+                                                    int* info);
+VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnDorgqr(cusolverDnHandle_t, int m, int n, int k,
+                                                    void* A, int lda, const void* tau, void* work,
+                                                    int lwork, int* info);
+VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnSpotri(cusolverDnHandle_t);
 
 namespace vramstow {
 namespace {
@@ -100,6 +117,52 @@ TEST_F(CusolverTest, ABatchIsQueuedAndItsInfosAreLeftOut) {
   ExpectLeftOut(infos.address(), 2 * sizeof(int));
 }
 
+TEST_F(CusolverTest, DecompositionsAreQueuedAndLeftOut) {
+  DeviceMemory a(kN * kN * sizeof(double));
+  DeviceMemory values(kN * sizeof(double));
+  DeviceMemory info(sizeof(int));
+  ExpectQueued("cusolver_syevd", [&] {
+    return cusolverDnDsyevd(handle_, 1, 0, kN, a.as<void>(), kN, values.as<void>(), nullptr, 0,
+                            info.as<int>());
+  });
+  ExpectLeftOut(a.address(), kN * kN * sizeof(double));
+  ExpectLeftOut(values.address(), kN * sizeof(double));
+  ExpectQueued("cusolver_geqrf", [&] {
+    return cusolverDnDgeqrf(handle_, kN, kN, a.as<void>(), kN, values.as<void>(), nullptr, 0,
+                            info.as<int>());
+  });
+  ExpectLeftOut(values.address(), kN * sizeof(double));
+  ExpectQueued("cusolver_orgqr", [&] {
+    return cusolverDnDorgqr(handle_, kN, kN, kN, a.as<void>(), kN, values.as<void>(), nullptr, 0,
+                            info.as<int>());
+  });
+  ExpectLeftOut(a.address(), kN * kN * sizeof(double));
+}
+
+TEST_F(CusolverTest, SingularValuesOfABatchLieOneBehindTheOther) {
+  constexpr int kM = 3;
+  constexpr int kBatch = 4;
+  DeviceMemory a(kBatch * kM * kN * sizeof(double));
+  DeviceMemory values(kBatch * kM * sizeof(double));
+  DeviceMemory left(kBatch * kM * kM * sizeof(double));
+  DeviceMemory right(kBatch * kN * kN * sizeof(double));
+  DeviceMemory infos(kBatch * sizeof(int));
+  int elements = 0;
+  ASSERT_EQ(cusolverDnDgesvdjBatched_bufferSize(handle_, 1, kM, kN, nullptr, kM, nullptr, nullptr,
+                                                kM, nullptr, kN, &elements, nullptr, kBatch),
+            CUSOLVER_STATUS_SUCCESS);
+  EXPECT_EQ(elements, kBatch * kM * static_cast<int>(kN));
+  ExpectQueued("cusolver_gesvd", [&] {
+    return cusolverDnDgesvdjBatched(handle_, 1, kM, kN, a.as<void>(), kM, values.as<void>(),
+                                    left.as<void>(), kM, right.as<void>(), kN, nullptr, 0,
+                                    infos.as<int>(), nullptr, kBatch);
+  });
+  ExpectLeftOut(values.address(), kBatch * kM * sizeof(double));
+  ExpectLeftOut(left.address(), kBatch * kM * kM * sizeof(double));
+  ExpectLeftOut(right.address(), kBatch * kN * kN * sizeof(double));
+  ExpectLeftOut(infos.address(), kBatch * sizeof(int));
+}
+
 TEST_F(CusolverTest, WrongArgumentsAndUnsimulatedCallsAreRefused) {
   int info = 0;
   EXPECT_EQ(cusolverDnXpotrf(nullptr, nullptr, 0, 1, CUDA_R_32F, &info, 1, CUDA_R_32F, nullptr, 0,
@@ -111,7 +174,7 @@ TEST_F(CusolverTest, WrongArgumentsAndUnsimulatedCallsAreRefused) {
   EXPECT_EQ(cusolverDnXpotrf(handle_, nullptr, 0, 1, CUDA_R_8I, &info, 1, CUDA_R_32F, nullptr, 0,
                              nullptr, 0, &info),
             CUSOLVER_STATUS_INVALID_VALUE);
-  EXPECT_EQ(cusolverDnSsyevd(handle_), CUSOLVER_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(cusolverDnSpotri(handle_), CUSOLVER_STATUS_NOT_SUPPORTED);
 }
 
 }  // namespace

@@ -1,87 +1,18 @@
-// cuSOLVER's Cholesky and LU functions: arguments are checked, then a kernel is queued. What it
-// would give is left out (common/left_out.h); that of batches, whose addresses lie on the device,
-// stays as it was.
-//
-// Modelled: workspaces as large as the matrix, in elements for the functions with a letter, in
-// bytes for the generic ones.
+// cuSOLVER's Cholesky, LU and LDL functions. Results of batches, whose addresses lie on the device,
+// stay as they were.
 #include <library_types.h>
 
 #include <algorithm>
-#include <climits>
 
-#include "simulator/runtime/libraries/common/kernels.h"
-#include "simulator/runtime/libraries/common/left_out.h"
 #include "simulator/runtime/libraries/cusolver/handle.h"
+#include "simulator/runtime/libraries/cusolver/matrices.h"
 
 namespace vramstow::simulator {
 
-// NOLINTNEXTLINE(readability-identifier-naming): as common/device.h declares it
-extern const char kKernelModule[];
-const char kKernelModule[] = VRAMSTOW_KERNEL_MODULE_HEAD VRAMSTOW_KERNEL("cusolver_potrf")
-    VRAMSTOW_KERNEL("cusolver_potrf_batched") VRAMSTOW_KERNEL("cusolver_potrs")
-        VRAMSTOW_KERNEL("cusolver_potrs_batched") VRAMSTOW_KERNEL("cusolver_getrf")
-            VRAMSTOW_KERNEL("cusolver_getrs");
-
 namespace {
 
-// Bytes of an element; 0 for a type that is not float, double or complex of either.
-size_t BytesOfType(int type) {
-  switch (type) {
-    case CUDA_R_32F:
-      return 4;
-    case CUDA_R_64F:
-    case CUDA_C_32F:
-      return 8;
-    case CUDA_C_64F:
-      return 16;
-    default:
-      return 0;
-  }
-}
-
-Result MatrixAt(const void* address, int type, int64_t rows, int64_t columns, int64_t leading) {
-  return {address, static_cast<size_t>((columns - 1) * leading + rows) * BytesOfType(type)};
-}
-Result InfoAt(const int* info, int count = 1) {
-  return {info, static_cast<size_t>(count) * sizeof *info};
-}
 Result PivotsAt(const void* pivots, int64_t count, bool wide) {
   return {pivots, static_cast<size_t>(count) * (wide ? sizeof(int64_t) : sizeof(int32_t))};
-}
-
-// The order of a square matrix, or rows and columns, with the distance between columns.
-bool IsShape(int64_t rows, int64_t columns, int64_t leading) {
-  return rows >= 0 && columns >= 0 && leading >= (rows > 1 ? rows : 1);
-}
-
-cusolverStatus_t Workspace(cusolverDnHandle_t handle, int rows, int columns, int leading,
-                           int* elements) {
-  if (!IsHandle(handle)) return CUSOLVER_STATUS_NOT_INITIALIZED;
-  const int64_t needed = int64_t{rows} * columns;
-  if (elements == nullptr || !IsShape(rows, columns, leading) || needed > INT_MAX) {
-    return CUSOLVER_STATUS_INVALID_VALUE;
-  }
-  *elements = static_cast<int>(needed);
-  return CUSOLVER_STATUS_SUCCESS;
-}
-
-cusolverStatus_t WorkspaceBytes(cusolverDnHandle_t handle, int64_t rows, int64_t columns,
-                                int64_t leading, int type, size_t* device, size_t* host) {
-  if (!IsHandle(handle)) return CUSOLVER_STATUS_NOT_INITIALIZED;
-  if (device == nullptr || host == nullptr || !IsShape(rows, columns, leading) ||
-      BytesOfType(type) == 0) {
-    return CUSOLVER_STATUS_INVALID_VALUE;
-  }
-  *device = static_cast<size_t>(rows * columns) * BytesOfType(type);
-  *host = 0;
-  return CUSOLVER_STATUS_SUCCESS;
-}
-
-// Whether the call may go on; an empty one is done.
-cusolverStatus_t Check(cusolverDnHandle_t handle, int type, bool shapes, bool pointers) {
-  if (!IsHandle(handle)) return CUSOLVER_STATUS_NOT_INITIALIZED;
-  return shapes && pointers && BytesOfType(type) > 0 ? CUSOLVER_STATUS_SUCCESS
-                                                     : CUSOLVER_STATUS_INVALID_VALUE;
 }
 
 cusolverStatus_t Potrf(cusolverDnHandle_t handle, int type, int uplo, int64_t n, void* a,
@@ -154,6 +85,18 @@ cusolverStatus_t Getrs(cusolverDnHandle_t handle, int type, int transposition, i
       {MatrixAt(b, type, n, columns, ldb), InfoAt(info)});
 }
 
+cusolverStatus_t Sytrf(cusolverDnHandle_t handle, int type, int uplo, int n, void* a, int lda,
+                       int* pivots, int* info) {
+  const cusolverStatus_t status =
+      Check(handle, type, IsShape(n, n, lda), info != nullptr && (a != nullptr || n == 0));
+  if (status != CUSOLVER_STATUS_SUCCESS || n == 0) return status;
+  return LaunchSolver(
+      handle, "cusolver_sytrf",
+      {Word(int64_t{type}), Word(int64_t{uplo}), Word(int64_t{n}), Word(a), Word(int64_t{lda})},
+      {MatrixAt(a, type, n, n, lda), PivotsAt(pivots, pivots == nullptr ? 0 : n, false),
+       InfoAt(info)});
+}
+
 }  // namespace
 }  // namespace vramstow::simulator
 
@@ -198,6 +141,15 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
       cusolverDnHandle_t handle, int trans, int n, int nrhs, const void* A, int lda,            \
       const int* devIpiv, void* B, int ldb, int* devInfo) {                                     \
     return Getrs(handle, type, trans, n, nrhs, A, lda, devIpiv, false, B, ldb, devInfo);        \
+  }                                                                                             \
+  VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDn##letter##sytrf_bufferSize(                      \
+      cusolverDnHandle_t handle, int n, void* /*A*/, int lda, int* lwork) {                     \
+    return Workspace(handle, n, n, lda, lwork);                                                 \
+  }                                                                                             \
+  VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDn##letter##sytrf(                                 \
+      cusolverDnHandle_t handle, int uplo, int n, void* A, int lda, int* ipiv, void* /*work*/,  \
+      int /*lwork*/, int* info) {                                                               \
+    return Sytrf(handle, type, uplo, n, A, lda, ipiv, info);                                    \
   }
 
 VRAMSTOW_SOLVERS(S, CUDA_R_32F)
@@ -253,4 +205,21 @@ VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnXgetrs(cusolverDnHandle_t handle,
                                                     cudaDataType /*dataTypeB*/, void* B,
                                                     int64_t ldb, int* info) {
   return Getrs(handle, dataTypeA, trans, n, nrhs, A, lda, ipiv, true, B, ldb, info);
+}
+
+VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnXsytrs_bufferSize(
+    cusolverDnHandle_t handle, int /*uplo*/, int64_t n, int64_t /*nrhs*/, cudaDataType dataTypeA,
+    const void* /*A*/, int64_t lda, const int64_t* /*ipiv*/, cudaDataType /*dataTypeB*/,
+    void* /*B*/, int64_t /*ldb*/, size_t* workspaceInBytesOnDevice,
+    size_t* workspaceInBytesOnHost) {
+  return WorkspaceBytes(handle, n, n, lda, dataTypeA, workspaceInBytesOnDevice,
+                        workspaceInBytesOnHost);
+}
+
+VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnXsytrs(
+    cusolverDnHandle_t handle, int uplo, int64_t n, int64_t nrhs, cudaDataType dataTypeA,
+    const void* A, int64_t lda, const int64_t* /*ipiv*/, cudaDataType /*dataTypeB*/, void* B,
+    int64_t ldb, void* /*bufferOnDevice*/, size_t /*workspaceInBytesOnDevice*/,
+    void* /*bufferOnHost*/, size_t /*workspaceInBytesOnHost*/, int* info) {
+  return Potrs(handle, dataTypeA, uplo, n, nrhs, A, lda, B, ldb, info);
 }

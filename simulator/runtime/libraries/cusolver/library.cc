@@ -4,11 +4,22 @@
 #include <new>
 
 #include "simulator/runtime/libraries/common/device.h"
+#include "simulator/runtime/libraries/common/kernels.h"
 #include "simulator/runtime/libraries/common/refusal.h"
 #include "simulator/runtime/libraries/common/versions.h"
 #include "simulator/runtime/libraries/cusolver/handle.h"
 
 namespace vramstow::simulator {
+
+// NOLINTNEXTLINE(readability-identifier-naming): as common/device.h declares it
+extern const char kKernelModule[];
+const char kKernelModule[] = VRAMSTOW_KERNEL_MODULE_HEAD VRAMSTOW_KERNEL("cusolver_potrf")
+    VRAMSTOW_KERNEL("cusolver_potrf_batched") VRAMSTOW_KERNEL("cusolver_potrs")
+        VRAMSTOW_KERNEL("cusolver_potrs_batched") VRAMSTOW_KERNEL("cusolver_getrf")
+            VRAMSTOW_KERNEL("cusolver_getrs") VRAMSTOW_KERNEL("cusolver_sytrf")
+                VRAMSTOW_KERNEL("cusolver_geqrf") VRAMSTOW_KERNEL("cusolver_orgqr")
+                    VRAMSTOW_KERNEL("cusolver_ormqr") VRAMSTOW_KERNEL("cusolver_gesvd")
+                        VRAMSTOW_KERNEL("cusolver_syevd") VRAMSTOW_KERNEL("cusolver_geev");
 
 const LibraryIdentity kLibrary = {"cuSOLVER", CUSOLVER_STATUS_NOT_SUPPORTED,
                                   "CUSOLVER_STATUS_NOT_SUPPORTED"};
@@ -17,7 +28,7 @@ namespace {
 
 constexpr uint64_t kMagic = 0x72657665'6c6f7363;
 
-// What parameter objects are here: handles without contents. The calls that would use them refuse.
+// Parameter objects are handles without contents here: nothing is computed that they would tune.
 struct Parameters {
   uint64_t magic = kMagic;
 };
@@ -133,4 +144,13 @@ VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnCreateSyevjInfo(void** info) {
 }
 VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnDestroySyevjInfo(void* info) {
   return EndParameters(info);
+}
+VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnXsyevjSetTolerance(void* info, double /*tolerance*/) {
+  return CheckParameters(info);
+}
+VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnXsyevjSetMaxSweeps(void* info, int /*max_sweeps*/) {
+  return CheckParameters(info);
+}
+VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnXsyevjSetSortEig(void* info, int /*sort_eig*/) {
+  return CheckParameters(info);
 }

@@ -1,0 +1,106 @@
+// Matrices as cuSOLVER takes them: what is checked of each call, and where its results lie.
+//
+// Idea: each function checks its arguments and queues a kernel. What that would give is left out
+// (common/left_out.h). Modelled: workspaces as large as the matrix, in elements for the functions
+// with a letter, in bytes for the generic ones.
+//
+// Ownership: none. Threads: pure functions. Errors: cusolverStatus_t. Units: elements, and bytes
+// where a name says so.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUSOLVER_MATRICES_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUSOLVER_MATRICES_H_
+
+#include <library_types.h>
+
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+
+#include "simulator/runtime/libraries/common/left_out.h"
+#include "simulator/runtime/libraries/cusolver/handle.h"
+
+namespace vramstow::simulator {
+
+// Bytes of an element; 0 for a type that is not float, double or complex of either.
+inline size_t BytesOfType(int type) {
+  switch (type) {
+    case CUDA_R_32F:
+      return 4;
+    case CUDA_R_64F:
+    case CUDA_C_32F:
+      return 8;
+    case CUDA_C_64F:
+      return 16;
+    default:
+      return 0;
+  }
+}
+
+inline Result MatrixAt(const void* address, int type, int64_t rows, int64_t columns,
+                       int64_t leading) {
+  return {address, static_cast<size_t>((columns - 1) * leading + rows) * BytesOfType(type)};
+}
+inline Result InfoAt(const int* info, int count = 1) {
+  return {info, static_cast<size_t>(count) * sizeof *info};
+}
+// Real numbers of that precision, as singular values are; nothing for null.
+inline Result RealsAt(const void* address, int type, int64_t count) {
+  const size_t bytes = type == CUDA_R_32F || type == CUDA_C_32F ? 4 : 8;
+  return {address, address == nullptr ? 0 : static_cast<size_t>(count) * bytes};
+}
+// `count` matrices, `stride` elements apart; nothing for null.
+inline Result MatricesAt(const void* address, int type, int64_t rows, int64_t columns,
+                         int64_t leading, int64_t stride, int64_t count) {
+  if (address == nullptr || rows == 0 || columns == 0 || count == 0) return {address, 0};
+  const Result last = MatrixAt(address, type, rows, columns, leading);
+  return {address, static_cast<size_t>((count - 1) * stride) * BytesOfType(type) + last.bytes};
+}
+
+// The order of a square matrix, or rows and columns, with the distance between columns.
+inline bool IsShape(int64_t rows, int64_t columns, int64_t leading) {
+  return rows >= 0 && columns >= 0 && leading >= (rows > 1 ? rows : 1);
+}
+
+inline cusolverStatus_t Workspace(cusolverDnHandle_t handle, int rows, int columns, int leading,
+                                  int* elements) {
+  if (!IsHandle(handle)) return CUSOLVER_STATUS_NOT_INITIALIZED;
+  const int64_t needed = int64_t{rows} * columns;
+  if (elements == nullptr || !IsShape(rows, columns, leading) || needed > INT_MAX) {
+    return CUSOLVER_STATUS_INVALID_VALUE;
+  }
+  *elements = static_cast<int>(needed);
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+// The same for many matrices.
+inline cusolverStatus_t Workspaces(cusolverDnHandle_t handle, int rows, int columns, int leading,
+                                   int count, int* elements) {
+  const cusolverStatus_t status = Workspace(handle, rows, columns, leading, elements);
+  if (status != CUSOLVER_STATUS_SUCCESS) return status;
+  const int64_t needed = int64_t{*elements} * count;
+  if (count < 0 || needed > INT_MAX) return CUSOLVER_STATUS_INVALID_VALUE;
+  *elements = static_cast<int>(needed);
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+inline cusolverStatus_t WorkspaceBytes(cusolverDnHandle_t handle, int64_t rows, int64_t columns,
+                                       int64_t leading, int type, size_t* device, size_t* host) {
+  if (!IsHandle(handle)) return CUSOLVER_STATUS_NOT_INITIALIZED;
+  if (device == nullptr || host == nullptr || !IsShape(rows, columns, leading) ||
+      BytesOfType(type) == 0) {
+    return CUSOLVER_STATUS_INVALID_VALUE;
+  }
+  *device = static_cast<size_t>(rows * columns) * BytesOfType(type);
+  *host = 0;
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+// Whether the call may go on; an empty one is done.
+inline cusolverStatus_t Check(cusolverDnHandle_t handle, int type, bool shapes, bool pointers) {
+  if (!IsHandle(handle)) return CUSOLVER_STATUS_NOT_INITIALIZED;
+  return shapes && pointers && BytesOfType(type) > 0 ? CUSOLVER_STATUS_SUCCESS
+                                                     : CUSOLVER_STATUS_INVALID_VALUE;
+}
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUSOLVER_MATRICES_H_
