@@ -352,11 +352,15 @@ void EarlyComputation::Finish(const Stack& results) {
          [](void* user) { return (*static_cast<std::shared_ptr<Shared>*>(user))->PutInPlace(); });
 }
 
-ZeroSize::ZeroSize() {
-  FindSimulator()->patch_reads([](void*, void* bytes, size_t size) { std::memset(bytes, 0, size); },
-                               nullptr);
+ToldSize::ToldSize(int64_t size) : size_(size) {
+  FindSimulator()->patch_reads(
+      [](void* told, void* bytes, size_t count) {
+        std::memset(bytes, 0, count);
+        std::memcpy(bytes, told, std::min(count, sizeof(int64_t)));  // little-endian: the low part
+      },
+      &size_);
 }
 
-ZeroSize::~ZeroSize() { FindSimulator()->patch_reads(nullptr, nullptr); }
+ToldSize::~ToldSize() { FindSimulator()->patch_reads(nullptr, nullptr); }
 
 }  // namespace vramstow::values

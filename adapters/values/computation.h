@@ -59,14 +59,17 @@ class EarlyComputation {
   Footprint reads_;
 };
 
-// While it lives, this thread's small reads of device memory give 0. For operators that ask how
-// large their result is, where nothing is computed: any number might lie there.
-class ZeroSize {
+// While it lives, this thread's small reads of device memory give one number. For operators that
+// ask how large their result is, where nothing is computed: any number might lie there.
+class ToldSize {
  public:
-  ZeroSize();
-  ~ZeroSize();
-  ZeroSize(const ZeroSize&) = delete;
-  ZeroSize& operator=(const ZeroSize&) = delete;
+  explicit ToldSize(int64_t size);
+  ~ToldSize();
+  ToldSize(const ToldSize&) = delete;
+  ToldSize& operator=(const ToldSize&) = delete;
+
+ private:
+  int64_t size_;
 };
 
 }  // namespace vramstow::values

@@ -63,6 +63,19 @@ void Wrap(const c10::OperatorHandle& op, bool only_sizes) {
                                                 std::nullopt, nullptr, "values of a rehearsal"));
 }
 
+void WrapCoalesce() {
+  constexpr auto kKey = c10::DispatchKey::SparseCUDA;
+  const c10::OperatorName name("aten::_coalesce", "");
+  const auto op = c10::Dispatcher::singleton().findOp(name);
+  if (!op.has_value() || !op->hasKernelForDispatchKey(kKey)) return;
+  const c10::KernelFunction kernel = EntryOf(*op).lookup(c10::DispatchKeySet(kKey));
+  if (!kernel.isValid() || kernel.isFallthrough()) return;
+  auto wrapped =
+      c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<CoalesceWrapper>(kernel));
+  new c10::RegistrationHandleRAII(c10::Dispatcher::singleton().registerImpl(
+      name, kKey, std::move(wrapped), std::nullopt, nullptr, "sizes of a rehearsal"));
+}
+
 void WrapAll(bool only_sizes) {
   Silence silence;
   const c10::WarningUtils::WarningHandlerGuard guard(&silence);
@@ -70,6 +83,7 @@ void WrapAll(bool only_sizes) {
     const auto op = c10::Dispatcher::singleton().findOp(name);
     if (op.has_value()) Wrap(*op, only_sizes);
   }
+  WrapCoalesce();
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ void Wrapper::CallWithoutValues(const c10::OperatorHandle& op, c10::DispatchKeyS
   if (plan_->family != Family::kSizedByData || FindSimulator() == nullptr) {
     return kernel_.callBoxed(op, keys, stack);
   }
-  const ZeroSize zero;
+  const ToldSize zero(0);
   kernel_.callBoxed(op, keys, stack);
 }
 
@@ -129,6 +129,15 @@ void Wrapper::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   if (early != nullptr) return early->Finish(results);
   // Arguments that are written are seen as they are now: an out= argument may have been resized.
   AppendComputation(*plan_, given, results, random, t_innermost != nullptr);
+}
+
+void CoalesceWrapper::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                                 Stack* stack) {
+  const bool is_sparse = !stack->empty() && stack->back().isTensor() &&
+                         stack->back().toTensor().layout() == c10::kSparse;
+  if (!is_sparse || FindSimulator() == nullptr) return kernel_.callBoxed(op, keys, stack);
+  const ToldSize entries(stack->back().toTensor()._nnz());
+  kernel_.callBoxed(op, keys, stack);
 }
 
 }  // namespace vramstow::values

@@ -34,6 +34,18 @@ class Wrapper : public c10::OperatorKernel {
   c10::KernelFunction kernel_;
 };
 
+// Around a kernel that puts entries of a sparse tensor together: what it computes is not known, so
+// the result has as many entries as were given.
+class CoalesceWrapper : public c10::OperatorKernel {
+ public:
+  explicit CoalesceWrapper(c10::KernelFunction kernel) : kernel_(std::move(kernel)) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack);
+
+ private:
+  c10::KernelFunction kernel_;
+};
+
 }  // namespace vramstow::values
 
 #endif  // VRAMSTOW_ADAPTERS_VALUES_WRAPPER_H_

@@ -32,6 +32,26 @@ def test_operations_on_small_tensors_give_what_the_cpu_gives(
     assert not wrong, "\n".join(f"{name}: {why}" for name, why in wrong.items())
 
 
+GRAPH_NETWORK = """
+import torch
+junk = torch.full((1 << 20,), 7.0, device="cuda")
+del junk
+places = torch.arange(200, device="cuda").reshape(2, 100)
+edges = torch.sparse_coo_tensor(places, torch.ones(100, device="cuda"), (200, 200)).coalesce()
+layer = torch.nn.Linear(16, 8).cuda()
+out = torch.sparse.mm(edges, layer(torch.randn(200, 16, device="cuda")))
+(edges.to_sparse_csr() @ out).sum().backward()
+print(edges._nnz(), tuple(out.shape), tuple(layer.weight.grad.shape))
+"""
+
+
+@pytest.mark.parametrize("values", ["decide", "off"])
+def test_a_sparse_graph_has_its_sizes(rehearse: Rehearse, python: str, values: str) -> None:
+    job = rehearse(python, "-W", "ignore", "-c", GRAPH_NETWORK, card=f"{CARD},values={values}")
+    assert job.status == 0, job.err[-4000:]
+    assert "100 (200, 8) (8, 16)" in job.out, job.out + job.err[-2000:]
+
+
 @pytest.mark.parametrize("pool", ["on", "off"])
 def test_a_tensor_can_be_printed(
     rehearse: Rehearse, python: str, pool: str, monkeypatch: pytest.MonkeyPatch

@@ -1,7 +1,4 @@
-// cuSPARSE: handles, versions and the names of statuses; no computation is simulated.
-//
-// Names and constants are as in NVIDIA's cusparse.h, restated so that the build needs no further
-// headers.
+// cuSPARSE: handles, versions and the names of statuses.
 #include <cuda.h>
 #include <library_types.h>
 
@@ -12,17 +9,10 @@
 #include "simulator/runtime/libraries/common/kernels.h"
 #include "simulator/runtime/libraries/common/refusal.h"
 #include "simulator/runtime/libraries/common/versions.h"
+#include "simulator/runtime/libraries/cusparse/handle.h"
 
 namespace vramstow::simulator {
 namespace {
-
-enum Status {
-  kSuccess = 0,
-  kNotInitialized = 1,
-  kAllocFailed = 2,
-  kInvalidValue = 3,
-  kNotSupported = 10,
-};
 
 constexpr const char* kStatusNames[] = {"CUSPARSE_STATUS_SUCCESS",
                                         "CUSPARSE_STATUS_NOT_INITIALIZED",
@@ -37,39 +27,41 @@ constexpr const char* kStatusNames[] = {"CUSPARSE_STATUS_SUCCESS",
                                         "CUSPARSE_STATUS_NOT_SUPPORTED",
                                         "CUSPARSE_STATUS_INSUFFICIENT_RESOURCES"};
 
-constexpr uint64_t kMagic = 0x65737261'70737563;
-
-struct Handle {
-  uint64_t magic = kMagic;
-  CUstream stream = nullptr;
-  int pointer_mode = 0;
-};
-
-Handle* Checked(void* handle) {
-  auto* checked = static_cast<Handle*>(handle);
-  return checked != nullptr && checked->magic == kMagic ? checked : nullptr;
-}
-
 }  // namespace
 
 const LibraryIdentity kLibrary = {"cuSPARSE", kNotSupported, "CUSPARSE_STATUS_NOT_SUPPORTED"};
-const char kKernelModule[] = VRAMSTOW_KERNEL_MODULE_HEAD;
+const char kKernelModule[] = VRAMSTOW_KERNEL_MODULE_HEAD VRAMSTOW_KERNEL("cusparse_spmm")
+    VRAMSTOW_KERNEL("cusparse_spmv") VRAMSTOW_KERNEL("cusparse_sddmm")
+        VRAMSTOW_KERNEL("cusparse_spsm") VRAMSTOW_KERNEL("cusparse_spsv")
+            VRAMSTOW_KERNEL("cusparse_coo2csr") VRAMSTOW_KERNEL("cusparse_coosort")
+                VRAMSTOW_KERNEL("cusparse_csrsort") VRAMSTOW_KERNEL("cusparse_identity");
+
+cusparseContext* Checked(void* handle) {
+  auto* checked = static_cast<cusparseContext*>(handle);
+  return checked != nullptr && checked->magic == kMagic ? checked : nullptr;
+}
+
+int LaunchSparse(const cusparseContext& handle, const char* name,
+                 std::initializer_list<uint64_t> words, std::initializer_list<Result> results) {
+  const CUresult result = LaunchWork(name, handle.stream, WorkSize(), words.begin(), words.size());
+  if (result != CUDA_SUCCESS) return kExecutionFailed;
+  LeaveOut(name, handle.stream, results);
+  return kSuccess;
+}
 
 }  // namespace vramstow::simulator
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C API's own file
 
-#define VRAMSTOW_CUSPARSE extern "C" __attribute__((visibility("default")))
-
 VRAMSTOW_CUSPARSE int cusparseCreate(void** handle) {
   if (handle == nullptr) return kInvalidValue;
   if (EnsureContext() != CUDA_SUCCESS) return kNotInitialized;
-  *handle = new (std::nothrow) Handle;
+  *handle = new (std::nothrow) cusparseContext;
   return *handle == nullptr ? kAllocFailed : kSuccess;
 }
 
 VRAMSTOW_CUSPARSE int cusparseDestroy(void* handle) {
-  Handle* checked = Checked(handle);
+  cusparseContext* checked = Checked(handle);
   if (checked == nullptr) return kNotInitialized;
   checked->magic = 0;
   delete checked;
@@ -100,14 +92,14 @@ VRAMSTOW_CUSPARSE const char* cusparseGetErrorString(int status) {
 }
 
 VRAMSTOW_CUSPARSE int cusparseSetStream(void* handle, CUstream stream) {
-  Handle* checked = Checked(handle);
+  cusparseContext* checked = Checked(handle);
   if (checked == nullptr) return kNotInitialized;
   checked->stream = stream;
   return kSuccess;
 }
 
 VRAMSTOW_CUSPARSE int cusparseGetStream(void* handle, CUstream* stream) {
-  Handle* checked = Checked(handle);
+  cusparseContext* checked = Checked(handle);
   if (checked == nullptr) return kNotInitialized;
   if (stream == nullptr) return kInvalidValue;
   *stream = checked->stream;
@@ -115,7 +107,7 @@ VRAMSTOW_CUSPARSE int cusparseGetStream(void* handle, CUstream* stream) {
 }
 
 VRAMSTOW_CUSPARSE int cusparseSetPointerMode(void* handle, int mode) {
-  Handle* checked = Checked(handle);
+  cusparseContext* checked = Checked(handle);
   if (checked == nullptr) return kNotInitialized;
   if (mode < 0 || mode > 1) return kInvalidValue;
   checked->pointer_mode = mode;
@@ -123,7 +115,7 @@ VRAMSTOW_CUSPARSE int cusparseSetPointerMode(void* handle, int mode) {
 }
 
 VRAMSTOW_CUSPARSE int cusparseGetPointerMode(void* handle, int* mode) {
-  Handle* checked = Checked(handle);
+  cusparseContext* checked = Checked(handle);
   if (checked == nullptr) return kNotInitialized;
   if (mode == nullptr) return kInvalidValue;
   *mode = checked->pointer_mode;
