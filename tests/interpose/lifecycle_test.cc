@@ -211,6 +211,16 @@ TEST_F(Lifecycle, AForkedChildThatInitialisesCudaHasATraceOfItsOwn) {
   EXPECT_TRUE(child.closed);
 }
 
+TEST_F(Lifecycle, AForkedChildThatTakesATitleHasItsTraceInTheSameFolder) {
+  const std::string traces = folder() + "/traces";
+  ASSERT_TRUE(fs::create_directory(traces));
+  const Outcome outcome = Run({"host", "fork-title"}, {{"VRAMSTOW_TRACE_DIR", traces}});
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  const std::ptrdiff_t files = std::distance(fs::directory_iterator(traces), {});
+  EXPECT_EQ(files, 2) << "the parent's and the child's";
+  EXPECT_THAT(Files(), ElementsAre("traces")) << "none beside the folder";
+}
+
 TEST_F(Lifecycle, AProgramStartedByVforkHasATraceOfItsOwn) {
   const Outcome outcome = Run({"host", "vfork"});
   EXPECT_EQ(outcome.status, 0) << outcome.error;

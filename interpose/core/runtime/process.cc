@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
+#include <type_traits>
 
 #include "interpose/core/runtime/log.h"
 
@@ -20,6 +22,43 @@ constinit Process* forking_process = nullptr;
 
 const char* LookUpEnvironment(const char* name) { return std::getenv(name); }
 
+// Calls `use` with each text of the settings, all of which may be in the environment block.
+template <typename Use>
+void VisitTexts(Options* options, const Use& use) {
+  const auto visit = [&use](auto* value) {
+    if constexpr (std::is_same_v<decltype(value), const char**>) use(value);
+  };
+#define VRAMSTOW_OPTION(field, type, default_value, flag, metavar, environment, help) \
+  visit(&options->field);
+#include "base/options.def"
+#undef VRAMSTOW_OPTION
+}
+
+// Memory that is not in the environment block.
+struct Texts {
+  char* memory = nullptr;
+  size_t size = 0;
+};
+
+// A program that gives its process a title writes it over the environment block, where getenv's
+// texts were: a forked child that begins a trace would look for its settings there. Without memory
+// the texts stay where they are.
+Texts CopyTexts(Options* options) {
+  Texts texts;
+  VisitTexts(options, [&texts](const char** text) { texts.size += std::strlen(*text) + 1; });
+  void* memory =
+      mmap(nullptr, texts.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return {};
+  texts.memory = static_cast<char*>(memory);
+  char* end = texts.memory;
+  VisitTexts(options, [&end](const char** text) {
+    const size_t length = std::strlen(*text) + 1;
+    *text = static_cast<const char*>(std::memcpy(end, *text, length));
+    end += length;
+  });
+  return texts;
+}
+
 }  // namespace
 
 bool Process::Start() {
@@ -30,6 +69,7 @@ bool Process::Start() {
   State state = state_.load(std::memory_order_acquire);
   if (state == State::kNew) {
     const bool valid = ReadOptions(LookUpEnvironment, &options, &error);
+    const Texts texts = CopyTexts(&options);
     if (state_.compare_exchange_strong(state, State::kStarting, std::memory_order_acq_rel)) {
       settings = options;
       options_.store(&settings, std::memory_order_relaxed);
@@ -41,6 +81,7 @@ bool Process::Start() {
       PrepareForForks();
       return true;
     }
+    if (texts.memory != nullptr) munmap(texts.memory, texts.size);  // another thread has its own
   }
   // A child that was forked within these stores waits in vain; then it stays without vramstow.
   constexpr int kMaxYields = 100000;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -167,8 +168,21 @@ int NullArguments() {
   return 0;
 }
 
+// As programs do that give their process a title: the environment moves, and the title is written
+// over the place where it was.
+void TakeEnvironmentsPlace() {
+  std::vector<char*> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) entries.push_back(*entry);
+  auto* moved = new char*[entries.size() + 1]();  // for good
+  for (size_t i = 0; i < entries.size(); ++i) {
+    moved[i] = strdup(entries[i]);
+    std::memset(entries[i], 0, std::strlen(entries[i]));
+  }
+  environ = moved;
+}
+
 // A child that touches CUDA without having initialised it, and one that initialises it.
-int Fork(bool child_initialises, bool by_clone) {
+int Fork(bool child_initialises, bool by_clone, bool has_title = false) {
   const Api api = LoadApi();
   HOST_CHECK(api.init(0) == CUDA_SUCCESS);
   AllocAndFree(api, 1000);
@@ -177,6 +191,7 @@ int Fork(bool child_initialises, bool by_clone) {
   HOST_CHECK(child >= 0);
   if (child == 0) {
     AllocAndFree(api, 7000);
+    if (has_title) TakeEnvironmentsPlace();
     if (child_initialises) {
       HOST_CHECK(LoadApi().init(0) == CUDA_SUCCESS);
       AllocAndFree(api, 8000);
@@ -425,6 +440,7 @@ int Run(const std::string& scenario, int argc, char** argv) {
   if (scenario == "null-arguments") return NullArguments();
   if (scenario == "fork-dormant") return Fork(false, false);
   if (scenario == "fork-active") return Fork(true, false);
+  if (scenario == "fork-title") return Fork(true, false, true);
   if (scenario == "clone-dormant") return Fork(false, true);
   if (scenario == "vfork") return SpawnByVfork(argv[0]);
   if (scenario == "exec") return Exec(argv[0]);
