@@ -1,5 +1,5 @@
-"""A small network is trained on pictures that Kornia changes on the card. `graphs`: then Kornia's
-filters run from a CUDA graph.
+"""A small network is trained on pictures that Kornia changes on the card. `graphs`: then a
+filter of Kornia's runs from a CUDA graph: one that copies nothing from the host.
 """
 
 from __future__ import annotations
@@ -37,6 +37,6 @@ change = kornia.augmentation.AugmentationSequential(
 finite = train(lambda: loss_of(model, change), optimizer, STEPS)
 if WITH_GRAPHS:
     picture = torch.rand(1, 3, SIDE, SIDE, device="cuda")
-    found = captured(lambda: kornia.filters.sobel(kornia.filters.box_blur(picture, (3, 3))))
+    found = captured(lambda: kornia.filters.box_blur(picture, (3, 3)))
     assert found == [1, 3, SIDE, SIDE]
 tell_training(finite, STEPS, optimizer, model)
