@@ -46,6 +46,15 @@ TEST(FindRunTraces, FindsTheTracesOfTheRunOnly) {
   EXPECT_THAT(FindRunTraces(FolderWithTrace(), "1-b", time(nullptr), Never).facts, IsEmpty());
 }
 
+TEST(FindRunTraces, AddsNoCopyThatWasMadeWhileTheProcessRan) {
+  const std::string& folder = FolderWithTrace();
+  const std::filesystem::path trace = *std::filesystem::directory_iterator(folder);
+  const std::string copy = folder + "/" + trace.stem().string() + "-oom.stow";
+  std::filesystem::copy_file(trace, copy);
+  EXPECT_THAT(FindRunTraces(folder, "1-a", time(nullptr), Never).facts, SizeIs(1));
+  std::filesystem::remove(copy);
+}
+
 TEST(FindRunTraces, LeavesOutFilesFromLongBeforeTheRun) {
   const time_t later = time(nullptr) + 7200;
   EXPECT_THAT(FindRunTraces(FolderWithTrace(), "1-a", later, Never).facts, IsEmpty());

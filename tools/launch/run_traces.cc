@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "tools/analysis/accounts/analyzer.h"
 #include "tools/base/progress.h"
+#include "tools/inputs/runs.h"
 #include "tools/inputs/trace_source.h"
 
 namespace vramstow {
@@ -137,7 +138,9 @@ std::vector<RunningProcess> FindProcessesOfRun(const std::string& run_id) {
 RunTraces FindRunTraces(const std::string& directory, const std::string& run_id, time_t begin,
                         const std::function<bool()>& stop) {
   RunTraces traces;
-  const std::vector<std::string> files = TraceFiles(directory);
+  std::vector<std::string> files = TraceFiles(directory);
+  // A copy that was made while the process ran is no process of its own.
+  TakeCopies(&files);
   for (const std::string& file : files) {
     if (stop()) traces.stopped = true;
     if (traces.stopped) return traces;
