@@ -336,7 +336,7 @@ def test_the_summary_has_what_one_wants_to_know(vramstow: Installation) -> None:
     assert lines[0] == "vramstow: device memory of this run"
     assert "8.00 MiB allocated, 8.00 MiB reserved" in result.stderr
     assert "2, largest block 5.00 MiB, out of memory 1 time" in result.stderr
-    assert re.search(r"\b0 ", result.stderr) is None, "rows of zero are left out"
+    assert re.search(r"(?<![.\w])0 ", result.stderr) is None, "rows of zero are left out"
     assert "libjob.so 8.00 MiB" in result.stderr
     [trace] = vramstow.traces.glob("*.stow")
     assert f"vramstow analyze {trace}" in result.stderr
