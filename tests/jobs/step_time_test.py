@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -71,9 +72,13 @@ def test_the_work_log_has_operations_bytes_and_copies(tmp_path: Path) -> None:
     assert times == sorted(times)
 
 
-def plan(*arguments: str) -> dict[str, Any]:
-    command = [VRAMSTOW, "plan", "--json", "--cards", "h100,memory=2GiB", *arguments]
-    places = "--batch {batch} --accumulate {accumulate} --checkpoint {checkpoint}"
+def plan(
+    *arguments: str,
+    card: str = "h100,memory=2GiB",
+    places: str = "--batch {batch} --accumulate {accumulate} --checkpoint {checkpoint}",
+    status: int = 0,
+) -> dict[str, Any]:
+    command = [VRAMSTOW, "plan", "--json", "--cards", card, *arguments]
     done = subprocess.run(
         [*command, "--", sys.executable, DECODER, *places.split()],
         capture_output=True,
@@ -81,7 +86,7 @@ def plan(*arguments: str) -> dict[str, Any]:
         timeout=580,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.returncode == status, done.stderr[-2000:]
     return json.loads(done.stdout)
 
 
@@ -98,8 +103,45 @@ def test_steps_have_times_tokens_and_card_hours() -> None:
         rate = row["tokens_per_second"]
         assert rate == pytest.approx(row["tokens_per_step"] / row["step_seconds"])
         assert row["card_hours"] == pytest.approx(4e6 / rate / 3600)
+        assert row["step_kernels_not_estimated"] * 10 < row["step_kernels"]
     # Checkpoints compute each block once more, and that is counted because it was run.
     assert rows["full"]["step_parts"]["memory"] > 1.1 * rows["none"]["step_parts"]["memory"]
     assert rows["full"]["peak_bytes"] <= rows["none"]["peak_bytes"]
     assert told["rows"][0]["settings"]["checkpoint"] == "none"
     assert any("estimates" in note for note in told["notes"])
+
+
+def test_kernels_of_triton_are_counted_and_said_not_to_be_estimated() -> None:
+    places = "--batch {batch} --triton 40"
+    told = plan("--batch", "1", places=places)
+    [row] = told["rows"]
+    assert row["step_kernels_not_estimated"] >= 4 * 40
+    assert row["step_kernels"] > row["step_kernels_not_estimated"]
+    count = f"{row['step_kernels_not_estimated']} of {row['step_kernels']} kernels of a step"
+    assert any(note.startswith(count) and "leaves out" in note for note in told["notes"])
+
+
+def test_where_nothing_fits_a_hint_names_the_flag_and_what_it_promises_holds() -> None:
+    card = "h100,memory=1000MiB,values=off"
+    places = "--batch {batch} --layers 96 --optimizer"
+    told = plan("--batch", "1,2", card=card, places=f"{places} foreach", status=1)
+    assert told["rehearsals"] == 1
+    assert any("8-bit state" in hint for hint in told["hints"])
+    [promised] = [
+        float(found[1])
+        for hint in told["hints"]
+        if "fused=True" in hint
+        for found in [re.search(r"may fit: .* the peak is then ([0-9.]+) MiB in place of", hint)]
+        if found
+    ]
+    [row] = plan("--batch", "1", card=card, places=f"{places} fused")["rows"]
+    assert row["fits"]
+    assert row["peak_bytes"] / 2**20 == pytest.approx(promised, rel=0.02)
+
+
+def test_a_hint_for_a_loss_over_many_words_is_to_compute_it_in_pieces() -> None:
+    card = "h100,memory=1600MiB,values=off"
+    told = plan("--batch", "16,32", card=card, places="--batch {batch} --words 65536", status=1)
+    pieces = [hint for hint in told["hints"] if "Compute the loss in" in hint]
+    assert len(pieces) == 1, told["hints"]
+    assert "In a replay of its rehearsal the request that failed is served then." in pieces[0]

@@ -61,6 +61,63 @@ TEST(PlanCards, ANumberBehindTheNameIsACount) {
   EXPECT_THAT(SplitCards("h100,memory=4GiB,a100x2"), ElementsAre("h100,memory=4GiB", "a100x2"));
 }
 
+TEST(PlanCards, AWorldCountsTheCardsOfAJobWhoseOthersAreAbsent) {
+  const std::vector<std::string> keys = {"h100"};
+  for (const char* text :
+       {"h100,world=64,rank=0", "h100x8,world=64,rank=0", "h100,world=64,count=8,rank=0"}) {
+    const auto card = ReadPlanCard(text, keys);
+    ASSERT_TRUE(card.ok()) << text;
+    EXPECT_TRUE(card->has_absent);
+    EXPECT_EQ(card->count, 64U) << text;
+  }
+  EXPECT_EQ(ReadPlanCard("h100x8,world=64,rank=0", keys)->spec, "h100,count=8,world=64,rank=0");
+  EXPECT_FALSE(ReadPlanCard("h100x8", keys)->has_absent);
+}
+
+TEST(PlanCards, ADegreeHasToDivideTheRanks) {
+  const std::vector<std::string> keys = {"h100"};
+  const PlanCard eight = *ReadPlanCard("h100x8", keys);
+  const PlanCard six = *ReadPlanCard("h100,world=6,rank=0", keys);
+  const PlanCard one = *ReadPlanCard("h100", keys);
+  EXPECT_EQ(WhyNotAmongRanks({{"batch", "3"}, {"shard", "3"}}, eight),
+            "{shard} = 3 does not divide the 8 ranks of h100x8.");
+  EXPECT_NE(WhyNotAmongRanks({{"dp", "16"}}, eight), "");
+  EXPECT_NE(WhyNotAmongRanks({{"tp", "0"}}, eight), "");
+  EXPECT_EQ(WhyNotAmongRanks({{"shard", "4"}}, eight), "");
+  EXPECT_EQ(WhyNotAmongRanks({{"shard", "full"}, {"batch", "3"}}, eight), "");
+  EXPECT_EQ(WhyNotAmongRanks({{"shard", "3"}}, one), "");
+  // What one of the cards can have is left to the search.
+  EXPECT_TRUE(CheckDegrees({{"shard", {"3", "4"}}}, {eight, six, one}).ok());
+  EXPECT_TRUE(CheckDegrees({{"shard", {"2", "3"}}}, {eight, six}).ok());
+  EXPECT_EQ(CheckDegrees({{"shard", {"8", "5"}}}, {eight, six}).message(),
+            "{shard} = 5 does not divide the 6 ranks of h100,world=6,rank=0.");
+}
+
+TEST(PlanSearch, MoreShardsAreTriedWhereFewerDoNotFit) {
+  EXPECT_EQ(AxisOf({{"shard", {"2", "4"}}}), std::nullopt);
+  EXPECT_EQ(AxisOf({{"shard", {"2", "4"}}, {"width", {"2", "4"}}}), 1U);
+  const PlanSpace space = {.cards = {"h100x8"}, .placeholders = {{"shard", {"2", "3", "4"}}}};
+  const auto result = SearchPlan(space, [](const std::string& card, const Choice& choice) {
+    PlanTrial trial;
+    trial.total_bytes = 80;
+    trial.problem = WhyNotAmongRanks(choice, {.text = card, .key = "h100", .spec = "", .count = 8});
+    trial.ran = trial.problem.empty();
+    if (!trial.ran) return absl::StatusOr<PlanTrial>(trial);
+    trial.peak_bytes = static_cast<uint64_t>(240 / *NumberOf(choice[0].value));
+    trial.fits = *trial.peak_bytes <= trial.total_bytes;
+    return absl::StatusOr<PlanTrial>(trial);
+  });
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->rehearsals, 2U) << "3 divides no 8, so that it does not run";
+  EXPECT_EQ(result->rows[0].choice[0].value, "4");
+  EXPECT_TRUE(result->rows[0].fits);
+  for (const PlanRow& row : result->rows) {
+    if (row.choice[0].value != "3") continue;
+    EXPECT_EQ(row.source, PlanRow::Source::kUnknown);
+    EXPECT_EQ(row.why_not, "{shard} = 3 does not divide the 8 ranks of h100x8.");
+  }
+}
+
 // A job that takes 10 GiB and 1 GiB for each of the batch; half of that with {checkpoint} = full,
 // which takes a third more time.
 class Job {

@@ -116,6 +116,10 @@ def test_nothing_that_fits_and_a_failing_command_are_told_apart(tmp_path: Path) 
     [
         (["--cards", "h300x8", "--", "true", "{batch}"], "there is no card 'h300x8'"),
         (["--cards", "h100x99", "--", "true", "{batch}"], "count"),
+        (
+            ["--cards", "h100x8", "--shard", "2,3", "--", "true", "{shard}"],
+            "{shard} = 3 does not divide the 8 ranks of h100x8.",
+        ),
         (["--cards", "h100", "--", "true", "{speed}"], "the command has {speed}: give its values"),
         (["--cards", "h100", "--batch", "2", "--", "true"], "has no {batch}"),
         (["--cards", "h100", "--sped", "2", "--", "true"], "--sped"),

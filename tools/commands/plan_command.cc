@@ -50,6 +50,10 @@ constexpr char kPlanFooter[] =
     "  vramstow plan --cards h100x8,h200x4 --tokens 4M -- torchrun train.py --batch {batch}\n"
     "  vramstow plan --cards h100 --recompute no,yes -- python train.py {batch} {recompute}\n"
     "  vramstow plan --cards l4,rtx4090 -- python train.py\n"
+    "  vramstow plan --cards h100,world=64,rank=0 --shard 8,64 -- torchrun train.py {shard}\n"
+    "\n"
+    "{shard}, {dp}, {tp}, {pp} and {cp} are numbers of ranks: they have to divide the cards of the "
+    "job.\n"
     "\n"
     "Exit status: 0; 1 if nothing fits, or the result could not be written; 2 for wrong "
     "arguments,\n"
@@ -61,10 +65,12 @@ constexpr char kHowTimesAreMade[] =
     "Times are estimates, made of each operator's products and bytes, the rates of the card's data "
     "sheet and the shares of them that trainings reach: see vramstow help plan.md.";
 constexpr char kUntoldKernels[] =
-    "Many kernels are not PyTorch's operators (those of torch.compile, for example). They count as "
-    "launches alone, so that the times are too short.";
+    " kernels of a step are known by their names alone (Triton's and those of torch.compile, for "
+    "example, and all with values=off). The estimate counts their launches and leaves out what "
+    "they "
+    "compute, so that the times are too short.";
 // Kernels without an operator are mentioned from this part of all on.
-constexpr double kMostUntold = 10;
+constexpr uint64_t kMostUntold = 10;
 
 // Where a rehearsal says what a card would have to do.
 constexpr char kWorkLogOption[] = ",work-log=";
@@ -160,12 +166,15 @@ class PlanRehearser {
 
   absl::StatusOr<PlanTrial> Attempt(const std::string& card_text, const Choice& choice) {
     const auto card = std::ranges::find(cards_, card_text, &PlanCard::text);
+    PlanTrial trial;
+    trial.problem = WhyNotAmongRanks(choice, *card);
+    trial.ran = trial.problem.empty();
+    if (!trial.ran) return trial;
     const std::string what = WhatOf(card_text, choice);
     Progress::OfProcess().Begin(absl::StrCat("rehearsal ", ++runs_, ": ", what));
     const std::string run = absl::StrCat(folder_, "/", runs_);
     const auto estimate = EstimateOn(absl::StrCat(card->spec, kWorkLogOption, run, kWorkLogName),
                                      program_, CommandOf(choice), run, FlagsOf(choice));
-    PlanTrial trial;
     if (absl::IsFailedPrecondition(estimate.status())) {
       trial.problem = absl::StrCat("It fails: ", estimate.status().message());
     } else if (!estimate.ok()) {
@@ -182,7 +191,8 @@ class PlanRehearser {
       used = std::max({used, estimate->processes, estimate->devices});
       changes_[what] = ChangesOf(*estimate);
       const CardRates* rates = FindCardRates(card->key);
-      if (rates != nullptr) trial.step = StepOf(*estimate, run, *rates);
+      const uint64_t processes = card->has_absent ? card->count : estimate->processes;
+      if (rates != nullptr) trial.step = StepOf(*estimate, run, processes, *rates);
     }
     Complain("plan", absl::StrCat("rehearsal ", runs_, ": ", what, ": ", OutcomeOf(trial)));
     return trial;
@@ -203,11 +213,13 @@ class PlanRehearser {
            });
   }
 
-  // What would let the next larger value fit onto the card of the best row, one sentence each.
+  // What would let the next larger value fit onto the card of the best row, one sentence each; the
+  // smallest where nothing fits.
   std::vector<std::string> Hints(const PlanSpace& space, PlanResult* result) {
     const auto axis = AxisOf(space.placeholders);
-    if (!axis.has_value() || result->rows.empty() || !result->rows.front().fits) return {};
-    const PlanRow* next = NextLarger(*result, result->rows.front(), *axis);
+    if (!axis.has_value() || result->rows.empty()) return {};
+    const PlanRow& first = result->rows.front();
+    const PlanRow* next = first.fits ? NextLarger(*result, first, *axis) : &first;
     if (next == nullptr || next->failed) return {};
     std::optional<uint64_t> peak_bytes = next->peak_bytes;
     if (next->source != PlanRow::Source::kRehearsed) {
@@ -228,9 +240,9 @@ class PlanRehearser {
               ? "In a replay of its rehearsal the request that failed is served then"
               : absl::StrCat("In a replay of its rehearsal the peak is then ", Bytes(lowered),
                              " in place of ", Bytes(*peak_bytes));
-      hints.push_back(absl::StrCat("With one change ", TextOf(next->choice),
-                                   " may fit, too: ", Printable(change.title), ". ", proof, ". ",
-                                   Printable(change.action)));
+      hints.push_back(absl::StrCat(
+          "With one change ", TextOf(next->choice), first.fits ? " may fit, too: " : " may fit: ",
+          Printable(change.title), ". ", proof, ". ", Printable(change.action)));
     }
     return hints;
   }
@@ -244,10 +256,12 @@ class PlanRehearser {
           "No step of a training was recognised, so that there are no times: see vramstow help "
           "plan.md.");
     }
-    if (untold_) notes.emplace_back(kUntoldKernels);
+    if (untold_ > 0) {
+      notes.push_back(absl::StrCat(Count(untold_), " of ", Count(launched_), kUntoldKernels));
+    }
     for (const PlanCard& card : cards_) {
       const auto used = used_cards_.find(card.text);
-      if (used == used_cards_.end() || used->second >= card.count) continue;
+      if (card.has_absent || used == used_cards_.end() || used->second >= card.count) continue;
       notes.push_back(absl::StrCat("The command uses ", used->second, " of the ", card.count,
                                    " cards of ", Printable(card.text),
                                    "; card hours count all of them."));
@@ -279,7 +293,7 @@ class PlanRehearser {
 
   // The median of the steps that the program made; the first is left out where there are others.
   std::optional<PlanStep> StepOf(const CardEstimate& estimate, const std::string& run,
-                                 const CardRates& rates) {
+                                 uint64_t processes, const CardRates& rates) {
     const auto process = estimate.facts.facts.find("process.pid");
     if (process == estimate.facts.facts.end()) return std::nullopt;
     const std::vector<WorkItem> items = ReadWorkLog(TextOfFile(
@@ -296,17 +310,21 @@ class PlanRehearser {
     std::ranges::sort(steps, {}, &StepTime::seconds);
     const StepTime& step = steps[steps.size() / 2];
     ++timed_;
-    untold_ = untold_ ||
-              static_cast<double>(step.untold) * kMostUntold > static_cast<double>(step.launched);
+    if (step.untold > untold_ && step.untold * kMostUntold > step.launched) {
+      untold_ = step.untold;
+      launched_ = step.launched;
+    }
     return PlanStep{.seconds = step.seconds,
-                    .tokens = step.tokens * estimate.processes,
+                    .tokens = step.tokens * processes,
                     .parts = {{"products", step.products},
                               {"attention", step.attention},
                               {"memory", step.memory},
                               {"launches", step.launches},
                               {"collectives", step.collectives},
                               {"transfers", step.transfers},
-                              {"program", step.program}}};
+                              {"program", step.program}},
+                    .launched = step.launched,
+                    .untold = step.untold};
   }
 
   static const Outside* OutsideOf(const Choice& choice) {
@@ -345,7 +363,8 @@ class PlanRehearser {
   std::map<std::string, std::vector<AdviceFacts>> changes_;  // proved, by choice
   std::map<std::string, uint64_t> used_cards_;
   uint64_t timed_ = 0;   // rehearsals whose step has a time
-  bool untold_ = false;  // one of them launched many kernels that nobody told of
+  uint64_t untold_ = 0;  // kernels that nobody told of, in the step that has most; 0: they are few
+  uint64_t launched_ = 0;  // all operators and kernels of that step
 };
 
 absl::StatusOr<std::vector<PlanCard>> CardsOf(const PlanSettings& settings,
@@ -504,6 +523,9 @@ int PlanCommand(const std::vector<std::string>& arguments) {
   if (!installation.ok()) return PlanIsWrong(std::string(installation.status().message()));
   auto cards = CardsOf(settings, *installation);
   if (!cards.ok()) return PlanIsWrong(std::string(cards.status().message()));
+  if (const absl::Status status = CheckDegrees(*places, *cards); !status.ok()) {
+    return PlanIsWrong(std::string(status.message()));
+  }
   const RunFolder folder(settings.keep);
   if (!folder.ok()) return PlanIsWrong("cannot make a folder for the traces.");
   PlanSpace space{.cards = {}, .placeholders = *places, .margin = settings.margin_percent / 100};

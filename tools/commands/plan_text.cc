@@ -152,6 +152,8 @@ JsonValue JsonOfRow(const PlanReport& report, const PlanRow& row) {
                                       {"spare_bytes", nullptr},
                                       {"step_seconds", nullptr},
                                       {"step_parts", nullptr},
+                                      {"step_kernels", nullptr},
+                                      {"step_kernels_not_estimated", nullptr},
                                       {"tokens_per_step", nullptr},
                                       {"tokens_per_second", nullptr},
                                       {"card_hours", nullptr},
@@ -166,6 +168,10 @@ JsonValue JsonOfRow(const PlanReport& report, const PlanRow& row) {
   if (row.step.has_value()) {
     json["step_seconds"] = row.step->seconds;
     for (const auto& [name, seconds] : row.step->parts) json["step_parts"][name] = seconds;
+  }
+  if (row.step.has_value() && row.step->launched > 0) {
+    json["step_kernels"] = row.step->launched;
+    json["step_kernels_not_estimated"] = row.step->untold;
   }
   if (row.step.has_value() && row.step->tokens > 0) {
     json["tokens_per_step"] = row.step->tokens;

@@ -8,12 +8,30 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "tools/base/words.h"
 
 namespace vramstow {
 namespace {
 
 constexpr char kCountOption[] = "count=";
+constexpr char kWorldOption[] = "world=";
+
+void ReadCount(absl::string_view number, PlanCard* card) {
+  if (!absl::SimpleAtoi(number, &card->count)) card->count = 0;
+}
+
+// The ranks of a job have a card each; its world counts, wherever it stands.
+void ReadOptions(absl::string_view options, PlanCard* card) {
+  for (absl::string_view option : absl::StrSplit(options, ',')) {
+    const bool is_world = absl::ConsumePrefix(&option, kWorldOption);
+    if (is_world || (!card->has_absent && absl::ConsumePrefix(&option, kCountOption))) {
+      ReadCount(option, card);
+    }
+    card->has_absent = card->has_absent || is_world;
+  }
+}
 
 }  // namespace
 
@@ -38,12 +56,7 @@ absl::StatusOr<PlanCard> ReadPlanCard(const std::string& text,
     return std::ranges::find(keys, key) != keys.end();
   };
   PlanCard card{.text = text, .key = word, .spec = text};
-  for (const absl::string_view option : absl::StrSplit(options, ',')) {
-    if (absl::StartsWith(option, kCountOption) &&
-        !absl::SimpleAtoi(option.substr(sizeof(kCountOption) - 1), &card.count)) {
-      card.count = 0;
-    }
-  }
+  ReadOptions(options, &card);
   if (is_known(word)) return card;
   const size_t times = word.rfind('x');
   if (times == std::string::npos || !is_known(word.substr(0, times))) {
@@ -52,12 +65,43 @@ absl::StatusOr<PlanCard> ReadPlanCard(const std::string& text,
                                                    ", and h100x8 for eight of one."));
   }
   card.key = word.substr(0, times);
-  if (!absl::SimpleAtoi(word.substr(times + 1), &card.count) || card.count == 0) {
+  uint64_t count = 0;
+  if (!absl::SimpleAtoi(word.substr(times + 1), &count) || count == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", Printable(word), "' has no number of cards behind the x: write h100x8 for eight."));
   }
-  card.spec = absl::StrCat(card.key, ",", kCountOption, card.count, options);
+  card.spec = absl::StrCat(card.key, ",", kCountOption, count, options);
+  if (!card.has_absent) card.count = count;
   return card;
+}
+
+std::string WhyNotAmongRanks(const Choice& choice, const PlanCard& card) {
+  if (card.count <= 1) return "";
+  for (const Setting& setting : choice) {
+    uint64_t degree = 0;
+    if (!IsDegree(setting.name) || !absl::SimpleAtoi(setting.value, &degree) ||
+        (degree > 0 && card.count % degree == 0)) {
+      continue;
+    }
+    return absl::StrCat("{", setting.name, "} = ", setting.value, " does not divide the ",
+                        card.count, " ranks of ", Printable(card.text), ".");
+  }
+  return "";
+}
+
+absl::Status CheckDegrees(const std::vector<Placeholder>& places,
+                          const std::vector<PlanCard>& cards) {
+  for (const Placeholder& place : places) {
+    for (const std::string& value : place.values) {
+      std::string why;
+      for (const PlanCard& card : cards) {
+        why = WhyNotAmongRanks({{place.name, value}}, card);
+        if (why.empty()) break;
+      }
+      if (!why.empty()) return absl::InvalidArgumentError(why);
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace vramstow

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -147,13 +148,18 @@ std::optional<double> NumberOf(const std::string& value) {
   return number;
 }
 
+bool IsDegree(absl::string_view name) {
+  constexpr absl::string_view kDegrees[] = {"shard", "dp", "tp", "pp", "cp"};
+  return std::ranges::find(kDegrees, name) != std::end(kDegrees);
+}
+
 std::optional<size_t> AxisOf(const std::vector<Placeholder>& placeholders) {
   std::optional<size_t> axis;
   for (size_t i = 0; i < placeholders.size(); ++i) {
     const std::vector<std::string>& values = placeholders[i].values;
-    if (values.size() < 2 || !std::ranges::all_of(values, [](const std::string& value) {
-          return NumberOf(value).has_value();
-        })) {
+    if (values.size() < 2 || IsDegree(placeholders[i].name) ||
+        !std::ranges::all_of(
+            values, [](const std::string& value) { return NumberOf(value).has_value(); })) {
       continue;
     }
     if (placeholders[i].name == kBatch) return i;

@@ -44,8 +44,12 @@ std::vector<std::string> Filled(const std::vector<std::string>& command, const C
 // A value as a number; nothing where it is none.
 std::optional<double> NumberOf(const std::string& value);
 
+// Degrees of parallelism: {shard}, {dp}, {tp}, {pp}, {cp}. Each is a number of ranks that share
+// something, so that it has to divide all of them, and memory shrinks where it grows.
+bool IsDegree(absl::string_view name);
+
 // The placeholder along which peaks are fitted: {batch}, or else the first that has only numbers,
-// of which there are two or more.
+// of which there are two or more, and that is no degree.
 std::optional<size_t> AxisOf(const std::vector<Placeholder>& placeholders);
 
 // "{batch} = 8, {checkpoint} = full"

@@ -86,8 +86,8 @@ class Searcher {
       stopped_ = true;
       return;
     }
-    ++result_.rehearsals;
-    row->source = Source::kRehearsed;
+    result_.rehearsals += trial->ran ? 1 : 0;
+    row->source = trial->ran ? Source::kRehearsed : Source::kUnknown;
     row->total_bytes = trial->total_bytes;
     row->peak_bytes = trial->peak_bytes;
     row->step = trial->step;

@@ -28,6 +28,8 @@ struct PlanStep {
   double seconds = 0;
   uint64_t tokens = 0;  // that all processes work through; 0: not known
   std::vector<std::pair<std::string, double>> parts;  // seconds; none where it was fitted
+  uint64_t launched = 0;  // operators and kernels; 0 where it was fitted
+  uint64_t untold = 0;    // of these, kernels of which nobody knows the operations and bytes
 };
 
 // What one rehearsal told.
@@ -37,6 +39,7 @@ struct PlanTrial {
   uint64_t total_bytes = 0;            // of that card
   std::optional<PlanStep> step;
   std::string problem;  // not empty: it failed, and not for want of memory
+  bool ran = true;      // false: the problem was plain before
 };
 using PlanAttempt =
     std::function<absl::StatusOr<PlanTrial>(const std::string& card, const Choice& choice)>;

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-WIDTH, HEADS, LENGTH, WORDS, LAYERS = 256, 4, 128, 1024, 4
+WIDTH, HEADS, LENGTH = 256, 4, 128
 
 
 class Block(nn.Module):
@@ -28,22 +28,35 @@ class Block(nn.Module):
         return x + self.narrow(functional.gelu(self.wide(self.norms[1](x))))
 
 
+def multiply_in_triton(x: torch.Tensor, times: int) -> None:
+    if times > 0:
+        from planned_kernels import scale
+    for _ in range(times):
+        scale[(1,)](x, WIDTH, 1.0, BLOCK=WIDTH)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--checkpoint", choices=("none", "full"), default="none")
+    parser.add_argument("--optimizer", choices=("fused", "foreach"), default="fused")
+    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--words", type=int, default=1024)
+    parser.add_argument("--triton", type=int, default=0, help="kernels of Triton for each block")
     given = parser.parse_args()
-    words = nn.Embedding(WORDS, WIDTH).cuda().bfloat16()
-    blocks = nn.ModuleList(Block() for _ in range(LAYERS)).cuda().bfloat16()
-    optimizer = torch.optim.AdamW([*words.parameters(), *blocks.parameters()], fused=True)
+    words = nn.Embedding(given.words, WIDTH).cuda().bfloat16()
+    blocks = nn.ModuleList(Block() for _ in range(given.layers)).cuda().bfloat16()
+    everything = [*words.parameters(), *blocks.parameters()]
+    optimizer = torch.optim.AdamW(everything, **{given.optimizer: True})
     for _ in range(3):
         for _ in range(given.accumulate):
-            tokens = torch.randint(WORDS, (given.batch, LENGTH)).cuda()
+            tokens = torch.randint(given.words, (given.batch, LENGTH)).cuda()
             x = words(tokens)
             for block in blocks:
                 full = given.checkpoint == "full"
                 x = checkpoint(block, x, use_reentrant=False) if full else block(x)
+                multiply_in_triton(x.detach(), given.triton)
             logits = functional.linear(x, words.weight).flatten(0, 1)
             functional.cross_entropy(logits, tokens.flatten()).backward()
         optimizer.step()
