@@ -35,7 +35,7 @@ class Compressor {
 
  private:
   Compressor() = default;
-  uint32_t Compress(const uint8_t* bytes, uint32_t size, size_t before, int level);
+  uint32_t Compress(const uint8_t* bytes, uint32_t size, size_t before);
 
   void* context_ = nullptr;
   size_t work_bytes_ = 0;
