@@ -19,8 +19,11 @@ namespace vramstow {
   // come between.
   const uint64_t ticks = std::max(now, encoder.last_time() + 1);
   if (ticks >= buffer->anchor_ends) return Record(buffer, event);
-  buffer->chunk.Commit(
-      encoder.Encode(buffer->chunk.next(), event, encoder.last_sequence() + 1, ticks));
+  // One in ten events of a job has an amount whose first number is another one's.
+  uint8_t* const out = buffer->chunk.next();
+  uint8_t* end = encoder.WriteShort(out, encoder.ShortOf<true>(event), ticks);
+  if (end == nullptr) end = encoder.Encode(out, event, encoder.last_sequence() + 1, ticks);
+  buffer->chunk.Commit(end);
   buffer->busy.store(false, std::memory_order_release);
   return OrderOf(ticks, buffer->number);
 }

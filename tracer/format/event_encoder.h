@@ -46,8 +46,9 @@ class EventEncoder {
     uint64_t is_general;  // not 0: the event needs Encode
     uint64_t stack;       // that follows; 0: none
   };
-  // An event has this form if no record comes before it, nothing but a stack follows it, and its
-  // shape and amount have the first of their two places.
+  // An event has this form if no record comes before it, nothing but a stack follows it, its shape
+  // has the first of its two places, and its amount the first, or, if `kSecond`, the second.
+  template <bool kSecond = false>
   Short ShortOf(const Event& event) const;
   // Writes it with the next sequence. Null, and nothing is changed: it has not this form, or its
   // time is not behind the last one's, or too far.
@@ -99,7 +100,8 @@ class EventEncoder {
   };
 
   // The two numbers that a shape or an amount may have. A second one makes it rare that two in use
-  // drive each other out. The short cut knows the first ones only: what is used much moves there.
+  // drive each other out. The shortest way knows the first ones only: what is used much moves
+  // there.
   static constexpr uint64_t kSecondsUntilMove = 64;
   static unsigned FirstShape(uint64_t hash) { return static_cast<unsigned>(hash >> 58); }
   static unsigned SecondShape(uint64_t hash) {
@@ -153,12 +155,14 @@ __attribute__((always_inline)) inline EventEncoder::ShapeKey EventEncoder::KeyOf
               uint64_t{static_cast<uint8_t>(event.layer)} << 56};
 }
 
+template <bool kSecond>
 __attribute__((always_inline)) inline EventEncoder::Short EventEncoder::ShortOf(
     const Event& event) const {
   const ShapeKey key = KeyOf(event, kStackFollows & All(event.stack != 0));
   const unsigned shape = FirstShape(key.Hash());
   const Amount amount = {event.size, event.requested, event.object};
-  const unsigned number = FirstAmount(amount.Hash());
+  const uint64_t hash = amount.Hash();
+  const unsigned number = kSecond ? SecondAmount(hash) : FirstAmount(hash);
   const uint64_t address = event.address;
   const uint64_t place = RecentPlace(address);
   const uint64_t is_recent = All(recent_[place] == address);

@@ -19,20 +19,6 @@
 namespace vramstow {
 namespace {
 
-EventKind KindOf(int32_t kind) {
-  switch (kind) {
-    case VRAMSTOW_EVENT_ALLOCATE:
-    case VRAMSTOW_EVENT_OUT_OF_MEMORY:
-      return EventKind::kAllocate;
-    case VRAMSTOW_EVENT_FREE:
-      return EventKind::kFree;
-    case VRAMSTOW_EVENT_FREE_COMPLETED:
-      return EventKind::kFreeCompleted;
-    default:
-      return EventKind::kNone;
-  }
-}
-
 // A framework says what it may take of a device when it refuses; the last refusal decides.
 void DescribeLimit(Trace* trace, const vramstow_framework_event& refused) {
   char key[48];
@@ -40,24 +26,6 @@ void DescribeLimit(Trace* trace, const vramstow_framework_event& refused) {
   std::snprintf(key, sizeof key, "device.%d.allowed_bytes", static_cast<int>(refused.device));
   std::snprintf(value, sizeof value, "%llu", static_cast<unsigned long long>(refused.address));
   trace->Describe(key, value);
-}
-
-// Also where there is no trace.
-void Count(const vramstow_framework_event& event) {
-  ObservedMemory& observed = framework_context.observed;
-  switch (event.kind) {
-    case VRAMSTOW_EVENT_ALLOCATE:
-      observed.Allocate(event.device, event.size, event.requested);
-      break;
-    case VRAMSTOW_EVENT_FREE:
-      observed.Free(event.device, event.size, event.requested);
-      break;
-    case VRAMSTOW_EVENT_FREE_COMPLETED:
-      observed.Complete(event.device, event.size);
-      break;
-    default:
-      observed.Refuse(event.device);
-  }
 }
 
 int Reserve(int device, int64_t bytes, uint64_t retries) {
@@ -77,7 +45,10 @@ struct LastFree {
 };
 LastFree last_frees[ObservedMemory::kMaxDevices];
 
+bool IsInRange(int32_t device) { return device >= 0 && device < ObservedMemory::kMaxDevices; }
+
 bool CompletesLastFree(Trace* trace, const vramstow_framework_event& observed) {
+  if (!IsInRange(observed.device)) return false;
   const LastFree& last = last_frees[observed.device];
   const uint64_t difference = (last.address ^ observed.address) | (last.size ^ observed.size) |
                               (last.requested ^ observed.requested) |
@@ -85,45 +56,83 @@ bool CompletesLastFree(Trace* trace, const vramstow_framework_event& observed) {
   return last.sequence != 0 && difference == 0 && trace->CompleteFree(last.sequence);
 }
 
-int Emit(const vramstow_framework_event* observed) {
-  const EventKind kind = KindOf(observed->kind);
-  if (kind == EventKind::kNone) return VRAMSTOW_INVALID;
-  Count(*observed);
+// The trace, if events are recorded, and whose they are.
+Trace* OpenTrace(uint16_t* library) {
   Trace& trace = framework_context.trace;
-  const uint16_t library = trace.observer();
-  if (library == kUnknownName || trace.is_off()) return VRAMSTOW_NOT_ACTIVE;
-  const bool is_in_range = observed->device >= 0 && observed->device < ObservedMemory::kMaxDevices;
-  if (kind == EventKind::kFreeCompleted && is_in_range && CompletesLastFree(&trace, *observed)) {
-    return VRAMSTOW_OK;
-  }
-  const KeepErrno keep_errno;
+  *library = trace.observer();
+  return *library == kUnknownName || trace.is_off() ? nullptr : &trace;
+}
+
+inline Event EventOf(EventKind kind, const vramstow_framework_event& observed) {
   Event event;
   event.kind = kind;
   event.layer = Layer::kFramework;
   event.memory = MemoryKind::kDevice;
-  event.device = static_cast<int16_t>(observed->device);
-  const bool is_refusal = observed->kind == VRAMSTOW_EVENT_OUT_OF_MEMORY;
-  if (is_refusal && observed->address != 0) DescribeLimit(&trace, *observed);
-  event.address = is_refusal ? 0 : observed->address;
-  event.size = observed->size;
-  event.requested = observed->requested;
-  event.stream = observed->stream;
-  if (is_refusal) event.result = CUDA_ERROR_OUT_OF_MEMORY;
-  const uint64_t sequence = trace.RecordObserved(library, &event);
-  if (is_in_range && !is_refusal) {
-    LastFree& last = last_frees[observed->device];
-    last.sequence = kind == EventKind::kFree ? sequence : 0;
-    if (kind == EventKind::kFree) {
-      last = {sequence, event.address, event.size, event.requested, event.stream};
+  event.device = static_cast<int16_t>(observed.device);
+  event.address = observed.address;
+  event.size = observed.size;
+  event.requested = observed.requested;
+  event.stream = observed.stream;
+  return event;
+}
+
+// Inlined for each kind, so that nothing of the others is looked at.
+template <EventKind kKind>
+inline int Tell(const vramstow_framework_event& observed) {
+  uint16_t library;
+  Trace* const trace = OpenTrace(&library);
+  if (trace == nullptr) return VRAMSTOW_NOT_ACTIVE;
+  if (kKind == EventKind::kFreeCompleted && CompletesLastFree(trace, observed)) return VRAMSTOW_OK;
+  const KeepErrno keep_errno;
+  Event event = EventOf(kKind, observed);
+  const uint64_t sequence = trace->RecordObserved(library, &event);
+  if (IsInRange(observed.device)) {
+    LastFree& last = last_frees[observed.device];
+    if (kKind == EventKind::kFree) {
+      last = {sequence, observed.address, observed.size, observed.requested, observed.stream};
+    } else {
+      last.sequence = 0;
     }
   }
-  // PyTorch tells of these without its locks.
-  if (event.result != 0) {
-    trace.NoteOutOfMemory();
-    DescribeOtherProcesses(event.device);
-    TakeCensusAfterFailure(event.device);
-  }
   return sequence != 0 ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
+}
+
+// PyTorch tells of these without its locks.
+int Refuse(const vramstow_framework_event& observed) {
+  uint16_t library;
+  Trace* const trace = OpenTrace(&library);
+  if (trace == nullptr) return VRAMSTOW_NOT_ACTIVE;
+  const KeepErrno keep_errno;
+  Event event = EventOf(EventKind::kAllocate, observed);
+  if (observed.address != 0) DescribeLimit(trace, observed);
+  event.address = 0;
+  event.result = CUDA_ERROR_OUT_OF_MEMORY;
+  const uint64_t sequence = trace->RecordObserved(library, &event);
+  trace->NoteOutOfMemory();
+  DescribeOtherProcesses(event.device);
+  TakeCensusAfterFailure(event.device);
+  return sequence != 0 ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
+}
+
+// Counted also where there is no trace.
+int Emit(const vramstow_framework_event* observed) {
+  ObservedMemory& counted = framework_context.observed;
+  switch (observed->kind) {
+    case VRAMSTOW_EVENT_ALLOCATE:
+      counted.Allocate(observed->device, observed->size, observed->requested);
+      return Tell<EventKind::kAllocate>(*observed);
+    case VRAMSTOW_EVENT_FREE:
+      counted.Free(observed->device, observed->size, observed->requested);
+      return Tell<EventKind::kFree>(*observed);
+    case VRAMSTOW_EVENT_FREE_COMPLETED:
+      counted.Complete(observed->device, observed->size);
+      return Tell<EventKind::kFreeCompleted>(*observed);
+    case VRAMSTOW_EVENT_OUT_OF_MEMORY:
+      counted.Refuse(observed->device);
+      return Refuse(*observed);
+    default:
+      return VRAMSTOW_INVALID;
+  }
 }
 
 // Here the driver may be asked: no lock of the framework is held.

@@ -7,33 +7,11 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
-// By the only writer.
-uint64_t Add(std::atomic<uint64_t>* number, uint64_t value) {
-  const uint64_t now = number->load(kRelaxed) + value;
-  number->store(now, kRelaxed);
-  return now;
-}
-
-void Subtract(std::atomic<uint64_t>* number, uint64_t value) {
-  const uint64_t before = number->load(kRelaxed);
-  number->store(before - std::min(before, value), kRelaxed);
-}
-
-void Raise(std::atomic<uint64_t>* peak, uint64_t value) {
-  if (value > peak->load(kRelaxed)) peak->store(value, kRelaxed);
-}
-
-// By another thread than the writer: what is raised meanwhile stays.
-void SetPeak(std::atomic<uint64_t>* peak, const std::atomic<uint64_t>& now) {
-  peak->store(now.load(), std::memory_order_seq_cst);
-  Raise(peak, now.load());
-}
-
 }  // namespace
 
-ObservedMemory::Device* ObservedMemory::Find(int device) {
-  if (device < 0 || device >= kMaxDevices || !is_followed()) return nullptr;
-  return &devices_[device];
+void ObservedMemory::SetPeak(Number* peak, const Number& now) {
+  peak->store(now.load(), std::memory_order_seq_cst);
+  Raise(peak, now.load());
 }
 
 void ObservedMemory::Begin(bool sees_driver) {
@@ -48,28 +26,6 @@ void ObservedMemory::NoteSize(int device, uint64_t bytes) {
 uint64_t ObservedMemory::SizeOf(int device) const {
   if (device < 0 || device >= kMaxDevices) return 0;
   return devices_[device].device_bytes.load(kRelaxed);
-}
-
-void ObservedMemory::Allocate(int device, uint64_t size, uint64_t requested) {
-  Device* const of = Find(device);
-  if (of == nullptr) return;
-  Raise(&of->peak_allocated, Add(&of->allocated, size));
-  Add(&of->requested, requested);
-  Add(&of->allocations, 1);
-}
-
-void ObservedMemory::Free(int device, uint64_t size, uint64_t requested) {
-  Device* const of = Find(device);
-  if (of == nullptr || size == 0) return;
-  Subtract(&of->allocated, size);
-  Subtract(&of->requested, requested);
-  Add(&of->pending, size);
-  Add(&of->frees, 1);
-}
-
-void ObservedMemory::Complete(int device, uint64_t size) {
-  Device* const of = Find(device);
-  if (of != nullptr) Subtract(&of->pending, size);
 }
 
 void ObservedMemory::Reserve(int device, int64_t bytes, uint64_t retries) {

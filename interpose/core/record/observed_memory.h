@@ -12,6 +12,7 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_OBSERVED_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_OBSERVED_MEMORY_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -88,12 +89,54 @@ class ObservedMemory {
   };
 
   // Null: the device is out of range, or this process is not observed.
-  Device* Find(int device);
+  Device* Find(int device) {
+    return device < 0 || device >= kMaxDevices || !is_followed() ? nullptr : &devices_[device];
+  }
+  // By the only writer.
+  static uint64_t Add(Number* number, uint64_t value) {
+    const uint64_t now = number->load(std::memory_order_relaxed) + value;
+    number->store(now, std::memory_order_relaxed);
+    return now;
+  }
+  static void Subtract(Number* number, uint64_t value) {
+    const uint64_t before = number->load(std::memory_order_relaxed);
+    number->store(before - std::min(before, value), std::memory_order_relaxed);
+  }
+  static void Raise(Number* peak, uint64_t value) {
+    if (value > peak->load(std::memory_order_relaxed)) {
+      peak->store(value, std::memory_order_relaxed);
+    }
+  }
+  // By another thread than the writer: what is raised meanwhile stays.
+  static void SetPeak(Number* peak, const Number& now);
 
   std::atomic<bool> is_followed_{false};
   std::atomic<bool> sees_driver_{false};
   Device devices_[kMaxDevices] = {};
 };
+
+// Here, because they are part of every event that is told.
+inline void ObservedMemory::Allocate(int device, uint64_t size, uint64_t requested) {
+  Device* const of = Find(device);
+  if (of == nullptr) return;
+  Raise(&of->peak_allocated, Add(&of->allocated, size));
+  Add(&of->requested, requested);
+  Add(&of->allocations, 1);
+}
+
+inline void ObservedMemory::Free(int device, uint64_t size, uint64_t requested) {
+  Device* const of = Find(device);
+  if (of == nullptr || size == 0) return;
+  Subtract(&of->allocated, size);
+  Subtract(&of->requested, requested);
+  Add(&of->pending, size);
+  Add(&of->frees, 1);
+}
+
+inline void ObservedMemory::Complete(int device, uint64_t size) {
+  Device* const of = Find(device);
+  if (of != nullptr) Subtract(&of->pending, size);
+}
 
 }  // namespace vramstow
 
