@@ -94,7 +94,7 @@ def annotate_memory(category: str, tensors: Iterable[torch.Tensor], name: str = 
     """Writes into the trace that these tensors are of this category; returns of how many.
 
     The categories are those of vramstow analyze: parameters, gradients, optimizer_state,
-    activations, temporaries, inputs, workspaces, caches. The note is for the blocks that the
+    activations, temporaries, inputs, workspaces, caches, kept. The note is for the blocks that the
     tensors have now.
     """
     return sum(_emit_category(category, name, tensor) for tensor in tensors)

@@ -31,13 +31,14 @@ enum Category : uint8_t {
   kInputs,
   kWorkspaces,
   kCaches,
+  kKept,
   kUnknownUse,
   kCategories,
 };
 
 constexpr std::array<const char*, kCategories> kNames = {
     "parameters", "gradients",  "optimizer_state", "activations", "temporaries",
-    "inputs",     "workspaces", "caches",          "unknown"};
+    "inputs",     "workspaces", "caches",          "kept",        "unknown"};
 
 constexpr std::array<const char*, kCategories> kEvidence = {
     "allocated while a model was made or moved, and kept",
@@ -48,6 +49,7 @@ constexpr std::array<const char*, kCategories> kEvidence = {
     "allocated where data are loaded",
     "allocated by a math library or by a function that makes workspaces",
     "made by a function that makes a cache of keys and values, or grows or stays like one",
+    "held by the program's own variables, as a census found",
     "neither call stack nor lifetime tells"};
 
 constexpr char kTold[] = "told by the program";
@@ -63,6 +65,7 @@ struct MarkedUse {
   uint64_t event = 0;
   Category category = kUnknownUse;
   bool by_hook = false;  // the start-up hook told it, of what modules and optimizers hold
+  bool is_kept = false;  // a census found it in a thing that outlives the call that made it
 };
 
 // "vramstow.category CATEGORY 0xADDRESS …". False: not such a mark.
@@ -122,6 +125,12 @@ bool IsPlainResult(const HeldBlock& block) {
          block.about.find("requires grad") == std::string::npos;
 }
 
+// "encode: x" is a variable of a function that runs; "encode: found[3]" may be anything.
+bool IsKept(const HeldBlock& block) {
+  const size_t colon = block.holder.find(": ");
+  return colon == std::string::npos || block.holder.find_first_of(".[", colon) != std::string::npos;
+}
+
 class ToldCategories {
  public:
   explicit ToldCategories(const Detail& detail) {
@@ -131,8 +140,8 @@ class ToldCategories {
         const bool is_garbage = IsGarbage(block) && block.role == "saved";
         const bool is_told = !is_garbage && ReadRole(block.role, &told.category);
         if (!is_told && !is_garbage && !IsPlainResult(block)) continue;
-        marked_.push_back(
-            {block.address, census.event, is_told ? told.category : kUnknownUse, false});
+        marked_.push_back({block.address, census.event, is_told ? told.category : kUnknownUse,
+                           false, !is_garbage && IsKept(block)});
       }
     }
     for (const MarkDetail& mark : detail.marks) {
@@ -247,7 +256,11 @@ struct CategoryFinder::Known {
         IsOfConstructor(detail, detail.sites[life.site])) {
       return kUnknownUse;
     }
-    return said != nullptr && seen == kActivations ? kUnknownUse : seen;
+    // A checkpoint's recomputed blocks wait for their backward pass in a list of its own.
+    if (said == nullptr || detail.sites[life.site].in_backward) return seen;
+    const bool is_open = seen == kTemporaries || seen == kActivations || seen == kUnknownUse;
+    if (said->is_kept && is_open) return kKept;
+    return seen == kActivations ? kUnknownUse : seen;
   }
 
   const Detail& detail;

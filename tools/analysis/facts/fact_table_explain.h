@@ -302,7 +302,7 @@ struct Described<CategoryFacts> {
   static constexpr auto kFacts = std::tuple{
       Fact("category", &S::name, Merge::kOwn,
            "`parameters`, `gradients`, `optimizer_state`, `activations`, `temporaries`, `inputs`, "
-           "`workspaces`, `caches`, `unknown`"),
+           "`workspaces`, `caches`, `kept`, `unknown`"),
       TwoNumbers("bytes_at_peak", "blocks_at_peak", &S::at_peak, Merge::kOwn, "live at the peak"),
       Fact("evidence", &S::evidence, Merge::kOwn,
            "how that is known; what the program said itself comes before what is guessed"),

@@ -80,7 +80,7 @@ class Grouping {
 }
 
 function colourOfCategory(name) {
-  const own = ['parameters', 'gradients', 'optimizer_state', 'activations', 'temporaries', 'inputs', 'workspaces', 'caches'];
+  const own = ['parameters', 'gradients', 'optimizer_state', 'activations', 'temporaries', 'inputs', 'workspaces', 'caches', 'kept'];
   const plain = name.replaceAll(' ', '_');
   return own.includes(plain) ? `--use-${plain.replaceAll('_', '-')}` : plain === 'unknown' ? '--series-rest' : null;
 }
