@@ -17,6 +17,8 @@ def size_of(tensors: Iterable[object]) -> int:
     """
     storages = {}
     for tensor in tensors:
+        if hasattr(tensor, "to_local"):  # of a distributed tensor, this process's part
+            tensor = tensor.to_local()
         if isinstance(tensor, torch.Tensor) and tensor.is_cuda:
             is_sparse = tensor.layout is torch.sparse_coo
             for part in (tensor._indices(), tensor._values()) if is_sparse else (tensor,):
