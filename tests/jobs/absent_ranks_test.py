@@ -18,6 +18,12 @@ pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without 
 Rehearse = Callable[..., Rehearsal]
 PROGRAM = Path(__file__).parent / "programs/one_of_many.py"
 KINDS = ("allocate", "free", "reserve", "unreserve", "map", "unmap")
+IS_LONG = "VRAMSTOW_LONG" in os.environ
+AMONG_ALL = [("fsdp", 4), ("mesh", 4), ("pipeline", 4)]
+OF_MANY = [("fsdp", 64)]
+if IS_LONG:
+    AMONG_ALL += [("ddp", 8), ("fsdp", 8), ("tp", 8), ("mesh", 8)]
+    OF_MANY += [("mesh", 64), ("fsdp", 1024), ("mesh", 1024)]
 WRONG = {
     "h100,world=8,rank=8": "rank=8 is none of world=8: its ranks are 0 to 7.",
     "h100,rank=0": "rank=0 needs world=N: how many ranks the job has.",
@@ -50,22 +56,25 @@ def test_messages_pass_whatever_is_computed(rehearse: Rehearse, python: str) -> 
     assert job.assert_trace_equals_call_log() > 0
 
 
-@pytest.mark.parametrize("kind", ["fsdp", "mesh", "pipeline"])
+@pytest.mark.parametrize(("kind", "world"), AMONG_ALL)
 def test_one_rank_takes_what_it_takes_among_all(
-    rehearse: Rehearse, python: str, tmp_path: Path, kind: str
+    rehearse: Rehearse, python: str, kind: str, world: int
 ) -> None:
     """Event for event of the device; a pipeline's peak."""
-    launcher = [python, "-m", "torch.distributed.run", "--nproc-per-node", "4"]
-    together = rehearse(*launcher, "--standalone", PROGRAM, kind, card="h100,count=4", timeout=900)
+    some = [0, world - 1]
+    launcher = [python, "-m", "torch.distributed.run", "--nproc-per-node", str(world)]
+    job = [*launcher, "--standalone", PROGRAM, kind]
+    together = rehearse(*job, card=f"h100,count={world}", timeout=1800)
     assert together.status == 0, together.err[-4000:]
     among_all = {rank: events_of(trace) for rank, trace in by_rank(together).items()}
+    assert sorted(among_all) == list(range(world))
     for trace in together.traces:
         trace.unlink()
-    card = "h100,world=4,rank=0,3"
-    alone = rehearse(*launcher, "--standalone", PROGRAM, kind, card=card, timeout=900)
+    card = f"h100,world={world},rank={some[0]},{some[1]}"
+    alone = rehearse(*job, card=card, timeout=900)
     assert alone.status == 0, alone.err[-4000:]
-    assert said(alone, "done") == done([0, 3], 4)
-    for rank in (0, 3):
+    assert said(alone, "done") == done(some, world)
+    for rank in some:
         assert said(alone, f"^rank {rank} step") == said(together, f"^rank {rank} step")
         found, expected = events_of(by_rank(alone)[rank]), among_all[rank]
         assert len(found) > 20
@@ -74,6 +83,23 @@ def test_one_rank_takes_what_it_takes_among_all(
             assert abs(peak_of(found) - peak_of(expected)) <= 4096
         else:
             assert found == expected
+
+
+@pytest.mark.parametrize(("kind", "world"), OF_MANY)
+def test_first_and_last_of_many_ranks_take_the_same(
+    rehearse: Rehearse, python: str, kind: str, world: int
+) -> None:
+    some = [0, world - 1]
+    card = f"h100,world={world},rank={some[0]},{some[1]},values=off"
+    job = rehearse(python, PROGRAM, kind, *("2048", "2", "2"), card=card, timeout=900)
+    assert job.status == 0, job.err[-4000:]
+    assert said(job, "done") == done(some, world)
+    first, last = (events_of(by_rank(job)[rank]) for rank in some)
+    assert len(first) > 20
+    assert first == last
+    # Each of the two layers, its gradient and both moments: a share of 2048 x 2048 numbers.
+    share = 2048 * 2048 * 4 // (world if kind == "fsdp" else world // 2 * 2)
+    assert sum(("allocate", str(max(share, 512))) == (row[0], row[2]) for row in first) >= 8
 
 
 def peak_of(events: list[tuple[str, ...]]) -> int:

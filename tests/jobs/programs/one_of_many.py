@@ -1,8 +1,8 @@
 """A rank of a job whose other ranks may be absent: one kind of work each, by name.
 
-Usage: one_of_many.py {collectives,objects,gloo,ddp,fsdp,mesh,pipeline} [WIDTH LAYERS STEPS]. Prints
-"rank N of M: done". The program knows nothing of a rehearsal; `collectives`, `objects` and `gloo`
-check what ranks get if all others do what this one does.
+Usage: one_of_many.py {collectives,objects,gloo,ddp,fsdp,tp,mesh,pipeline} [WIDTH LAYERS STEPS].
+Prints "rank N of M: done". The program knows nothing of a rehearsal; `collectives`, `objects` and
+`gloo` check what ranks get if all others do what this one does.
 """
 
 import os
@@ -134,19 +134,28 @@ def fsdp() -> None:
     train(fully_shard(model))
 
 
-def mesh() -> None:
-    from torch.distributed.device_mesh import init_device_mesh
+def split_among(ranks: object) -> nn.Module:
     from torch.distributed.tensor.parallel import (
         ColwiseParallel,
         RowwiseParallel,
         parallelize_module,
     )
 
-    plane = init_device_mesh("cuda", (WORLD // 2, 2), mesh_dim_names=("dp", "tp"))
-    model = layers()
     plan = {str(i): ColwiseParallel() if i % 2 == 0 else RowwiseParallel() for i in range(LAYERS)}
-    parallelize_module(model, plane["tp"], plan)
-    train(fully_shard(model, mesh=plane["dp"]))
+    return parallelize_module(layers(), ranks, plan)
+
+
+def tp() -> None:
+    from torch.distributed.device_mesh import init_device_mesh
+
+    train(split_among(init_device_mesh("cuda", (WORLD,))))
+
+
+def mesh() -> None:
+    from torch.distributed.device_mesh import init_device_mesh
+
+    plane = init_device_mesh("cuda", (WORLD // 2, 2), mesh_dim_names=("dp", "tp"))
+    train(fully_shard(split_among(plane["tp"]), mesh=plane["dp"]))
 
 
 def pipeline() -> None:
