@@ -31,12 +31,14 @@ TEST(KeepingLine, WhatObjectsOfAListKeepIsNotPutThereByTheListsLine) {
 
 TEST(KeepingLine, LinesThatFillItAreKnown) {
   const Container outs = {.name = "outs", .function = "", .is_attribute = false};
-  for (const char* line : {"  outs.append(model(x))", "outs += [y]", "outs[i] = y",
-                           "outs[key(a[0])][1] = y", "outs.setdefault(k, []).append(y)"}) {
+  for (const char* line :
+       {"  outs.append(model(x))", "outs += [y]", "outs[i] = y", "outs[key(a[0])][1] = y",
+        "outs.setdefault(k, []).append(y)", "outs = (*outs, y)", "outs = outs + [y]"}) {
     EXPECT_TRUE(PutsInto(line, outs)) << line;
   }
   for (const char* line : {"y = outs[i]", "if outs[i] == y:", "# outs.append(y)", "louts.append(y)",
-                           "self.outs.append(y)", "outs2.append(y)", "outs = []"}) {
+                           "self.outs.append(y)", "outs2.append(y)", "outs = []",
+                           "outs = more_outs + [y]", "outs = [*louts]"}) {
     EXPECT_FALSE(PutsInto(line, outs)) << line;
   }
   const Container own = {.name = "outs", .function = "", .is_attribute = true};

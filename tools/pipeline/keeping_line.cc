@@ -44,13 +44,24 @@ std::string_view AfterIndex(std::string_view text) {
   return "";
 }
 
+// "= (*name, …)" or "= name + […]": the same with more in it.
+bool Extends(std::string_view rest, const std::string& name) {
+  if (!rest.starts_with('=') || rest.starts_with("==")) return false;
+  for (size_t at = rest.find(name); at != std::string_view::npos; at = rest.find(name, at + 1)) {
+    const std::string_view behind = rest.substr(at + name.size());
+    if (IsOfName(rest[at - 1]) || (!behind.empty() && IsOfName(behind.front()))) continue;
+    if (rest[at - 1] == '*' || WithoutSpaces(behind).starts_with('+')) return true;
+  }
+  return false;
+}
+
 // `rest`: what follows the container's name.
-bool Fills(std::string_view rest) {
+bool Fills(std::string_view rest, const std::string& name) {
   static constexpr std::array<std::string_view, 10> kMethods = {
       ".append(", ".appendleft(", ".add(",        ".extend(", ".insert(",
       ".put(",    ".put_nowait(", ".setdefault(", ".update(", ".push("};
   rest = WithoutSpaces(rest);
-  if (rest.starts_with("+=")) return true;
+  if (rest.starts_with("+=") || Extends(rest, name)) return true;
   if (std::ranges::any_of(kMethods, [&](auto method) { return rest.starts_with(method); })) {
     return true;
   }
@@ -199,7 +210,7 @@ bool PutsInto(const std::string& line, const Container& container) {
     const bool is_name =
         container.is_attribute ? before == '.' : before != '.' && !IsOfName(before);
     const std::string_view rest = code.substr(at + name.size());
-    if (is_name && (rest.empty() || !IsOfName(rest.front())) && Fills(rest)) return true;
+    if (is_name && (rest.empty() || !IsOfName(rest.front())) && Fills(rest, name)) return true;
   }
   return false;
 }
