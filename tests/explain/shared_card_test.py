@@ -53,6 +53,6 @@ def test_the_driver_names_the_other_process(folder: Path) -> None:
 def test_all_traces_together_name_its_line(folder: Path) -> None:
     text = " ".join(vramstow("analyze", "--full", *folder.glob("*.stow")).split())
     story = text.partition(" Why memory ran out ")[2]
-    assert "Because Another process holds a part of the card: 1.13 GiB" in story
+    assert "Because Several processes of this run share the card: 1.13 GiB" in story
     assert "At shared_card.py:13 neighbour of process " in story
     assert "Held by process " in story

@@ -162,7 +162,9 @@ def test_mathematics_is_right_or_refused(rehearse: Rehearse, python: str) -> Non
     job = rehearse(python, PROGRAMS / "library_maths.py")
     assert job.status == 0, job.err[-4000:]
     assert job.out.endswith("all done\n")
-    assert "inverse fft: right" in job.out
+    for name in ("inverse fft", "svd", "eigenvalues", "qr"):
+        assert f"{name}: right" in job.out
+    assert "product of two sparse: refused" in job.out
     refusals = [line for line in job.err.splitlines() if "is not part of the simulated" in line]
     assert refusals, "what is not simulated is named"
     assert len(refusals) == len(set(refusals)), "once"

@@ -3,9 +3,10 @@
 // Idea: a look first, as the census has it (garbage.h): where dead cycles hold no device memory,
 // nothing runs. Otherwise Python's own collector collects, with all that belongs to it: callbacks,
 // finalizers. That is done by a thread of our own, and the thread that lacks memory waits: for
-// Python's lock 50 ms, for the collection five seconds. So whatever locks it holds, and whatever a
-// finalizer waits for, it goes on. If it holds Python's lock itself, it gives that away meanwhile;
-// it does so only where PyTorch called the allocator, and no other library that may have a lock.
+// Python's lock half a second, for the collection five seconds. So whatever locks it holds, and
+// whatever a finalizer waits for, it goes on. If it holds Python's lock itself, it gives that away
+// meanwhile; it does so only where PyTorch called the allocator, and no other library that may have
+// a lock.
 //
 // Looks that find nothing, and locks that were not to be had, may take five seconds in all, and
 // then a twentieth of the time. What brought something halves that account.
