@@ -101,7 +101,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [trace] = folder.glob("train-*.stow")
     # The summary prints a command, too.
     [command] = re.findall(r"^  analyse +(vramstow analyze .+)$", told, re.MULTILINE)
-    subprocess.run(command, shell=True, check=True, cwd="/", env=environment(folder))
+    subprocess.run(command, shell=True, check=True, cwd=folder, env=environment(folder))
     vramstow(folder, "export", trace.name, "--to", "snapshot", "-o", "snapshot.pickle")
     vramstow(folder, "export", trace.name, "--to", "rmm", "-o", "rmm_log.csv")
     (folder / "base.json").write_text(vramstow(folder, "analyze", "--json", trace.name).stdout)

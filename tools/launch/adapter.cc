@@ -5,6 +5,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tools/launch/adapter_compiler.h"
@@ -79,18 +82,24 @@ absl::Status Adapters::Compile(const TorchInstallation& torch, const Adapter& ad
       .Compile(torch, source_, AdapterCompiler::Purpose::kThisCopy, adapter.path);
 }
 
+// Another release may lie there by now, or this vramstow have another adapter.
+std::string Adapters::BuiltFor(const std::string& torch_folder, const AdapterFolder& folder) const {
+  const auto torch = FindTorch(torch_folder);
+  if (!torch.ok()) return "";
+  const auto adapter = Find(*torch, folder);
+  return adapter.ok() && adapter->built ? adapter->path : "";
+}
+
 std::vector<ReadyAdapter> Adapters::ListReady(const AdapterFolder& folder) const {
   std::vector<ReadyAdapter> ready;
+  // Many of them may be of one PyTorch, whose name takes a look at all sources.
+  std::map<std::string, std::string> path_of;
   for (const std::string& known : folder.List()) {
     const std::string torch_folder = AdapterFolder::TorchOf(known);
     if (torch_folder.empty()) continue;
-    const auto torch = FindTorch(torch_folder);
-    if (!torch.ok()) continue;
-    // Another release may lie there by now, or this vramstow have another adapter.
-    const auto adapter = Find(*torch, folder);
-    if (adapter.ok() && adapter->built && adapter->path == known) {
-      ready.push_back({torch_folder, known});
-    }
+    const auto [path, is_new] = path_of.try_emplace(torch_folder);
+    if (is_new) path->second = BuiltFor(torch_folder, folder);
+    if (path->second == known) ready.push_back({torch_folder, known});
   }
   for (const std::string& torch_folder : folder.TorchsOfOthers()) {
     const auto torch = FindTorch(torch_folder);

@@ -60,6 +60,8 @@ class Adapters {
  private:
   absl::Status CheckSource(const TorchInstallation& torch) const;
   absl::Status Compile(const TorchInstallation& torch, const Adapter& adapter) const;
+  // The path of what is compiled for the PyTorch that lies there now; empty: nothing is.
+  std::string BuiltFor(const std::string& torch_folder, const AdapterFolder& folder) const;
 
   AdapterRequest request_;
   AdapterSource source_;
