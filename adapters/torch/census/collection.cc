@@ -51,6 +51,15 @@ bool HasPythonsLock() {
   return _PyThreadState_UncheckedGet != nullptr && _PyThreadState_UncheckedGet() == mine;
 }
 
+// Other threads may have taken what was freed before anybody could count it: then it is what was
+// dead, but no more than what was freed at all.
+uint64_t FreedSince(const AllocatorBytes& before, uint64_t dead_bytes) {
+  const AllocatorBytes after = AskAllocator();
+  const uint64_t less = before.live > after.live ? before.live - after.live : 0;
+  const uint64_t freed = after.freed > before.freed ? after.freed - before.freed : 0;
+  return std::max(less, std::min(dead_bytes, freed));
+}
+
 }  // namespace
 
 Collection& TheCollection() {
@@ -114,16 +123,15 @@ uint64_t Collection::CollectWithoutLock(int device, bool all) {
   uint64_t freed_bytes = 0;
   if (!Begin(all, &freed_bytes)) return freed_bytes;
   const uint64_t begin_ns = NowNs();
-  const uint64_t before = LiveBytes();
+  const AllocatorBytes before = AskAllocator();
   Asked asked = Asked::kNotHad;
   try {
     asked = AskPython(kPatienceForLock, kLongest, [this, all] { Do(all); });
   } catch (const std::exception&) {  // no memory on the host
   }
   // The thread that holds Python's lock for so long may be running the program's own collection.
-  const uint64_t after = asked == Asked::kDone ? before : LiveBytes();
   Outcome outcome;
-  outcome.freed_bytes = before > after ? before - after : 0;
+  if (asked != Asked::kDone) outcome.freed_bytes = FreedSince(before, 0);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (asked == Asked::kDone) outcome = last_;
@@ -191,12 +199,12 @@ Collection::Outcome Collection::LookAndCollect(bool all) const {
   if (Interpreter::is_ending()) return outcome;
   // Who has switched the collector off does not want finalizers to run at any time.
   if (!Collector::is_on() && table_->is_asked_for() == 0) return outcome;
-  const uint64_t before = LiveBytes();
+  AllocatorBytes before = AskAllocator();
   if (WaitForPythons()) {
-    const uint64_t after = LiveBytes();
-    outcome.freed_bytes = before > after ? before - after : 0;
+    outcome.freed_bytes = FreedSince(before, 0);
     if (outcome.freed_bytes != 0) return outcome;
   }
+  uint64_t dead_bytes = 0;
   {
     const Quiet quiet;
     constexpr int kYoung = 2;
@@ -207,10 +215,11 @@ Collection::Outcome Collection::LookAndCollect(bool all) const {
     if (!garbage.is_complete() && !all) return outcome;
     outcome.objects = garbage.dead().size();
     outcome.cycles = cycles.Tell();
+    dead_bytes = cycles.bytes();
   }
+  before = AskAllocator();
   outcome.has_collected = RunCollector(all);
-  const uint64_t after = LiveBytes();
-  outcome.freed_bytes = before > after ? before - after : 0;
+  outcome.freed_bytes = FreedSince(before, dead_bytes);
   outcome.duration_ns = NowNs() - begin_ns;
   return outcome;
 }

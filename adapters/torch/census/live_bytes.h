@@ -14,21 +14,30 @@
 
 namespace vramstow::torch_census {
 
-// On all devices.
-inline uint64_t LiveBytes() {
-  uint64_t bytes = 0;
+// On all devices. What is freed while other threads allocate does not show in what is live.
+struct AllocatorBytes {
+  uint64_t live = 0;
+  uint64_t freed = 0;  // since the program began
+};
+
+inline AllocatorBytes AskAllocator() {
+  AllocatorBytes bytes;
   try {
     auto* allocator = c10::cuda::CUDACachingAllocator::get();
     const int count = c10::cuda::device_count();
     for (int device = 0; device < count; ++device) {
       const auto stats = allocator->getDeviceStats(static_cast<c10::DeviceIndex>(device));
-      bytes += static_cast<uint64_t>(std::max<int64_t>(0, stats.allocated_bytes[0].current));
+      const auto& allocated = stats.allocated_bytes[0];
+      bytes.live += static_cast<uint64_t>(std::max<int64_t>(0, allocated.current));
+      bytes.freed += static_cast<uint64_t>(std::max<int64_t>(0, allocated.freed));
     }
   } catch (const std::exception&) {
-    return 0;
+    return {};
   }
   return bytes;
 }
+
+inline uint64_t LiveBytes() { return AskAllocator().live; }
 
 }  // namespace vramstow::torch_census
 
