@@ -166,8 +166,8 @@ bool ReadTraceSize(const char* variable, const char* text, const char** value, O
   *value = text;
   if (ParseTraceSize(text, &setting)) return true;
   std::snprintf(error->sentence, sizeof error->sentence,
-                "%s is '%.200s', which is no number of bytes: write it like 512MiB, or auto, or "
-                "unlimited.",
+                "%s is '%.200s', which is no number of bytes from 1MiB on: write it like 512MiB, "
+                "or auto, or unlimited.",
                 variable, text);
   return false;
 }
@@ -204,6 +204,7 @@ bool ParseTraceSize(std::string_view text, TraceSizeSetting* setting) {
   // thirds are whole events, which is half an hour to some hours of such a job, and all of them are
   // analysed in seconds.
   constexpr uint64_t kAutoBytes = 256 * kMiB;
+  constexpr uint64_t kLeastBytes = kMiB;  // a recorder makes no smaller file
   *setting = TraceSizeSetting();
   if (text == "unlimited") return true;
   if (text == "auto") {
@@ -212,7 +213,7 @@ bool ParseTraceSize(std::string_view text, TraceSizeSetting* setting) {
   }
   if (!ParseBytes(text, &setting->bytes)) return false;
   setting->is_asked = setting->bytes != 0;
-  return true;
+  return setting->bytes == 0 || setting->bytes >= kLeastBytes;
 }
 
 namespace {

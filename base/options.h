@@ -107,7 +107,7 @@ struct MetricsSetting {
 };
 bool ParseMetrics(std::string_view text, MetricsSetting* setting);
 
-// A TraceSize: "auto", "unlimited" (or 0), or a number of bytes.
+// A TraceSize: "auto", "unlimited" (or 0), or a number of bytes, 1 MiB at least.
 struct TraceSizeSetting {
   uint64_t bytes = 0;     // of the newest events; 0: all are kept
   bool is_asked = false;  // somebody named the number, and so wants copies of the newest events

@@ -103,6 +103,19 @@ def test_what_nobody_trains_what_evaluates_and_what_is_dead_is_told(
     assert last["cause"] == "dead_cycles"
 
 
+def test_what_contexts_keep_that_lead_to_one_another_is_told(
+    rehearse: Rehearse, python: str
+) -> None:
+    job = rehearse(python, OWN / "kept_contexts.py", card=CARD, env=OBSERVED)
+    assert "OutOfMemoryError" in job.err, job.err[-2000:]
+    last: dict[str, Any] = job.analysis()["out_of_memory"][-1]
+    assert last["bytes_without_holder"] < last["demand"]["live_bytes"] // 10, last["holders"]
+    first = last["would_fit"][0]
+    assert first["cause"] == "dead_cycles"
+    assert first["holder"] == "a dead cycle: SwishBackward.out → Tensor[…] → itself"
+    assert first["place"].endswith("Swish.forward"), first
+
+
 @BOTH
 def test_no_code_of_the_program_runs_and_nothing_is_kept(
     rehearse: Rehearse, python: str, settings: dict[str, str]

@@ -135,7 +135,8 @@ TEST_F(OptionsTest, ATraceSizeIsANumberOfBytesOrAWord) {
   ASSERT_TRUE(ParseTraceSize("256MiB", &setting));
   EXPECT_EQ(setting.bytes, uint64_t{256} << 20);
   EXPECT_TRUE(setting.is_asked);
-  for (const char* const wrong : {"all", "-1", "unlimited!", "auto,1MiB", "12 parsecs"}) {
+  for (const char* const wrong :
+       {"all", "-1", "unlimited!", "auto,1MiB", "12 parsecs", "1", "1023KiB"}) {
     Environment()["VRAMSTOW_TRACE_SIZE"] = wrong;
     EXPECT_FALSE(ReadOptions(Lookup, &options_, &error_)) << wrong;
     EXPECT_STREQ(options_.trace_size, "auto");

@@ -36,7 +36,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [VRAMSTOW, "run", card, "--trace-dir", folder, "--", sys.executable, JOB.script]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode != 0, "it has to run out of memory"
+    (folder / "summary.txt").write_text(done.stderr)
     return folder
+
+
+def test_the_summary_of_the_run_names_its_own_process(folder: Path) -> None:
+    summary = " ".join((folder / "summary.txt").read_text().split())
+    assert "Because Several processes of this run share the card: 1.13 GiB" in summary
+    assert "At shared_card.py:13 neighbour of process " in summary
 
 
 def test_the_driver_names_the_other_process(folder: Path) -> None:

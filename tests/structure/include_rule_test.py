@@ -175,6 +175,7 @@ RULE: dict[str, set[str]] = {
         "tools/analysis/advice",
         "tools/analysis/facts",
         "tools/replay",
+        "tools/base",
     },
     "tools/inputs": {
         "tools/analysis/facts",

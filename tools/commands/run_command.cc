@@ -215,6 +215,23 @@ absl::Status CheckMachine(const Settings& settings, const Installation& installa
   return CheckSimulator(installation.simulator_directory, settings.simulate).status();
 }
 
+// What another process of the run held is told by its trace.
+Facts WithNeighbours(const RunTraces& traces, Facts failed, uint64_t most_events) {
+  std::vector<std::string> files;
+  uint64_t events = 0;
+  for (const Facts& facts : traces.facts) {
+    events += facts.report.events;
+    files.push_back(facts.file);
+  }
+  if (files.size() < 2 || events > most_events) return failed;
+  absl::StatusOr<InputSet> inputs = AnalyzePaths(files);
+  if (!inputs.ok()) return failed;
+  for (Analysis& analysis : inputs->analyses) {
+    if (analysis.facts.file == failed.file) return std::move(analysis.facts);
+  }
+  return failed;
+}
+
 // Explains the last failure of a job that ran out of memory, where that takes a moment only: the
 // user waits for a prompt.
 void ExplainFailure(RunTraces* traces) {
@@ -222,7 +239,13 @@ void ExplainFailure(RunTraces* traces) {
   for (auto facts = traces->facts.rbegin(); facts != traces->facts.rend(); ++facts) {
     if (facts->counts.out_of_memory == 0 || facts->report.events > kMostEvents) continue;
     absl::StatusOr<Analysis> analysis = AnalyzeFile(facts->file);
-    if (analysis.ok()) *facts = std::move(analysis->facts);
+    if (!analysis.ok()) return;
+    const bool is_of_others =
+        !analysis->facts.out_of_memory.empty() &&
+        analysis->facts.out_of_memory.back().cause == AdviceId::kOtherProcesses;
+    Facts told = std::move(analysis->facts);
+    if (is_of_others) told = WithNeighbours(*traces, std::move(told), kMostEvents);
+    *facts = std::move(told);
     return;
   }
 }

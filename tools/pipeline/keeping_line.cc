@@ -4,8 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <string_view>
@@ -14,12 +12,12 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
+#include "tools/base/program_text.h"
 
 namespace vramstow {
 namespace {
 
 constexpr size_t kMostFiles = 200;
-constexpr size_t kMostFileBytes = size_t{4} << 20;
 
 using Lines = std::vector<std::string>;
 
@@ -72,19 +70,6 @@ bool Fills(std::string_view rest, const std::string& name) {
   return is_index && rest.starts_with('=') && !rest.starts_with("==");
 }
 
-Lines ReadLines(const std::string& path, const std::filesystem::file_time_type& written) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error) ||
-      std::filesystem::file_size(path, error) > kMostFileBytes || error ||
-      std::filesystem::last_write_time(path, error) > written || error) {
-    return {};
-  }
-  Lines lines;
-  std::ifstream stream(path, std::ios::binary);
-  for (std::string line; std::getline(stream, line);) lines.push_back(std::move(line));
-  return lines;
-}
-
 size_t IndentOf(std::string_view line) { return line.find_first_not_of(" \t"); }
 
 // [first, last) of a function's lines, from 0; empty: it is not there.
@@ -122,15 +107,16 @@ std::pair<std::string_view, size_t> FileAndLine(std::string_view place) {
 class OwnFiles {
  public:
   OwnFiles(const Detail& detail, const std::string& trace) : detail_(detail) {
-    std::error_code error;
-    const auto written = std::filesystem::last_write_time(trace, error);
-    if (error) return;
+    const auto written = WhenWritten(trace);
+    if (!written) return;
     const absl::flat_hash_set<std::string_view> own(detail.lines.begin(), detail.lines.end());
     for (size_t i = 0; i < detail.files.size() && files_.size() < kMostFiles; ++i) {
       const std::string& path = detail.files[i];
       if (!path.ends_with(".py") || !own.contains(detail.frames[i])) continue;
       const auto [known, is_new] = files_.try_emplace(path);
-      if (is_new) known->second = ReadLines(path, written);
+      if (!is_new) continue;
+      ProgramText text = ReadProgramText(path);
+      if (text.changed && *text.changed <= *written) known->second = std::move(text.lines);
     }
   }
 

@@ -13,11 +13,22 @@ namespace {
 
 constexpr size_t kMostSteps = 12;  // of a ring that are told
 
+bool IsContainer(const Object* object) {
+  return Is(object, kIsDict) || Is(object, kIsList) || Is(object, kIsTuple);
+}
+
 // What stands between two things that have names.
 bool IsLink(const Object* object) {
-  return Is(object, kIsDict) || Is(object, kIsList) || Is(object, kIsTuple) ||
-         object->type == &PyCell_Type || object->type == &PyTraceBack_Type;
+  return IsContainer(object) || object->type == &PyCell_Type || object->type == &PyTraceBack_Type;
 }
+
+int Gather(Object* child, void* children) {
+  if (child != nullptr) static_cast<std::vector<Object*>*>(children)->push_back(child);
+  return 0;
+}
+
+// A parameter, for one.
+bool IsLeaf(const Impl* impl) { return impl->requires_grad() && Graph::NodeOf(impl) == nullptr; }
 
 // How a step of a ring is told: from a holder to what it holds.
 class Steps {
@@ -141,7 +152,7 @@ void Cycles::AddGraph(Node* first, Held* held) {
                    [this, held](Impl* impl) {
                      if (impl != nullptr && !impl->requires_grad()) AddMemory(impl, held);
                    },
-                   [](Object*) {}});
+                   [this, held](Object* context) { AddContext(context, held); }});
   }
 }
 
@@ -149,6 +160,29 @@ void Cycles::AddContext(Object* context, Held* held) {
   Graph::ExpandContext(context, [this, held](Impl* impl) {
     if (!impl->requires_grad()) AddMemory(impl, held);
   });
+  AddAttributes(context, held);
+}
+
+// A context keeps tensors in attributes, too ("ctx.out = out"). The collector does not see that
+// they are dead as long as another node leads to this one.
+void Cycles::AddAttributes(Object* context, Held* held) {
+  constexpr size_t kMostContainers = 64;
+  std::vector<Object*> containers = {context};
+  std::vector<Object*> children;
+  for (size_t i = 0; i < containers.size(); ++i) {
+    children.clear();
+    if (containers[i]->type->traverse != nullptr) {
+      containers[i]->type->traverse(containers[i], &Gather, &children);
+    }
+    for (Object* child : children) {
+      if (Graph::IsTensor(child->type)) {
+        const Impl* impl = Graph::ImplOf(child);
+        if (impl != nullptr && !IsLeaf(impl)) AddMemory(impl, held);
+      } else if (IsContainer(child) && containers.size() < kMostContainers) {
+        containers.push_back(child);
+      }
+    }
+  }
 }
 
 Cycles::Held Cycles::HeldBy(Number number) {

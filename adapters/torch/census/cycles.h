@@ -58,6 +58,7 @@ class Cycles {
   void AddMemory(const Impl* impl, Held* held);
   void AddGraph(Node* first, Held* held);
   void AddContext(Object* context, Held* held);
+  void AddAttributes(Object* context, Held* held);
   Held HeldBy(Number number);
   void FindEdges();
   void FindParts();

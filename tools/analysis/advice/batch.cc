@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 
+#include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
@@ -65,6 +68,29 @@ std::vector<const Life*> WithoutBatch(const FailureMoment& moment,
     if (!shape.empty() && !has_batch) without.push_back(life);
   }
   return without;
+}
+
+std::string IfPadded(const FailureMoment& moment, uint32_t site, uint64_t bytes) {
+  constexpr size_t kLeastPasses = 2;
+  constexpr uint64_t kFarLarger = 4;
+  const SiteDetail& here = moment.detail().sites[site];
+  if (here.own.empty()) return "";
+  std::map<int64_t, uint64_t> by_pass;  // the largest
+  for (const Life& life : moment.detail().lives) {
+    if (life.birth >= moment.pass_begin()) break;
+    if (!life.tensor || life.pending) continue;
+    // The line of a loop in a library may be reached in several ways.
+    const SiteDetail& made = moment.site_of(life);
+    if (made.site != here.site || OperatorName(made) != OperatorName(here)) continue;
+    uint64_t& largest = by_pass[moment.PassOf(life)];
+    largest = std::max(largest, life.size);
+  }
+  const auto most =
+      std::ranges::max_element(by_pass, {}, [](const auto& one) { return one.second; });
+  if (by_pass.size() < kLeastPasses || most->second * kFarLarger > bytes) return "";
+  return " No batch before made more than " + AdviceText(most->second) +
+         " here: if samples are padded to the longest one, group them by length, cut the longest, "
+         "or give it a batch of its own.";
 }
 
 }  // namespace vramstow

@@ -8,6 +8,7 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/order.h"
+#include "tools/analysis/advice/switches.h"
 #include "tools/analysis/advice/table.h"
 #include "tools/analysis/explain/holders.h"
 
@@ -64,13 +65,6 @@ DemandFacts DemandOf(const FailureMoment& moment, const CategoryFinder& categori
   demand.by_module = Sorted(by_module);
   demand.by_site = Sorted(by_site);
   return demand;
-}
-
-// A variable of a function that runs: "stitch: place".
-bool IsLocal(const std::string& holder) {
-  const size_t colon = holder.find(": ");
-  return colon != std::string::npos && holder.find_first_of(".[", colon) == std::string::npos &&
-         !holder.starts_with("global ");
 }
 
 // The one of the most bytes; where that is a variable of a function that runs, one that outlives
@@ -148,6 +142,7 @@ std::vector<Cause> FindCauses(const FailureMoment& moment) {
     if (!cause.has_value()) continue;
     cause->id = row.id;
     cause->fits = cause->bytes >= moment.lacking();
+    TellOfSwitch(moment, &*cause);
     found.emplace_back(row.rule->rank, *std::move(cause));
   }
   OrderCauses(moment.live_bytes(), &found);

@@ -35,6 +35,10 @@ bool IsCache(std::string_view holder) {
 }  // namespace
 
 std::string WhatToDoAbout(std::string_view holder) {
+  if (Mentions(holder, "kept by functools.lru_cache[0].")) {
+    return "The cache keeps the arguments of each call, too, and a method's self: give it numbers "
+           "or names in place of objects that hold tensors, or bound it (lru_cache(maxsize=4)).";
+  }
   if (Mentions(holder, "kept by functools.lru_cache")) {
     return "The cache keeps a result for each set of arguments: bound it to a few "
            "(lru_cache(maxsize=4)), or let it keep results on the host.";
@@ -46,6 +50,11 @@ std::string WhatToDoAbout(std::string_view holder) {
   if (Mentions(holder, "hook of ")) {
     return "Remove the hook when its work is done (handle.remove()); register it once, not for "
            "each call.";
+  }
+  // Lightning's pages tell users to gather results under such names.
+  if (Mentions(holder, "step_outputs[")) {
+    return "Empty the list at the end of each epoch (self.validation_step_outputs.clear()), or "
+           "give each result to a metric that keeps sums (torchmetrics).";
   }
   if (Mentions(holder, "weakref.finalize")) {
     return "Give weakref.finalize a function that does not hold the object (a static one): a bound "

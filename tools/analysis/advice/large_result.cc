@@ -31,10 +31,18 @@ std::optional<Made> FirstLarge(const FailureMoment& moment) {
       largest = std::max(largest, life->size);
     }
   }
+  // What was freed before the next large one was made has no part in that.
+  const Life* first = nullptr;
+  uint64_t until = 0;
   auto life = std::ranges::lower_bound(moment.detail().lives, begin, {}, &Life::birth);
   for (; life != moment.detail().lives.end() && life->birth < moment.event(); ++life) {
     if (!life->tensor || life->pending || !may_be(moment.site_of(*life))) continue;
-    if (life->size * 2 >= largest) return Made{life->site, life->size, life->birth};
+    if (life->size * 2 < largest) continue;
+    if (life->birth > until) first = &*life;
+    until = std::max(until, life->death);
+  }
+  if (first != nullptr && until >= moment.event()) {
+    return Made{first->site, first->size, first->birth};
   }
   if (!may_be(request) || largest == 0) return std::nullopt;
   return Made{moment.failure().site_number, moment.requested(), moment.event()};

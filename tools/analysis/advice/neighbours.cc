@@ -31,6 +31,7 @@ struct Share {
   const Facts* facts = nullptr;
   uint64_t bytes = 0;    // of its blocks, and of what its pool had
   uint64_t context = 0;  // where its trace tells it
+  uint64_t cached = 0;   // of those bytes: no block lies there
   std::string place;     // the line that made most of it
 };
 
@@ -62,6 +63,7 @@ Share ShareOf(const Analysis& other, int device, uint64_t time) {
     if (LivesAtTime(segment, device, time)) reserved += segment.size;
   }
   share.bytes = driver + std::max(tensors, reserved);
+  share.cached = reserved - std::min(reserved, tensors);
   if (share.bytes == 0) return share;
   share.place =
       std::ranges::max_element(by_place, {}, [](const auto& one) { return one.second; })->first;
@@ -128,6 +130,13 @@ void Name(const Share& share, const Facts& own, AdviceFacts* advice) {
     advice->action =
         "Give each process a card of its own (torch.cuda.set_device(local_rank)), start fewer of "
         "them, or let each hold less.";
+    if (share.cached * 2 > share.bytes) {
+      advice->evidence +=
+          " " + AdviceText(share.cached) + " of it is cached, and nothing is there.";
+      advice->action =
+          "End the process when its work is done (of a pool of workers: shutdown(), or a with "
+          "block), or let it call torch.cuda.empty_cache() then. Otherwise start fewer of them.";
+    }
   }
 }
 

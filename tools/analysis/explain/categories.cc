@@ -17,6 +17,7 @@
 #include "tools/analysis/explain/census_summary.h"
 #include "tools/analysis/explain/explain.h"
 #include "tools/analysis/explain/gradient_buckets.h"
+#include "tools/analysis/explain/holders.h"
 #include "tools/analysis/explain/phases_over.h"
 
 namespace vramstow {
@@ -125,12 +126,6 @@ bool IsPlainResult(const HeldBlock& block) {
          block.about.find("requires grad") == std::string::npos;
 }
 
-// "encode: x" is a variable of a function that runs; "encode: found[3]" may be anything.
-bool IsKept(const HeldBlock& block) {
-  const size_t colon = block.holder.find(": ");
-  return colon == std::string::npos || block.holder.find_first_of(".[", colon) != std::string::npos;
-}
-
 class ToldCategories {
  public:
   explicit ToldCategories(const Detail& detail) {
@@ -141,7 +136,7 @@ class ToldCategories {
         const bool is_told = !is_garbage && ReadRole(block.role, &told.category);
         if (!is_told && !is_garbage && !IsPlainResult(block)) continue;
         marked_.push_back({block.address, census.event, is_told ? told.category : kUnknownUse,
-                           false, !is_garbage && IsKept(block)});
+                           false, !is_garbage && !IsLocal(block.holder)});
       }
     }
     for (const MarkDetail& mark : detail.marks) {

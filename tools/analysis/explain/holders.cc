@@ -241,6 +241,12 @@ std::string PatternOf(const std::string& chain) {
   return pattern;
 }
 
+bool IsLocal(const std::string& holder) {
+  const size_t colon = holder.find(": ");
+  return colon != std::string::npos && holder.find_first_of(".[", colon) == std::string::npos &&
+         !holder.starts_with("global ");
+}
+
 std::string MergeChains(const std::vector<std::string>& chains) {
   if (chains.empty()) return "";
   const std::vector<Piece> form = PiecesOf(chains.front());

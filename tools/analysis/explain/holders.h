@@ -22,6 +22,8 @@ namespace vramstow {
 std::string MergeChains(const std::vector<std::string>& chains);
 // The chain without its numbers.
 std::string PatternOf(const std::string& chain);
+// "stitch: place", a variable of a function that runs; "stitch: places[3]" may outlive the call.
+bool IsLocal(const std::string& holder);
 
 class Holders {
  public:

@@ -319,7 +319,20 @@ std::string Passes::BackwardCall(const Detail& detail, uint64_t event) const {
   auto next =
       std::ranges::upper_bound(autograd_calls_, event, {}, &std::pair<uint64_t, uint32_t>::first);
   if (next == autograd_calls_.begin()) return "";
-  return detail.lines[detail.sites[std::prev(next)->second].own.back().text];
+  const auto& [begin, site] = *std::prev(next);
+  const std::vector<CodeLine>& call = detail.sites[site].own;
+  // Where the thread that made that call has made something else since then, another call runs,
+  // which made nothing itself: the line before it is next to it.
+  auto life = std::ranges::lower_bound(detail.lives, event, {}, &Life::birth);
+  while (life != detail.lives.begin() && std::prev(life)->birth > begin) {
+    --life;
+    const SiteDetail& made = detail.sites[life->site];
+    if (!life->tensor || made.in_backward || made.in_optimizer || made.own.empty()) continue;
+    if (made.own.front().function == call.front().function) {
+      return detail.lines[made.own.back().text];
+    }
+  }
+  return detail.lines[call.back().text];
 }
 
 bool Passes::HasCalledBackward(uint64_t event) const {

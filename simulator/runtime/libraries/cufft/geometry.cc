@@ -2,6 +2,8 @@
 
 #include <library_types.h>
 
+#include "simulator/runtime/libraries/common/element_bytes.h"
+
 namespace vramstow::simulator {
 namespace {
 
@@ -33,23 +35,8 @@ size_t Geometry::OutputBytes(bool in_place) const {
   return static_cast<size_t>(elements) * BytesOfElement(side.type);
 }
 
-size_t BytesOfElement(int type) {
-  switch (type) {
-    case CUDA_R_16F:
-    case CUDA_R_16BF:
-      return 2;
-    case CUDA_R_32F:
-    case CUDA_C_16F:
-    case CUDA_C_16BF:
-      return 4;
-    case CUDA_R_64F:
-    case CUDA_C_32F:
-      return 8;
-    case CUDA_C_64F:
-      return 16;
-    default:
-      return 0;
-  }
+bool IsTransformed(int type) {
+  return type != CUDA_R_8I && type != CUDA_R_32I && BytesOfElement(type) != 0;
 }
 
 }  // namespace vramstow::simulator

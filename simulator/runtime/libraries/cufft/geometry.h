@@ -37,8 +37,8 @@ struct Geometry {
   size_t OutputBytes(bool in_place) const;
 };
 
-// Bytes of an element; 0 for a type that a transform cannot have.
-size_t BytesOfElement(int type);
+// Whether a transform can have elements of that cudaDataType_t.
+bool IsTransformed(int type);
 
 }  // namespace vramstow::simulator
 

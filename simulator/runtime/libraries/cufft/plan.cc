@@ -6,6 +6,7 @@
 #include "base/mutex.h"
 #include "base/rounding.h"
 #include "simulator/runtime/libraries/common/device.h"
+#include "simulator/runtime/libraries/common/element_bytes.h"
 #include "simulator/runtime/libraries/common/kernels.h"
 #include "simulator/runtime/libraries/common/left_out.h"
 
@@ -97,7 +98,7 @@ cufftResult GeometryOf(const Request& request, Geometry* geometry) {
   geometry->out.type = request.out_type;
   const bool real_in = geometry->InIsReal();
   const bool real_out = geometry->OutIsReal();
-  if (BytesOfElement(request.in_type) == 0 || BytesOfElement(request.out_type) == 0 ||
+  if (!IsTransformed(request.in_type) || !IsTransformed(request.out_type) ||
       (real_in && real_out)) {
     return CUFFT_INVALID_TYPE;
   }

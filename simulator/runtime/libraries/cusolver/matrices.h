@@ -15,29 +15,19 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "simulator/runtime/libraries/common/element_bytes.h"
 #include "simulator/runtime/libraries/common/left_out.h"
 #include "simulator/runtime/libraries/cusolver/handle.h"
 
 namespace vramstow::simulator {
 
-// Bytes of an element; 0 for a type that is not float, double or complex of either.
-inline size_t BytesOfType(int type) {
-  switch (type) {
-    case CUDA_R_32F:
-      return 4;
-    case CUDA_R_64F:
-    case CUDA_C_32F:
-      return 8;
-    case CUDA_C_64F:
-      return 16;
-    default:
-      return 0;
-  }
+inline bool IsSolved(int type) {
+  return type == CUDA_R_32F || type == CUDA_R_64F || type == CUDA_C_32F || type == CUDA_C_64F;
 }
 
 inline Result MatrixAt(const void* address, int type, int64_t rows, int64_t columns,
                        int64_t leading) {
-  return {address, static_cast<size_t>((columns - 1) * leading + rows) * BytesOfType(type)};
+  return {address, static_cast<size_t>((columns - 1) * leading + rows) * BytesOfElement(type)};
 }
 inline Result InfoAt(const int* info, int count = 1) {
   return {info, static_cast<size_t>(count) * sizeof *info};
@@ -52,7 +42,7 @@ inline Result MatricesAt(const void* address, int type, int64_t rows, int64_t co
                          int64_t leading, int64_t stride, int64_t count) {
   if (address == nullptr || rows == 0 || columns == 0 || count == 0) return {address, 0};
   const Result last = MatrixAt(address, type, rows, columns, leading);
-  return {address, static_cast<size_t>((count - 1) * stride) * BytesOfType(type) + last.bytes};
+  return {address, static_cast<size_t>((count - 1) * stride) * BytesOfElement(type) + last.bytes};
 }
 
 // The order of a square matrix, or rows and columns, with the distance between columns.
@@ -85,11 +75,10 @@ inline cusolverStatus_t Workspaces(cusolverDnHandle_t handle, int rows, int colu
 inline cusolverStatus_t WorkspaceBytes(cusolverDnHandle_t handle, int64_t rows, int64_t columns,
                                        int64_t leading, int type, size_t* device, size_t* host) {
   if (!IsHandle(handle)) return CUSOLVER_STATUS_NOT_INITIALIZED;
-  if (device == nullptr || host == nullptr || !IsShape(rows, columns, leading) ||
-      BytesOfType(type) == 0) {
+  if (device == nullptr || host == nullptr || !IsShape(rows, columns, leading) || !IsSolved(type)) {
     return CUSOLVER_STATUS_INVALID_VALUE;
   }
-  *device = static_cast<size_t>(rows * columns) * BytesOfType(type);
+  *device = static_cast<size_t>(rows * columns) * BytesOfElement(type);
   *host = 0;
   return CUSOLVER_STATUS_SUCCESS;
 }
@@ -97,8 +86,8 @@ inline cusolverStatus_t WorkspaceBytes(cusolverDnHandle_t handle, int64_t rows, 
 // Whether the call may go on; an empty one is done.
 inline cusolverStatus_t Check(cusolverDnHandle_t handle, int type, bool shapes, bool pointers) {
   if (!IsHandle(handle)) return CUSOLVER_STATUS_NOT_INITIALIZED;
-  return shapes && pointers && BytesOfType(type) > 0 ? CUSOLVER_STATUS_SUCCESS
-                                                     : CUSOLVER_STATUS_INVALID_VALUE;
+  return shapes && pointers && IsSolved(type) ? CUSOLVER_STATUS_SUCCESS
+                                              : CUSOLVER_STATUS_INVALID_VALUE;
 }
 
 }  // namespace vramstow::simulator

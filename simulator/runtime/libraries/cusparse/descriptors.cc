@@ -1,45 +1,21 @@
 // What describes sparse and dense matrices to cuSPARSE's generic functions.
-#include <library_types.h>
-
 #include <new>
 
+#include "simulator/runtime/libraries/common/element_bytes.h"
 #include "simulator/runtime/libraries/cusparse/handle.h"
 
 namespace vramstow::simulator {
 namespace {
 
-// Bytes of an element; 0: a type that no matrix has.
-size_t BytesOfType(int type) {
-  switch (type) {
-    case CUDA_R_8I:
-      return 1;
-    case CUDA_R_16F:
-    case CUDA_R_16BF:
-      return 2;
-    case CUDA_R_32F:
-    case CUDA_R_32I:
-    case CUDA_C_16F:
-    case CUDA_C_16BF:
-      return 4;
-    case CUDA_R_64F:
-    case CUDA_C_32F:
-      return 8;
-    case CUDA_C_64F:
-      return 16;
-    default:
-      return 0;
-  }
-}
-
 // `each` elements, `batches` times with `stride` between two beginnings.
 Result BatchesAt(const void* address, int type, int64_t each, int64_t batches, int64_t stride) {
   if (each <= 0 || batches <= 0) return {address, 0};
-  return {address, static_cast<size_t>((batches - 1) * stride + each) * BytesOfType(type)};
+  return {address, static_cast<size_t>((batches - 1) * stride + each) * BytesOfElement(type)};
 }
 
 template <typename Descriptor>
 int Make(const Descriptor& wish, bool is_right, void** descriptor) {
-  if (descriptor == nullptr || !is_right || BytesOfType(wish.type) == 0) return kInvalidValue;
+  if (descriptor == nullptr || !is_right || BytesOfElement(wish.type) == 0) return kInvalidValue;
   *descriptor = new (std::nothrow) Descriptor(wish);
   return *descriptor == nullptr ? kAllocFailed : kSuccess;
 }

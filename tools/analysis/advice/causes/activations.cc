@@ -54,6 +54,23 @@ void TellOfNoBatch(const FailureMoment& moment, const std::vector<const Life*>& 
       "batch does not help.";
 }
 
+// A frozen model in eval() through which gradients go, as to a prompt that is trained.
+void TellOfEvaluation(const FailureMoment& moment, Cause* cause) {
+  uint64_t all = 0;
+  uint64_t evaluating = 0;
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (block == nullptr || block->role != "parameter") continue;
+    all += life->size;
+    if (block->about.find(", in eval()") != std::string::npos) evaluating += life->size;
+  }
+  if (evaluating * 2 <= all) return;
+  cause->action +=
+      " The model is in eval(): there transformers and diffusers leave their gradient "
+      "checkpointing "
+      "out, though it was enabled. If it was, call train() (frozen weights stay frozen).";
+}
+
 // The most that one earlier pass made on the lines of these.
 uint64_t MostOfEarlierPass(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   std::set<uint32_t> sites;
@@ -132,6 +149,7 @@ Found FindActivations(const FailureMoment& moment) {
   cause.action = "Divide the batch by " + std::to_string(parts) + " and step after every " +
                  std::to_string(parts) +
                  ", or put torch.utils.checkpoint around the repeated layer.";
+  TellOfEvaluation(moment, &cause);
   const std::vector<const Life*> without = WithoutBatch(moment, activations);
   if (BytesOf(without) * 2 > BytesOf(activations)) TellOfNoBatch(moment, without, &cause);
   const uint64_t usual = knows_pass ? MostOfEarlierPass(moment, activations) : 0;

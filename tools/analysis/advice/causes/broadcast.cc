@@ -7,7 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/batch.h"
 #include "tools/analysis/advice/large_result.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
@@ -143,15 +146,35 @@ void TellOfMatrix(Cause* cause) {
       "a sparse matrix (torch.sparse_coo_tensor()). Otherwise make some rows at a time.";
 }
 
+bool IsInModule(const SiteDetail& site) { return !site.module.empty() || !site.classes.empty(); }
+
 // Modules made most of what follows from it: the result is a batch, as of many steps of one
 // picture.
-bool IsBatchOfModel(const FailureMoment& moment, const std::vector<const Life*>& family) {
+bool IsBatchOfModel(const FailureMoment& moment, const Made& made,
+                    const std::vector<const Life*>& family) {
+  if (IsInModule(moment.detail().sites[made.site])) return false;
   uint64_t by_modules = 0;
   for (const Life* life : family) {
-    const SiteDetail& site = moment.site_of(*life);
-    if (!site.module.empty() || !site.classes.empty()) by_modules += life->size;
+    if (IsInModule(moment.site_of(*life))) by_modules += life->size;
   }
   return by_modules * 2 > BytesOf(family);
+}
+
+// "boxes.py:327 _box_inter_union": boxes of a picture, compared with all anchors.
+bool ComparesBoxes(const FailureMoment& moment, const Made& made) {
+  const SiteDetail& site = moment.detail().sites[made.site];
+  return std::ranges::any_of(site.frames, [&](uint32_t number) {
+    const std::string frame = absl::AsciiStrToLower(moment.detail().frames[number]);
+    return absl::StrContains(frame, "iou") || absl::StrContains(frame, "box_inter");
+  });
+}
+
+void TellOfBoxes(Cause* cause) {
+  cause->title = "All boxes of a picture are compared with all others";
+  cause->cost = "A loop over pieces, for few pictures.";
+  cause->action =
+      "Look for the picture with the most boxes. Sample or drop some of its boxes, cut it into "
+      "tiles, compare a part of the boxes at a time (split()), or match them on the host (.cpu()).";
 }
 
 void TellOfBatch(Cause* cause) {
@@ -223,8 +246,12 @@ Found FindBroadcast(const FailureMoment& moment) {
                       AdviceText(bytes) + ": " +
                       LargestPlaces(moment.detail(), family.empty() ? moment.live() : family) + ".";
   }
-  if (IsBatchOfModel(moment, family)) {
+  if (IsBatchOfModel(moment, *made, family)) {
     TellOfBatch(&cause);
+    return cause;
+  }
+  if (ComparesBoxes(moment, *made)) {
+    TellOfBoxes(&cause);
     return cause;
   }
   if (IsProduct(name) && IsOfLoss(moment, family)) {
@@ -235,6 +262,8 @@ Found FindBroadcast(const FailureMoment& moment) {
   cause.action =
       "Compare the shapes at this line. If all pairs are wanted, make them piece by piece (split() "
       "one of the inputs, and reduce each piece at once), or make fewer of them.";
+  if (name == "sub" || name == "pow") cause.action += " For distances call torch.cdist().";
+  cause.action += IfPadded(moment, made->site, made->size);
   return cause;
 }
 

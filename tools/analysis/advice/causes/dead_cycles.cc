@@ -1,4 +1,9 @@
 // A cause: objects that only hold one another, until Python's collector comes to them.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
@@ -7,6 +12,32 @@
 
 namespace vramstow {
 namespace {
+
+// "a dead cycle: SwishBackward.out → itself" is of the context that Swish.forward() was given, and
+// its attributes. "Swish"; empty: it is of something else.
+std::string FunctionOfContext(const FailureMoment& moment, const std::vector<const Life*>& held) {
+  constexpr std::string_view kBackward = "Backward";
+  const std::vector<HolderFacts> holders = moment.holders().OfAll(held);
+  if (holders.empty()) return "";
+  std::string_view chain = holders.front().holder;
+  chain.remove_prefix(std::min(chain.find(": ") + 2, chain.size()));
+  std::string_view name = chain.substr(0, chain.find('.'));
+  if (name.size() == chain.size() || !name.ends_with(kBackward)) return "";
+  name.remove_suffix(kBackward.size());
+  return std::string(name);
+}
+
+// What a context keeps as an attribute, and leads back to it, goes with no collection but the one
+// that finds it the last of its graph.
+void SayThatContextKeeps(const FailureMoment& moment, const std::string& function, Cause* cause) {
+  cause->title = "A function of autograd's keeps tensors as attributes of ctx, which keep ctx";
+  cause->action =
+      "In forward() keep tensors with ctx.save_for_backward(), not as attributes of ctx: what is "
+      "an output there leads back to ctx, so that neither backward() nor the end of the step frees "
+      "it. Attributes of ctx are for numbers and shapes.";
+  const std::string place = PlaceOfHolder(moment.detail(), cause->held, function + ".forward");
+  if (!place.empty()) cause->place = place;
+}
 
 Found FindDeadCycles(const FailureMoment& moment) {
   Cause cause;
@@ -27,9 +58,10 @@ Found FindDeadCycles(const FailureMoment& moment) {
   cause.cost = "None, but the code changes.";
   cause.action =
       "Break the cycle: set one of its references to None when the object is done with, or make it "
-      "weak (weakref.ref). In a torch.autograd.Function keep tensors with ctx.save_for_backward(), "
-      "not as attributes of ctx. Until then call gc.collect() every few steps, or run with "
-      "--pool=on, which collects before it gives up.";
+      "weak (weakref.ref). Until then call gc.collect() every few steps, or run with --pool=on, "
+      "which collects before it gives up.";
+  const std::string function = FunctionOfContext(moment, cause.held);
+  if (!function.empty()) SayThatContextKeeps(moment, function, &cause);
   return cause;
 }
 

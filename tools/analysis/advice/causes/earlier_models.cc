@@ -23,7 +23,8 @@ constexpr std::string_view kCacheOfFunction = "kept by functools.lru_cache";
 
 // The parts of a model, and of the optimizer that trains it, that one owner holds.
 struct KeptModel {
-  std::string container;  // empty: none holds it
+  std::string container;     // empty: none holds it
+  bool is_argument = false;  // of a call that a cache remembers
   std::vector<const Life*> parameters;
   std::vector<const Life*> all;
 
@@ -49,6 +50,10 @@ bool IsParameterOfModel(const HeldBlock& block) {
                                        block.about.find(", requires grad") != std::string::npos);
 }
 
+bool IsCacheOfFunction(const KeptModel& model) {
+  return model.container.find(kCacheOfFunction) != std::string::npos;
+}
+
 bool Computes(const FailureMoment& moment, const Life& life) {
   const SiteDetail& site = moment.site_of(life);
   return life.tensor && (site.in_backward || site.in_optimizer || !site.module.empty() ||
@@ -67,7 +72,8 @@ bool HasWorkBetween(const FailureMoment& moment, uint64_t begin, uint64_t end) {
   return false;
 }
 
-// A census does not tell all keys apart ("[…]"): what was made after work is another model.
+// A census does not tell all keys apart: "[…]", and the place among the arguments of a function
+// with a cache. What was made after work is another model.
 std::vector<KeptModel> Split(const FailureMoment& moment, const KeptModel& models) {
   std::vector<KeptModel> parts;
   for (const Life* life : models.parameters) {
@@ -101,11 +107,16 @@ std::vector<KeptModel> ModelsOf(const FailureMoment& moment) {
   std::vector<KeptModel> models;
   for (auto& [owner, model] : by_owner) {
     if (model.parameters.empty()) continue;
-    if (owner.second != kUnknownKey) {
+    const bool is_of_cache = IsCacheOfFunction(model);
+    if (owner.second != kUnknownKey && !is_of_cache) {
       models.push_back(std::move(model));
       continue;
     }
-    for (KeptModel& part : Split(moment, model)) models.push_back(std::move(part));
+    std::vector<KeptModel> parts = Split(moment, model);
+    for (KeptModel& part : parts) {
+      part.is_argument = is_of_cache && owner.second != kUnknownKey && parts.size() > 1;
+      models.push_back(std::move(part));
+    }
   }
   std::ranges::stable_sort(models, {}, &KeptModel::begin);
   return models;
@@ -158,7 +169,7 @@ std::vector<KeptModel> SuccessiveModels(const FailureMoment& moment,
 // is being made is no item yet.
 size_t CountKept(const FailureMoment& moment, const std::vector<KeptModel>& row,
                  const std::vector<KeptModel>& all) {
-  const bool is_cache = row.front().container.find(kCacheOfFunction) != std::string::npos;
+  const bool is_cache = IsCacheOfFunction(row.front()) && !row.front().is_argument;
   constexpr size_t kManyItems = 8;
   constexpr size_t kKeptOfMany = 4;
   if (is_cache && row.size() > kManyItems) return kKeptOfMany;
@@ -174,7 +185,6 @@ Found FindEarlierModels(const FailureMoment& moment) {
   const std::vector<KeptModel> models = ModelsOf(moment);
   std::vector<KeptModel> row = SuccessiveModels(moment, models);
   if (row.empty()) return std::nullopt;
-  const bool is_cache = row.front().container.find(kCacheOfFunction) != std::string::npos;
   const size_t kept = CountKept(moment, row, models);
   if (row.size() <= kept || row.size() < 2) return std::nullopt;
   row.resize(row.size() - kept);
@@ -199,7 +209,11 @@ Found FindEarlierModels(const FailureMoment& moment) {
       "Keep numbers (a score, a learning rate), or move a model to the host (model.cpu()). Delete "
       "the rest before the next one is made: an optimizer, or its scheduler, holds the parameters, "
       "their gradients and their state.";
-  if (is_cache) {
+  if (row.front().is_argument) {
+    cause.action =
+        "The cache keeps the arguments of each call, too. Do not give a model to a function with a "
+        "cache: give it a name or a number, or empty the cache after each turn (cache_clear()).";
+  } else if (IsCacheOfFunction(row.front())) {
     cause.action =
         "The cache keeps a model for each set of arguments: bound it (lru_cache(maxsize=" +
         std::to_string(std::max<size_t>(kept, 1)) + ")), or let it keep models on the host.";

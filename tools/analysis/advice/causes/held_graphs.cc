@@ -4,11 +4,13 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/advice/pile.h"
+#include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/explain/census_summary.h"
 
@@ -58,6 +60,31 @@ std::string OneVariable(const FailureMoment& moment, const std::vector<const Lif
     if (bytes * 2 > BytesOf(lives)) return root;
   }
   return "";
+}
+
+std::string_view FunctionOf(std::string_view line) {
+  return line.substr(std::min(line.find(' '), line.size()));
+}
+
+// Turns of a loop around the model, whose results one variable adds up. In each of them another
+// line of the function that calls the model has made something, too; a loop over layers is one
+// line of it.
+bool AddsUpTurns(const FailureMoment& moment, const Pile& pile) {
+  constexpr size_t kLeastTurns = 8;
+  const Detail& detail = moment.detail();
+  const std::string call = CommonPlace(detail, pile.lives, true);
+  if (pile.passes.size() < kLeastTurns || call.empty()) return false;
+  std::set<int64_t> turns;
+  for (const Life& life : detail.lives) {
+    if (life.birth >= moment.event()) break;
+    if (!life.tensor || life.pending) continue;
+    const bool is_other = std::ranges::any_of(moment.site_of(life).own, [&](const CodeLine& line) {
+      const std::string& text = detail.lines[line.text];
+      return text != call && FunctionOf(text) == FunctionOf(call);
+    });
+    if (is_other) turns.insert(moment.PassOf(life));
+  }
+  return turns.size() >= pile.passes.size() / 2 && !OneVariable(moment, pile.lives).empty();
 }
 
 // A loop of the program's own, that calls no module, made one graph, which one variable holds: a
@@ -134,7 +161,9 @@ void TellOfUnrolledLoop(Cause* cause) {
 
 Found FindHeldGraphs(const FailureMoment& moment) {
   const Pile pile = PileOf(moment);
-  if (!pile.is_graph || MayBeFirstStep(moment)) return std::nullopt;
+  if (!pile.is_graph) return std::nullopt;
+  const bool is_first_step = MayBeFirstStep(moment);
+  if (is_first_step && !AddsUpTurns(moment, pile)) return std::nullopt;
   Cause cause = OfPile(moment, pile);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.title = "Graphs of earlier iterations are kept";
@@ -161,12 +190,13 @@ Found FindHeldGraphs(const FailureMoment& moment) {
     cause.cost = "None.";
     return cause;
   }
-  if (!trains && IsUnrolledLoop(moment, pile.lives)) {
-    TellOfUnrolledLoop(&cause);
+  const bool comes_later = is_first_step && !IsCalledEvaluation(moment);
+  if (comes_later || (trains && WaitsForBackward(moment, pile.lives))) {
+    TellOfOneBackward(&cause);
     return cause;
   }
-  if (trains && WaitsForBackward(moment, pile.lives)) {
-    TellOfOneBackward(&cause);
+  if (!trains && IsUnrolledLoop(moment, pile.lives)) {
+    TellOfUnrolledLoop(&cause);
     return cause;
   }
   if (HasGraphOfGradients(moment)) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/batch.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/advice/places.h"
@@ -114,7 +115,8 @@ Found FindLargeRequest(const FailureMoment& moment) {
   }
   cause.action = "Work in " + std::to_string(kPieces) +
                  " pieces (split() the input), so that only one of them is there at a time" +
-                 ForScores(moment, name) + ".";
+                 ForScores(moment, name) + "." +
+                 IfPadded(moment, moment.failure().site_number, requested);
   return cause;
 }
 

@@ -1,0 +1,73 @@
+#include "tools/analysis/advice/switches.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "tools/analysis/facts/advice_id.h"
+
+namespace vramstow {
+namespace {
+
+struct Switch {
+  std::string_view function;  // a part of a holder, of what made it, or of a frame's function
+  std::string_view action;
+};
+
+constexpr std::array kSwitches = {
+    Switch{
+        "jacrev",
+        "Give jacrev() a chunk_size, so that it computes some rows at a time, or compute one row "
+        "after the other (torch.func.vjp()) and keep only what is needed of each."},
+    Switch{"jacfwd",
+           "Give torch.func.vmap() a chunk_size and compute some columns at a time "
+           "(torch.func.jvp()), and keep only what is needed of each."},
+    Switch{"vmap_impl", "Give vmap() a chunk_size, so that it computes a part at a time."},
+    Switch{
+        "made by GatherBackward",
+        "DataParallel gathers all results on its first card. Compute the loss in forward() of the "
+        "module that it wraps, so that only numbers are gathered, or use "
+        "DistributedDataParallel."}};
+
+bool Mentions(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+bool IsAboutLargeResults(AdviceId id) {
+  return id == AdviceId::kBroadcast || id == AdviceId::kLargeRequest ||
+         id == AdviceId::kActivations;
+}
+
+bool HasFrame(const Detail& detail, const SiteDetail& site, std::string_view function) {
+  return std::ranges::any_of(
+      site.frames, [&](uint32_t frame) { return Mentions(detail.frames[frame], function); });
+}
+
+bool IsOf(const FailureMoment& moment, const Cause& cause, std::string_view function) {
+  if (HasFrame(moment.detail(), moment.request_site(), function)) return true;
+  uint64_t bytes = 0;
+  uint64_t all = 0;
+  // What a backward pass asks for has no frames of its own.
+  for (const Life* life : cause.held.empty() ? moment.live() : cause.held) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    const bool is_held =
+        block != nullptr && (Mentions(block->holder, function) || Mentions(block->about, function));
+    all += life->size;
+    if (is_held || HasFrame(moment.detail(), moment.site_of(*life), function)) bytes += life->size;
+  }
+  constexpr uint64_t kMuch = 4;
+  return bytes > 0 && bytes * kMuch >= all;
+}
+
+}  // namespace
+
+void TellOfSwitch(const FailureMoment& moment, Cause* cause) {
+  if (!IsAboutLargeResults(cause->id)) return;
+  const auto found = std::ranges::find_if(
+      kSwitches, [&](const Switch& one) { return IsOf(moment, *cause, one.function); });
+  if (found == kSwitches.end()) return;
+  cause->action = found->action;
+}
+
+}  // namespace vramstow
