@@ -103,6 +103,20 @@ def test_what_nobody_trains_what_evaluates_and_what_is_dead_is_told(
     assert last["cause"] == "dead_cycles"
 
 
+def test_the_cache_of_a_function_keeps_arguments_or_results(
+    rehearse: Rehearse, python: str
+) -> None:
+    job = rehearse(python, OWN / "cached_arguments.py", card=CARD, env=OBSERVED)
+    assert "OutOfMemoryError" in job.err, job.err[-2000:]
+    told = set(holders_of(job))
+    assert {
+        "global size_of → arguments kept by functools.lru_cache[0].rows",
+        "global rows_of → arguments kept by functools.lru_cache[0].rows",
+    } <= told, told
+    results = {name for name in told if name.startswith("global made")}
+    assert results and not {name for name in results if "arguments" in name}, told
+
+
 def test_what_contexts_keep_that_lead_to_one_another_is_told(
     rehearse: Rehearse, python: str
 ) -> None:

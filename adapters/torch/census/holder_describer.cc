@@ -1,6 +1,10 @@
 #include "adapters/torch/census/holder_describer.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "adapters/torch/census/naming.h"
 #include "adapters/torch/census/qualified_name.h"
@@ -19,6 +23,20 @@ std::string_view KeeperOf(Object* holder) {
   if (type == "functools._lru_cache_wrapper") return "functools.lru_cache";
   if (type == "itertools.cycle") return type;
   return "";
+}
+
+int MeetDict(Object* child, void* dicts) {
+  if (child != nullptr && Is(child, kIsDict)) {
+    static_cast<std::vector<Object*>*>(dicts)->push_back(child);
+  }
+  return 0;
+}
+
+// The cache of a function has each call's arguments as the key of its result.
+bool IsKeyOfCache(Object* function, const Object* held) {
+  std::vector<Object*> dicts;
+  if (function->type->traverse != nullptr) function->type->traverse(function, &MeetDict, &dicts);
+  return std::ranges::any_of(dicts, [&](Object* dict) { return IsKeyOf(dict, held); });
 }
 
 }  // namespace
@@ -181,7 +199,7 @@ class HolderDescriber::Chain {
         return;
       }
       if (const std::string_view keeper = KeeperOf(holder); !keeper.empty()) {
-        text() += " → kept by " + std::string(keeper);
+        TellKeeper(i, keeper);
         return;
       }
       text() += Is(holder, kIsType) ? "" : "[…]";
@@ -190,6 +208,14 @@ class HolderDescriber::Chain {
     }
     is_model_ = kind == ObjectKind::kModel;
     TellName(TextOf(key));
+  }
+
+  // A cache without a bound has a dict in between.
+  void TellKeeper(size_t i, std::string_view keeper) {
+    const size_t kept = Is(object(i + 1), kIsDict) && IsObject(i + 2) ? i + 2 : i + 1;
+    const bool is_key = IsKeyOfCache(object(i), object(kept));
+    is_arguments_ = is_key && kept == i + 2;
+    text() += (is_key ? " → arguments kept by " : " → kept by ") + std::string(keeper);
   }
 
   static bool Evaluates(Object* module) {
@@ -226,6 +252,7 @@ class HolderDescriber::Chain {
   }
 
   void TellKey(Object* dict, const Object* held, Dict kind) {
+    if (std::exchange(is_arguments_, false)) return;
     Object* key = KeyOf(dict, held);
     if (is_hook_) return;  // the number of the hook
     if (key == nullptr) {
@@ -329,6 +356,7 @@ class HolderDescriber::Chain {
   bool is_hook_ = false;
   bool is_optimizer_ = false;
   bool is_table_ = false;
+  bool is_arguments_ = false;  // the dict that follows is that of a cache, and has them as a key
 };
 
 HolderDescription HolderDescriber::Describe(const Found& found) const {

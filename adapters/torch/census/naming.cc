@@ -42,6 +42,16 @@ Object* KeyOf(Object* dict, const Object* wanted) {
   return nullptr;
 }
 
+bool IsKeyOf(Object* dict, const Object* wanted) {
+  intptr_t place = 0;
+  Object* key = nullptr;
+  Object* value = nullptr;
+  for (intptr_t i = 0; i < kMostLookedAt && PyDict_Next(dict, &place, &key, &value) != 0; ++i) {
+    if (key == wanted) return true;
+  }
+  return false;
+}
+
 const char* FieldOf(Object* holder, const Object* held) {
   for (const Type* type = holder->type; type != nullptr; type = type->base) {
     for (const Field* field = type->fields; field != nullptr && field->name != nullptr; ++field) {

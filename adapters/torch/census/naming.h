@@ -19,6 +19,8 @@ std::string_view NameOfType(const Type* type);
 // The attributes of an object, as far as they are in a dict; borrowed.
 Object* AttributesOf(Object* object);
 Object* KeyOf(Object* dict, const Object* wanted);
+// Whether it is itself a key of the dict, and no equal one.
+bool IsKeyOf(Object* dict, const Object* wanted);
 // The name of the slot, or of the field in C, that has the object; null: none.
 const char* FieldOf(Object* holder, const Object* held);
 // In a list or a tuple; -1: not found.

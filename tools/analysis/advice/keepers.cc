@@ -35,7 +35,7 @@ bool IsCache(std::string_view holder) {
 }  // namespace
 
 std::string WhatToDoAbout(std::string_view holder) {
-  if (Mentions(holder, "kept by functools.lru_cache[0].")) {
+  if (Mentions(holder, "arguments kept by functools.lru_cache")) {
     return "The cache keeps the arguments of each call, too, and a method's self: give it numbers "
            "or names in place of objects that hold tensors, or bound it (lru_cache(maxsize=4)).";
   }

@@ -110,7 +110,8 @@ void Name(const Share& share, const Facts& own, AdviceFacts* advice) {
   const std::string pid = FactOf(*share.facts, "process.pid");
   const std::string process = "process " + pid;
   // The driver lists what a process has with its context. Else that is added up.
-  if (advice->place != process) {
+  const bool is_listed = advice->place == process;
+  if (!is_listed) {
     advice->bytes = share.bytes + share.context;
     advice->is_estimate = share.context == 0;
   }
@@ -119,7 +120,7 @@ void Name(const Share& share, const Facts& own, AdviceFacts* advice) {
   advice->place = share.place + " of " + process;
   advice->evidence += " The trace of " + process + " tells that it held " +
                       AdviceText(share.bytes) + " then, most of it from " + share.place + ".";
-  if (share.context > 0) {
+  if (share.context > 0 && !is_listed) {
     advice->evidence += " Its context takes " + AdviceText(share.context) + " besides.";
   }
   advice->action = "End " + process +

@@ -20,11 +20,11 @@ namespace {
 constexpr size_t kLeastOfModel = 3;                        // of a model
 constexpr std::string_view kUnknownKey = "[\xE2\x80\xA6";  // of a container, as OwnerOf has it
 constexpr std::string_view kCacheOfFunction = "kept by functools.lru_cache";
+constexpr std::string_view kArguments = "arguments kept by";
 
 // The parts of a model, and of the optimizer that trains it, that one owner holds.
 struct KeptModel {
-  std::string container;     // empty: none holds it
-  bool is_argument = false;  // of a call that a cache remembers
+  std::string container;  // empty: none holds it
   std::vector<const Life*> parameters;
   std::vector<const Life*> all;
 
@@ -52,6 +52,11 @@ bool IsParameterOfModel(const HeldBlock& block) {
 
 bool IsCacheOfFunction(const KeptModel& model) {
   return model.container.find(kCacheOfFunction) != std::string::npos;
+}
+
+// Not the results of that function.
+bool AreArguments(const KeptModel& model) {
+  return model.container.find(kArguments) != std::string::npos;
 }
 
 bool Computes(const FailureMoment& moment, const Life& life) {
@@ -107,16 +112,11 @@ std::vector<KeptModel> ModelsOf(const FailureMoment& moment) {
   std::vector<KeptModel> models;
   for (auto& [owner, model] : by_owner) {
     if (model.parameters.empty()) continue;
-    const bool is_of_cache = IsCacheOfFunction(model);
-    if (owner.second != kUnknownKey && !is_of_cache) {
+    if (owner.second != kUnknownKey && !AreArguments(model)) {
       models.push_back(std::move(model));
       continue;
     }
-    std::vector<KeptModel> parts = Split(moment, model);
-    for (KeptModel& part : parts) {
-      part.is_argument = is_of_cache && owner.second != kUnknownKey && parts.size() > 1;
-      models.push_back(std::move(part));
-    }
+    for (KeptModel& part : Split(moment, model)) models.push_back(std::move(part));
   }
   std::ranges::stable_sort(models, {}, &KeptModel::begin);
   return models;
@@ -169,7 +169,7 @@ std::vector<KeptModel> SuccessiveModels(const FailureMoment& moment,
 // is being made is no item yet.
 size_t CountKept(const FailureMoment& moment, const std::vector<KeptModel>& row,
                  const std::vector<KeptModel>& all) {
-  const bool is_cache = IsCacheOfFunction(row.front()) && !row.front().is_argument;
+  const bool is_cache = IsCacheOfFunction(row.front()) && !AreArguments(row.front());
   constexpr size_t kManyItems = 8;
   constexpr size_t kKeptOfMany = 4;
   if (is_cache && row.size() > kManyItems) return kKeptOfMany;
@@ -209,7 +209,7 @@ Found FindEarlierModels(const FailureMoment& moment) {
       "Keep numbers (a score, a learning rate), or move a model to the host (model.cpu()). Delete "
       "the rest before the next one is made: an optimizer, or its scheduler, holds the parameters, "
       "their gradients and their state.";
-  if (row.front().is_argument) {
+  if (AreArguments(row.front())) {
     cause.action =
         "The cache keeps the arguments of each call, too. Do not give a model to a function with a "
         "cache: give it a name or a number, or empty the cache after each turn (cache_clear()).";

@@ -1,0 +1,34 @@
+"""Functions with caches: one keeps its results, the others their arguments."""
+
+import functools
+
+import torch
+
+
+class Table:
+    def __init__(self) -> None:
+        self.rows = torch.empty(4 << 20, device="cuda")
+
+
+@functools.cache
+def size_of(table: Table) -> int:
+    return table.rows.numel()
+
+
+@functools.lru_cache
+def rows_of(table: Table, scale: float) -> float:
+    return table.rows.numel() * scale
+
+
+@functools.lru_cache(maxsize=8)
+def made(number: int) -> tuple[Table, int]:
+    return Table(), number
+
+
+for turn in range(3):
+    size_of(Table())
+    rows_of(Table(), turn)
+    made(turn)
+kept = []
+while True:
+    kept.append(torch.empty(4 << 20, device="cuda"))
