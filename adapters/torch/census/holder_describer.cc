@@ -285,7 +285,9 @@ class HolderDescriber::Chain {
     if (!Graph::IsTensor(key->type)) return "…";
     // State of an optimizer stands under the parameter that it belongs to.
     const EntryIndex parameter = walk_.models().Find(key, What::kObject);
-    if (parameter == kNowhere) return "…";
+    if (parameter == kNowhere) {
+      return description_.role == Role::kOptimizerState ? "…" : "a tensor";
+    }
     Chain chain(walk_, walk_.models(), parameter);
     std::string name = chain.Describe().chain;
     if (name.starts_with("global ")) name.erase(0, 7);

@@ -32,6 +32,13 @@ bool IsCache(std::string_view holder) {
   return false;
 }
 
+// "cache.layers[0..7].keys", "past.key_cache[3]": of transformers' DynamicCache and its like.
+bool IsCacheOfTransformers(std::string_view holder) {
+  return (Mentions(holder, ".layers[") &&
+          (holder.ends_with(".keys") || holder.ends_with(".values"))) ||
+         Mentions(holder, ".key_cache[") || Mentions(holder, ".value_cache[");
+}
+
 }  // namespace
 
 std::string WhatToDoAbout(std::string_view holder) {
@@ -75,6 +82,15 @@ std::string WhatToDoAbout(std::string_view holder) {
   if (Mentions(holder, "→ its frame")) {
     return "A generator that was not read to its end keeps its variables: close it "
            "(generator.close()) when nobody reads it any more.";
+  }
+  if (Mentions(holder, "[a tensor]")) {
+    return "The keys are tensors, and a tensor is equal to nothing but itself: what is looked up is "
+           "never found, and each time more is kept. Make numbers of them (tolist(), item()).";
+  }
+  if (IsCacheOfTransformers(holder)) {
+    return "Each call of generate() or forward() adds to the cache that it is given: give each "
+           "text a "
+           "new one, a common beginning as a copy (copy.deepcopy()), or crop() it back afterwards.";
   }
   if (IsCache(holder)) {
     return "Bound the cache: drop the entries that were used least recently, or keep them on the "

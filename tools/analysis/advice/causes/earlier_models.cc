@@ -1,5 +1,6 @@
 // A cause: models of earlier trials are kept, with their gradients and their optimizers' state.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -25,6 +26,7 @@ constexpr std::string_view kArguments = "arguments kept by";
 // The parts of a model, and of the optimizer that trains it, that one owner holds.
 struct KeptModel {
   std::string container;  // empty: none holds it
+  bool is_of_call = false;
   std::vector<const Life*> parameters;
   std::vector<const Life*> all;
 
@@ -95,6 +97,25 @@ std::vector<KeptModel> Split(const FailureMoment& moment, const KeptModel& model
   return parts;
 }
 
+// One variable of several calls that have not ended ("_work: model"), as of threads that wait:
+// each parameter is there once for each call. Empty: it is one model.
+std::vector<KeptModel> OfCalls(const FailureMoment& moment, const std::string& variable,
+                               const KeptModel& models) {
+  std::map<std::string, size_t> times;  // by chain
+  std::vector<KeptModel> calls;
+  for (const Life* life : models.parameters) {
+    const size_t call = times[moment.holders().Of(*life)->holder]++;
+    if (call == calls.size()) calls.emplace_back().container = variable;
+    calls[call].parameters.push_back(life);
+    calls[call].all.push_back(life);
+    calls[call].is_of_call = true;
+  }
+  const bool are_whole =
+      std::ranges::all_of(times, [&](const auto& one) { return one.second * 2 > calls.size(); });
+  if (calls.size() < kLeastPasses || !are_whole) calls.clear();
+  return calls;
+}
+
 // By birth.
 std::vector<KeptModel> ModelsOf(const FailureMoment& moment) {
   std::map<std::pair<std::string, std::string>, KeptModel> by_owner;
@@ -112,6 +133,12 @@ std::vector<KeptModel> ModelsOf(const FailureMoment& moment) {
   std::vector<KeptModel> models;
   for (auto& [owner, model] : by_owner) {
     if (model.parameters.empty()) continue;
+    std::vector<KeptModel> calls;
+    if (owner.first.empty()) calls = OfCalls(moment, owner.second, model);
+    if (!calls.empty()) {
+      std::ranges::move(calls, std::back_inserter(models));
+      continue;
+    }
     if (owner.second != kUnknownKey && !AreArguments(model)) {
       models.push_back(std::move(model));
       continue;
@@ -148,7 +175,8 @@ std::vector<KeptModel> SuccessiveModels(const FailureMoment& moment,
     bool is_row = true;
     for (size_t i = 0; i < items.size(); ++i) {
       bytes += BytesOf(items[i].all);
-      is_row &= i == 0 || HasWorkBetween(moment, items[i - 1].end(), items[i].begin());
+      is_row &= i == 0 || items[i].is_of_call ||
+                HasWorkBetween(moment, items[i - 1].end(), items[i].begin());
     }
     if (!is_row || bytes <= most_bytes) continue;
     most = items;
@@ -209,7 +237,12 @@ Found FindEarlierModels(const FailureMoment& moment) {
       "Keep numbers (a score, a learning rate), or move a model to the host (model.cpu()). Delete "
       "the rest before the next one is made: an optimizer, or its scheduler, holds the parameters, "
       "their gradients and their state.";
-  if (AreArguments(row.front())) {
+  if (row.front().is_of_call) {
+    cause.title = "Calls that have not ended hold a model each";
+    cause.action =
+        "Let each call end: a worker that waits for ever for more work keeps its variables (put a "
+        "None for each worker, and return). Or let all calls use one model.";
+  } else if (AreArguments(row.front())) {
     cause.action =
         "The cache keeps the arguments of each call, too. Do not give a model to a function with a "
         "cache: give it a name or a number, or empty the cache after each turn (cache_clear()).";

@@ -190,6 +190,25 @@ std::vector<const Life*> HeldElsewhere(const FailureMoment& moment,
   return elsewhere.empty() ? lives : elsewhere;
 }
 
+// Where a census knows parameters, copies of them have their sizes. A cache of features has many
+// blocks of one size, and repeats itself, too.
+bool HaveSizesOfParameters(const FailureMoment& moment, const std::vector<uint64_t>& sizes) {
+  std::multiset<uint64_t> known;
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (block != nullptr && IsParameter(*block)) known.insert(life->size);
+  }
+  if (known.empty()) return true;
+  size_t found = 0;
+  for (const uint64_t size : sizes) {
+    const auto place = known.find(size);
+    if (place == known.end()) continue;
+    known.erase(place);
+    ++found;
+  }
+  return found * 2 >= sizes.size();
+}
+
 // Nobody can let go of them by a name: a dead cycle or a kept error holds them.
 bool IsBeyondReach(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   uint64_t bytes = 0;
@@ -242,7 +261,7 @@ Found FindSecondCopy(const FailureMoment& moment) {
   bool is_list = false;
   for (size_t i = 0; i < sets.size() && copies.empty(); ++i) {
     for (size_t k = i + 1; k < sets.size(); ++k) {
-      if (!Repeats(sets[i], sets[k])) continue;
+      if (!Repeats(sets[i], sets[k]) || !HaveSizesOfParameters(moment, sets[k].sizes)) continue;
       ++count;
       if (count == 1) cause.held = sets[i].live;
       spared = cause.held;
