@@ -69,6 +69,33 @@ struct Job {
   Facts facts;
 };
 
+AdviceFacts Proved(AdviceId id, uint64_t bytes, uint64_t needs) {
+  AdviceFacts advice;
+  advice.id = id;
+  advice.bytes = bytes;
+  advice.fits = true;
+  advice.proof.is_cause = id != AdviceId::kOutOfMemoryByFragmentation;
+  advice.proof.is_proved = true;
+  advice.replays = {{.model = "expandable", .peak_reserved_bytes = needs, .would_serve = true}};
+  return advice;
+}
+
+TEST(Proof, ACauseComesBeforeFragmentationThatLeavesNoRoomForAnotherRequest) {
+  for (const uint64_t needs : {200 * kMiB, 300 * kMiB}) {
+    Job job;
+    job.facts.out_of_memory.back().replays = {{.model = "native"}};
+    job.facts.advice = {
+        Proved(AdviceId::kOutOfMemoryByFragmentation, 120 * kMiB, needs),
+        Proved(AdviceId::kKeptOutputs, 220 * kMiB, 150 * kMiB),
+    };
+    OrderProved(&job.facts);
+    const bool is_narrow = needs + 100 * kMiB > 350 * kMiB;
+    EXPECT_EQ(Ids(job.facts).front(),
+              is_narrow ? AdviceId::kKeptOutputs : AdviceId::kOutOfMemoryByFragmentation)
+        << needs;
+  }
+}
+
 TEST(Proof, WithoutABlockTheRequestIsServed) {
   Job job;
   job.Advice(AdviceId::kKeptOutputs, 100 * kMiB, {{.life = 1}});

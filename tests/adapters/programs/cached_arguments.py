@@ -1,4 +1,7 @@
-"""Functions with caches: one keeps its results, the others their arguments; a dict has tensors as keys."""
+"""Functions with caches: one keeps its results, the others their arguments.
+
+A dict has tensors as keys.
+"""
 
 import functools
 

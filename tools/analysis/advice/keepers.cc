@@ -84,7 +84,8 @@ std::string WhatToDoAbout(std::string_view holder) {
            "(generator.close()) when nobody reads it any more.";
   }
   if (Mentions(holder, "[a tensor]")) {
-    return "The keys are tensors, and a tensor is equal to nothing but itself: what is looked up is "
+    return "The keys are tensors, and a tensor is equal to nothing but itself: what is looked up "
+           "is "
            "never found, and each time more is kept. Make numbers of them (tolist(), item()).";
   }
   if (IsCacheOfTransformers(holder)) {

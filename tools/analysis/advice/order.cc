@@ -74,6 +74,31 @@ int ClassOf(const AdviceFacts& advice, bool is_first) {
   return advice.together_with == AdviceId::kNone ? 2 : 1;
 }
 
+// Without its pieces the allocator would have served this request, and hardly another one.
+bool IsNarrow(const AdviceFacts& fragmentation, const OutOfMemoryFacts& failure) {
+  uint64_t least = kStillLive;
+  for (const ReplayFacts& replay : fragmentation.replays) {
+    // What is told first is a setting of PyTorch's.
+    if (replay.would_serve && replay.model != "vramstow") {
+      least = std::min(least, replay.peak_reserved_bytes);
+    }
+  }
+  const uint64_t room = failure.demand.room_bytes;
+  return least != kStillLive && room != 0 && least + failure.requested_bytes > room;
+}
+
+// Then a cause that serves the request alone and gives more room comes first.
+void PreferRoom(const OutOfMemoryFacts& failure, std::vector<AdviceFacts>* advice) {
+  if (advice->empty() || advice->front().id != AdviceId::kOutOfMemoryByFragmentation ||
+      !IsNarrow(advice->front(), failure)) {
+    return;
+  }
+  const auto cause = std::ranges::find_if(*advice, [&](const AdviceFacts& one) {
+    return one.proof.is_cause && ServesAlone(one) && one.bytes >= 2 * failure.requested_bytes;
+  });
+  if (cause != advice->end()) std::rotate(advice->begin(), cause, std::next(cause));
+}
+
 }  // namespace
 
 void OrderCauses(uint64_t live_bytes, std::vector<RankedCause>* causes) {
@@ -133,9 +158,9 @@ void OrderProved(Facts* facts) {
   });
   std::vector<AdviceFacts> advice;
   for (const Ranked& ranked : order) advice.push_back(std::move(facts->advice[ranked.number]));
-  facts->advice = std::move(advice);
-
   OutOfMemoryFacts& failure = facts->out_of_memory.back();
+  PreferRoom(failure, &advice);
+  facts->advice = std::move(advice);
   failure.would_fit.clear();
   for (const AdviceFacts& one : facts->advice) {
     if (!one.proof.is_cause) continue;
