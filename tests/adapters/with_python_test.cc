@@ -15,8 +15,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPatience(100);
-constexpr milliseconds kLonger(400);
+constexpr milliseconds kPatience(300);
+constexpr milliseconds kLonger(900);
 
 std::atomic<bool> threads_are_late{false};
 std::atomic<bool> lock_is_held{false};
@@ -40,7 +40,7 @@ extern "C" {
 PyThreadState* PyGILState_GetThisThreadState() { return nullptr; }
 int PyGILState_Check() { return 0; }
 int PyGILState_Ensure() {
-  if (lock_is_held) std::this_thread::sleep_for(kLonger);
+  while (lock_is_held) std::this_thread::sleep_for(milliseconds(1));
   return 0;
 }
 void PyGILState_Release(int) {}

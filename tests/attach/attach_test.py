@@ -48,14 +48,18 @@ def test_it_says_who_holds_the_memory_and_leaves_the_process_as_it_was(
     start: Start, tmp_path: Path
 ) -> None:
     job = start("grows.py")
+    threads = job.count("task")
     answer = json.loads(attach(job.pid, "--census", "--json"))
     holders = {row["holder"]: row["bytes"] for row in answer["holders"]}
     assert holders["global weights[0..7]"] == 8 * MIB, holders
     assert any(name.startswith("global history[0..") for name in holders)
     assert answer["stopped_ms"] < 500  # 8 ms on a machine with nothing else to do
-    before = (job.count("task"), job.count("fd"))
+    # The thread that answered ends when it has written its answer, on a busy machine some time later.
+    job.wait_for("task", threads)
+    descriptors = job.count("fd")
     attach(job.pid, "--census")
-    assert (job.count("task"), job.count("fd")) == before
+    job.wait_for("task", threads)
+    assert job.count("fd") == descriptors
     assert job.process.poll() is None
     assert not list(Path("/tmp").glob(f"vramstow-attach-*/*{job.pid}.stow"))
     assert job.end() == 0
@@ -71,8 +75,9 @@ def test_growth_names_the_holder_and_the_line(start: Start) -> None:
     source = (Path(__file__).parent / "programs/grows.py").read_text().splitlines()
     number = next(i for i, line in enumerate(source, 1) if "history.append" in line)
     line = lines[f"grows.py:{number} step"]
-    # The observation began before the first census.
-    assert line["bytes"] >= first["grown_bytes"]
+    # The observation began before the first census. One block may have been made earlier still, and
+    # be kept only now: the program was between making it and appending it at both moments.
+    assert line["bytes"] >= first["grown_bytes"] - MIB
     text = attach(job.pid, "--growth", "--every", "1s")
     assert re.search(r"\+[\d.]+ MiB, now [\d.]+ MiB in \d+ blocks: global history\[\*\]", text)
 
@@ -155,18 +160,20 @@ def test_in_whatever_state_the_process_is_it_goes_on_with_the_same_losses(
 ) -> None:
     job = start("states.py", "0")
     attach_in_turn(job, 3, tmp_path / "t")
-    before = (job.count("task"), job.count("fd"), job.resident_bytes())
+    before = job.resident_bytes()
+    # Of the program itself a thread comes and goes.
+    threads, descriptors = job.fewest("task"), job.fewest("fd")
     attach_in_turn(job, times - 3, tmp_path / "t")
     # A trace leaves its head, at which a late thread may still look.
-    grown = job.resident_bytes() - before[2]
+    grown = job.resident_bytes() - before
     assert grown < 24 * MIB + times * 200 * 1024, f"{grown / times / 1024:.0f} KiB each"
     job.tell("stop")
     told = job.line()
     assert job.process.wait(PATIENCE) == 0
     assert (tmp_path / "stderr").read_text() == ""
-    steps, _, _, threads, descriptors = told.split()
-    assert int(threads) == before[0]
-    assert int(descriptors) <= before[1] + 1  # it lists its own, which takes one
+    steps, _, _, threads_then, descriptors_then = told.split()
+    assert int(threads_then) == threads
+    assert int(descriptors_then) <= descriptors + 1  # it lists its own, which takes one
     again = Job(tmp_path, str(Path(__file__).parent / "programs/states.py"), steps)
     assert again.line() == "ready"
     assert losses(again.line()) == losses(told)
@@ -179,7 +186,8 @@ def test_a_main_thread_that_runs_no_python_is_named_and_nothing_happens_later(
     job = start("sleeps.py")
     said = attach(job.pid, "--patience", "300ms", "--trace-dir", tmp_path / "t", status=2)
     assert "main thread runs no Python" in said and "--patience" in said
-    assert job.line() == "awake"
+    with open(tmp_path / "wake", "w"):
+        assert job.line() == "awake"
     assert not list((tmp_path / "t").iterdir())
     assert "libvramstow" not in Path(f"/proc/{job.pid}/maps").read_text()
     assert job.end() == 0

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -76,6 +77,20 @@ class Job:
 
     def count(self, what: str) -> int:
         return len(os.listdir(f"/proc/{self.pid}/{what}"))
+
+    def fewest(self, what: str) -> int:
+        """The least of many counts: without what comes and goes."""
+        counts = []
+        for _ in range(100):
+            counts.append(self.count(what))
+            time.sleep(0.005)
+        return min(counts)
+
+    def wait_for(self, what: str, count: int) -> None:
+        end = time.monotonic() + PATIENCE
+        while self.count(what) != count and time.monotonic() < end:
+            time.sleep(0.005)
+        assert self.count(what) == count
 
     def resident_bytes(self) -> int:
         told = Path(f"/proc/{self.pid}/statm").read_text().split()[1]

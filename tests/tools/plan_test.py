@@ -141,7 +141,8 @@ def test_wrong_arguments_get_one_sentence(arguments: list[str], sentence: str) -
 
 def test_an_interrupt_keeps_what_is_known(tmp_path: Path) -> None:
     job = tmp_path / "job.py"
-    slow = "if batch > 1:\n    import time; print('slow', flush=True); time.sleep(120)\n"
+    began = tmp_path / "began"
+    slow = f"if batch > 1:\n    import time; open({str(began)!r}, 'w').close(); time.sleep(120)\n"
     job.write_text(JOB.replace("cuda = ctypes", slow + "cuda = ctypes"))
     process = subprocess.Popen(
         [VRAMSTOW, "plan", "--cards=h100", "--batch=1,2,4", "--", sys.executable, job, "{batch}"],
@@ -152,7 +153,9 @@ def test_an_interrupt_keeps_what_is_known(tmp_path: Path) -> None:
     )
     assert process.stderr is not None
     assert "rehearsal 1" in process.stderr.readline()
-    time.sleep(2)
+    deadline = time.monotonic() + 60
+    while not began.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGINT

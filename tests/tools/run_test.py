@@ -183,15 +183,16 @@ def test_a_quiet_run_says_nothing_of_its_own(vramstow: Installation) -> None:
 
 
 def test_a_process_that_outlives_the_command_is_named(vramstow: Installation) -> None:
-    result = vramstow.run("run", "--", "sh", "-c", "sleep 5 >/dev/null 2>&1 & echo $!")
+    result = vramstow.run("run", "--", "sh", "-c", "sleep 300 >/dev/null 2>&1 & echo $!")
     daemon = int(result.stdout)
     assert result.stderr == (
         f"vramstow: the command has ended, but process {daemon} (sleep), which it started, still "
         f"runs; its trace will be in {vramstow.traces}.\n"
     )
     os.kill(daemon, signal.SIGKILL)
-    script = f"sleep 5 >/dev/null 2>&1 & {WRITE_TRACE}"
+    script = f"sleep 300 >/dev/null 2>&1 & echo $!; {WRITE_TRACE}"
     result = vramstow.run("run", "--", "bash", "-c", script)
+    os.kill(int(result.stdout.split()[0]), signal.SIGKILL)
     assert ": the summary is of what was recorded until now." in result.stderr.splitlines()[0]
     assert "8.00 MiB allocated" in result.stderr
     # One that ends soon after is no daemon.

@@ -1,15 +1,20 @@
-"""A process of PyTorch whose main thread runs no Python for a while, and then some."""
+"""A process of PyTorch whose main thread runs no Python until it is woken, and then some.
+
+Who opens its pipe `wake` for writing wakes it.
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
 import torch
 
 kept = torch.ones(1 << 18, device="cuda")
+os.mkfifo("wake")
 print("ready", flush=True)
-time.sleep(3)
+os.close(os.open("wake", os.O_RDONLY))
 for _ in range(100):
     time.sleep(0.01)
 print("awake", flush=True)

@@ -69,8 +69,14 @@ TEST(ProcessTest, CallsOfVirtualMemoryTakeTheTimeThatIsTold) {
                 const auto spent = std::chrono::steady_clock::now() - begin;
                 return right ? spent / std::chrono::milliseconds(1) : -1;
               };
-              const auto refused = milliseconds(size_t{2} << 30, CUDA_ERROR_OUT_OF_MEMORY);
-              CHECK_IN_CHILD(refused >= 0 && refused < 30);
+              // One of ten: on a busy machine another process may have the processor meanwhile.
+              bool is_quick = false;
+              for (int i = 0; i < 10 && !is_quick; ++i) {
+                const auto refused = milliseconds(size_t{2} << 30, CUDA_ERROR_OUT_OF_MEMORY);
+                CHECK_IN_CHILD(refused >= 0);
+                is_quick = refused < 30;
+              }
+              CHECK_IN_CHILD(is_quick);
               CHECK_IN_CHILD(milliseconds(size_t{2} << 20, CUDA_SUCCESS) >= 42);
               CHECK_IN_CHILD(milliseconds(size_t{32} << 20, CUDA_SUCCESS) >= 230);
               return 0;
