@@ -54,7 +54,7 @@ def test_it_says_who_holds_the_memory_and_leaves_the_process_as_it_was(
     assert holders["global weights[0..7]"] == 8 * MIB, holders
     assert any(name.startswith("global history[0..") for name in holders)
     assert answer["stopped_ms"] < 500  # 8 ms on a machine with nothing else to do
-    # The thread that answered ends when it has written its answer, on a busy machine some time later.
+    # The thread that answered ends after its answer, on a busy machine some time later.
     job.wait_for("task", threads)
     descriptors = job.count("fd")
     attach(job.pid, "--census")
