@@ -198,6 +198,7 @@ def test_an_interrupt_ends_the_rehearsal_and_leaves_nothing(tmp_path: Path) -> N
         job.send_signal(signal.SIGINT)
         _, err = job.communicate(timeout=60)
     assert "KeyboardInterrupt" in err
+    deadline = time.monotonic() + 60
     while is_running(int(pid.read_text())) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not is_running(int(pid.read_text()))
