@@ -324,7 +324,11 @@ def test_what_takes_over_a_second_shows_a_line_and_wipes_it_out(tmp_path: Path) 
 
 def test_what_is_quick_shows_nothing_on_a_terminal(tmp_path: Path) -> None:
     trace = write(tmp_path)
-    status, told, seen = on_a_terminal("analyze", trace, cwd=tmp_path)
-    assert status == 0
-    assert told != ""
+    # One of three: where other processes have the processor, it may take over a second.
+    for _ in range(3):
+        status, told, seen = on_a_terminal("analyze", trace, cwd=tmp_path)
+        assert status == 0
+        assert told != ""
+        if seen == "":
+            break
     assert seen == ""

@@ -196,7 +196,7 @@ EVERY = (
         "scratch for each thread",
         "local.canvas of each thread (threading.local)",
         "use fewer threads, or share the canvases",
-        12 * 48,
+        11 * 48,
         "peak",
         "github: memory grows with the number of worker threads",
     ),
