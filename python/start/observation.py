@@ -55,6 +55,7 @@ class Observation:
         self._files = files
         self.path = ""  # of the trace; "": nothing is observed
         self.why_no_census = ""
+        self.patience = _PATIENCE
         self.pid = os.getpid()
         try:
             self.library = ctypes.CDLL(files.library)
@@ -98,7 +99,7 @@ class Observation:
             raise ObservationError(self.why_no_census)
         text = ctypes.create_string_buffer(_CENSUS)
         result = _BUSY
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + self.patience
         # A failure of the program may have a census of its own meanwhile.
         while result == _BUSY and time.monotonic() < end:
             result = self.library.vramstow_census(text, ctypes.c_size_t(len(text)))
@@ -175,8 +176,11 @@ def _answer(request: dict) -> dict:
         answer: dict = {"path": path, "was_there": was_there, "no_census": why}
         try:
             if action == "census":
+                # Half of the time for which the one who asks waits: the answer has to reach them.
+                observation.patience = request["patience"] / 2
                 answer["census"] = observation.census()
         finally:
+            observation.patience = _PATIENCE
             if action == "census" and not was_there:
                 observation.end()
         return answer

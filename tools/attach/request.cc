@@ -91,6 +91,7 @@ absl::StatusOr<AttachAnswer> AttachRequest::Ask(const std::string& action,
                                                {"observer", files.observer},
                                                {"census", files.census},
                                                {"folder", traces},
+                                               {"patience", absl::ToDoubleSeconds(patience)},
                                                {"answer", answer}});
   const std::string name = absl::StrCat("request-", number, ".json");
   for (const auto& [file, text] :

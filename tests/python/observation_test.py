@@ -1,0 +1,81 @@
+"""python/start/observation.py: a census is tried for half of the patience of who asks."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+FILE = Path(__file__).resolve().parents[2] / "python/start/observation.py"
+BUSY = 7
+KEY = "_vramstow_observation"
+
+
+class Clock:
+    """Time passes only while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def observation() -> Iterator[ModuleType]:
+    spec = importlib.util.spec_from_file_location("vramstow_observation_file", FILE)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    sys.modules.pop(KEY, None)
+
+
+def busy_until(observation: ModuleType, clock: Clock, end: float) -> Any:  # noqa: ANN401
+    """An observation whose library has Python's lock only then."""
+    library = SimpleNamespace(vramstow_version=1)
+
+    def census(text: Any, size: object) -> int:  # noqa: ANN401
+        if clock.now < end:
+            return BUSY
+        text.value = b"{}"
+        return 0
+
+    library.vramstow_census = census
+    observation.ctypes = SimpleNamespace(
+        CDLL=lambda name: library,
+        cast=lambda *arguments: None,
+        c_void_p=None,
+        create_string_buffer=lambda size: type("Text", (), {"__len__": lambda self: size})(),
+        c_size_t=int,
+    )
+    observation.time = clock
+    observation.is_preloaded = lambda: False
+    library.vramstow_get_table = None
+    return observation.prepare(observation.Files("library", "observer", "census"))
+
+
+@pytest.mark.parametrize(("patience", "is_told"), [(10, False), (60, True)])
+def test_a_busy_interpreter_is_waited_for_as_long_as_the_user_says(
+    observation: ModuleType, patience: float, is_told: bool
+) -> None:
+    clock = Clock()
+    observed = busy_until(observation, clock, end=20)
+    observed.path = "trace"
+    files = {"library": "library", "observer": "observer", "census": "census"}
+    request = files | {"action": "census", "folder": "", "patience": patience}
+    if is_told:
+        assert observation._answer(request)["census"] == {}
+    else:
+        with pytest.raises(observation.ObservationError, match="lock was not to be had"):
+            observation._answer(request)
+        assert clock.now == pytest.approx(patience / 2, abs=0.1)
+    assert observed.patience == 5
