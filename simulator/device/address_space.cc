@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -161,6 +162,16 @@ void AddressSpace::PunchFile(int file, uint64_t offset, uint64_t bytes) {
   ++punches_;
   fallocate(files_[file], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
             static_cast<off_t>(bytes));
+}
+
+uint64_t AddressSpace::HeldBytes() const {
+  uint64_t held = 0;
+  for (int device = 0; device < devices_; ++device) {
+    struct stat status = {};
+    if (fstat(files_[device], &status) != 0) continue;
+    held += static_cast<uint64_t>(status.st_blocks) * 512;
+  }
+  return held;
 }
 
 bool AddressSpace::NextWritten(int descriptor, uint64_t offset, uint64_t* start, uint64_t* stop) {

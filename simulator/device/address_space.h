@@ -44,6 +44,7 @@ class AddressSpace {
   uint64_t mapped_base() const { return base_ + devices_ * plain_size_; }
   uint64_t mapped_size() const { return size_ - devices_ * plain_size_; }
   int host_file() const { return devices_; }
+  int devices() const { return devices_; }
 
   // A file is named by its device's number, or by host_file().
 
@@ -61,6 +62,9 @@ class AddressSpace {
   void PunchFile(int file, uint64_t offset, uint64_t bytes);
 
   int descriptor(int file) const { return files_[file]; }
+
+  // What the devices' memory takes of the host.
+  uint64_t HeldBytes() const;
 
   // How often bytes were given back.
   uint64_t punches() const { return punches_; }

@@ -19,6 +19,17 @@ char* HostPointer(uint64_t address) {
 
 }  // namespace
 
+Contents::Contents(AddressSpace* space, Memory* memory, VirtualMemory* virtual_memory, bool keep,
+                   uint64_t most)
+    : space_(space),
+      memory_(memory),
+      virtual_(virtual_memory),
+      keep_(keep),
+      most_(most),
+      left_out_("a copy beyond contents=" + (most >= kLarge ? std::to_string(most >> 20) + "MiB"
+                                                            : std::to_string(most >> 10) + "KiB")) {
+}
+
 Result Contents::Check(uint64_t address, uint64_t size, int device, bool write,
                        bool peer_ok) const {
   if (!IsDevice(address) || size == 0) return Result::kSuccess;
@@ -67,6 +78,57 @@ void Contents::Touch(uint64_t address) {
 bool Contents::IsUntouched(uint64_t address) const {
   const Block* block = memory_->FindAround(address);
   return block != nullptr && !block->touched && block->size > kSmallMax;
+}
+
+uint64_t Contents::CountUnwritten(uint64_t address, uint64_t size) {
+  if (IsUntouched(address)) return size;
+  uint64_t unwritten = 0;
+  for (uint64_t done = 0; done < size;) {
+    Extent extent;
+    if (!Locate(address + done, size - done, &extent)) break;
+    const uint64_t end = extent.offset + extent.size;
+    for (uint64_t at = extent.offset; at < end;) {
+      uint64_t start = end;
+      uint64_t stop = end;
+      if (!NextWritten(extent.file, at, end, &start, &stop)) start = stop = end;
+      unwritten += start - at;
+      at = std::max(stop, at + 1);
+    }
+    done += extent.size;
+  }
+  return unwritten;
+}
+
+bool Contents::HasRoom(std::span<const Piece> pieces) {
+  const uint64_t held = space_->HeldBytes() + staged_;
+  const uint64_t room = most_ - std::min(most_, held);
+  uint64_t written = 0;
+  for (const Piece& piece : pieces) written += piece.size;
+  if (written <= room) return true;
+  uint64_t added = 0;
+  for (const Piece& piece : pieces) added += CountUnwritten(piece.address, piece.size);
+  return added <= room;
+}
+
+bool Contents::LeavesOut(uint64_t to, uint64_t from, uint64_t size) {
+  if (!keep_ || size <= kLarge || !IsDevice(to) || IsDevice(from)) return false;
+  const Piece piece = {to, size};
+  return !HasRoom({&piece, 1}) && IsOwn(to);
+}
+
+// No memory that is shared with another process, which would not hear of what is left out.
+bool Contents::IsOwn(uint64_t address) const {
+  Extent extent;
+  if (!Locate(address, 1, &extent)) return false;
+  for (int device = 0; device < space_->devices(); ++device) {
+    if (extent.file == space_->descriptor(device)) return true;
+  }
+  return false;
+}
+
+void Contents::LeaveOut(uint64_t to, uint64_t size) {
+  Zero(space_->Shadow(to), size, true, to);
+  uncomputed_.Mark(to, size, left_out_.c_str());
 }
 
 void Contents::Zero(char* to, uint64_t size, bool to_device, uint64_t to_address) {

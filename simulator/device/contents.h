@@ -2,13 +2,17 @@
 //
 // Idea: the one place that touches shadow memory. Large copies go by what was written (holes of the
 // sparse files stay holes), so a big block that holds nothing costs nothing to copy either.
-// With contents=discard nothing is stored and everything reads as zeros.
+// With contents=discard nothing is stored and everything reads as zeros. Otherwise device memory
+// holds what contents= says: whoever is about to write much asks whether there is room, and leaves
+// it out where there is none.
 //
 // Ownership: none. Threads: the owner's lock. Errors: Result. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_CONTENTS_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_CONTENTS_H_
 
 #include <cstdint>
+#include <span>
+#include <string>
 
 #include "simulator/device/memory.h"
 #include "simulator/device/uncomputed_ranges.h"
@@ -18,8 +22,12 @@ namespace vramstow::simulator {
 
 class Contents {
  public:
-  Contents(AddressSpace* space, Memory* memory, VirtualMemory* virtual_memory, bool keep)
-      : space_(space), memory_(memory), virtual_(virtual_memory), keep_(keep) {}
+  // `most`: what device memory may hold by large writes.
+  Contents(AddressSpace* space, Memory* memory, VirtualMemory* virtual_memory, bool keep,
+           uint64_t most);
+
+  // Writes above this are large.
+  static constexpr uint64_t kLarge = 1ull << 20;
 
   bool IsDevice(uint64_t address) const { return space_->Contains(address); }
 
@@ -29,6 +37,21 @@ class Contents {
 
   // Any address to any other; both checked before. Overlap is allowed.
   void Copy(uint64_t to, uint64_t from, uint64_t size);
+
+  struct Piece {
+    uint64_t address = 0;
+    uint64_t size = 0;
+  };
+  // Whether a large write of these keeps device memory within what it may hold. What is written
+  // again takes nothing.
+  bool HasRoom(std::span<const Piece> pieces);
+  // Whether a copy is a large one of the host's bytes for which there is no room.
+  bool LeavesOut(uint64_t to, uint64_t from, uint64_t size);
+  // What is done in its place: the memory reads as zeros, and as not computed.
+  void LeaveOut(uint64_t to, uint64_t size);
+  // Bytes that wait in memory of the host to be written: they take room.
+  void Stage(uint64_t bytes) { staged_ += bytes; }
+  void Unstage(uint64_t bytes) { staged_ -= bytes; }
 
   // Repeats a value of `width` bytes (1, 2 or 4) `count` times.
   void Fill(uint64_t to, uint32_t value, int width, uint64_t count);
@@ -61,6 +84,8 @@ class Contents {
   void CopyFromDevice(char* to, uint64_t from, uint64_t size, bool to_device, uint64_t to_address);
   void Zero(char* to, uint64_t size, bool to_device, uint64_t to_address);
   bool IsUntouched(uint64_t address) const;
+  bool IsOwn(uint64_t address) const;
+  uint64_t CountUnwritten(uint64_t address, uint64_t size);
 
   AddressSpace* space_;
   Memory* memory_;
@@ -68,6 +93,9 @@ class Contents {
   UncomputedRanges uncomputed_;
   Written written_;  // the last that was found
   bool keep_;
+  uint64_t most_;
+  uint64_t staged_ = 0;
+  std::string left_out_;  // what a copy is called that was left out
 };
 
 }  // namespace vramstow::simulator

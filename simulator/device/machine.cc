@@ -19,7 +19,7 @@ Machine::Machine(const Spec& spec, std::unique_ptr<AddressSpace> reserved)
       space_(std::move(reserved)),
       memory(space_.get(), devices(), spec.memory_bytes),
       virtual_memory(space_.get(), &memory, spec.cards),
-      contents(space_.get(), &memory, &virtual_memory, spec.keep_contents),
+      contents(space_.get(), &memory, &virtual_memory, spec.keep_contents, spec.contents_bytes),
       registrations(space_.get(), &memory, &virtual_memory),
       timeline(spec.seed, spec.adversarial),
       random(spec.seed ^ 0xfa17) {}

@@ -45,6 +45,8 @@ bool ParseFault(std::string_view text, FaultRule* rule) {
   return ParseNumber(when, &rule->nth) && rule->nth > 0;
 }
 
+constexpr uint64_t kAll = 1ull << 60;  // more than any card has, or any machine computes
+
 // "on", "off" or the size up to which a launch has its effect, and no larger one.
 bool ParseEmulation(std::string_view value, Spec* spec) {
   if (value == "on") return true;  // the default
@@ -58,11 +60,18 @@ bool ParseValues(std::string_view value, Spec* spec) {
   if (value == "decide") return true;  // the default
   const bool all = value == "all";
   if (!all && value != "off") return false;
-  constexpr uint64_t kAll = 1ull << 60;  // more than any card has, or any machine computes
   spec->emulation_bytes = all ? kAll : 0;
   spec->allowance_bytes = spec->emulation_bytes;
   spec->gemm_operations = spec->emulation_bytes;
   if (!all) spec->ptx_steps = 0;
+  return true;
+}
+
+// "keep", "discard" or the most that is kept.
+bool ParseContents(std::string_view value, Spec* spec) {
+  spec->keep_contents = value != "discard";
+  if (value != "keep" && value != "discard") return ParseBytes(value, &spec->contents_bytes);
+  spec->contents_bytes = kAll;
   return true;
 }
 
@@ -255,12 +264,11 @@ constexpr OptionParser kOptions[] = {
      "all of them or one (create, map, access, unmap, release; may be given again), and after a "
      "slash for each GiB in addition; default 0",
      ParseVmmTime},
-    {"contents", nullptr, "keep or discard",
-     "discard: device memory holds nothing and reads as zeros",
-     [](std::string_view value, Spec* spec) {
-       spec->keep_contents = value == "keep";
-       return value == "keep" || value == "discard";
-     }},
+    {"contents", nullptr, "keep, discard or a size such as 4GiB",
+     "what device memory may hold of the host's; copies from the host and results above 1 MiB that "
+     "would exceed it are left out, read as zeros and are told of as not computed; default 256MiB, "
+     "or what allowance= or values= was raised to; keep: everything; discard: nothing",
+     ParseContents},
     {"values", nullptr, "off, decide or all",
      "what PyTorch's operators give is computed: decide (the default), what is small or cheap, so "
      "that sizes, branches and what is printed are right; all; or off, nothing",
@@ -376,6 +384,7 @@ std::string CardList() {
 
 // What the options were, as far as a default depends on whether they were given.
 struct Given {
+  bool contents = false;
   bool context = false;
   bool count = false;
   bool rank_is_last = false;  // a number that follows is another rank
@@ -389,6 +398,7 @@ bool ParseOption(std::string_view item, Spec* spec, Given* given, std::string* e
   }
   const std::string_view name = item.substr(0, equals);
   given->rank_is_last = name == "rank";
+  given->contents = given->contents || name == "contents";
   given->context = given->context || name == "context";
   given->count = given->count || name == "count";
   const std::string_view value =
@@ -514,6 +524,11 @@ bool ParseSpec(std::string_view text, Spec* spec, std::string* error) {
     rest = rest.substr(next + 1);
   }
   if (!SettleWorld(given.count, spec, error)) return false;
+  // Whoever has more computed wants the results, too.
+  if (!given.contents) {
+    const uint64_t computed = std::max(spec->emulation_bytes, spec->allowance_bytes);
+    if (computed > Spec().allowance_bytes) spec->contents_bytes = computed;
+  }
   if (!given.context) {
     spec->context_bytes = spec->card.context_bytes;
     if (spec->memory_bytes != spec->card.memory_bytes) {

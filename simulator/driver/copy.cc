@@ -6,6 +6,7 @@
 #include "simulator/driver/context.h"
 #include "simulator/driver/host_memory.h"
 #include "simulator/driver/host_reads.h"
+#include "simulator/driver/idle_launches.h"
 #include "simulator/driver/profiler.h"
 #include "simulator/driver/stream.h"
 #include "simulator/driver/task.h"
@@ -23,14 +24,16 @@ bool CanReachBox(const Contents& contents, const CopyBox& box, int stream_device
 
 class CopyWork : public Work {
  public:
-  CopyWork(State* state, Context* context, const CopyBox& box,
-           std::shared_ptr<std::vector<char>> staged)
-      : state_(state), context_(context), box_(box), staged_(std::move(staged)) {
-    if (staged_ != nullptr) {
-      box_.from = {reinterpret_cast<uintptr_t>(staged_->data()), box_.width,
-                   box_.width * box_.height};
-    }
+  CopyWork(State* state, Context* context, const CopyBox& box, TakenBytes taken)
+      : state_(state), context_(context), box_(box), taken_(std::move(taken)) {
+    if (taken_.staged == nullptr) return;
+    box_.from = {reinterpret_cast<uintptr_t>(taken_.staged->data()), box_.width,
+                 box_.width * box_.height};
+    state_->machine->contents.Stage(taken_.staged->size());
   }
+  ~CopyWork() override { Unstage(); }
+  CopyWork(const CopyWork&) = delete;
+  CopyWork& operator=(const CopyWork&) = delete;
 
   void Run(uint64_t /*time_ns*/) override {
     if (context_->sticky != CUDA_SUCCESS) return;
@@ -42,11 +45,11 @@ class CopyWork : public Work {
     }
     for (uint64_t slice = 0; slice < box_.depth; ++slice) {
       for (uint64_t row = 0; row < box_.height; ++row) {
-        contents.Copy(box_.to.address + slice * box_.to.slice + row * box_.to.pitch,
-                      box_.from.address + slice * box_.from.slice + row * box_.from.pitch,
-                      box_.width);
+        CopyRow(box_.to.address + slice * box_.to.slice + row * box_.to.pitch,
+                box_.from.address + slice * box_.from.slice + row * box_.from.pitch);
       }
     }
+    Unstage();
     if (contents.IsDevice(box_.to.address)) return;
     const char* by = contents.uncomputed().TakeLastRead();
     if (!contents.IsDevice(box_.from.address)) return;
@@ -65,10 +68,24 @@ class CopyWork : public Work {
   }
 
  private:
+  void CopyRow(uint64_t to, uint64_t from) {
+    Contents& contents = state_->machine->contents;
+    const bool is_left_out = taken_.staged == nullptr && contents.LeavesOut(to, from, box_.width);
+    if (!taken_.are_left_out && !is_left_out) return contents.Copy(to, from, box_.width);
+    contents.LeaveOut(to, box_.width);
+    NoteIdleLaunch(*state_, "a copy of the host's memory", " (beyond contents=)");
+  }
+
+  void Unstage() {
+    if (taken_.staged == nullptr) return;
+    state_->machine->contents.Unstage(taken_.staged->size());
+    taken_.staged.reset();
+  }
+
   State* state_;
   Context* context_;
   CopyBox box_;
-  std::shared_ptr<std::vector<char>> staged_;
+  TakenBytes taken_;
 };
 
 std::shared_ptr<std::vector<char>> Stage(const CopyBox& box) {
@@ -115,8 +132,8 @@ uint64_t CopyBox::Reach(const CopySide& side) const {
 }
 
 std::shared_ptr<Work> MakeCopyWork(State* state, Context* context, const CopyBox& box,
-                                   std::shared_ptr<std::vector<char>> staged) {
-  return std::make_shared<CopyWork>(state, context, box, std::move(staged));
+                                   TakenBytes taken) {
+  return std::make_shared<CopyWork>(state, context, box, std::move(taken));
 }
 
 CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mode) {
@@ -143,15 +160,18 @@ CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mod
   const bool to_pageable = !to_device && !IsPinned(machine.memory.FindAround(box.to.address));
   const bool from_pageable = !from_device && !IsPinned(machine.memory.FindAround(box.from.address));
 
-  std::shared_ptr<std::vector<char>> staged;
-  if (from_pageable && to_device && machine.spec().keep_contents) staged = Stage(box);
+  TakenBytes taken;
+  if (from_pageable && to_device && machine.spec().keep_contents) {
+    taken.are_left_out = machine.contents.LeavesOut(box.to.address, box.from.address, box.width);
+    if (!taken.are_left_out) taken.staged = Stage(box);
+  }
   const auto describe = [&] {
     return DescribeCopy(call.state(), box, mode == CopyMode::kAsynchronous);
   };
   LogCopy(machine, box.Bytes(), to_device, from_device);
   const Mark mark = Submit(
       call, stream,
-      Observed(call, *stream, MakeCopyWork(&call.state(), stream->context, box, std::move(staged)),
+      Observed(call, *stream, MakeCopyWork(&call.state(), stream->context, box, std::move(taken)),
                describe));
   if (from_device && !to_device) PatchRead(call, stream, box);
   const bool host_only = !to_device && !from_device;

@@ -48,9 +48,16 @@ CUresult NamePeers(Call& call, CUcontext to, CUcontext from, CopyBox* box);
 // its bytes are taken at the call, and a copy into it has ended when the call returns.
 CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mode);
 
-// The work of a copy; `staged` are the bytes of a pageable source, or null.
+// What becomes of the bytes of a pageable source, which are not the program's any more when the
+// copy begins: staged, or left out.
+struct TakenBytes {
+  std::shared_ptr<std::vector<char>> staged;  // or null
+  bool are_left_out = false;
+};
+
+// The work of a copy.
 std::shared_ptr<Work> MakeCopyWork(State* state, Context* context, const CopyBox& box,
-                                   std::shared_ptr<std::vector<char>> staged);
+                                   TakenBytes taken);
 
 }  // namespace vramstow::simulator
 

@@ -288,7 +288,7 @@ std::shared_ptr<Work> MakeOwnWork(State* state, const GraphNode& node) {
       Overload{
           [](const KernelNode& kernel) { return kernel.work; },
           [&](const CopyNode& copy) -> Made {
-            return MakeCopyWork(state, node.context, copy.box, nullptr);
+            return MakeCopyWork(state, node.context, copy.box, {});
           },
           [&](const FillNode& fill) -> Made { return MakeFillWork(state, node.context, fill.box); },
           [](const HostNode& host) -> Made {

@@ -1,7 +1,6 @@
 #include "simulator/driver/host_budget.h"
 
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "base/units.h"
 
@@ -36,13 +35,7 @@ bool HostBudget::Allows(const State& state, uint64_t bytes) {
   if (since_looked_ < kLookEvery) return true;
   since_looked_ = 0;
   if (limit_ == 0) limit_ = Available() / 4;
-  uint64_t written = 0;
-  for (int i = 0; i < state.machine->devices(); ++i) {
-    struct stat status = {};
-    if (fstat(state.machine->space().descriptor(i), &status) == 0) {
-      written += static_cast<uint64_t>(status.st_blocks) * 512;
-    }
-  }
+  const uint64_t written = state.machine->space().HeldBytes();
   if (written + bytes <= limit_) return true;
   spent_ = true;
   fprintf(stderr,

@@ -120,9 +120,20 @@ class Task : public Work {
       if (is_trial_) return " (only timed)";
       if (origin != nullptr) return " (of what was left out)";
       if (!IsWithinAllowance(spec, task_.bytes)) return " (too large)";
+      if (!HasRoom()) return " (beyond contents=)";
     }
     if (!HostBudget::Global().Allows(*state_, task_.bytes)) return " (memory of this machine)";
     return nullptr;
+  }
+
+  // Whether what it writes may be held.
+  bool HasRoom() const {
+    std::vector<Contents::Piece> pieces;
+    for (const vramstowSimulatorRange& range : ranges_) {
+      if ((range.use & (kVramstowSimulatorWrites | kVramstowSimulatorFills)) == 0) continue;
+      pieces.push_back({range.address, range.bytes});
+    }
+    return state_->machine->contents.HasRoom(pieces);
   }
 
   int Compute() {

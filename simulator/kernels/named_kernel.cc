@@ -65,11 +65,6 @@ class LaunchMemory : public KernelMemory {
   void MarkUncomputed() { MarkWrites(origin_ != nullptr ? origin_ : LastingName(kernel_)); }
 
  private:
-  struct Write {
-    uint64_t address = 0;
-    uint64_t bytes = 0;
-  };
-
   // Guarded by the driver's lock.
   static uint64_t* SpentAllowance() {
     static uint64_t spent = 0;
@@ -83,6 +78,7 @@ class LaunchMemory : public KernelMemory {
     if (large_ && touched_ > left / effort_) {
       return " (too large)";
     }
+    if (large_ && !state_->machine->contents.HasRoom(writes_)) return " (beyond contents=)";
     if (written_ > 0 && !HostBudget::Global().Allows(*state_, written_)) {
       return " (memory of this machine)";
     }
@@ -92,11 +88,11 @@ class LaunchMemory : public KernelMemory {
   void MarkWrites(const char* by) {
     UncomputedRanges& uncomputed = state_->machine->contents.uncomputed();
     if (by == nullptr && uncomputed.empty()) return;
-    for (const Write& write : writes_) {
+    for (const Contents::Piece& write : writes_) {
       if (by == nullptr) {
-        uncomputed.Clear(write.address, write.bytes);
+        uncomputed.Clear(write.address, write.size);
       } else {
-        uncomputed.Mark(write.address, write.bytes, by);
+        uncomputed.Mark(write.address, write.size, by);
       }
     }
   }
@@ -125,7 +121,7 @@ class LaunchMemory : public KernelMemory {
   bool any_origin_ = false;
   const char* reason_ = nullptr;
   // Since the last Begin.
-  std::vector<Write> writes_;
+  std::vector<Contents::Piece> writes_;
   uint64_t touched_ = 0;
   uint64_t written_ = 0;
   const char* origin_ = nullptr;  // who left out what is read

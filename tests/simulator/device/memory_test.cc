@@ -13,6 +13,7 @@ namespace vramstow::simulator {
 namespace {
 
 constexpr uint64_t kMiB = 1ull << 20;
+constexpr uint64_t kMost = 16 * kMiB;  // that device memory may hold by large writes
 
 TEST(RangeAllocatorTest, TakesTheLowestThatFitsAndJoins) {
   RangeAllocator ranges;
@@ -44,7 +45,7 @@ class MemoryTest : public ::testing::Test {
     ASSERT_TRUE(space_.Reserve(1, 256 * kMiB, &error)) << error;
     memory_.emplace(&space_, 1, 256 * kMiB);
     virtual_.emplace(&space_, &*memory_, std::vector<int>{0});
-    contents_.emplace(&space_, &*memory_, &*virtual_, true);
+    contents_.emplace(&space_, &*memory_, &*virtual_, true, kMost);
   }
   Block* Allocate(uint64_t bytes) {
     Block* block = nullptr;
@@ -136,6 +137,47 @@ TEST_F(MemoryTest, CopyFromAMappingGoesOverChunkBorders) {
   EXPECT_EQ(7, read[kDevicePage - 10]);
   EXPECT_EQ(7, read[kDevicePage + 9]);
   EXPECT_EQ(0, read[kDevicePage + 10]);
+}
+
+TEST_F(MemoryTest, ALargeCopyOfTheHostsThatHasNoRoomIsLeftOutAndMarked) {
+  const std::vector<char> source(20 * kMiB, 7);
+  const uint64_t from = reinterpret_cast<uintptr_t>(source.data());
+  const uint64_t first = Allocate(12 * kMiB)->address;
+  const uint64_t second = Allocate(8 * kMiB)->address;
+  EXPECT_FALSE(contents_->LeavesOut(first, from, 12 * kMiB));
+  contents_->Copy(first, from, 12 * kMiB);
+  EXPECT_TRUE(contents_->LeavesOut(second, from, 8 * kMiB));
+  EXPECT_FALSE(contents_->LeavesOut(second, from, 4 * kMiB)) << "as much as there is room";
+  EXPECT_FALSE(contents_->LeavesOut(first, from, 12 * kMiB)) << "which is held already";
+  EXPECT_FALSE(contents_->LeavesOut(second, first, 8 * kMiB)) << "a copy of the device's own";
+  contents_->Stage(8 * kMiB);
+  EXPECT_TRUE(contents_->LeavesOut(second, from, 4 * kMiB)) << "what waits takes room";
+  EXPECT_FALSE(contents_->LeavesOut(second, from, kMiB)) << "small ones are always kept";
+  contents_->Unstage(8 * kMiB);
+
+  contents_->Fill(second, 9, 1, 100);
+  contents_->LeaveOut(second, 8 * kMiB);
+  char byte = 1;
+  contents_->Copy(reinterpret_cast<uintptr_t>(&byte), second + 50, 1);
+  EXPECT_EQ(0, byte) << "never what lay there before";
+  EXPECT_STREQ("a copy beyond contents=16MiB", contents_->uncomputed().TakeLastRead());
+  contents_->Copy(second, from, kMiB);
+  EXPECT_EQ(nullptr, contents_->uncomputed().Find(second, kMiB));
+  EXPECT_NE(nullptr, contents_->uncomputed().Find(second + kMiB, 1));
+}
+
+TEST_F(MemoryTest, WhatManyPiecesTakeTogetherIsWhatNeedsRoom) {
+  const uint64_t first = Allocate(10 * kMiB)->address;
+  const uint64_t second = Allocate(10 * kMiB)->address;
+  const Contents::Piece pieces[] = {{first, 10 * kMiB}, {second, 10 * kMiB}};
+  EXPECT_TRUE(contents_->HasRoom({pieces, 1}));
+  EXPECT_FALSE(contents_->HasRoom(pieces));
+  contents_->Fill(first, 1, 1, 10 * kMiB);
+  EXPECT_FALSE(contents_->HasRoom(pieces));
+  contents_->Fill(second, 1, 1, 4 * kMiB);
+  EXPECT_FALSE(contents_->HasRoom(pieces)) << "6 MiB more, and there is room for 2";
+  contents_->Fill(second, 0, 1, 4 * kMiB);
+  EXPECT_TRUE(contents_->HasRoom({pieces, 1})) << "zeros take nothing, what is held nothing again";
 }
 
 }  // namespace

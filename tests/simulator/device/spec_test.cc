@@ -56,6 +56,20 @@ TEST(SpecTest, EveryOptionIsRead) {
   EXPECT_EQ(static_cast<uint32_t>(kVmm | kIpc), spec.without);
 }
 
+TEST(SpecTest, ContentsAreKeptUpToWhatIsSaidOrToWhatIsComputed) {
+  EXPECT_EQ(256 * kMiB, Right("h200").contents_bytes);
+  EXPECT_EQ(256 * kMiB, Right("h200,values=off").contents_bytes);
+  EXPECT_EQ(256 * kMiB, Right("h200,allowance=1GiB").contents_bytes);
+  EXPECT_EQ(16 * kGiB, Right("h200,allowance=16GiB").contents_bytes);
+  EXPECT_LE(kTiB, Right("h200,values=all").contents_bytes);
+  EXPECT_EQ(4 * kGiB, Right("h200,contents=4GiB,values=all").contents_bytes);
+  EXPECT_EQ(4 * kGiB, Right("h200,values=all,contents=4GiB").contents_bytes);
+  const Spec keep = Right("h200,contents=keep");
+  EXPECT_TRUE(keep.keep_contents);
+  EXPECT_LE(kTiB, keep.contents_bytes);
+  EXPECT_FALSE(Right("h200,contents=discard").keep_contents);
+}
+
 TEST(SpecTest, MemoryForOthersIsRefusedWithTheResultThatIsNamed) {
   EXPECT_EQ(static_cast<uint32_t>(kShareable), Right("h200,without=shareable").without);
   EXPECT_EQ(800u, Right("h200,without=shareable").shareable_result);
