@@ -20,16 +20,26 @@ CUresult CheckContext(const Context* context, Needs needs) {
   return needs == Needs::kContext ? context->sticky : CUDA_SUCCESS;
 }
 
+bool IsAnotherThreadExiting(const DriverGlobals& globals) {
+  const uint64_t exiting = globals.exiting.load(std::memory_order_relaxed);
+  return exiting != 0 && exiting != static_cast<uint64_t>(pthread_self());
+}
+
 // exit=strict: what a real driver makes of a call while it shuts down is anybody's guess.
 void CheckExit(const DriverGlobals& globals) {
-  const uint64_t exiting = globals.strict_exit.load(std::memory_order_relaxed);
-  if (exiting == 0 || exiting == static_cast<uint64_t>(pthread_self())) return;
+  if (!globals.exit_is_strict || !IsAnotherThreadExiting(globals)) return;
   fprintf(stderr,
           "vramstow: the simulated driver was called by another thread while it shuts down.\n");
   abort();
 }
 
 }  // namespace
+
+bool EndsBesideThisThread() {
+  const DriverGlobals& globals = Globals();
+  return globals.shut_down.load(std::memory_order_relaxed) && !globals.exit_is_strict &&
+         !globals.forked && IsAnotherThreadExiting(globals);
+}
 
 // In this order: a child is told that of its parent's end it knows nothing.
 int RefusalOfAllCalls() {

@@ -125,6 +125,7 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned int fl
 }
 
 CUresult cuEventQuery(CUevent handle) {
+  if (EndsBesideThisThread()) return CUDA_SUCCESS;
   return Serve("cuEventQuery", Needs::kContext, [&](Call& call) {
     Event* event = call.state().events.Find(handle);
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;

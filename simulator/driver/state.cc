@@ -22,11 +22,9 @@ void LingerInExit() {
 }
 
 void NoteExit() {
+  Globals().exiting = static_cast<uint64_t>(pthread_self());
   Globals().shut_down = true;
-  if (Globals().exit_is_strict) {
-    Globals().strict_exit = static_cast<uint64_t>(pthread_self());
-    LingerInExit();
-  }
+  if (Globals().exit_is_strict) LingerInExit();
   if (Tenancy* tenancy = Globals().tenancy) tenancy->Leave();
 }
 

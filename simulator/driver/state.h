@@ -139,7 +139,7 @@ class DriverGlobals {
   std::atomic<bool> initialized{false};
   std::atomic<bool> shut_down{false};
   std::atomic<bool> exit_is_strict{false};
-  std::atomic<uint64_t> strict_exit{0};  // the thread that shuts the driver down; 0: no matter
+  std::atomic<uint64_t> exiting{0};  // the thread that shuts the driver down; 0: none does
   std::atomic<bool> forked{false};
   std::atomic<Tenancy*> tenancy{nullptr};  // null: the cards are not shared
 

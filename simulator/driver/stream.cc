@@ -186,6 +186,7 @@ CUresult cuStreamSynchronize(CUstream handle) {
 }
 
 CUresult cuStreamQuery(CUstream handle) {
+  if (EndsBesideThisThread()) return CUDA_SUCCESS;
   return AskStream("cuStreamQuery", handle, [](Call& call, Stream& stream) {
     const CUresult refused = RefuseCapturing(call, &stream);
     if (refused != CUDA_SUCCESS) return refused;

@@ -13,7 +13,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return Call([&](const DriverTable& driver) { return driver.EventQuery(event); });
+  return Ask([&](const DriverTable& driver) { return driver.EventQuery(event); });
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

@@ -80,6 +80,17 @@ cudaError_t Call(Body body, const char* name = __builtin_FUNCTION()) {
   });
 }
 
+// The same for a question whether work has ended, which the driver also answers while it shuts
+// down.
+template <typename Body>
+cudaError_t Ask(Body body, const char* name = __builtin_FUNCTION()) {
+  return RunNamed(name, [&] {
+    cudaError_t entered = EnterContext();
+    if (entered == cudaErrorCudartUnloading) entered = cudaSuccess;
+    return Leave(entered == cudaSuccess ? ToError(body(Driver())) : entered);
+  });
+}
+
 // The same for what needs the driver but no context.
 template <typename Body>
 cudaError_t CallWithoutContext(Body body, const char* name = __builtin_FUNCTION()) {

@@ -128,7 +128,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return Call([&](const DriverTable& driver) { return driver.StreamQuery(stream); });
+  return Ask([&](const DriverTable& driver) { return driver.StreamQuery(stream); });
 }
 
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t bytes,

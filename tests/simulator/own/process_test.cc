@@ -5,11 +5,14 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <thread>
 
+#include "simulator/simulator_api.h"
 #include "tests/simulator/own/child.h"
 
 namespace vramstow::simulator {
@@ -277,6 +280,74 @@ TEST(ProcessTest, DiscardedContentsReadAsZeros) {
               CHECK_IN_CHILD(driver.cuMemcpyDtoH(data.data(), block, kMiB) == CUDA_SUCCESS);
               CHECK_IN_CHILD(data == std::vector<char>(kMiB, 0));
               return 0;
+            }));
+}
+
+TEST(ProcessTest, CopiesBeyondContentsAreLeftOutAndCounted) {
+  EXPECT_EQ(0, InChild("h200,contents=8MiB", [] {
+              constexpr size_t kSize = 6 * kMiB;
+              const Driver& driver = GetDriver();
+              CHECK_IN_CHILD(StartDriver(driver));
+              const auto count = reinterpret_cast<decltype(&vramstowSimulatorCountUncomputedReads)>(
+                  dlsym(driver.library, "vramstowSimulatorCountUncomputedReads"));
+              CUdeviceptr blocks[3] = {};
+              void* pinned = nullptr;
+              const std::vector<char> fives(kSize, 5);
+              const std::vector<char> zeros(kSize, 0);
+              std::vector<char> read(kSize, 1);
+              for (CUdeviceptr& block : blocks) {
+                CHECK_IN_CHILD(driver.cuMemAlloc(&block, kSize) == CUDA_SUCCESS);
+              }
+              CHECK_IN_CHILD(driver.cuMemHostAlloc(&pinned, kSize, 0) == CUDA_SUCCESS);
+              memset(pinned, 5, kSize);
+              // All are pending until somebody waits: what waits in the host's memory counts.
+              driver.cuMemcpyHtoDAsync(blocks[0], fives.data(), kSize, nullptr);
+              driver.cuMemcpyHtoDAsync(blocks[1], fives.data(), kSize, nullptr);
+              driver.cuMemcpyHtoDAsync(blocks[2], pinned, kSize, nullptr);
+              CHECK_IN_CHILD(driver.cuMemcpyDtoH(read.data(), blocks[0], kSize) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(read == fives && count() == 0);
+              for (int i : {1, 2}) {
+                CHECK_IN_CHILD(driver.cuMemcpyDtoH(read.data(), blocks[i], kSize) == CUDA_SUCCESS);
+                CHECK_IN_CHILD(read == zeros && count() == static_cast<uint64_t>(i));
+              }
+              // What was given back makes room.
+              CHECK_IN_CHILD(driver.cuMemFree(blocks[0]) == CUDA_SUCCESS);
+              driver.cuMemcpyHtoD(blocks[1], fives.data(), kSize);
+              CHECK_IN_CHILD(driver.cuMemcpyDtoH(read.data(), blocks[1], kSize) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(read == fives && count() == 2);
+              return 0;
+            }));
+}
+
+// What a thread that watches work is told while another one ends the process.
+std::atomic<int> told_at_exit{-1};
+
+TEST(ProcessTest, AThreadThatAsksWhetherWorkHasEndedIsToldSoWhileTheProcessEnds) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB,seed=3", [] {
+              const Driver& driver = GetDriver();
+              // Runs behind the driver's own handler, which comes later.
+              atexit([] {
+                while (told_at_exit < 0) usleep(1000);
+                _exit(told_at_exit);
+              });
+              CHECK_IN_CHILD(StartDriver(driver));
+              CUcontext context = nullptr;
+              CUevent event = nullptr;
+              CHECK_IN_CHILD(driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(driver.cuEventCreate(&event, 0) == CUDA_SUCCESS);
+              std::thread([&driver, context, event] {
+                driver.cuCtxSetCurrent(context);
+                size_t free = 0;
+                size_t total = 0;
+                while (driver.cuMemGetInfo(&free, &total) != CUDA_ERROR_DEINITIALIZED) {
+                  usleep(100);
+                }
+                const bool right = driver.cuEventQuery(event) == CUDA_SUCCESS &&
+                                   driver.cuStreamQuery(nullptr) == CUDA_SUCCESS;
+                told_at_exit = right ? 0 : 1;
+              }).detach();
+              exit(2);
+              return 3;
             }));
 }
 
