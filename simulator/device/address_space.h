@@ -44,7 +44,6 @@ class AddressSpace {
   uint64_t mapped_base() const { return base_ + devices_ * plain_size_; }
   uint64_t mapped_size() const { return size_ - devices_ * plain_size_; }
   int host_file() const { return devices_; }
-  int devices() const { return devices_; }
 
   // A file is named by its device's number, or by host_file().
 

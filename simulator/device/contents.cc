@@ -113,17 +113,15 @@ bool Contents::HasRoom(std::span<const Piece> pieces) {
 bool Contents::LeavesOut(uint64_t to, uint64_t from, uint64_t size) {
   if (!keep_ || size <= kLarge || !IsDevice(to) || IsDevice(from)) return false;
   const Piece piece = {to, size};
-  return !HasRoom({&piece, 1}) && IsOwn(to);
+  return KeepsMarks(to) && !HasRoom({&piece, 1});
 }
 
-// No memory that is shared with another process, which would not hear of what is left out.
-bool Contents::IsOwn(uint64_t address) const {
-  Extent extent;
-  if (!Locate(address, 1, &extent)) return false;
-  for (int device = 0; device < space_->devices(); ++device) {
-    if (extent.file == space_->descriptor(device)) return true;
-  }
-  return false;
+// Marks are kept by address: memory that may be shown at another address, and memory of other
+// processes, would not keep them.
+bool Contents::KeepsMarks(uint64_t address) const {
+  const Block* block = memory_->FindAround(address);
+  if (block != nullptr) return block->kind != BlockKind::kImported;
+  return memory_->PoolDevice(address, 1) != kHost;
 }
 
 void Contents::LeaveOut(uint64_t to, uint64_t size) {

@@ -84,7 +84,7 @@ class Contents {
   void CopyFromDevice(char* to, uint64_t from, uint64_t size, bool to_device, uint64_t to_address);
   void Zero(char* to, uint64_t size, bool to_device, uint64_t to_address);
   bool IsUntouched(uint64_t address) const;
-  bool IsOwn(uint64_t address) const;
+  bool KeepsMarks(uint64_t address) const;
   uint64_t CountUnwritten(uint64_t address, uint64_t size);
 
   AddressSpace* space_;

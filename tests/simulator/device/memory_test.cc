@@ -166,6 +166,21 @@ TEST_F(MemoryTest, ALargeCopyOfTheHostsThatHasNoRoomIsLeftOutAndMarked) {
   EXPECT_NE(nullptr, contents_->uncomputed().Find(second + kMiB, 1));
 }
 
+TEST_F(MemoryTest, ACopyToMemoryThatMayBeShownElsewhereIsAlwaysKept) {
+  uint64_t range = 0;
+  uint64_t handle = 0;
+  Physical wish;
+  wish.device = 0;
+  wish.size = 20 * kMiB;
+  ASSERT_EQ(Result::kSuccess, virtual_->Reserve(20 * kMiB, 0, 0, &range));
+  ASSERT_EQ(Result::kSuccess, virtual_->Create(wish, &handle));
+  ASSERT_EQ(Result::kSuccess, virtual_->Map(range, 20 * kMiB, 0, handle));
+  const std::vector<char> source(20 * kMiB, 7);
+  const uint64_t from = reinterpret_cast<uintptr_t>(source.data());
+  EXPECT_FALSE(contents_->LeavesOut(range, from, 20 * kMiB));
+  EXPECT_TRUE(contents_->LeavesOut(Allocate(20 * kMiB)->address, from, 20 * kMiB));
+}
+
 TEST_F(MemoryTest, WhatManyPiecesTakeTogetherIsWhatNeedsRoom) {
   const uint64_t first = Allocate(10 * kMiB)->address;
   const uint64_t second = Allocate(10 * kMiB)->address;
