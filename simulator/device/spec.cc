@@ -265,9 +265,11 @@ constexpr OptionParser kOptions[] = {
      "slash for each GiB in addition; default 0",
      ParseVmmTime},
     {"contents", nullptr, "keep, discard or a size such as 4GiB",
-     "what device memory may hold of the host's; copies from the host and results above 1 MiB that "
-     "would exceed it are left out, read as zeros and are told of as not computed; default 256MiB, "
-     "or what allowance= or values= was raised to; keep: everything; discard: nothing",
+     "what device memory keeps: all, nothing, or up to a size, beyond which large copies and "
+     "results "
+     "are left out and told of as not computed; default 256MiB, or as much as allowance= or "
+     "values= "
+     "has computed",
      ParseContents},
     {"values", nullptr, "off, decide or all",
      "what PyTorch's operators give is computed: decide (the default), what is small or cheap, so "

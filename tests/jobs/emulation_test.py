@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -255,3 +257,24 @@ torch.ones(5, device="cuda")
         pytest.skip("this wheel has code for the card")
     assert job.status != 0
     assert "no kernel image is available for execution on the device" in job.err, job.err[-4000:]
+
+
+def test_large_copies_are_kept_as_far_as_there_is_room_and_else_said(
+    rehearse: Rehearse, python: str
+) -> None:
+    program = textwrap.dedent("""
+        import torch
+        model = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024, bias=False) for _ in range(4)))
+        sums = [float(layer.weight[0].double().sum()) for layer in model]
+        model.cuda()
+        for layer, right in zip(model, sums):
+            print(abs(float(layer.weight[0].double().sum()) - right) < 1e-9)
+    """)
+    kept = rehearse(python, "-c", program)
+    assert kept.out.split() == ["True"] * 4, kept.err
+    assert "not computed" not in kept.err
+    job = rehearse(python, "-c", program, card="h200,contents=9MiB")
+    assert job.out.split() == ["True", "True", "False", "False"], job.err
+    said = re.findall(r"^vramstow: a copy beyond contents=9MiB, read at .*", job.err, re.MULTILINE)
+    assert len(said) == 1
+    assert re.search(r"not computed +values were read 2 times, first one of a copy beyond", job.err)
