@@ -62,7 +62,7 @@ class AddressSpace {
 
   int descriptor(int file) const { return files_[file]; }
 
-  // What the devices' memory takes of the host.
+  // Bytes of the host that the devices' memory takes.
   uint64_t HeldBytes() const;
 
   // How often bytes were given back.

@@ -42,12 +42,12 @@ class Contents {
     uint64_t address = 0;
     uint64_t size = 0;
   };
-  // Whether a large write of these keeps device memory within what it may hold. What is written
-  // again takes nothing.
+  // Whether a large write of these keeps device memory within what it may hold. A second write
+  // to the same memory takes nothing.
   bool HasRoom(std::span<const Piece> pieces);
   // Whether a copy is a large one of the host's bytes for which there is no room.
   bool LeavesOut(uint64_t to, uint64_t from, uint64_t size);
-  // What is done in its place: the memory reads as zeros, and as not computed.
+  // In place of such a copy: the memory reads as zeros, and as not computed.
   void LeaveOut(uint64_t to, uint64_t size);
   // Bytes that wait in memory of the host to be written: they take room.
   void Stage(uint64_t bytes) { staged_ += bytes; }

@@ -526,7 +526,7 @@ bool ParseSpec(std::string_view text, Spec* spec, std::string* error) {
     rest = rest.substr(next + 1);
   }
   if (!SettleWorld(given.count, spec, error)) return false;
-  // Whoever has more computed wants the results, too.
+  // A user who has more computed wants the results, too.
   if (!given.contents) {
     const uint64_t computed = std::max(spec->emulation_bytes, spec->allowance_bytes);
     if (computed > Spec().allowance_bytes) spec->contents_bytes = computed;

@@ -81,8 +81,8 @@ struct Spec {
   uint64_t kernel_time_ns = 0;
   VmmTime vmm_times[kVmmCalls];  // by VmmCall
   bool keep_contents = true;
-  // What device memory may hold before large writes are left out: less than what loading PyTorch
-  // takes of the host, so that a process stays below 1 GiB.
+  // Large writes that would make device memory hold more are left out. Loading PyTorch takes twice
+  // as much of the host, so that a process stays below 1 GiB.
   uint64_t contents_bytes = 256ull << 20;
   NodeFault node_fault = NodeFault::kNone;
   uint64_t emulation_bytes =

@@ -84,9 +84,9 @@ class Call {
   vramstowSimulatorCall told_ = {};
 };
 
-// Whether another thread is ending the process. Whoever asks in a loop whether work has ended, as
-// threads that watch collectives do, is told then that it has: one that is told of an error ends
-// the process with a signal. With exit=strict it is an error.
+// Whether another thread is ending the process. A thread that watches collectives asks in a loop
+// whether work has ended, and is told so then: an error would make it end the process with a
+// signal. With exit=strict it is an error.
 bool EndsBesideThisThread();
 
 // Whether there is a device of this number.

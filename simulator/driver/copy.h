@@ -48,8 +48,8 @@ CUresult NamePeers(Call& call, CUcontext to, CUcontext from, CopyBox* box);
 // its bytes are taken at the call, and a copy into it has ended when the call returns.
 CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mode);
 
-// What becomes of the bytes of a pageable source, which are not the program's any more when the
-// copy begins: staged, or left out.
+// The bytes of a pageable source, which are the program's again when the call returns: staged, or
+// left out.
 struct TakenBytes {
   std::shared_ptr<std::vector<char>> staged;  // or null
   bool are_left_out = false;
