@@ -99,9 +99,9 @@ uint64_t Contents::CountUnwritten(uint64_t address, uint64_t size) {
   return unwritten;
 }
 
-bool Contents::HasRoom(std::span<const Piece> pieces) {
+bool Contents::HasRoom(std::span<const Piece> pieces, uint64_t most) {
   const uint64_t held = space_->HeldBytes() + staged_;
-  const uint64_t room = most_ - std::min(most_, held);
+  const uint64_t room = most - std::min(most, held);
   uint64_t written = 0;
   for (const Piece& piece : pieces) written += piece.size;
   if (written <= room) return true;
@@ -113,7 +113,7 @@ bool Contents::HasRoom(std::span<const Piece> pieces) {
 bool Contents::LeavesOut(uint64_t to, uint64_t from, uint64_t size) {
   if (!keep_ || size <= kLarge || !IsDevice(to) || IsDevice(from)) return false;
   const Piece piece = {to, size};
-  return KeepsMarks(to) && !HasRoom({&piece, 1});
+  return KeepsMarks(to) && !HasRoom({&piece, 1}, most_ / 2);
 }
 
 // Marks are kept by address: memory that may be shown at another address, and memory of other

@@ -265,11 +265,9 @@ constexpr OptionParser kOptions[] = {
      "slash for each GiB in addition; default 0",
      ParseVmmTime},
     {"contents", nullptr, "keep, discard or a size such as 4GiB",
-     "what device memory keeps: all, nothing, or up to a size, beyond which large copies and "
-     "results "
-     "are left out and told of as not computed; default 256MiB, or as much as allowance= or "
-     "values= "
-     "has computed",
+     "what device memory keeps: all, nothing, or up to a size; large results beyond it, and large "
+     "copies from the host beyond half of it, are left out and told of as not computed; default "
+     "512MiB, or as much as allowance= or values= has computed",
      ParseContents},
     {"values", nullptr, "off, decide or all",
      "what PyTorch's operators give is computed: decide (the default), what is small or cheap, so "

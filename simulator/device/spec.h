@@ -81,9 +81,9 @@ struct Spec {
   uint64_t kernel_time_ns = 0;
   VmmTime vmm_times[kVmmCalls];  // by VmmCall
   bool keep_contents = true;
-  // Large writes that would make device memory hold more are left out. Loading PyTorch takes twice
-  // as much of the host, so that a process stays below 1 GiB.
-  uint64_t contents_bytes = 256ull << 20;
+  // Large writes that would make device memory hold more are left out. Loading PyTorch takes as
+  // much of the host.
+  uint64_t contents_bytes = 512ull << 20;
   NodeFault node_fault = NodeFault::kNone;
   uint64_t emulation_bytes =
       1ull << 20;  // a launch that touches less always computes; 0: none does

@@ -273,8 +273,8 @@ def test_large_copies_are_kept_as_far_as_there_is_room_and_else_said(
     kept = rehearse(python, "-c", program)
     assert kept.out.split() == ["True"] * 4, kept.err
     assert "not computed" not in kept.err
-    job = rehearse(python, "-c", program, card="h200,contents=9MiB")
+    job = rehearse(python, "-c", program, card="h200,contents=18MiB")
     assert job.out.split() == ["True", "True", "False", "False"], job.err
-    said = re.findall(r"^vramstow: a copy beyond contents=9MiB, read at .*", job.err, re.MULTILINE)
+    said = re.findall(r"^vramstow: a copy beyond contents=18MiB, read at .*", job.err, re.MULTILINE)
     assert len(said) == 1
     assert re.search(r"not computed +values were read 2 times, first one of a copy beyond", job.err)

@@ -13,7 +13,7 @@ namespace vramstow::simulator {
 namespace {
 
 constexpr uint64_t kMiB = 1ull << 20;
-constexpr uint64_t kMost = 16 * kMiB;  // that device memory may hold by large writes
+constexpr uint64_t kMost = 32 * kMiB;  // that device memory may hold by large writes
 
 TEST(RangeAllocatorTest, TakesTheLowestThatFitsAndJoins) {
   RangeAllocator ranges;
@@ -160,7 +160,7 @@ TEST_F(MemoryTest, ALargeCopyOfTheHostsThatHasNoRoomIsLeftOutAndMarked) {
   char byte = 1;
   contents_->Copy(reinterpret_cast<uintptr_t>(&byte), second + 50, 1);
   EXPECT_EQ(0, byte) << "never what lay there before";
-  EXPECT_STREQ("a copy beyond contents=16MiB", contents_->uncomputed().TakeLastRead());
+  EXPECT_STREQ("a copy beyond contents=32MiB", contents_->uncomputed().TakeLastRead());
   contents_->Copy(second, from, kMiB);
   EXPECT_EQ(nullptr, contents_->uncomputed().Find(second, kMiB));
   EXPECT_NE(nullptr, contents_->uncomputed().Find(second + kMiB, 1));
@@ -182,16 +182,16 @@ TEST_F(MemoryTest, ACopyToMemoryThatMayBeShownElsewhereIsAlwaysKept) {
 }
 
 TEST_F(MemoryTest, WhatManyPiecesTakeTogetherIsWhatNeedsRoom) {
-  const uint64_t first = Allocate(10 * kMiB)->address;
-  const uint64_t second = Allocate(10 * kMiB)->address;
-  const Contents::Piece pieces[] = {{first, 10 * kMiB}, {second, 10 * kMiB}};
+  const uint64_t first = Allocate(20 * kMiB)->address;
+  const uint64_t second = Allocate(20 * kMiB)->address;
+  const Contents::Piece pieces[] = {{first, 20 * kMiB}, {second, 20 * kMiB}};
   EXPECT_TRUE(contents_->HasRoom({pieces, 1}));
   EXPECT_FALSE(contents_->HasRoom(pieces));
-  contents_->Fill(first, 1, 1, 10 * kMiB);
+  contents_->Fill(first, 1, 1, 20 * kMiB);
   EXPECT_FALSE(contents_->HasRoom(pieces));
-  contents_->Fill(second, 1, 1, 4 * kMiB);
-  EXPECT_FALSE(contents_->HasRoom(pieces)) << "6 MiB more, and there is room for 2";
-  contents_->Fill(second, 0, 1, 4 * kMiB);
+  contents_->Fill(second, 1, 1, 8 * kMiB);
+  EXPECT_FALSE(contents_->HasRoom(pieces)) << "12 MiB more, and there is room for 4";
+  contents_->Fill(second, 0, 1, 8 * kMiB);
   EXPECT_TRUE(contents_->HasRoom({pieces, 1})) << "zeros take nothing, what is held nothing again";
 }
 

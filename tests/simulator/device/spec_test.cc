@@ -57,9 +57,9 @@ TEST(SpecTest, EveryOptionIsRead) {
 }
 
 TEST(SpecTest, ContentsAreKeptUpToWhatIsSaidOrToWhatIsComputed) {
-  EXPECT_EQ(256 * kMiB, Right("h200").contents_bytes);
-  EXPECT_EQ(256 * kMiB, Right("h200,values=off").contents_bytes);
-  EXPECT_EQ(256 * kMiB, Right("h200,allowance=1GiB").contents_bytes);
+  EXPECT_EQ(512 * kMiB, Right("h200").contents_bytes);
+  EXPECT_EQ(512 * kMiB, Right("h200,values=off").contents_bytes);
+  EXPECT_EQ(512 * kMiB, Right("h200,allowance=1GiB").contents_bytes);
   EXPECT_EQ(16 * kGiB, Right("h200,allowance=16GiB").contents_bytes);
   EXPECT_LE(kTiB, Right("h200,values=all").contents_bytes);
   EXPECT_EQ(4 * kGiB, Right("h200,contents=4GiB,values=all").contents_bytes);

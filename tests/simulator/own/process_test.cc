@@ -284,7 +284,7 @@ TEST(ProcessTest, DiscardedContentsReadAsZeros) {
 }
 
 TEST(ProcessTest, CopiesBeyondContentsAreLeftOutAndCounted) {
-  EXPECT_EQ(0, InChild("h200,contents=8MiB", [] {
+  EXPECT_EQ(0, InChild("h200,contents=16MiB", [] {
               constexpr size_t kSize = 6 * kMiB;
               const Driver& driver = GetDriver();
               CHECK_IN_CHILD(StartDriver(driver));
