@@ -553,15 +553,18 @@ TEST(Sums, ThatAreDamagedAreRefused) {
 // A long job whose peak was early: some thousand blocks, of which each lives for a while.
 class LongJob {
  public:
+  static constexpr uint64_t kSlots = 3000;
+  static constexpr uint64_t kStacks = 7;  // from 1 on
+  // Which of kSlots places has the address.
+  static uint64_t SlotOf(uint64_t address) { return (address - kFirstAddress) / kSpacing; }
+
   using Sink = std::function<void(const Event&)>;
   explicit LongJob(Sink sink) : sink_(std::move(sink)) {}
 
   // Waits a while each so many events, so that the recorder's thread keeps up on a busy machine.
   void Run(size_t events, size_t between_waits, int wait_ms) {
     for (size_t i = 0; i < events; ++i) {
-      const uint64_t most = i > 300'000 && i < 375'000 ? 3000 : 1500;
-      const uint64_t slot = random_() % most;
-      if (live_.size() < most) live_.resize(most);
+      const uint64_t slot = random_() % (i > 300'000 && i < 375'000 ? kSlots : kSlots / 2);
       Record(slot, !live_[slot]);
       live_[slot] = !live_[slot];
       if (between_waits != 0 && i % between_waits == 0) {
@@ -572,7 +575,7 @@ class LongJob {
 
  private:
   void Record(uint64_t slot, bool allocates) {
-    Event event = {.address = 0x700000000000 + slot * 0x100000,
+    Event event = {.address = kFirstAddress + slot * kSpacing,
                    .device = 0,
                    .call = 5,
                    .library = static_cast<uint16_t>(1 + slot % 3),
@@ -581,14 +584,17 @@ class LongJob {
                    .layer = Layer::kFramework};
     if (allocates) {
       event.size = 512 * (1 + random_() % 2000);
-      event.stack = 1 + static_cast<uint32_t>(slot % 7);
+      event.stack = 1 + static_cast<uint32_t>(slot % kStacks);
     }
     sink_(event);
   }
 
+  static constexpr uint64_t kFirstAddress = 0x700000000000;
+  static constexpr uint64_t kSpacing = 0x100000;
+
   Sink sink_;
   std::mt19937_64 random_{1};
-  std::vector<bool> live_;
+  bool live_[kSlots] = {};
 };
 
 // Tells what does not depend on the clock.
@@ -855,24 +861,34 @@ class FileSource : public JobSource {
   uint32_t stack_ = 0;
 };
 
-// What a job's trace has to say at its end, added up beside it.
+// The sums of a LongJob, which its trace has to say at its end. Plain arrays: this code is not
+// optimised, and a hundred million events go through it.
 struct Expected {
   uint64_t allocations = 0;
   uint64_t live = 0;
   uint64_t peak = 0;
-  std::map<std::string, uint64_t> bytes_of_site;
-  std::map<uint64_t, uint64_t> sizes;  // of live blocks, by address
+  uint64_t bytes_of_stack[LongJob::kStacks + 1] = {};
+  uint64_t sizes[LongJob::kSlots] = {};
 
   void Add(const Event& event) {
+    uint64_t& size = sizes[LongJob::SlotOf(event.address)];
     if (event.kind == EventKind::kFree) {
-      live -= sizes[event.address];
+      live -= size;
       return;
     }
+    size = event.size;
     ++allocations;
-    bytes_of_site["train.py:" + std::to_string(event.stack) + " step"] += event.size;
-    sizes[event.address] = event.size;
-    live += event.size;
-    peak = std::max(peak, live);
+    bytes_of_stack[event.stack] += size;
+    live += size;
+    if (live > peak) peak = live;
+  }
+
+  std::map<std::string, uint64_t> BytesOfSite() const {
+    std::map<std::string, uint64_t> bytes;
+    for (uint64_t stack = 1; stack <= LongJob::kStacks; ++stack) {
+      bytes["train.py:" + std::to_string(stack) + " step"] = bytes_of_stack[stack];
+    }
+    return bytes;
   }
 };
 
@@ -920,7 +936,7 @@ TEST(BoundedTrace, IsRightAtItsEndAndTakesLittleMemory) {
   EXPECT_EQ(facts.live.device.bytes, expected.live);
   std::map<std::string, uint64_t> found;
   for (const SiteFacts& site : facts.by_site) found[site.site] = site.total_bytes;
-  EXPECT_EQ(found, expected.bytes_of_site);
+  EXPECT_EQ(found, expected.BytesOfSite());
 }
 
 // After the first fold no chunk has made room for another one yet.
