@@ -23,6 +23,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -90,6 +91,13 @@ class TraceFile {
   // Bytes of the ring that are needed: at most ring_bytes(), or some of them were overwritten.
   uint64_t RingUse() const {
     return ring_end_.load(std::memory_order_relaxed) - ring_needed_.load(std::memory_order_relaxed);
+  }
+  // So many may be needed before chunks leave the ring, or are written over one that is needed. Of
+  // what a place takes, the rest of an extent and of the last chunk that was there may come on top:
+  // the shorter the ring, the larger that part of it.
+  uint64_t most_ring_use() const {
+    const uint64_t on_top = ring_may_grow_ ? extent_bytes_ + 2 * kSlotBytes : 0;
+    return ring_bytes_ - std::min(ring_bytes_, on_top);
   }
   // The header of the place at a position before end(), and where it is in the file. *next is the
   // position of the next one. False: there is no chunk.

@@ -35,7 +35,7 @@ TraceFolder* TraceFolder::Create(OpenTrace* trace, const ThreadRegistry* threads
 
 bool TraceFolder::IsNeeded() const {
   return !is_given_up_ && !trace_->file.ring_is_left() &&
-         trace_->file.RingUse() > trace_->file.ring_bytes() / 8 * 5;
+         trace_->file.RingUse() > trace_->file.most_ring_use() / 8 * 5;
 }
 
 // Whether nothing that is needed was overwritten.

@@ -61,10 +61,9 @@ int TraceFile::BeginInRing(uint32_t bytes, RingPlace* place) {
   return error;
 }
 
-// Whether a chunk could overwrite one that is needed: of what a place takes, the rest of an extent
-// and of the last chunk that was there may come on top.
+// Whether a chunk could overwrite one that is needed.
 bool TraceFile::IsToLeaveRing(uint64_t needed) const {
-  return ring_may_grow_ && RingUse() + needed + extent_bytes_ + 2 * kSlotBytes > ring_bytes_;
+  return ring_may_grow_ && RingUse() + needed > most_ring_use();
 }
 
 // Takes places from ring_next_ on until there is room enough. 0 or an errno.

@@ -34,6 +34,7 @@
 #include "tracer/recorder.h"
 #include "tracer/system_calls.h"
 #include "tracer/thread_registry.h"
+#include "tracer/trace_folder.h"
 
 namespace vramstow {
 namespace {
@@ -739,6 +740,43 @@ TEST(FoldInput, ListsAllChunksOfALargeRing) {
   EXPECT_GE(count, kChunks / 2 - 1) << "the older half";
   EXPECT_LE(count, kChunks / 2 + 1);
   input->End();
+}
+
+// A chunk of a thread's events, nearly as long as chunks are.
+int AppendLongChunk(TraceFile* file, uint32_t number) {
+  static const std::vector<uint8_t> payload(60'000);
+  const auto size = static_cast<uint32_t>(payload.size());
+  ChunkHeader header = {};
+  std::memcpy(header.magic, kChunkMagic, sizeof kChunkMagic);
+  header.number = header.turn = number;
+  header.kind = static_cast<uint8_t>(ChunkKind::kEvents);
+  header.header_bytes = sizeof header;
+  header.buffer = header.thread = 1;
+  return AppendChunk(file, header, ChunkEncoding::kPlain, payload.data(), size, size);
+}
+
+// A short ring has few extents, of which one is kept free.
+TEST(TraceFolder, HasAThirdOfWhatTheRingTakesLeftForItsWork) {
+  for (const uint64_t mebibytes : {2, 4, 8, 256}) {
+    const TemporaryFolder folder;
+    auto* const trace = new OpenTrace;  // as a recorder's, these stay
+    ASSERT_EQ(trace->file.Create(folder.path().c_str(), "job", false, false), 0);
+    int error = 0;
+    trace->first_slot = trace->file.NewSlot(&error);
+    ASSERT_EQ(error, 0);
+    trace->file.MakeRing(mebibytes << 20, true);
+    const TraceFolder* const folds = TraceFolder::Create(trace, new ThreadRegistry, nullptr);
+    ASSERT_NE(folds, nullptr);
+    uint64_t needed_at = 0;
+    for (uint32_t i = 1; !trace->file.ring_is_left(); ++i) {
+      ASSERT_EQ(AppendLongChunk(&trace->file, i), 0);
+      if (needed_at == 0 && folds->IsNeeded()) needed_at = trace->file.RingUse();
+    }
+    const uint64_t left_at = trace->file.RingUse();
+    EXPECT_GT(needed_at, left_at / 2) << mebibytes << " MiB";
+    EXPECT_LT(needed_at, left_at / 3 * 2 + kSlotBytes) << mebibytes << " MiB";
+    trace->file.Close();
+  }
 }
 
 // How a job of so many events, of which the first half is followed by a wish for a copy, leaves its
