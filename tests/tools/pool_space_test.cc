@@ -1,6 +1,13 @@
 #include "tools/analysis/accounts/pool_space.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "tools/analysis/accounts/block_notes.h"
 
 namespace vramstow {
 namespace {
@@ -77,6 +84,98 @@ TEST(PoolSpace, HistoriesThatContradictThemselvesDoNoHarm) {
   space.Take(900, 500);
   EXPECT_EQ(space.Free(1).free_bytes, 1000u);
   EXPECT_EQ(space.Free(1).largest_bytes, 1000u);
+}
+
+// --- The notes of blocks that nobody has asked about yet.
+
+using Notes = std::vector<std::tuple<uint64_t, uint64_t, uint64_t>>;  // address, taken, size
+
+std::vector<Notes> TakenFrom(BlockNotes* notes) {
+  std::vector<Notes> taken;
+  notes->TakeAll([&](const std::vector<BlockNote>& some) {
+    Notes& placed = taken.emplace_back();
+    for (const BlockNote& note : some) placed.emplace_back(note.address, note.taken, note.size);
+  });
+  return taken;
+}
+
+// Blocks that come and go, and the differences between two moments.
+class ChangingBlocks {
+ public:
+  // `spread`: what lies between two addresses.
+  explicit ChangingBlocks(uint64_t spread) : spread_(spread) {}
+
+  void Go(size_t steps, BlockNotes* notes) {
+    before_ = sizes_;
+    for (size_t i = 0; i < steps; ++i) {
+      const uint64_t address = 77 + random_() % 5000 * spread_;
+      uint64_t& size = sizes_[address];
+      if (size != 0) {
+        notes->Went(address, size);
+        size = 0;
+      } else {
+        size = 1 + random_() % 3;
+        notes->Came(address, size);
+      }
+    }
+  }
+
+  Notes Differences() const {
+    Notes notes;
+    for (const auto& [address, size] : sizes_) {
+      const auto known = before_.find(address);
+      const uint64_t was = known == before_.end() ? 0 : known->second;
+      if (was != size) notes.emplace_back(address, was, size);
+    }
+    return notes;
+  }
+
+ private:
+  uint64_t spread_;
+  std::mt19937_64 random_{5};
+  std::map<uint64_t, uint64_t> sizes_;
+  std::map<uint64_t, uint64_t> before_;
+};
+
+class BlockNotesTest : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(BlockNotesTest, AreWhatIsDifferentInOrderOfAddress) {
+  BlockNotes notes;
+  ChangingBlocks history(GetParam());
+  for (const size_t steps : {size_t{1}, size_t{300}, size_t{1025}, size_t{20'000}}) {
+    for (int i = 0; i < 3; ++i) {
+      history.Go(steps, &notes);
+      EXPECT_THAT(TakenFrom(&notes), testing::ElementsAre(history.Differences()));
+      EXPECT_TRUE(notes.empty());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Spreads, BlockNotesTest,
+                         testing::Values(1, 512, 524'288, uint64_t{1} << 50));
+
+TEST(BlockNotes, WhatContradictsIsHandedOverByItself) {
+  BlockNotes notes;
+  notes.Came(30, 1);
+  notes.Came(10, 1);
+  notes.Came(30, 2);  // there is one
+  notes.Came(20, 1);
+  notes.Went(20, 5);  // that is not its size
+  notes.Went(10, 1);
+  EXPECT_THAT(TakenFrom(&notes),
+              testing::ElementsAre(Notes{{10, 0, 1}, {30, 0, 1}}, Notes{{30, 0, 2}},
+                                   Notes{{20, 0, 1}}, Notes{{20, 5, 0}}, Notes{{10, 1, 0}}));
+  EXPECT_TRUE(notes.empty());
+}
+
+TEST(BlockNotes, AreFullAtTheirMost) {
+  BlockNotes notes;
+  for (size_t i = 0; i < BlockNotes::kMost; ++i) {
+    ASSERT_FALSE(notes.full());
+    notes.Came(i, 1);
+  }
+  EXPECT_TRUE(notes.full());
+  EXPECT_EQ(TakenFrom(&notes).front().size(), BlockNotes::kMost);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // BlockNotes: which blocks came and went at which addresses since somebody last looked.
 //
-// Idea: a table with linear probing, half full at the most and small enough for a processor's
-// cache, into a list. It is emptied by counting up: slots of an earlier round are free ones.
+// Idea: to write at the end of a list waits for no memory, where a table among millions of blocks
+// does. Whoever looks gets the list in order of address, and of each address only what is different
+// from before.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, addresses.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_BLOCK_NOTES_H_
@@ -9,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace vramstow {
@@ -22,28 +24,38 @@ struct BlockNote {
 
 class BlockNotes {
  public:
-  static constexpr size_t kMost = 16384;
+  static constexpr size_t kMost = size_t{1} << 17;
+  // Larger ones have no note.
+  static constexpr uint64_t kMostBytes = ~uint64_t{0} >> 1;
 
-  // The note of an address; there is one from now on. Not to be called when they are full. Valid
-  // until the next call.
-  BlockNote& At(uint64_t address);
-  bool full() const { return notes_.size() == kMost; }
-  bool empty() const { return notes_.empty(); }
-  // Those that say something, in order of address; there is none any more. Valid until the next
-  // TakeAll.
-  const std::vector<BlockNote>& TakeAll();
+  // A block of `size` bytes, at least one, came to an address, or went from there. Not to be called
+  // when the notes are full.
+  void Came(uint64_t address, uint64_t size) { entries_.push_back({address, size << 1 | 1}); }
+  void Went(uint64_t address, uint64_t size) { entries_.push_back({address, size << 1}); }
+  bool full() const { return entries_.size() >= kMost; }
+  bool empty() const { return entries_.empty(); }
+
+  // Hands all notes over, in order of address; there is none any more. Where one contradicts those
+  // before it (two blocks came to one address, or another block went than had come), it is handed
+  // over by itself, after those before it.
+  using Place = std::function<void(const std::vector<BlockNote>&)>;
+  void TakeAll(const Place& place);
 
  private:
-  struct Slot {
-    uint32_t round = 0;
-    uint32_t note = 0;
+  struct Entry {
+    uint64_t address = 0;
+    uint64_t size_and_came = 0;
   };
 
-  std::vector<Slot> slots_;
+  static bool Apply(const Entry& entry, BlockNote* note);
+  const std::vector<Entry>& Sorted();
+  bool Join(const std::vector<Entry>& sorted);
+  void TakeInOrder(const Place& place);
+
+  std::vector<Entry> entries_;  // in the order in which they came
+  std::vector<Entry> sorted_;
+  std::vector<Entry> other_;  // for the sort
   std::vector<BlockNote> notes_;
-  std::vector<BlockNote> taken_;
-  uint64_t seed_ = 0;
-  uint32_t round_ = 1;
 };
 
 }  // namespace vramstow

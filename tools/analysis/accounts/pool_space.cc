@@ -131,7 +131,7 @@ void PoolSpace::Hide(Chunk* chunk) {
 
 void PoolSpace::Put(uint64_t address, uint64_t size) {
   changes_.clear();
-  if (!IsRange(address, size)) return;
+  if (!IsRange(address, size) || size > BlockNotes::kMostBytes) return;
   if (!hidden_.empty()) {
     std::vector<uint64_t> called;  // to show one changes the map
     for (auto page = FirstEndingAfter(&hidden_, address, [](const auto& it) { return it.second; });
@@ -140,42 +140,27 @@ void PoolSpace::Put(uint64_t address, uint64_t size) {
     }
     for (const uint64_t place : called) Show(place, &chunks_[pages_[place].handle]);
   }
-  BlockNote& note = notes_.At(address);
-  if (note.size != 0) {  // two blocks at one address, one after the other
-    PlaceBlocks();
-    Come(address, size);
-  } else if (note.taken == size) {
-    note.taken = 0;
-  } else {
-    note.size = size;
-  }
+  notes_.Came(address, size);
   if (notes_.full()) PlaceBlocks();
 }
 
 void PoolSpace::Take(uint64_t address, uint64_t size) {
-  if (!IsRange(address, size)) return;
-  BlockNote& note = notes_.At(address);
-  if (note.size == size) {
-    note.size = 0;
-  } else if (note.size != 0 || note.taken != 0) {  // not what was put there
-    PlaceBlocks();
-    Go(address, size);
-  } else {
-    note.taken = size;
-  }
+  if (!IsRange(address, size) || size > BlockNotes::kMostBytes) return;
+  notes_.Went(address, size);
   if (notes_.full()) PlaceBlocks();
 }
 
 // First what went, then what came: what came may lie where something was.
 void PoolSpace::PlaceBlocks() const {
   if (notes_.empty()) return;
-  const std::vector<BlockNote>& noted = notes_.TakeAll();
-  for (const BlockNote& note : noted) {
-    if (note.taken != 0) Go(note.address, note.taken);
-  }
-  for (const BlockNote& note : noted) {
-    if (note.size != 0) Come(note.address, note.size);
-  }
+  notes_.TakeAll([this](const std::vector<BlockNote>& notes) {
+    for (const BlockNote& note : notes) {
+      if (note.taken != 0) Go(note.address, note.taken);
+    }
+    for (const BlockNote& note : notes) {
+      if (note.size != 0) Come(note.address, note.size);
+    }
+  });
 }
 
 void PoolSpace::Come(uint64_t address, uint64_t size) const {
