@@ -4,6 +4,10 @@
 // For bench/month.py. One of LIVE places, picked at random, gets a block or loses it, for one of
 // sixty call sites; each 10,000th step leaves a block behind for good. The run takes SECONDS at
 // least. At the end the program says how many KiB of the host the bounded recorder has taken.
+//
+// Levels are sampled at moments since a trace began, and two traces begin and record one after the
+// other. So nothing is recorded around such moments. Where the traces begin too far apart for that,
+// the program ends at once with status 3.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -13,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "tracer/format/layout.h"
 #include "tracer/recorder.h"
 
 namespace vramstow {
@@ -45,9 +50,21 @@ uint64_t StatusKib(const std::string& name) {
   return 0;
 }
 
+// By CLOCK_MONOTONIC.
+uint64_t BeginOf(const Recorder& recorder) {
+  FileHeader header = {};
+  std::ifstream(recorder.path(), std::ios::binary)
+      .read(reinterpret_cast<char*>(&header), sizeof header);
+  return header.start_clock_ns;
+}
+
+// A run of some minutes is sampled at multiples of this time; shorter ones more often.
+constexpr uint64_t kBetweenSamplesNs = uint64_t{1} << 31;
+constexpr uint64_t kStillNs = 50'000'000;  // before a moment and after it
+
 class Job {
  public:
-  explicit Job(uint64_t live) : is_live_(live) {
+  Job(uint64_t live, uint64_t begin_ns) : begin_ns_(begin_ns), is_live_(live) {
     for (uint32_t site = 0; site < kSites; ++site) {
       const std::string name = "request" + std::to_string(site);
       calls_.push_back(whole.InternCall(name));
@@ -59,7 +76,7 @@ class Job {
     const auto begin = std::chrono::steady_clock::now();
     for (uint64_t step = 0; made_ < events; ++step) {
       Step(step);
-      if (step % 8192 != 0) continue;
+      if (step % 512 != 0) continue;
       const double part = static_cast<double>(made_) / static_cast<double>(events);
       std::this_thread::sleep_until(begin +
                                     std::chrono::duration_cast<std::chrono::steady_clock::duration>(
@@ -75,7 +92,17 @@ class Job {
     return state_ * 0x2545F4914F6CDD1Du;
   }
 
+  void KeepStillAroundSamples() const {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    const uint64_t now_ns = static_cast<uint64_t>(std::chrono::nanoseconds(now).count());
+    const uint64_t past = (now_ns - begin_ns_ + kStillNs) % kBetweenSamplesNs;
+    if (past < 2 * kStillNs) {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(2 * kStillNs - past));
+    }
+  }
+
   void Step(uint64_t step) {
+    KeepStillAroundSamples();
     const uint64_t random = Next();
     const uint64_t place = (random >> 32) % is_live_.size();
     const uint32_t site = static_cast<uint32_t>(random % (kSites - 1));
@@ -100,6 +127,7 @@ class Job {
     ++made_;
   }
 
+  uint64_t begin_ns_;
   std::vector<bool> is_live_;
   std::vector<uint16_t> calls_;
   uint64_t state_ = 0x9E3779B97F4A7C15u;
@@ -114,14 +142,16 @@ int Main(int count, char** values) {
   }
   RecorderConfig config = {values[1], "whole", SlotOfWhole};
   config.background = config.compress = true;
-  if (whole.Open(config) != RecorderError::kOk) return 1;
+  RecorderConfig of_bounded = config;
+  of_bounded.stem = "bounded";
+  of_bounded.thread_slot = SlotOfBounded;
+  of_bounded.ring_bytes = std::strtoull(values[4], nullptr, 10);
+  of_bounded.ring_may_grow = true;
   const uint64_t before = StatusKib("VmRSS:");
-  config.stem = "bounded";
-  config.thread_slot = SlotOfBounded;
-  config.ring_bytes = std::strtoull(values[4], nullptr, 10);
-  config.ring_may_grow = true;
-  if (bounded.Open(config) != RecorderError::kOk) return 1;
-  Job job(std::strtoull(values[3], nullptr, 10));
+  if (whole.Open(config) != RecorderError::kOk) return 1;
+  if (bounded.Open(of_bounded) != RecorderError::kOk) return 1;
+  if (BeginOf(bounded) - BeginOf(whole) > kStillNs / 2) return 3;
+  Job job(std::strtoull(values[3], nullptr, 10), BeginOf(whole));
   job.Run(std::strtoull(values[2], nullptr, 10), std::strtod(values[5], nullptr));
   std::printf("%llu\n", static_cast<unsigned long long>(StatusKib("VmHWM:") - before));
   whole.Close();
