@@ -5,8 +5,8 @@
 tests/frameworks/clients/NAME_job.py is the job of the client NAME, setup/clients/NAME.txt its
 packages, pinned. One after the other gets an environment, has tests/frameworks/clients_test.py run
 its job in it, and is removed; jobs of one client, which have one list of packages, are run in one
-environment. One that brings a PyTorch of its own says so in its list; the others share the one of
-.venv.
+environment. One that brings a PyTorch of its own, or uses none, says so in its list; the others
+share the one of .venv.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ LISTS = ROOT / "setup/clients"
 TEST = ROOT / "tests/frameworks/clients_test.py"
 SHARED = ROOT / ".venv"
 OWN_MARK = "# brings its own PyTorch"
+WITHOUT_MARK = "# uses no PyTorch"
 NEEDED_GB = 15  # for an environment with a PyTorch of its own, while pip makes it
 BEGIN = "<!-- made by tests/clients.py -->"
 MODES = ("observed", "pooled", "graphs", "pooled-graphs")  # as clients_test.py names them
@@ -44,6 +45,7 @@ class Client:
     name: str
     version: str
     has_own_torch: bool
+    uses_torch: bool
     packages: str
 
     @property
@@ -71,7 +73,8 @@ def read_client(file: Path) -> Client:
     pins = [pin for line in lines if (pin := re.match(r"([^#\s][^=\s]*)==(\S+)", line))]
     if not pins:
         raise ValueError(f"{file} pins nothing")
-    return Client(file.stem, pins[0][2], OWN_MARK in lines, packages_of(file).stem)
+    has_own, uses_one = OWN_MARK in lines, WITHOUT_MARK not in lines
+    return Client(file.stem, pins[0][2], has_own, uses_one, packages_of(file).stem)
 
 
 def known_clients() -> list[Client]:
@@ -166,7 +169,7 @@ class Page(MadeTable):
 def try_client(client: Client, environment: Environment, arguments: argparse.Namespace) -> bool:
     """True: all modes passed. OSError: its tests did not run."""
     say(f"{client.name} {client.version}: running")
-    release = torch_release_of(environment.python)
+    release = torch_release_of(environment.python) if client.uses_torch else "none"
     run_tests(client, environment, arguments)
     outcomes = {
         mode: outcome_of(environment.report, f"[{mode}]") for mode in arguments.only or MODES

@@ -327,6 +327,11 @@ def _go_on_without_other_ranks() -> None:
         _prepare_at_import("absent_ranks", "the other ranks, which are not there, are waited for")
 
 
+def _show_card_to_jax() -> None:
+    if _card_options()[0] != "":
+        _prepare_at_import("jax_card", "JAX may not see the simulated card")
+
+
 def _wants_trace() -> bool:
     return os.environ.get("VRAMSTOW_TRACE", "1").lower() not in _NO
 
@@ -503,5 +508,6 @@ os.environ[_HOOKED] = "1"
 if _wants_values() or _wants_tensors():
     sys.meta_path.insert(0, _Finder("torch", _prepare, _release_lock))
 _go_on_without_other_ranks()
+_show_card_to_jax()
 atexit.register(_end)  # before all others, so that it is called after them
 _run_next_sitecustomize()
