@@ -30,11 +30,28 @@ inline bool IsInstalledPython(std::string_view file) {
   return is_of_windows || file.starts_with("<frozen");
 }
 
+// "sn/csnjb25pshk4…vqb.py": Inductor names a file by what is in it, and its folder by two letters
+// of that name, in whatever folder TORCHINDUCTOR_CACHE_DIR says.
+inline bool IsNamedByInductor(std::string_view file) {
+  constexpr std::string_view kSuffix = ".py";
+  constexpr size_t kLeast = 40;  // letters; 52 in PyTorch 2.15
+  if (!file.ends_with(kSuffix)) return false;
+  file.remove_suffix(kSuffix.size());
+  const size_t slash = file.find_last_of("/\\");
+  if (slash == std::string_view::npos || slash < 2) return false;
+  const std::string_view name = file.substr(slash + 1);
+  const auto is_base32 = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7'); };
+  return name.size() >= kLeast && name.starts_with('c') &&
+         std::all_of(name.begin(), name.end(), is_base32) &&
+         name.substr(1, 2) == file.substr(slash - 2, 2);
+}
+
 // Python that a program wrote: Inductor's and PyTorch Geometric's caches, what TorchDynamo, exec()
 // and dataclasses compile from a text. Cells of a notebook and what was typed in are the user's
 // own.
 inline bool IsGeneratedPython(std::string_view file) {
   if (HasPathPart(file, "torchinductor_") || HasPathPart(file, "_pyg/")) return true;
+  if (IsNamedByInductor(file)) return true;
   return file.starts_with('<') && !file.starts_with("<ipython-input") &&
          !file.starts_with("<stdin") && !file.starts_with("<input");
 }

@@ -44,14 +44,32 @@ TEST(CallStack, PythonThatAProgramWroteIsNoUsersLine) {
                     {"train", caller, 17}})
         .site;
   };
-  for (const char* file :
-       {"/tmp/torchinductor_jo/x3/cx3abc.py", "/tmp/jo_pyg/tmp1/GCNConv_propagate.py", "<string>",
-        "<eval_with_key>.7", "/opt/vramstow/lib/vramstow/start/trials.py"}) {
+  for (const char* file : {"/tmp/torchinductor_jo/x3/cx3abc.py",
+                           "/cache/sn/csnjb25pshk4ztu7yv3bmptvu2vkfxdgagv7hp26dath3wjvyxqb.py",
+                           "D:\\cache\\gu\\cguwa5frt5abjm5zvyhvf36fxccenu7ks5enqlm23bssioxxgnyc.py",
+                           "/tmp/jo_pyg/tmp1/GCNConv_propagate.py", "<string>", "<eval_with_key>.7",
+                           "/opt/vramstow/lib/vramstow/start/trials.py"}) {
     EXPECT_EQ(site_in(file, "/home/jo/train.py"), "train.py:17 train") << file;
   }
   // A cell of a notebook is the user's, and so is python -c, where nothing else is.
   EXPECT_EQ(site_in("<ipython-input-3-ab>", "/home/jo/train.py"), "<ipython-input-3-ab>:120 call");
   EXPECT_EQ(site_in("<string>", "<string>"), "<string>:120 call");
+  // A long name, and a folder that only looks like one of Inductor's.
+  for (const char* file : {"/home/jo/ab/csnjb25pshk4ztu7yv3bmptvu2vkfxdgagv7hp26dath3wjvyxqb.py",
+                           "/home/jo/om/compare.py", "/home/jo/om/compare_all_models_of_one.py"}) {
+    EXPECT_TRUE(site_in(file, "/home/jo/train.py").ends_with(":120 call")) << file;
+  }
+}
+
+// Autograd's threads run it without any line of the user's.
+TEST(CallStack, PythonThatACompilerWroteNamesNoSite) {
+  const StackWords words = WordsOf({
+      {"at::_ops::mm_out::call(at::Tensor const&)", "??", 0},
+      {"Runner.call", "/tmp/torchinductor_jo/x3/cx3abc.py", 438},
+      {"CompiledFunctionBackward.apply", "/x/site-packages/torch/autograd/function.py", 311},
+      {"torch::autograd::Engine::evaluate_function(…)", "??", 0},
+  });
+  EXPECT_EQ(words.site, "mm_out");
 }
 
 TEST(CallStack, PathsOfWindowsTellWhatIsInstalled) {
@@ -165,6 +183,10 @@ TEST(CallStack, ThePhaseIsThatOfTheInnermostFrameThatTells) {
   EXPECT_EQ(WordsOf({{"step", "/x/torch/optim/adamw.py", 3}, {"forward", "a.py", 1}}).phase,
             Phase::kOptimizer);
   EXPECT_EQ(WordsOf({{"__init__", "/x/model.py", 3}}).phase, Phase::kInit);
+  EXPECT_EQ(WordsOf({{"CUDAGraphNode.__init__", "/x/torch/_inductor/cudagraph_trees.py", 3},
+                     {"CompiledFunction.forward", "/x/torch/_functorch/runtime_wrappers.py", 5}})
+                .phase,
+            Phase::kForward);
   EXPECT_EQ(WordsOf({{"at::cuda::getCUDABlasWorkspace()", "??", 0}, {"forward", "a.py", 1}}).phase,
             Phase::kWorkspace);
   EXPECT_EQ(WordsOf({{"_allocate_kv_cache", "/x/cache_engine.py", 3}}).phase, Phase::kCache);

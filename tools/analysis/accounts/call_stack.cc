@@ -140,6 +140,8 @@ Phase PhaseOf(const CallFrame& frame) {
     return name == "__init__" ? Phase::kInit : Phase::kOptimizer;
   }
   if (name == "backward" || name == "_engine_run_backward") return Phase::kBackward;
+  // A node of the compiler's CUDA graphs runs what it records in its constructor.
+  if (HasPathPart(frame.file, "torch/_inductor/")) return Phase::kUnknown;
   if (name == "__init__" || name == "_apply" || name == "load_state_dict" ||
       name == "_load_from_state_dict" || name == "reset_parameters") {
     return Phase::kInit;
@@ -346,8 +348,8 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
     words.phase = Phase::kUnknown;
     words.in_backward = words.in_optimizer = false;
   }
-  // The whole program may be a text: python -c.
-  if (own == nullptr && generated != nullptr) {
+  // The whole program may be a text: python -c. A compiler's file is nobody's program.
+  if (own == nullptr && generated != nullptr && generated->file.starts_with('<')) {
     own = generated;
     words.is_own_call = python == generated;
     words.own = std::move(generated_lines);
@@ -362,7 +364,8 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
   if (words.operation.empty()) words.operation = backward;
   if (words.made_by.empty()) words.made_by = words.operation;
   // PyTorch looks up some of its operators in Python of its own.
-  const bool is_pytorchs = backward.ends_with("Backward0") && words.library_site.empty();
+  const bool is_pytorchs = (backward.ends_with("Backward0") && words.library_site.empty()) ||
+                           (python != nullptr && python == generated);
   words.classes = ClassesOf(frames, own);
   words.site = SiteOf(words, frames,
                       own != nullptr ? own
