@@ -8,11 +8,12 @@ import os
 from pathlib import Path
 
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path.cwd() / "compiled")  # each run compiles anew
+os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # in this process
 
 import torch
 from training import WITH_GRAPHS, tell_training, train
 
-STEPS, ROWS, WIDTH = 6, 4096, 512
+STEPS, ROWS, WIDTH = 5, 512, 512
 
 
 class Block(torch.nn.Module):
@@ -26,7 +27,7 @@ class Block(torch.nn.Module):
         return x + self.down(torch.nn.functional.gelu(self.up(self.norm(x))))
 
 
-model = torch.nn.Sequential(*(Block() for _ in range(3)), torch.nn.Linear(WIDTH, 10)).cuda()
+model = torch.nn.Sequential(*(Block() for _ in range(2)), torch.nn.Linear(WIDTH, 10)).cuda()
 fast = torch.compile(model, mode="reduce-overhead" if WITH_GRAPHS else "default")
 optimizer = torch.optim.AdamW(model.parameters())
 
