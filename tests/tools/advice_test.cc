@@ -368,6 +368,37 @@ TEST(Advice, OfFragmentationInOurPoolSpeaksOfNoOtherAllocator) {
   EXPECT_THAT(advice->action + advice->cost, Not(HasSubstr("expandable")));
 }
 
+// A segment of 200 MiB, and the block that lay in it, of a stream with that number.
+void AddStream(Job* job, uint64_t number, bool is_segment_of_stream, uint64_t death) {
+  Life life;
+  life.address = number << 32;
+  life.size = 200 * kMega;
+  life.birth = 1 + 20 * number;
+  life.device = 0;
+  if (is_segment_of_stream) life.stream = number;
+  job->detail.segments.push_back(life);
+  life.size = 100 * kMega;
+  life.death = death;
+  life.stream = number;
+  life.tensor = true;
+  job->detail.lives.push_back(life);
+}
+
+TEST(Advice, OfStreamsThatAreLeftBehindAsksForOneThatIsUsedAgain) {
+  for (const bool snapshot : {true, false}) {
+    Job job;
+    AddStream(&job, 9, snapshot, kStillLive);
+    AddStream(&job, 1, snapshot, 40);
+    AddStream(&job, 2, snapshot, 60);
+    EXPECT_EQ(job.Find(AdviceId::kIdleStreams), nullptr) << "two may be used in turn";
+    AddStream(&job, 3, snapshot, 80);
+    const AdviceFacts* advice = job.Find(AdviceId::kIdleStreams);
+    ASSERT_NE(advice, nullptr);
+    EXPECT_EQ(advice->bytes, 600 * kMega);
+    EXPECT_THAT(advice->action, HasSubstr("Make a stream once"));
+  }
+}
+
 TEST(Advice, OfALargeCacheNamesTheAllocatorsOwnSettings) {
   Job job;
   job.facts.cache.known = true;

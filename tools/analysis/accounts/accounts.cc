@@ -116,6 +116,7 @@ LiveBlock Accounts::BlockOf(const Event& event) {
   block.device = event.device;
   block.memory = event.memory;
   block.tensor = event.layer == Layer::kFramework;
+  if (block.tensor) block.stream = event.stream;
   return block;
 }
 
@@ -127,6 +128,7 @@ Life Accounts::LifeOf(const LiveBlock& block) {
   life.birth = block.birth;
   life.birth_ns = block.time_ns;
   life.site = block.site;
+  life.stream = block.stream;
   life.device = block.device;
   life.opened = block.opened;
   life.library = block.library;

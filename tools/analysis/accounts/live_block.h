@@ -16,6 +16,7 @@ struct alignas(64) LiveBlock {
   uint64_t size = 0;
   uint64_t requested = 0;
   uint64_t time_ns = 0;
+  uint64_t stream = kUnknownStream;  // of a framework's block: for whose work it is
   uint64_t birth = 0;  // which event of the trace made it, counted from 1; never the same twice
   uint16_t library = kUnknownName;
   uint16_t call = kUnknownName;

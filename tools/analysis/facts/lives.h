@@ -30,7 +30,7 @@ struct Life {
   uint64_t death = kStillLive;  // the event that ended it
   uint64_t birth_ns = 0;
   uint64_t death_ns = kStillLive;
-  uint64_t stream = kUnknownStream;  // of a segment: whose blocks lie in it
+  uint64_t stream = kUnknownStream;  // for whose work it is; of a segment: whose blocks lie in it
   uint32_t site = 0;                 // SiteTable's numbers; 0: not known
   uint32_t free_site = 0;            // who gave it back
   int16_t device = kNoDevice;
