@@ -39,11 +39,14 @@ inline bool IsNamedByInductor(std::string_view file) {
   file.remove_suffix(kSuffix.size());
   const size_t slash = file.find_last_of("/\\");
   if (slash == std::string_view::npos || slash < 2) return false;
-  const std::string_view name = file.substr(slash + 1);
+  // No substr(): what may throw brings thread-local storage into the interposer.
+  const std::string_view folder(file.data() + slash - 2, 2);
+  std::string_view name = file;
+  name.remove_prefix(slash + 1);
   const auto is_base32 = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7'); };
   return name.size() >= kLeast && name.starts_with('c') &&
          std::all_of(name.begin(), name.end(), is_base32) &&
-         name.substr(1, 2) == file.substr(slash - 2, 2);
+         std::string_view(name.data() + 1, 2) == folder;
 }
 
 // Python that a program wrote: Inductor's and PyTorch Geometric's caches, what TorchDynamo, exec()

@@ -27,7 +27,7 @@ struct Holding {
   Role role = Role::kOther;
 };
 
-// What was found. Holds no object.
+// The results of a census. Holds no object.
 struct Findings {
   std::vector<Holding> holdings;  // the largest first
   uint64_t found_bytes = 0;

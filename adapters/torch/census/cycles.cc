@@ -17,7 +17,7 @@ bool IsContainer(const Object* object) {
   return Is(object, kIsDict) || Is(object, kIsList) || Is(object, kIsTuple);
 }
 
-// What stands between two things that have names.
+// It stands between two things that have names.
 bool IsLink(const Object* object) {
   return IsContainer(object) || object->type == &PyCell_Type || object->type == &PyTraceBack_Type;
 }
@@ -123,7 +123,7 @@ Cycles::Cycles(const std::vector<Object*>& dead) : dead_(dead) {
   }
 }
 
-// What others hold will not go: parameters, for one, which many graphs have saved.
+// Memory that others hold, too, will not go: many graphs have saved a parameter, for one.
 void Cycles::AddMemory(const Impl* impl, Held* held) {
   const Memory memory = Graph::MemoryOf(impl);
   if (memory.address == 0 || memory.bytes == 0 || !counted_.insert(memory.address).second) return;

@@ -358,7 +358,7 @@ class HolderDescriber::Chain {
   bool is_hook_ = false;
   bool is_optimizer_ = false;
   bool is_table_ = false;
-  bool is_arguments_ = false;  // the dict that follows is that of a cache, and has them as a key
+  bool is_arguments_ = false;  // the next dict is that of a cache: they are a key
 };
 
 HolderDescription HolderDescriber::Describe(const Found& found) const {

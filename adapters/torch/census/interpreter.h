@@ -71,7 +71,7 @@ class Interpreter {
   static Frame FrameOf(Object* frame_object);
   // Exceptions that the thread handles, the innermost first. Returns how many.
   static int Handled(PyThreadState* thread, Object** exceptions, int most);
-  // What a traceback leads to.
+  // The objects to which a traceback leads.
   static Object* FrameObjectOf(Object* traceback);
   static bool is_ending();
 };

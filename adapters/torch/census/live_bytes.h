@@ -1,4 +1,4 @@
-// What PyTorch's allocator holds.
+// Live bytes: the memory that PyTorch's allocator holds.
 //
 // Ownership: none. Threads: any, without locks of that allocator. Errors: 0: not known. Units:
 // bytes.
@@ -14,7 +14,7 @@
 
 namespace vramstow::torch_census {
 
-// On all devices. What is freed while other threads allocate does not show in what is live.
+// On all devices. Memory that is freed while other threads allocate does not show in `live`.
 struct AllocatorBytes {
   uint64_t live = 0;
   uint64_t freed = 0;  // since the program began

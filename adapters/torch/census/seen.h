@@ -15,7 +15,7 @@
 
 namespace vramstow::torch_census {
 
-// What an entry is. Stands in the lowest bits of an address.
+// The kind of an entry. Stands in the lowest bits of an address.
 enum class What : uint8_t { kObject = 0, kNode = 1, kImpl = 2 };
 
 // The number of an entry; kNowhere: none.

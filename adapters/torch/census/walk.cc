@@ -273,7 +273,7 @@ void Walk::ExpandModules(RootKind kind) {
   }
 }
 
-// What is in a model has its name there, whoever else holds it.
+// A tensor in a model has its name there, whoever else holds it.
 void Walk::FindModels() {
   seen_ = &models_;
   AddThreads(Of::kProgram);

@@ -27,7 +27,7 @@ bool Run(const std::function<void()>& run) {
 // that is longer than most locks are held.
 constexpr std::chrono::milliseconds kLongestStart(2000);
 
-// What another thread does for the one that asks.
+// The work that another thread does for the one that asks.
 class CrossThreadCall {
  public:
   explicit CrossThreadCall(std::function<void()> run) : run_(std::move(run)) {}
