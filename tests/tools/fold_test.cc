@@ -704,6 +704,16 @@ TEST(BoundedTrace, ThatMayGrowKeepsAllEventsWhereItCannotAddThemUp) {
   }
 }
 
+ChunkHeader HeaderOfEvents(uint32_t number) {
+  ChunkHeader header = {};
+  std::memcpy(header.magic, kChunkMagic, sizeof kChunkMagic);
+  header.number = header.turn = number;
+  header.kind = static_cast<uint8_t>(ChunkKind::kEvents);
+  header.header_bytes = sizeof header;
+  header.buffer = header.thread = 1;
+  return header;
+}
+
 // Chunks of one event each, as short as chunks are: as many as a ring of 1.3 GiB has of usual ones.
 TEST(FoldInput, ListsAllChunksOfALargeRing) {
   constexpr uint32_t kChunks = 70'000;
@@ -715,12 +725,7 @@ TEST(FoldInput, ListsAllChunksOfALargeRing) {
   ASSERT_EQ(error, 0);
   trace->file.MakeRing(uint64_t{600} << 20, true);
   for (uint32_t i = 1; i <= kChunks; ++i) {
-    ChunkHeader header = {};
-    std::memcpy(header.magic, kChunkMagic, sizeof kChunkMagic);
-    header.number = header.turn = i;
-    header.kind = static_cast<uint8_t>(ChunkKind::kEvents);
-    header.header_bytes = sizeof header;
-    header.buffer = header.thread = 1;
+    ChunkHeader header = HeaderOfEvents(i);
     header.base_sequence = i - 1;
     uint8_t payload[kMaxEncodedBytes + kEncodeSlack] = {};
     EventEncoder encoder;
@@ -746,13 +751,8 @@ TEST(FoldInput, ListsAllChunksOfALargeRing) {
 int AppendLongChunk(TraceFile* file, uint32_t number) {
   static const std::vector<uint8_t> payload(60'000);
   const auto size = static_cast<uint32_t>(payload.size());
-  ChunkHeader header = {};
-  std::memcpy(header.magic, kChunkMagic, sizeof kChunkMagic);
-  header.number = header.turn = number;
-  header.kind = static_cast<uint8_t>(ChunkKind::kEvents);
-  header.header_bytes = sizeof header;
-  header.buffer = header.thread = 1;
-  return AppendChunk(file, header, ChunkEncoding::kPlain, payload.data(), size, size);
+  return AppendChunk(file, HeaderOfEvents(number), ChunkEncoding::kPlain, payload.data(), size,
+                     size);
 }
 
 // A short ring has few extents, of which one is kept free.

@@ -44,6 +44,10 @@ bool HasRoom(const Facts& facts) {
   return used > 0 && used <= CardBytes(facts) / 2;
 }
 
+bool Mentions(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
 std::string FirstNames(const std::vector<std::string>& names) {
   std::string text;
   std::vector<std::string> told;

@@ -5,6 +5,7 @@
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_ADVICE_WORDS_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/analysis/facts/detail.h"
@@ -20,6 +21,8 @@ bool IsWorthAdvice(const Facts& facts, uint64_t bytes);
 uint64_t CardBytes(const Facts& facts);
 // Whether the job left half of its card or more: then nothing has to be saved.
 bool HasRoom(const Facts& facts);
+// Whether a part of the text says so.
+bool Mentions(std::string_view text, std::string_view part);
 // The first few different names, with commas between.
 std::string FirstNames(const std::vector<std::string>& names);
 // The sites of a phase that hold most at the peak.

@@ -7,14 +7,11 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
-
-bool Mentions(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 // Whether a name says so: "Scenes.cache", "sessions", "layer.past".
 bool IsCache(std::string_view holder) {
@@ -85,13 +82,12 @@ std::string WhatToDoAbout(std::string_view holder) {
   }
   if (Mentions(holder, "[a tensor]")) {
     return "The keys are tensors, and a tensor is equal to nothing but itself: what is looked up "
-           "is "
-           "never found, and each time more is kept. Make numbers of them (tolist(), item()).";
+           "is never found, and each time more is kept. Make numbers of them (tolist(), item()).";
   }
   if (IsCacheOfTransformers(holder)) {
     return "Each call of generate() or forward() adds to the cache that it is given: give each "
-           "text a "
-           "new one, a common beginning as a copy (copy.deepcopy()), or crop() it back afterwards.";
+           "text a new one, a common beginning as a copy (copy.deepcopy()), or crop() it back "
+           "afterwards.";
   }
   if (IsCache(holder)) {
     return "Bound the cache: drop the entries that were used least recently, or keep them on the "

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/facts/advice_id.h"
 
 namespace vramstow {
@@ -29,10 +30,6 @@ constexpr std::array kSwitches = {
         "DataParallel gathers all results on its first card. Compute the loss in forward() of the "
         "module that it wraps, so that only numbers are gathered, or use "
         "DistributedDataParallel."}};
-
-bool Mentions(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 bool IsAboutLargeResults(AdviceId id) {
   return id == AdviceId::kBroadcast || id == AdviceId::kLargeRequest ||

@@ -57,6 +57,11 @@ bool IsHeldByError(const HeldBlock& block) {
   });
 }
 
+bool IsParameter(const HeldBlock& block) {
+  return block.role == "parameter" || (block.role == "optimizer_state" &&
+                                       block.about.find(", requires grad") != std::string::npos);
+}
+
 ParameterWords ParametersOf(const Holders& holders, const std::vector<const Life*>& lives) {
   ParameterWords words;
   for (const Life* life : lives) {

@@ -42,6 +42,8 @@ CensusSummary SummarizeCensus(const Holders& holders, const std::vector<const Li
 bool IsInGraph(const HeldBlock& block);
 // Bytes that a graph holds, or that are results of operations that autograd recorded.
 uint64_t RecordedBytes(const Holders& holders, const std::vector<const Life*>& lives);
+// A parameter that only an optimizer still holds is told as a part of its state.
+bool IsParameter(const HeldBlock& block);
 // Whether only objects that hold one another hold it.
 bool IsGarbage(const HeldBlock& block);
 // A chain that begins so ends when the handler is left.

@@ -14,6 +14,7 @@
 #include "tools/analysis/advice/pile.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
 namespace {
@@ -44,12 +45,6 @@ std::pair<std::string, std::string> OwnerOf(const std::string& holder) {
                        !before.ends_with(".state") && !before.ends_with("_groups");
   if (is_item) return {before, holder.substr(open, close - open)};
   return {"", holder.substr(0, holder.find('.'))};
-}
-
-// A parameter that only an optimizer still holds is told as a part of its state.
-bool IsParameterOfModel(const HeldBlock& block) {
-  return block.role == "parameter" || (block.role == "optimizer_state" &&
-                                       block.about.find(", requires grad") != std::string::npos);
 }
 
 bool IsCacheOfFunction(const KeptModel& model) {
@@ -122,7 +117,7 @@ std::vector<KeptModel> ModelsOf(const FailureMoment& moment) {
   for (const Life* life : moment.live()) {
     const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr) continue;
-    const bool is_parameter = IsParameterOfModel(*block);
+    const bool is_parameter = IsParameter(*block);
     if (!is_parameter && block->role != "optimizer_state" && block->role != "gradient") continue;
     const auto owner = OwnerOf(block->holder);
     KeptModel& model = by_owner[owner];

@@ -74,6 +74,7 @@ bool AddsUpTurns(const FailureMoment& moment, const Pile& pile) {
   const Detail& detail = moment.detail();
   const std::string call = CommonPlace(detail, pile.lives, true);
   if (pile.passes.size() < kLeastTurns || call.empty()) return false;
+  if (OneVariable(moment, pile.lives).empty()) return false;
   std::set<int64_t> turns;
   for (const Life& life : detail.lives) {
     if (life.birth >= moment.event()) break;
@@ -84,7 +85,7 @@ bool AddsUpTurns(const FailureMoment& moment, const Pile& pile) {
     });
     if (is_other) turns.insert(moment.PassOf(life));
   }
-  return turns.size() >= pile.passes.size() / 2 && !OneVariable(moment, pile.lives).empty();
+  return turns.size() >= pile.passes.size() / 2;
 }
 
 // A loop of the program's own, that calls no module, made one graph, which one variable holds: a

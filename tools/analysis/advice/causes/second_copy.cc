@@ -124,12 +124,6 @@ struct Item {
   std::vector<const Life*> all;
 };
 
-// A parameter that only an optimizer still holds is told as a part of its state.
-bool IsParameter(const HeldBlock& block) {
-  return block.role == "parameter" || (block.role == "optimizer_state" &&
-                                       block.about.find(", requires grad") != std::string::npos);
-}
-
 // Models of one list whose parameters have the same sizes, and which are not at work: the one that
 // is, is known by a variable of its own, or is the last one.
 std::vector<Item> IdleItems(const FailureMoment& moment) {
@@ -190,21 +184,28 @@ std::vector<const Life*> HeldElsewhere(const FailureMoment& moment,
   return elsewhere.empty() ? lives : elsewhere;
 }
 
-// Where a census knows parameters, copies of them have their sizes. A cache of features has many
-// blocks of one size, and repeats itself, too.
-bool HaveSizesOfParameters(const FailureMoment& moment, const std::vector<uint64_t>& sizes) {
-  std::multiset<uint64_t> known;
+using Counts = std::map<uint64_t, size_t>;  // by size
+
+// Of the parameters that a census knows.
+Counts CountParameters(const FailureMoment& moment) {
+  Counts counts;
   for (const Life* life : moment.live()) {
     const HeldBlock* block = moment.holders().Of(*life);
-    if (block != nullptr && IsParameter(*block)) known.insert(life->size);
+    if (block != nullptr && IsParameter(*block)) ++counts[life->size];
   }
-  if (known.empty()) return true;
+  return counts;
+}
+
+// Where a census knows parameters, copies of them have their sizes. A cache of features has many
+// blocks of one size, and repeats itself, too.
+bool HaveSizesOfParameters(const Counts& parameters, const std::vector<uint64_t>& sizes) {
+  if (parameters.empty()) return true;
+  Counts counts;
+  for (const uint64_t size : sizes) ++counts[size];
   size_t found = 0;
-  for (const uint64_t size : sizes) {
-    const auto place = known.find(size);
-    if (place == known.end()) continue;
-    known.erase(place);
-    ++found;
+  for (const auto& [size, count] : counts) {
+    const auto known = parameters.find(size);
+    if (known != parameters.end()) found += std::min(count, known->second);
   }
   return found * 2 >= sizes.size();
 }
@@ -254,6 +255,7 @@ bool IsToldBetter(const FailureMoment& moment) {
 Found FindSecondCopy(const FailureMoment& moment) {
   if (IsToldBetter(moment)) return std::nullopt;
   const std::vector<Set> sets = SetsOf(moment);
+  const Counts parameters = CountParameters(moment);
   Cause cause;
   std::vector<const Life*> copies;
   std::vector<const Life*> spared;  // all but the set that was made last, or is being made
@@ -261,7 +263,7 @@ Found FindSecondCopy(const FailureMoment& moment) {
   bool is_list = false;
   for (size_t i = 0; i < sets.size() && copies.empty(); ++i) {
     for (size_t k = i + 1; k < sets.size(); ++k) {
-      if (!Repeats(sets[i], sets[k]) || !HaveSizesOfParameters(moment, sets[k].sizes)) continue;
+      if (!Repeats(sets[i], sets[k]) || !HaveSizesOfParameters(parameters, sets[k].sizes)) continue;
       ++count;
       if (count == 1) cause.held = sets[i].live;
       spared = cause.held;

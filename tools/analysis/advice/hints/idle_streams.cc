@@ -104,8 +104,7 @@ constinit const Rule kIdleStreams = {
     .meaning = "the cache holds memory of streams that nobody works on any more",
     .help =
         "PyTorch's allocator keeps a cache for each stream, and no stream gets a block of another. "
-        "A "
-        "program that makes a new stream for each epoch leaves the cache of the last one behind. "
+        "A program that makes a new stream for each epoch leaves the cache of the last one behind. "
         "Make the stream once.",
     .advice = FindIdleStreams,
 };
