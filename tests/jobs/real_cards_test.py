@@ -6,6 +6,7 @@ Python of another release than the one at hand (tests/releases.py does).
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -92,3 +93,36 @@ def test_the_rehearsal_does_what_the_card_did(
         assert abs(off) < 0.01
         assert told["causes"][0]["setting"] == "release"
         assert told["causes"][0]["events"] > 0.8 * told["only_rehearsed"]
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "program", "aligned"),
+    [("lstm", "recorded_lstm.py", 0.98), ("encoder", "recorded_encoder.py", 1.0)],
+)
+def test_the_rehearsal_does_what_an_h100_did(
+    python: str,
+    release: tuple[int, int],
+    tmp_path: Path,
+    snapshot: str,
+    program: str,
+    aligned: float,
+) -> None:
+    """Recorded on an NVIDIA H100 with PyTorch 2.11 (docs/card.md), without its call stacks."""
+    real = tmp_path / "real.pickle"
+    packed = Path(__file__).with_name("h100") / f"{snapshot}.pickle.gz"
+    real.write_bytes(gzip.decompress(packed.read_bytes()))
+    flags = ("--simulate=h100,values=off", "--json", "--no-tries")
+    done = subprocess.run(
+        [VRAMSTOW, "fidelity", real, *flags, "--", python, PROGRAMS / program],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    told = json.loads(done.stdout)
+    assert told["aligned_share"] >= aligned
+    if release < OWN_WORKSPACES:
+        for figures in (told, told["reserved"]):
+            off = figures["rehearsed_peak_bytes"] / figures["card_peak_bytes"] - 1
+            assert abs(off) < 0.001

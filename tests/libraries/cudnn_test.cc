@@ -101,7 +101,7 @@ TEST_F(CudnnTest, AConvolutionTellsItsWorkspaceInsistsOnItAndRunsOnItsStream) {
 
 TEST_F(CudnnTest, BatchNormalisationTellsItsSizesAndInsistsOnThem) {
   SeenKernel seen("cudnn_batch_norm_forward");
-  cudnnTensorDescriptor_t x = Tensor(CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, {4, 100, 8, 8});
+  cudnnTensorDescriptor_t x = Tensor(CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, {4, 100, 8, 8});
   cudnnTensorDescriptor_t statistics = nullptr;
   ASSERT_EQ(cudnnCreateTensorDescriptor(&statistics), CUDNN_STATUS_SUCCESS);
   ASSERT_EQ(cudnnDeriveBNTensorDescriptor(statistics, x, CUDNN_BATCHNORM_SPATIAL),

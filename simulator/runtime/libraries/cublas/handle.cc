@@ -1,9 +1,11 @@
 #include "simulator/runtime/libraries/cublas/handle.h"
 
 #include <cstdlib>
+#include <iterator>
 #include <new>
 
 #include "simulator/runtime/libraries/common/device.h"
+#include "simulator/runtime/libraries/common/versions.h"
 
 // Macro arguments are types here, which cannot be put in parentheses.
 // NOLINTBEGIN(bugprone-macro-parentheses)
@@ -36,12 +38,31 @@ size_t DefaultWorkspaceBytes(int compute_capability, const char* configuration) 
   if (compute_capability >= 120) {
     return 12 * kMebibyte;
   }
-  return compute_capability >= 90 ? 32 * kMebibyte : 4 * kMebibyte;
+  if (compute_capability >= 90) {
+    return (kCublasVersion.major >= 13 ? 64 : 32) * kMebibyte;
+  }
+  return 4 * kMebibyte;
 }
 
+namespace {
+
+// The first error, after all was tried.
+CUresult FreeMemory(const cublasContext& context) {
+  CUresult result = CUDA_SUCCESS;
+  for (const CUdeviceptr address :
+       {context.default_workspace, context.state[0], context.state[1]}) {
+    if (address == 0) continue;
+    const CUresult freed = FreeDeviceMemory(address);
+    if (result == CUDA_SUCCESS) result = freed;
+  }
+  return result;
+}
+
+}  // namespace
 }  // namespace vramstow::simulator
 
 using vramstow::simulator::CheckedHandle;
+using vramstow::simulator::FreeMemory;
 using vramstow::simulator::StatusOf;
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
@@ -63,7 +84,12 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
     result = vramstow::simulator::AllocateDeviceMemory(&created->default_workspace,
                                                        created->default_workspace_bytes);
   }
+  for (size_t i = 0; i < std::size(created->state) && result == CUDA_SUCCESS; ++i) {
+    result = vramstow::simulator::AllocateDeviceMemory(&created->state[i],
+                                                       vramstow::simulator::kBlasStateBytes[i]);
+  }
   if (result != CUDA_SUCCESS) {
+    FreeMemory(*created);
     delete created;
     return StatusOf(result);
   }
@@ -78,10 +104,7 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
   context->magic = 0;
-  CUresult result = CUDA_SUCCESS;
-  if (context->default_workspace != 0) {
-    result = vramstow::simulator::FreeDeviceMemory(context->default_workspace);
-  }
+  const CUresult result = FreeMemory(*context);
   delete context;
   // At the end of a process the driver may be gone before the last handle: that is no failure.
   return result == CUDA_ERROR_DEINITIALIZED ? CUBLAS_STATUS_SUCCESS : StatusOf(result);

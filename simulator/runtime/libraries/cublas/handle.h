@@ -1,9 +1,10 @@
 // The state behind a cublasHandle_t.
 //
 // Modelled: a handle owns a default workspace in device memory, allocated when the handle is
-// created and given back when it is destroyed. Source: the documentation of cublasSetWorkspace,
-// which has the default pool allocated during the creation of the context, and names a size per
-// architecture; see DefaultWorkspaceBytes. Adjustable, as with cuBLAS, by CUBLAS_WORKSPACE_CONFIG.
+// created and given back when it is destroyed, and two small blocks, as cuBLAS 13.1 had on an H100
+// (docs/card.md). Source: the documentation of cublasSetWorkspace, which has the default pool
+// allocated during the creation of the context, and names a size per architecture; see
+// DefaultWorkspaceBytes. Adjustable, as with cuBLAS, by CUBLAS_WORKSPACE_CONFIG.
 //
 // Ownership: cublasCreate allocates, cublasDestroy frees. Threads: as with cuBLAS, one handle is
 // used by one thread at a time. Errors: cuBLAS's status codes. Units: bytes.
@@ -32,6 +33,7 @@ struct cublasContext : vramstow::simulator::BlasHandleHead {
   int mantissa_bit_offset = 0;
   int* mantissa_bit_count = nullptr;
 
+  CUdeviceptr state[2] = {};
   CUdeviceptr default_workspace = 0;
   size_t default_workspace_bytes = 0;
   CUdeviceptr user_workspace = 0;  // 0: the default one is used
@@ -40,12 +42,15 @@ struct cublasContext : vramstow::simulator::BlasHandleHead {
 
 namespace vramstow::simulator {
 
+inline constexpr size_t kBlasStateBytes[] = {128 * 1024, 1024};
+
 // The handle if it is one, else null (the call then returns CUBLAS_STATUS_NOT_INITIALIZED).
 cublasContext* CheckedHandle(cublasHandle_t handle);
 
 // The size of the default workspace. `configuration` is CUBLAS_WORKSPACE_CONFIG, ":SIZE:COUNT"
 // pairs with SIZE in KiB (":4096:2:16:8"), or null; what is not of that form is ignored. Without
-// it: 32 MiB for compute capability 9.0 and 10.x, 12 MiB for 12.x, 4 MiB for the others.
+// it: 64 MiB for compute capability 9.0 and 10.x, of which cuBLAS 12 takes the 32 MiB that are
+// documented; 12 MiB for 12.x, 4 MiB for the others.
 size_t DefaultWorkspaceBytes(int compute_capability, const char* configuration);
 
 }  // namespace vramstow::simulator

@@ -2,6 +2,7 @@
 // work. PyTorch takes this way only where it is told to; its usual one is the backend API
 // (backend/).
 #include <algorithm>
+#include <vector>
 
 #include "simulator/runtime/libraries/cudnn/descriptors.h"
 #include "simulator/runtime/libraries/cudnn/handle.h"
@@ -45,8 +46,11 @@ cudnnStatus_t CheckShapes(const cudnnTensorStruct* x, const cudnnFilterStruct* w
 
 size_t Workspace(ConvolutionPass pass, const cudnnTensorStruct& x, const cudnnFilterStruct& w,
                  const cudnnTensorStruct& y) {
+  const auto extents = [](const auto& tensor) {
+    return std::vector<int64_t>(tensor.dimensions, tensor.dimensions + tensor.count);
+  };
   return ConvolutionWorkspace(
-      pass, {x.type, IsChannelsLast(x), ElementsOf(x), ElementsOf(w), ElementsOf(y)});
+      pass, ShapeOf(x.type, IsChannelsLast(x), extents(x), extents(w), extents(y)), CurrentCard());
 }
 
 // Fills the performance results of one pass: the fast algorithm with the modelled workspace, and a

@@ -46,6 +46,8 @@ const char kKernelModule[] = VRAMSTOW_KERNEL_MODULE_HEAD
 
 namespace {
 
+constexpr size_t kStateBytes = 25344;
+
 // What cudnnGetLastErrorString gives back: one sentence per thread, empty until something failed.
 thread_local char last_error[256];
 
@@ -101,6 +103,12 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   if (created == nullptr) {
     return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
   }
+  if (vramstow::simulator::AllocateDeviceMemory(&created->state,
+                                                vramstow::simulator::kStateBytes) != CUDA_SUCCESS) {
+    delete created;
+    return Fail(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED,
+                "no device memory for a handle of cuDNN");
+  }
   created->magic = vramstow::simulator::kCudnnMagic;
   *handle = created;
   return CUDNN_STATUS_SUCCESS;
@@ -111,6 +119,8 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
     return Fail(CUDNN_STATUS_BAD_PARAM, "cudnnDestroy was given no cuDNN handle");
   }
   handle->magic = 0;
+  // At the end of a process the driver may be gone before the last handle: that is no failure.
+  vramstow::simulator::FreeDeviceMemory(handle->state);
   delete handle;
   return CUDNN_STATUS_SUCCESS;
 }

@@ -1,8 +1,9 @@
 // Batch normalisation.
 //
 // Modelled: the Ex functions ask for a workspace of two float sums per channel, rounded up to 256
-// bytes; and, where an activation is fused in, for a reserve space of one bit per element, which is
-// what its backward pass needs to know.
+// bytes, if the channels are last (others took none on an H100, docs/card.md); and, where an
+// activation is fused in, for a reserve space of one bit per element, which is what its backward
+// pass needs to know.
 #include "base/rounding.h"
 #include "simulator/runtime/libraries/cudnn/descriptors.h"
 #include "simulator/runtime/libraries/cudnn/handle.h"
@@ -26,6 +27,7 @@ bool CanSize(cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_
 }
 
 size_t NormWorkspace(const cudnnTensorStruct& x) {
+  if (!IsChannelsLast(x)) return 0;
   const size_t sums = static_cast<size_t>(x.dimensions[1]) * 2 * sizeof(float);
   return RoundUp(sums, 256);
 }

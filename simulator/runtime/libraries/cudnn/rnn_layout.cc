@@ -1,6 +1,11 @@
 #include "simulator/runtime/libraries/cudnn/rnn_layout.h"
 
 namespace vramstow::simulator {
+namespace {
+
+constexpr size_t kFixedBytes = 256;
+
+}  // namespace
 
 int RnnLayout::gates() const {
   switch (rnn_.cell) {
@@ -104,14 +109,16 @@ int64_t RnnLayout::parameters() const {
 size_t RnnLayout::WeightBytes() const { return parameters() * BytesOf(rnn_.type); }
 
 size_t RnnLayout::WorkspaceBytes(int64_t steps, int64_t batch) const {
-  return static_cast<size_t>(steps * batch * rnn_.hidden_size) * gates() * directions() *
-         BytesOf(rnn_.type);
+  return static_cast<size_t>((steps + 2) * batch * rnn_.hidden_size) * kept() * pseudo_layers() *
+             BytesOf(rnn_.type) +
+         2 * kFixedBytes;
 }
 
 size_t RnnLayout::ReserveBytes(int64_t steps, int64_t batch) const {
-  const int kept = gates() + (rnn_.cell == CUDNN_LSTM ? 2 : 1);
-  return static_cast<size_t>(steps * batch * rnn_.hidden_size) * kept * pseudo_layers() *
-         BytesOf(rnn_.type);
+  const int handed_on = pseudo_layers() - directions();
+  return static_cast<size_t>(steps * batch * rnn_.hidden_size) *
+             (kept() * pseudo_layers() + handed_on) * BytesOf(rnn_.type) +
+         kFixedBytes;
 }
 
 }  // namespace vramstow::simulator

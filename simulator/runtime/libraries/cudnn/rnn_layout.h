@@ -6,7 +6,8 @@
 // other, then all biases in the same order. Frameworks ask for every address and rely only on the
 // gates of one kind being neighbours.
 //
-// Modelled, since cuDNN does not document them: workspace and reserve space; see the functions.
+// Modelled, since cuDNN does not document them: workspace and reserve space, which fit an LSTM of
+// two layers on an H100 (docs/card.md); see the functions.
 //
 // Ownership: values. Threads: pure functions. Errors: none; the caller has checked the descriptor.
 // Units: elements for offsets, bytes for sizes.
@@ -47,12 +48,14 @@ class RnnLayout {
   int64_t parameters() const;
   size_t WeightBytes() const;
 
-  // One pass over `steps` × `batch` inputs: gate pre-activations of one layer in both directions.
+  // One pass over `steps` × `batch` inputs: for each layer what is kept of a step, and twice more.
   size_t WorkspaceBytes(int64_t steps, int64_t batch) const;
-  // For training: gates, cell state and output of every step and layer, kept for the backward pass.
+  // For training: gates and cell state of every step and layer, and what layers hand on.
   size_t ReserveBytes(int64_t steps, int64_t batch) const;
 
  private:
+  // Values for each hidden one: the gates, and the cell state of an LSTM.
+  int kept() const { return gates() + (rnn_.cell == CUDNN_LSTM ? 1 : 0); }
   bool HasBias(int id) const;
   int64_t MatrixElements(int pseudo_layer, int id) const;
   int64_t InputSize(int pseudo_layer) const;

@@ -1,12 +1,19 @@
 // How much workspace the stand-in for cuDNN asks for.
 //
-// Modelled, since cuDNN does not document it: NVIDIA's fast engines for 16-bit types work on
-// channels- last tensors; given another layout they first copy the tensors, into the workspace. The
-// gradient of a filter is summed in 32-bit floats. So a convolution asks for
+// Modelled, since cuDNN does not document it: NVIDIA's fast engines work on channels-last tensors;
+// given another layout they first copy the tensors, into the workspace. The gradient of a filter is
+// summed in 32-bit floats. So a convolution asks for
 //
 //   the bytes of x, w and y, each rounded up to 256, if its type has 16 bits or fewer and a layout
 //   that is not channels-last, and, for the gradient of the filter, 4 bytes for each of its
 //   elements.
+//
+// From compute capability 9.0 on, 32-bit floats that are not channels-last follow what cuDNN 9.19
+// took on an H100 for the layers of a ResNet-50 (docs/card.md): x and y are copied, and w where the
+// filter has more than one pixel. A pointwise convolution on images of a multiple of four pixels
+// needs no copy; its gradient of the filter then has one sum for each image, if that is less. What
+// is left of the multiprocessors shares the sum of one tile of 128 × 128 results, each with sums of
+// its own.
 //
 // Adjustable: VRAMSTOW_CUDNN_WORKSPACE in the environment (such as 0 or 64MiB) replaces the model
 // for convolutions by one size.
@@ -18,6 +25,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "simulator/runtime/libraries/cudnn/cudnn.h"
 
@@ -31,9 +39,32 @@ struct ConvolutionShape {
   int64_t x_elements = 0;
   int64_t w_elements = 0;
   int64_t y_elements = 0;
+  int64_t batch = 1;
+  int64_t channels_in = 1;   // of x
+  int64_t channels_out = 1;  // of y
+  int64_t groups = 1;
+
+  int64_t x_pixels() const { return x_elements / (batch * channels_in); }
+  int64_t y_pixels() const { return y_elements / (batch * channels_out); }
+  int64_t w_pixels() const { return w_elements * groups / (channels_in * channels_out); }
 };
 
-size_t ConvolutionWorkspace(ConvolutionPass pass, const ConvolutionShape& shape);
+// The card that the engines are chosen for.
+struct ConvolutionCard {
+  int compute_capability = 0;  // 10 × major + minor
+  int multiprocessors = 1;
+};
+
+size_t ConvolutionWorkspace(ConvolutionPass pass, const ConvolutionShape& shape,
+                            const ConvolutionCard& card);
+
+// The card of the current context; without one, an older card.
+ConvolutionCard CurrentCard();
+
+// The shape of a convolution from the extents of its tensors, batch and channels first. Extents of
+// zero, or too few of them, give a shape without elements.
+ConvolutionShape ShapeOf(cudnnDataType_t type, bool channels_last, const std::vector<int64_t>& x,
+                         const std::vector<int64_t>& w, const std::vector<int64_t>& y);
 
 }  // namespace vramstow::simulator
 

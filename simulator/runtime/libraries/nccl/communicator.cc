@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include "simulator/runtime/libraries/common/refusal.h"
@@ -15,6 +16,10 @@ namespace {
 constexpr uint64_t kCommunicatorMagic = 0x6d6d6f63'6c63636e;
 constexpr int kBufferBytes = 4 << 20;
 constexpr int kChannels = 16;
+// Each of three arrays of each of 64 channels, and two more, in physical memory of its own.
+constexpr size_t kStateBytes = size_t{3 * 64 + 2} * (2 << 20);
+// Without such memory they share pages.
+constexpr size_t kSmallStateBytes = 4 << 20;
 constexpr int kTimeoutSeconds = 600;
 constexpr size_t kScalarBytes = 64;
 
@@ -125,7 +130,10 @@ ncclResult_t Connect(ncclComm* comm) {
 ncclResult_t AllocateBuffers(ncclComm* comm) {
   if (comm->buffers != 0) return ncclSuccess;
   const auto each = static_cast<size_t>(Setting("NCCL_BUFFSIZE", kBufferBytes, 1 << 28));
-  comm->buffer_bytes = each * static_cast<size_t>(comm->channels);
+  const char* physical = getenv("NCCL_CUMEM_ENABLE");
+  const bool shares_pages = physical != nullptr && strcmp(physical, "0") == 0;
+  comm->buffer_bytes = (shares_pages ? kSmallStateBytes : kStateBytes) +
+                       (comm->ranks > 1 ? each * static_cast<size_t>(comm->channels) : 0);
   const ContextScope scope(comm->context);
   if (NcclDriver::Get().cuMemAlloc(&comm->buffers, comm->buffer_bytes) != CUDA_SUCCESS) {
     comm->buffers = 0;

@@ -4,10 +4,11 @@
 // its operations pass (staging), and an event that orders its operations across streams. As with
 // NCCL a first error stays: later calls return it, and waiting work is let go.
 //
-// Modelled: the device buffers that NCCL sets aside, NCCL_BUFFSIZE (4 MiB) for each channel; the
-// number of channels is the configuration's maxCTAs, NCCL_MAX_CTAS, or 16. Source of names and
-// defaults: NCCL's documentation of its environment variables; 16 is our choice. Nothing is kept in
-// them.
+// Modelled: the device memory that NCCL takes. The state of a communicator is 388 MiB, as NCCL
+// 2.28.9 took on an H100 for a single rank (docs/card.md), or 4 MiB with NCCL_CUMEM_ENABLE=0. More
+// ranks have buffers, too, NCCL_BUFFSIZE (4 MiB) for each channel; the number of channels is the
+// configuration's maxCTAs, NCCL_MAX_CTAS, or 16. Source of names and defaults: NCCL's documentation
+// of its environment variables; 16 is our choice. Nothing is kept in them.
 //
 // Ownership: made by NewCommunicator, freed by Release, unless work of it is still to run: then it
 // is leaked. Threads: API calls on one communicator come from one thread at a time, as with NCCL;

@@ -2,9 +2,9 @@
 // workspace an engine needs.
 //
 // Modelled: see cudnn/workspace.h for convolutions. A graph with a matrix product and a normalising
-// reduction (attention) keeps nothing in its workspace when it runs forward; running backward it
-// sums the gradient of the queries in 32-bit floats. All other graphs need none. The lean engine
-// never needs any.
+// reduction (attention) needs 256 bytes, as cuDNN 9.19 took on an H100 (docs/card.md); what the
+// backward pass sums in 32-bit floats, its caller allocates. All other graphs need none. The lean
+// engine never needs any.
 #include <algorithm>
 #include <cstring>
 
@@ -17,6 +17,7 @@ namespace {
 
 constexpr int64_t kFastEngine = 0;
 constexpr int64_t kLeanEngine = 1;
+constexpr size_t kAttentionBytes = 256;
 
 // The attributes that name a convolution's operands, by pass.
 struct ConvolutionOperands {
@@ -40,15 +41,8 @@ constexpr ConvolutionOperands kConvolutions[] = {
      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY},
 };
 
-int64_t ElementsOf(const ContentsPointer& tensor) {
-  if (tensor == nullptr) {
-    return 0;
-  }
-  int64_t elements = 1;
-  for (int64_t dimension : tensor->Numbers(CUDNN_ATTR_TENSOR_DIMENSIONS)) {
-    elements *= dimension;
-  }
-  return elements;
+std::vector<int64_t> ExtentsOf(const ContentsPointer& tensor) {
+  return tensor != nullptr ? tensor->Numbers(CUDNN_ATTR_TENSOR_DIMENSIONS) : std::vector<int64_t>{};
 }
 
 cudnnDataType_t TypeOf(const ContentsPointer& tensor) {
@@ -75,29 +69,21 @@ size_t OperationWorkspace(const Contents& operation) {
       const ContentsPointer w = operation.Reference(operands.w);
       const ContentsPointer y = operation.Reference(operands.y);
       return ConvolutionWorkspace(
-          operands.pass, {TypeOf(x), ChannelsLast(x), ElementsOf(x), ElementsOf(w), ElementsOf(y)});
+          operands.pass,
+          ShapeOf(TypeOf(x), ChannelsLast(x), ExtentsOf(x), ExtentsOf(w), ExtentsOf(y)),
+          CurrentCard());
     }
   }
   return 0;
 }
 
-// The backward pass of attention has five matrix products; its largest left operand is as large as
-// the gradient of the queries.
+// Forward, attention has two matrix products; backward five.
 size_t AttentionWorkspace(const Value& operations) {
-  int products = 0;
-  int64_t largest = 0;
-  for (const ContentsPointer& operation : operations.descriptors) {
-    if (operation->type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR) {
-      ++products;
-      const ContentsPointer result = operation->Reference(CUDNN_ATTR_OPERATION_MATMUL_CDESC);
-      const Value* is_virtual =
-          result != nullptr ? result->Find(CUDNN_ATTR_TENSOR_IS_VIRTUAL) : nullptr;
-      const bool stored =
-          is_virtual == nullptr || is_virtual->bytes.empty() || is_virtual->bytes[0] == 0;
-      largest = std::max(largest, stored ? ElementsOf(result) : 0);
-    }
-  }
-  return products >= 4 ? static_cast<size_t>(largest) * sizeof(float) : 0;
+  const auto products =
+      std::ranges::count_if(operations.descriptors, [](const ContentsPointer& operation) {
+        return operation->type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR;
+      });
+  return products >= 2 ? kAttentionBytes : 0;
 }
 
 std::shared_ptr<Value> Numbers(std::vector<int64_t> numbers) {
