@@ -122,7 +122,7 @@ def test_kernels_of_triton_are_counted_and_said_not_to_be_estimated() -> None:
 
 
 def test_where_nothing_fits_a_hint_names_the_flag_and_what_it_promises_holds() -> None:
-    card = "h100,memory=1000MiB,values=off"
+    card = "h100,memory=1080MiB,values=off"
     places = "--batch {batch} --layers 96 --optimizer"
     told = plan("--batch", "1,2", card=card, places=f"{places} foreach", status=1)
     assert told["rehearsals"] == 1
