@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, ROOT, Rehearsal
+from conftest import BUILD, ROOT, VRAMSTOW, Rehearsal
 
 PROGRAMS = Path(__file__).parent / "programs"
 Rehearse = Callable[..., Rehearsal]
@@ -63,3 +64,24 @@ def test_a_driver_program_that_gets_everything_through_dlsym(
     counts = job.analysis()["counts"]
     assert counts["allocations"] + counts["frees"] == blocks
     assert "driver_by_dlsym" in str(job.analysis()["by_library"])
+
+
+def test_a_run_keeps_the_names_of_native_functions_in_its_trace(tmp_path: Path) -> None:
+    program = tmp_path / "driver_by_dlsym"
+    source = PROGRAMS / "driver_by_dlsym.c"
+    build = ["gcc", "-O1", "-g", "-pthread", source, "-o", program, "-ldl"]
+    subprocess.run(build, check=True)
+    flags = ("--simulate=h200", "--stacks=all", f"--trace-dir={tmp_path}")
+    run = [VRAMSTOW, "run", *flags, "--", program, "1", "20"]
+    ran = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    (trace,) = tmp_path.glob("*.stow")
+    numbers = [
+        int.from_bytes(rest[8:12], "little")  # behind the trace's id
+        for rest in trace.read_bytes().split(b"\xa5STOWCKZ")[1:]
+    ]
+    assert 0xF0000000 in numbers, "a chunk of functions (docs/trace-format.md)"
+    read = [VRAMSTOW, "analyze", "--json", trace]
+    analysis = json.loads(subprocess.run(read, capture_output=True, text=True, check=True).stdout)
+    assert analysis["input"]["complete"]
+    assert analysis["counts"]["allocations"] == 20

@@ -130,6 +130,7 @@ RULE: dict[str, set[str]] = {
         "tools/analysis/accounts",
         "tools/replay",
         "tools/report",
+        "tools/symbols",
         "tools/formats",
         "tools/base",
         "tracer/format",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -34,6 +35,7 @@
 #include "tools/pipeline/analyze.h"
 #include "tools/report/json.h"
 #include "tools/report/summary.h"
+#include "tools/symbols/kept_functions.h"
 #include "tools/terminal/output.h"
 #include "tools/terminal/progress_bar.h"
 
@@ -232,6 +234,19 @@ Facts WithNeighbours(const RunTraces& traces, Facts failed, uint64_t most_events
   return failed;
 }
 
+// The machine that reads these traces may not have the libraries of this one. Where that fails, a
+// trace names them here only, as before.
+void KeepFunctionsOf(const RunTraces& traces) {
+  constexpr std::chrono::milliseconds kMost{2000};
+  const auto end = std::chrono::steady_clock::now() + kMost;
+  for (const Facts& facts : traces.facts) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        end - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return;
+    KeepFunctions(facts.file, left).IgnoreError();
+  }
+}
+
 // Explains the last failure of a job that ran out of memory, where that takes a moment only: the
 // user waits for a prompt.
 void ExplainFailure(RunTraces* traces) {
@@ -314,6 +329,7 @@ void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bo
     Complain("", absl::StrCat("the command has ended, but ", running,
                               ": the summary is of what was recorded until now."));
   }
+  KeepFunctionsOf(traces);
   ExplainFailure(&traces);
   FactSet set = MergeTraces(traces.facts);
   if (json) {

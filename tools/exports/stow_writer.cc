@@ -1,7 +1,6 @@
 #include "tools/exports/stow_writer.h"
 
 #include <unistd.h>
-#include <zstd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,10 +9,10 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "base/rounding.h"
 #include "base/typed_event.h"
 #include "tools/analysis/accounts/event_batch.h"
 #include "tracer/format/crc32c.h"
+#include "tracer/format/sealed_chunk.h"
 
 namespace vramstow {
 namespace {
@@ -22,7 +21,6 @@ constexpr size_t kRemembered = 4096;      // provisional frees
 constexpr uint32_t kMostCodes = 0xFFFF;   // of tracer/format/table_decoder.cc
 constexpr uint32_t kMostNodes = 0xFFFFF;  // the same
 constexpr size_t kMostTextBytes = 48 * 1024;
-constexpr size_t kPayloadBytes = kSlotBytes - sizeof(ChunkHeader);
 
 void AppendNumber(std::string* out, uint64_t value) {
   uint8_t bytes[kMaxVarintBytes + 8];
@@ -80,7 +78,7 @@ Event StowWriter::Renumbered(const Event& event) {
 bool StowWriter::AddEvent(const Event& event) {
   const Event renumbered = Renumbered(event);
   constexpr size_t kMostBytes = kMaxEncodedBytes + kEncodeSlack + 2 * kMaxVarintBytes;
-  if (events_payload_.size() + kMostBytes > kPayloadBytes && !FlushEvents()) return false;
+  if (events_payload_.size() + kMostBytes > kMostPayloadBytes && !FlushEvents()) return false;
   last_time_ns_ = std::max(last_time_ns_, event.time_ns);
   if (events_payload_.empty()) {
     events_header_ = {};
@@ -116,42 +114,19 @@ bool StowWriter::FlushTable() {
 bool StowWriter::AddRecord(RecordType type, std::string_view payload) {
   std::string record(1, static_cast<char>(type));
   AppendText(&record, payload);
-  if (table_.size() + record.size() > kPayloadBytes && !FlushTable()) return false;
+  if (table_.size() + record.size() > kMostPayloadBytes && !FlushTable()) return false;
   table_.insert(table_.end(), record.begin(), record.end());
   return true;
 }
 
-// Writes the payload, compressed where that is shorter, and empties it.
+// Writes the payload and empties it.
 bool StowWriter::WriteChunk(ChunkHeader* header, std::vector<uint8_t>* payload) {
-  std::vector<uint8_t> packed(ZSTD_compressBound(payload->size()));
-  const size_t size =
-      ZSTD_compress(packed.data(), packed.size(), payload->data(), payload->size(), 1);
-  const bool is_packed = ZSTD_isError(size) == 0 && size < payload->size();
-  if (is_packed) {
-    packed.resize(size);
-    header->encoding = static_cast<uint8_t>(ChunkEncoding::kZstd);
-    header->payload_bytes = static_cast<uint32_t>(payload->size());
-  } else {
-    packed.swap(*payload);
-  }
-  payload->clear();
-  std::memcpy(header->magic, kChunkMagic, sizeof kChunkMagic);
   header->trace_id = trace_id_;
   header->number = ++chunks_;
-  header->header_bytes = sizeof(ChunkHeader);
-  header->state = kChunkSealed;
-  header->committed = static_cast<uint32_t>(packed.size());
-  header->payload_checksum = Crc32c(packed.data(), packed.size());
-  packed.resize(RoundUp(packed.size(), kChunkAlignment));
-  header->capacity = static_cast<uint32_t>(sizeof(ChunkHeader) + packed.size());
-  header->checksum = Crc32c(header, offsetof(ChunkHeader, checksum));
-  header->more_checksum =
-      Crc32c(&header->buffer, offsetof(ChunkHeader, more_checksum) - offsetof(ChunkHeader, buffer));
-  if (!WriteAt(header, sizeof *header, offset_) ||
-      !WriteAt(packed.data(), packed.size(), offset_ + sizeof *header)) {
-    return false;
-  }
-  offset_ += header->capacity;
+  const std::vector<uint8_t> chunk = SealedChunk(*header, *payload);
+  payload->clear();
+  if (!WriteAt(chunk.data(), chunk.size(), offset_)) return false;
+  offset_ += chunk.size();
   return true;
 }
 

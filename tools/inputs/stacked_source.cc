@@ -22,6 +22,14 @@ std::vector<CallFrame> StackedSource::Frames(uint32_t stack) const {
 
 void StackedSource::AddNative(const TraceFrame& frame, std::vector<CallFrame>* frames) const {
   const TraceLibrary& library = trace_->reader().Library(frame.library);
+  const std::vector<TraceFunction>& kept = trace_->reader().Functions(frame.library, frame.offset);
+  for (const TraceFunction& function : kept) {
+    frames->push_back({.function = function.name,
+                       .file = function.file.empty() ? std::string_view(library.path)
+                                                     : std::string_view(function.file),
+                       .line = function.line});
+  }
+  if (!kept.empty()) return;
   const std::vector<SourcePlace>& places = symbolizer_.Resolve(library, frame.offset);
   if (places.empty()) frames->push_back({.function = "??", .file = library.path});
   for (const SourcePlace& place : places) {

@@ -1,7 +1,8 @@
 // StackedSource: the events of a .stow file with the call stacks that it kept, by name.
 //
-// Idea: a trace names Python frames itself and native ones only by library and offset; these are
-// looked up when a stack is asked for, which the analysis does once for each that matters.
+// Idea: a trace names Python frames itself, and native ones if somebody looked them up where it was
+// made. Others are looked up when a stack is asked for, which the analysis does once for each that
+// matters.
 //
 // Ownership: owns the trace; the texts of frames live as long as the source. Threads: one at a
 // time. Errors: a frame about which nothing is known has its library's path and the function "??".

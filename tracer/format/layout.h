@@ -158,6 +158,7 @@ enum class RecordType : uint8_t {
   kCode = 7,        // in kTables: a code object of Python's
   kStack = 8,       // in kTables: a frame and the stack of its caller
   kAnnotation = 9,  // in kTables: what a mark says; since 2.2
+  kFunction = 22,   // in kTables: the functions at a place of a library
   // In events, since 3.0.
   kShape = 10,     // gives a number to what many events have in common
   kAmount = 11,    // gives a number to a size and what belongs to it

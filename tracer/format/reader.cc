@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include "base/typed_event.h"
 #include "tracer/format/chunk_index.h"
@@ -475,6 +477,30 @@ std::string_view TraceReader::Annotation(uint64_t number) const {
 
 std::vector<TraceFrame> TraceReader::Stack(uint32_t stack) const {
   return impl_->tables.Stack(stack);
+}
+
+const std::vector<TraceFunction>& TraceReader::Functions(uint16_t library, uint64_t offset) const {
+  static const std::vector<TraceFunction> none;
+  const auto found = impl_->tables.functions.find({library, offset});
+  return found == impl_->tables.functions.end() ? none : found->second;
+}
+
+bool TraceReader::HasFunctions() const { return !impl_->tables.functions.empty(); }
+
+std::vector<TraceFrame> TraceReader::NativeFrames() const {
+  std::set<std::pair<uint32_t, uint64_t>> seen;
+  std::vector<TraceFrame> frames;
+  for (const TraceTables::StackNode& node : impl_->tables.stacks) {
+    if (node.kind != static_cast<uint8_t>(FrameKind::kNative) || node.source == kUnknownName ||
+        !seen.insert({node.source, node.place}).second) {
+      continue;
+    }
+    TraceFrame& frame = frames.emplace_back();
+    frame.kind = TraceFrame::Kind::kNative;
+    frame.library = static_cast<uint16_t>(node.source);
+    frame.offset = node.place;
+  }
+  return frames;
 }
 
 const TraceSums* TraceReader::sums() const { return impl_->has_sums ? &impl_->sums : nullptr; }

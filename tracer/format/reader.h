@@ -73,6 +73,14 @@ struct ReadReport {
   bool closed = false;  // the process closed the trace; false: it was killed or is running
 };
 
+// One of the functions at a place of a library, as somebody who had the library looked it up.
+struct TraceFunction {
+  std::string name;
+  std::string file;   // empty: not known
+  uint32_t line = 0;  // 0: not known
+  bool is_inlined = false;
+};
+
 class TraceReader {
  public:
   TraceReader();
@@ -108,6 +116,13 @@ class TraceReader {
   // The frames of an event's stack, from the innermost on; none for 0 and for a number that the
   // table has not. In place of each call of Python's interpreter loop are the frames that it runs.
   std::vector<TraceFrame> Stack(uint32_t stack) const;
+
+  // The functions at a native frame, from the innermost inlined one to the one that has a frame;
+  // none: nobody looked them up.
+  const std::vector<TraceFunction>& Functions(uint16_t library, uint64_t offset) const;
+  bool HasFunctions() const;
+  // All native frames in libraries that stacks have, each once.
+  std::vector<TraceFrame> NativeFrames() const;
 
   // What is known of events that are gone; null: all that could be kept is there.
   const TraceSums* sums() const;

@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint64_t kMaxNumber = 0xFFFF;
 constexpr uint64_t kMaxStacks = 0xFFFFF;
+constexpr size_t kMaxFunctions = 64;  // at one place
 
 std::string Text(const uint8_t* begin, const uint8_t* end) {
   return std::string(reinterpret_cast<const char*>(begin), static_cast<size_t>(end - begin));
@@ -79,6 +80,29 @@ bool DecodeAnnotation(const uint8_t* in, const uint8_t* end, TraceTables* tables
   return true;
 }
 
+bool DecodeFunction(const uint8_t* in, const uint8_t* end, TraceTables* tables) {
+  uint64_t library;
+  uint64_t offset;
+  in = ReadVarint(in, end, &library);
+  if (in == nullptr || library > kMaxNumber) return false;
+  in = ReadVarint(in, end, &offset);
+  std::vector<TraceFunction> functions;
+  while (in != nullptr && in < end && functions.size() < kMaxFunctions) {
+    TraceFunction function;
+    uint64_t line = 0;
+    function.is_inlined = *in++ != 0;
+    in = ReadVarint(in, end, &line);
+    if (in != nullptr) in = ReadText(in, end, &function.name);
+    if (in != nullptr) in = ReadText(in, end, &function.file);
+    function.line = static_cast<uint32_t>(line);
+    functions.push_back(std::move(function));
+  }
+  if (in == nullptr) return false;
+  if (tables->functions.size() >= kMaxStacks) return true;
+  tables->functions[{static_cast<uint32_t>(library), offset}] = std::move(functions);
+  return true;
+}
+
 bool DecodeStack(const uint8_t* in, const uint8_t* end, TraceTables* tables) {
   uint64_t number;
   uint64_t parent;
@@ -144,6 +168,7 @@ bool TraceTables::Decode(const uint8_t* bytes, size_t size, size_t* consumed) {
     if (type == RecordType::kLibrary) is_right = DecodeLibrary(in, record_end, this);
     if (type == RecordType::kCode) is_right = DecodeCode(in, record_end, this);
     if (type == RecordType::kStack) is_right = DecodeStack(in, record_end, this);
+    if (type == RecordType::kFunction) is_right = DecodeFunction(in, record_end, this);
     if (type == RecordType::kAnnotation) is_right = DecodeAnnotation(in, record_end, this);
     if (is_right) next = record_end;
   }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tracer/format/reader.h"
@@ -35,6 +36,8 @@ struct TraceTables {
   std::vector<Code> codes = {{0, "unknown", "unknown"}};
   std::vector<StackNode> stacks = {{}};
   std::map<uint64_t, std::string> annotations;
+  // By library and offset.
+  std::map<std::pair<uint32_t, uint64_t>, std::vector<TraceFunction>> functions;
 
   std::vector<TraceFrame> Stack(uint32_t stack) const;
 
