@@ -435,6 +435,7 @@ STEPS = (
     ),
     Step("identity", "a look-up has the driver's own answer", 60, 60, identity),
     Step("explain", "a trace is written and read", 60, 60, explain),
+    Step("contract", "the driver does what the simulator does", 60, 150, contract),
     Step(
         "sleep cost",
         f"at most {MOST_OVER_COPY:g} times as long as a copy, and into new memory",
@@ -451,7 +452,6 @@ STEPS = (
         tensor_cost,
     ),
     Step("short runs", "all end with status 0", 60, 150, short_runs),
-    Step("compiled", "the losses of native, observed and served by the pool", 120, 240, compiled),
     Step("after", "the card is as it was found", 60, 60, look_after),
-    Step("contract", "the driver does what the simulator does", 60, 480, contract),
+    Step("compiled", "the losses of native, observed and served by the pool", 120, 240, compiled),
 )
