@@ -262,7 +262,7 @@ def test_the_page_tells_three_outcomes(tmp_path: Path) -> None:
 RULES = """#!/bin/sh
 if [ "$1" = --gtest_list_tests ]; then
   echo 'Suite.'; for n in Good Dying Poison Last Lonely BreaksIt Old Bad; do echo "  $n"; done
-  echo 'FillingTest.'; echo '  All'; exit
+  echo 'FillingTest.'; echo '  All'; echo 'UndefinedTest.'; echo '  Null'; exit
 fi
 echo "$1" >> "$KEPT"
 status=0
@@ -305,6 +305,7 @@ def test_rules_share_a_process_and_outlive_one_that_dies(tmp_path: Path) -> None
     ran = (tmp_path / "kept").read_text().splitlines()
     assert ran[0].count(":") == 6, "all in one process"
     assert not any("Filling" in line for line in ran), "what fills the card is left out"
+    assert not any("Undefined" in line for line in ran), "and what is undefined on one"
     assert "--gtest_filter=Suite.BreaksIt" in ran, "what breaks its context runs by itself"
     with pytest.raises(
         FailedError, match=r"2 rules .*Suite.Dying .*5 rules hold; 1 skipped: 1 because"

@@ -4,7 +4,7 @@ A card takes a good part of a second to make a context, so the rules of one proc
 is kept open. Where a rule fails, or its process dies or hangs, it is tried once more by itself: one
 before it may have left the context broken. The results of the rules behind it do not count, and
 they go on in a process of their own. Rules that say that they break their context run by themselves
-at once, and rules that fill the card not at all.
+at once; rules that fill the card, and rules of what is undefined on one, not at all.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from kit.machine import Machine, NoTimeError
 from kit.outcome import FailedError, NothingShownError
 
 AT_ONCE = 60
-FILLING = "Filling"  # how the names of suites begin whose rules take all memory of the card
+# How the names of suites begin whose rules take all memory of the card, or crash its driver.
+LEFT_OUT = ("Filling", "Undefined")
 BREAKING = "Breaks"  # in the names of rules that leave a context broken
 
 BEGAN = re.compile(r"^\[ RUN      \] (\S+)$", re.MULTILINE)
@@ -82,7 +83,7 @@ class Contract:
         ended = self._machine.run([self._program, "--gtest_list_tests"])
         if ended.failure_reason:
             raise FailedError(ended.failure_reason)
-        return [name for name in listed(ended.out) if not name.startswith(FILLING)]
+        return [name for name in listed(ended.out) if not name.startswith(LEFT_OUT)]
 
     def _try(self, names: list[str]) -> list[str]:
         self._runs += 1

@@ -13,6 +13,7 @@ using MemoryTest = ContractTest;
 // Rules that take all memory of the card, which others may be using: names of such suites begin
 // with "Filling", and the kit that accepts a card leaves them out.
 using FillingTest = ContractTest;
+using UndefinedMemoryTest = ContractTest;
 using HostMemoryTest = ContractTest;
 using PointerTest = ContractTest;
 
@@ -138,6 +139,13 @@ TEST_F(MemoryTest, ArraysKeepTheirDescriptor) {
   ASSERT_OK(driver_.cuArrayGetDescriptor(&read, array));
   EXPECT_EQ(64u, read.Width);
   EXPECT_EQ(4u, read.NumChannels);
+  EXPECT_OK(driver_.cuArrayDestroy(array));
+}
+
+TEST_F(UndefinedMemoryTest, DestroyedArraysAreRefused) {
+  CUDA_ARRAY_DESCRIPTOR wish = {64, 32, CU_AD_FORMAT_FLOAT, 4};
+  CUarray array = nullptr;
+  ASSERT_OK(driver_.cuArrayCreate(&array, &wish));
   EXPECT_OK(driver_.cuArrayDestroy(array));
   EXPECT_CUDA(CUDA_ERROR_INVALID_HANDLE, driver_.cuArrayDestroy(array));
 }

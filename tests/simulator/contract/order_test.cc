@@ -24,6 +24,7 @@ class OrderTest : public ContractTest {
   }
 };
 using ValueTest = OrderTest;
+using UndefinedValueTest = OrderTest;
 using EventRuleTest = OrderTest;
 using StreamRuleTest = OrderTest;
 
@@ -231,8 +232,20 @@ TEST_F(ValueTest, BatchRunsInOrder) {
   ASSERT_OK(driver_.cuStreamBatchMemOp(stream, 3, operations, 0));
   ASSERT_OK(driver_.cuStreamSynchronize(stream));
   EXPECT_EQ(2, Read(flags, 1)[0]);
-  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuStreamBatchMemOp(stream, 3, nullptr, 0));
-  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuStreamBatchMemOp(stream, 257, operations, 0));
+}
+
+TEST_F(ValueTest, MoreThanABatchHoldsAreRefused) {
+  const CUdeviceptr flag = Allocate(16);
+  CUstreamBatchMemOpParams write = {};
+  write.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+  write.writeValue.address = flag;
+  std::vector<CUstreamBatchMemOpParams> operations(257, write);
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE,
+              driver_.cuStreamBatchMemOp(NewStream(), 257, operations.data(), 0));
+}
+
+TEST_F(UndefinedValueTest, ABatchAtNullIsRefused) {
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuStreamBatchMemOp(NewStream(), 3, nullptr, 0));
 }
 
 TEST_F(ValueTest, MisalignedAndUnknownAddressesAreRefused) {
