@@ -252,32 +252,36 @@ Result VirtualMemory::Map(uint64_t address, uint64_t size, uint64_t offset, uint
   Physical* physical = Find(handle);
   if (physical == nullptr || physical->handles == 0) return Result::kInvalidValue;
   // The offset is documented as "must be zero"; the size as that of the allocation.
-  if (offset != 0 || size == 0 || !IsPaged(size) || !IsPaged(address)) {
-    return Result::kInvalidValue;
-  }
+  if (offset != 0) return Result::kNotSupported;
+  if (size == 0 || !IsPaged(size) || !IsPaged(address)) return Result::kInvalidValue;
   if (size != physical->size) return Result::kInvalidValue;
   const Reservation* range = FindReservation(address);
-  if (range == nullptr || address + size > range->address + range->size) {
-    return Result::kInvalidValue;
-  }
+  if (range == nullptr) return Result::kInvalidValue;
   const auto next = mappings_.lower_bound(address);
   if (next != mappings_.end() && next->first < address + size) return Result::kInvalidValue;
   if (FindMapping(address) != nullptr) return Result::kInvalidValue;
-  // Given in the order in which memory is mapped, so that the kernel sees neighbours as one
-  // mapping: it has only so many for a process.
-  if (physical->offset == Physical::kNoOffset) {
-    physical->offset = space_->NewOffsets(CommonFile(*physical), size);
-  }
-  if (physical->file >= 0) {
-    if (!space_->MapDescriptor(address, size, physical->file, physical->offset)) {
-      return Result::kOutOfMemory;
-    }
-  } else if (!space_->Map(address, size, CommonFile(*physical), physical->offset)) {
+  const uint64_t end = range->address + range->size;
+  const uint64_t beyond = address + size > end ? address + size - end : 0;
+  if (beyond != 0 && !addresses_.TakeAt(end, beyond)) return Result::kInvalidValue;
+  if (!ShowPhysical(address, physical)) {
+    if (beyond != 0) addresses_.Add(end, beyond);
     return Result::kOutOfMemory;
   }
   ++physical->mappings;
-  mappings_[address] = {address, size, handle, std::vector<Access>(devices_ + 1, Access::kNone)};
+  mappings_[address] = {address, size, handle, std::vector<Access>(devices_ + 1, Access::kNone),
+                        beyond};
   return Result::kSuccess;
+}
+
+bool VirtualMemory::ShowPhysical(uint64_t address, Physical* physical) {
+  // Given in the order in which memory is mapped, so that the kernel sees neighbours as one
+  // mapping: it has only so many for a process.
+  if (physical->offset == Physical::kNoOffset) {
+    physical->offset = space_->NewOffsets(CommonFile(*physical), physical->size);
+  }
+  return physical->file >= 0
+             ? space_->MapDescriptor(address, physical->size, physical->file, physical->offset)
+             : space_->Map(address, physical->size, CommonFile(*physical), physical->offset);
 }
 
 bool VirtualMemory::Tile(uint64_t address, uint64_t size, std::vector<Mapping*>* tiles) {
@@ -291,7 +295,18 @@ bool VirtualMemory::Tile(uint64_t address, uint64_t size, std::vector<Mapping*>*
   return size != 0;
 }
 
+bool VirtualMemory::IsHole(uint64_t address, uint64_t size) const {
+  const Reservation* range = FindReservation(address);
+  if (size == 0 || !IsPaged(size) || !IsPaged(address) || range == nullptr ||
+      size > range->address + range->size - address || FindMapping(address) != nullptr) {
+    return false;
+  }
+  const auto next = mappings_.lower_bound(address);
+  return next == mappings_.end() || next->first >= address + size;
+}
+
 Result VirtualMemory::Unmap(uint64_t address, uint64_t size) {
+  if (IsHole(address, size)) return Result::kSuccess;
   std::vector<Mapping*> tiles;
   if (!Tile(address, size, &tiles)) return Result::kInvalidValue;
   space_->Unmap(address, size);
@@ -300,6 +315,9 @@ Result VirtualMemory::Unmap(uint64_t address, uint64_t size) {
     Physical* physical = Find(tile->physical);
     --physical->mappings;
     Drop(physical);
+    if (tile->beyond != 0) {
+      addresses_.Add(tile->address + tile->size - tile->beyond, tile->beyond);
+    }
     mappings_.erase(tile->address);
   }
   return Result::kSuccess;

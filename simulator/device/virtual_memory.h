@@ -1,9 +1,10 @@
 // Memory management in parts: address ranges, physical memory, mappings, access rights.
 //
 // Idea: the contract of cuMemAddressReserve, cuMemCreate, cuMemMap, cuMemSetAccess and their
-// opposites as the driver's documentation states it: a mapping covers whole physical handles from
-// offset 0, is removed whole, and gives no access until asked for. Physical memory lives as long as
-// a handle, a mapping or a registration holds it.
+// opposites as the driver's documentation states it, and as a card answered where that says
+// otherwise: a mapping covers whole physical handles from offset 0, is removed whole, and gives no
+// access until asked for. Physical memory lives as long as a handle, a mapping or a registration
+// holds it.
 //
 // Ownership: everything is held here; callers hold numbers. Threads: the owner's lock.
 // Errors: Result; a refused call changes nothing. Units: bytes.
@@ -48,6 +49,7 @@ struct Mapping {
   uint64_t size = 0;
   uint64_t physical = 0;       // handle
   std::vector<Access> access;  // by device; the last entry is the host's
+  uint64_t beyond = 0;         // bytes of it behind the reservation that it begins in
 };
 
 struct Reservation {
@@ -79,7 +81,9 @@ class VirtualMemory {
   void Keep(uint64_t handle) { ++Find(handle)->registrations; }
   void LetGo(uint64_t handle);
 
+  // As on a card, only the beginning must be reserved: what follows must be free.
   Result Map(uint64_t address, uint64_t size, uint64_t offset, uint64_t handle);
+  // A reserved range without any mapping is no error, a part of a mapping is.
   Result Unmap(uint64_t address, uint64_t size);
   // `device` may be kHost.
   Result SetAccess(uint64_t address, uint64_t size, int device, Access access);
@@ -100,6 +104,8 @@ class VirtualMemory {
   // The whole mappings that tile [address, address + size). False: a hole or a part of a mapping.
   bool Tile(uint64_t address, uint64_t size, std::vector<Mapping*>* tiles);
   void Drop(Physical* physical);
+  bool IsHole(uint64_t address, uint64_t size) const;
+  bool ShowPhysical(uint64_t address, Physical* physical);
   bool GiveOwnFile(Physical* physical);
   bool ShowIn(const Physical& physical, int file, uint64_t offset);
   // Of memory without a file of its own.

@@ -37,9 +37,10 @@ Pointer LookAt(Call& call, CUdeviceptr address) {
   return pointer;
 }
 
-int DeviceOf(const Pointer& pointer) {
+int DeviceOf(Call& call, const Pointer& pointer) {
   if (pointer.physical != nullptr) {
-    return pointer.physical->device == kHost ? CU_DEVICE_CPU : pointer.physical->device;
+    if (pointer.physical->device != kHost) return pointer.physical->device;
+    return call.context() == nullptr ? 0 : call.context()->device;  // as a card says it
   }
   if (pointer.block == nullptr) return kNoDevice;
   if (pointer.block->device != kHost) return pointer.block->device;
@@ -59,7 +60,8 @@ void PutRange(Call& call, const Pointer& pointer, bool size, void* data) {
     start = pointer.block->address;
     bytes = pointer.block->requested;
   } else if (pointer.mapping != nullptr) {
-    const Reservation* range = call.machine().virtual_memory.FindReservation(pointer.address);
+    const Reservation* range =
+        call.machine().virtual_memory.FindReservation(pointer.mapping->address);
     start = range->address;
     bytes = range->size;
   }
@@ -132,7 +134,7 @@ CUresult GetPointerAttribute(Call& call, const Pointer& pointer, int attribute, 
       Put<unsigned>(data, block != nullptr && block->kind == BlockKind::kManaged);
       break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-      Put<int>(data, DeviceOf(pointer));
+      Put<int>(data, DeviceOf(call, pointer));
       break;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
       Put<unsigned>(data, IsIpcCapable(call, pointer));
@@ -222,7 +224,8 @@ CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
     VirtualMemory& memory = call.machine().virtual_memory;
     const Mapping* mapping = memory.FindMapping(address);
     Physical* physical = mapping == nullptr ? nullptr : memory.Find(mapping->physical);
-    if (physical == nullptr || physical->device == kHost) return CUDA_ERROR_INVALID_VALUE;
+    if (physical == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!physical->rdma) return CUDA_ERROR_NOT_SUPPORTED;
     physical->sync_memops = wish != 0;
     return CUDA_SUCCESS;
   });

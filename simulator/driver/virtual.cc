@@ -118,8 +118,14 @@ CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocatio
                                    option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
+    // Nothing is made at the node of the current thread, but it has a granularity.
+    CUmemAllocationProp asked = {};
+    if (properties != nullptr) asked = *properties;
+    if (asked.location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) {
+      asked.location = {.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = 0};
+    }
     Physical wish;
-    const CUresult result = ReadProperties(call, properties, &wish);
+    const CUresult result = ReadProperties(call, &asked, &wish);
     if (result == CUDA_SUCCESS) *granularity = kDevicePage;
     return result;
   });
