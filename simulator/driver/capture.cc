@@ -103,13 +103,9 @@ bool InvalidateCapturesOf(Call& call, Context* context) {
   return any;
 }
 
-void ForgetCapturedGraph(State* state, const Graph* graph) {
-  for (const auto& capture : state->captures) {
-    if (capture->graph != graph) continue;
-    Invalidate(capture.get());
-    capture->graph = nullptr;
-    capture->owns_graph = false;
-  }
+bool IsCaptured(const State& state, const Graph* graph) {
+  return std::any_of(state.captures.begin(), state.captures.end(),
+                     [graph](const auto& capture) { return capture->graph == graph; });
 }
 
 void InvalidateCapture(Stream* stream, CUresult /*why*/) {
@@ -275,11 +271,10 @@ CUresult EndCapture(Call& call, Stream* stream, CUgraph* graph) {
     capture->valid = false;
     return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   }
-  if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != call.thread().id) {
-    return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-  }
   CUresult result = CUDA_SUCCESS;
-  if (!capture->valid) {
+  if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != call.thread().id) {
+    result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;  // and the capture ends all the same
+  } else if (!capture->valid) {
     result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   } else if (!IsJoined(*capture)) {
     result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;

@@ -42,8 +42,8 @@ CUresult RefuseImplicit(Call& call, Stream* stream, bool invalidate = true);
 // `stream` is about to be asked or waited for, or used synchronously.
 CUresult RefuseCapturing(Call& call, Stream* stream);
 
-// `graph` is about to end: a capture into it cannot go on, and must not end it again.
-void ForgetCapturedGraph(State* state, const Graph* graph);
+// A stream captures into `graph`, which must not end before the capture does.
+bool IsCaptured(const State& state, const Graph* graph);
 
 // The whole context is about to be waited for.
 CUresult RefuseWhileCapturing(Call& call, Context* context);

@@ -1,6 +1,7 @@
 #include "simulator/driver/graph.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/rounding.h"
 #include "simulator/driver/host_worker.h"
@@ -98,6 +99,17 @@ bool HasOrder(const Graph& graph) {
   return ready.size() == graph.nodes.size();
 }
 
+// What is kept is used first.
+bool ChargePages(State* state, const GraphPages& pages) {
+  uint64_t& kept = Graphs().kept[pages.device];
+  const uint64_t used = std::min(kept, pages.bytes);
+  if (used < pages.bytes && !state->machine->memory.Charge(pages.device, pages.bytes - used)) {
+    return false;
+  }
+  kept -= used;
+  return true;
+}
+
 CUresult ChargeAllocations(State* state, const Graph& graph, GraphExec* executable) {
   for (const auto& node : graph.nodes) {
     if (const auto* free = std::get_if<FreeNode>(&node->parameters)) {
@@ -106,9 +118,7 @@ CUresult ChargeAllocations(State* state, const Graph& graph, GraphExec* executab
     const auto* allocation = std::get_if<AllocateNode>(&node->parameters);
     if (allocation == nullptr) continue;
     GraphPages& pages = *allocation->pages;
-    if (!pages.charged && !state->machine->memory.Charge(pages.device, pages.bytes)) {
-      return CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    if (!pages.charged && !ChargePages(state, pages)) return CUDA_ERROR_OUT_OF_MEMORY;
     pages.charged = true;
     executable->pages.push_back(allocation->pages);
   }
@@ -139,7 +149,12 @@ CUresult AllocateAtLaunch(GraphExec* executable) {
 GraphPages::~GraphPages() {
   Memory& memory = state->machine->memory;
   if (Block* block = memory.FindExact(address)) memory.Release(block);
-  memory.ReturnPages(device, address, bytes, charged);
+  memory.ReturnPages(device, address, bytes, /*charged=*/false);
+  if (charged) Graphs().kept[device] += bytes;
+}
+
+void TrimGraphMemory(State* state, int device) {
+  state->machine->memory.Discharge(device, std::exchange(Graphs().kept[device], 0));
 }
 
 std::shared_ptr<GraphPages> TakeGraphPages(State* state, int device, uint64_t bytes,

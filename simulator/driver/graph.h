@@ -47,7 +47,8 @@ struct EventNode {
 };
 // A graph's allocation: its addresses, and from the first instantiation the device memory behind
 // them. It lasts as long as a graph or an executable names it, and as long as a launch has
-// allocated it and nothing has freed it: destroying graphs frees nothing, as documented.
+// allocated it and nothing has freed it: destroying graphs frees nothing, as documented. The device
+// memory is then kept for other graphs, until it is trimmed.
 struct GraphPages {
   State* state = nullptr;
   const Context* owner = nullptr;
@@ -64,6 +65,8 @@ std::shared_ptr<GraphPages> TakeGraphPages(State* state, int device, uint64_t by
 // The application freed the block outside of its graph. What is returned keeps the pages: let go of
 // it when work that was submitted before has ended.
 std::shared_ptr<GraphPages> FreeGraphBlock(State* state, Block* block);
+// Gives back what the device keeps for graphs and none uses.
+void TrimGraphMemory(State* state, int device);
 
 struct AllocateNode {
   std::shared_ptr<GraphPages> pages;
@@ -127,6 +130,7 @@ struct GraphTables {
   Handles<GraphExec> executables;
   Handles<UserObject> user_objects;
   std::map<uint64_t, std::shared_ptr<GraphPages>> live;  // allocated by a launch, not freed
+  std::map<int, uint64_t> kept;  // bytes charged to each device that no graph uses any more
 };
 GraphTables& Graphs();
 

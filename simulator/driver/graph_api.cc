@@ -80,19 +80,6 @@ CUresult GetNeighbours(const char* name, CUgraphNode handle, bool before, CUgrap
   });
 }
 
-bool Reaches(const GraphNode* from, const GraphNode* to) {
-  std::set<const GraphNode*> seen;
-  std::vector<const GraphNode*> open = {from};
-  while (!open.empty()) {
-    const GraphNode* node = open.back();
-    open.pop_back();
-    if (node == to) return true;
-    if (!seen.insert(node).second) continue;
-    open.insert(open.end(), node->dependents.begin(), node->dependents.end());
-  }
-  return false;
-}
-
 CUresult ChangeEdges(const char* name, CUgraph handle, const CUgraphNode* from,
                      const CUgraphNode* to, size_t count, bool add) {
   return WithGraph(name, handle, [&](Call&, Graph* graph) {
@@ -104,8 +91,7 @@ CUresult ChangeEdges(const char* name, CUgraph handle, const CUgraphNode* from,
           target->graph != graph) {
         return CUDA_ERROR_INVALID_VALUE;
       }
-      // An edge that closes a circle is refused, as is one that is there, or is not.
-      if (add && Reaches(target, source)) return CUDA_ERROR_INVALID_VALUE;
+      // One that is there already, or is not, is refused. A circle is found by instantiating.
       if (!(add ? AddEdge(source, target) : RemoveEdge(source, target))) {
         return CUDA_ERROR_INVALID_VALUE;
       }
@@ -171,7 +157,7 @@ CUresult cuGraphCreate(CUgraph* handle, unsigned int flags) {
 
 CUresult cuGraphDestroy(CUgraph handle) {
   return WithGraph("cuGraphDestroy", handle, [](Call& call, Graph* graph) {
-    ForgetCapturedGraph(&call.state(), graph);
+    if (IsCaptured(call.state(), graph)) return CUDA_ERROR_ILLEGAL_STATE;
     DestroyGraph(graph);
     return CUDA_SUCCESS;
   });

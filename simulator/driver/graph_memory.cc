@@ -10,13 +10,19 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 
 namespace {
 
+// Bytes of a device: what graphs use, and with that what is kept for them.
+struct GraphMemory {
+  uint64_t used = 0;
+  uint64_t reserved = 0;
+};
+
 // High-water marks per device; guarded by the driver's lock.
-uint64_t& HighOf(int device) {
-  static auto* high = new std::map<int, uint64_t>;
+GraphMemory& HighOf(int device) {
+  static auto* high = new std::map<int, GraphMemory>;
   return (*high)[device];
 }
 
-uint64_t HeldForGraphs(int device) {
+GraphMemory HeldForGraphs(int device) {
   std::set<const GraphPages*> counted;
   const auto count = [&](const std::shared_ptr<GraphPages>& pages) {
     if (pages->device == device && pages->charged) counted.insert(pages.get());
@@ -25,9 +31,11 @@ uint64_t HeldForGraphs(int device) {
     for (const auto& pages : Graphs().executables.Find(handle)->pages) count(pages);
   }
   for (const auto& [address, pages] : Graphs().live) count(pages);
-  uint64_t held = 0;
-  for (const GraphPages* pages : counted) held += pages->bytes;
-  HighOf(device) = std::max(HighOf(device), held);
+  GraphMemory held;
+  for (const GraphPages* pages : counted) held.used += pages->bytes;
+  held.reserved = held.used + Graphs().kept[device];
+  GraphMemory& high = HighOf(device);
+  high = {std::max(high.used, held.used), std::max(high.reserved, held.reserved)};
   return held;
 }
 
@@ -117,23 +125,32 @@ CUresult cuGraphMemFreeNodeGetParams(CUgraphNode handle, CUdeviceptr* out) {
   });
 }
 
-// Executables hold their memory to their end, so there is never anything to trim.
+// Executables hold their memory to their end: what ended graphs left is trimmed.
 CUresult cuDeviceGraphMemTrim(CUdevice device) {
-  return WithDevice("cuDeviceGraphMemTrim", device, [](Call&) { return CUDA_SUCCESS; });
+  return WithDevice("cuDeviceGraphMemTrim", device, [&](Call& call) {
+    TrimGraphMemory(&call.state(), device);
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute,
                                       void* value) {
   return WithDevice("cuDeviceGetGraphMemAttribute", device, [&](Call&) {
     if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    uint64_t bytes = HeldForGraphs(device);
+    const GraphMemory held = HeldForGraphs(device);
+    uint64_t bytes = 0;
     switch (attribute) {
       case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
+        bytes = held.used;
+        break;
       case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT:
+        bytes = held.reserved;
         break;
       case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
+        bytes = HighOf(device).used;
+        break;
       case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
-        bytes = HighOf(device);
+        bytes = HighOf(device).reserved;
         break;
       default:
         return CUDA_ERROR_INVALID_VALUE;
@@ -153,7 +170,8 @@ CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr
                       attribute != CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    HighOf(device) = 0;
+    GraphMemory& high = HighOf(device);
+    (attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH ? high.used : high.reserved) = 0;
     return CUDA_SUCCESS;
   });
 }

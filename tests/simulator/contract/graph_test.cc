@@ -25,6 +25,7 @@ class GraphTest : public ContractTest {
   }
 };
 using CaptureTest = GraphTest;
+using UndefinedCaptureTest = GraphTest;
 using PoolTest = ContractTest;
 
 TEST_F(CaptureTest, CapturedWorkRunsOnlyAtLaunch) {
@@ -40,6 +41,7 @@ TEST_F(CaptureTest, CapturedWorkRunsOnlyAtLaunch) {
   Run(graph, stream);
   EXPECT_EQ(2, Read(block, 1)[0]);
   ASSERT_OK(driver_.cuMemsetD8(block, 3, kMiB));
+  ASSERT_OK(driver_.cuCtxSynchronize());  // the stream does not wait for the fill
   Run(graph, stream);
   EXPECT_EQ(2, Read(block, 1)[0]) << "and again";
   EXPECT_OK(driver_.cuGraphDestroy(graph));
@@ -118,10 +120,21 @@ TEST_F(CaptureTest, ThreadLocalCaptureLeavesOtherThreadsAlone) {
     ASSERT_OK(driver_.cuCtxSetCurrent(context_));
     EXPECT_OK(driver_.cuMemAlloc(&block, kMiB));
     EXPECT_OK(driver_.cuMemFree(block));
-    EXPECT_CUDA(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, driver_.cuStreamEndCapture(stream, &graph));
   }).join();
   ASSERT_OK(driver_.cuStreamEndCapture(stream, &graph));
   EXPECT_OK(driver_.cuGraphDestroy(graph));
+}
+
+TEST_F(CaptureTest, AnotherThreadEndsACaptureAndGetsNoGraph) {
+  CUstream stream = NewStream();
+  CUgraph graph = nullptr;
+  Begin(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  std::thread([&] {
+    ASSERT_OK(driver_.cuCtxSetCurrent(context_));
+    EXPECT_CUDA(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, driver_.cuStreamEndCapture(stream, &graph));
+  }).join();
+  EXPECT_CUDA(CUDA_ERROR_ILLEGAL_STATE, driver_.cuStreamEndCapture(stream, &graph)) << "it ended";
+  EXPECT_OK(driver_.cuStreamSynchronize(stream));
 }
 
 TEST_F(CaptureTest, ForkAndJoinMakeDependencies) {
@@ -224,9 +237,6 @@ TEST_F(GraphTest, BuiltByHandRunsInOrder) {
   fill.value = 20;
   ASSERT_OK(driver_.cuGraphAddMemsetNode(&second, graph, nullptr, 0, &fill, context_));
   ASSERT_OK(driver_.cuGraphAddDependencies(graph, &first, &second, nullptr, 1));
-  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE,
-              driver_.cuGraphAddDependencies(graph, &second, &first, nullptr, 1))
-      << "a circle";
   CUgraphNodeType type;
   ASSERT_OK(driver_.cuGraphNodeGetType(first, &type));
   EXPECT_EQ(CU_GRAPH_NODE_TYPE_MEMSET, type);
@@ -332,10 +342,13 @@ TEST_F(GraphTest, CapturedAllocationOutlivesItsGraph) {
   EXPECT_OK(driver_.cuGraphExecDestroy(executable));
   EXPECT_EQ(12, Read(block, 1)[0]) << "destroying frees nothing";
   EXPECT_OK(driver_.cuMemFree(block));
-  EXPECT_EQ(before, FreeBytes());
+  EXPECT_LE(FreeBytes(), before - 8 * kMiB) << "kept for other graphs";
+  const size_t kept = FreeBytes();
+  ASSERT_OK(driver_.cuDeviceGraphMemTrim(device_));
+  EXPECT_GE(FreeBytes(), kept + 8 * kMiB) << "until it is trimmed";
 }
 
-TEST_F(CaptureTest, AGraphThatEndsWhileItIsCapturedEndsItsCapture) {
+TEST_F(CaptureTest, AGraphDoesNotEndWhileItIsCaptured) {
   const CUdeviceptr block = Allocate(kMiB);
   CUstream stream = NewStream();
   Begin(stream);
@@ -345,23 +358,19 @@ TEST_F(CaptureTest, AGraphThatEndsWhileItIsCapturedEndsItsCapture) {
   ASSERT_OK(
       driver_.cuStreamGetCaptureInfo(stream, &status, nullptr, &graph, nullptr, nullptr, nullptr));
   ASSERT_NE(nullptr, graph);
-  ASSERT_OK(driver_.cuGraphDestroy(graph));
-  EXPECT_NE(CUDA_SUCCESS, driver_.cuMemsetD8Async(block, 2, kMiB, stream));
-  EXPECT_CUDA(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, driver_.cuStreamEndCapture(stream, &graph));
-  EXPECT_EQ(nullptr, graph);
-  EXPECT_OK(driver_.cuMemsetD8Async(block, 3, kMiB, stream));
-  EXPECT_OK(driver_.cuStreamSynchronize(stream));
+  EXPECT_CUDA(CUDA_ERROR_ILLEGAL_STATE, driver_.cuGraphDestroy(graph));
+  EXPECT_OK(driver_.cuMemsetD8Async(block, 2, kMiB, stream)) << "and the capture goes on";
+  ASSERT_OK(driver_.cuStreamEndCapture(stream, &graph));
+  Run(graph, stream);
+  EXPECT_EQ(2, Read(block, 1)[0]);
+  EXPECT_OK(driver_.cuGraphDestroy(graph));
 }
 
-TEST_F(CaptureTest, AStreamMayEndAfterTheGraphThatItCaptures) {
+// Nothing is documented of it.
+TEST_F(UndefinedCaptureTest, AStreamMayEndWhileItCaptures) {
   CUstream stream = nullptr;
   ASSERT_OK(driver_.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   Begin(stream);
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  CUgraph graph = nullptr;
-  ASSERT_OK(
-      driver_.cuStreamGetCaptureInfo(stream, &status, nullptr, &graph, nullptr, nullptr, nullptr));
-  ASSERT_OK(driver_.cuGraphDestroy(graph));
   driver_.cuStreamDestroy(stream);  // whatever it says
   EXPECT_OK(driver_.cuCtxSynchronize());
 }
