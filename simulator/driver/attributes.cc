@@ -42,17 +42,17 @@ constexpr Constant kConstants[] = {
     {67, 32768},      {68, 2046},  {69, 268435456}, {70, 131072}, {71, 65000},
     {72, 2097120},    {73, 32768}, {74, 32768},     {77, 32768},  {78, 1},  // stream priorities
     {79, 1},                                                                // L1 caches
-    {80, 1},          {82, 65536},                            // registers per multiprocessor
-    {83, 1},                                                  // managed memory
-    {84, 0},          {86, 0},     {87, 2},                   // single to double
-    {89, 1},                                                  // concurrent managed access
-    {90, 1},                                                  // preemption
-    {91, 1},                                                  // host pointer of registered memory
-    {92, 1},          {93, 1},     {94, 1},         {95, 1},  // cooperative launch
-    {96, 1},          {98, 0},     {99, 1},                   // host register
-    {100, 0},         {101, 0},    {104, 0},        {105, 0},     {107, 0},  // compression
-    {109, 134213632},                                                        // access policy window
-    {112, 1},         {113, 1},    {114, 1},        {116, 0},                // RDMA
+    {80, 1},          {82, 65536},           // registers per multiprocessor
+    {83, 1},                                 // managed memory
+    {84, 0},          {86, 0},     {87, 2},  // single to double
+    {89, 1},                                 // concurrent managed access
+    {90, 1},                                 // preemption
+    {91, 1},                                 // host pointer of registered memory
+    {92, 0},          {93, 0},     {94, 0},  // the first form of stream memory operations
+    {95, 1},                                 // cooperative launch
+    {96, 1},          {98, 0},     {99, 1},  // host register
+    {100, 0},         {101, 0},    {104, 0},        {105, 0},     {112, 1},
+    {113, 1},         {114, 1},    {116, 0},                   // RDMA
     {117, 1},         {118, 0},    {119, 1},                   // pools export file descriptors
     {121, 1},         {122, 1},    {123, 1},        {128, 0},  // fabric handles
     {129, 1},         {130, 0},                                // no memory of a NUMA node
@@ -123,11 +123,17 @@ bool CardAttribute(const Card& card, int number, int attribute, int* value) {
     case CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT:
       *value = hopper ? 4 : 1;
       return true;
+    case CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED:
+      *value = card.major >= 8;
+      return true;
+    case CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE:
+      *value = hopper ? 134217728 : 134213632;
+      return true;
     case 139:
       *value = card.pci_device_id << 16 | 0x10de;
       return true;
-    case 140:
-      *value = 0;
+    case 140:  // of the SXM board that was asked
+      *value = card.pci_device_id == 0x2330 ? 0x16c110de : 0;
       return true;
     default:
       return false;
@@ -173,9 +179,10 @@ bool DeviceAttribute(const Spec& spec, int device, int attribute, int* value) {
     *value = spec.pageable;
     return true;
   }
-  // The headers of CUDA 12.9 and 13.0 brought these: older drivers do not know them.
+  // The headers of CUDA 12.9, 13.0 and 13.1 brought these: older drivers do not know them.
   if (attribute >= 141 && spec.cuda_version < 12090) return false;
   if (attribute >= 144 && spec.cuda_version < 13000) return false;
+  if (attribute >= 148 && spec.cuda_version < 13010) return false;
   if (CardAttribute(spec.card, spec.cards[device], attribute, value)) return true;
   if (CapabilityAttribute(spec, attribute, value)) return true;
   for (const Constant& constant : kConstants) {

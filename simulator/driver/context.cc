@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "simulator/driver/functions.h"
+#include "simulator/driver/graph.h"
 #include "simulator/driver/host_memory.h"
 #include "simulator/driver/ipc.h"
 #include "simulator/driver/module.h"
@@ -21,14 +22,26 @@ void* FunctionAddress(Function* function) {
   return reinterpret_cast<void*>(function);
 }
 
-void SetDefaultLimits(Context* context) {
+bool HasSyncDepth(const Card& card) { return card.major < 9; }
+
+// What an H100 said; by its multiprocessors, cache and shared memory where it follows from those.
+void SetDefaultLimits(const Card& card, Context* context) {
   context->limits[CU_LIMIT_STACK_SIZE] = 1024;
-  context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 6291456;
+  context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = size_t{65536} * card.multiprocessors;
   context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8388608;
   context->limits[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2;
   context->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
   context->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
-  context->limits[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = 0;
+  context->limits[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] =
+      card.major >= 9 ? size_t{3} * card.l2_bytes / 16 : 0;
+  context->limits[CU_LIMIT_SHMEM_SIZE] = card.shared_per_block_optin_bytes;
+}
+
+CUresult RefuseLimit(Call& call, CUlimit limit) {
+  if (limit < 0 || limit >= CU_LIMIT_MAX) return CUDA_ERROR_INVALID_VALUE;
+  const bool known =
+      limit != CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH || HasSyncDepth(call.machine().card());
+  return known ? CUDA_SUCCESS : CUDA_ERROR_UNSUPPORTED_LIMIT;
 }
 
 }  // namespace
@@ -48,7 +61,7 @@ CUresult MakeContext(State* state, int device, unsigned flags, bool primary, Con
   made->device = device;
   made->flags = flags;
   made->primary = primary;
-  SetDefaultLimits(made);
+  SetDefaultLimits(machine.card(), made);
   made->legacy = std::make_unique<Stream>();
   made->legacy->context = made;
   made->legacy->legacy = true;
@@ -82,6 +95,7 @@ void EndContext(Call& call, Context* context) {
   for (Event* event : events) state.events.Remove(event);
   context->events.clear();
   TrimPools(&state);
+  TrimGraphMemory(&state, context->device);
   context->per_thread.clear();
   for (const void* other : state.contexts.all()) {
     state.contexts.Find(other)->peers.erase(context);
@@ -353,7 +367,8 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 
 CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   return Serve("cuCtxSetLimit", Needs::kContext, [&](Call& call) {
-    if (limit < 0 || limit >= CU_LIMIT_MAX) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    const CUresult refused = RefuseLimit(call, limit);
+    if (refused != CUDA_SUCCESS) return refused;
     if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE) {
       value = std::min<size_t>(value, call.machine().card().persisting_l2_bytes);
     }
@@ -365,7 +380,8 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
 CUresult cuCtxGetLimit(size_t* value, CUlimit limit) {
   return Serve("cuCtxGetLimit", Needs::kContext, [&](Call& call) {
     if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (limit < 0 || limit >= CU_LIMIT_MAX) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    const CUresult refused = RefuseLimit(call, limit);
+    if (refused != CUDA_SUCCESS) return refused;
     *value = call.context()->limits[limit];
     return CUDA_SUCCESS;
   });

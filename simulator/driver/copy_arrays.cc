@@ -20,7 +20,8 @@ CUresult Locate(const End& end, uint64_t bytes, uint64_t* address) {
   if (end.address != 0) return CUDA_SUCCESS;
   const Array* array = FindArray(end.array);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  // Documented: of one-dimensional arrays. Rows follow each other here, so the array's end counts.
+  // Documented: of one-dimensional arrays.
+  if (array->shape.Height != 0 || array->shape.Depth != 0) return CUDA_ERROR_INVALID_VALUE;
   if (end.offset > array->bytes || bytes > array->bytes - end.offset) {
     return CUDA_ERROR_INVALID_VALUE;
   }

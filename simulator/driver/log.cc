@@ -143,8 +143,10 @@ CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle handle) {
   return CUDA_SUCCESS;
 }
 
+// As on a card, any flags will do.
 CUresult cuLogsCurrent(CUlogIterator* iterator, unsigned int flags) {
-  if (iterator == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  (void)flags;
+  if (iterator == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Log& log = GlobalLog();
   const MutexLock lock(&log.mutex);
   *iterator = log.end();
@@ -175,9 +177,11 @@ CUresult cuLogsDumpToMemory(CUlogIterator* iterator, char* buffer, size_t* size,
   const MutexLock lock(&log.mutex);
   const unsigned from = iterator == nullptr ? 0 : *iterator;
   const std::string text = log.Text(from, *size - 1);
-  memcpy(buffer, text.c_str(), text.size() + 1);
+  // Where nothing was logged, a card leaves the buffer alone.
+  const bool any = from < log.end();
+  if (any) memcpy(buffer, text.c_str(), text.size() + 1);
   *size = text.size();
-  if (text.empty() && from < log.end()) return CUDA_ERROR_INVALID_VALUE;
+  if (text.empty() && any) return CUDA_ERROR_INVALID_VALUE;
   if (iterator != nullptr) *iterator = log.end();
   return CUDA_SUCCESS;
 }

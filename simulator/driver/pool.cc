@@ -437,7 +437,10 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle) {
     pool->destroyed = true;
     if (IsOwn(pool->ticket)) OwnExports().Withdraw(pool->ticket);
     if (CurrentPool(pool->place) == pool) {
-      Pools().current_of[pool->place] = DefaultPool(pool->place);
+      // The device's, of a managed pool too: a card does not go back to the managed default.
+      const bool of_device = pool->place.device != kHost;
+      Pools().current_of[pool->place] =
+          DefaultPool(of_device ? PoolPlace{PoolKind::kDevice, pool->place.device} : pool->place);
     }
     Trim(&call.state(), pool, 0);
     return CUDA_SUCCESS;

@@ -34,11 +34,19 @@ Found FindFunction(const char* name, int version, bool per_thread) {
   return per_thread && own.name_known ? own : legacy;
 }
 
-// A version that is newer than the driver is no error: the driver gives the newest form it has.
+// Documented of CUDA 13, which refuses it. Drivers before give the newest form that they have.
+bool IsNewerThanDriver(int version) {
+  constexpr int kFirstToRefuse = 13000;
+  if (version <= kFirstToRefuse) return false;
+  const int driver = SaidCudaVersion();
+  return driver >= kFirstToRefuse && version > driver;
+}
+
 CUresult LookUp(const char* symbol, void** function, int version, cuuint64_t flags, Found* found) {
   constexpr cuuint64_t kFlags =
       CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-  if (symbol == nullptr || function == nullptr || (flags & ~kFlags) != 0) {
+  if (symbol == nullptr || function == nullptr || (flags & ~kFlags) != 0 ||
+      IsNewerThanDriver(version)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;

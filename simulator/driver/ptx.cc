@@ -123,7 +123,7 @@ ImageError ParsePtx(std::string_view text, Image* image) {
   Tokens tokens(text);
   SharedVariables shared;
   uint64_t const_bytes = 0;
-  if (tokens.token() != ".version") return ImageError::kInvalidPtx;
+  if (tokens.token() != ".version") return ImageError::kInvalidImage;
   while (!tokens.ended()) {
     if (tokens.Take(".version")) {
       ParseVersion(&tokens, &parsed);

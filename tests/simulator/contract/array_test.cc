@@ -62,6 +62,12 @@ TEST_F(ArrayTest, CopyBeyondTheEndIsRefused) {
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemcpyAtoH(data, array, 60, 8));
 }
 
+TEST_F(ArrayTest, RowsOfAPlaneAreNoLine) {
+  CUarray array = Make(64, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1);
+  unsigned char data[16] = {};
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemcpyAtoH(data, array, 0, 16));
+}
+
 TEST_F(ArrayTest, ArrayTakesMemoryAndGivesItBack) {
   const size_t before = FreeBytes();
   CUDA_ARRAY_DESCRIPTOR shape = {};

@@ -27,6 +27,8 @@ class ContextRuleTest : public ContractTest {
   }
 };
 
+using UndefinedContextRuleTest = ContextRuleTest;
+
 class PeerRuleTest : public ContextRuleTest {
  protected:
   void SetUp() override {
@@ -82,14 +84,19 @@ TEST_F(ContextRuleTest, MemoryOfADestroyedContextIsGone) {
   const size_t before = FreeBytes();
   CUcontext made = NewContext();
   CUdeviceptr block = 0;
-  CUstream stream = nullptr;
-  CUevent event = nullptr;
   ASSERT_OK(driver_.cuMemAlloc(&block, 64 * kMiB));
-  ASSERT_OK(driver_.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-  ASSERT_OK(driver_.cuEventCreate(&event, 0));
   ASSERT_OK(driver_.cuCtxDestroy(made));
   EXPECT_EQ(before, FreeBytes());
   EXPECT_NE(CUDA_SUCCESS, driver_.cuMemFree(block));
+}
+
+TEST_F(UndefinedContextRuleTest, StreamsAndEventsOfADestroyedContextAreRefused) {
+  CUcontext made = NewContext();
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  ASSERT_OK(driver_.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  ASSERT_OK(driver_.cuEventCreate(&event, 0));
+  ASSERT_OK(driver_.cuCtxDestroy(made));
   EXPECT_NE(CUDA_SUCCESS, driver_.cuStreamSynchronize(stream));
   EXPECT_NE(CUDA_SUCCESS, driver_.cuEventQuery(event));
 }
@@ -125,9 +132,9 @@ TEST_F(ContextRuleTest, SchedulingFlagsOutOfRangeAreRefused) {
 #endif
 }
 
-TEST_F(ContextRuleTest, UnknownLimitIsUnsupported) {
+TEST_F(ContextRuleTest, UnknownLimitsAndNullAreRefused) {
   size_t value = 0;
-  EXPECT_CUDA(CUDA_ERROR_UNSUPPORTED_LIMIT, driver_.cuCtxGetLimit(&value, CU_LIMIT_MAX));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuCtxGetLimit(&value, CU_LIMIT_MAX));
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuCtxGetLimit(nullptr, CU_LIMIT_STACK_SIZE));
 }
 
@@ -143,6 +150,9 @@ TEST_F(ContextRuleTest, ErrorsOfEveryKindHaveDifferentNames) {
     names.insert(name);
   }
   EXPECT_EQ(11u, names.size());
+}
+
+TEST_F(UndefinedContextRuleTest, NoPlaceForTheNameOfAnErrorIsRefused) {
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuGetErrorName(CUDA_SUCCESS, nullptr));
 }
 

@@ -96,10 +96,20 @@ TEST_F(CopyBatchTest, ArraysCountInElements) {
   operation.extent = {2, 2, 1};
   ASSERT_OK(driver_.cuMemcpy3DBatchAsync(1, &operation, 0, stream_));
   ASSERT_OK(driver_.cuStreamSynchronize(stream_));
-  unsigned char rows[4] = {};
-  ASSERT_OK(driver_.cuMemcpyAtoH(rows, array, 16 + 4, 4));
-  EXPECT_EQ(0, rows[0]);
-  EXPECT_EQ(3, rows[3]);
+  unsigned char row[4] = {};
+  CUDA_MEMCPY2D out = {};
+  out.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+  out.srcArray = array;
+  out.srcXInBytes = 4;
+  out.srcY = 1;
+  out.dstMemoryType = CU_MEMORYTYPE_HOST;
+  out.dstHost = row;
+  out.dstPitch = 4;
+  out.WidthInBytes = 4;
+  out.Height = 1;
+  ASSERT_OK(driver_.cuMemcpy2D(&out));
+  EXPECT_EQ(0, row[0]);
+  EXPECT_EQ(3, row[3]);
   EXPECT_OK(driver_.cuArrayDestroy(array));
 }
 

@@ -366,7 +366,27 @@ TEST_F(CaptureTest, AGraphDoesNotEndWhileItIsCaptured) {
   EXPECT_OK(driver_.cuGraphDestroy(graph));
 }
 
-// Nothing is documented of it.
+// Nothing is documented of these two.
+TEST_F(UndefinedCaptureTest, WhatADeviceKeepsForGraphsEndsWithAContext) {
+  const size_t before = FreeBytes();
+  CUcontext own = nullptr;
+  ASSERT_OK(driver_.cuCtxCreate(&own, nullptr, 0, device_));
+  CUstream stream = nullptr;
+  ASSERT_OK(driver_.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  Begin(stream);
+  CUdeviceptr block = 0;
+  ASSERT_OK(driver_.cuMemAllocAsync(&block, 8 * kMiB, stream));
+  ASSERT_OK(driver_.cuMemFreeAsync(block, stream));
+  CUgraph graph = nullptr;
+  ASSERT_OK(driver_.cuStreamEndCapture(stream, &graph));
+  Run(graph, stream);
+  ASSERT_OK(driver_.cuGraphDestroy(graph));
+  const size_t kept = FreeBytes();
+  ASSERT_OK(driver_.cuCtxDestroy(own));
+  EXPECT_LE(kept, before - 8 * kMiB);
+  EXPECT_EQ(before, FreeBytes());
+}
+
 TEST_F(UndefinedCaptureTest, AStreamMayEndWhileItCaptures) {
   CUstream stream = nullptr;
   ASSERT_OK(driver_.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));

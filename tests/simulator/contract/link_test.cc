@@ -38,6 +38,7 @@ class LinkTest : public ContractTest {
 
   CUlinkState link_ = nullptr;
 };
+using UndefinedLinkTest = LinkTest;
 
 TEST_F(LinkTest, TheImageHasTheKernelsAndVariablesOfAllInputs) {
   ASSERT_OK(Add(kFirst));
@@ -81,8 +82,8 @@ TEST_F(LinkTest, KernelsKeepTheirLimitsAndParameters) {
   EXPECT_OK(driver_.cuModuleUnload(module));
 }
 
-TEST_F(LinkTest, BadPtxIsRefusedWhenItIsAdded) {
-  EXPECT_CUDA(CUDA_ERROR_INVALID_PTX, Add("this is no PTX"));
+TEST_F(LinkTest, TextThatIsNoPtxIsRefusedWhenItIsAdded) {
+  EXPECT_CUDA(CUDA_ERROR_INVALID_IMAGE, Add("this is no PTX"));
 }
 
 TEST_F(LinkTest, TheCallersBufferSaysWhatIsWrong) {
@@ -112,7 +113,7 @@ TEST_F(LinkTest, AFileIsReadAsDataIs) {
   unlink(path);
 }
 
-TEST_F(LinkTest, ADestroyedLinkIsRefused) {
+TEST_F(UndefinedLinkTest, ADestroyedLinkIsRefused) {
   ASSERT_OK(driver_.cuLinkDestroy(link_));
   void* image = nullptr;
   size_t size = 0;

@@ -26,13 +26,17 @@ class LogTest : public ContractTest {
     size_t size = room;
     EXPECT_EQ(expected, driver_.cuLogsDumpToMemory(from, text.data(), &size, 0));
     EXPECT_LT(size, room);
-    EXPECT_EQ('\0', text[size]) << "always ends with a zero";
+    if (size == 0) return "";
+    EXPECT_EQ('\0', text[size]) << "ends with a zero";
     text.resize(size);
     return text;
   }
 
   CUlogIterator here_ = 0;
 };
+
+// A card's driver writes past the end of a buffer that is too small for what it has.
+using UndefinedLogTest = LogTest;
 
 size_t LinesOf(const std::string& text) {
   size_t lines = 0;
@@ -56,14 +60,14 @@ TEST_F(LogTest, WithoutAnIteratorAllIsDumped) {
   EXPECT_GE(LinesOf(Dump(nullptr, 30000)), 2u);
 }
 
-TEST_F(LogTest, ABufferForNoMessageIsAnError) {
+TEST_F(UndefinedLogTest, ABufferForNoMessageIsAnError) {
   Fail();
   const CUlogIterator before = here_;
   EXPECT_EQ("", Dump(&here_, 2, CUDA_ERROR_INVALID_VALUE));
   EXPECT_EQ(before, here_);
 }
 
-TEST_F(LogTest, ATooSmallBufferSaysSoFirstAndEndsWithTheLatest) {
+TEST_F(UndefinedLogTest, ATooSmallBufferSaysSoFirstAndEndsWithTheLatest) {
   for (int i = 0; i < 20; ++i) Fail();
   CUlogIterator all = here_;
   const std::string whole = Dump(&all, 20000);
@@ -98,11 +102,11 @@ TEST_F(LogTest, AFileGetsTheSame) {
   EXPECT_EQ(copy, here_);
 }
 
-TEST_F(LogTest, FlagsAndNullAreRefused) {
+TEST_F(LogTest, NullAndFlagsOfDumpsAreRefused) {
   char text[64];
   size_t size = sizeof(text);
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuLogsCurrent(nullptr, 0));
-  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuLogsCurrent(&here_, 1));
+  EXPECT_OK(driver_.cuLogsCurrent(&here_, 1)) << "flags are refused only where text is dumped";
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuLogsDumpToMemory(&here_, nullptr, &size, 0));
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuLogsDumpToMemory(&here_, text, nullptr, 0));
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuLogsDumpToMemory(&here_, text, &size, 1));
@@ -134,6 +138,13 @@ TEST_F(LogTest, CallbacksHearOfErrorsUntilTheyAreUnregistered) {
   EXPECT_OK(driver_.cuLogsUnregisterCallback(handle));
   Fail();
   EXPECT_EQ(1, heard.count);
+}
+
+TEST_F(UndefinedLogTest, ACallbackIsUnregisteredOnce) {
+  Heard heard;
+  CUlogsCallbackHandle handle = nullptr;
+  ASSERT_OK(driver_.cuLogsRegisterCallback(OnMessage, &heard, &handle));
+  EXPECT_OK(driver_.cuLogsUnregisterCallback(handle));
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuLogsUnregisterCallback(handle));
 }
 

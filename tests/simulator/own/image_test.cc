@@ -310,7 +310,7 @@ TEST(ImageTest, OfACompressedMemberNothingIsKnown) {
 
 TEST(ImageTest, WhatIsNoImageIsRefused) {
   Image image;
-  EXPECT_EQ(ImageError::kInvalidPtx, ParseImage("hello", SIZE_MAX, kCard, &image));
+  EXPECT_EQ(ImageError::kInvalidImage, ParseImage("hello", SIZE_MAX, kCard, &image));
   EXPECT_EQ(ImageError::kInvalidPtx,
             ParseImage(".version 8.0\n.entry f(.param", SIZE_MAX, kCard, &image));
   EXPECT_EQ(ImageError::kInvalidImage, ParseImage("", SIZE_MAX, kCard, &image));
