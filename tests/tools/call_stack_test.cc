@@ -153,6 +153,11 @@ TEST(CallStack, AModelThatALineCallsIsNamedByItsClasses) {
   // A line of the model itself says it already.
   EXPECT_EQ(WordsOf({mm, linear, {"Net.forward", "/home/jo/net.py", 8}}).classes, "");
   EXPECT_EQ(WordsOf({mm, {"main", "/home/jo/train.py", 8}}).classes, "");
+  // A function that another made in place of a model's own is of no class; a class within is one.
+  const CallFrame patched = {"patch.<locals>.forward", "/x/site-packages/fast/llama.py", 12};
+  const CallFrame made = {"make.<locals>.Net.forward", "/x/site-packages/fast/net.py", 12};
+  EXPECT_EQ(WordsOf({mm, linear, patched, made, {"main", "/home/jo/train.py", 8}}).classes,
+            "Net.Linear");
 }
 
 TEST(CallStack, WhatPyTorchSaidIsAtWorkCounts) {

@@ -223,11 +223,13 @@ bool IsFloat64(const CallFrame& frame) {
   return false;
 }
 
-// "Decoder" of "Decoder.forward"; empty: it is no model's function.
+// "Decoder" of "Decoder.forward"; empty: it is no model's function. A function within another is
+// none: "patch.<locals>.forward".
 std::string_view ClassOf(std::string_view function) {
   constexpr std::string_view kForward = ".forward";
   if (!function.ends_with(kForward)) return "";
   function.remove_suffix(kForward.size());
+  if (function.ends_with("<locals>")) return "";
   return function.substr(function.rfind('.') + 1);
 }
 
