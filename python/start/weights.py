@@ -5,8 +5,9 @@ was made with, or fill a model that was made without memory; call stacks do not 
 PyTorch calls back where a module gets a parameter or a buffer, and where an optimizer has made its
 first step, and what moves a model (`to`, `cuda`, `to_empty`) is followed: `vramstow.weights
 0xADDRESS …` tells what lies on a card then. Copies in full precision of a module's weights, that
-only an optimizer has, are told as `vramstow.masters 0xADDRESS …`. A model that runs costs nothing:
-a hook on its calls would have a compiled model compiled anew when it goes.
+only an optimizer has, are told as `vramstow.masters 0xADDRESS …`, as is an optimizer's state that
+modules keep as buffers. A model that runs costs nothing: a hook on its calls would have a compiled
+model compiled anew when it goes.
 
 A wrapper may have put all weights into one buffer (`p.data = buffer[…]`) before the first step,
 which calls nothing back: it is looked at then, too. A program may change weights behind PyTorch's
@@ -22,7 +23,6 @@ import atexit
 import contextlib
 import ctypes
 import functools
-import itertools
 import weakref
 from _thread import _local
 from collections.abc import Callable, Iterable, Iterator
@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterable, Iterator
 _MOST_IN_A_MARK = 50  # a mark may have 1,024 bytes
 _MOST_LOOKS = 100  # a model of the host may be asked for its memory in each iteration
 _MOST_PARTS = 1_000  # of tensors that consist of others
+_STATES = ("momentum", "prev_iter", "row_counter")
 
 
 def _parts(tensor: object) -> Iterator[object]:
@@ -61,6 +62,21 @@ def _address(tensor: object) -> int:
         return tensor.untyped_storage().data_ptr()
     except Exception:  # a tensor without memory of its own
         return 0
+
+
+def _is_state(module: object, name: str) -> bool:
+    """Whether a buffer is an optimizer's state: tables of fbgemm_gpu's learn in their backward
+    pass, and no optimizer of PyTorch's has what they keep for it.
+    """
+    return hasattr(type(module), "split_optimizer_states") and name.startswith(_STATES)
+
+
+def _held_by(module: object) -> Iterator[tuple[object, bool]]:
+    """A module's own tensors, and whether each is an optimizer's state."""
+    for parameter in module._parameters.values():
+        yield parameter, False
+    for name, buffer in module._buffers.items():
+        yield buffer, _is_state(module, name)
 
 
 def _mark(mark: Callable[[bytes], int], kind: bytes, addresses: set[int]) -> None:
@@ -110,18 +126,21 @@ class _Weights:
     def know(self, module: object) -> None:
         self._has_new |= self._modules.add(module)
 
-    def tell_held(self, tensors: Iterable[object]) -> bool:
-        """Tells the tensors that modules hold. False: none of them is on a card."""
-        addresses = set()
-        for tensor in tensors:
+    def tell_held(self, held: Iterable[tuple[object, bool]]) -> bool:
+        """Tells the tensors that modules hold, and whether each is an optimizer's state. False:
+        none of them is on a card.
+        """
+        weights, states = set(), set()
+        for tensor, is_state in held:
             is_short = getattr(getattr(tensor, "dtype", None), "itemsize", 0) == 2
             for part in _parts(tensor):
                 address = _address(part)
-                addresses.add(address)
-                is_counted = is_short and address != 0
+                (states if is_state else weights).add(address)
+                is_counted = is_short and not is_state and address != 0
                 self._held[address] = part.untyped_storage().nbytes() // 2 if is_counted else 0
-        _mark(self._mark, b"vramstow.weights", addresses)
-        return not addresses <= {0}
+        _mark(self._mark, b"vramstow.weights", weights)
+        _mark(self._mark, b"vramstow.masters", states)
+        return not weights | states <= {0}
 
     def tell_moved(self) -> None:
         """Looks at all modules again: weights may lie elsewhere than where they were told, and
@@ -132,11 +151,7 @@ class _Weights:
             return
         self._has_new = False
         self._held = {}
-        self.tell_held(
-            tensor
-            for module in self._modules
-            for tensor in (*module._parameters.values(), *module._buffers.values())
-        )
+        self.tell_held(held for module in self._modules for held in _held_by(module))
 
     def tell_stepped(self, tensors: Iterable[object]) -> None:
         """Tells the tensors that an optimizer changes: weights, or its own copies of them."""
@@ -185,11 +200,11 @@ class _Waiting:
         if self._looks >= _MOST_LOOKS:
             return
         self._looks += 1
-        found: list[object] = []
+        found: list[tuple[object, bool]] = []
         for module in self._modules:
-            tensors = [*module._parameters.values(), *module._buffers.values()]
-            if any(_address(part) for tensor in tensors for part in _parts(tensor)):
-                found += tensors
+            held = list(_held_by(module))
+            if any(_address(part) for tensor, _ in held for part in _parts(tensor)):
+                found += held
                 self._modules.remove(module)
         if found:
             self._weights.tell_held(found)
@@ -198,18 +213,20 @@ class _Waiting:
 def _follow_modules(weights: _Weights, waiting: _Waiting, is_compiling: Callable[[], bool]) -> None:
     from torch.nn.modules import module as modules
 
-    def register(module: object, _name: str, tensor: object) -> None:
+    def register(module: object, name: str, tensor: object, is_buffer: bool) -> None:
         if tensor is None or is_compiling():
             return
         try:
             weights.know(module)
-            if not weights.tell_held([tensor]):
+            if not weights.tell_held([(tensor, is_buffer and _is_state(module, name))]):
                 waiting.add(module)
         except Exception:
             return
 
-    modules.register_module_parameter_registration_hook(register)
-    modules.register_module_buffer_registration_hook(register)
+    modules.register_module_parameter_registration_hook(
+        functools.partial(register, is_buffer=False)
+    )
+    modules.register_module_buffer_registration_hook(functools.partial(register, is_buffer=True))
 
 
 def _follow_moves(weights: _Weights, waiting: _Waiting, is_compiling: Callable[[], bool]) -> None:
@@ -230,7 +247,7 @@ def _follow_moves(weights: _Weights, waiting: _Waiting, is_compiling: Callable[[
         try:
             for part in module.modules():
                 weights.know(part)
-            if weights.tell_held(itertools.chain(module.parameters(), module.buffers())):
+            if weights.tell_held(held for part in module.modules() for held in _held_by(part)):
                 waiting.remove(module.modules())
         except Exception:
             return result

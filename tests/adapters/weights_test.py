@@ -53,6 +53,15 @@ def test_what_only_an_engine_holds_is_none(
         assert found[name] == pytest.approx(size, rel=TOLERANCE), (name, found)
 
 
+@pytest.mark.parametrize("arguments", [[], ["moved"]], ids=["made", "moved"])
+def test_state_that_a_module_keeps_for_its_optimizer_is_no_parameter(
+    told: Callable[..., tuple[str, dict]], arguments: list[str]
+) -> None:
+    line, found = told("learning_tables.py", *arguments)
+    for name, size in json.loads(line).items():
+        assert found[name] == pytest.approx(size, rel=TOLERANCE), (name, found)
+
+
 @pytest.mark.parametrize(
     "package",
     ["transformers", "accelerate", "bitsandbytes", "peft", "safetensors", "torchao"],

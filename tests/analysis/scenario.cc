@@ -295,7 +295,7 @@ class Runner {
     if (stays_cached) cached_[name] = block->second;
     blocks_.erase(block);
   }
-  // Modules hold these; or an optimizer, as its copies of weights.
+  // Modules hold these; or they are an optimizer's.
   void Weigh(const std::vector<std::string>& words, const std::string& line) {
     std::ostringstream text;
     text << "vramstow." << words[0] << std::hex;

@@ -55,7 +55,7 @@ constexpr std::array<const char*, kCategories> kEvidence = {
 
 constexpr char kTold[] = "told by the program";
 constexpr char kHeld[] = "held by modules";
-constexpr char kOwned[] = "an optimizer's copies of weights";
+constexpr char kOwned[] = "held for optimizers";
 constexpr std::string_view kMark = "vramstow.category ";
 constexpr std::string_view kWeights = "vramstow.weights ";
 constexpr std::string_view kMasters = "vramstow.masters ";
@@ -86,7 +86,7 @@ bool ReadMarkedUse(const MarkDetail& mark, MarkedUse* told) {
 }
 
 // "vramstow.weights 0xADDRESS 0xADDRESS …": parameters and buffers that modules hold.
-// "vramstow.masters …": an optimizer's copies of them.
+// "vramstow.masters …": an optimizer's copies of them, and its state that modules hold.
 void ReadWeights(const MarkDetail& mark, std::vector<MarkedUse>* marked) {
   std::string_view text = mark.text;
   const bool are_masters = text.starts_with(kMasters);
