@@ -89,6 +89,11 @@ std::string WhatToDoAbout(std::string_view holder) {
            "text a new one, a common beginning as a copy (copy.deepcopy()), or crop() it back "
            "afterwards.";
   }
+  // "summaries[0..11].past[0..7]" is no cache, but a list of results that keep theirs.
+  const std::string_view list = holder.substr(0, holder.find('['));
+  if (!IsCache(list) && IsCache(holder) && Mentions(holder, "].")) {
+    return "Keep of each result what is read later, and drop its cache (result.past = None).";
+  }
   if (IsCache(holder)) {
     return "Bound the cache: drop the entries that were used least recently, or keep them on the "
            "host.";
@@ -98,6 +103,18 @@ std::string WhatToDoAbout(std::string_view holder) {
   }
   return "";
 }
+
+namespace {
+
+// Metrics of torchmetrics keep what they are given under these names.
+bool IsKeptByMetric(const Detail& detail, std::string_view holder) {
+  return (Mentions(holder, ".preds[") || Mentions(holder, ".target[")) &&
+         std::ranges::any_of(detail.files, [](const std::string& file) {
+           return Mentions(file, "/torchmetrics/");
+         });
+}
+
+}  // namespace
 
 void TellOfResults(const FailureMoment& moment, const std::vector<const Life*>& lives,
                    Cause* cause) {
@@ -115,7 +132,13 @@ void TellOfResults(const FailureMoment& moment, const std::vector<const Life*>& 
     cause->cost = "A transfer for each result.";
   }
   const std::vector<HolderFacts> holders = moment.holders().OfAll(lives);
-  const std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
+  std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
+  if (about.empty() && !holders.empty() &&
+      IsKeptByMetric(moment.detail(), holders.front().holder)) {
+    about =
+        "A metric of torchmetrics that has no number of thresholds or classes keeps all that it is "
+        "given: call reset() more often, give it thresholds=, or make it with compute_on_cpu=True.";
+  }
   if (!about.empty()) cause->action = about + " Otherwise k" + cause->action.substr(1);
 }
 

@@ -62,6 +62,23 @@ std::string OneVariable(const FailureMoment& moment, const std::vector<const Lif
   return "";
 }
 
+// The list, queue or dictionary whose items' graphs hold most of these: "model.queue". Empty: none.
+std::string ContainerOf(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  std::map<std::string, uint64_t> by_name;
+  for (const HolderFacts& one : moment.holders().OfAll(lives)) {
+    const std::string root = one.holder.substr(0, one.holder.find(".grad_fn"));
+    const size_t item = root.find('[');
+    if (root.size() == one.holder.size() || item == std::string::npos) continue;
+    const size_t function = root.find(": ");  // "main: model.queue"
+    const size_t begin = function < item ? function + 2 : 0;
+    by_name[root.substr(begin, item - begin)] += one.amount.bytes;
+  }
+  for (const auto& [name, bytes] : by_name) {
+    if (bytes * 2 > BytesOf(lives)) return name;
+  }
+  return "";
+}
+
 std::string_view FunctionOf(std::string_view line) {
   return line.substr(std::min(line.find(' '), line.size()));
 }
@@ -185,6 +202,12 @@ Found FindHeldGraphs(const FailureMoment& moment) {
                           "goes on into the next iteration, and leave retain_graph out."
                         : "Run it under torch.no_grad() or torch.inference_mode(); keep "
                           "loss.item() instead of a loss.";
+  const std::string container = ContainerOf(moment, pile.lives);
+  if (trains && !container.empty()) {
+    cause.action = "What goes into " + container +
+                   " keeps the graph that made it: put a number (loss.item()) or a detached tensor "
+                   "(.detach()) there, or make it under torch.no_grad().";
+  }
   if (!trains && IsInferenceOnly(moment)) {
     AddPassThatRuns(moment, &cause);
     cause.title = "Graphs are recorded where nobody calls backward()";

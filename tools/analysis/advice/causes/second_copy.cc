@@ -210,12 +210,16 @@ bool HaveSizesOfParameters(const Counts& parameters, const std::vector<uint64_t>
   return found * 2 >= sizes.size();
 }
 
-// Nobody can let go of them by a name: a dead cycle or a kept error holds them.
-bool IsBeyondReach(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+// Nobody can let go of them by a name: a dead cycle or a kept error holds them, or, where a census
+// knows parameters and several copies have no object of Python's, a graph.
+bool IsBeyondReach(const FailureMoment& moment, const std::vector<const Life*>& lives,
+                   bool are_several) {
   uint64_t bytes = 0;
   for (const Life* life : lives) {
     const HeldBlock* block = moment.holders().Of(*life);
-    if (block != nullptr && (IsGarbage(*block) || IsHeldByError(*block))) bytes += life->size;
+    const bool is_lost = block == nullptr ? are_several && moment.holders().any()
+                                          : IsGarbage(*block) || IsHeldByError(*block);
+    if (is_lost) bytes += life->size;
   }
   return bytes * 2 > BytesOf(lives);
 }
@@ -295,8 +299,9 @@ Found FindSecondCopy(const FailureMoment& moment) {
   }
   cause.change = Without(moment.detail(), spared);
   cause.held.insert(cause.held.end(), copies.begin(), copies.end());
+  const bool are_several = !parameters.empty() && count >= kLeastPasses;
+  if (IsBeyondReach(moment, cause.held, are_several)) return std::nullopt;
   cause.held = HeldElsewhere(moment, cause.held);
-  if (IsBeyondReach(moment, cause.held)) return std::nullopt;
   cause.title = "The same parameters are there more than once";
   cause.place = PlaceInProgram(moment, copies);
   cause.evidence = is_list ? AdviceText(cause.bytes) +

@@ -1,4 +1,7 @@
 // A cause: two optimizers for the same parameters.
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +16,81 @@
 namespace vramstow {
 namespace {
 
+// "main: schedulers[3].optimizer.state[model.0.weight]["exp_avg"]": an optimizer, and the parameter
+// that the state is for.
+struct StateName {
+  std::string_view optimizer;
+  std::string_view parameter;
+};
+std::optional<StateName> NameOfState(std::string_view holder) {
+  constexpr std::string_view kState = ".state[";
+  const size_t begin = holder.find(kState);
+  const size_t end = holder.rfind("][");
+  if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) {
+    return std::nullopt;
+  }
+  const size_t from = begin + kState.size();
+  return StateName{holder.substr(0, begin), holder.substr(from, end - from)};
+}
+
+// State of optimizers for whose parameters a later one has made state, by a census.
+std::vector<const Life*> OfEarlierOptimizers(const FailureMoment& moment,
+                                             const std::vector<const Life*>& state,
+                                             size_t* optimizers) {
+  std::map<std::string_view, std::string_view> latest;  // by parameter
+  std::set<std::string_view> names;
+  std::vector<const Life*> earlier;
+  for (auto life = state.rbegin(); life != state.rend(); ++life) {
+    const HeldBlock* block = moment.holders().Of(**life);
+    const auto name = block == nullptr ? std::nullopt : NameOfState(block->holder);
+    if (!name.has_value()) continue;
+    names.insert(name->optimizer);
+    const auto [known, is_new] = latest.emplace(name->parameter, name->optimizer);
+    if (!is_new && known->second != name->optimizer) earlier.push_back(*life);
+  }
+  *optimizers = names.size();
+  return earlier;
+}
+
+// State was there before this iteration, and this one has made it again.
+std::vector<const Life*> OfEarlierPasses(const FailureMoment& moment,
+                                         const std::vector<const Life*>& state,
+                                         std::vector<const Life*>* fresh) {
+  std::vector<const Life*> old;
+  for (const Life* life : state) {
+    const std::string_view name = OperatorName(moment.site_of(*life));
+    if (name.find("zero") == std::string_view::npos &&
+        name.find("full") == std::string_view::npos) {
+      continue;
+    }
+    (moment.PassOf(*life) < moment.pass() ? &old : fresh)->push_back(life);
+  }
+  // Both have made some for the same parameters.
+  absl::flat_hash_set<uint64_t> sizes;
+  for (const Life* life : old) sizes.insert(life->size);
+  std::erase_if(*fresh, [&](const Life* life) { return !sizes.contains(life->size); });
+  if (fresh->empty() || BytesOf(*fresh) * 8 < BytesOf(old)) old.clear();
+  return old;
+}
+
+// Several are there, whoever steps now.
+Found TellOfSeveral(const FailureMoment& moment, const std::vector<const Life*>& earlier,
+                    size_t optimizers) {
+  Cause cause;
+  cause.bytes = BytesOf(earlier);
+  cause.held = earlier;
+  cause.change = FreedBefore(moment.detail(), earlier, moment.pass_begin());
+  cause.place = PlaceOfStep(moment, earlier);
+  cause.title = "Earlier optimizers for the same parameters are kept, with their state";
+  cause.evidence = std::to_string(optimizers) + " optimizers have state, and " +
+                   AdviceText(cause.bytes) + " of it belong to others than the last one.";
+  cause.cost = "None, if the earlier ones have done their work.";
+  cause.action =
+      "Keep one optimizer and change its param_groups, or let go of each one before the next is "
+      "made: its scheduler holds it, too.";
+  return cause;
+}
+
 // State is made once for each parameter. Another optimizer makes it again.
 Found FindSecondOptimizer(const FailureMoment& moment) {
   // State of another model is not for the same parameters.
@@ -20,25 +98,17 @@ Found FindSecondOptimizer(const FailureMoment& moment) {
     return std::nullopt;
   }
   const std::vector<const Life*> state = OfOptimizer(moment, false);
-  std::vector<const Life*> old;
   std::vector<const Life*> fresh;
-  for (const Life* life : state) {
-    const std::string_view name = OperatorName(moment.site_of(*life));
-    if (name.find("zero") == std::string_view::npos &&
-        name.find("full") == std::string_view::npos) {
-      continue;
-    }
-    (moment.PassOf(*life) < moment.pass() ? old : fresh).push_back(life);
+  const std::vector<const Life*> old = OfEarlierPasses(moment, state, &fresh);
+  if (old.empty()) {
+    size_t optimizers = 0;
+    const std::vector<const Life*> earlier = OfEarlierOptimizers(moment, state, &optimizers);
+    if (!moment.IsLarge(BytesOf(earlier))) return std::nullopt;
+    return TellOfSeveral(moment, earlier, optimizers);
   }
-  // Both have made some for the same parameters.
-  absl::flat_hash_set<uint64_t> sizes;
-  for (const Life* life : old) sizes.insert(life->size);
-  std::erase_if(fresh, [&](const Life* life) { return !sizes.contains(life->size); });
   Cause cause;
   cause.bytes = BytesOf(old);
-  if (fresh.empty() || BytesOf(fresh) * 8 < cause.bytes || !moment.IsLarge(cause.bytes)) {
-    return std::nullopt;
-  }
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.title = "A second optimizer makes state of its own for the same parameters";
   cause.held = old;
   cause.change = FreedBefore(moment.detail(), old, moment.pass_begin());
@@ -63,7 +133,8 @@ constinit const Rule kSecondOptimizer = {
     .help =
         "An optimizer made state before this iteration, and this step makes state of the same "
         "sizes "
-        "again: there are two optimizers for the same parameters. Keep one and change its "
+        "again, or a census finds state of several for one parameter: there are two optimizers for "
+        "the same parameters. Keep one and change its "
         "param_groups, or delete the first one, with its scheduler, before the second one steps.",
     .cause = FindSecondOptimizer,
 };
