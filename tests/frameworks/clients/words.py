@@ -21,7 +21,7 @@ def texts(count: int, length: int, seed: int = 1) -> list[str]:
     return vocabulary.texts(count, length, WORDS, seed)
 
 
-def llama() -> transformers.LlamaForCausalLM:
+def llama(**other: int) -> transformers.LlamaForCausalLM:
     torch.manual_seed(1)
-    shape = transformers.LlamaConfig(**SHAPE, pad_token_id=0, bos_token_id=1, eos_token_id=1)
-    return transformers.LlamaForCausalLM(shape)
+    shape = SHAPE | {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 1} | other
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**shape))
