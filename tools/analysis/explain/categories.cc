@@ -65,8 +65,9 @@ struct MarkedUse {
   uint64_t address = 0;
   uint64_t event = 0;
   Category category = kUnknownUse;
-  bool by_hook = false;  // the start-up hook told it, of what modules and optimizers hold
-  bool is_kept = false;  // a census found it in a thing that outlives the call that made it
+  bool by_hook = false;    // the start-up hook told it, of what modules and optimizers hold
+  bool is_kept = false;    // a census found it in a thing that outlives the call that made it
+  bool is_buffer = false;  // a census found it as a module's buffer
 };
 
 // "vramstow.category CATEGORY 0xADDRESS …". False: not such a mark.
@@ -136,7 +137,7 @@ class ToldCategories {
         const bool is_told = !is_garbage && ReadRole(block.role, &told.category);
         if (!is_told && !is_garbage && !IsPlainResult(block)) continue;
         marked_.push_back({block.address, census.event, is_told ? told.category : kUnknownUse,
-                           false, !is_garbage && !IsLocal(block.holder)});
+                           false, !is_garbage && !IsLocal(block.holder), block.role == "buffer"});
       }
     }
     for (const MarkDetail& mark : detail.marks) {
@@ -158,10 +159,21 @@ class ToldCategories {
                                  [](const MarkedUse& t) { return std::tie(t.address, t.event); });
     if (after == marked_.begin()) return nullptr;
     --after;
-    return after->address == life.address && after->event >= life.birth ? &*after : nullptr;
+    if (!IsOf(*after, life)) return nullptr;
+    // A census sees a buffer, the start-up hook knows that it is an optimizer's.
+    for (auto earlier = after; after->is_buffer && earlier != marked_.begin();) {
+      --earlier;
+      if (!IsOf(*earlier, life)) break;
+      if (earlier->by_hook) return &*earlier;
+    }
+    return &*after;
   }
 
  private:
+  static bool IsOf(const MarkedUse& told, const Life& life) {
+    return told.address == life.address && told.event >= life.birth;
+  }
+
   std::vector<MarkedUse> marked_;
   bool tells_weights_ = false;
 };
