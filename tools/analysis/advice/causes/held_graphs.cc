@@ -204,9 +204,9 @@ Found FindHeldGraphs(const FailureMoment& moment) {
                           "loss.item() instead of a loss.";
   const std::string container = ContainerOf(moment, pile.lives);
   if (trains && !container.empty()) {
-    cause.action = "What goes into " + container +
-                   " keeps the graph that made it: put a number (loss.item()) or a detached tensor "
-                   "(.detach()) there, or make it under torch.no_grad().";
+    cause.action = "The items of " + container +
+                   " keep the graphs that made them: put numbers (loss.item()) or detached tensors "
+                   "(.detach()) there, or make them under torch.no_grad().";
   }
   if (!trains && IsInferenceOnly(moment)) {
     AddPassThatRuns(moment, &cause);
