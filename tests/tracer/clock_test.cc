@@ -40,8 +40,9 @@ class ClockSteps : public testing::TestWithParam<OrderSource> {
   // Records for some 120 ms while `step` is called now and then. The trace's times rise, and end
   // where they should, within `slack_ns`.
   static void RecordWhile(void (*step)(int), uint64_t slack_ns) {
-    TestRecorder recorder("test", GetParam());
+    // Before the recorder's own time 0.
     const auto begin = std::chrono::steady_clock::now();
+    TestRecorder recorder("test", GetParam());
     for (int i = 0; i < 1200; ++i) {
       recorder->Record(Allocation(0x1000, 512));
       if (i % 100 == 50) step(i / 100);
