@@ -12,6 +12,7 @@ import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import PROGRAMS, VRAMSTOW
@@ -60,6 +61,19 @@ def release(python: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
+def fidelity(real: Path, card: str, *command: str | Path) -> dict[str, Any]:
+    flags = (f"--simulate={card},values=off", "--json", "--no-tries")
+    done = subprocess.run(
+        [VRAMSTOW, "fidelity", real, *flags, "--", *command],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout)
+
+
 IS_LONG = "VRAMSTOW_LONG" in os.environ or "VRAMSTOW_TEST_PYTHON" in os.environ
 
 
@@ -72,17 +86,7 @@ def test_the_rehearsal_does_what_the_card_did(
         pytest.skip(
             f"the corpus has no {real.name}: set VRAMSTOW_CORPUS, or lay it beside the tree"
         )
-    flags = ("--simulate=a100,values=off", "--json", "--no-tries")
-    command = (python, PROGRAMS / job.script, *job.arguments)
-    done = subprocess.run(
-        [VRAMSTOW, "fidelity", real, *flags, "--", *command],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    told = json.loads(done.stdout)
+    told = fidelity(real, "a100", python, PROGRAMS / job.script, *job.arguments)
     assert told["card_events"] == job.events
     off = told["rehearsed_peak_bytes"] / told["card_peak_bytes"] - 1
     if release < OWN_WORKSPACES:
@@ -111,16 +115,7 @@ def test_the_rehearsal_does_what_an_h100_did(
     real = tmp_path / "real.pickle"
     packed = Path(__file__).with_name("h100") / f"{snapshot}.pickle.gz"
     real.write_bytes(gzip.decompress(packed.read_bytes()))
-    flags = ("--simulate=h100,values=off", "--json", "--no-tries")
-    done = subprocess.run(
-        [VRAMSTOW, "fidelity", real, *flags, "--", python, PROGRAMS / program],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    told = json.loads(done.stdout)
+    told = fidelity(real, "h100", python, PROGRAMS / program)
     assert told["aligned_share"] >= aligned
     if release < OWN_WORKSPACES:
         for figures in (told, told["reserved"]):
