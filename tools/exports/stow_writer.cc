@@ -1,7 +1,5 @@
 #include "tools/exports/stow_writer.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -149,20 +147,9 @@ bool StowWriter::WriteHeader(uint64_t bytes) {
 }
 
 bool StowWriter::WriteAt(const void* bytes, size_t size, uint64_t offset) {
-  const char* from = static_cast<const char*>(bytes);
-  while (size > 0) {
-    const ssize_t written = pwrite(descriptor_, from, size, static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      // Zero bytes are what a full disk of some file systems says.
-      if (error_ == 0) error_ = written < 0 ? errno : ENOSPC;
-      return false;
-    }
-    from += written;
-    offset += static_cast<uint64_t>(written);
-    size -= static_cast<size_t>(written);
-  }
-  return true;
+  if (vramstow::WriteAt(descriptor_, bytes, size, offset)) return true;
+  if (error_ == 0) error_ = errno;
+  return false;
 }
 
 bool StowWriter::WriteNames() {

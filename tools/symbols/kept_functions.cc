@@ -72,20 +72,6 @@ std::vector<std::vector<uint8_t>> LookUp(const TraceReader& reader, Clock::time_
   return payloads;
 }
 
-bool WriteAt(int file, const void* bytes, size_t size, uint64_t offset) {
-  const char* from = static_cast<const char*>(bytes);
-  while (size > 0) {
-    const ssize_t written = pwrite(file, from, size, static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written == 0) errno = ENOSPC;  // what a full disk of some file systems says
-    if (written <= 0) return false;
-    from += written;
-    offset += static_cast<uint64_t>(written);
-    size -= static_cast<size_t>(written);
-  }
-  return true;
-}
-
 // The length of the file comes last: until then what was appended can be cut off again.
 bool Append(int file, const FileHeader& header, const std::vector<std::vector<uint8_t>>& payloads) {
   uint64_t offset = RoundUp(header.file_bytes, kChunkAlignment);

@@ -1,7 +1,9 @@
 #include "tracer/format/sealed_chunk.h"
 
+#include <unistd.h>
 #include <zstd.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "base/rounding.h"
@@ -34,6 +36,20 @@ std::vector<uint8_t> SealedChunk(ChunkHeader header, const std::vector<uint8_t>&
       Crc32c(&header.buffer, offsetof(ChunkHeader, more_checksum) - offsetof(ChunkHeader, buffer));
   std::memcpy(chunk.data(), &header, sizeof header);
   return chunk;
+}
+
+bool WriteAt(int file, const void* bytes, size_t size, uint64_t offset) {
+  const char* from = static_cast<const char*>(bytes);
+  while (size > 0) {
+    const ssize_t written = pwrite(file, from, size, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written == 0) errno = ENOSPC;  // what a full disk of some file systems says
+    if (written <= 0) return false;
+    from += written;
+    offset += static_cast<uint64_t>(written);
+    size -= static_cast<size_t>(written);
+  }
+  return true;
 }
 
 }  // namespace vramstow

@@ -20,6 +20,9 @@ inline constexpr size_t kMostPayloadBytes = kSlotBytes - sizeof(ChunkHeader);
 // header's trace_id, number, thread, kind, base_sequence, base_time and buffer.
 std::vector<uint8_t> SealedChunk(ChunkHeader header, const std::vector<uint8_t>& payload);
 
+// Writes all of it. False: it could not; errno says why.
+bool WriteAt(int file, const void* bytes, size_t size, uint64_t offset);
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_TRACER_FORMAT_SEALED_CHUNK_H_
