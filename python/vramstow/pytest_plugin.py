@@ -16,6 +16,7 @@ more than its peak there by more than the tolerance.
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
 import os
@@ -49,8 +50,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="CARD",
         nargs="?",
         const=_HERE,
-        help="run the tests under vramstow with its pool; with a card, for example "
-        "--gpu-memory=h200, on a simulated one",
+        help="run the tests under vramstow with its pool; with a card, as in --gpu-memory=h200, on "
+        "a simulated one (a file or folder that follows --gpu-memory is one of tests)",
     )
     group.addoption(
         "--gpu-memory-baseline", metavar="FILE", help="peaks of marked tests, to compare with"
@@ -63,6 +64,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=2.0,
         help="how much more than in the baseline file is taken (%(default)s)",
     )
+
+
+def _names_tests(word: str) -> bool:
+    """Whether a word after --gpu-memory is a place of tests, and no card ("a100,memory=24GiB")."""
+    if "::" in word or Path(word).exists():
+        return True
+    card = word.partition(",")[0]
+    return card.endswith(".py") or ("/" in card and "=" not in card)
+
+
+def _keep_tests_from_flag(arguments: list[str]) -> bool:
+    """Has argparse not take a place of tests for the card; says whether it had to."""
+    kept = False
+    for place, word in enumerate(arguments[:-1]):
+        if word == "--":
+            break
+        if word == "--gpu-memory" and _names_tests(arguments[place + 1]):
+            arguments[place] = f"--gpu-memory={_HERE}"
+            kept = True
+    return kept
 
 
 def _run_under_vramstow(config: pytest.Config, card: str, arguments: list[str]) -> None:
@@ -80,10 +101,14 @@ def _run_under_vramstow(config: pytest.Config, card: str, arguments: list[str]) 
     os.execv(command[0], [*command, "--", sys.executable, "-m", "pytest", *arguments])
 
 
-@pytest.hookimpl
+@pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> None:
+    if _keep_tests_from_flag(args):
+        early_config.known_args_namespace = parser.parse_known_args(
+            args, namespace=copy.copy(early_config.option)
+        )
     card = early_config.known_args_namespace.gpu_memory
     if card is None or os.environ.get("VRAMSTOW_PYTEST") == "1":
         return

@@ -172,3 +172,41 @@ def test_a_card_that_is_none_is_told_before_any_test(tests_of: Pytest) -> None:
     assert result.ret != 0
     assert "z9000" in result.stderr.str()
     assert "passed" not in result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ran"),
+    [
+        (("--gpu-memory", "test_one.py"), ["one"]),
+        (("--gpu-memory", "test_two.py::test_it"), ["two"]),
+        (("--gpu-memory", "folder", "test_one.py"), ["folder", "one"]),
+        (("--gpu-memory", "h200", "test_two.py"), ["two"]),
+        (("test_one.py", "--gpu-memory", "h200,memory=1GiB"), ["one"]),
+    ],
+)
+def test_the_flag_takes_no_place_of_tests_for_a_card(
+    tests_of: Pytest,
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    ran: list[str],
+) -> None:
+    monkeypatch.setenv("VRAMSTOW_SIMULATE", "h200")
+    pytester.mkdir("folder")
+    for name in ("folder/test_folder", "test_one", "test_two"):
+        word = name.rpartition("_")[2]
+        pytester.path.joinpath(f"{name}.py").write_text(
+            f"def test_it():\n    print('ran {word}')\n", encoding="utf-8"
+        )
+    result = tests_of("", "-s", *arguments)
+    result.assert_outcomes(passed=len(ran))
+    assert re.findall(r"ran (\w+)", result.stdout.str()) == ran
+
+
+def test_a_missing_file_after_the_flag_is_told_as_one(
+    tests_of: Pytest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VRAMSTOW_SIMULATE", "h200")
+    result = tests_of("", "--gpu-memory", "test_missing.py")
+    assert result.ret != 0
+    result.stderr.fnmatch_lines(["*file or directory not found: test_missing.py*"])
