@@ -4,13 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace vramstow {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::IsEmpty;
+using testing::IsSupersetOf;
 using testing::StartsWith;
 
 TEST(RunArguments, TheCommandBeginsAfterTheDashes) {
@@ -63,6 +68,47 @@ TEST(ImpliedPool, IsSwitchedOnByWhatNeedsItUnlessSomebodySaidOtherwise) {
   FlagValues flags = {{"VRAMSTOW_OFFLOAD", "off"}, {"VRAMSTOW_STACKS", "sites"}};
   ImplyPool(&flags);
   EXPECT_FALSE(flags.contains("VRAMSTOW_POOL"));
+}
+
+// The rows of the option table whose help says that the flag switches the pool on.
+std::vector<std::string> PoolVariables() {
+  std::vector<std::string> variables;
+  const OptionTable table = AllOptions();
+  for (size_t i = 0; i < table.count; ++i) {
+    const std::string_view help = table.rows[i].help;
+    if (help.ends_with("The flag switches the pool on.")) {
+      variables.emplace_back(table.rows[i].environment);
+    }
+  }
+  return variables;
+}
+
+TEST(ImpliedPool, IsSwitchedOnByEachFlagWhoseHelpSaysSo) {
+  const std::vector<std::string> variables = PoolVariables();
+  EXPECT_THAT(variables, IsSupersetOf({"VRAMSTOW_LIMIT", "VRAMSTOW_KEEP_FREE", "VRAMSTOW_DECAY"}));
+  const OptionTable table = AllOptions();
+  for (size_t i = 0; i < table.count; ++i) {
+    const std::string variable = table.rows[i].environment;
+    if (variable == "VRAMSTOW_POOL") continue;
+    FlagValues flags = {{variable, variable == "VRAMSTOW_OFFLOAD" ? "auto" : "1"}};
+    ImplyPool(&flags);
+    EXPECT_EQ(flags.contains("VRAMSTOW_POOL"), testing::Value(variables, Contains(variable)))
+        << variable;
+  }
+}
+
+TEST(Settings, ALimitOfThePoolIsNotIgnoredWhereThePoolIsOff) {
+  const auto refused = ReadSettings({{"VRAMSTOW_LIMIT", "100MiB"}, {"VRAMSTOW_POOL", "off"}});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(std::string(refused.status().message()),
+            "--limit is a setting of the pool, which is off: say --pool=on, too.");
+  setenv("VRAMSTOW_LIMIT", "100MiB", 1);
+  EXPECT_THAT(VariablesWithoutPool({}),
+              ElementsAre("VRAMSTOW_LIMIT has no effect, because the pool is off: --pool=on "
+                          "switches it on."));
+  EXPECT_THAT(VariablesWithoutPool({{"VRAMSTOW_POOL", "on"}}), IsEmpty());
+  unsetenv("VRAMSTOW_LIMIT");
+  EXPECT_THAT(VariablesWithoutPool({}), IsEmpty());
 }
 
 TEST(Settings, AFlagWinsOverTheEnvironment) {

@@ -34,6 +34,23 @@ def environment_of_command(place: Installation, *flags: str, **env: str) -> dict
     return json.loads(result.stdout)
 
 
+@pytest.mark.parametrize(
+    "flag", ["--limit=100MiB", "--keep-free=1GiB", "--decay=5s", "--free-waits=never", "--check"]
+)
+def test_a_setting_of_the_pool_switches_the_pool_on(vramstow: Installation, flag: str) -> None:
+    assert environment_of_command(vramstow, flag)["VRAMSTOW_POOL"] == "on"
+    refused = vramstow.run("run", "--pool=off", flag, "--", "true")
+    assert refused.returncode == 2
+    assert refused.stderr.endswith(" is a setting of the pool, which is off: say --pool=on, too.\n")
+
+
+def test_a_variable_that_limits_the_pool_says_that_the_pool_is_off(vramstow: Installation) -> None:
+    for variable in ("VRAMSTOW_LIMIT", "VRAMSTOW_KEEP_FREE"):
+        said = vramstow.run("run", "--", "true", env={variable: "100MiB"}).stderr
+        assert f"{variable} has no effect, because the pool is off: --pool=on" in said
+        assert variable not in vramstow.run("run", "--pool", "true", env={variable: "1GiB"}).stderr
+
+
 # How the command ends.
 
 

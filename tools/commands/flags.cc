@@ -40,6 +40,27 @@ const char* FindImpliedValue(std::string_view flag, std::string_view next) {
   return nullptr;
 }
 
+// Settings of the pool: without the pool they would do nothing. Their help says that the flag
+// switches the pool on.
+constexpr const char* kPoolSettings[] = {
+    "VRAMSTOW_NVTX_MEMORY", "VRAMSTOW_BACKING",      "VRAMSTOW_PLAIN",
+    "VRAMSTOW_LIMIT",       "VRAMSTOW_LARGE_CHUNKS", "VRAMSTOW_DECAY",
+    "VRAMSTOW_KEEP_FREE",   "VRAMSTOW_FREE_WAITS",   "VRAMSTOW_CHECK"};
+
+bool MovesMemory(const FlagValues& flags) {
+  const auto flag = flags.find("VRAMSTOW_OFFLOAD");
+  OffloadSetting offload;
+  return flag != flags.end() && ParseOffload(flag->second.c_str(), &offload) && offload.on;
+}
+
+const char* FlagOf(std::string_view variable) {
+  const OptionTable table = AllOptions();
+  for (size_t i = 0; i < table.count; ++i) {
+    if (variable == table.rows[i].environment) return table.rows[i].flag;
+  }
+  return "";
+}
+
 // ReadOptions asks a plain function; this is what it finds.
 const FlagValues* looked_up_flags = nullptr;
 
@@ -87,11 +108,10 @@ RunArguments SplitRunArguments(const std::vector<std::string>& arguments) {
 
 void ImplyPool(FlagValues* flags) {
   if (flags->contains(kPoolVariable) || std::getenv(kPoolVariable) != nullptr) return;
-  const auto flag = flags->find("VRAMSTOW_OFFLOAD");
-  OffloadSetting offload;
-  const bool moves =
-      flag != flags->end() && ParseOffload(flag->second.c_str(), &offload) && offload.on;
-  if (moves || flags->contains("VRAMSTOW_NVTX_MEMORY")) (*flags)[kPoolVariable] = "on";
+  const bool is_of_pool =
+      std::any_of(std::begin(kPoolSettings), std::end(kPoolSettings),
+                  [flags](const char* variable) { return flags->contains(variable); });
+  if (is_of_pool || MovesMemory(*flags)) (*flags)[kPoolVariable] = "on";
 }
 
 absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
@@ -115,6 +135,11 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
     return absl::InvalidArgumentError(
         "--nvtx-memory announces blocks of the pool: say --pool=on, too.");
   }
+  for (const char* variable : kPoolSettings) {
+    if (pool || !flags.contains(variable)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        FlagOf(variable), " is a setting of the pool, which is off: say --pool=on, too."));
+  }
   const bool metrics = *options.metrics != '\0';
   if (metrics && !pool && segments) {
     return absl::InvalidArgumentError(
@@ -124,6 +149,20 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
   const bool observes = !pool && !segments && (options.trace || metrics);
   return Settings{options.trace, options.trace_dir, options.simulate, options.nvtx, options.cupti,
                   offload.on,    pool && !segments, observes,         options.quiet};
+}
+
+std::vector<std::string> VariablesWithoutPool(const FlagValues& flags) {
+  looked_up_flags = &flags;
+  const char* pool = LookUp(kPoolVariable);
+  std::vector<std::string> sentences;
+  if (pool != nullptr && std::string_view(pool) == "on") return sentences;
+  for (const char* variable : {"VRAMSTOW_LIMIT", "VRAMSTOW_KEEP_FREE"}) {
+    const char* value = std::getenv(variable);
+    if (value == nullptr || *value == '\0' || std::string_view(value) == "0") continue;
+    sentences.push_back(absl::StrCat(
+        variable, " has no effect, because the pool is off: --pool=on switches it on."));
+  }
+  return sentences;
 }
 
 std::vector<std::string> MisspeltVariables(const std::vector<std::string>& environment) {

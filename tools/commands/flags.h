@@ -49,6 +49,10 @@ struct Settings {
 // the value, the variable otherwise.
 absl::StatusOr<Settings> ReadSettings(const FlagValues& flags);
 
+// Variables of the environment that promise something about memory that only the pool keeps, where
+// the pool is off: a sentence for each.
+std::vector<std::string> VariablesWithoutPool(const FlagValues& flags);
+
 // Variables of the environment (NAME=VALUE) that look like vramstow's and are none: a sentence for
 // each that is near one, with what was meant.
 std::vector<std::string> MisspeltVariables(const std::vector<std::string>& environment);

@@ -521,6 +521,7 @@ int RunCommand(const std::vector<std::string>& arguments) {
     for (const std::string& sentence : MisspeltVariables(Environment().entries())) {
       Complain("run", Printable(sentence));
     }
+    for (const std::string& sentence : VariablesWithoutPool(flags)) Complain("run", sentence);
   }
   return Launch(split.command, flags, *settings, *installation, json);
 }
