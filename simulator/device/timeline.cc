@@ -12,6 +12,10 @@ namespace {
 constexpr uint64_t kStartMinNs = 1000;
 constexpr uint64_t kStartSpreadNs = 4000;
 constexpr uint64_t kAskNs = 2000;
+// A shorter pause between two calls is the program's own work, or the machine's other work.
+constexpr uint64_t kPauseNs = 1000000;
+// Work that was enqueued so long ago is asked about by real time alone.
+constexpr uint64_t kLongAgoNs = 20000000;
 // In adversarial order, one in so many questions lets something happen.
 constexpr uint64_t kAsksPerStep = 16;
 
@@ -39,7 +43,8 @@ Mark Timeline::Enqueue(const QueuePointer& queue, std::shared_ptr<Work> work,
                                                 .appended = {},
                                                 .waits = std::move(waits),
                                                 .enqueue_time = now_,
-                                                .duration = duration_ns});
+                                                .duration = duration_ns,
+                                                .enqueued_at = real_});
   ++queue->enqueued_;
   if (queue->operations_.size() == 1) TryStart(queue, now_);
   return {queue, queue->enqueued_};
@@ -51,6 +56,16 @@ void Timeline::Append(const QueuePointer& queue, std::shared_ptr<Work> work) {
   } else {
     queue->operations_.back().appended.push_back(std::move(work));
   }
+}
+
+uint64_t Timeline::EndOf(const Queue::Operation& operation, uint64_t start) {
+  const uint64_t delay = kStartMinNs + random_.Below(kStartSpreadNs);
+  const int engine = operation.work == nullptr ? Work::kNoEngine : operation.work->Engine();
+  if (engine < 0) return start + delay + operation.duration;
+  const auto index = static_cast<size_t>(engine);
+  if (index >= engine_ends_.size()) engine_ends_.resize(index + 1);
+  engine_ends_[index] = std::max(start + delay, engine_ends_[index]) + operation.duration;
+  return engine_ends_[index];
 }
 
 void Timeline::TryStart(const QueuePointer& queue, uint64_t not_before) {
@@ -70,8 +85,7 @@ void Timeline::TryStart(const QueuePointer& queue, uint64_t not_before) {
     return;
   }
   const uint64_t start = std::max({not_before, operation.enqueue_time, queue->last_end_});
-  const uint64_t delay = kStartMinNs + random_.Below(kStartSpreadNs);
-  ends_.push_back({start + delay + operation.duration, ++order_, queue});
+  ends_.push_back({EndOf(operation, start), ++order_, queue});
   std::push_heap(ends_.begin(), ends_.end(), std::greater<>());
 }
 
@@ -127,7 +141,28 @@ void Timeline::Advance(uint64_t duration_ns) {
   if (!adversarial_ && !ends_.empty() && ends_.front().time <= now_) RunDue();
 }
 
+void Timeline::BeginCall(uint64_t real_ns) {
+  if (left_ns_ != 0 && real_ns > left_ns_) {
+    const uint64_t passed = real_ns - left_ns_;
+    real_.total_ns += passed;
+    if (passed >= kPauseNs) real_.paused_ns += passed;
+  }
+}
+
+// The host's time is at least when the work was enqueued, and what passed since.
+void Timeline::CatchUp(const Mark& mark) {
+  const uint64_t index = mark.sequence - mark.queue->completed_ - 1;
+  if (adversarial_ || index >= mark.queue->operations_.size()) return;
+  const Queue::Operation& asked = mark.queue->operations_[index];
+  const uint64_t total = real_.total_ns - asked.enqueued_at.total_ns;
+  const uint64_t paused = real_.paused_ns - asked.enqueued_at.paused_ns;
+  const uint64_t now = asked.enqueue_time + (total >= kLongAgoNs ? total : paused);
+  if (now > now_) Advance(now - now_);
+}
+
 bool Timeline::Ask(const Mark& mark) {
+  if (mark.Reached()) return true;
+  CatchUp(mark);
   if (mark.Reached()) return true;
   Advance(kAskNs);
   if (adversarial_ && ++asked_ % kAsksPerStep == 0) StepTowards(mark);

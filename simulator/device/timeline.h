@@ -8,6 +8,12 @@
 // from the seed choose among the legal orders. In adversarial order nothing happens until something
 // is waited for or asked about repeatedly, and then only what has to.
 //
+// Real time counts where somebody asks whether work has ended, because a program that loads data or
+// sleeps meanwhile finds it done on a card. What passed since the work was enqueued counts: pauses
+// between calls of a millisecond or more at once, and all of it once it is 20 ms. So in a program
+// that goes from call to call the answer follows from its calls alone, and is the same in each run.
+// What the simulator itself computes takes no such time.
+//
 // Operations on the host (callbacks) run on another thread, by real time: the timeline hands them
 // out with TakeHostWork and goes on in that queue when FinishHostWork is called.
 //
@@ -37,6 +43,10 @@ class Work {
   virtual void Run(uint64_t time_ns) = 0;
   virtual uint64_t DurationNs() const { return 0; }
   virtual bool OnHost() const { return false; }
+  // The part of the machine that does one such work after the other, whatever their queues, as a
+  // card's copy engine for one direction does; negative: none.
+  virtual int Engine() const { return kNoEngine; }
+  static constexpr int kNoEngine = -1;
 };
 
 class Queue;
@@ -48,6 +58,12 @@ struct Mark {
   QueuePointer queue;
   uint64_t sequence = 0;
   bool Reached() const;
+};
+
+// What passed of real time since the beginning, as far as it counts.
+struct RealTime {
+  uint64_t total_ns = 0;
+  uint64_t paused_ns = 0;  // of it, in pauses between calls
 };
 
 class Queue {
@@ -64,6 +80,7 @@ class Queue {
     std::vector<Mark> waits;
     uint64_t enqueue_time = 0;
     uint64_t duration = 0;
+    RealTime enqueued_at;  // what real time had passed
   };
 
   std::deque<Operation> operations_;
@@ -95,6 +112,10 @@ class Timeline {
 
   // The host spends time; what ends meanwhile happens.
   void Advance(uint64_t duration_ns);
+
+  // The program is inside a call from BeginCall to EndCall; `real_ns` is a clock of the machine.
+  void BeginCall(uint64_t real_ns);
+  void EndCall(uint64_t real_ns) { left_ns_ = real_ns; }
 
   // Somebody asks whether `mark` is reached. Asking takes time, so that polling ends.
   bool Ask(const Mark& mark);
@@ -130,6 +151,8 @@ class Timeline {
     }
   };
 
+  void CatchUp(const Mark& mark);
+  uint64_t EndOf(const Queue::Operation& operation, uint64_t start);
   void TryStart(const QueuePointer& queue, uint64_t not_before);
   void Complete(const QueuePointer& queue, uint64_t time);
   void RunDue();
@@ -142,7 +165,10 @@ class Timeline {
   uint64_t order_ = 0;
   uint64_t asked_ = 0;
   uint64_t pending_host_work_ = 0;
-  std::vector<End> ends_;  // a heap, earliest first
+  RealTime real_;
+  uint64_t left_ns_ = 0;               // when the last call ended; 0: there was none
+  std::vector<uint64_t> engine_ends_;  // by engine: the end of its latest work
+  std::vector<End> ends_;              // a heap, earliest first
   std::deque<HostWork> host_work_;
 };
 

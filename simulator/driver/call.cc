@@ -69,6 +69,7 @@ Call::Call(const char* name, Needs needs) VRAMSTOW_NO_LOCK_ANALYSIS : globals_(G
   locked_ = true;
   try {
     ++state_.calls;
+    state_.machine->timeline.BeginCall(RealNanoseconds());
     state_.machine->timeline.Advance(kCallNs);
     if (thread.depth > 0) context_ = thread.stack[thread.depth - 1];
     if (needs != Needs::kInit) refused_ = CheckContext(context_, needs);
@@ -80,6 +81,7 @@ Call::Call(const char* name, Needs needs) VRAMSTOW_NO_LOCK_ANALYSIS : globals_(G
 }
 
 Call::~Call() {
+  if (locked_) state_.machine->timeline.EndCall(RealNanoseconds());
   if (profiler_ != nullptr) Leave();
   Unlock();
 }

@@ -59,15 +59,24 @@ class CopyWork : public Work {
   }
 
   uint64_t DurationNs() const override {
-    const Machine& machine = *state_->machine;
-    const bool local =
-        machine.contents.IsDevice(box_.to.address) && machine.contents.IsDevice(box_.from.address);
-    const Card& card = machine.card();
+    const Card& card = state_->machine->card();
+    const bool local = IsOnDevice(box_.to) && IsOnDevice(box_.from);
     const uint64_t speed = local ? card.local_bytes_per_us : card.link_bytes_per_us;
     return box_.Bytes() * 1000 / speed;
   }
 
+  // A card has one for each direction of its link.
+  int Engine() const override {
+    const bool to_device = IsOnDevice(box_.to);
+    if (to_device == IsOnDevice(box_.from)) return kNoEngine;
+    return 2 * context_->device + (to_device ? 1 : 0);
+  }
+
  private:
+  bool IsOnDevice(const CopySide& side) const {
+    return state_->machine->contents.IsDevice(side.address);
+  }
+
   void CopyRow(uint64_t to, uint64_t from) {
     Contents& contents = state_->machine->contents;
     const bool is_left_out = taken_.staged == nullptr && contents.LeavesOut(to, from, box_.width);

@@ -291,6 +291,7 @@ class WorkInOrder : public Work {
     for (const std::shared_ptr<Work>& work : rest_) work->Run(time_ns);
   }
   uint64_t DurationNs() const override { return first_->DurationNs(); }
+  int Engine() const override { return first_->Engine(); }
 
  private:
   std::shared_ptr<Work> first_;

@@ -35,6 +35,7 @@ class ObservedWork : public Work {
   }
   uint64_t DurationNs() const override { return duration_ns_; }
   bool OnHost() const override { return work_->OnHost(); }
+  int Engine() const override { return work_->Engine(); }
 
  private:
   std::shared_ptr<Work> work_;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <chrono>
 #include <mutex>
 
 #include "base/options.h"
@@ -114,6 +115,11 @@ CUresult StartMachine(State* state) {
   pthread_atfork(nullptr, nullptr, NoteFork);
   atexit(NoteExit);
   return CUDA_SUCCESS;
+}
+
+uint64_t RealNanoseconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::nanoseconds(now).count());
 }
 
 void WaitFor(State* state, const Mark& mark) {

@@ -177,6 +177,9 @@ bool PrimaryIsPrivate();
 // Who shares the machine's cards; null: nobody can. Needs no lock.
 Tenancy* FindTenancy(const Spec& spec);
 
+// A clock of this machine.
+uint64_t RealNanoseconds();
+
 // Waits until `mark` is reached. Gives the lock up while work on the host runs, so that other
 // threads may call the driver meanwhile.
 void WaitFor(State* state, const Mark& mark);

@@ -255,7 +255,10 @@ int vramstowSimulatorAppend(CUstream stream, const vramstowSimulatorTask* task) 
       !globals.shut_down) {
     const MutexLock lock(&globals.mutex);
     try {
-      result = AppendTask(&globals.state(), stream, *task, &taken);
+      State& state = globals.state();
+      state.machine->timeline.BeginCall(RealNanoseconds());
+      result = AppendTask(&state, stream, *task, &taken);
+      state.machine->timeline.EndCall(RealNanoseconds());
     } catch (const std::bad_alloc&) {
       result = CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -117,6 +117,83 @@ TEST(TimelineTest, AskingComesToAnEnd) {
   }
 }
 
+constexpr uint64_t kMillisecond = 1000000;
+
+// A pause of the program between two calls.
+void Pause(Timeline* timeline, uint64_t* real_ns, uint64_t length_ns) {
+  timeline->EndCall(*real_ns);
+  *real_ns += length_ns;
+  timeline->BeginCall(*real_ns);
+}
+
+TEST(TimelineTest, WhoPausesFindsDoneWhatACardWouldHaveDoneMeanwhile) {
+  Timeline timeline(1, false);
+  uint64_t real_ns = 1000;
+  const QueuePointer queue = Timeline::NewQueue();
+  const Mark mark = timeline.Enqueue(queue, nullptr, {}, 10 * kMillisecond);
+  EXPECT_FALSE(timeline.Ask(mark));
+  Pause(&timeline, &real_ns, 6 * kMillisecond);
+  EXPECT_FALSE(timeline.Ask(mark)) << "a card would need 10 ms";
+  Pause(&timeline, &real_ns, 6 * kMillisecond);
+  EXPECT_TRUE(timeline.Ask(mark));
+  EXPECT_GE(timeline.now_ns(), 12 * kMillisecond);
+}
+
+TEST(TimelineTest, APauseBeforeWorkWasEnqueuedIsNoTimeForIt) {
+  Timeline timeline(1, false);
+  uint64_t real_ns = 1000;
+  Pause(&timeline, &real_ns, 100 * kMillisecond);
+  const QueuePointer queue = Timeline::NewQueue();
+  EXPECT_FALSE(timeline.Ask(timeline.Enqueue(queue, nullptr, {}, 10 * kMillisecond)));
+}
+
+TEST(TimelineTest, RealTimeFromCallToCallCountsOnceItIsLong) {
+  Timeline timeline(1, false);
+  uint64_t real_ns = 1000;
+  const QueuePointer queue = Timeline::NewQueue();
+  const Mark mark = timeline.Enqueue(queue, nullptr, {}, kMillisecond);
+  for (int i = 0; i < 39; ++i) Pause(&timeline, &real_ns, kMillisecond / 2);
+  EXPECT_FALSE(timeline.Ask(mark));
+  Pause(&timeline, &real_ns, kMillisecond / 2);
+  EXPECT_TRUE(timeline.Ask(mark));
+}
+
+TEST(TimelineTest, RealTimeInsideCallsDoesNotCount) {
+  Timeline timeline(1, false);
+  const QueuePointer queue = Timeline::NewQueue();
+  timeline.BeginCall(1000);
+  const Mark mark = timeline.Enqueue(queue, nullptr, {}, kMillisecond);
+  timeline.EndCall(1000 + 100 * kMillisecond);
+  timeline.BeginCall(1000 + 100 * kMillisecond);
+  EXPECT_FALSE(timeline.Ask(mark));
+}
+
+class EngineWork : public Work {
+ public:
+  explicit EngineWork(int engine) : engine_(engine) {}
+  void Run(uint64_t) override {}
+  int Engine() const override { return engine_; }
+
+ private:
+  int engine_;
+};
+
+TEST(TimelineTest, AnEngineDoesOneWorkAfterTheOtherWhateverTheirQueues) {
+  for (const int second : {0, 1}) {
+    Timeline timeline(1, false);
+    const Mark marks[] = {
+        timeline.Enqueue(Timeline::NewQueue(), std::make_shared<EngineWork>(0), {},
+                         10 * kMillisecond),
+        timeline.Enqueue(Timeline::NewQueue(), std::make_shared<EngineWork>(second), {},
+                         10 * kMillisecond)};
+    timeline.Advance(15 * kMillisecond);
+    EXPECT_TRUE(marks[0].Reached());
+    EXPECT_EQ(second == 1, marks[1].Reached());
+    timeline.Advance(6 * kMillisecond);
+    EXPECT_TRUE(marks[1].Reached());
+  }
+}
+
 TEST(TimelineTest, HostWorkIsHandedOutInOrderAndBlocksItsQueue) {
   Timeline timeline(1, false);
   std::vector<int> order;
