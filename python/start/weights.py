@@ -5,9 +5,13 @@ was made with, or fill a model that was made without memory; call stacks do not 
 PyTorch calls back where a module gets a parameter or a buffer, and where an optimizer has made its
 first step, and what moves a model (`to`, `cuda`, `to_empty`) is followed: `vramstow.weights
 0xADDRESS …` tells what lies on a card then. Copies in full precision of a module's weights, that
-only an optimizer has, are told as `vramstow.masters 0xADDRESS …`, as is an optimizer's state that
-modules keep as buffers. A model that runs costs nothing: a hook on its calls would have a compiled
-model compiled anew when it goes.
+only an optimizer has, are told as `vramstow.masters 0xADDRESS …`, as is the state of optimizers:
+what modules keep for them as buffers, and what they hold themselves, whoever made it. That is
+looked at after load_state_dict(), after a step that changed it, and at the end of the program, so
+that state from a file or from the host is known as well as state that a step made.
+
+A model that runs costs nothing: a hook on its calls would have a compiled model compiled anew when
+it goes.
 
 A wrapper may have put all weights into one buffer (`p.data = buffer[…]`) before the first step,
 which calls nothing back: it is looked at then, too. A program may change weights behind PyTorch's
@@ -25,11 +29,13 @@ import ctypes
 import functools
 import weakref
 from _thread import _local
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _MOST_IN_A_MARK = 50  # a mark may have 1,024 bytes
 _MOST_LOOKS = 100  # a model of the host may be asked for its memory in each iteration
 _MOST_PARTS = 1_000  # of tensors that consist of others
+_MOST_VALUES = 100_000  # of an optimizer's state
 _STATES = ("momentum", "prev_iter", "row_counter")
 
 
@@ -62,6 +68,28 @@ def _address(tensor: object) -> int:
         return tensor.untyped_storage().data_ptr()
     except Exception:  # a tensor without memory of its own
         return 0
+
+
+def _addresses(tensors: Iterable[object]) -> set[int]:
+    return {_address(part) for tensor in tensors for part in _parts(tensor)}
+
+
+def _values_of(state: object) -> Iterator[object]:
+    """What is no container in an optimizer's state: dictionaries and lists may lie in each other.
+
+    A dictionary's keys are none: they are the parameters, or names.
+    """
+    waiting = [state]
+    for _ in range(_MOST_VALUES):
+        if not waiting:
+            return
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += value.values()
+        elif isinstance(value, (list, tuple, deque)):
+            waiting += value
+        elif value is not None:
+            yield value
 
 
 def _is_state(module: object, name: str) -> bool:
@@ -210,6 +238,62 @@ class _Waiting:
             self._weights.tell_held(found)
 
 
+class _Ends:
+    """Tensors of the first and the last parameter, which show that a state was changed as a whole:
+    to look at all of it is long for each step.
+    """
+
+    def __init__(self, optimizer: object) -> None:
+        state = optimizer.state
+        ends = (next(iter(state.values())), next(reversed(state.values()))) if state else ()
+        self._size = len(state)
+        self._tensors = [part for value in _values_of(ends) for part in _parts(value)]
+        self._addresses = [_address(part) for part in self._tensors]
+
+    def keep(self) -> tuple:
+        """What is_still() asks for. An address or an identity alone may be that of a successor."""
+        references = [weakref.ref(t) if _address(t) else None for t in self._tensors]
+        return (self._size, references, self._addresses)
+
+    def is_still(self, kept: tuple) -> bool:
+        size, references, addresses = kept
+        if size != self._size or addresses != self._addresses:
+            return False
+        known = enumerate(references)
+        return all(reference is None or reference() is self._tensors[i] for i, reference in known)
+
+
+class _States:
+    """Tells what optimizers hold as their state."""
+
+    def __init__(self, mark: Callable[[bytes], int]) -> None:
+        self._mark = mark
+        self._optimizers = _Living()
+        self._told: dict[int, tuple] = {}  # by identity: the ends
+        self._looks: dict[int, int] = {}  # that found a change
+
+    def tell(self, optimizer: object, always: bool = False) -> None:
+        number = id(optimizer)
+        if self._optimizers.add(optimizer):
+            self._told[number], self._looks[number] = (0, [], []), 0
+        ends = _Ends(optimizer)
+        is_told = self._looks[number] >= _MOST_LOOKS or ends.is_still(self._told[number])
+        if is_told and not always:
+            return
+        self._told[number] = ends.keep()
+        self._looks[number] += 1
+        trained = [t for group in optimizer.param_groups for t in group["params"]]
+        gradients = [t.grad for t in trained if getattr(t, "grad", None) is not None]
+        states = _addresses(_values_of(optimizer.state))
+        _mark(self._mark, b"vramstow.masters", states - _addresses(trained + gradients))
+
+    def tell_all(self) -> None:
+        """Tells what has come to the card since, as a program moves it that has loaded it."""
+        for optimizer in self._optimizers:
+            with contextlib.suppress(Exception):
+                self.tell(optimizer)
+
+
 def _follow_modules(weights: _Weights, waiting: _Waiting, is_compiling: Callable[[], bool]) -> None:
     from torch.nn.modules import module as modules
 
@@ -287,23 +371,41 @@ def _follow_loading(torch: object, waiting: _Waiting, is_compiling: Callable[[],
     atexit.register(waiting.look)
 
 
-def _follow_optimizers(weights: _Weights, is_compiling: Callable[[], bool]) -> None:
+def _follow_optimizers(
+    weights: _Weights, states: _States, is_compiling: Callable[[], bool]
+) -> None:
     from torch.optim import optimizer as optimizers
 
     known: dict[int, weakref.ref] = {}
 
     def after_step(optimizer: object, _: object, __: object) -> None:
-        if is_compiling() or id(optimizer) in known:
+        if is_compiling():
             return
         try:
             number = id(optimizer)
-            known[number] = weakref.ref(optimizer, lambda _: known.pop(number, None))
-            weights.tell_moved()
-            weights.tell_stepped(t for group in optimizer.param_groups for t in group["params"])
+            if number not in known:
+                known[number] = weakref.ref(optimizer, lambda _: known.pop(number, None))
+                weights.tell_moved()
+                weights.tell_stepped(t for group in optimizer.param_groups for t in group["params"])
+            states.tell(optimizer)
         except Exception:
             return
 
     optimizers.register_optimizer_step_post_hook(after_step)
+
+
+def _follow_loaded_states(torch: object, states: _States) -> None:
+    load = torch.optim.Optimizer.load_state_dict
+
+    @functools.wraps(load)
+    def loaded(optimizer: object, *args: object, **kwargs: object) -> object:
+        result = load(optimizer, *args, **kwargs)
+        with contextlib.suppress(Exception):
+            states.tell(optimizer, always=True)
+        return result
+
+    torch.optim.Optimizer.load_state_dict = loaded
+    atexit.register(states.tell_all)
 
 
 def _follow_saving(torch: object, waiting: _Waiting, mark: Callable[[bytes], int]) -> None:
@@ -332,10 +434,12 @@ def follow() -> None:
     is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
     weights = _Weights(mark)
     waiting = _Waiting(weights)
+    states = _States(mark)
     for part in (
         lambda: _follow_modules(weights, waiting, is_compiling),
         lambda: _follow_moves(weights, waiting, is_compiling),
-        lambda: _follow_optimizers(weights, is_compiling),
+        lambda: _follow_optimizers(weights, states, is_compiling),
+        lambda: _follow_loaded_states(torch, states),
         lambda: _follow_saving(torch, waiting, mark),
         lambda: _follow_loading(torch, waiting, is_compiling),
     ):

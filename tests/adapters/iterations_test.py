@@ -1,4 +1,6 @@
-"""Iterations are an optimizer's steps, with CUDA graphs too: warm-up and capture are none."""
+"""Iterations are an optimizer's steps, with CUDA graphs too: warm-up and capture are none, and
+neither are steps that only make an optimizer's state.
+"""
 
 from __future__ import annotations
 
@@ -32,3 +34,19 @@ def test_each_step_that_is_made_is_one(
     assert found["by"] == "optimizer_steps"
     assert found["is_sure"]
     assert found["count"] == int(job.out.split()[-1])
+
+
+def test_a_step_that_only_makes_state_is_none(
+    rehearse: Rehearse, python: str, adapter_folder: str
+) -> None:
+    job = rehearse(
+        python,
+        OWN / "loaded_state.py",
+        "sharded",
+        card="h200,memory=2GiB,values=off",
+        env={"VRAMSTOW_ADAPTER_DIR": adapter_folder, "VRAMSTOW_CENSUS": "off"},
+    )
+    assert job.status == 0, job.err[-2000:]
+    found = job.analysis()["iterations_found"]
+    assert found["by"] == "optimizer_steps"
+    assert found["count"] == 3

@@ -63,6 +63,18 @@ def test_state_that_a_module_keeps_for_its_optimizer_is_no_parameter(
 
 
 @pytest.mark.parametrize(
+    "kind",
+    ["from_file", "from_host", "moved", "eight_bits", "not_stepped", "swapped", "sharded"],
+)
+def test_state_is_the_optimizers_whoever_made_it(
+    told: Callable[..., tuple[str, dict]], kind: str
+) -> None:
+    line, found = told("loaded_state.py", kind, card="2GiB")
+    for name, size in json.loads(line).items():
+        assert found[name] == pytest.approx(size, rel=TOLERANCE), (name, found)
+
+
+@pytest.mark.parametrize(
     "package",
     ["transformers", "accelerate", "bitsandbytes", "peft", "safetensors", "torchao"],
 )

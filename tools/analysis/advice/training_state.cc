@@ -28,7 +28,12 @@ std::vector<const Life*> OfOptimizer(const FailureMoment& moment, bool temporari
   std::vector<const Life*> lives;
   for (const Life* life : moment.live()) {
     const SiteDetail& site = moment.site_of(*life);
-    if (life->tensor && site.in_optimizer && IsForeach(site) == temporaries) lives.push_back(life);
+    // State may come from a file, whoever made it.
+    const HeldBlock* block = moment.holders().Of(*life);
+    const bool is_state = block != nullptr && block->role == "optimizer_state";
+    const bool is_made = site.in_optimizer && IsForeach(site) == temporaries;
+    const bool is_one = temporaries ? is_made && !is_state : is_made || is_state;
+    if (life->tensor && is_one) lives.push_back(life);
   }
   return lives;
 }

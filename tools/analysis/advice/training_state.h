@@ -15,7 +15,8 @@ namespace vramstow {
 bool IsForeach(const SiteDetail& site);
 // Gradients that are there: as many bytes as the parameters that are trained.
 std::vector<const Life*> Gradients(const FailureMoment& moment);
-// The blocks that optimizers made: those that a step needs for a moment, or those that they keep.
+// The blocks of optimizers: those that a step needs for a moment, or those that they keep, which
+// may come from a file.
 std::vector<const Life*> OfOptimizer(const FailureMoment& moment, bool temporaries);
 // The line that steps the optimizer which made these.
 std::string PlaceOfStep(const FailureMoment& moment, const std::vector<const Life*>& lives);

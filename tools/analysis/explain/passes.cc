@@ -157,13 +157,30 @@ uint64_t BeginLikeTheNext(const Detail& detail, uint64_t end, uint64_t next_end)
   return FirstBegin(detail, end, detail.sites[site].by_stack ? site : 0);
 }
 
+// Without the steps that no backward pass led to, where one led to most of the others: libraries
+// make an optimizer's state by a step with gradients of zeros (torch.distributed.checkpoint).
+std::vector<uint64_t> StepsThatTrain(const Detail& detail, const ToldWork& told) {
+  const std::vector<uint64_t>& steps = told.steps();
+  if (detail.lives_left_out > 0) return steps;
+  std::vector<uint64_t> training;
+  uint64_t before = detail.first_event;
+  for (const uint64_t step : steps) {
+    const bool has_backward = told.IsOfGraph(step) || AnyBackward(detail, before, step);
+    // One that follows another without any work between them belongs to it.
+    const bool follows = !training.empty() && TensorsFrom(detail, before, step, 1).empty();
+    if (has_backward || follows) training.push_back(step);
+    before = step;
+  }
+  return training.size() * 2 > steps.size() ? training : steps;
+}
+
 // A step that follows another one without any work between them belongs to the same turn: one
 // optimizer may step once for each group of its parameters.
 std::vector<uint64_t> WithWorkBetween(const Detail& detail, const ToldWork& told) {
   // A trace without tensors does not tell what lies between.
   if (std::ranges::none_of(detail.lives, &Life::tensor)) return told.steps();
   std::vector<uint64_t> kept;
-  for (const uint64_t step : told.steps()) {
+  for (const uint64_t step : StepsThatTrain(detail, told)) {
     if (!kept.empty() && !told.IsOfGraph(step) &&
         TensorsFrom(detail, kept.back(), step, 1).empty() &&
         !AnyBackward(detail, kept.back(), step)) {

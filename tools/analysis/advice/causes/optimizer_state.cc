@@ -70,7 +70,7 @@ Found FindOptimizerState(const FailureMoment& moment) {
   cause.evidence = is_made_now
                        ? AdviceText(cause.bytes) + " of state belong to these parameters; " +
                              AdviceText(BytesOf(state)) + " of it were there when it failed."
-                       : AdviceText(cause.bytes) + " were made by the optimizer and kept.";
+                       : AdviceText(cause.bytes) + " are state that the optimizer keeps.";
   if (IsHistory(moment, state)) {
     TellOfHistory(moment, state, &cause);
     return cause;
