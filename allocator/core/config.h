@@ -52,8 +52,20 @@ struct RefusalListener {
   void* context = nullptr;
 };
 
+// How many records of a kind a pool has room for. The defaults are beyond what a device of 288 GiB
+// can need, but for blocks of a few hundred bytes that fill all of it. A request that finds no
+// record is not out of memory: the caller asks the plain driver (PoolError::kUnavailable). Tests
+// set smaller bounds.
+struct PoolBounds {
+  uint32_t spans = uint32_t{1} << 25;    // of one heap: blocks, free spans and holes
+  uint32_t regions = uint32_t{1} << 18;  // of one heap; with segments each segment is a region
+  uint32_t uses = uint32_t{1} << 25;     // of one heap: recorded uses by other streams
+  uint32_t shadows = uint32_t{1} << 14;  // mappings that are kept where a chunk was before
+};
+
 struct PoolConfig {
   PoolBacking backing = PoolBacking::kVirtual;
+  PoolBounds bounds;
   RefusalListener refused;
   // One chunk; rounded up to the device's granularity. Smaller chunks waste less memory, larger
   // ones cost fewer driver calls: docs/pool.md has the comparison.

@@ -6,8 +6,11 @@
 // In a heap without a stream every freed block waits for the heap's own timeline as well, and so
 // does a block that lies in host memory.
 //
+// Where there is no record left, a use counts as one by every stream: the block then waits for all
+// work of the device that was submitted before the free.
+//
 // Ownership: the records of uses. Threads: the heap's lock; Ensure and Wait also need the device's.
-// Errors: false: no memory for a record. Units: none.
+// Errors: none. Units: none.
 #ifndef VRAMSTOW_ALLOCATOR_HEAP_PENDING_LIST_H_
 #define VRAMSTOW_ALLOCATOR_HEAP_PENDING_LIST_H_
 
@@ -23,7 +26,8 @@ namespace vramstow {
 class PendingList {
  public:
   // `ordered`: the heap's own stream protects its blocks by its order.
-  bool Open(Fences* fences, uint32_t timeline, bool ordered);
+  // There is room for `max_uses` records.
+  bool Open(Fences* fences, uint32_t timeline, bool ordered, uint32_t max_uses);
   void Close() { uses_.Close(); }
   // From now on the heap's blocks belong to this timeline. The ticks that blocks wait for stay.
   void SetOrder(uint32_t timeline, bool ordered) {
@@ -32,7 +36,7 @@ class PendingList {
   }
 
   // Work of another stream uses the live block.
-  bool RecordUse(SpanTable* spans, uint32_t index, uint32_t timeline);
+  void RecordUse(SpanTable* spans, uint32_t index, uint32_t timeline);
   // Whether the block has to wait here when it is freed.
   bool MustWait(const Span& span) const { return !ordered_ || span.uses != 0 || span.offloaded; }
   // The block is freed, and stamped with its heap's tick.
@@ -51,13 +55,20 @@ class PendingList {
   uint64_t committed_bytes() const { return uses_.committed_bytes(); }
 
  private:
-  static constexpr uint32_t kMaxUses = uint32_t{1} << 22;
+  // In place of a block's first record: any stream may have used it. While the block is pending,
+  // Span::id is the tick of Fences::kEverything that it waits for.
+  static constexpr uint32_t kByEveryStream = ~uint32_t{0};
 
   struct Use {
     uint32_t next;
     uint32_t timeline;
     uint32_t tick;  // 0: while the block lives; set when it is freed
   };
+
+  void DeleteUses(Span* span);
+  // Calls visit(timeline, tick) for each use of a pending block.
+  template <typename Visit>
+  void VisitUses(const Span& span, Visit visit) const;
 
   Fences* fences_ = nullptr;
   uint32_t timeline_ = 0;

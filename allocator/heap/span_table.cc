@@ -1,24 +1,28 @@
 #include "allocator/heap/span_table.h"
 
+#include <algorithm>
+
 #include "allocator/core/host_memory.h"
 
 namespace vramstow {
 
-bool SpanTable::Open(uint64_t page_bytes, uint64_t small_bytes) {
+bool SpanTable::Open(uint64_t page_bytes, uint64_t small_bytes, uint32_t max_spans,
+                     uint32_t max_regions) {
   page_bytes_ = page_bytes;
   small_bytes_ = small_bytes;
   page_shift_ = std::countr_zero(page_bytes);
-  if (!slab_.Open(kMaxSpans)) return false;
-  regions_ = static_cast<Region*>(AllocateHostMemory(kMaxRegions * sizeof(Region)));
+  if (!slab_.Open(max_spans)) return false;
+  max_regions_ = max_regions;
   hints_ = static_cast<uint32_t*>(AllocateHostMemory(kHints * sizeof(uint32_t)));
-  return regions_ != nullptr && hints_ != nullptr;
+  return hints_ != nullptr;
 }
 
 void SpanTable::Close() {
   slab_.Close();
-  if (regions_ != nullptr) FreeHostMemory(regions_, kMaxRegions * sizeof(Region));
+  if (regions_ != nullptr) FreeHostMemory(regions_, region_room_ * sizeof(Region));
   if (hints_ != nullptr) FreeHostMemory(hints_, kHints * sizeof(uint32_t));
   regions_ = nullptr;
+  region_room_ = 0;
   hints_ = nullptr;
 }
 
@@ -168,6 +172,20 @@ void SpanTable::FillHole(uint32_t hole, uint64_t from, uint64_t size, uint32_t t
 }
 
 // --- Regions -------------------------------------------------------------------------------------
+
+// Moves the records to an array of twice the size.
+bool SpanTable::GrowRegions() {
+  constexpr uint32_t kFirstRoom = 64;
+  const uint32_t room = std::min(max_regions_, region_room_ == 0 ? kFirstRoom : 2 * region_room_);
+  if (room == region_room_) return false;
+  auto* larger = static_cast<Region*>(AllocateHostMemory(room * sizeof(Region)));
+  if (larger == nullptr) return false;
+  std::copy_n(regions_, region_count_, larger);
+  if (regions_ != nullptr) FreeHostMemory(regions_, region_room_ * sizeof(Region));
+  regions_ = larger;
+  region_room_ = room;
+  return true;
+}
 
 void SpanTable::AddHoleRegion(uint64_t address, uint64_t size, uint8_t zone) {
   const uint32_t index = slab_.New();

@@ -33,8 +33,9 @@ class SpanTable {
     uint8_t zone;
   };
 
-  // Blocks up to `small_bytes` belong to the small zone.
-  bool Open(uint64_t page_bytes, uint64_t small_bytes);
+  // Blocks up to `small_bytes` belong to the small zone. There is room for so many spans and
+  // regions; for fewer spans where the address space is limited.
+  bool Open(uint64_t page_bytes, uint64_t small_bytes, uint32_t max_spans, uint32_t max_regions);
   void Close();
 
   Span& operator[](uint32_t index) { return slab_[index]; }
@@ -42,7 +43,8 @@ class SpanTable {
   const SpanSlab& slab() const { return slab_; }
   // Makes the next `count` cuts safe: a block that is cut needs two records at most.
   bool EnsureSpare(uint32_t count) { return slab_.EnsureSpare(count); }
-  bool CanCut() const { return slab_.spare() >= 2; }
+  // Two more stay, so that what is cached can be given back when all other records are in use.
+  bool CanCut() const { return slab_.spare() >= 4; }
 
   uint8_t ZoneOf(uint64_t size) const { return size <= small_bytes_ ? kSmallZone : kLargeZone; }
   uint64_t page_bytes() const { return page_bytes_; }
@@ -83,7 +85,10 @@ class SpanTable {
   void FillHole(uint32_t hole, uint64_t from, uint64_t size, uint32_t tick);
 
   // --- Regions -----------------------------------------------------------------------------------
-  bool HasRoomForRegion() { return region_count_ < kMaxRegions && slab_.EnsureSpare(1); }
+  // Makes the next region safe. False: there are as many as there may be, or no memory is left.
+  bool EnsureRoomForRegion() {
+    return (region_count_ < region_room_ || GrowRegions()) && slab_.EnsureSpare(1);
+  }
   // A region that is one hole, or one free span, freed in `epoch`.
   void AddHoleRegion(uint64_t address, uint64_t size, uint8_t zone);
   void AddFreeRegion(uint64_t address, uint64_t size, uint8_t zone, uint32_t epoch);
@@ -110,7 +115,9 @@ class SpanTable {
   uint64_t mapped_bytes(uint8_t zone) const {
     return mapped_bytes_[zone].load(std::memory_order_relaxed);
   }
-  uint64_t committed_bytes() const { return slab_.committed_bytes(); }
+  uint64_t committed_bytes() const {
+    return slab_.committed_bytes() + region_room_ * sizeof(Region);
+  }
 
   // --- A doubly linked list of blocks, through list_previous and list_next -----------------------
   void Link(uint32_t* head, uint32_t index);
@@ -125,10 +132,6 @@ class SpanTable {
     slab_[index].state = SpanState::kNone;
     slab_.Delete(index);
   }
-  // Regions are few and double in size; segments are many.
-  static constexpr uint32_t kMaxRegions = 16384;
-  static constexpr uint32_t kMaxSpans = uint32_t{1} << 25;
-
   struct Zone {
     SpanIndex free;
     SpanIndex holes;
@@ -145,6 +148,7 @@ class SpanTable {
     return index;
   }
   uint32_t SplitAt(uint32_t index, uint64_t offset);
+  bool GrowRegions();
   void Absorb(uint32_t low, uint32_t high);
 
   SpanSlab slab_;
@@ -153,7 +157,9 @@ class SpanTable {
   int page_shift_ = 0;
   uint32_t region_count_ = 0;
   Zone zones_[kZones];
-  Region* regions_ = nullptr;  // room for kMaxRegions
+  uint32_t max_regions_ = 0;
+  uint32_t region_room_ = 0;  // how many `regions_` has room for
+  Region* regions_ = nullptr;
   // By page, of which several share a place: a span in which the page begins, or once began. 0:
   // none.
   static constexpr uint32_t kHints = 4096;

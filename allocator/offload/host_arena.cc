@@ -17,7 +17,7 @@ void HostArena::Close(bool alive) {
     events_->Pinned(EventKind::kFree, blocks_[i].address, blocks_[i].size, kDriverSuccess);
     driver_->host_free(driver_->self, blocks_[i].address);
   }
-  if (blocks_ != nullptr) FreeHostMemory(blocks_, kMostBlocks * sizeof(Block));
+  if (blocks_ != nullptr) FreeHostMemory(blocks_, kMaxBlocks * sizeof(Block));
   blocks_ = nullptr;
   count_ = 0;
   leaving_ = 0;
@@ -46,10 +46,10 @@ uint32_t HostArena::Add(uint64_t address, uint64_t size) {
 
 bool HostArena::Grow(uint64_t pieces) {
   if (blocks_ == nullptr) {
-    blocks_ = static_cast<Block*>(AllocateHostMemory(kMostBlocks * sizeof(Block)));
+    blocks_ = static_cast<Block*>(AllocateHostMemory(kMaxBlocks * sizeof(Block)));
     if (blocks_ == nullptr) return false;
   }
-  if (count_ + leaving_ == kMostBlocks || pieces == 0) return false;
+  if (count_ + leaving_ == kMaxBlocks || pieces == 0) return false;
   const uint64_t size = std::min(pieces, kMostPieces) * chunks_->chunk_bytes();
   uint64_t address = 0;
   const DriverResult result = driver_->host_allocate(driver_->self, size, &address);

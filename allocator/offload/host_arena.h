@@ -53,7 +53,8 @@ class HostArena {
 
  private:
   static constexpr uint64_t kMostPieces = 128;
-  static constexpr uint32_t kMostBlocks = 4096;
+  // As many as a device of 288 GiB has chunks, and more: each may be a block of one piece.
+  static constexpr uint32_t kMaxBlocks = uint32_t{1} << 18;
   struct Block {
     uint64_t address;
     uint64_t size;

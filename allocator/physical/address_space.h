@@ -96,6 +96,9 @@ class AddressSpace {
   // Of a page of ours.
   Touches TouchesAt(uint64_t address) const;
 
+  // True if no arena and no window can be added.
+  bool full() const { return count_.load(std::memory_order_relaxed) == kMaxArenas; }
+
   uint64_t page_bytes() const { return page_bytes_; }
   uint64_t reserved_bytes() const;
 

@@ -8,13 +8,13 @@
 namespace vramstow {
 
 bool ChunkStore::Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
-                      const Fences* fences, uint64_t limit_bytes, bool shadows) {
+                      const Fences* fences, uint64_t limit_bytes, uint64_t max_shadows) {
   driver_ = driver;
   events_ = events;
   space_ = space;
   fences_ = fences;
   budget_.set_limit_bytes(limit_bytes);
-  return table_.Open(driver, events, space, fences, shadows);
+  return table_.Open(driver, events, space, fences, max_shadows);
 }
 
 // --- Making and releasing -----------------------------------------------------------------------
@@ -173,8 +173,7 @@ DriverResult ChunkStore::MapFresh(uint32_t number, uint32_t timeline, uint32_t* 
     if (dissolved != kDriverSuccess) return dissolved;
     index = table_.FindIdle(timeline);
   }
-  table_.DropShadows(
-      index, shadow_count() >= ChunkTable::kMostShadows ? 0 : ChunkTable::kMostMappings - 1);
+  table_.DropShadows(index, table_.HasRoomForShadow() ? ChunkTable::kMostMappings - 1 : 0);
   const DriverResult result = table_.MapAt(index, number);
   if (result != kDriverSuccess) return result;
   PutToUse(index, number, timeline, tick);
@@ -279,7 +278,7 @@ DriverResult ChunkStore::Detach(uint64_t address, uint32_t timeline, uint32_t ti
     if (!fences_->Completed(timeline, tick)) return kDriverNotReady;
     return table_.DetachLarge(table_[space_->PageAt(address).chunk].lead);
   }
-  const bool keep = shadows() && shadow_count() < ChunkTable::kMostShadows && !OnHost(address);
+  const bool keep = shadows() && table_.HasRoomForShadow() && !OnHost(address);
   if (!fences_->Completed(timeline, tick) || keep) {
     DetachKeepMapped(address, timeline, tick);
     return kDriverSuccess;

@@ -29,10 +29,10 @@ namespace vramstow {
 
 class ChunkStore {
  public:
-  // With `shadows` false (or where the driver maps no handle twice) a chunk that leaves a page is
-  // unmapped there at once.
+  // There are at most `max_shadows` shadows. With 0, with as many, and where the driver maps no
+  // handle twice, a chunk that leaves a page is unmapped there at once.
   bool Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
-            const Fences* fences, uint64_t limit_bytes, bool shadows);
+            const Fences* fences, uint64_t limit_bytes, uint64_t max_shadows);
   // Allows large chunks: of at most so many bytes, and no larger than this part of all.
   void SetLarge(uint64_t bytes, uint64_t part) {
     large_pages_ = bytes / space_->page_bytes();
@@ -147,9 +147,7 @@ class ChunkStore {
       visit((*space_)[number]);
     }
   }
-  bool MayShadow(uint64_t more) const {
-    return shadows() && shadow_count() + more < ChunkTable::kMostShadows;
-  }
+  bool MayShadow(uint64_t more) const { return shadows() && table_.HasRoomForShadow(more); }
   uint32_t NewMark() VRAMSTOW_REQUIRES(kDeviceLock) { return ++mark_; }
   bool shadows() const { return table_.shadows(); }
   uint64_t shadow_count() const { return table_.shadow_count(); }

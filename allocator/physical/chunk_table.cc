@@ -5,12 +5,13 @@
 namespace vramstow {
 
 bool ChunkTable::Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
-                      const Fences* fences, bool shadows) {
+                      const Fences* fences, uint64_t max_shadows) {
   driver_ = driver;
   events_ = events;
   space_ = space;
   fences_ = fences;
-  shadows_ = shadows;
+  shadows_ = max_shadows != 0;
+  max_shadows_ = max_shadows;
   return chunks_.Open(kMaxChunks);
 }
 

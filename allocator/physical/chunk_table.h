@@ -35,10 +35,8 @@ enum class ChunkMemory : uint8_t {
 
 class ChunkTable {
  public:
-  // A chunk is mapped at no more pages than this, as far as work lets go of them…
+  // A chunk is mapped at no more pages than this, as far as work lets go of them.
   static constexpr uint32_t kMostMappings = 6;
-  // …and there are no more shadows than this in all: mappings are not free.
-  static constexpr uint64_t kMostShadows = 16384;
 
   struct Chunk {
     uint64_t handle;    // of kPinned: its address
@@ -57,7 +55,7 @@ class ChunkTable {
   };
 
   bool Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
-            const Fences* fences, bool shadows);
+            const Fences* fences, uint64_t max_shadows);
   void Close() VRAMSTOW_REQUIRES(kDeviceLock);
 
   Chunk& operator[](uint32_t index) { return chunks_[index]; }
@@ -154,6 +152,8 @@ class ChunkTable {
   DriverResult DropShadows(uint32_t index, uint32_t most) VRAMSTOW_REQUIRES(kDeviceLock);
   // False: a chunk that leaves a page is unmapped there at once.
   bool shadows() const { return shadows_; }
+  // True if there are fewer shadows than there may be, with `more` of them: mappings are not free.
+  bool HasRoomForShadow(uint64_t more = 0) const { return shadow_count() + more < max_shadows_; }
   uint64_t shadow_count() const { return mappings_ + paused_pages() - in_use_; }
 
  private:
@@ -178,6 +178,7 @@ class ChunkTable {
   std::atomic<uint64_t> idle_large_pages_{0};
   uint64_t large_ = 0;
   bool shadows_ = true;
+  uint64_t max_shadows_ = 0;
   uint64_t mappings_ = 0;
   uint64_t in_use_ = 0;     // pages
   uint64_t discarded_ = 0;  // pages

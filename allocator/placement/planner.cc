@@ -9,8 +9,6 @@ namespace {
 
 // Holes that a plan looks at.
 constexpr int kMaxLooks = 512;
-// Pages of a hole at which a plan looks for a place where no work comes any more.
-constexpr uint64_t kMaxPageLooks = 16384;
 // Spans at which the plan for a place looks.
 constexpr int kMaxSpanLooks = 4096;
 
@@ -52,7 +50,8 @@ uint64_t Planner::CostOf(const HeapPages& heap, const Plan& plan) const {
   return cost;
 }
 
-// The lowest place in a hole where so many pages can be used; 0: there is none near its start.
+// The lowest place in a hole where so many pages can be used; 0: there is none. Looks at each page
+// once at the most.
 uint64_t Planner::FirstPossible(const HeapPages& heap, const Span& hole, uint64_t count) const {
   if (heap.chunks->shadow_count() == 0) return hole.address;
   const uint64_t page = heap.spans->page_bytes();
@@ -60,8 +59,7 @@ uint64_t Planner::FirstPossible(const HeapPages& heap, const Span& hole, uint64_
   Plan one;
   one.pages = 1;
   uint64_t start = hole.address;
-  uint64_t at = start;
-  for (uint64_t looks = 0; start + count * page <= end && looks < kMaxPageLooks; ++looks) {
+  for (uint64_t at = start; start + count * page <= end;) {
     one.address = at;
     at += page;
     if (CostOf(heap, one) >= ChunkStore::kImpossible) {
@@ -184,8 +182,13 @@ bool Planner::Find(const HeapPages& heap, bool repeating, uint64_t size, Plan* p
     const uint32_t hole = holes.Find(spans.slab(), size + spans.page_bytes());
     if (hole != 0) Consider(heap, repeating, hole, size, plan);
   }
-  if (has_repeated_ && repeated_.count <= plan->count) *plan = repeated_;
+  if (has_repeated_ && (plan->count == 0 || repeated_.count <= plan->count)) *plan = repeated_;
   return plan->count != 0;
+}
+
+void Planner::PlanIn(const HeapPages& heap, uint32_t hole, uint64_t size, Plan* plan) const {
+  *plan = Plan();
+  Consider(heap, /*repeating=*/false, hole, size, plan);
 }
 
 DriverResult Planner::Execute(const HeapPages& heap, const Plan& plan) {

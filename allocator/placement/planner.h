@@ -26,6 +26,9 @@ class Planner {
   // After Begin: the best plan. False: the heap's regions have no room.
   bool Find(const HeapPages& heap, bool repeating, uint64_t size, Plan* plan) const
       VRAMSTOW_REQUIRES(kDeviceLock);
+  // The plan for the start of this hole, which is large enough and was never mapped.
+  void PlanIn(const HeapPages& heap, uint32_t hole, uint64_t size, Plan* plan) const
+      VRAMSTOW_REQUIRES(kDeviceLock);
   // Puts idle chunks of the store to use at the plan's pages: they become a free span.
   static DriverResult Execute(const HeapPages& heap, const Plan& plan)
       VRAMSTOW_REQUIRES(kDeviceLock);

@@ -21,11 +21,12 @@ struct AllocationAttempt {
   HeapKey key{};       // that `heap` had when it was found
   uint32_t index = 0;  // the block, once there is one
   Served served = Served::kUnknown;
-  uint64_t lacking = 0;  // chunks
-  uint64_t made = 0;     // chunks
-  bool last = false;     // every stream's memory, however young
-  bool again = false;    // the step that was taken last may bring more
-  bool final = false;    // nothing else can be tried: where it fails, that is reported
+  uint64_t lacking = 0;     // chunks
+  uint64_t made = 0;        // chunks
+  bool last = false;        // every stream's memory, however young
+  bool again = false;       // the step that was taken last may bring more
+  bool final = false;       // nothing else can be tried: where it fails, that is reported
+  bool no_records = false;  // a table is full, or there are no more addresses: memory may be free
   OutOfMemoryReport::Tried tried[kLadderSteps] = {};
   DriverResult result = kDriverSuccess;
   RelaxedCapture* relaxed = nullptr;

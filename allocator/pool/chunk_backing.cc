@@ -28,6 +28,7 @@ bool ChunkBacking::Serve(AllocationAttempt* attempt) {
     Plan plan;
     const bool recall = round == 0;
     attempt->result = attempt->heap->MakePlan(attempt->size, recall, &plan);
+    attempt->no_records = attempt->result == kDriverOutOfMemory;
     if (attempt->result != kDriverSuccess) return false;
     const bool elsewhere = !plan.repeats || plan.cost != 0;
     if (elsewhere && attempt->heap->ServeAnywhere() && attempt->Take(Served::kHit)) return true;

@@ -87,7 +87,10 @@ StreamHeap* HeapTable::Get(const HeapKey& key) {
   const uint32_t timeline = TimelineOf(key.stream);
   heap = ReuseVacant(key, timeline);
   if (heap == nullptr) {
-    if (key != kCommon && count() + 1 >= kMaxHeaps) return Get(kCommon);
+    const bool full = key != kCommon && count() + 1 >= kMaxHeaps;
+    // What a captured graph writes to must not become another pool's, so the common heap cannot
+    // serve a private pool.
+    if (full) return key.pool == 0 ? Get(kCommon) : nullptr;
     heap = Add(key, timeline);
     if (heap == nullptr) return nullptr;
   }

@@ -70,7 +70,7 @@ PoolError Pool::TakeParts(const DriverTable* driver, const PoolConfig& config) {
   parts.space.Open(driver, &parts.events, chunk, wanted, device.total_bytes / 4);
   parts.fences.Open(driver);
   if (!parts.chunks.Open(driver, &parts.events, &parts.space, &parts.fences, config.limit_bytes,
-                         config.shadows) ||
+                         config.shadows ? config.bounds.shadows : 0) ||
       !parts.segment_store.Open(driver, &parts.events, &parts.space, &parts.chunks.budget())) {
     return PoolError::kUnavailable;
   }
@@ -85,7 +85,8 @@ PoolError Pool::TakeParts(const DriverTable* driver, const PoolConfig& config) {
                     .interference = &parts.interference,
                     .page_bytes = chunk,
                     .small_bytes = config.small_bytes,
-                    .largest_region = RoundUp(device.total_bytes, chunk)},
+                    .largest_region = RoundUp(device.total_bytes, chunk),
+                    .bounds = config.bounds},
                    config.id_space);
   parts.peak.Open(&parts.heaps);
   parts.opened_ns = parts.Now();
@@ -184,7 +185,8 @@ PoolError Pool::RecordUse(uint64_t address, uint64_t stream) {
   HeapLock lock(heap);
   const uint32_t index = heap->FindLive(address);
   if (index == 0) return PoolError::kInvalid;
-  return heap->RecordUse(index, timeline) ? PoolError::kOk : PoolError::kUnavailable;
+  heap->RecordUse(index, timeline);
+  return PoolError::kOk;
 }
 
 PoolError Pool::Find(uint64_t address, BlockInfo* info) {

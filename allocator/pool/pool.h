@@ -43,7 +43,7 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // kUnavailable: nothing was taken, use the plain driver.
+  // kUnavailable: nothing was taken; the plain driver may have the memory.
   PoolError Open(const DriverTable* driver, const PoolConfig& config);
   void Close(PoolEnd end);
 

@@ -5,6 +5,7 @@
 #include "allocator/pool/report_writer.h"
 #include "allocator/pool/serve.h"
 #include "allocator/pool/wait_budget.h"
+#include "base/rounding.h"
 
 namespace vramstow {
 namespace {
@@ -43,8 +44,24 @@ PoolError PressureLadder::Allocate(const BlockRequest& request, uint64_t size, B
       outcome = Attempt(&attempt, block);
     } while (outcome == Outcome::kNotServed && attempt.again);
   }
-  if (outcome == Outcome::kNoHeap) return PoolError::kUnavailable;
+  if (outcome == Outcome::kNoRecords) return LeaveToDriver(attempt);
   return outcome == Outcome::kServed ? PoolError::kOk : PoolError::kOutOfMemory;
+}
+
+// The plain driver can serve what the pool has no records for, as long as the limit allows it. What
+// the pool has cached makes room for it.
+PoolError PressureLadder::LeaveToDriver(const AllocationAttempt& attempt) {
+  const uint64_t chunk = parts_->config.chunk_bytes;
+  const uint64_t chunks = DivideUp(attempt.size, chunk);
+  if (chunks > parts_->chunks.ChunksUnderLimit()) return PoolError::kOutOfMemory;
+  uint64_t free_bytes = 0;
+  uint64_t total_bytes = 0;
+  const DriverTable* driver = parts_->driver;
+  if (driver->memory_info(driver->self, &free_bytes, &total_bytes) == kDriverSuccess &&
+      free_bytes < chunks * chunk) {
+    trimmer_->Trim({.bytes = chunks * chunk - free_bytes});
+  }
+  return PoolError::kUnavailable;
 }
 
 // False: no memory for records.
@@ -64,7 +81,7 @@ bool PressureLadder::FindHeap(AllocationAttempt* attempt) {
 
 PressureLadder::Outcome PressureLadder::Attempt(AllocationAttempt* attempt, Block* block) {
   DeviceLock device_lock(&parts_->mutex);
-  if (!FindHeap(attempt)) return Outcome::kNoHeap;
+  if (!FindHeap(attempt)) return Outcome::kNoRecords;
   StreamHeap* heap = attempt->heap;
   bool served = false;
   uint64_t sum = 0;
@@ -78,6 +95,7 @@ PressureLadder::Outcome PressureLadder::Attempt(AllocationAttempt* attempt, Bloc
   }
   if (sum != 0) parts_->peak.NoteSum(heap, sum);
   parts_->CheckIfAsked();
+  if (!served && attempt->no_records) return Outcome::kNoRecords;
   if (!served && attempt->final) {
     // What was made for nothing goes back.
     trimmer_->ReleaseIdle(attempt->made);
@@ -90,7 +108,12 @@ PressureLadder::Outcome PressureLadder::Attempt(AllocationAttempt* attempt, Bloc
 bool PressureLadder::TryLocked(AllocationAttempt* attempt) {
   parts_->epochs.Advance(parts_->Now());
   parts_->ApplyLimits(attempt->request.stream != kUnknownStream);
-  if (!attempt->heap->Prepare()) return false;
+  if (!attempt->heap->Prepare()) {
+    // Blocks that become free and join their neighbours give their records back.
+    attempt->heap->Settle();
+    attempt->no_records = !attempt->heap->Prepare();
+    if (attempt->no_records) return false;
+  }
   if (!attempt->heap->IsGateOpen()) {
     attempt->relaxed->Begin();
     parts_->fences.Poll();

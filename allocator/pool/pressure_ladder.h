@@ -32,7 +32,7 @@ class PressureLadder {
   using Step = bool (PressureLadder::*)(AllocationAttempt* attempt);
   static const Step kReliefs[];
 
-  enum class Outcome : uint8_t { kServed, kNotServed, kNoHeap };
+  enum class Outcome : uint8_t { kServed, kNotServed, kNoRecords };
 
   Outcome Attempt(AllocationAttempt* attempt, Block* block);
   bool FindHeap(AllocationAttempt* attempt) VRAMSTOW_REQUIRES(kDeviceLock);
@@ -47,6 +47,7 @@ class PressureLadder {
   bool MayCollect(const AllocationAttempt& attempt) const;
   bool Collect(AllocationAttempt* attempt, bool all);
   bool WaitUntil(uint64_t deadline_ns);
+  PoolError LeaveToDriver(const AllocationAttempt& attempt);
 
   PoolParts* parts_ = nullptr;
   Trimmer* trimmer_ = nullptr;

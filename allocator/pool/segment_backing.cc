@@ -42,9 +42,11 @@ DriverResult SegmentBacking::AddSegment(AllocationAttempt* attempt, uint64_t byt
   uint64_t address = 0;
   uint64_t usable = 0;
   DriverResult result = kDriverOutOfMemory;
-  if (spans.HasRoomForRegion()) {
+  attempt->no_records = !spans.EnsureRoomForRegion();
+  if (!attempt->no_records) {
     result = parts_->segment_store.Make(bytes / page, attempt->heap->number, &address, &usable);
   }
+  if (result == kDriverOutOfMemory && parts_->space.full()) attempt->no_records = true;
   if (result == kDriverSuccess) {
     const uint8_t zone = spans.ZoneOf(attempt->size);
     spans.AddFreeRegion(address, usable * page, zone, parts_->epochs.now());

@@ -16,8 +16,9 @@ bool StreamHeap::Open(const HeapDependencies& with, const HeapKey& heap_key, uin
   number = heap_number;
   MutexLock lock(&mutex);
   SetKey(heap_key, heap_timeline);
-  if (spans_.Open(with.page_bytes, with.small_bytes) &&
-      pending_.Open(with.fences, heap_timeline, on_stream) && Prepare()) {
+  const PoolBounds& bounds = with.bounds;
+  if (spans_.Open(with.page_bytes, with.small_bytes, bounds.spans, bounds.regions) &&
+      pending_.Open(with.fences, heap_timeline, on_stream, bounds.uses) && Prepare()) {
     return true;
   }
   Close();
@@ -233,7 +234,7 @@ bool StreamHeap::Prepare() {
 }
 
 DriverResult StreamHeap::AddRegion(uint8_t zone, uint64_t size) {
-  if (!spans_.HasRoomForRegion()) return kDriverOutOfMemory;
+  if (!spans_.EnsureRoomForRegion()) return kDriverOutOfMemory;
   uint64_t wanted = next_region_ > kFirstRegionBytes ? next_region_ : kFirstRegionBytes;
   if (wanted > with_.largest_region) wanted = with_.largest_region;
   if (wanted < size) wanted = size;
@@ -324,7 +325,8 @@ DriverResult StreamHeap::MakePlan(uint64_t size, bool recall, Plan* plan) {
   if (planner_.Find(pages, repeating(), size, plan)) return kDriverSuccess;
   const DriverResult result = AddRegion(spans_.ZoneOf(size), spans_.PageUp(size));
   if (result != kDriverSuccess) return result;
-  return planner_.Find(pages, repeating(), size, plan) ? kDriverSuccess : kDriverOutOfMemory;
+  planner_.PlanIn(pages, spans_.region(spans_.region_count() - 1).first, size, plan);
+  return kDriverSuccess;
 }
 
 DriverResult StreamHeap::Execute(const Plan& plan) { return Planner::Execute(Pages(), plan); }

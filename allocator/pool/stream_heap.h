@@ -22,6 +22,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "allocator/core/config.h"
 #include "allocator/core/counter.h"
 #include "allocator/core/device_lock.h"
 #include "allocator/core/epochs.h"
@@ -103,6 +104,7 @@ struct HeapDependencies {
   uint64_t page_bytes;
   uint64_t small_bytes;
   uint64_t largest_region;  // a region is at most this large, unless one block needs more
+  PoolBounds bounds;
 };
 
 class StreamHeap {
@@ -159,9 +161,9 @@ class StreamHeap {
   // The block was freed without DeferFree, or is live from now on.
   void NoteFreed(uint64_t address) VRAMSTOW_REQUIRES(mutex) { deferred_.NoteFreed(address); }
   void NoteLive(uint64_t address) VRAMSTOW_REQUIRES(mutex) { deferred_.NoteLive(address); }
-  // Work of another stream uses the live block. False: no memory for the record.
-  bool RecordUse(uint32_t index, uint32_t used_by) VRAMSTOW_REQUIRES(mutex) {
-    return pending_.RecordUse(&spans_, index, used_by);
+  // Work of another stream uses the live block.
+  void RecordUse(uint32_t index, uint32_t used_by) VRAMSTOW_REQUIRES(mutex) {
+    pending_.RecordUse(&spans_, index, used_by);
   }
 
   Span& span(uint32_t index) VRAMSTOW_REQUIRES(mutex) { return spans_[index]; }
@@ -176,8 +178,7 @@ class StreamHeap {
   void EnsureFences() VRAMSTOW_REQUIRES(mutex, kDeviceLock) { pending_.EnsureFences(spans_); }
   // Waits until all that was freed so far can be taken. False: not by the deadline.
   bool WaitForFrees(uint64_t deadline_ns) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // Joins what the bins keep apart.
-  void EmptyBins() VRAMSTOW_REQUIRES(mutex) { EmptyBins(Bins::kAll); }
+  void EmptyBins() VRAMSTOW_REQUIRES(mutex) { EmptyBins(Bins::kAll); }  // and joins what they had
 
   // --- Chunks (Planner, ChunkMoves, Stripper) ----------------------------------------------------
   // Whether the requests of late repeat earlier ones.
@@ -185,7 +186,8 @@ class StreamHeap {
   void NeededDriver() VRAMSTOW_REQUIRES(mutex) { placement_.predictor().NeededDriver(); }
   // The next Take may serve the request anywhere. True if it would not have until now.
   bool ServeAnywhere() VRAMSTOW_REQUIRES(mutex);
-  // With `recall`, chunks that were at a place before may come back to it.
+  // With `recall`, chunks that were at a place before may come back to it. Error: no room in the
+  // heap's regions, and no other region.
   DriverResult MakePlan(uint64_t size, bool recall, Plan* plan)
       VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   DriverResult Execute(const Plan& plan) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
@@ -197,7 +199,7 @@ class StreamHeap {
       VRAMSTOW_REQUIRES(mutex, kDeviceLock);
 
   // --- Segments ----------------------------------------------------------------------------------
-  // The regions, for whoever adds and forgets such as are one free span.
+  // The regions.
   SpanTable& spans() VRAMSTOW_REQUIRES(mutex, kDeviceLock) { return spans_; }
   const SpanTable& spans() const VRAMSTOW_REQUIRES(mutex) { return spans_; }
 
@@ -258,29 +260,27 @@ class StreamHeap {
   void set_graph_pinned(bool pinned) VRAMSTOW_REQUIRES(mutex, kDeviceLock) {
     graph_pinned_ = pinned;
   }
-  // Some of its pages are paused: nothing is served from it. The same rule.
+  // Some pages are paused: nothing is served from it.
   bool paused() const VRAMSTOW_NO_LOCK_ANALYSIS { return paused_; }
   void set_paused(bool paused) VRAMSTOW_REQUIRES(mutex, kDeviceLock) {
     paused_ = paused;
     SetServed();
   }
-  // Whether it can be found by its key.
+  // True if it cannot be found by its key.
   bool detached() const VRAMSTOW_REQUIRES(kDeviceLock) VRAMSTOW_NO_LOCK_ANALYSIS {
     return detached_;
   }
 
   FastMutex mutex VRAMSTOW_ACQUIRED_AFTER(kDeviceLock);
   SharedHeapKey key;
-  uint16_t number = 0;  // constant after Open
-  // Written under both locks, so read under either: the analysis knows no such rule.
-  uint32_t timeline = 0;
+  uint16_t number = 0;    // constant after Open
+  uint32_t timeline = 0;  // written under both locks, so read under either
   bool on_stream = false;
   uint64_t next_id VRAMSTOW_GUARDED_BY(mutex) = 0;
   HeapStats stats;
 
  private:
-  // Tiny blocks stay in their bins, unjoined, up to so many bytes or this part of what is
-  // allocated: too few to matter.
+  // Tiny blocks stay in their bins, unjoined, up to so many bytes or this part of all.
   static constexpr uint64_t kMostTinyBytes = uint64_t{1} << 18;
   static constexpr uint64_t kTinyShare = 512;
 

@@ -17,7 +17,7 @@ enum class PoolError {
   kOutOfMemory,  // last_report() says more
   kInvalid,      // size 0, or an address that is no live block's start (freed twice?)
   kNotOurs,      // the address is not the pool's: ask the plain driver
-  kUnavailable,  // the pool cannot work here: no virtual memory, no memory for its records
+  kUnavailable,  // the plain driver has to serve: no virtual memory, or no room for a record
 };
 const char* PoolErrorName(PoolError error);
 

@@ -16,8 +16,9 @@ constexpr uint32_t kBlocks = 20000;
 class Spans : public testing::Test {
  protected:
   Spans() {
-    EXPECT_TRUE(table_.Open(2 * kMiB, 1 * kMiB));
-    EXPECT_TRUE(table_.HasRoomForRegion());
+    EXPECT_TRUE(table_.Open(2 * kMiB, 1 * kMiB, 65536, 64));
+    EXPECT_TRUE(table_.EnsureRoomForRegion());
+    EXPECT_TRUE(table_.EnsureRoomForRegion());
     table_.AddFreeRegion(kStart, kBlocks * kBlock, SpanTable::kSmallZone, 0);
     for (uint32_t i = 0; i < kBlocks; ++i) {
       EXPECT_TRUE(table_.EnsureSpare(2));
