@@ -88,6 +88,45 @@ TEST(FitSearch, EqualsATrialOfAllValuesOnOddCurves) {
   }
 }
 
+TEST(FitSearch, AValueThatDoesNotMatterEndsItWithFewRuns) {
+  const FitTry job = FitJob(kMebi, [](uint64_t) { return uint64_t{512}; });
+  const auto found = SearchLargest({1, 65536, 1}, job, std::nullopt, 0);
+  EXPECT_TRUE(found->is_flat);
+  EXPECT_FALSE(found->at_end);
+  EXPECT_EQ(found->runs.size(), 4u);
+}
+
+TEST(FitSearch, AValueThatMattersLaterDoesNotEndIt) {
+  const FitTry job = FitJob(
+      4096 * kMebi, [](uint64_t batch) { return (100 + (batch < 100 ? 0 : batch)) * kMebi; });
+  const auto found = SearchLargest({1, 65536, 1}, job, std::nullopt, 0);
+  EXPECT_FALSE(found->is_flat);
+  EXPECT_EQ(found->largest, 3996u);
+}
+
+TEST(FitSearch, RequestedBytesThatGrowDoNotEndIt) {
+  const FitTry job = [](uint64_t value) -> absl::StatusOr<FitRun> {
+    FitRun run{.value = value, .fits = value <= 5000, .capacity = kMebi};
+    run.peak_reserved = run.peak_allocated = value <= 5000 ? kMebi / 2 : kMebi;
+    run.peak_requested = value;
+    return run;
+  };
+  const auto found = SearchLargest({1, 65536, 1}, job, std::nullopt, 0);
+  EXPECT_FALSE(found->is_flat);
+  EXPECT_EQ(found->largest, 5000u);
+}
+
+TEST(FitSearch, ACancelledRunKeepsWhatIsKnown) {
+  const FitTry job = [](uint64_t value) -> absl::StatusOr<FitRun> {
+    if (value > 2) return absl::CancelledError("interrupted.");
+    return FitRun{.value = value, .fits = true, .peak_reserved = value, .capacity = kMebi};
+  };
+  const auto found = SearchLargest({1, 64, 1}, job, std::nullopt, 0);
+  ASSERT_TRUE(found.ok());
+  EXPECT_TRUE(found->interrupted);
+  EXPECT_EQ(found->largest, 1u);
+}
+
 TEST(FitSearch, AFailingRunEndsIt) {
   const auto found = SearchLargest(
       {1, 64, 1}, [](uint64_t) { return absl::UnknownError("no"); }, std::nullopt, 0);

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from installation import VRAMSTOW
 
 # 1 GiB, and 100 MiB for each of the batch; exits with 1 when memory runs out, with 3 for 13.
@@ -177,26 +178,116 @@ def test_once_fails_where_nothing_fits_or_the_command_fails(tmp_path: Path) -> N
     assert both.stderr.count("\n") == 1
 
 
-def test_an_interrupt_ends_the_search_and_leaves_nothing(tmp_path: Path) -> None:
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    job = tmp_path / "job.py"
-    job.write_text(
-        f"{JOB}\nopen({str(tmp_path / 'began')!r}, 'w').close()\nimport time\ntime.sleep(60)"
-    )
-    with subprocess.Popen(
-        [VRAMSTOW, "fit", "--once", "--simulate=h100", "--", sys.executable, job, "1"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"TMPDIR": str(folder)},
-        start_new_session=True,
-    ) as search:
+# The job writes its process and that of a child of its own, and then does nothing for long.
+SLOW = """
+if batch >= {slow_from}:
+    import os, subprocess, time
+    child = subprocess.Popen(["sleep", "600"])
+    with open({began!r} + ".tmp", "w") as file:
+        file.write(f"{{os.getpid()}} {{child.pid}}")
+    os.rename({began!r} + ".tmp", {began!r})
+    time.sleep(600)
+"""
+
+
+class Search:
+    """A search by rehearsals that is slow from one value on; a signal ends it there."""
+
+    def __init__(self, folder: Path, slow_from: int, *arguments: str) -> None:
+        self.temporary = folder / "temporary"
+        self.temporary.mkdir()
+        self.began = folder / "began"
+        job = folder / "job.py"
+        job.write_text(JOB + SLOW.format(slow_from=slow_from, began=str(self.began)))
+        self.process = subprocess.Popen(
+            [VRAMSTOW, *arguments[:-1], "--", sys.executable, job, arguments[-1]],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"TMPDIR": str(self.temporary)},
+            start_new_session=True,
+        )
+
+    def end(self, number: int, to_group: bool) -> tuple[str, str]:
+        """Sends the signal once the slow value runs. The output; nothing may be left."""
         deadline = time.monotonic() + 60
-        while not (tmp_path / "began").exists() and time.monotonic() < deadline:
+        while not self.began.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
-        os.killpg(search.pid, signal.SIGINT)  # as a terminal does
-        out, err = search.communicate(timeout=60)
-    assert search.returncode == 2
-    assert (out, err) == ("", "vramstow fit: interrupted.\n")
-    assert list(folder.iterdir()) == []
+        jobs = [int(word) for word in self.began.read_text(encoding="ascii").split()]
+        (os.killpg if to_group else os.kill)(self.process.pid, number)
+        out, err = self.process.communicate(timeout=30)
+        assert self.process.returncode == 128 + number, err
+        assert list(self.temporary.iterdir()) == []
+        deadline = time.monotonic() + 5
+        while any(map(runs, jobs)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not any(map(runs, jobs)), "the job goes on"
+        return out, err
+
+
+def runs(process: int) -> bool:
+    try:
+        status = Path(f"/proc/{process}/stat").read_text(encoding="ascii")
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+SIGNALS = pytest.mark.parametrize(
+    ("number", "to_group"),
+    [
+        (signal.SIGINT, True),  # as a terminal does
+        (signal.SIGINT, False),
+        (signal.SIGTERM, False),
+        (signal.SIGHUP, False),
+    ],
+)
+
+
+@SIGNALS
+def test_a_signal_ends_the_job_and_what_is_known_is_printed(
+    tmp_path: Path, number: int, to_group: bool
+) -> None:
+    search = Search(tmp_path, 3, "fit", "--simulate=h100,a100", "--json", "{batch}")
+    out, _ = search.end(number, to_group)
+    cards = json.loads(out)["cards"]
+    assert [(card["card"], card["largest"], card["interrupted"]) for card in cards] == [
+        ("h100", 1, True)
+    ]
+
+
+@SIGNALS
+def test_a_signal_ends_the_job_of_a_plan_too(tmp_path: Path, number: int, to_group: bool) -> None:
+    search = Search(tmp_path, 2, "plan", "--cards=h100", "--batch=1,2,4", "{batch}")
+    out, _ = search.end(number, to_group)
+    assert out.startswith("Interrupted; this is what is known.\n")
+    assert out.splitlines()[4].split()[:2] == ["h100", "1"]
+
+
+def test_an_interrupted_search_says_what_is_known_in_words(tmp_path: Path) -> None:
+    out, _ = Search(tmp_path, 3, "fit", "--simulate=h100", "{batch}").end(signal.SIGTERM, False)
+    assert out.startswith("Interrupted; this is what is known.\n\nh100\n")
+    assert "  largest that fits      1 (so far: the search was interrupted): 1.10 GiB at " in out
+
+
+def test_a_job_that_ignores_signals_is_ended_by_a_second_one(tmp_path: Path) -> None:
+    search = Search(tmp_path, 1, "fit", "--once", "--simulate=h100", "1")
+    job = tmp_path / "job.py"
+    job.write_text("import signal; signal.signal(2, signal.SIG_IGN)\n" + job.read_text())
+    while not search.began.exists():
+        time.sleep(0.05)
+    os.kill(search.process.pid, signal.SIGINT)
+    time.sleep(0.3)
+    out, err = search.end(signal.SIGINT, False)
+    assert (out, err) == ("", "vramstow fit: interrupted before anything was known.\n")
+
+
+def test_a_value_that_does_not_matter_ends_the_search(tmp_path: Path) -> None:
+    job = tmp_path / "job.py"
+    job.write_text(JOB.replace("[100 << 20] * batch", "[]"))
+    command = [VRAMSTOW, "fit", "--simulate=h100", "--", sys.executable, job, "{batch}"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=170, check=False)
+    assert result.returncode == 0, result.stderr
+    assert re.findall(r": (\d+) on h100 fits", result.stderr) == ["1", "3", "7", "449"]
+    assert "every value fits that was tried: the peak is the same with each of" in result.stdout
+    assert "so the value does not change it" in result.stdout

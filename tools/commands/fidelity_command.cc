@@ -21,6 +21,7 @@
 #include "tools/inputs/open_input.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/card_list.h"
+#include "tools/launch/end_signals.h"
 #include "tools/launch/installation.h"
 #include "tools/launch/rehearsal.h"
 #include "tools/terminal/output.h"
@@ -40,7 +41,7 @@ constexpr char kFidelityFooter[] =
     "\n"
     "Exit status: 0; 1 if less is aligned than --at-least says, or the result could not be "
     "written; 2 for\n"
-    "wrong arguments, and if the command fails.";
+    "wrong arguments, and if the command fails; 130 after Ctrl-C (143 after SIGTERM).";
 
 constexpr int kExitLess = 1;
 constexpr size_t kMostItems = 6;  // of one part, in the text
@@ -309,6 +310,7 @@ absl::Status TryCauses(Comparer* comparer, Compared* compared, std::vector<Compa
     for (const std::string& spec : std::vector<std::string>(cause.specs)) {
       if (tried->size() == kMostTries) break;
       auto other = comparer->On(absl::StrCat(compared->spec, ",", spec));
+      if (absl::IsCancelled(other.status())) return absl::OkStatus();  // what is known is printed
       if (!other.ok()) return other.status();
       const bool helps = other->facts.LeftOver() < compared->facts.LeftOver();
       tried->push_back(*std::move(other));
@@ -331,13 +333,20 @@ int CompareWith(const FidelitySettings& settings, const Installation& installati
   Comparer comparer(settings, installation.program, folder.path(), std::move(card),
                     *std::move(cards));
   auto compared = comparer.On(spec);
+  if (absl::IsCancelled(compared.status())) {
+    Complain("fidelity", "interrupted before anything was known.");
+    return EndSignals::exit_status();
+  }
   if (!compared.ok()) return FidelityIsWrong(std::string(compared.status().message()));
   std::vector<Compared> tried;
   if (settings.tries) {
     const absl::Status status = TryCauses(&comparer, &*compared, &tried);
     if (!status.ok()) return FidelityIsWrong(std::string(status.message()));
   }
-  return Print(settings, *compared, tried);
+  const int status = Print(settings, *compared, tried);
+  if (EndSignals::taken() == 0) return status;
+  Complain("fidelity", "interrupted before all causes were tried.");
+  return EndSignals::exit_status();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -18,6 +19,7 @@
 #include "tools/commands/fit_once.h"
 #include "tools/commands/run_folder.h"
 #include "tools/json/json_value.h"
+#include "tools/launch/end_signals.h"
 #include "tools/launch/installation.h"
 #include "tools/launch/rehearsal.h"
 #include "tools/plan/cards.h"
@@ -42,11 +44,14 @@ constexpr char kFitFooter[] =
     "\n"
     "Exit status: 0; 1 if nothing fits on any card, or the result could not be written; 2 for "
     "wrong\n"
-    "arguments, and if the command fails for another reason than memory.";
+    "arguments, and if the command fails for another reason than memory; 130 after Ctrl-C (143 "
+    "after\n"
+    "SIGTERM), with what is known by then.";
 
 constexpr int kExitNothingFits = 1;
 constexpr char kPlace[] = "{batch}";
 constexpr size_t kMostSites = 10;
+constexpr char kInterrupted[] = "interrupted.";
 
 struct Growth {
   std::string site;
@@ -89,9 +94,15 @@ class Fitter {
         range, [&](uint64_t value) { return Attempt(card, value); }, line_, 0);
     if (!found.ok()) return found.status();
     result.found = *found;
-    result.capacity = found->runs.front().capacity;
+    if (!found->runs.empty()) result.capacity = found->runs.front().capacity;
     line_ = found->line;
-    if (found->largest.has_value()) LookAtTensors(range.from, &result);
+    if (found->interrupted) {
+      result.why_no_tensors = kInterrupted;
+    } else if (found->is_flat) {
+      result.why_no_tensors = "the value does not change the peak.";
+    } else if (found->largest.has_value()) {
+      LookAtTensors(range.from, &result);
+    }
     return result;
   }
 
@@ -121,6 +132,7 @@ class Fitter {
       const Facts& facts = rehearsal->facts;
       run.peak_reserved = std::max(run.peak_reserved, facts.peak.reserved_bytes);
       run.peak_allocated = std::max(run.peak_allocated, facts.peak.allocated_bytes);
+      run.peak_requested = std::max(run.peak_requested, facts.peak.requested_bytes);
       run.capacity = CapacityOf(facts);
       run.fits = rehearsal->exit_status == 0;
       if (run.fits || facts.counts.out_of_memory > 0) continue;
@@ -144,6 +156,7 @@ class Fitter {
     for (const auto* run : {&small, &large}) {
       if (!run->ok()) {
         result->why_no_tensors = std::string(run->status().message());
+        result->found.interrupted |= absl::IsCancelled(run->status());
       } else if ((*run)->exit_status != 0) {
         result->why_no_tensors = "the command failed with --pool=on.";
       }
@@ -189,6 +202,23 @@ const FitRun* LargestRun(const CardResult& result) {
 
 std::string BytesOf(double bytes) { return Bytes(bytes <= 0 ? 0 : static_cast<uint64_t>(bytes)); }
 
+std::string RunsInText(const CardResult& result) {
+  std::string text;
+  std::vector<FitRun> runs = result.found.runs;
+  std::ranges::sort(runs, {}, &FitRun::value);
+  for (const FitRun& run : runs) {
+    absl::StrAppendFormat(&text, "  %10d  %-12s %s\n", run.value, Bytes(run.peak_reserved),
+                          run.fits ? "" : "does not fit");
+  }
+  return text;
+}
+
+// What is to be known of the largest value beside the value.
+const char* NoteOnLargest(const FitResult& found) {
+  if (found.interrupted) return " (so far: the search was interrupted)";
+  return found.at_end ? " (the largest that was to be tried)" : "";
+}
+
 std::string TextOf(const CardResult& result) {
   std::string text = Printable(result.card) + "\n";
   const FitRun* best = LargestRun(result);
@@ -198,10 +228,16 @@ std::string TextOf(const CardResult& result) {
     return text;
   }
   const uint64_t spare = result.capacity - std::min(result.capacity, best->peak_reserved);
+  if (result.found.is_flat) {
+    absl::StrAppendFormat(&text,
+                          "  every value fits that was tried: the peak is the same with each of "
+                          "them, %s of %s,\n  so the value does not change it\n",
+                          Bytes(best->peak_reserved), Bytes(result.capacity));
+    return text + RunsInText(result);
+  }
   absl::StrAppendFormat(&text, "  largest that fits      %d%s: %s at the peak, %s to spare of %s\n",
-                        best->value,
-                        result.found.at_end ? " (the largest that was to be tried)" : "",
-                        Bytes(best->peak_reserved), Bytes(spare), Bytes(result.capacity));
+                        best->value, NoteOnLargest(result.found), Bytes(best->peak_reserved),
+                        Bytes(spare), Bytes(result.capacity));
   if (result.tensors.has_value()) {
     absl::StrAppendFormat(
         &text, "  without fragmentation  about %d: tensors take %s and %s for each more\n",
@@ -211,12 +247,7 @@ std::string TextOf(const CardResult& result) {
     absl::StrAppend(&text, "  without fragmentation  not known: ", Printable(result.why_no_tensors),
                     "\n");
   }
-  std::vector<FitRun> runs = result.found.runs;
-  std::ranges::sort(runs, {}, &FitRun::value);
-  for (const FitRun& run : runs) {
-    absl::StrAppendFormat(&text, "  %10d  %-12s %s\n", run.value, Bytes(run.peak_reserved),
-                          run.fits ? "" : "does not fit");
-  }
+  text += RunsInText(result);
   for (const Growth& growth : result.growth) {
     absl::StrAppendFormat(&text, "  +%s for each more  %s%s\n", BytesOf(growth.bytes_per_unit),
                           Printable(growth.site),
@@ -239,6 +270,8 @@ JsonValue JsonOf(const CardResult& result) {
                                       {"largest", nullptr},
                                       {"spare_bytes", nullptr},
                                       {"is_last_tried", result.found.at_end},
+                                      {"is_independent_of_value", result.found.is_flat},
+                                      {"interrupted", result.found.interrupted},
                                       {"largest_without_fragmentation", nullptr},
                                       {"why_not_known", result.why_no_tensors},
                                       {"runs", std::move(runs)},
@@ -276,8 +309,16 @@ struct FitSettings {
 // The result of all cards, and the exit status.
 int PrintFit(const FitSettings& settings, const std::string& text, const JsonValue& json,
              bool any_fits) {
-  const int printed = PrintResult("fit", settings.json ? json.Dump() + "\n" : text);
-  return printed != kExitOk ? printed : any_fits ? kExitOk : kExitNothingFits;
+  const bool is_interrupted = EndSignals::taken() != 0;
+  if (is_interrupted && text.empty()) {
+    Complain("fit", "interrupted before anything was known.");
+    return EndSignals::exit_status();
+  }
+  const std::string heading = is_interrupted ? "Interrupted; this is what is known.\n\n" : "";
+  const int printed = PrintResult("fit", settings.json ? json.Dump() + "\n" : heading + text);
+  if (printed != kExitOk) return printed;
+  if (is_interrupted) return EndSignals::exit_status();
+  return any_fits ? kExitOk : kExitNothingFits;
 }
 
 JsonValue JsonOfSchema(const char* name) {
@@ -294,6 +335,7 @@ int FitOnce(const FitSettings& settings, const std::string& program, const std::
     Progress::OfProcess().Begin(absl::StrCat("rehearsal on ", card));
     const auto estimate =
         EstimateOn(card, program, settings.command, absl::StrCat(folder, "/", ++number));
+    if (absl::IsCancelled(estimate.status())) break;
     if (!estimate.ok()) return FitIsWrong(std::string(estimate.status().message()));
     any = any || estimate->fits;
     Complain("fit", absl::StrCat("run ", number, ": ", estimate->fits ? "fits" : "does not fit",
@@ -312,9 +354,11 @@ int FitCards(const FitSettings& settings, const std::string& program, const std:
   for (const std::string& card : SplitCards(settings.simulate)) {
     const auto result = fitter.Fit(card, settings.range);
     if (!result.ok()) return FitIsWrong(std::string(result.status().message()));
+    if (result->found.interrupted && result->found.runs.empty()) break;
     any = any || result->found.largest.has_value();
     json["cards"].Append(JsonOf(*result));
     text += TextOf(*result);
+    if (result->found.interrupted) break;
   }
   json["rehearsals"] = fitter.runs();
   return PrintFit(settings, text, json, any);

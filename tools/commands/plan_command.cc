@@ -1,7 +1,6 @@
 // vramstow plan: which settings of a command fit onto which cards, and which of them are fastest,
 // by rehearsal.
 #include <algorithm>
-#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -26,6 +26,7 @@
 #include "tools/json/json_value.h"
 #include "tools/launch/card_list.h"
 #include "tools/launch/driver.h"
+#include "tools/launch/end_signals.h"
 #include "tools/launch/installation.h"
 #include "tools/plan/card_rates.h"
 #include "tools/plan/cards.h"
@@ -57,9 +58,9 @@ constexpr char kPlanFooter[] =
     "\n"
     "Exit status: 0; 1 if nothing fits, or the result could not be written; 2 for wrong "
     "arguments,\n"
-    "and if the command always fails for another reason than memory; 130 after Ctrl-C, with what "
-    "is\n"
-    "known by then.";
+    "and if the command always fails for another reason than memory; 130 after Ctrl-C (143 after "
+    "SIGTERM),\n"
+    "with what is known by then.";
 
 constexpr char kHowTimesAreMade[] =
     "Times are estimates, made of each operator's products and bytes, the rates of the card's data "
@@ -79,7 +80,6 @@ constexpr char kWorkLogName[] = "-work-%p.csv";
 constexpr size_t kMostHints = 3;
 
 constexpr int kExitNothingFits = 1;
-constexpr int kExitInterrupted = 128 + SIGINT;
 constexpr char kBatch[] = "batch";
 constexpr char kAccumulate[] = "accumulate";
 constexpr char kBatchLadder[] = "1,2,4..1024";
@@ -224,7 +224,8 @@ class PlanRehearser {
     std::optional<uint64_t> peak_bytes = next->peak_bytes;
     if (next->source != PlanRow::Source::kRehearsed) {
       const auto trial = Attempt(next->card, next->choice);
-      ++result->rehearsals;
+      result->rehearsals += trial.ok() ? 1 : 0;
+      result->interrupted = absl::IsCancelled(trial.status());
       if (!trial.ok() || !trial->peak_bytes.has_value()) return {};
       peak_bytes = trial->peak_bytes;
     }
@@ -436,7 +437,7 @@ int PlanAll(const PlanSettings& settings, const PlanSpace& space, std::optional<
   if (!result.ok()) return PlanIsWrong(std::string(result.status().message()));
   if (result->interrupted && result->rehearsals == 0) {
     Complain("plan", "interrupted before anything was known.");
-    return kExitInterrupted;
+    return EndSignals::exit_status();
   }
   const std::string problem = ProblemOfAll(*result);
   if (!problem.empty() && !result->interrupted) return PlanIsWrong(problem);
@@ -453,7 +454,7 @@ int PlanAll(const PlanSettings& settings, const PlanSpace& space, std::optional<
   const int printed =
       PrintResult("plan", settings.json ? JsonOf(report).Dump() + "\n" : TextOf(report));
   if (printed != kExitOk) return printed;
-  if (result->interrupted) return kExitInterrupted;
+  if (result->interrupted) return EndSignals::exit_status();
   return !result->rows.empty() && result->rows.front().fits ? kExitOk : kExitNothingFits;
 }
 

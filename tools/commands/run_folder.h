@@ -1,5 +1,7 @@
 // RunFolder: where rehearsals and their traces lie while a command looks at them.
 //
+// Idea: it is removed before a signal ends the process.
+//
 // Ownership: it goes away with this, unless it is to be kept. Threads: one at a time. Errors: ok().
 // Units: none.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_RUN_FOLDER_H_
@@ -9,6 +11,8 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+
+#include "tools/launch/end_signals.h"
 
 namespace vramstow {
 
@@ -30,6 +34,7 @@ class RunFolder {
   const std::string& path() const { return path_; }
 
  private:
+  const EndSignals signals_;
   std::string path_;
   const bool is_kept_;
   bool is_made_ = false;

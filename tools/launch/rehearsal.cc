@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -10,7 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tools/launch/run_logged.h"
+#include "tools/launch/end_signals.h"
+#include "tools/launch/run_apart.h"
 #include "tools/pipeline/analyze.h"
 
 namespace vramstow {
@@ -67,12 +67,12 @@ absl::StatusOr<Rehearsal> Rehearse(const std::string& program,
   whole.insert(whole.end(), run_flags.begin(), run_flags.end());
   whole.push_back("--");
   whole.insert(whole.end(), command.begin(), command.end());
-  rehearsal.exit_status = RunLogged(whole, rehearsal.output, Interrupt::kEndsCommand);
+  rehearsal.exit_status = RunApart(whole, rehearsal.output);
   if (rehearsal.exit_status < 0) {
     return absl::UnavailableError(
         absl::StrCat("cannot start ", program, ": ", strerror(errno), "."));
   }
-  if (rehearsal.exit_status == 128 + SIGINT) return absl::CancelledError("interrupted.");
+  if (EndSignals::taken() != 0) return absl::CancelledError("interrupted.");
   auto inputs = AnalyzePaths({traces});
   if (!inputs.ok()) {
     return absl::FailedPreconditionError(

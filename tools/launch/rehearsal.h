@@ -2,7 +2,8 @@
 // with memory.
 //
 // Ownership: results are copies; traces and output lie in the folder. Threads: one at a time.
-// Errors: one sentence where the command could not be run, or left no trace. Units: bytes.
+// Errors: one sentence where the command could not be run, or left no trace; Cancelled where this
+// process was asked to end (EndSignals). Units: bytes.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_REHEARSAL_H_
 #define VRAMSTOW_TOOLS_LAUNCH_REHEARSAL_H_
 

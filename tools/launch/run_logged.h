@@ -4,23 +4,26 @@
 #ifndef VRAMSTOW_TOOLS_LAUNCH_RUN_LOGGED_H_
 #define VRAMSTOW_TOOLS_LAUNCH_RUN_LOGGED_H_
 
-#include <cstdint>
+#include <sys/types.h>
+
+#include <csignal>
 #include <string>
 #include <vector>
 
 namespace vramstow {
 
-// Whom Ctrl-C ends while the command runs.
-enum class Interrupt : uint8_t {
-  kEndsBoth,
-  kEndsCommand,  // so that the caller can clean up
-};
-
 // The command's exit status, its output in `log`; 128 and the number of the signal that ended it;
 // -1 if it cannot be started (errno says why). The command is looked for on the path unless it has
 // a slash.
-int RunLogged(const std::vector<std::string>& command, const std::string& log,
-              Interrupt interrupt = Interrupt::kEndsBoth);
+int RunLogged(const std::vector<std::string>& command, const std::string& log);
+
+// Only starts it: the process, or -1. With a mask in a session of its own, with this signal mask
+// and Ctrl-C as it is by default.
+pid_t StartLogged(const std::vector<std::string>& command, const std::string& log,
+                  const sigset_t* mask_of_session);
+
+// What waitpid says, as an exit status of RunLogged.
+int ExitStatusOf(int wait_status);
 
 }  // namespace vramstow
 

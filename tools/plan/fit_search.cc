@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/status/status.h"
+
 namespace vramstow {
 namespace {
 
@@ -18,6 +20,10 @@ class Search {
     // The first value shows whether there is anything to be found at all.
     for (std::optional<uint64_t> next = 0; next.has_value(); next = Next()) {
       const absl::StatusOr<FitRun> run = attempt(ValueOf(*next));
+      if (absl::IsCancelled(run.status())) {
+        result_.interrupted = true;
+        break;
+      }
       if (!run.ok()) return run.status();
       result_.runs.push_back(*run);
       capacity_ = run->capacity;
@@ -45,6 +51,12 @@ class Search {
     if (low_ >= high()) return std::nullopt;
     const uint64_t first = low_;
     const uint64_t last = high() - 1;
+    if (result_.runs.size() >= kLeastAlike && AreAlike()) {
+      constexpr uint64_t kFar = 64;
+      result_.is_flat = result_.runs.size() > kLeastAlike;
+      if (result_.is_flat) return std::nullopt;
+      return std::clamp(kFar * low_, first, last);
+    }
     if (const auto predicted = Predicted()) {
       // What is expected to fit, then what is expected not to; else by halves.
       // A guess closes in from one side only: two of them are given a chance.
@@ -67,6 +79,17 @@ class Search {
     return *value < range_.from ? 0 : (*value - range_.from) / range_.step;
   }
 
+  // Whether all values so far fit with the same peaks. What was requested differs even where
+  // blocks and segments are rounded to the same sizes.
+  bool AreAlike() const {
+    const FitRun& first = result_.runs.front();
+    return std::ranges::all_of(result_.runs, [&](const FitRun& run) {
+      return run.fits && run.peak_reserved == first.peak_reserved &&
+             run.peak_allocated == first.peak_allocated &&
+             run.peak_requested == first.peak_requested;
+    });
+  }
+
   // The line through the two largest values that fit.
   void Learn(const FitRun& run) {
     if (const FitRun* other = best_.has_value() ? &*best_ : nullptr; other != nullptr) {
@@ -77,6 +100,8 @@ class Search {
     }
     best_ = run;
   }
+
+  static constexpr size_t kLeastAlike = 3;
 
   const FitRange range_;
   const uint64_t end_;

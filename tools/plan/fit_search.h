@@ -2,9 +2,12 @@
 //
 // Idea: a run is expensive, so few are made. Peaks mostly grow along a line: two runs give it, and
 // it says where the border should be. The border is then closed in from both sides; where the line
-// does not help, by halves. What is known from another card is a line to begin with.
+// does not help, by halves. What is known from another card is a line to begin with. Where three
+// values have the same peaks to the byte, one far larger value is tried, and if that is alike, too,
+// the search is over: the value does not matter.
 //
-// Ownership: copies. Threads: none of its own. Errors: what a run says. Units: bytes.
+// Ownership: copies. Threads: none of its own. Errors: what a run says; a run that was cancelled
+// ends the search, and what is known until then is kept. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_PLAN_FIT_SEARCH_H_
 #define VRAMSTOW_TOOLS_PLAN_FIT_SEARCH_H_
 
@@ -22,6 +25,7 @@ struct FitRun {
   bool fits = false;
   uint64_t peak_reserved = 0;
   uint64_t peak_allocated = 0;
+  uint64_t peak_requested = 0;
   uint64_t capacity = 0;  // bytes of the card that a process can have
 };
 
@@ -45,6 +49,8 @@ std::optional<FitLine> LineThrough(uint64_t value_a, uint64_t bytes_a, uint64_t 
 struct FitResult {
   std::optional<uint64_t> largest;  // nothing: not even the first value fits
   bool at_end = false;              // the largest that was to be tried fits
+  bool is_flat = false;             // peaks do not depend on the value, so that no more were tried
+  bool interrupted = false;         // a run was cancelled; `largest` is what is known
   std::vector<FitRun> runs;         // in the order in which they were made
   std::optional<FitLine> line;      // of reserved bytes
 };

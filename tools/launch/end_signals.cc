@@ -1,0 +1,51 @@
+#include "tools/launch/end_signals.h"
+
+#include <ctime>
+
+namespace vramstow {
+namespace {
+
+constexpr int kAsking[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+int taken_signal = 0;
+
+bool IsIgnored(int signal) {
+  struct sigaction now = {};
+  sigaction(signal, nullptr, &now);
+  return now.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+EndSignals::EndSignals() {
+  sigemptyset(&waited_for_);
+  for (int signal : kAsking) {
+    if (signal == SIGINT || !IsIgnored(signal)) sigaddset(&waited_for_, signal);
+  }
+  has_terminal_interrupt_ = !IsIgnored(SIGINT);
+  sigaddset(&waited_for_, SIGCHLD);
+  if (!IsIgnored(SIGTSTP)) sigaddset(&waited_for_, SIGTSTP);
+  sigprocmask(SIG_BLOCK, &waited_for_, &mask_before_);
+  // If whoever started this program ignores SIGCHLD, the ends of children would be lost.
+  struct sigaction wait_for_children = {};
+  wait_for_children.sa_handler = SIG_DFL;
+  sigaction(SIGCHLD, &wait_for_children, &child_before_);
+}
+
+EndSignals::~EndSignals() {
+  sigaction(SIGCHLD, &child_before_, nullptr);
+  sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+int EndSignals::Wait(std::chrono::milliseconds most) const {
+  const timespec time = {.tv_sec = most.count() / 1000, .tv_nsec = most.count() % 1000 * 1'000'000};
+  siginfo_t info = {};
+  const int signal = sigtimedwait(&waited_for_, &info, &time);
+  if (signal <= 0 || (signal == SIGINT && !has_terminal_interrupt_ && info.si_code > 0)) return 0;
+  if (signal != SIGCHLD && signal != SIGTSTP) taken_signal = signal;
+  return signal;
+}
+
+int EndSignals::taken() { return taken_signal; }
+
+}  // namespace vramstow
