@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -191,6 +192,25 @@ TEST(SnapshotEvents, ABlockThatWaitedBeforeTheWindowIsFreedBeforeIt) {
   EXPECT_EQ(events.counts().unseen_frees_completed, 1U);
   EXPECT_THAT(events.missing(),
               Contains(HasSubstr("live before the first event, since when is not known: 1 block")));
+}
+
+TEST(SnapshotEvents, TheOrderOfBlocksThatWaitIsNotThatOfAddresses) {
+  for (const uint64_t address : {4096, 40'960}) {
+    Snapshot snapshot = WithSlot({EventEntry(TraceAction::kFreeCompleted, address, 512)});
+    AddBlock(
+        &snapshot,
+        {.address = 8192, .size = 2048, .requested = 2048, .state = BlockState::kActiveAllocated});
+    SnapshotEvents events(&snapshot);
+    int64_t level = 0;
+    int64_t peak = 0;
+    for (const Event& event : All(&events)) {
+      if (event.layer != Layer::kFramework) continue;
+      if (event.kind == EventKind::kAllocate) level += static_cast<int64_t>(event.size);
+      if (event.kind == EventKind::kFree) level -= static_cast<int64_t>(event.size);
+      peak = std::max(peak, level);
+    }
+    EXPECT_EQ(peak, 2560) << address;
+  }
 }
 
 TEST(SnapshotEvents, TheOldFreeIsBoth) {

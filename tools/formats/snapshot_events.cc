@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/driver_result.h"
 #include "base/typed_event.h"
@@ -150,7 +151,9 @@ void SnapshotEvents::OpenSegments(const Slot& slot) {
   for (const auto& [from, to] : mapped.ranges()) open(EventKind::kMap, from, to - from);
 }
 
-void SnapshotEvents::OpenBlock(int32_t device, const SnapshotBlock& block, uint64_t stream) {
+void SnapshotEvents::OpenBlock(int32_t device, const SnapshotBlock& block, uint64_t stream,
+                               Opening waits) {
+  const bool is_waiting = block.state == BlockState::kActivePendingFree;
   Event event;
   event.kind = EventKind::kAllocate;
   event.layer = Layer::kFramework;
@@ -161,21 +164,22 @@ void SnapshotEvents::OpenBlock(int32_t device, const SnapshotBlock& block, uint6
   event.stream = stream;
   event.device = host_ ? kNoDevice : static_cast<int16_t>(device);
   event.call = kWindowStart;
-  opening_.push_back({event, block.stack});
+  const bool is_first = is_waiting && waits == Opening::kWaitsToEnd;
+  opening_.push_back({event, block.stack, is_first ? waits : Opening::kAllocated});
   ++counts_.opening_blocks;
   counts_.opening_block_bytes += block.size;
-  if (block.state != BlockState::kActivePendingFree) return;
+  if (!is_waiting) return;
   event.kind = EventKind::kFree;
-  opening_.push_back({event, block.stack});
+  opening_.push_back({event, block.stack, waits});
 }
 
 void SnapshotEvents::Prepare(Slot* slot) {
   const size_t first_opening = opening_.size();
   const Lives lives = FollowEntries(slot);
   CompareWithEnd(lives, slot);
-  std::stable_sort(
-      opening_.begin() + static_cast<std::ptrdiff_t>(first_opening), opening_.end(),
-      [](const Ready& a, const Ready& b) { return a.event.address < b.event.address; });
+  std::ranges::stable_sort(
+      opening_.begin() + static_cast<std::ptrdiff_t>(first_opening), opening_.end(), {},
+      [](const Ready& ready) { return std::pair(ready.opening, ready.event.address); });
 }
 
 // The end of each address, by the entries alone. Blocks that are freed without having been
@@ -190,7 +194,7 @@ SnapshotEvents::Lives SnapshotEvents::FollowEntries(Slot* slot) {
                .requested = entry.size,
                .stack = kNoStack,  // the entry's stack is the free's, not the allocation's
                .state = state},
-              entry.stream);
+              entry.stream, Opening::kWaits);
   };
   for (size_t i = 0; i < slot->entries->size(); ++i) {
     const TraceEntry& entry = (*slot->entries)[i];
@@ -246,7 +250,7 @@ void SnapshotEvents::CompareWithEnd(const Lives& lives, Slot* slot) {
       if (block.state == BlockState::kInactive) continue;
       const auto known = lives.find(block.address);
       if (known == lives.end()) {
-        OpenBlock(slot->device, block, segment.stream);
+        OpenBlock(slot->device, block, segment.stream, Opening::kWaitsToEnd);
         continue;
       }
       const Life& life = known->second;

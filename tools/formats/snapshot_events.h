@@ -89,15 +89,20 @@ class SnapshotEvents {
     absl::flat_hash_map<size_t, uint64_t> exact_sizes;  // by entry, where the block is still there
     absl::flat_hash_set<size_t> sudden_ends;            // entries: completed, and never requested
   };
+  // What comes first of the opening events: blocks that wait to the end, which the allocator counts
+  // as free; what is allocated; frees of blocks that wait no longer within the window, which may
+  // have been live together with all others.
+  enum class Opening : uint8_t { kWaitsToEnd, kAllocated, kWaits };
   struct Ready {
     Event event;
     StackId stack;
+    Opening opening = Opening::kAllocated;
   };
 
   void Prepare(Slot* slot);
   Lives FollowEntries(Slot* slot);
   void CompareWithEnd(const Lives& lives, Slot* slot);
-  void OpenBlock(int32_t device, const SnapshotBlock& block, uint64_t stream);
+  void OpenBlock(int32_t device, const SnapshotBlock& block, uint64_t stream, Opening waits);
   void OpenSegments(const Slot& slot);
   void FindStart();
   void NoteWhatIsMissing();
