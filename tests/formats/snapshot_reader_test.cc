@@ -128,6 +128,40 @@ TEST(SnapshotReader, StacksKeepTheirFramesAndFxTexts) {
   EXPECT_EQ(snapshot.texts.Text(snapshot.stacks.FrameOf(frames[1]).name), "main");
 }
 
+TEST(SnapshotReader, OfSeveralSnapshotsTheLastIsRead) {
+  const auto put_snapshot = [](PickleWriter* out, uint64_t segments) {
+    out->BeginDict();
+    out->Key("segments");
+    out->BeginList();
+    for (uint64_t i = 0; i < segments; ++i) {
+      out->BeginDict();
+      UsualSegment(out);
+      out->EndDict();
+    }
+    out->EndList();
+    out->EndDict();
+  };
+  const std::string list = PickleOf([&](PickleWriter* out) {
+    out->BeginList();
+    put_snapshot(out, 1);
+    put_snapshot(out, 3);
+    out->EndList();
+  });
+  const std::string dict = PickleOf([&](PickleWriter* out) {
+    out->BeginDict();
+    out->Key("before");
+    put_snapshot(out, 1);
+    out->Key("after");
+    put_snapshot(out, 3);
+    out->EndDict();
+  });
+  for (const std::string& bytes : {list, dict}) {
+    const Snapshot snapshot = Good(bytes);
+    EXPECT_EQ(snapshot.device.segments.size(), 3U);
+    EXPECT_THAT(snapshot.missing, Contains(HasSubstr("2 snapshots, of which the last is read")));
+  }
+}
+
 TEST(SnapshotReader, ABareListOfSegmentsIsTheFirstLayout) {
   const std::string bytes = PickleOf([](PickleWriter* out) {
     out->BeginList();

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "tests/formats/pickles.h"
 #include "tools/formats/input.h"
 #include "tools/formats/minimalloc.h"
@@ -92,8 +93,9 @@ TEST(Sniff, NamesStrangers) {
       {"memray\n", "a memray capture"},
       {"\x28\xb5\x2f\xfd", "packed with zstd"},
       {"\n\n \n", "nothing but empty lines"},
-      {"Dear diary", "nothing that is known here"},
-      {"\xff\xfe\x00\x01"s, "nothing that is known here"},
+      {"\n <HTML><body>", "an HTML page"},
+      {"Dear diary", "data of an unknown file format"},
+      {"\xff\xfe\x00\x01"s, "data of an unknown file format"},
   };
   for (const auto& [bytes, what] : strangers) {
     const std::string sentence = NotReadable("a.file", Sniff(bytes));
@@ -123,6 +125,33 @@ TEST(Input, FoldersPipesAndMissingFilesAreOneSentence) {
   EXPECT_EQ(opened->sniffed().format, FileFormat::kEmpty);
   EXPECT_THAT(SniffSentence(ReadSnapshot(empty)), HasSubstr("is empty, not a PyTorch"));
   std::filesystem::remove_all(folder);
+}
+
+// As PyTorch's _memory_viz.py writes it, with the empty line that it begins with.
+std::string ViewerPage(const std::string& base64) {
+  return "\n<!DOCTYPE html>\n<html>\n<head>\n</head>\n<body>\n<script type=\"module\">\n"
+         "import {add_local_files} from \"https://cdn.jsdelivr.net/MemoryViz.js\"\n"
+         "const local_files = [{\"name\": \"snapshot.pickle\", \"base64\": \"" +
+         base64 +
+         "\"}]\nadd_local_files(local_files, \"Active Memory Timeline\")\n</script></body>";
+}
+
+TEST(Unpack, TheSnapshotInAPageOfPyTorchsViewerIsFound) {
+  const std::string pickle = FullSnapshotPickle();
+  // The page's writer fills up to a multiple of three bytes.
+  const std::string base64 = absl::Base64Escape(pickle + std::string(3 - pickle.size() % 3, '\0'));
+  const std::string page = ViewerPage(base64);
+  const absl::StatusOr<Snapshot> snapshot = ReadSniffed(page);
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_EQ(snapshot->device.segments.size(), 3U);
+  EXPECT_TRUE(snapshot->complete);
+  const absl::StatusOr<Snapshot> cut = ReadSniffed(page.substr(0, page.size() - base64.size() / 4));
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  EXPECT_FALSE(cut->complete);
+  EXPECT_THAT(cut->missing.front(), HasSubstr("the page ends early"));
+  EXPECT_THAT(SniffSentence(ReadSniffed(ViewerPage("?"))), HasSubstr("no base64"));
+  EXPECT_THAT(SniffSentence(ReadSniffed(ViewerPage(absl::Base64Escape("hello")))),
+              HasSubstr("in the HTML page is data of an unknown file format"));
 }
 
 TEST(Input, AFileIsReadFromDisk) {
@@ -180,8 +209,7 @@ TEST(Unpack, DamagedGzipIsSaid) {
     EXPECT_THAT(SniffSentence(snapshot), HasSubstr("file: "));
   }
   EXPECT_THAT(SniffSentence(ReadSniffed("\x1f\x8b")), HasSubstr("end early"));
-  EXPECT_THAT(SniffSentence(ReadSniffed(Gzip("Dear diary"))),
-              HasSubstr("nothing that is known here"));
+  EXPECT_THAT(SniffSentence(ReadSniffed(Gzip("Dear diary"))), HasSubstr("unknown file format"));
   EXPECT_THAT(SniffSentence(ReadSniffed(Gzip(Gzip("x")))),
               HasSubstr("in the gzip file is a gzip file"));
 }
@@ -214,7 +242,7 @@ TEST(Unpack, TheSnapshotInAZipFileIsFound) {
   EXPECT_THAT(SniffSentence(ReadSniffed(Zip({{"a.pickle", pickle}, {"b.pickle", pickle}}))),
               HasSubstr("several entries"));
   EXPECT_THAT(SniffSentence(ReadSniffed(Zip({{"data.pkl", "hello"}}))),
-              HasSubstr("in the zip file is nothing"));
+              HasSubstr("in the zip file is data of an unknown file format"));
   EXPECT_THAT(SniffSentence(ReadSniffed("PK\x05\x06"s + std::string(18, '\0'))),
               HasSubstr("empty"));
 }

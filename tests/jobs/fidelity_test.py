@@ -209,7 +209,7 @@ def test_what_cannot_be_compared_gets_one_sentence(tmp_path: Path, python: str) 
     text = tmp_path / "text"
     text.write_text("no snapshot")
     for file, command, words in (
-        (text, ["true"], "is nothing that is known here"),
+        (text, ["true"], "is data of an unknown file format"),
         (tmp_path / "nowhere", ["true"], "nowhere"),
         (real, ["true"], "used no device memory"),
         (real, [python, "-c", "raise SystemExit(4)"], "failed with exit status 4"),

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/descriptor.h"
+#include "tools/formats/html_page.h"
 #include "tools/formats/text.h"
 
 namespace vramstow {
@@ -72,6 +73,7 @@ absl::Status Input::Unwrap() {
   sniffed_ = Sniff(raw_.substr(0, kSniffBytes));
   if (sniffed_.format == FileFormat::kGzip) return UnwrapGzip();
   if (sniffed_.format == FileFormat::kZip) return UnwrapZip();
+  if (sniffed_.format == FileFormat::kHtmlPage) return UnwrapPage();
   return absl::OkStatus();
 }
 
@@ -113,6 +115,18 @@ absl::Status Input::UnwrapZip() {
         Concat("in the zip file is ", sniffed_.what, ", not a PyTorch memory snapshot"));
   }
   return absl::OkStatus();
+}
+
+absl::Status Input::UnwrapPage() {
+  absl::StatusOr<std::string> snapshot = SnapshotInPage(raw_, &damage_);
+  // The caller says what a page without a snapshot is.
+  if (snapshot.status().code() == absl::StatusCode::kNotFound) return absl::OkStatus();
+  if (!snapshot.ok()) return snapshot.status();
+  unpacked_ = std::make_unique<std::string>(*std::move(snapshot));
+  sniffed_ = Sniff(*unpacked_);
+  if (sniffed_.format == FileFormat::kPickle) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Concat("in the HTML page is ", sniffed_.what, ", not a PyTorch memory snapshot"));
 }
 
 }  // namespace vramstow

@@ -1,8 +1,8 @@
 // Input: a file that somebody hands us, opened, unwrapped and recognised.
 //
-// Idea: a plain file is mapped. What gzip or zip holds is unpacked into memory, within limits that
-// no real file reaches and every bomb does; of a gzip file with JSON only the beginning is unpacked
-// (GzipStream reads the rest while it is parsed).
+// Idea: a plain file is mapped. What gzip, zip or a page of PyTorch's viewer holds is unpacked into
+// memory, within limits that no real file reaches and every bomb does; of a gzip file with JSON
+// only the beginning is unpacked (GzipStream reads the rest while it is parsed).
 //
 // Ownership: an Input owns the mapping or the unpacked bytes; `bytes()` lives as long. Threads:
 // const calls are free. Errors: one sentence each, that begins with the file's path: kNotFound,
@@ -51,6 +51,7 @@ class Input {
   absl::Status Unwrap();
   absl::Status UnwrapGzip();
   absl::Status UnwrapZip();
+  absl::Status UnwrapPage();
   absl::Status InFile(const absl::Status& status) const;
 
   std::string path_;

@@ -65,8 +65,9 @@ constexpr uint64_t kFreeVisits = 1024;
 
 }  // namespace
 
-SnapshotBuilder::SnapshotBuilder(const PickleTree* tree)
+SnapshotBuilder::SnapshotBuilder(const PickleTree* tree, PickleValue root)
     : tree_(*tree),
+      root_(root),
       fields_(tree->text_count(), Field::kUnknown),
       texts_(tree->text_count(), kNoText),
       visits_left_(kFreeVisits + tree->source_bytes() / kBytesPerRecord) {
@@ -83,7 +84,7 @@ absl::StatusOr<Snapshot> SnapshotBuilder::Build() {
         "the pickle refers to the same records over and over: no memory snapshot does");
   }
   const bool empty_list =
-      tree_.root().is(PickleKind::kList) && tree_.complete() && tree_.root().AsSequence().empty();
+      root_.is(PickleKind::kList) && tree_.complete() && root_.AsSequence().empty();
   const bool has_events =
       std::ranges::any_of(snapshot_.device.traces, [](const auto& slot) { return !slot.empty(); });
   if (snapshot_.device.segments.empty() && !has_events && !empty_list && !problem_.empty()) {
@@ -102,16 +103,15 @@ absl::StatusOr<Snapshot> SnapshotBuilder::Build() {
 }
 
 void SnapshotBuilder::BuildRoot() {
-  const PickleValue root = tree_.root();
-  if (root.is(PickleKind::kList)) {  // the first layout of all
-    AddSegments(root, "", &snapshot_.device);
-    if (snapshot_.device.segments.empty() && problem_.empty() && !root.AsSequence().empty()) {
+  if (root_.is(PickleKind::kList)) {  // the first layout of all
+    AddSegments(root_, "", &snapshot_.device);
+    if (snapshot_.device.segments.empty() && problem_.empty() && !root_.AsSequence().empty()) {
       problem_ = "the list holds no segments: it is no memory snapshot";
     }
     return;
   }
   bool is_snapshot = false;
-  const std::span<const PickleValue> pairs = root.AsDict();
+  const std::span<const PickleValue> pairs = root_.AsDict();
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
     const PickleValue value = pairs[i + 1];
     switch (FieldOf(pairs[i])) {
@@ -141,7 +141,7 @@ void SnapshotBuilder::BuildRoot() {
   }
   if (is_snapshot && dropped_.empty()) problem_.clear();
   if (!is_snapshot) {
-    problem_ = Concat("the pickle holds ", PickleKindName(root.kind()),
+    problem_ = Concat("the pickle holds ", PickleKindName(root_.kind()),
                       " without 'segments' and 'device_traces': it is no memory snapshot");
   }
 }

@@ -68,7 +68,7 @@ enum class Field : uint8_t {
 
 class SnapshotBuilder {
  public:
-  explicit SnapshotBuilder(const PickleTree* tree);
+  SnapshotBuilder(const PickleTree* tree, PickleValue root);
 
   absl::StatusOr<Snapshot> Build();
 
@@ -116,6 +116,7 @@ class SnapshotBuilder {
   void CheckSums(const SnapshotSpace& space, const char* what);
 
   const PickleTree& tree_;
+  const PickleValue root_;
   Snapshot snapshot_;
   std::vector<Field> fields_;  // by the tree's text numbers
   std::vector<TextId> texts_;  // the tree's texts in the snapshot, kUnseenText at first

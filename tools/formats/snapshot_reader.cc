@@ -1,6 +1,9 @@
 #include "tools/formats/snapshot_reader.h"
 
+#include <span>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "tools/formats/snapshot_builder.h"
 #include "tools/formats/text.h"
@@ -11,6 +14,27 @@ namespace {
 
 absl::Status InFile(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), Concat(path, ": ", std::string(status.message())));
+}
+
+bool IsSnapshot(const PickleTree& tree, PickleValue value) {
+  const std::span<const PickleValue> pairs = value.AsDict();
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    const std::string_view key = tree.Text(pairs[i].AsText());
+    if (key == "segments" || key == "device_traces") return true;
+  }
+  return false;
+}
+
+// The snapshots in a list or dict of several, which somebody took one after the other.
+std::vector<PickleValue> SnapshotsIn(const PickleTree& tree) {
+  std::vector<PickleValue> snapshots;
+  const auto add = [&](PickleValue value) {
+    if (IsSnapshot(tree, value)) snapshots.push_back(value);
+  };
+  for (const PickleValue value : tree.root().AsSequence()) add(value);
+  const std::span<const PickleValue> pairs = tree.root().AsDict();
+  for (size_t i = 1; i < pairs.size(); i += 2) add(pairs[i]);
+  return snapshots;
 }
 
 }  // namespace
@@ -38,7 +62,16 @@ absl::StatusOr<Snapshot> ReadSnapshot(const Input& input) {
 }
 
 absl::StatusOr<Snapshot> SnapshotFromTree(const PickleTree& tree) {
-  return SnapshotBuilder(&tree).Build();
+  if (IsSnapshot(tree, tree.root())) return SnapshotBuilder(&tree, tree.root()).Build();
+  const std::vector<PickleValue> snapshots = SnapshotsIn(tree);
+  absl::StatusOr<Snapshot> snapshot =
+      SnapshotBuilder(&tree, snapshots.empty() ? tree.root() : snapshots.back()).Build();
+  if (snapshot.ok() && snapshots.size() > 1) {
+    snapshot->missing.push_back(Concat(
+        "the file holds ", snapshots.size(),
+        " snapshots, of which the last is read: write each to a file of its own to read them all"));
+  }
+  return snapshot;
 }
 
 }  // namespace vramstow

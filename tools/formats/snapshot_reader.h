@@ -6,7 +6,8 @@
 // is no snapshot.
 //
 // Layouts: a dict with segments, device_traces, allocator_settings, external_annotations,
-// host_segments, host_traces, of which all but one may be absent; or a bare list of segments.
+// host_segments, host_traces, of which all but one may be absent; a list or
+// dict of several such dicts, of which the last is read; or a bare list of segments.
 // Blocks with `frames` and `requested_size`, or with `history` (real_size, frames) and without
 // address.
 //

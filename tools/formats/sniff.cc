@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "absl/strings/ascii.h"
 #include "tools/formats/csv.h"
 #include "tools/formats/pickle_opcodes.h"
 #include "tools/formats/text.h"
@@ -49,11 +50,6 @@ constexpr Magic kMagics[] = {
     {"PAR1"sv, {FileFormat::kForeign, "a Parquet file"}},
     {"\x93NUMPY"sv, {FileFormat::kForeign, "a NumPy array"}},
     {"\x89PNG"sv, {FileFormat::kForeign, "a PNG picture"}},
-    {"<!DOCTYPE"sv,
-     {FileFormat::kForeign, "an HTML page (the data that it was made from is read)"}},
-    {"<!doctype"sv,
-     {FileFormat::kForeign, "an HTML page (the data that it was made from is read)"}},
-    {"<html"sv, {FileFormat::kForeign, "an HTML page (the data that it was made from is read)"}},
     {"<?xml"sv, {FileFormat::kForeign, "an XML file"}},
 };
 
@@ -62,10 +58,23 @@ bool HasColumns(const CsvReader& csv, std::initializer_list<std::string_view> na
   return std::ranges::all_of(names, [&](std::string_view name) { return csv.Column(name) >= 0; });
 }
 
+// In whatever case; `tag` is in lower case.
+bool BeginsWithTag(std::string_view text, std::string_view tag) {
+  return text.size() >= tag.size() &&
+         std::ranges::equal(text.substr(0, tag.size()), tag, [](char a, char b) {
+           return absl::ascii_tolower(static_cast<unsigned char>(a)) == b;
+         });
+}
+
 Sniffed SniffText(std::string_view bytes) {
   if (bytes.starts_with("\xef\xbb\xbf")) bytes.remove_prefix(3);
   const std::string_view text = Stripped(bytes);
   if (text.empty()) return {FileFormat::kForeign, "nothing but empty lines"};
+  if (BeginsWithTag(text, "<!doctype html") || BeginsWithTag(text, "<html")) {
+    return {
+        FileFormat::kHtmlPage,
+        "an HTML page without a memory snapshot in it (the file that it was made from is read)"};
+  }
   if (text.front() == '{') return {FileFormat::kProfilerTrace, "a JSON object"};
   if (text.front() == '[' && text.substr(0, text.find('\n')).find(" RMM LOG ") != text.npos) {
     return {FileFormat::kForeign,

@@ -22,13 +22,14 @@ enum class FileFormat : uint8_t {
   kMinimalloc,
   kGzip,  // one of the above in it; Input looks inside
   kZip,
-  kForeign,  // recognised, and nothing that is read here
+  kHtmlPage,  // Input looks for the snapshot in it
+  kForeign,   // recognised, and nothing that is read here
 };
 
 struct Sniffed {
   FileFormat format = FileFormat::kUnknown;
   // With its article: "a PyTorch memory snapshot", "an HTML page".
-  std::string_view what = "nothing that is known here";
+  std::string_view what = "data of an unknown file format";
 };
 
 // Looks at the first 4 KiB; more does no harm.
