@@ -28,6 +28,13 @@ std::vector<std::string> Seeds() {
          {"name": "[memory]", "ts": 1.5, "tid": 7, "args": {"Bytes": 512, "Addr": 4096,
          "Device Type": 1, "Device Id": 0, "Total Allocated": 512, "Total Reserved": 2097152}},
          {"name": "[memory]", "ts": 2.5, "args": {"Bytes": -512, "Addr": 4096, "Device Type": 1}}]})",
+          R"([{"name": "a\b\u12\ud800", "x": -inf, "y": nan, "z": "C:\", "q": 1},
+         {"name": "[memory]", "ts": 1, "args": {"Bytes": 512, "Addr": 4096, "Device Type": 1,
+         "Total Allocated": 1024, "Total Reserved": 2097152}}])",
+          "Thread,Time,Action,Pointer,Size,Stream\n1,1760000000.5,allocate,0x10,512,0x0\n"
+          "1,1760000001,deallocate,0x10,512,0x0\n",
+          "\n<!DOCTYPE html>\n<script>const local_files = [{\"name\": \"snapshot.pickle\", "
+          "\"base64\": \"gASVEwAAAAAAAAB9lIwIc2VnbWVudHOUXZRzLg==\"}]</script>",
           "[[-1, 1, 100, 0], [-1, 1, 50, 7], [5, 2, 30, 3], [5, 4, -30, 3], [9, 4, -50, 7]]",
           "[[1, 2], [[0,1,0,0,0,0,0,0,2], [0,9,0,0,0,0,0,0,0]]]"};
 }

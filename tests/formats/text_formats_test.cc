@@ -72,6 +72,24 @@ TEST(RmmLog, LinesAreEvents) {
   EXPECT_THAT(list->missing, Contains(HasSubstr("device 0 is assumed")));
 }
 
+TEST(RmmLog, TheLogOfRmmsGuideIsRead) {
+  const absl::StatusOr<EventList> list =
+      ReadRmmLog(Of("Thread,Time,Action,Pointer,Size,Stream\n"
+                    "14,1760000000.000000,allocate,0x7f8a40000000,1048576,0x0\n"
+                    "14,1760000000.25,deallocate,0x7f8a40000000,1048576,0x0\n"
+                    "14,1760000001,allocate,0x7f8a40000000,1048576,0x0\n"
+                    "15,1760000000.5,deallocate,0x7f8a40000000,1048576,0x0\n"
+                    "15,99999999999999999999,allocate,0x1,1,0x0\n"
+                    "15,1760000002.x,allocate,0x2,1,0x0\n"));
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_EQ(list->events.size(), 6U);
+  EXPECT_EQ(list->events[1].kind, EventKind::kFree);
+  EXPECT_EQ(list->events[1].time_ns, 250'000'000U);
+  EXPECT_EQ(list->events[2].time_ns, 1'000'000'000U);
+  EXPECT_EQ(list->events[3].time_ns, 1'000'000'000U);  // threads write slightly out of order
+  EXPECT_THAT(list->missing, Contains("no time in 2 lines"));
+}
+
 TEST(RmmLog, WhatCannotBeReadIsCountedAndTheFirstNamed) {
   const absl::StatusOr<EventList> list =
       ReadRmmLog(Of("Action,Pointer,Size\n"
@@ -166,15 +184,111 @@ TEST(ProfilerTrace, FreesOfUnseenMemoryAreOpenedAtTheStart) {
   const EventList list = ProfilerEvents(*trace);
   std::vector<std::string> calls;
   for (const Event& event : list.events) calls.emplace_back(list.CallName(event.call));
-  EXPECT_THAT(calls,
-              ElementsAre("window_start", "[memory]", "[memory]", "[memory]", "[OutOfMemory]"));
+  EXPECT_THAT(calls, ElementsAre("window_start", "window_start", "[memory]", "[memory]", "[memory]",
+                                 "[OutOfMemory]"));
   EXPECT_EQ(list.events[0].address, 4096U);
   EXPECT_EQ(list.events[0].size, 400U);
-  EXPECT_EQ(list.events[2].kind, EventKind::kFree);
-  EXPECT_EQ(list.events[2].time_ns, 1375U);
-  EXPECT_EQ(list.events[4].result, 2);
+  EXPECT_EQ(list.events[1].size, 600U);  // what the totals tell beyond the blocks
+  EXPECT_EQ(list.events[3].kind, EventKind::kFree);
+  EXPECT_EQ(list.events[3].time_ns, 1375U);
+  EXPECT_EQ(list.events[5].result, 2);
   EXPECT_THAT(list.missing, Contains(HasSubstr("600 bytes on device 0 were allocated before")));
   EXPECT_THAT(list.missing, Contains(HasSubstr("1 event of CPU memory left out")));
+}
+
+// The trace of three blocks and their frees, and one more event behind the first.
+std::string TraceWith(std::string_view event) {
+  std::string text = "[";
+  for (int i = 0; i < 6; ++i) {
+    text += R"({"name": "[memory]", "ts": )" + std::to_string(10 + i) +
+            R"(, "args": {"Device Type": 1, "Device Id": 0, "Total Allocated": 0, "Addr": )" +
+            std::to_string(4096 * (1 + i % 3)) + R"(, "Bytes": )" + (i < 3 ? "" : "-") + "512}},";
+    if (i == 0) text.append(event) += ",";
+  }
+  text.back() = ']';
+  return text;
+}
+
+TEST(ProfilerTrace, WhatTheProfilerWritesIsReadWhereItIsNoJson) {
+  using namespace std::string_view_literals;  // NOLINT(google-build-using-namespace)
+  for (const std::string_view event : {
+           R"j({"args": {"memory bandwidth (GB/s)": inf}})j"sv,
+           R"j({"args": {"a": -inf, "b":nan, "c": -nan(ind), "d": -Infinity, "e": NaN}})j"sv,
+           R"j({"name": "torch\cuda\__init__.py(219): _lazy_init", "ts": 1})j"sv,
+           R"j({"name": "torch\cuda\__init__.py", "file": "C:\", "ts": 1})j"sv,
+           R"j({"name": "\u12", "b": "\ud800", "c": "\udc00\ud800\udc00", "d": "\x41"})j"sv,
+           "{\"name\": \"a\tb\nc\x01\x1f\", \"ts\": 1}"sv,
+           "{\"name\": \"\0\", \"ts\": 1}"sv,
+           "{\"\xff\xfe\x80name\": \"\xc3\xa4\xed\xa0\x80\", \"ts\": 1}"sv,
+       }) {
+    for (const size_t filler : {0, 65'000, 65'400, 65'500}) {
+      // At the border of what is read at once, too.
+      std::string text(filler, ' ');
+      text += TraceWith(event);
+      const absl::StatusOr<ProfilerTrace> trace = ReadProfilerTrace(Of(text));
+      ASSERT_TRUE(trace.ok()) << event << ": " << trace.status();
+      EXPECT_TRUE(trace->complete) << event;
+      EXPECT_EQ(trace->samples.size(), 6U) << event;
+    }
+  }
+}
+
+TEST(ProfilerTrace, ATextThatIsJsonIsReadAsItIsWritten) {
+  const std::string_view name = R"(ProfilerStep# \"a\", \u00e4\ud83d\ude00\\ \n \/ 1e5 nan)";
+  const absl::StatusOr<ProfilerTrace> trace = ReadProfilerTrace(
+      Of(TraceWith(R"({"name": ")" + std::string(name) + R"(", "ts": 1e1, "ok": true})")));
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ASSERT_EQ(trace->steps.size(), 1U);
+  EXPECT_EQ(trace->steps[0].name, "ProfilerStep# \"a\", \u00e4\U0001F600\\ \n / 1e5 nan");
+  EXPECT_EQ(trace->steps[0].time_ns, 10'000);
+}
+
+TEST(ProfilerTrace, DamageIsNamedByItsByteInTheFile) {
+  const std::string event = R"({"a": inf, "b": "\q", "c": ?})";
+  const std::string text = TraceWith(event);
+  const absl::StatusOr<ProfilerTrace> trace = ReadProfilerTrace(Of(text));
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_FALSE(trace->complete);
+  EXPECT_THAT(trace->missing, Contains(HasSubstr("at byte " + std::to_string(text.find('?') + 1))));
+}
+
+TEST(ProfilerTrace, ZerosInPlaceOfTotalsAreNotBelieved) {
+  const absl::StatusOr<ProfilerTrace> trace = ReadProfilerTrace(Of(TraceWith("{}")));
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(ProfilerEvents(*trace).events.size(), 6U);
+}
+
+TEST(ProfilerTrace, TotalsThatChangeWithoutAnEventAreBelieved) {
+  // 1000 bytes before the trace; 300 of them are freed unseen between the second and the third.
+  struct Line {
+    int64_t bytes;
+    uint64_t address;
+    uint64_t allocated;
+  };
+  std::string text = "[";
+  int time = 0;
+  for (const Line& line : {Line{100, 1, 1100}, Line{100, 2, 1200}, Line{-100, 1, 800},
+                           Line{100, 1, 900}, Line{50, 3, 700}, Line{50, 4, 1000}}) {
+    text += R"({"name": "[memory]", "ts": )" + std::to_string(++time) +
+            R"(, "args": {"Device Type": 1, "Device Id": 0, "Total Reserved": 2000, "Bytes": )" +
+            std::to_string(line.bytes) + R"(, "Addr": )" + std::to_string(line.address) +
+            R"(, "Total Allocated": )" + std::to_string(line.allocated) + "}},";
+  }
+  text.back() = ']';
+  const absl::StatusOr<ProfilerTrace> trace = ReadProfilerTrace(Of(text));
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  const EventList list = ProfilerEvents(*trace);
+  int64_t level = 0;
+  std::vector<int64_t> levels;
+  for (const Event& event : list.events) {
+    level += static_cast<int64_t>(event.size) * (event.kind == EventKind::kFree ? -1 : 1);
+    if (list.CallName(event.call) == "[memory]") levels.push_back(level);
+  }
+  // The last two, each of which the next one contradicts, are samples in another order.
+  EXPECT_THAT(levels, ElementsAre(1100, 1200, 800, 900, 950, 1000));
+  EXPECT_EQ(list.reserved.size(), 6U);
+  EXPECT_THAT(list.missing, Contains(HasSubstr("1000 bytes on device 0 were allocated before")));
+  EXPECT_THAT(list.missing, Contains(HasSubstr("changes without an event in 1 place")));
 }
 
 TEST(ProfilerTrace, ABareListOfEventsIsRead) {

@@ -144,6 +144,34 @@ def test_a_profiler_trace_without_addresses_is_a_curve(tmp_path: Path) -> None:
     assert "without addresses" in replay.stderr
 
 
+def test_the_levels_that_a_profiler_trace_tells_are_believed(tmp_path: Path) -> None:
+    """3 GiB were there before it; 4 GiB of the card's 8 are reserved."""
+    events = [
+        {
+            "name": "[memory]",
+            "ts": 10 + number,
+            "args": {
+                "Device Type": 1,
+                "Device Id": 0,
+                "Addr": 4096,
+                "Bytes": MEBIBYTE if number % 2 == 0 else -MEBIBYTE,
+                "Total Allocated": (3072 + (number + 1) % 2) * MEBIBYTE,
+                "Total Reserved": 4096 * MEBIBYTE,
+            },
+        }
+        for number in range(8)
+    ]
+    card = {"id": 0, "name": "NVIDIA L4", "totalGlobalMem": 8192 * MEBIBYTE}
+    trace = tmp_path / "trace.json"
+    trace.write_text(json.dumps({"deviceProperties": [card], "traceEvents": events}))
+    facts = facts_of(trace)
+    assert facts["peak"]["allocated_bytes"] == 3073 * MEBIBYTE
+    assert facts["devices"][0]["peak_reserved_bytes"] == 4096 * MEBIBYTE
+    assert "4.00 GiB of the" in analyze(trace).stdout
+    done = run_program(VRAMSTOW, "check", trace, "--assert", "peak_allocated <= 1GiB")
+    assert done.returncode == 1
+
+
 def test_profiler_steps_are_iterations_of_blocks_too(tmp_path: Path) -> None:
     trace = profiler_trace(4 * [8 * MEBIBYTE, 512, -8 * MEBIBYTE], steps=4)
     for event in trace["traceEvents"]:

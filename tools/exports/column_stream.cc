@@ -55,7 +55,7 @@ bool ColumnStream::Write(EventSource* source, int64_t rank, const std::string& f
   Event event;
   while (source->Next(&event)) {
     analyzer.Add(event, source->Stack());
-    if (const auto reserved = source->Reserved()) analyzer.SetReserved(*reserved);
+    if (const auto reserved = source->Reserved()) analyzer.SetReserved(event, *reserved);
     const int64_t row[kColumns] = {
         static_cast<int64_t>(event.sequence),
         static_cast<int64_t>(event.time_ns),

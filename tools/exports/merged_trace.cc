@@ -129,7 +129,7 @@ bool MergedTrace::AddSome(std::string* text) {
     // The level with which the window begins.
     if (is_within && events_ == 0) AddLevels(timeline_.first_ns, text);
     analyzer_.Add(event, source_.Stack());
-    if (const auto reserved = source_.Reserved()) analyzer_.SetReserved(*reserved);
+    if (const auto reserved = source_.Reserved()) analyzer_.SetReserved(event, *reserved);
     const bool is_told = IsTold(event);
     if (is_told && event.kind == EventKind::kAllocate) {
       sizes_[event.address] = event.requested != 0 ? event.requested : event.size;

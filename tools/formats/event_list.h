@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/event.h"
 
 namespace vramstow {
@@ -20,7 +21,9 @@ struct EventList {
   std::map<std::string, std::string> facts;   // as docs/architecture.md names them
   std::vector<std::string> texts;             // of marks, by TextNumber
   std::vector<std::string> missing;           // one sentence each
-  bool complete = true;                       // false: damaged, and this is what was readable
+  // What is reserved on the event's device after it, by Event::sequence; where the file tells it.
+  absl::flat_hash_map<uint64_t, uint64_t> reserved;
+  bool complete = true;  // false: damaged, and this is what was readable
 
   std::string_view CallName(uint16_t call) const {
     return call < calls.size() ? std::string_view(calls[call]) : "unknown";

@@ -4,7 +4,9 @@
 #include <istream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <streambuf>
 
+#include "tools/formats/json_repair.h"
 #include "tools/formats/text.h"
 #include "tools/formats/unpack.h"
 
@@ -120,21 +122,36 @@ class JsonWalker : public nlohmann::json_sax<nlohmann::json> {
   size_t error_position_ = 0;
 };
 
-absl::Status WalkJson(const Input& input, JsonVisitor* visitor) {
-  JsonWalker walker(visitor);
-  bool parsed = false;
-  if (input.is_packed_text()) {
-    GzipStream packed(input.bytes(), input.limits());
-    std::istream stream(&packed);
-    parsed = nlohmann::json::sax_parse(stream, &walker);
-    if (!packed.status().ok()) return packed.status();
-  } else {
-    const std::string_view bytes = input.bytes();
-    parsed = nlohmann::json::sax_parse(bytes.begin(), bytes.end(), &walker);
+namespace {
+
+// Bytes that lie in memory, as a stream that is read.
+class BytesStream : public std::streambuf {
+ public:
+  explicit BytesStream(std::string_view bytes) {
+    char* const start = const_cast<char*>(bytes.data());
+    setg(start, start, start + bytes.size());
   }
-  if (parsed) return absl::OkStatus();
-  return absl::DataLossError(
-      Concat("the JSON is damaged or ends early at byte ", walker.error_position()));
+};
+
+absl::Status WalkStream(std::streambuf* source, JsonVisitor* visitor) {
+  JsonRepair repair(source);
+  std::istream stream(&repair);
+  JsonWalker walker(visitor);
+  if (nlohmann::json::sax_parse(stream, &walker)) return absl::OkStatus();
+  return absl::DataLossError(Concat("the JSON is damaged or ends early at byte ",
+                                    repair.SourcePosition(walker.error_position())));
+}
+
+}  // namespace
+
+absl::Status WalkJson(const Input& input, JsonVisitor* visitor) {
+  if (!input.is_packed_text()) {
+    BytesStream bytes(input.bytes());
+    return WalkStream(&bytes, visitor);
+  }
+  GzipStream packed(input.bytes(), input.limits());
+  absl::Status walked = WalkStream(&packed, visitor);
+  return packed.status().ok() ? walked : packed.status();
 }
 
 }  // namespace vramstow

@@ -3,7 +3,7 @@
 //
 // Idea: traces have gigabytes, of which a reader keeps little. nlohmann's parser is asked for
 // events, not for a document; it does not recurse, and what it keeps for each level of nesting is
-// one bit.
+// one bit. JsonRepair goes before it: what PyTorch's profiler writes is not always JSON.
 //
 // Use: derive from JsonVisitor, override what is of interest. Depth is 1 for what lies directly in
 // the outermost list or object. Keys are kept for the first kKeptKeys depths.

@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "base/driver_result.h"
-#include "base/typed_event.h"
 #include "tools/formats/text.h"
 #include "tools/formats/trace_events.h"
 
@@ -77,9 +74,10 @@ class TraceVisitor : public TraceEventsVisitor {
       sample_.device = SmallNumber(number);
     } else if (name == "Total Allocated") {
       sample_.total_allocated = number.AsUnsigned();
-      sample_.has_totals = true;
+      sample_.has_allocated = true;
     } else if (name == "Total Reserved") {
       sample_.total_reserved = number.AsUnsigned();
+      sample_.has_reserved = true;
     }
   }
 
@@ -145,53 +143,6 @@ absl::StatusOr<ProfilerTrace> ReadProfilerTrace(const Input& input) {
   return trace;
 }
 
-namespace {
-
-// The state of one device while its samples are turned into events.
-struct DeviceSamples {
-  absl::flat_hash_set<uint64_t> live;
-  absl::flat_hash_set<uint64_t> seen;
-  const ProfilerSample* first = nullptr;  // that tells totals
-  uint64_t opened_bytes = 0;
-};
-
-Event EventOf(const ProfilerSample& sample, EventKind kind) {
-  Event event;
-  event.kind = kind;
-  event.layer = Layer::kFramework;
-  event.memory = MemoryKind::kDevice;
-  event.address = sample.address;
-  event.size = static_cast<uint64_t>(sample.bytes < 0 ? -(sample.bytes + 1) : sample.bytes) +
-               (sample.bytes < 0 ? 1 : 0);
-  event.requested = event.size;
-  event.thread = sample.thread;
-  event.device = sample.device;
-  return event;
-}
-
-// Puts the iterations between the events, by time.
-void AddSteps(const ProfilerTrace& trace, int64_t start_ns, EventList* list) {
-  const uint16_t call = list->Call("ProfilerStep");
-  std::vector<Event> events;
-  events.reserve(list->events.size() + trace.steps.size());
-  auto event = list->events.begin();
-  for (const TimelineStep& step : trace.steps) {
-    const int64_t since = std::max<int64_t>(step.time_ns, start_ns);
-    const uint64_t time_ns = static_cast<uint64_t>(since) - static_cast<uint64_t>(start_ns);
-    while (event != list->events.end() && event->time_ns < time_ns) events.push_back(*event++);
-    Event mark = MarkEvent{MarkKind::kMoment, list->texts.size(), 0}.ToEvent();
-    mark.layer = Layer::kFramework;
-    mark.call = call;
-    mark.time_ns = time_ns;
-    list->texts.push_back(step.name);
-    events.push_back(mark);
-  }
-  events.insert(events.end(), event, list->events.end());
-  list->events = std::move(events);
-}
-
-}  // namespace
-
 MemoryTimeline ProfilerCurve(const ProfilerTrace& trace) {
   MemoryTimeline curve;
   curve.complete = trace.complete;
@@ -229,73 +180,6 @@ MemoryTimeline ProfilerCurve(const ProfilerTrace& trace) {
   }
   FillLevels(&curve);
   return curve;
-}
-
-EventList ProfilerEvents(const ProfilerTrace& trace) {
-  EventList list;
-  list.facts = trace.facts;
-  list.missing = trace.missing;
-  list.complete = trace.complete;
-  const uint16_t opening_call = list.Call("window_start");
-  const uint16_t memory_call = list.Call("[memory]");
-  const uint16_t out_of_memory_call = list.Call("[OutOfMemory]");
-  const int64_t start_ns = trace.samples.empty() ? 0 : trace.samples.front().time_ns;
-  absl::flat_hash_map<int16_t, DeviceSamples> devices;
-  std::vector<Event> opening;
-  uint64_t cpu_samples = 0;
-  uint64_t contradictions = 0;
-  for (const ProfilerSample& sample : trace.samples) {
-    if (sample.device_type == kCpuDeviceType) {
-      ++cpu_samples;
-      continue;
-    }
-    DeviceSamples& device = devices[sample.device];
-    if (device.first == nullptr && sample.has_totals && !sample.out_of_memory) {
-      device.first = &sample;
-    }
-    const bool is_free = sample.bytes < 0 && !sample.out_of_memory;
-    Event event = EventOf(sample, is_free ? EventKind::kFree : EventKind::kAllocate);
-    event.call = memory_call;
-    event.time_ns = static_cast<uint64_t>(sample.time_ns) - static_cast<uint64_t>(start_ns);
-    if (sample.out_of_memory) {
-      event.call = out_of_memory_call;
-      event.result = kOutOfMemoryResult;
-    } else if (!is_free) {
-      contradictions += !device.live.insert(sample.address).second;
-      device.seen.insert(sample.address);
-    } else if (device.live.erase(sample.address) == 0) {
-      if (device.seen.insert(sample.address).second) {
-        Event born = EventOf(sample, EventKind::kAllocate);
-        born.call = opening_call;
-        device.opened_bytes += born.size;
-        opening.push_back(born);
-      } else {
-        ++contradictions;
-      }
-    }
-    list.events.push_back(event);
-  }
-  for (const auto& [number, device] : devices) {
-    if (device.first == nullptr) continue;
-    const auto change = static_cast<uint64_t>(device.first->bytes);
-    const uint64_t before = device.first->total_allocated - change;
-    if (before > device.opened_bytes) {
-      list.missing.push_back(
-          Concat(before - device.opened_bytes, " bytes on device ", number,
-                 " were allocated before the trace and never freed: they are in no event"));
-    }
-  }
-  if (cpu_samples != 0) {
-    list.missing.push_back(Concat(NumberOf(cpu_samples, "event"), " of CPU memory left out"));
-  }
-  if (contradictions != 0) {
-    list.missing.push_back(
-        Concat(NumberOf(contradictions, "event"), " contradict what was live before"));
-  }
-  AddSteps(trace, start_ns, &list);
-  list.events.insert(list.events.begin(), opening.begin(), opening.end());
-  for (size_t i = 0; i < list.events.size(); ++i) list.events[i].sequence = i + 1;
-  return list;
 }
 
 }  // namespace vramstow

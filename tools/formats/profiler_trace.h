@@ -35,7 +35,8 @@ struct ProfilerSample {
   uint32_t thread = 0;
   int16_t device_type = kCpuDeviceType;
   int16_t device = 0;
-  bool has_totals = false;
+  bool has_allocated = false;
+  bool has_reserved = false;
   bool out_of_memory = false;
 };
 
@@ -54,6 +55,9 @@ absl::StatusOr<ProfilerTrace> ReadProfilerTrace(const Input& input);
 
 // The samples of devices (not of the CPU) as events at the framework layer. Blocks that are freed
 // without having been allocated in the trace are allocated at time 0 under the call "window_start".
+// The allocator's own totals are believed before the sum of the events: what is allocated beyond it
+// is one block at an address of no card, from the start ("window_start") or from where the totals
+// rise over the sum ("not_recorded").
 EventList ProfilerEvents(const ProfilerTrace& trace);
 
 // The samples of devices as a curve. A block that is freed without having

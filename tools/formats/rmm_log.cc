@@ -1,5 +1,6 @@
 #include "tools/formats/rmm_log.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -32,6 +33,20 @@ std::optional<uint64_t> ParseTimeOfDay(std::string_view text) {
   return whole + nanoseconds;
 }
 
+// "1760000000.123456", nanoseconds since 1970.
+std::optional<uint64_t> ParseSeconds(std::string_view text) {
+  const size_t dot = text.find('.');
+  const auto seconds = ParseNumber<uint64_t>(text.substr(0, dot));
+  constexpr uint64_t kMostSeconds = ~uint64_t{0} / kSecond - 1;
+  if (!seconds || *seconds > kMostSeconds) return std::nullopt;
+  if (dot == text.npos) return *seconds * kSecond;
+  const std::string_view digits = text.substr(dot + 1, 9);
+  if (text.find_first_not_of("0123456789", dot + 1) != text.npos) return std::nullopt;
+  uint64_t nanoseconds = ParseNumber<uint64_t>(digits).value_or(0);
+  for (size_t i = digits.size(); i < 9; ++i) nanoseconds *= 10;
+  return *seconds * kSecond + nanoseconds;
+}
+
 std::optional<uint64_t> ParsePointer(std::string_view text) {
   if (text == "(nil)" || text == "nullptr") return 0;
   return ParseAddress(text);
@@ -41,10 +56,21 @@ struct Columns {
   int thread, time, action, pointer, size, stream;
 };
 
-// Time of day → time since the first line.
+// The time of a line → time since the first line.
 class Clock {
  public:
-  uint64_t Since(uint64_t time_of_day) {
+  // Nothing: the text is no time.
+  std::optional<uint64_t> Since(std::string_view text) {
+    if (const auto time_of_day = ParseTimeOfDay(text)) return SinceTimeOfDay(*time_of_day);
+    const auto time = ParseSeconds(text);
+    if (!time) return std::nullopt;
+    if (!first_) first_ = *time;
+    last_ = std::max(last_, *time);
+    return last_ - std::min(last_, *first_);
+  }
+
+ private:
+  uint64_t SinceTimeOfDay(uint64_t time_of_day) {
     if (!first_) first_ = last_ = time_of_day;
     if (time_of_day + kDay / 2 < last_) {
       days_ += kDay;  // midnight
@@ -56,7 +82,6 @@ class Clock {
     return days_ + last_ - *first_;
   }
 
- private:
   std::optional<uint64_t> first_;
   uint64_t last_ = 0;
   uint64_t days_ = 0;
@@ -70,7 +95,7 @@ bool ReadLine(const CsvReader& csv, const Columns& columns, Event* event, std::s
   event->layer = Layer::kFramework;
   event->memory = MemoryKind::kDevice;
   event->kind = EventKind::kAllocate;
-  if (action == "free") {
+  if (action == "free" || action == "deallocate") {
     event->kind = EventKind::kFree;
   } else if (action == "allocate failure") {
     event->result = kOutOfMemoryResult;
@@ -118,8 +143,8 @@ absl::StatusOr<EventList> ReadRmmLog(const Input& input) {
       }
       continue;
     }
-    if (const auto time = ParseTimeOfDay(csv.Field(columns.time))) {
-      time_ns = clock.Since(*time);
+    if (const auto time = clock.Since(csv.Field(columns.time))) {
+      time_ns = std::max(time_ns, *time);
     } else {
       ++timeless;
     }

@@ -1,7 +1,8 @@
 // Reads the log of RMM's logging_resource_adaptor (CSV).
 //
-// Idea: each line is an event at the framework layer: "allocate", "free", "allocate failure". The
-// log has the time of day and no date; where it jumps back by half a day, midnight has passed.
+// Idea: each line is an event at the framework layer: "allocate", "free" or
+// "deallocate", "allocate failure". The time is either seconds since 1970, as RMM's guide shows it,
+// or the time of day without a date; where that jumps back by half a day, midnight has passed.
 //
 // Ownership: the result owns all it holds. Threads: no shared state. Errors: kInvalidArgument for
 // what has not RMM's columns. Lines that cannot be read are counted, the first is named. Units:

@@ -6,9 +6,8 @@
 
 namespace vramstow {
 
-EventListSource::EventListSource(std::string_view kind, EventList list,
-                                 std::vector<uint64_t> reserved)
-    : kind_(kind), list_(std::move(list)), reserved_(std::move(reserved)) {
+EventListSource::EventListSource(std::string_view kind, EventList list)
+    : kind_(kind), list_(std::move(list)) {
   for (size_t call = 1; call < list_.calls.size(); ++call) {
     if (list_.calls[call] == "window_start") opening_call_ = static_cast<uint16_t>(call);
   }
@@ -23,9 +22,13 @@ EventListSource::EventListSource(std::string_view kind, EventList list,
 bool EventListSource::Next(Event* event) {
   if (next_ == list_.events.size()) return false;
   *event = list_.events[next_++];
-  const bool tells = next_ > opening_events_ && event->kind != EventKind::kMark;
-  if (tells && next_reserved_ < reserved_.size()) reserved_now_ = reserved_[next_reserved_++];
   return true;
+}
+
+std::optional<uint64_t> EventListSource::Reserved() const {
+  const auto known = list_.reserved.find(list_.events[next_ - 1].sequence);
+  if (known == list_.reserved.end()) return std::nullopt;
+  return known->second;
 }
 
 std::string_view EventListSource::MarkText(const Event& mark) const {

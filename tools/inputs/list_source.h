@@ -17,9 +17,7 @@ namespace vramstow {
 
 class EventListSource : public EventSource {
  public:
-  // `reserved`: what is reserved after each event that is neither an opening one nor a mark; or
-  // empty.
-  EventListSource(std::string_view kind, EventList list, std::vector<uint64_t> reserved = {});
+  EventListSource(std::string_view kind, EventList list);
 
   bool Next(Event* event) override;
   std::string_view CallName(uint16_t call) const override { return list_.CallName(call); }
@@ -29,19 +27,16 @@ class EventListSource : public EventSource {
   ReadReport report() const override;
   std::string_view Kind() const override { return kind_; }
   std::optional<uint16_t> OpeningCall() const override { return opening_call_; }
-  std::optional<uint64_t> Reserved() const override { return reserved_now_; }
+  std::optional<uint64_t> Reserved() const override;
   std::vector<std::string> missing() const override { return missing_; }
 
  private:
   std::string kind_;
   EventList list_;
-  std::vector<uint64_t> reserved_;
   std::vector<std::string> missing_;
   std::optional<uint16_t> opening_call_;
-  std::optional<uint64_t> reserved_now_;
   uint64_t opening_events_ = 0;
   size_t next_ = 0;
-  size_t next_reserved_ = 0;
 };
 
 }  // namespace vramstow

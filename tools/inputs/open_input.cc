@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,30 +27,13 @@ absl::Status WithFullStop(const absl::Status& status) {
   return absl::Status(status.code(), sentence);
 }
 
-// The reserved bytes that each device tells, added up, after each of its events.
-std::vector<uint64_t> ReservedAfter(const ProfilerTrace& trace) {
-  std::map<int16_t, uint64_t> by_device;
-  std::vector<uint64_t> reserved;
-  uint64_t total = 0;
-  for (const ProfilerSample& sample : trace.samples) {
-    if (sample.device_type == kCpuDeviceType) continue;
-    if (sample.has_totals) {
-      uint64_t& level = by_device[sample.device];
-      total += sample.total_reserved - level;
-      level = sample.total_reserved;
-    }
-    reserved.push_back(total);
-  }
-  return by_device.empty() ? std::vector<uint64_t>() : reserved;
-}
-
 template <typename T>
 absl::StatusOr<std::unique_ptr<EventSource>> ListOf(std::string_view kind, absl::StatusOr<T> read) {
   if (!read.ok()) return WithFullStop(read.status());
   if constexpr (std::is_same_v<T, EventList>) {
     return std::make_unique<EventListSource>(kind, *std::move(read));
   } else if constexpr (std::is_same_v<T, ProfilerTrace>) {
-    return std::make_unique<EventListSource>(kind, ProfilerEvents(*read), ReservedAfter(*read));
+    return std::make_unique<EventListSource>(kind, ProfilerEvents(*read));
   } else {
     return std::make_unique<EventListSource>(kind, MinimallocEvents(*read));
   }

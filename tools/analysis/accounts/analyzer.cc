@@ -62,7 +62,9 @@ void Analyzer::AddBatch(const EventBatch& batch) {
     const Event& event = batch.events[i];
     Add(event, event.stack);
     if (text != batch.texts.end() && text->first == i) AddText(event, (text++)->second);
-    if (reserved != batch.reserved.end() && reserved->first == i) SetReserved((reserved++)->second);
+    if (reserved != batch.reserved.end() && reserved->first == i) {
+      SetReserved(event, (reserved++)->second);
+    }
   }
 }
 

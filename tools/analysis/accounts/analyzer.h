@@ -51,9 +51,10 @@ class Analyzer : private PooledBlocks {
   void Add(const Event& event, uint32_t stack = 0);
   // The text of an event that has one, a mark or a launch; after Add.
   void AddText(const Event& event, std::string_view text);
-  // The source says how much is reserved after the event that was added last.
-  void SetReserved(uint64_t bytes) {
-    accounts_.levels().SetReserved(bytes);
+  // The source says how much is reserved on the event's device after the event, which was added
+  // last.
+  void SetReserved(const Event& event, uint64_t bytes) {
+    accounts_.levels().SetReserved(event.device, bytes);
     reserved_known_ = true;
   }
   // The same for all of a batch, which is faster.

@@ -62,7 +62,8 @@ class EventSource {
   virtual std::optional<uint16_t> OpeningCall() const { return std::nullopt; }
   // Whether frees come twice: when they are asked for, and when the memory may be used again.
   virtual bool TellsFreeCompleted() const { return false; }
-  // How much is reserved after the event that Next gave last, where the source says that itself.
+  // How much is reserved on the device of the event that Next gave last, after it, where the source
+  // says that itself.
   virtual std::optional<uint64_t> Reserved() const { return std::nullopt; }
   // What is known of events that are gone; null: none are. After the last event.
   virtual const TraceSums* Sums() const { return nullptr; }

@@ -167,8 +167,11 @@ void Levels::Unreserved(int16_t device, uint64_t bytes) {
   reserved_ -= bytes;
 }
 
-void Levels::SetReserved(uint64_t bytes) {
-  reserved_ = bytes;
+void Levels::SetReserved(int16_t device, uint64_t bytes) {
+  DeviceLevel& level = Device(device);
+  reserved_ += bytes - level.reserved;
+  level.reserved = bytes;
+  Raise(&level.highest_reserved, level.reserved);
   Raise(&peak_.reserved_bytes, reserved_);
 }
 

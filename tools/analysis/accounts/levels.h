@@ -76,8 +76,8 @@ class Levels {
   // A pool took memory from a device, or gave it back.
   void Reserved(int16_t device, uint64_t bytes);
   void Unreserved(int16_t device, uint64_t bytes);
-  // So much is reserved, says somebody who knows.
-  void SetReserved(uint64_t bytes);
+  // So much is reserved on the device, says somebody who knows.
+  void SetReserved(int16_t device, uint64_t bytes);
 
   // Counts an allocation of `block`, born or (imported) only seen.
   void CountAllocation(const LiveBlock& block);

@@ -1,0 +1,61 @@
+// JsonRepair: a JSON text as PyTorch's profiler writes it, turned into the JSON of the standard.
+//
+// Idea: the profiler puts numbers and texts into its file as they are. What is no JSON of them is
+// replaced on the way to the parser: numbers that are not finite (inf, nan) by null, control
+// characters in texts by spaces, a backslash that begins no escape by an escaped one, bytes that
+// are no UTF-8 and halves of surrogate pairs by U+FFFD. Everything else is passed on unchanged, so
+// that damage is still found by the parser.
+//
+// Ownership: the source must outlive this. Threads: one. Errors: none of its own; the source keeps
+// its own. Memory: one window of 64 KiB. Units: bytes.
+// Source of the format: torch.profiler's output_json.cpp (Kineto), and RFC 8259.
+#ifndef VRAMSTOW_TOOLS_FORMATS_JSON_REPAIR_H_
+#define VRAMSTOW_TOOLS_FORMATS_JSON_REPAIR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <streambuf>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vramstow {
+
+class JsonRepair : public std::streambuf {
+ public:
+  explicit JsonRepair(std::streambuf* source) : source_(*source) {}
+
+  // Where in the source lies what was read last: `position` counts the bytes that were read.
+  uint64_t SourcePosition(uint64_t position) const;
+
+ protected:
+  int_type underflow() override;
+
+ private:
+  struct Change {
+    uint64_t read_position;    // behind the replacement
+    uint64_t source_position;  // behind what was replaced
+  };
+
+  void Refill();
+  std::string_view rest() const { return std::string_view(window_).substr(next_); }
+  void Copy(size_t count);
+  void Replace(size_t count, std::string_view replacement);
+  void OutsideText();
+  void InsideText();
+  void Escape();
+
+  std::streambuf& source_;
+  std::string window_;
+  size_t next_ = 0;  // in window_
+  bool at_end_ = false;
+  bool in_text_ = false;
+  std::string repaired_;
+  uint64_t repaired_before_ = 0;  // bytes of earlier windows
+  uint64_t source_before_ = 0;    // bytes of the source before window_
+  std::vector<Change> changes_;   // in repaired_; the first tells of what was before
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_FORMATS_JSON_REPAIR_H_
