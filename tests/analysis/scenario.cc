@@ -358,7 +358,7 @@ class Runner {
       if (words[2] == "cause") {
         return Same(failures.empty() ? "" : AdviceName(failures.back().cause), "", line);
       }
-      return Same(OfId(words[2]) == nullptr ? "" : words[2], "", line);
+      return CheckSilence(words[2], line);
     }
     if (what == "iterations" || what == "phase" || what == "category" || what == "devices") {
       return CheckWork(what, words, line);
@@ -431,6 +431,17 @@ class Runner {
     });
     return found == outcome_.facts.advice.end() ? nullptr : &*found;
   }
+  // ID, or the name of a row that has the id of another: neither of them may be told.
+  void CheckSilence(const std::string& name, const std::string& line) {
+    bool is_known = false;
+    for (const RuleRow& row : AllRules()) {
+      if (name != AdviceName(row.id) && name != RuleName(row)) continue;
+      is_known = true;
+      outcome_.refused.push_back(RuleName(row));
+      if (OfId(AdviceName(row.id)) != nullptr) return Fail("it is said", line);
+    }
+    if (!is_known) Fail("no such rule", line);
+  }
   // ID [BYTES UNIT]
   void CheckAdvice(const std::string& rest, const std::string& line) {
     const std::vector<std::string> words = Words(rest);
@@ -457,6 +468,16 @@ class Runner {
 };
 
 }  // namespace
+
+std::string RuleName(const RuleRow& row) {
+  std::string name;
+  for (const char letter : row.name) {
+    const bool is_capital = letter >= 'A' && letter <= 'Z';
+    if (is_capital && !name.empty()) name += '_';
+    name += is_capital ? static_cast<char>(letter - 'A' + 'a') : letter;
+  }
+  return name;
+}
 
 ScenarioOutcome RunScenario(const std::string& text) { return Runner().Run(text); }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/analysis/advice/table.h"
 #include "tools/analysis/facts/facts.h"
 
 namespace vramstow {
@@ -16,8 +17,12 @@ namespace vramstow {
 struct ScenarioOutcome {
   Facts facts;
   std::vector<std::string> expected;  // the causes and advice that it expects, by their ids
+  std::vector<std::string> refused;   // the rules that must not fire, by the names of their rows
   std::vector<std::string> failures;
 };
+
+// The name of a row of facts/advice.def: "summed_graphs".
+std::string RuleName(const RuleRow& row);
 
 ScenarioOutcome RunScenario(const std::string& text);
 

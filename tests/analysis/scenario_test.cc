@@ -9,6 +9,7 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -72,6 +73,73 @@ TEST(AnalysisScenarios, ThereIsOneForEachCause) {
   }
 }
 
+TEST(AnalysisScenarios, EachRuleSaysWhatItNeeds) {
+  for (const RuleRow& row : AllRules()) {
+    size_t needs = 0;
+    for (const Precondition& needed : row.rule->needs) {
+      const bool is_cause = row.rule->cause != nullptr;
+      const bool is_empty = needed.in_failure == nullptr && needed.in_job == nullptr;
+      EXPECT_EQ(is_empty, *needed.words == '\0') << RuleName(row);
+      if (is_empty) continue;
+      ++needs;
+      EXPECT_EQ(needed.in_failure != nullptr, is_cause) << RuleName(row);
+      EXPECT_EQ(needed.in_job != nullptr, !is_cause) << RuleName(row);
+    }
+    EXPECT_GT(needs, 0U) << RuleName(row) << " has no precondition";
+  }
+}
+
+TEST(AnalysisScenarios, ThereIsOneInWhichEachRuleMustNotFire) {
+  std::map<std::string, size_t> refused;
+  for (const std::string& name : ScenarioNames()) {
+    for (const std::string& rule : RunScenario(TextOf(name)).refused) ++refused[rule];
+  }
+  // Rows that have no such scenario yet.
+  const std::set<std::string> kMissing = {"own_limit",
+                                          "library_shortage",
+                                          "kept_error",
+                                          "dead_cycles",
+                                          "autocast_copies",
+                                          "wide_integers",
+                                          "graph_pools",
+                                          "retained_graph",
+                                          "kept_in_modules",
+                                          "past_pytorch",
+                                          "second_optimizer",
+                                          "float64",
+                                          "graph_of_gradients",
+                                          "recomputation",
+                                          "table_gradient",
+                                          "attention_scores",
+                                          "kv_cache",
+                                          "large_request",
+                                          "copies_of_one",
+                                          "gradient_buckets",
+                                          "optimizer_temporaries",
+                                          "optimizer_state",
+                                          "out_of_memory_by_fragmentation",
+                                          "fragmentation",
+                                          "idle_streams",
+                                          "cache_larger_than_use",
+                                          "cache_at_end",
+                                          "stop_empty_cache",
+                                          "smaller_optimizer_state",
+                                          "temporaries_at_peak",
+                                          "rounding",
+                                          "pinned_rounding",
+                                          "cache_allocations",
+                                          "offload_in_code",
+                                          "break_cycles",
+                                          "lower_precision",
+                                          "accumulate_gradients",
+                                          "larger_batch"};
+  for (const RuleRow& row : AllRules()) {
+    EXPECT_NE(refused.contains(RuleName(row)), kMissing.contains(RuleName(row)))
+        << RuleName(row) << ": " << refused[RuleName(row)]
+        << " scenarios in which it must not fire ('expect no " << RuleName(row) << "')";
+  }
+}
+
 TEST(AnalysisScenarios, NoticeWhatIsWrong) {
   const char* wrong[] = {
       "card 100MiB\n",                               // expects nothing
@@ -81,6 +149,7 @@ TEST(AnalysisScenarios, NoticeWhatIsWrong) {
       "nonsense\nexpect no cause\n",                 // no such word
       "expect cause activations\n",                  // nothing failed
       "stack s a.py:1 f\nfail 1MiB at s\nexpect advice activations\n",
+      "card 9MiB\nexpect no nonsense\n",  // no such rule
   };
   for (const char* text : wrong) EXPECT_FALSE(RunScenario(text).failures.empty()) << text;
 }

@@ -32,6 +32,16 @@ std::string PageListOf(bool causes) {
   return list;
 }
 
+// "It is told only where A, and where B."
+std::string NeedsOf(const Rule& rule) {
+  std::string text;
+  for (const Precondition& needed : rule.needs) {
+    if (*needed.words == '\0') continue;
+    absl::StrAppend(&text, text.empty() ? "It is told only where " : ", and where ", needed.words);
+  }
+  return text + ".";
+}
+
 }  // namespace
 
 std::vector<std::string> AdviceIds() {
@@ -51,7 +61,8 @@ std::string HelpOnAdvice(std::string_view id) {
         AdviceName(row.id), IsCause(row) ? ", a cause of an out-of-memory: " : ", an advice: ",
         absl::StrReplaceAll(row.rule->meaning, {{"`", ""}}), ".");
     absl::StrAppend(&help, help.empty() ? "" : "\n", Wrapped(title, kTerminalColumns), "\n\n",
-                    Wrapped(row.rule->help, kTerminalColumns), "\n");
+                    Wrapped(row.rule->help, kTerminalColumns), "\n\n",
+                    Wrapped(NeedsOf(*row.rule), kTerminalColumns), "\n");
   }
   return help.empty() ? "" : help + "\nMore: vramstow help analyze.md.\n";
 }

@@ -45,7 +45,7 @@ std::vector<RankedAdvice> FindHints(const Evidence& evidence, const std::vector<
   for (const RuleRow& row : AllRules()) {
     if (row.rule->advice == nullptr || (row.rule->saves && has_room)) continue;
     if (IsSaid(row, causes)) continue;
-    Hint hint = row.rule->advice(evidence);
+    Hint hint = AskForAdvice(*row.rule, evidence);
     if (!hint.has_value()) continue;
     hint->id = row.id;
     hint->proof.is_fault = row.rule->is_fault;

@@ -138,7 +138,7 @@ std::vector<Cause> FindCauses(const FailureMoment& moment) {
   for (const RuleRow& row : AllRules()) {
     if (row.rule->cause == nullptr) continue;
     if (row.rule->rank == Rank::kLast && IsExplained(moment, found)) continue;
-    Found cause = row.rule->cause(moment);
+    Found cause = AskForCause(*row.rule, moment);
     if (!cause.has_value()) continue;
     cause->id = row.id;
     cause->fits = cause->bytes >= moment.lacking();

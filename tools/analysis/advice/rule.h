@@ -16,6 +16,7 @@
 
 #include "tools/analysis/advice/cause.h"
 #include "tools/analysis/advice/evidence.h"
+#include "tools/analysis/advice/precondition.h"
 #include "tools/analysis/facts/advice_facts.h"
 
 namespace vramstow {
@@ -38,6 +39,9 @@ struct Rule {
   const char* meaning = "";  // for a list: a phrase without a capital and a full stop
   const char* help = "";     // a few sentences: how it is found, what it means, what to do
 
+  // What its sentences take for granted; at least one.
+  std::array<Precondition, 4> needs = {};
+
   // One of the two: of a cause, of other advice.
   Found (*cause)(const FailureMoment& moment) = nullptr;
   Hint (*advice)(const Evidence& evidence) = nullptr;
@@ -52,6 +56,10 @@ struct Rule {
   // Causes that say the same better.
   std::array<AdviceId, 8> said_by = {};
 };
+
+// What the rule finds, where all that it needs holds.
+Found AskForCause(const Rule& rule, const FailureMoment& moment);
+Hint AskForAdvice(const Rule& rule, const Evidence& evidence);
 
 // The rules of the table, each defined in a file of its own.
 #define VRAMSTOW_CAUSE(name, id) extern const Rule k##name;

@@ -14,7 +14,27 @@ constexpr RuleRow kRows[] = {
 #include "tools/analysis/facts/advice.def"
 };
 
+bool Holds(const Precondition& needed, const FailureMoment& moment) {
+  return needed.in_failure == nullptr || needed.in_failure(moment);
+}
+
+bool HoldsInJob(const Precondition& needed, const Evidence& evidence) {
+  return needed.in_job == nullptr || needed.in_job(evidence);
+}
+
 }  // namespace
+
+Found AskForCause(const Rule& rule, const FailureMoment& moment) {
+  const bool may_ask = std::ranges::all_of(
+      rule.needs, [&](const Precondition& needed) { return Holds(needed, moment); });
+  return rule.cause != nullptr && may_ask ? rule.cause(moment) : std::nullopt;
+}
+
+Hint AskForAdvice(const Rule& rule, const Evidence& evidence) {
+  const bool may_ask = std::ranges::all_of(
+      rule.needs, [&](const Precondition& needed) { return HoldsInJob(needed, evidence); });
+  return rule.advice != nullptr && may_ask ? rule.advice(evidence) : std::nullopt;
+}
 
 std::span<const RuleRow> AllRules() { return kRows; }
 
@@ -36,7 +56,7 @@ const Rule& RuleOf(AdviceId id) {
 bool IsFound(const FailureMoment& moment, std::initializer_list<AdviceId> ids) {
   return std::ranges::any_of(kRows, [&](const RuleRow& row) {
     return row.rule->cause != nullptr && std::ranges::find(ids, row.id) != ids.end() &&
-           row.rule->cause(moment).has_value();
+           AskForCause(*row.rule, moment).has_value();
   });
 }
 

@@ -127,8 +127,8 @@ Found FindActivations(const FailureMoment& moment) {
   // So does the request, unless a backward pass or an optimizer makes it, or it is the copy of what
   // grows.
   const SiteDetail& request = moment.request_site();
-  const bool grows = !request.in_backward && !request.in_optimizer &&
-                     !RuleOf(AdviceId::kConcatenation).cause(moment).has_value();
+  const bool grows =
+      !request.in_backward && !request.in_optimizer && !IsFound(moment, {AdviceId::kConcatenation});
   if (grows) bytes += moment.requested();
   uint64_t parts = 2;
   while (parts < kMostMicroBatches && bytes - bytes / parts < moment.lacking()) parts *= 2;
@@ -169,6 +169,7 @@ constinit const Rule kActivations = {
         "several "
         "parts, or recompute with torch.utils.checkpoint. Where a census knows the shapes and most "
         "of it does not grow with the batch, the advice says so.",
+    .needs = {kNeedsGraph},
     .cause = FindActivations,
 };
 

@@ -134,6 +134,7 @@ constinit const Rule kAttentionScores = {
         "A function computes a product and its softmax itself, and keeps both, as large as length "
         "times length for each head. Use torch.nn.functional.scaled_dot_product_attention, which "
         "never makes all scores at once.",
+    .needs = {kNeedsCallStacks},
     .cause = FindAttentionScores,
 };
 

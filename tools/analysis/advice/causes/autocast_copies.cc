@@ -64,6 +64,16 @@ Found FindAutocastCopies(const FailureMoment& moment) {
   return cause;
 }
 
+bool HasConversion(const FailureMoment& moment) {
+  return std::ranges::any_of(moment.live(), [&](const Life* life) {
+    return OperatorName(moment.site_of(*life)) == "_to_copy";
+  });
+}
+
+constexpr Precondition kNeedsConversion = {
+    .words = "an operator that converts numbers made something that was live",
+    .in_failure = HasConversion};
+
 }  // namespace
 
 constinit const Rule kAutocastCopies = {
@@ -73,6 +83,7 @@ constinit const Rule kAutocastCopies = {
         "torch.autocast converts each weight once and keeps the copy until its block ends. Blocks "
         "half as large as a weight, made by a conversion, that no object of Python's holds, are "
         "such copies. Convert the model itself, or give cache_enabled=False.",
+    .needs = {kNeedsConversion},
     .cause = FindAutocastCopies,
 };
 

@@ -211,8 +211,7 @@ Found FindBroadcast(const FailureMoment& moment) {
   const std::optional<Made> made = FirstLarge(moment);
   if (!made.has_value()) return std::nullopt;
   const Before before = WhatWasThere(moment, *made);
-  if (!MakesPairs(moment, *made, before) ||
-      RuleOf(AdviceId::kAttentionScores).cause(moment).has_value())
+  if (!MakesPairs(moment, *made, before) || IsFound(moment, {AdviceId::kAttentionScores}))
     return std::nullopt;
   const std::vector<const Life*> family = FamilyOf(moment, *made);
   const uint64_t bytes = WithRequest(moment, *made, family);
@@ -277,6 +276,7 @@ constinit const Rule kBroadcast = {
         "there: each number of one input meets each number of the other, as (n, 1) and (n) become "
         "(n, n). Often a shape is not what it seems. Where all pairs are wanted, work piece by "
         "piece and reduce each piece at once.",
+    .needs = {kNeedsCallStacks},
     .cause = FindBroadcast,
 };
 

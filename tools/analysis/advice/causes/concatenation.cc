@@ -112,6 +112,14 @@ Found FindConcatenation(const FailureMoment& moment) {
   return cause;
 }
 
+bool IsForConcatenation(const FailureMoment& moment) {
+  return IsConcatenation(OperatorName(moment.request_site()));
+}
+
+constexpr Precondition kNeedsConcatenation = {
+    .words = "the request comes from an operator that makes one tensor of several",
+    .in_failure = IsForConcatenation};
+
 }  // namespace
 
 constinit const Rule kConcatenation = {
@@ -121,6 +129,7 @@ constinit const Rule kConcatenation = {
         "torch.cat() or torch.stack() makes the whole anew while the pieces are still there. A "
         "tensor that grows in a loop is copied in each turn. Make the whole once, with its final "
         "size, and write each piece into it.",
+    .needs = {kNeedsConcatenation},
     .cause = FindConcatenation,
 };
 

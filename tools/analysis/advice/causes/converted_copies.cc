@@ -141,6 +141,7 @@ constinit const Rule kConvertedCopies = {
         "One line of the program converted the weights of the model to another type and keeps the "
         "copies on the card, often to save them. Move each weight to the host before it is "
         "converted.",
+    .needs = {kNeedsParameters},
     .cause = FindConvertedCopies,
 };
 

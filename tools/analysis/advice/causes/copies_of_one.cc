@@ -130,6 +130,7 @@ constinit const Rule kCopiesOfOne = {
         "One result is at least four times as large as what went into it, and the steps of a loss "
         "(softmax, a conversion, one-hot vectors) make copies of it. Compute the loss in pieces, "
         "or with one operation that makes no copies.",
+    .needs = {kNeedsCallStacks},
     .cause = FindCopiesOfOne,
 };
 

@@ -136,6 +136,7 @@ constinit const Rule kDataOnCard = {
     .help =
         "Tensors were made before the first step, have no gradients and no optimizer state, and "
         "were never freed. Keep data on the host, and move one batch at a time to the card.",
+    .needs = {kNeedsTensors},
     .cause = FindDataOnCard,
 };
 

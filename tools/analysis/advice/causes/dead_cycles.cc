@@ -75,6 +75,7 @@ constinit const Rule kDeadCycles = {
         "another. Python's collector frees them some time, but it does not know that the card is "
         "full. Break the cycle with a weak reference, or call gc.collect() every few steps. With "
         "--pool=on vramstow collects before a request fails.",
+    .needs = {kNeedsCensus},
     .cause = FindDeadCycles,
 };
 

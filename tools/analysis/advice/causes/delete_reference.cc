@@ -75,6 +75,7 @@ constinit const Rule kDeleteReference = {
         "for "
         "the next one. A variable keeps the old value until the new one is there. Delete the "
         "variable before the line runs again.",
+    .needs = {kNeedsCallStacks},
     .cause = FindDeleteReference,
 };
 

@@ -259,6 +259,7 @@ constinit const Rule kEarlierModels = {
         "One container or cache holds several models, of the same or of different sizes. Each was "
         "made after work with the one before it. Keep the scores instead of the models, bound the "
         "cache, or move a model to the host when its work is done.",
+    .needs = {kNeedsParameters},
     .cause = FindEarlierModels,
 };
 

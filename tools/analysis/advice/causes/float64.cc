@@ -91,6 +91,7 @@ constinit const Rule kFloat64 = {
         "The census, the names of kernels, or a result that is exactly twice as large as its "
         "input tell that numbers have 64 bits, as arrays of NumPy do. Call model.float(), and "
         "give dtype=torch.float32 where arrays become tensors.",
+    .needs = {kNeedsTensors},
     .cause = FindFloat64,
 };
 

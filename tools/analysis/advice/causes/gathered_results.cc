@@ -65,6 +65,7 @@ constinit const Rule kGatheredResults = {
     .help =
         "At least eight blocks that one line made and one variable holds are half of what was "
         "live. Keep only the part of each that is needed, or move it to the host.",
+    .needs = {kNeedsCensus},
     .cause = FindGatheredResults,
 };
 

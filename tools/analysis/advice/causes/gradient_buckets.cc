@@ -55,6 +55,7 @@ constinit const Rule kGradientBuckets = {
         "DistributedDataParallel copies each gradient into a bucket before it goes to the other "
         "ranks, and both stay. With gradient_as_bucket_view=True the gradients are views of the "
         "buckets.",
+    .needs = {kNeedsBackwardPass},
     .cause = FindGradientBuckets,
 };
 

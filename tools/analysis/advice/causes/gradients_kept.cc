@@ -55,6 +55,7 @@ constinit const Rule kGradientsKept = {
         "A backward pass makes gradients while those of an earlier iteration are still there. Call "
         "optimizer.zero_grad() right after optimizer.step(), for each model before the next one "
         "trains.",
+    .needs = {kNeedsBackwardPass, kNeedsEarlierIteration},
     .cause = FindGradientsKept,
 };
 

@@ -96,6 +96,7 @@ constinit const Rule kGraphOfGradients = {
         "A backward pass frees what the forward pass saved as it goes, and gradients of results "
         "with it. Here both stay: create_graph=True keeps them for a second derivative. Leave it "
         "out where nobody differentiates the gradients.",
+    .needs = {kNeedsBackwardPass},
     .cause = FindGraphOfGradients,
 };
 

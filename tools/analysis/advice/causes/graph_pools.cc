@@ -29,6 +29,12 @@ Found FindGraphPools(const FailureMoment& moment) {
   return cause;
 }
 
+bool IsMemoryBound(const FailureMoment& moment) { return moment.is_bound(); }
+
+constexpr Precondition kNeedsBoundMemory = {
+    .words = "free memory of the pool could not serve the request, because captured graphs own it",
+    .in_failure = IsMemoryBound};
+
 }  // namespace
 
 constinit const Rule kGraphPools = {
@@ -38,6 +44,7 @@ constinit const Rule kGraphPools = {
         "Memory of the pool was free, but belongs to captured CUDA graphs: what a graph used "
         "while it was captured stays its own. Give all captures one pool "
         "(torch.cuda.graph_pool_handle()), and capture the largest shape first.",
+    .needs = {kNeedsBoundMemory},
     .cause = FindGraphPools,
 };
 

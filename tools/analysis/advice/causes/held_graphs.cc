@@ -250,6 +250,7 @@ constinit const Rule kHeldGraphs = {
         "instead "
         "of the loss, call detach() on the state that goes on into the next iteration, and run an "
         "evaluation under torch.no_grad().",
+    .needs = {kNeedsGraph, kNeedsEarlierIteration},
     .cause = FindHeldGraphs,
 };
 

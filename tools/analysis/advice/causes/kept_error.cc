@@ -50,6 +50,7 @@ constinit const Rule kKeptError = {
         "frames that the exception went through, and frames keep their variables. A notebook keeps "
         "the last error in sys.last_value; a list of errors or a future keeps them, too. Keep the "
         "text of an error, or set sys.last_value and sys.last_traceback to None.",
+    .needs = {kNeedsCensus},
     .cause = FindKeptError,
 };
 

@@ -71,6 +71,7 @@ constinit const Rule kKeptInModules = {
         "At least three modules hold a tensor that is neither a parameter nor a buffer. It stays "
         "as long as the module. Let forward() make it each time, in a variable, or keep it for a "
         "few modules only.",
+    .needs = {kNeedsCensus},
     .cause = FindKeptInModules,
 };
 

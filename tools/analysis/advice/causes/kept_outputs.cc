@@ -102,6 +102,7 @@ constinit const Rule kKeptOutputs = {
         "Each of at least three earlier iterations left a block behind that belongs to no graph. A "
         "list, a dictionary, a cache, a queue or a hook holds them; the census names it. Keep only "
         "the part that is needed (a mean, an index, a clone of a slice), or move it to the host.",
+    .needs = {kNeedsEarlierIteration},
     .cause = FindKeptOutputs,
 };
 

@@ -76,6 +76,7 @@ constinit const Rule kKvCache = {
         "A third or more of what was live are caches of keys and values, by their shape and life. "
         "They have a part for each token of each sequence. Generate for fewer sequences at a time, "
         "or for shorter ones, or use a cache that is quantised or lies on the host.",
+    .needs = {kNeedsTensors},
     .cause = FindKvCache,
 };
 

@@ -46,6 +46,7 @@ constinit const Rule kLargeBuffers = {
     .help =
         "Half of what was live are buffers, which stay as long as their modules. Make them as "
         "large as the job needs, or in bfloat16; make masks and tables once for all layers.",
+    .needs = {kNeedsCensus},
     .cause = FindLargeBuffers,
 };
 

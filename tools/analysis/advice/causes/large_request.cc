@@ -128,6 +128,7 @@ constinit const Rule kLargeRequest = {
     .help =
         "The request that failed is at least a quarter of what the job can have, and larger than "
         "any other tensor by far. Do it in pieces, so that only one of them is there at a time.",
+    .needs = {kNeedsRequestOfProgram},
     .cause = FindLargeRequest,
 };
 

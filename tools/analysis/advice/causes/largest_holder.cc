@@ -117,6 +117,7 @@ constinit const Rule kLargestHolder = {
         "largest part "
         "of what was live, and where there is a census, who holds it. Whether it is needed, only "
         "the program tells.",
+    .needs = {kNeedsTensors},
     .cause = FindLargestHolder,
 };
 

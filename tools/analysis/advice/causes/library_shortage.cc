@@ -28,6 +28,11 @@ Found FindLibraryShortage(const FailureMoment& moment) {
   return cause;
 }
 
+bool IsAskedByLibrary(const FailureMoment& moment) { return IsLibraryFailure(moment.failure()); }
+
+constexpr Precondition kNeedsLibrary = {.words = "a library beside PyTorch made the request",
+                                        .in_failure = IsAskedByLibrary};
+
 }  // namespace
 
 constinit const Rule kLibraryShortage = {
@@ -38,6 +43,7 @@ constinit const Rule kLibraryShortage = {
         "while PyTorch kept enough of it free in its cache. PyTorch then reports an error of that "
         "library, for example CUBLAS_STATUS_ALLOC_FAILED. Let the library take its memory before "
         "the card is full, or call torch.cuda.empty_cache() before.",
+    .needs = {kNeedsLibrary},
     .cause = FindLibraryShortage,
 };
 

@@ -60,6 +60,16 @@ Found FindLoadedFile(const FailureMoment& moment) {
   return cause;
 }
 
+bool HasReadFile(const FailureMoment& moment) {
+  return std::ranges::any_of(moment.live(), [&](const Life* life) {
+    return life->tensor && ReadsFile(moment, moment.site_of(*life));
+  });
+}
+
+constexpr Precondition kNeedsFile = {
+    .words = "a function that reads a file made something that was live",
+    .in_failure = HasReadFile};
+
 }  // namespace
 
 constinit const Rule kLoadedFile = {
@@ -69,6 +79,7 @@ constinit const Rule kLoadedFile = {
         "torch.load() put the tensors of a file on the card, and they are still there beside the "
         "model and the optimizer that were made from them. Load with map_location=\"cpu\", or "
         "delete the loaded file after load_state_dict().",
+    .needs = {kNeedsFile},
     .cause = FindLoadedFile,
 };
 

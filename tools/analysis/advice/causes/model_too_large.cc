@@ -64,6 +64,7 @@ constinit const Rule kModelTooLarge = {
         "Memory ran out while the model was made or moved, and three quarters of what was live "
         "are parameters. Load it in bfloat16 or quantised, or keep a part of its layers on the "
         "host.",
+    .needs = {kNeedsParameters, kNeedsRequestOfProgram},
     .cause = FindModelTooLarge,
 };
 

@@ -207,6 +207,7 @@ constinit const Rule kNeedlessGraph = {
         "the model is in eval(), the program has no optimizer, these parameters are in none, or "
         "the function is called an evaluation. Run it under torch.no_grad() or "
         "torch.inference_mode(); model.eval() alone does not stop the recording.",
+    .needs = {kNeedsGraph},
     .cause = FindNeedlessGraph,
 };
 

@@ -59,6 +59,7 @@ constinit const Rule kNotFrozen = {
     .help =
         "Parameters that are in no optimizer are not frozen, and get gradients that nobody uses. "
         "Call requires_grad_(False) on them.",
+    .needs = {kNeedsParameters, kNeedsBackwardPass},
     .cause = FindNotFrozen,
 };
 

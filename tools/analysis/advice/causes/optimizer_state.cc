@@ -92,6 +92,7 @@ constinit const Rule kOptimizerState = {
         "The optimizer keeps state for each parameter; at its first step it makes all of it. Use "
         "an optimizer with 8-bit state or with less state, shard it over the ranks, or keep its "
         "state on the host.",
+    .needs = {kNeedsOptimizerWork},
     .cause = FindOptimizerState,
 };
 

@@ -44,6 +44,7 @@ constinit const Rule kOptimizerTemporaries = {
         "The request that failed came from a step that takes all parameters together (foreach), "
         "with temporaries as large as all of them. Pass foreach=False to the optimizer, or "
         "fused=True.",
+    .needs = {kNeedsRequestOfOptimizer},
     .cause = FindOptimizerTemporaries,
 };
 

@@ -85,6 +85,15 @@ Found FindOtherProcesses(const FailureMoment& moment) {
   return std::nullopt;
 }
 
+bool IsCardKnown(const FailureMoment& moment) {
+  return moment.failure().free_from != FreeKnownFrom::kNothing && !moment.is_limited();
+}
+
+constexpr Precondition kNeedsRoomOfCard = {
+    .words =
+        "the size of the card and its free memory are known, and the program sets itself no limit",
+    .in_failure = IsCardKnown};
+
 }  // namespace
 
 constinit const Rule kOtherProcesses = {
@@ -93,6 +102,7 @@ constinit const Rule kOtherProcesses = {
     .help =
         "Much of the card is neither free nor this program's: more than a context takes. Another "
         "process has it. nvidia-smi lists the processes of a card.",
+    .needs = {kNeedsRoomOfCard},
     .cause = FindOtherProcesses,
 };
 

@@ -42,6 +42,12 @@ Found FindOwnLimit(const FailureMoment& moment) {
   return cause;
 }
 
+bool IsLimitedByProgram(const FailureMoment& moment) { return moment.is_limited(); }
+
+constexpr Precondition kNeedsLimit = {
+    .words = "PyTorch refused the request although the driver had the memory",
+    .in_failure = IsLimitedByProgram};
+
 }  // namespace
 
 constinit const Rule kOwnLimit = {
@@ -50,6 +56,7 @@ constinit const Rule kOwnLimit = {
     .help =
         "PyTorch refused a request that the card could have served: the program has set a limit "
         "for itself. Raise torch.cuda.set_per_process_memory_fraction(), or leave it out.",
+    .needs = {kNeedsLimit},
     .cause = FindOwnLimit,
 };
 

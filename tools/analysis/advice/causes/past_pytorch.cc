@@ -60,6 +60,7 @@ constinit const Rule kPastPytorch = {
         "A library that is neither PyTorch nor one of NVIDIA's asked the driver for memory, in a "
         "process that uses PyTorch. torch.cuda.memory_allocated() does not count them. Take less "
         "there, free it before, or allocate it as a tensor.",
+    .needs = {kNeedsTensors},
     .cause = FindPastPytorch,
 };
 

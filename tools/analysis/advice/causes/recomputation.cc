@@ -114,6 +114,7 @@ constinit const Rule kRecomputation = {
     .help =
         "In the backward pass a checkpoint computes everything again that it encloses, and all of "
         "that lives at once. Put checkpoints around each few layers.",
+    .needs = {kNeedsBackwardPass},
     .cause = FindRecomputation,
 };
 

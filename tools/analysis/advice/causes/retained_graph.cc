@@ -82,6 +82,7 @@ constinit const Rule kRetainedGraph = {
         "Tensors that autograd saved before the last backward pass are still there: "
         "retain_graph=True keeps them as long as a variable holds the result. Leave retain_graph "
         "out, add losses that share a graph, or detach() what one of them reads.",
+    .needs = {kNeedsBackwardPass, kNeedsCensus},
     .cause = FindRetainedGraph,
 };
 

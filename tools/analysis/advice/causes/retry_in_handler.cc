@@ -67,6 +67,13 @@ Found FindRetryInHandler(const FailureMoment& moment) {
   return std::nullopt;
 }
 
+bool HasFailedBefore(const FailureMoment& moment) {
+  return moment.facts().out_of_memory.front().event < moment.event();
+}
+
+constexpr Precondition kNeedsEarlierFailure = {.words = "another request had failed before",
+                                               .in_failure = HasFailedBefore};
+
 }  // namespace
 
 constinit const Rule kRetryInHandler = {
@@ -77,6 +84,7 @@ constinit const Rule kRetryInHandler = {
         "are still live: the exception that is being handled keeps its frames, and the frames "
         "keep their variables. The second try runs beside them. Leave the except block before the "
         "second try: set a flag in it, and try again behind it.",
+    .needs = {kNeedsEarlierFailure},
     .cause = FindRetryInHandler,
 };
 

@@ -13,6 +13,7 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/parameter_sites.h"
+#include "tools/analysis/advice/pile.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/advice/table.h"
@@ -335,6 +336,7 @@ constinit const Rule kSecondCopy = {
         "copied, loaded beside the old one, averaged, or kept in a list. The census tells whose "
         "they are. Delete the old one before the new one is made, load with map_location=\"cpu\", "
         "or keep averages on the host.",
+    .needs = {kNeedsTensors},
     .cause = FindSecondCopy,
 };
 

@@ -136,6 +136,7 @@ constinit const Rule kSecondOptimizer = {
         "again, or a census finds state of several for one parameter: there are two optimizers for "
         "the same parameters. Keep one and change its "
         "param_groups, or delete the first one, with its scheduler, before the second one steps.",
+    .needs = {kNeedsOptimizerWork},
     .cause = FindSecondOptimizer,
 };
 

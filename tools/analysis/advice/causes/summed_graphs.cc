@@ -76,6 +76,7 @@ constinit const Rule kSummedGraphs = {
         "Within one step a loop made blocks in at least three turns, and all of them wait for one "
         "backward pass. Call backward() on each turn's loss, divided by their number: gradients "
         "add up.",
+    .needs = {kNeedsGraph},
     .cause = FindSummedGraphs,
 };
 

@@ -56,6 +56,7 @@ constinit const Rule kTableGradient = {
         "The backward pass of an embedding made a gradient with a row for each row of the table, "
         "though a batch reads few of them. Use nn.Embedding(..., sparse=True) with an optimizer "
         "that takes it, or keep the table on the host.",
+    .needs = {kNeedsBackwardPass, kNeedsRequestOfProgram},
     .cause = FindTableGradient,
 };
 

@@ -98,6 +98,7 @@ constinit const Rule kTrainingTooLarge = {
         "Parameters and gradients need three quarters or more of what the job can have: with any "
         "batch the training does not fit. Load the model in bfloat16, train adapters (LoRA), shard "
         "it over several cards, or keep a part on the host.",
+    .needs = {kNeedsParameters, kNeedsGraph},
     .cause = FindTrainingTooLarge,
 };
 

@@ -96,6 +96,7 @@ constinit const Rule kWideIntegers = {
     .help =
         "Most of the live memory are tensors of 64-bit integers with three extents or more: masks, "
         "or what F.one_hot makes. As bool they take an eighth.",
+    .needs = {kNeedsCensus},
     .cause = FindWideIntegers,
 };
 

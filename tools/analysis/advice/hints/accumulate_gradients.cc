@@ -50,6 +50,12 @@ Change AccumulateGradientsChange(const Evidence& evidence, const AdviceFacts& ad
   return InParts(evidence.detail(), evidence.LiveOf("activations"), all / left);
 }
 
+bool MayHaveTrained(const Evidence& evidence) { return MayTrain(evidence.detail()); }
+
+constexpr Precondition kNeedsMayTrain = {
+    .words = "a backward pass or an optimizer has run (or the trace has no call stacks)",
+    .in_job = MayHaveTrained};
+
 }  // namespace
 
 constinit const Rule kAccumulateGradients = {
@@ -59,6 +65,7 @@ constinit const Rule kAccumulateGradients = {
         "Activations grow with the batch, and the rest of the peak does not. With several "
         "micro-batches for each step of the optimizer, only the activations of one are there at a "
         "time.",
+    .needs = {kNeedsMayTrain},
     .advice = FindAccumulateGradients,
     .change = AccumulateGradientsChange,
     .said_by = {AdviceId::kActivations, AdviceId::kHeldGraphs, AdviceId::kNeedlessGraph},

@@ -28,6 +28,14 @@ Hint FindBreakCycles(const Evidence& evidence) {
       .holder = cycle};
 }
 
+bool HasBeenSavedByCollector(const Evidence& evidence) {
+  return evidence.facts().garbage.saved_requests > 0;
+}
+
+constexpr Precondition kNeedsCollection = {
+    .words = "a request was served only because vramstow had called Python's collector",
+    .in_job = HasBeenSavedByCollector};
+
 }  // namespace
 
 constinit const Rule kBreakCycles = {
@@ -37,6 +45,7 @@ constinit const Rule kBreakCycles = {
         "With --collect, requests would have failed if Python's collector had not been called "
         "first: tensors stay in objects that refer to themselves. Break the cycle with a weak "
         "reference; then its tensors go at once.",
+    .needs = {kNeedsCollection},
     .advice = FindBreakCycles,
     .saves = false,
     .is_fault = true,

@@ -24,6 +24,13 @@ Hint FindCacheAllocations(const Evidence& evidence) {
           "pool)."};
 }
 
+bool HasNoCache(const Evidence& evidence) {
+  return evidence.facts().kind == "stow" && !evidence.facts().cache.known;
+}
+
+constexpr Precondition kNeedsNoCache = {.words = "no allocator with a cache served the process",
+                                        .in_job = HasNoCache};
+
 }  // namespace
 
 constinit const Rule kCacheAllocations = {
@@ -32,6 +39,7 @@ constinit const Rule kCacheAllocations = {
     .help =
         "Without a caching allocator, at least a thousand allocations asked the driver for a size "
         "that had been given back just before. Allocate through a pool.",
+    .needs = {kNeedsNoCache},
     .advice = FindCacheAllocations,
     .saves = false,
     .is_fault = true,

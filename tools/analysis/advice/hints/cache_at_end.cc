@@ -39,6 +39,7 @@ constinit const Rule kCacheAtEnd = {
         "At the end twice as much was reserved as was allocated. That takes nothing off the job's "
         "own peak, but other processes on the card could use it. It is not said of a program that "
         "frees everything at its end.",
+    .needs = {kNeedsCache},
     .advice = FindCacheAtEnd,
     .change = GiveBackCache,
 };

@@ -36,6 +36,7 @@ constinit const Rule kCacheLargerThanUse = {
     .help =
         "The allocator kept more memory than the job ever had allocated within what was recorded. "
         "Give it back once, after the phase that needed it.",
+    .needs = {kNeedsCache},
     .advice = FindCacheLargerThanUse,
     .change = GiveBackCache,
 };

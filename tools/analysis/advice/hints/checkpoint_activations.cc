@@ -36,6 +36,7 @@ constinit const Rule kCheckpointActivations = {
     .help =
         "Activations at the peak wait for the backward pass. torch.utils.checkpoint makes them "
         "again when they are needed, for about a third more time.",
+    .needs = {kNeedsTraining},
     .advice = FindCheckpointActivations,
     .change = CheckpointActivationsChange,
     .said_by = {AdviceId::kActivations, AdviceId::kHeldGraphs, AdviceId::kNeedlessGraph},

@@ -35,6 +35,7 @@ constinit const Rule kFragmentation = {
         "At the peak a part of what was reserved was free in pieces smaller than the largest "
         "request, so that it served nothing. Expandable segments, or vramstow's pool, put pieces "
         "together.",
+    .needs = {kNeedsCache},
     .advice = FindFragmentation,
     .change = UseOtherAllocator,
 };

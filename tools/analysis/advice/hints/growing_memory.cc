@@ -57,6 +57,7 @@ constinit const Rule kGrowingMemory = {
     .help =
         "A line left blocks behind in one iteration after the other. Something keeps a reference "
         "to them: a list of losses, a cache that is never cut, a hook.",
+    .needs = {kNeedsIterations},
     .advice = FindGrowingMemory,
     .change = GrowingMemoryChange,
     .saves = false,

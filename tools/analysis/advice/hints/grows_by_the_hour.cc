@@ -44,6 +44,12 @@ Hint FindGrowthByTheHour(const Evidence& evidence) {
       .place = first.site};
 }
 
+bool HasEndlessGrowth(const Evidence& evidence) { return evidence.facts().by_hour.is_endless; }
+
+constexpr Precondition kNeedsHours = {
+    .words = "the job ran long enough to tell a growth over hours, and the growth had not ended",
+    .in_job = HasEndlessGrowth};
+
 }  // namespace
 
 constinit const Rule kGrowsByTheHour = {
@@ -53,6 +59,7 @@ constinit const Rule kGrowsByTheHour = {
         "Over a run of five minutes or more the memory that stays grew in the last quarter as it "
         "did before. That is read from the lowest levels of each quarter, also where the trace has "
         "only sums of its older events.",
+    .needs = {kNeedsHours},
     .advice = FindGrowthByTheHour,
     .saves = false,
     .is_fault = true,

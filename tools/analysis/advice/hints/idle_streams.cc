@@ -97,6 +97,12 @@ Hint FindIdleStreams(const Evidence& evidence) {
           "Otherwise call torch.cuda.empty_cache() when a stream has done its work."};
 }
 
+bool HasCachePerStream(const Evidence& evidence) { return !evidence.IsOurPool(); }
+
+constexpr Precondition kNeedsCachePerStream = {
+    .words = "the allocator keeps a cache for each stream, which vramstow's pool does not",
+    .in_job = HasCachePerStream};
+
 }  // namespace
 
 constinit const Rule kIdleStreams = {
@@ -106,6 +112,7 @@ constinit const Rule kIdleStreams = {
         "PyTorch's allocator keeps a cache for each stream, and no stream gets a block of another. "
         "A program that makes a new stream for each epoch leaves the cache of the last one behind. "
         "Make the stream once.",
+    .needs = {kNeedsCachePerStream},
     .advice = FindIdleStreams,
 };
 

@@ -75,6 +75,7 @@ constinit const Rule kKeptForSuccessor = {
     .help =
         "Blocks at the peak were made in an earlier iteration, and went only when the same line "
         "had made their successors. Delete the variable at the end of the iteration.",
+    .needs = {kNeedsIterations},
     .advice = FindKeptForSuccessor,
 };
 

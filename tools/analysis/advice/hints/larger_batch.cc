@@ -167,6 +167,10 @@ Hint FindLargerBatch(const Evidence& evidence) {
   return advice;
 }
 
+bool HasNeverFailed(const Evidence& evidence) { return evidence.facts().out_of_memory.empty(); }
+
+constexpr Precondition kNeedsSuccess = {.words = "no request failed", .in_job = HasNeverFailed};
+
 }  // namespace
 
 constinit const Rule kLargerBatch = {
@@ -178,6 +182,7 @@ constinit const Rule kLargerBatch = {
         "says between which sizes a batch fits: the smaller one if all scales that an iteration "
         "makes, the larger one if only results do. vramstow fit rehearses such batches and proves "
         "which one fits.",
+    .needs = {kNeedsSuccess},
     .advice = FindLargerBatch,
     .saves = false,
 };

@@ -61,6 +61,7 @@ constinit const Rule kLowerPrecision = {
         "Activations lie at the peak, and neither call stacks nor operators show autocast or a "
         "conversion to 16 bits. If they have 32 bits, half of them would do: "
         "torch.autocast(\"cuda\", dtype=torch.bfloat16).",
+    .needs = {kNeedsTraining},
     .advice = FindLowerPrecision,
     .change = LowerPrecisionChange,
     .said_by = {AdviceId::kHeldGraphs, AdviceId::kNeedlessGraph},

@@ -102,6 +102,14 @@ Change OffloadBlocksChange(const Evidence& evidence, const AdviceFacts& /*advice
                  evidence.LiveThat([&](const Life& life) { return CouldWait(evidence, life); }));
 }
 
+bool MayWaitOnHost(const Evidence& evidence) {
+  return evidence.facts().end_ns > LinkNs(2 * evidence.facts().peak.allocated_bytes);
+}
+
+constexpr Precondition kNeedsTimes = {
+    .words = "the job ran longer than a transfer of its memory to the host and back takes",
+    .in_job = MayWaitOnHost};
+
 }  // namespace
 
 constinit const Rule kOffloadBlocks = {
@@ -110,6 +118,7 @@ constinit const Rule kOffloadBlocks = {
     .help =
         "Blocks at the peak stay so long that they could wait on the host. Use "
         "torch.autograd.graph.save_on_cpu(), or vramstow run --offload.",
+    .needs = {kNeedsTimes},
     .advice = FindOffloadBlocks,
     .change = OffloadBlocksChange,
     .said_by = {AdviceId::kKeptOutputs, AdviceId::kHeldGraphs, AdviceId::kDeadCycles,

@@ -37,6 +37,14 @@ Hint FindOffloadInCode(const Evidence& evidence) {
           "frozen weights on the host; or recompute them."};
 }
 
+bool HasOffloaded(const Evidence& evidence) {
+  const OffloadFacts& offload = evidence.facts().offload;
+  return offload.by_reason[static_cast<size_t>(OffloadReason::kPressure)] > 0;
+}
+
+constexpr Precondition kNeedsOffload = {
+    .words = "vramstow moved memory to the host because the card was full", .in_job = HasOffloaded};
+
 }  // namespace
 
 constinit const Rule kOffloadInCode = {
@@ -45,6 +53,7 @@ constinit const Rule kOffloadInCode = {
     .help =
         "With --offload, memory moved to the host for lack of room, and work waited for it. Code "
         "that knows when memory is needed can move it beside the work.",
+    .needs = {kNeedsOffload},
     .advice = FindOffloadInCode,
 };
 

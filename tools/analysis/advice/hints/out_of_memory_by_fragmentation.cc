@@ -111,6 +111,7 @@ constinit const Rule kOutOfMemoryByFragmentation = {
         "When the request failed, the pool had enough free memory, but no piece of it was large "
         "enough, and no free chunks could be moved together. Expandable segments, or vramstow's "
         "pool, put pieces together.",
+    .needs = {kNeedsFailure},
     .advice = FindOutOfMemoryByFragmentation,
     .change = UseOtherAllocator,
 };

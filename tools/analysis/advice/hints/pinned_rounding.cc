@@ -42,6 +42,15 @@ Hint FindPinnedRounding(const Evidence& evidence) {
       .place = place};
 }
 
+bool HasPinnedMemory(const Evidence& evidence) {
+  return std::ranges::any_of(evidence.facts().live.groups, [](const BlockFacts& group) {
+    return group.memory == MemoryKind::kHostPinned || group.memory == MemoryKind::kHostRegistered;
+  });
+}
+
+constexpr Precondition kNeedsPinnedMemory = {
+    .words = "page-locked memory of the host was live at the end", .in_job = HasPinnedMemory};
+
 }  // namespace
 
 constinit const Rule kPinnedRounding = {
@@ -51,6 +60,7 @@ constinit const Rule kPinnedRounding = {
         "PyTorch locks the next power of two for each page-locked buffer. Buffers a little above "
         "a power of two take twice what was asked for. Choose their sizes, or set "
         "pinned_reserve_segment_size_mb in PYTORCH_CUDA_ALLOC_CONF.",
+    .needs = {kNeedsPinnedMemory},
     .advice = FindPinnedRounding,
     .saves = false,
 };

@@ -21,6 +21,14 @@ Hint FindRounding(const Evidence& evidence) {
       .action = "Lower roundup_power2_divisions in PYTORCH_CUDA_ALLOC_CONF, or leave it out."};
 }
 
+bool HasRequestedBytes(const Evidence& evidence) {
+  return evidence.facts().peak.requested_then_bytes > 0;
+}
+
+constexpr Precondition kNeedsRequestedBytes = {
+    .words = "the trace has the size that was asked for, beside the size that was allocated",
+    .in_job = HasRequestedBytes};
+
 }  // namespace
 
 constinit const Rule kRounding = {
@@ -29,6 +37,7 @@ constinit const Rule kRounding = {
     .help =
         "At the peak, blocks were larger than the requests that they served. Lower "
         "roundup_power2_divisions in PYTORCH_CUDA_ALLOC_CONF, or leave it out.",
+    .needs = {kNeedsRequestedBytes},
     .advice = FindRounding,
 };
 

@@ -77,6 +77,7 @@ constinit const Rule kSetToNone = {
     .help =
         "Gradients of an iteration are still there when the next one begins. Call "
         "optimizer.zero_grad(set_to_none=True) before the forward pass.",
+    .needs = {kNeedsIterations, kNeedsTraining},
     .advice = FindSetToNone,
     .change = SetToNoneChange,
     .said_by = {AdviceId::kGradientsKept},

@@ -34,6 +34,7 @@ constinit const Rule kSmallerOptimizerState = {
     .help =
         "The optimizer made and kept a large part of the peak. Use 8-bit state, shard it over the "
         "ranks, or keep it on the host.",
+    .needs = {kNeedsTraining},
     .advice = FindSmallerOptimizerState,
     .change = SmallerOptimizerStateChange,
     .said_by = {AdviceId::kOptimizerState},

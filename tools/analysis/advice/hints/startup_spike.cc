@@ -35,6 +35,7 @@ constinit const Rule kStartupSpike = {
     .help =
         "Before the first iteration more was allocated than in any iteration. Load weights on the "
         "meta device or piece by piece, and free the loaded copy before the model moves.",
+    .needs = {kNeedsIterations},
     .advice = FindStartupSpike,
 };
 

@@ -33,6 +33,13 @@ Hint FindStopEmptyCache(const Evidence& evidence) {
                      .place = where.empty() ? "" : where.front()};
 }
 
+bool HasEmptiedCache(const Evidence& evidence) {
+  return std::ranges::count(evidence.facts().cache.flushes, "empty_cache", &FlushFacts::by) > 1;
+}
+
+constexpr Precondition kNeedsEmptyCache = {
+    .words = "the program called empty_cache() twice or more", .in_job = HasEmptiedCache};
+
 }  // namespace
 
 constinit const Rule kStopEmptyCache = {
@@ -42,6 +49,7 @@ constinit const Rule kStopEmptyCache = {
         "The program called torch.cuda.empty_cache() at least twice, and half of what that gave "
         "back was taken from the device again. Each such round costs milliseconds and waits for "
         "all work. Leave the calls out.",
+    .needs = {kNeedsEmptyCache},
     .advice = FindStopEmptyCache,
     .saves = false,
     .is_fault = true,

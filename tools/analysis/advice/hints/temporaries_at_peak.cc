@@ -44,6 +44,7 @@ constinit const Rule kTemporariesAtPeak = {
     .help =
         "At the peak, blocks were live that the optimizer's step made and freed soon after. Pass "
         "foreach=False to the optimizer, or fused=True, or step in the backward pass.",
+    .needs = {kNeedsTraining},
     .advice = FindTemporariesAtPeak,
     .change = TemporariesAtPeakChange,
 };

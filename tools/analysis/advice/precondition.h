@@ -1,0 +1,109 @@
+// Precondition: what has to hold before a rule is asked, because its sentences take it for granted.
+//
+// Idea: a rule looks for a pattern, and a pattern may have another reason. "Leave retain_graph out"
+// rests on a backward pass that has run; without one, the pattern proves nothing. Preconditions
+// stand beside the detection as data (Rule::needs), `vramstow help ID` tells them, and a scenario
+// for each rule shows a case in which it must not be told.
+//
+// Ownership: constants. Threads: pure functions. Errors: none. Units: none.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PRECONDITION_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PRECONDITION_H_
+
+#include "tools/analysis/advice/evidence.h"
+#include "tools/analysis/explain/failure_moment.h"
+
+namespace vramstow {
+
+struct Precondition {
+  const char* words = "";  // a clause: "a backward pass has run"
+  // One of the two: of a cause, of other advice.
+  bool (*in_failure)(const FailureMoment& moment) = nullptr;
+  bool (*in_job)(const Evidence& evidence) = nullptr;
+};
+
+// Those of several causes. What only one rule needs stands in its file.
+bool HasCensus(const FailureMoment& moment);
+bool HasTensors(const FailureMoment& moment);
+bool HasCallStacks(const FailureMoment& moment);
+bool HasParameters(const FailureMoment& moment);
+bool MayRecordGraphs(const FailureMoment& moment);
+bool HasBackwardPass(const FailureMoment& moment);
+bool HasEarlierIteration(const FailureMoment& moment);
+bool HasOptimizerWork(const FailureMoment& moment);
+bool IsAskedByOptimizer(const FailureMoment& moment);
+bool IsAskedByProgram(const FailureMoment& moment);
+bool IsAskedOfPyTorch(const FailureMoment& moment);
+
+inline constexpr Precondition kNeedsCensus = {
+    .words = "a census has found who held memory when the request failed",
+    .in_failure = HasCensus,
+};
+inline constexpr Precondition kNeedsTensors = {
+    .words = "tensors of PyTorch's were live",
+    .in_failure = HasTensors,
+};
+inline constexpr Precondition kNeedsCallStacks = {
+    .words = "the trace has the call stacks of what was live or of the request",
+    .in_failure = HasCallStacks,
+};
+inline constexpr Precondition kNeedsParameters = {
+    .words = "the census has found parameters of a model",
+    .in_failure = HasParameters,
+};
+inline constexpr Precondition kNeedsGraph = {
+    .words =
+        "something requires a gradient, autograd has saved something, or a backward pass has run "
+        "(without a census: the model that asked was not called without gradients)",
+    .in_failure = MayRecordGraphs,
+};
+inline constexpr Precondition kNeedsBackwardPass = {
+    .words = "a backward pass has run, or the request comes from one",
+    .in_failure = HasBackwardPass,
+};
+inline constexpr Precondition kNeedsEarlierIteration = {
+    .words = "an iteration had ended before the one that failed",
+    .in_failure = HasEarlierIteration,
+};
+inline constexpr Precondition kNeedsOptimizerWork = {
+    .words = "an optimizer has made state, or the request comes from its step",
+    .in_failure = HasOptimizerWork,
+};
+inline constexpr Precondition kNeedsRequestOfOptimizer = {
+    .words = "the request comes from an optimizer's step",
+    .in_failure = IsAskedByOptimizer,
+};
+inline constexpr Precondition kNeedsRequestOfProgram = {
+    .words = "the request does not come from an optimizer's step",
+    .in_failure = IsAskedByProgram,
+};
+inline constexpr Precondition kNeedsRequestOfPyTorch = {
+    .words = "PyTorch made the request, and no library beside it",
+    .in_failure = IsAskedOfPyTorch,
+};
+
+// The same of other advice.
+bool HasFailed(const Evidence& evidence);
+bool HasKnownCache(const Evidence& evidence);
+bool HasIterations(const Evidence& evidence);
+bool HasTrained(const Evidence& evidence);
+
+inline constexpr Precondition kNeedsFailure = {
+    .words = "a request failed for want of memory",
+    .in_job = HasFailed,
+};
+inline constexpr Precondition kNeedsCache = {
+    .words = "the trace tells what the allocator kept beside what was allocated",
+    .in_job = HasKnownCache,
+};
+inline constexpr Precondition kNeedsIterations = {
+    .words = "iterations of the program are known",
+    .in_job = HasIterations,
+};
+inline constexpr Precondition kNeedsTraining = {
+    .words = "a backward pass or an optimizer has run",
+    .in_job = HasTrained,
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PRECONDITION_H_
