@@ -25,7 +25,7 @@ _CHILD = (
 )
 # Settings that say how vramstow is installed, and not what an outer run wants.
 _INSTALLATION = {"VRAMSTOW_PROGRAM", "VRAMSTOW_ADAPTER_DIR"}
-_PATIENCE = 10  # seconds that a rehearsal has to end, once it is told to
+_PATIENCE = 15  # seconds; vramstow fit ends its job within ten
 
 
 class EstimateError(RuntimeError):

@@ -215,7 +215,9 @@ class Search:
             time.sleep(0.05)
         jobs = [int(word) for word in self.began.read_text(encoding="ascii").split()]
         (os.killpg if to_group else os.kill)(self.process.pid, number)
+        begin = time.monotonic()
         out, err = self.process.communicate(timeout=30)
+        assert time.monotonic() - begin < 8, "the job did not get the signal"
         assert self.process.returncode == 128 + number, err
         assert list(self.temporary.iterdir()) == []
         deadline = time.monotonic() + 5

@@ -8,6 +8,8 @@ namespace {
 constexpr int kAsking[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 int taken_signal = 0;
+int objects = 0;
+sigset_t mask_of_children = {};
 
 bool IsIgnored(int signal) {
   struct sigaction now = {};
@@ -26,6 +28,7 @@ EndSignals::EndSignals() {
   sigaddset(&waited_for_, SIGCHLD);
   if (!IsIgnored(SIGTSTP)) sigaddset(&waited_for_, SIGTSTP);
   sigprocmask(SIG_BLOCK, &waited_for_, &mask_before_);
+  if (objects++ == 0) mask_of_children = mask_before_;
   // If whoever started this program ignores SIGCHLD, the ends of children would be lost.
   struct sigaction wait_for_children = {};
   wait_for_children.sa_handler = SIG_DFL;
@@ -33,6 +36,7 @@ EndSignals::EndSignals() {
 }
 
 EndSignals::~EndSignals() {
+  --objects;
   sigaction(SIGCHLD, &child_before_, nullptr);
   sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
 }
@@ -45,6 +49,8 @@ int EndSignals::Wait(std::chrono::milliseconds most) const {
   if (signal != SIGCHLD && signal != SIGTSTP) taken_signal = signal;
   return signal;
 }
+
+const sigset_t& EndSignals::MaskOfChildren() { return mask_of_children; }
 
 int EndSignals::taken() { return taken_signal; }
 

@@ -68,7 +68,7 @@ void StopWith(pid_t group) {
 int RunApart(const std::vector<std::string>& command, const std::string& log) {
   constexpr milliseconds kPatience{500};
   const EndSignals signals;
-  const pid_t child = StartLogged(command, log, &signals.mask_before());
+  const pid_t child = StartLogged(command, log, &EndSignals::MaskOfChildren());
   if (child < 0) return -1;
   GroupEnd end(child);
   int status = 0;
