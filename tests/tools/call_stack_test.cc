@@ -221,6 +221,66 @@ TEST(CallStack, ALibrarysLineIsTheInnermostThatIsNotPyTorchs) {
   EXPECT_EQ(words.library_site, "modeling_llama.py:181 LlamaMLP.forward");
 }
 
+// A call of torch.nn.Linear, which `wrapper` in `file` is put around, by `caller`.
+StackWords WordsOfWrapped(const char* wrapper, const char* file, const CallFrame& caller) {
+  return WordsOf({{"at::_ops::linear::call(at::Tensor const&)", "??", 0},
+                  {"Linear.forward", "/e/site-packages/torch/nn/modules/linear.py", 134},
+                  {wrapper, file, 192},
+                  {"Module._call_impl", "/e/site-packages/torch/nn/modules/module.py", 1762},
+                  caller,
+                  {"Module._call_impl", "/e/site-packages/torch/nn/modules/module.py", 1762},
+                  {"main", "/home/jo/train.py", 9}});
+}
+
+TEST(CallStack, AFunctionThatIsPutAroundAnotherNamesNoSite) {
+  constexpr const char* kAccelerate = "/e/site-packages/accelerate/hooks.py";
+  constexpr const char* kOwn = "/home/jo/patch.py";
+  const CallFrame llama = {"LlamaMLP.forward", "/e/site-packages/transformers/llama.py", 164};
+  const CallFrame net = {"Net.forward", "/home/jo/net.py", 4};
+  for (const char* wrapper : {"add_hook_to_module.<locals>.new_forward", "new_forward",
+                              "convert_outputs_to_fp32.<locals>.forward", "Converted.__call__"}) {
+    EXPECT_EQ(WordsOfWrapped(wrapper, kAccelerate, llama).library_site,
+              "llama.py:164 LlamaMLP.forward")
+        << wrapper;
+    EXPECT_EQ(WordsOfWrapped(wrapper, kOwn, net).site, "net.py:4 Net.forward") << wrapper;
+    // It is told where the program has no other line.
+    const StackWords words = WordsOf({{"Linear.forward", "torch/nn/modules/linear.py", 134},
+                                      {wrapper, "/home/jo/patch.py", 192}});
+    EXPECT_EQ(words.site.substr(0, 12), "patch.py:192") << wrapper;
+    EXPECT_EQ(words.own.size(), 1U) << wrapper;
+  }
+}
+
+TEST(CallStack, ADecoratorOfPyTorchsMayStandBetween) {
+  for (const char* decorator : {"context_decorator.<locals>.decorate_context", "decorate_autocast",
+                                "_TorchDynamoContext.__call__.<locals>.compile_wrapper"}) {
+    const StackWords words =
+        WordsOf({{"Linear.forward", "/e/site-packages/torch/nn/modules/linear.py", 134},
+                 {decorator, "/e/site-packages/torch/utils/_contextlib.py", 120},
+                 {"instrument.<locals>.wrapped_fn", "/e/site-packages/deepspeed/utils/nvtx.py", 20},
+                 {"Block.forward", "/e/site-packages/models/block.py", 7},
+                 {"main", "/home/jo/train.py", 9}});
+    EXPECT_EQ(words.library_site, "block.py:7 Block.forward") << decorator;
+  }
+}
+
+TEST(CallStack, WhatWorksByItselfIsNoWrapper) {
+  // A derived class; a function within another that calls modules, or an operator by its name.
+  const CallFrame caller = {"Net.forward", "/home/jo/net.py", 4};
+  EXPECT_EQ(WordsOfWrapped("Scaled.forward", "/home/jo/scaled.py", caller).site,
+            "scaled.py:192 Scaled.forward");
+  for (const CallFrame& called :
+       {CallFrame{"Module._call_impl", "/e/site-packages/torch/nn/modules/module.py", 1762},
+        CallFrame{"cross_entropy", "/e/site-packages/torch/nn/functional.py", 3500},
+        CallFrame{"Attend.forward", "/e/site-packages/flash/attend.py", 80}}) {
+    const StackWords words = WordsOf({{"Linear.forward", "/e/site-packages/flash/mm.py", 1},
+                                      called,
+                                      {"main.<locals>.train_step", "/home/jo/train.py", 12},
+                                      {"main", "/home/jo/train.py", 20}});
+    EXPECT_EQ(words.site, "train.py:12 main.<locals>.train_step") << called.function;
+  }
+}
+
 TEST(CallStack, AStackThatTellsNothingSaysSo) {
   EXPECT_EQ(WordsOf({}).site, "unknown");
   EXPECT_EQ(WordsOf({{"??", "??", 0}}).site, "native code");

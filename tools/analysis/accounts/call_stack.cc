@@ -34,6 +34,49 @@ bool IsLibrary(const CallFrame& frame) {
   return false;
 }
 
+// "forward" of "Linear.forward".
+std::string_view PlainName(std::string_view function) {
+  return function.substr(function.rfind('.') + 1);
+}
+
+// A function that another one made: "add_hook_to_module.<locals>.new_forward". The stack does not
+// tell it before Python 3.11.
+bool IsMadeByFunction(std::string_view function) {
+  return function.substr(0, function.size() - PlainName(function).size()).ends_with("<locals>.");
+}
+
+// A function that a decorator of PyTorch's or Python's puts around another. The names are those of
+// decorators that are met without the name of the function which made them.
+bool IsDecorators(std::string_view function) {
+  const std::string_view name = PlainName(function);
+  return IsMadeByFunction(function) || name == "decorate_context" || name == "decorate_autocast" ||
+         name == "decorate_fwd" || name == "compile_wrapper" || name == "_fn" || name == "inner";
+}
+
+// Whether frame `place` only calls on to the function that it is put around, as accelerate's hooks
+// are around each module: it calls forward() of one of PyTorch's modules by itself, while everybody
+// else calls the module. A method forward() may be that of a derived class. A function that a
+// library puts around a module of another library says so by its name.
+bool IsWrapper(const std::vector<CallFrame>& frames, size_t place) {
+  const CallFrame& frame = frames[place];
+  const std::string_view name = PlainName(frame.function);
+  const bool is_made = IsMadeByFunction(frame.function);
+  if (!IsPython(frame) || (name == "forward" && !is_made)) return false;
+  for (size_t i = place; i > 0; --i) {
+    const CallFrame& called = frames[i - 1];
+    if (!IsPython(called)) continue;
+    const bool is_forward = PlainName(called.function) == "forward";
+    if (is_forward && HasPathPart(called.file, "torch/nn/modules/")) {
+      return !called.file.ends_with("_functions.py");
+    }
+    const bool says_so = is_made && (Has(name, "forward") || Has(name, "wrap"));
+    if (is_forward && says_so && IsInstalledPython(called.file)) return true;
+    const bool is_between = IsInstalledPython(called.file) && IsDecorators(called.function);
+    if (!is_between) return false;
+  }
+  return false;
+}
+
 std::string LineOf(const CallFrame& frame) {
   std::string line = LastPart(frame.file);
   if (frame.line != 0) line += ":" + std::to_string(frame.line);
@@ -311,13 +354,58 @@ std::string SiteOf(const StackWords& words, const std::vector<CallFrame>& frames
   return frames.empty() ? "unknown" : "native code";
 }
 
+// The lines of Python that may name a site, the innermost first.
+struct Lines {
+  const CallFrame* own = nullptr;  // of the application
+  const CallFrame* generated = nullptr;
+  const CallFrame* wrapper = nullptr;  // of the application, too
+  std::string library;
+  std::vector<OwnLine> own_lines;
+  std::vector<OwnLine> generated_lines;
+};
+
+OwnLine OwnLineOf(const CallFrame& frame) { return {LineOf(frame), NumberOf(frame), frame.line}; }
+
+void AddLine(const std::vector<CallFrame>& frames, const CallFrame& frame, Lines* lines) {
+  const bool is_installed = IsInstalledPython(frame.file);
+  if (IsWrapper(frames, static_cast<size_t>(&frame - frames.data()))) {
+    const bool is_own = !is_installed && !IsGeneratedPython(frame.file);
+    if (is_own && lines->wrapper == nullptr) lines->wrapper = &frame;
+  } else if (!is_installed && IsGeneratedPython(frame.file)) {
+    if (lines->generated == nullptr) lines->generated = &frame;
+    lines->generated_lines.push_back(OwnLineOf(frame));
+  } else if (!is_installed) {
+    if (lines->own == nullptr) lines->own = &frame;
+    lines->own_lines.push_back(OwnLineOf(frame));
+  } else if (lines->own == nullptr && lines->library.empty() && IsLibrary(frame)) {
+    lines->library = LineOf(frame);
+  }
+}
+
+// The line of the application that names the site; null: there is none.
+const CallFrame* TakeOwn(Lines lines, StackWords* words) {
+  words->library_site = std::move(lines.library);
+  const CallFrame* own = lines.own;
+  words->own = std::move(lines.own_lines);
+  if (own == nullptr && lines.wrapper != nullptr) {
+    own = lines.wrapper;
+    words->own = {OwnLineOf(*own)};
+  }
+  // The whole program may be a text: python -c. A compiler's file is nobody's program.
+  const CallFrame* generated = lines.generated;
+  if (own == nullptr && generated != nullptr && generated->file.starts_with('<')) {
+    own = generated;
+    words->own = std::move(lines.generated_lines);
+  }
+  std::ranges::reverse(words->own);
+  return own;
+}
+
 }  // namespace
 
 StackWords WordsOf(const std::vector<CallFrame>& frames) {
   StackWords words;
-  const CallFrame* own = nullptr;  // of the application
-  const CallFrame* generated = nullptr;
-  std::vector<OwnLine> generated_lines;
+  Lines lines;
   const CallFrame* python = nullptr;  // the innermost
   std::string backward;
   for (const CallFrame& frame : frames) {
@@ -332,16 +420,7 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
     }
     if (!IsPython(frame)) continue;
     if (python == nullptr) python = &frame;
-    if (!IsInstalledPython(frame.file) && IsGeneratedPython(frame.file)) {
-      if (generated == nullptr) generated = &frame;
-      generated_lines.push_back({LineOf(frame), NumberOf(frame), frame.line});
-    } else if (!IsInstalledPython(frame.file)) {
-      words.is_own_call |= python == &frame;
-      if (own == nullptr) own = &frame;
-      words.own.push_back({LineOf(frame), NumberOf(frame), frame.line});
-    } else if (own == nullptr && words.library_site.empty() && IsLibrary(frame)) {
-      words.library_site = LineOf(frame);
-    }
+    AddLine(frames, frame, &lines);
     words.empties_cache |= frame.function == "empty_cache";
     words.frames.push_back(LineOf(frame));
     words.files.emplace_back(frame.file);
@@ -350,15 +429,11 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
     words.phase = Phase::kUnknown;
     words.in_backward = words.in_optimizer = false;
   }
-  // The whole program may be a text: python -c. A compiler's file is nobody's program.
-  if (own == nullptr && generated != nullptr && generated->file.starts_with('<')) {
-    own = generated;
-    words.is_own_call = python == generated;
-    words.own = std::move(generated_lines);
-  }
+  const CallFrame* generated = lines.generated;
+  const CallFrame* own = TakeOwn(std::move(lines), &words);
+  words.is_own_call = own != nullptr && python == own;
   std::ranges::reverse(words.frames);
   std::ranges::reverse(words.files);
-  std::ranges::reverse(words.own);
   words.made_by = OperatorOf(frames);
   words.operation = CallOf(frames);
   if (words.operation.empty()) words.operation = AsUsersCall(words.made_by);

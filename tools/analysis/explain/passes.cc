@@ -157,7 +157,7 @@ uint64_t BeginLikeTheNext(const Detail& detail, uint64_t end, uint64_t next_end)
   return FirstBegin(detail, end, detail.sites[site].by_stack ? site : 0);
 }
 
-// Without the steps that no backward pass led to, where one led to most of the others: libraries
+// The steps, but for those that no backward pass led to if one led to most of the others: libraries
 // make an optimizer's state by a step with gradients of zeros (torch.distributed.checkpoint).
 std::vector<uint64_t> StepsThatTrain(const Detail& detail, const ToldWork& told) {
   const std::vector<uint64_t>& steps = told.steps();
