@@ -75,7 +75,7 @@ def _addresses(tensors: Iterable[object]) -> set[int]:
 
 
 def _values_of(state: object) -> Iterator[object]:
-    """What is no container in an optimizer's state: dictionaries and lists may lie in each other.
+    """The values of an optimizer's state: dictionaries and lists may lie in each other.
 
     A dictionary's keys are none: they are the parameters, or names.
     """
@@ -251,7 +251,7 @@ class _Ends:
         self._addresses = [_address(part) for part in self._tensors]
 
     def keep(self) -> tuple:
-        """What is_still() asks for. An address or an identity alone may be that of a successor."""
+        """Gives is_still() what it compares. A successor may have the same address or identity."""
         references = [weakref.ref(t) if _address(t) else None for t in self._tensors]
         return (self._size, references, self._addresses)
 

@@ -197,7 +197,7 @@ Collection::Outcome Collection::LookAndCollect(bool all) const {
   Outcome outcome;
   const uint64_t begin_ns = NowNs();
   if (Interpreter::is_ending()) return outcome;
-  // Who has switched the collector off does not want finalizers to run at any time.
+  // A program that has switched the collector off does not want finalizers to run at any time.
   if (!Collector::is_on() && table_->is_asked_for() == 0) return outcome;
   AllocatorBytes before = AskAllocator();
   if (WaitForPythons()) {
@@ -211,7 +211,7 @@ Collection::Outcome Collection::LookAndCollect(bool all) const {
     const Garbage garbage(all ? Generations::kCount : kYoung, Deadline(kLookNs));
     Cycles cycles(garbage.dead());
     if (garbage.is_complete() && cycles.bytes() == 0) return outcome;
-    // What could not be looked at in time is collected unseen, but only where all is.
+    // Garbage that could not be looked at in time is collected unseen, but only where all is.
     if (!garbage.is_complete() && !all) return outcome;
     outcome.objects = garbage.dead().size();
     outcome.cycles = cycles.Tell();

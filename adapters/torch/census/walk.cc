@@ -72,7 +72,7 @@ int Walk::Meet(Object* child, void* self) {
   return walk->is_late_ ? 1 : 0;  // ends the visit
 }
 
-// What the collector does not follow leads to no tensor, but for arrays of objects.
+// Objects that the collector does not follow lead to no tensor, but for arrays of objects.
 void Walk::MeetOne(Object* child) {
   if (!Is(child, kHasCollector)) {
     const bool is_array = seen_ == &all_ && arrays_.IsArray(child);

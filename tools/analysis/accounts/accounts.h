@@ -98,7 +98,7 @@ class Accounts {
   Levels& levels() { return levels_; }
   const Levels& levels() const { return levels_; }
 
-  // What is known of events that are gone. Before FillFacts.
+  // Takes what is known of events that are gone. It is called before FillFacts.
   void AddSums(const TraceSums& sums);
   // Counts, peaks, tallies, sizes and devices, with the names that the source gives.
   void FillFacts(const EventSource& source, Facts* facts) const;

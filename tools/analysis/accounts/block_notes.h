@@ -1,8 +1,8 @@
 // BlockNotes: which blocks came and went at which addresses since somebody last looked.
 //
 // Idea: to write at the end of a list waits for no memory, where a table among millions of blocks
-// does. Whoever looks gets the list in order of address, and of each address only what is different
-// from before.
+// does. A caller gets the list in order of address, and of each address only what is different from
+// before.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, addresses.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_BLOCK_NOTES_H_

@@ -55,8 +55,8 @@ bool IsDecorators(std::string_view function) {
 
 // Whether frame `place` only calls on to the function that it is put around, as accelerate's hooks
 // are around each module: it calls forward() of one of PyTorch's modules by itself, while everybody
-// else calls the module. A method forward() may be that of a derived class. A function that a
-// library puts around a module of another library says so by its name.
+// else calls the module. A derived class may have a method forward(). A function that a library
+// puts around a module of another library says so by its name.
 bool IsWrapper(const std::vector<CallFrame>& frames, size_t place) {
   const CallFrame& frame = frames[place];
   const std::string_view name = PlainName(frame.function);
@@ -139,7 +139,7 @@ std::string CallOf(const std::vector<CallFrame>& frames) {
       if (!MakesOnly(frame.function)) name = AsUsersCall(frame.function);
       continue;
     }
-    // What Python itself calls has the name that users know.
+    // Functions that Python itself calls have the name that users know.
     const std::string bound = NameAfter(frame.function, "torch::autograd::THPVariable_");
     if (!bound.empty()) return bound;
     const std::string called = NameAfter(frame.function, "at::_ops::");
@@ -227,7 +227,7 @@ Phase PhaseIn(const std::vector<CallFrame>& frames, const CallFrame& frame) {
   return calls_later ? Phase::kUnknown : PhaseOf(frame);
 }
 
-// What a compiler or an autotuner tries, to see how long it takes, is no work of the program.
+// A compiler or an autotuner tries functions to see how long they take: no work of the program.
 bool IsTrial(const CallFrame& frame) {
   if (!IsPython(frame)) return false;
   for (const char* file :

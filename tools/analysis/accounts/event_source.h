@@ -65,7 +65,7 @@ class EventSource {
   // How much is reserved on the device of the event that Next gave last, after it, where the source
   // says that itself.
   virtual std::optional<uint64_t> Reserved() const { return std::nullopt; }
-  // What is known of events that are gone; null: none are. After the last event.
+  // The sums of events that are gone; null: none are. They are known after the last event.
   virtual const TraceSums* Sums() const { return nullptr; }
   // One sentence for each thing that the source does not have.
   virtual std::vector<std::string> missing() const { return {}; }

@@ -84,7 +84,7 @@ class Levels {
   // Takes that back.
   void UncountAllocation(const LiveBlock& block);
 
-  // What is known of events that are gone: counts to be added, and levels that were reached.
+  // The sums of events that are gone: counts to be added, and levels that were reached.
   static void AddTally(const TraceSum& sum, Tally* tally);
   void AddDevice(const TraceSum& sum);
   void AddSizeClass(const TraceSum& sum);
