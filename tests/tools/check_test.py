@@ -157,7 +157,10 @@ def test_wrong_use_is_one_sentence(tmp_path: Path) -> None:
         ["check", trace],
         ["check", trace, "--update"],
         ["check", trace, "--baseline", tmp_path / "base.json"],
-        ["check", trace, "--baseline", tmp_path / "base.json", "--tolerance", "much"],
+        ["check", trace, "--baseline", trace, "--tolerance", "much"],
+        ["check", trace, "--baseline", trace, "--tolerance", "5"],
+        ["check", trace, "--baseline", trace, "--tolerance", "0.05"],
+        ["check", trace, "--baseline", trace, "--tolerance", "-5%"],
         ["check", tmp_path / "none", "--assert", "allocations > 0"],
         ["diff", trace, tmp_path / "none"],
         ["diff", trace],
@@ -166,6 +169,11 @@ def test_wrong_use_is_one_sentence(tmp_path: Path) -> None:
         assert result.returncode == 2
         assert result.stdout == ""
         assert result.stderr.count("\n") == 1
+
+
+def test_no_tolerance_at_all_needs_no_unit(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    assert vramstow("check", trace, "--baseline", trace, "--tolerance", "0").returncode == 0
 
 
 def test_a_trace_is_a_baseline_too(tmp_path: Path) -> None:

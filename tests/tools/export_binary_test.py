@@ -403,11 +403,20 @@ def test_wrong_arguments_of_convert_get_one_sentence(tmp_path: Path) -> None:
     assert result.stderr.count("\n") == 1
 
 
+def test_convert_replaces_no_input_that_it_was_not_told_to(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    before = trace.read_bytes()
+    result = convert(trace)
+    assert result.returncode == 2
+    assert "is not replaced: name the one to write with -o." in result.stderr
+    assert trace.read_bytes() == before
+
+
 def test_a_trace_converted_to_itself_is_still_the_same(tmp_path: Path) -> None:
     trace = write(tmp_path, "many")
     before = essence(facts(trace))
     size = trace.stat().st_size
-    told = json.loads(convert(trace, "--json").stdout)
+    told = json.loads(convert(trace, "-o", trace, "--json").stdout)
     assert told == {"output": str(trace), "events": 100004, "bytes": trace.stat().st_size}
     assert essence(facts(trace)) == before
     assert trace.stat().st_size < size, "compressed"

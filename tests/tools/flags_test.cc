@@ -142,6 +142,21 @@ TEST(Settings, WhatIsAboutThePoolAsksForThePool) {
   }
 }
 
+TEST(Settings, WhatIsWrittenIntoTheTraceIsRefusedWithoutOne) {
+  const FlagValues no_trace = {{"VRAMSTOW_TRACE", "0"}};
+  ASSERT_TRUE(ReadSettings(no_trace).ok());
+  for (const auto& [variable, value] :
+       FlagValues{{"VRAMSTOW_COLLECT", "on"}, {"VRAMSTOW_CENSUS", "on"}, {"VRAMSTOW_NVTX", "1"}}) {
+    EXPECT_TRUE(ReadSettings({{variable, value}}).ok()) << variable;
+    const auto refused = ReadSettings({{"VRAMSTOW_TRACE", "0"}, {variable, value}});
+    ASSERT_FALSE(refused.ok()) << variable;
+    EXPECT_THAT(std::string(refused.status().message()), HasSubstr("leave --no-trace out"));
+  }
+  EXPECT_TRUE(
+      ReadSettings({{"VRAMSTOW_TRACE", "0"}, {"VRAMSTOW_COLLECT", "on"}, {"VRAMSTOW_POOL", "on"}})
+          .ok());
+}
+
 TEST(Settings, TensorsWithoutThePoolAreObserved) {
   const auto observed = ReadSettings({{"VRAMSTOW_LEVEL", "tensors"}});
   ASSERT_TRUE(observed.ok()) << observed.status();

@@ -366,7 +366,7 @@ TEST(TextReport, IsPlainAsciiWhereItHasToBe) {
 TEST(TextReport, MarksARehearsal) {
   const FactSet set = Sample({{"simulated", "NVIDIA H200, seed 0"}});
   EXPECT_THAT(TextReport(set, {}), HasSubstr("REHEARSAL on a simulated device: NVIDIA H200"));
-  EXPECT_THAT(RunSummary(set, "/tmp", 0), HasSubstr("REHEARSAL"));
+  EXPECT_THAT(RunSummary(set, {.directory = "/tmp"}), HasSubstr("REHEARSAL"));
 }
 
 TEST(TextReport, SaysWhatIsMissing) {
@@ -381,7 +381,8 @@ TEST(TextReport, SaysWhatIsMissing) {
   facts.counts.frees_of_unseen = 3;
   const std::string text = TextReport(MergeTraces({facts}), {});
   EXPECT_THAT(text, HasSubstr("because the disk was full"));
-  EXPECT_THAT(RunSummary(MergeTraces({facts}), "/tmp", 0), HasSubstr("because the disk was full"));
+  EXPECT_THAT(RunSummary(MergeTraces({facts}), {.directory = "/tmp"}),
+              HasSubstr("because the disk was full"));
   EXPECT_THAT(text, AllOf(HasSubstr("killed"), HasSubstr("2 chunks"), HasSubstr("5 events"),
                           HasSubstr("7 events"), HasSubstr("11 events"), HasSubstr("3 frees")));
 }
@@ -412,16 +413,16 @@ TEST(Bar, IsEmptyOnlyForNothing) {
 }
 
 TEST(RunSummary, OfAHealthyJobHasItsRoom) {
-  EXPECT_THAT(RunSummary(MergeTraces({Ending(kGiB)}), "/tmp/x", 0),
+  EXPECT_THAT(RunSummary(MergeTraces({Ending(kGiB)}), {.directory = "/tmp/x"}),
               HasSubstr("; 79.0 GiB of the card's 80.0 GiB were never used\n"));
-  EXPECT_THAT(RunSummary(Sample(), "/tmp/x", 0), Not(HasSubstr("never used")));
+  EXPECT_THAT(RunSummary(Sample(), {.directory = "/tmp/x"}), Not(HasSubstr("never used")));
 }
 
 TEST(RunSummary, SaysWhatARankThatRanAloneCannotTell) {
   const FactSet set = Sample({{"simulated",
                                "NVIDIA H100 (simulated), 79.2 GiB each, seed 1, rank 0 of 256 on "
                                "32 nodes, the other ranks are not there"}});
-  EXPECT_THAT(RunSummary(set, "/tmp", 0),
+  EXPECT_THAT(RunSummary(set, {.directory = "/tmp"}),
               HasSubstr("  ranks        rank 0 of 256 on 32 nodes ran alone: it cannot tell how "
                         "data or routing of experts differ between ranks\n"));
   const auto rank = [](const std::string& number) {
@@ -429,15 +430,15 @@ TEST(RunSummary, SaysWhatARankThatRanAloneCannotTell) {
                                      " of 256, the other ranks are not there"}})
         .total;
   };
-  EXPECT_THAT(RunSummary(MergeTraces({rank("0"), rank("255")}), "/tmp", 0),
+  EXPECT_THAT(RunSummary(MergeTraces({rank("0"), rank("255")}), {.directory = "/tmp"}),
               HasSubstr("  ranks        ranks 0, 255 of 256 ran, each alone: they cannot tell "));
-  EXPECT_THAT(RunSummary(Sample({{"simulated", "NVIDIA H100"}}), "/tmp", 0),
+  EXPECT_THAT(RunSummary(Sample({{"simulated", "NVIDIA H100"}}), {.directory = "/tmp"}),
               Not(HasSubstr("ran alone")));
 }
 
 TEST(RunSummary, HasAtMostTenLinesAndAllThatIsWanted) {
   const FactSet set = Sample();
-  const std::string text = RunSummary(set, "/tmp/x", 0);
+  const std::string text = RunSummary(set, {.directory = "/tmp/x"});
   EXPECT_LE(LinesOf(text), kMostSummaryLines);
   EXPECT_THAT(text, AllOf(HasSubstr("29.0 MiB allocated, 29.0 MiB reserved"),
                           HasSubstr("4, largest block 24.0 MiB, out of memory 1 time"),
@@ -452,11 +453,15 @@ TEST(RunSummary, OfManyProcessesIsNoLonger) {
     traces.back().report.missing_events = 1;
     traces.back().report.damaged_bytes = 10;
   }
-  const std::string text = RunSummary(MergeTraces(traces), "/tmp/my traces", 3);
+  const std::string text =
+      RunSummary(MergeTraces(traces), {.directory = "/tmp/my traces", .unread = 3});
   EXPECT_LE(LinesOf(text), kMostSummaryLines);
   EXPECT_THAT(text, AllOf(HasSubstr("64 processes (64 ranks), highest peak 29.0 MiB in rank 0"),
                           HasSubstr("64 events"), HasSubstr("3 traces that could not be read"),
-                          HasSubstr("vramstow analyze '/tmp/my traces'/*.stow")));
+                          HasSubstr("vramstow analyze '/tmp/my traces'\n")));
+  // In a folder with others the traces are named.
+  EXPECT_THAT(RunSummary(MergeTraces(traces), {.directory = "/tmp", .has_others = true}),
+              HasSubstr("vramstow analyze history.stow history.stow "));
 }
 
 }  // namespace

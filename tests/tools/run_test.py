@@ -371,7 +371,25 @@ def test_many_processes_are_summed_up(vramstow: Installation) -> None:
     assert len(result.stderr.splitlines()) <= 10
     assert "3 processes (3 ranks), highest peak 8.00 MiB in rank" in result.stderr
     assert "24.0 MiB allocated" in result.stderr
-    assert f"vramstow analyze {vramstow.traces}/*.stow" in result.stderr
+    assert f"vramstow analyze {vramstow.traces}\n" in result.stderr
+
+
+def test_the_last_line_names_the_traces_of_this_run_and_no_others(vramstow: Installation) -> None:
+    blocks = [{"size": 512, "state": "inactive", "address": 4096}]
+    segment = {"address": 4096, "total_size": 512, "device": 0, "blocks": blocks}
+    snapshot = vramstow.traces.parent / "snapshot.pickle"
+    snapshot.write_bytes(pickle.dumps({"segments": [segment], "device_traces": []}))
+    for ending in ("", "", f"; cp {snapshot} {vramstow.traces}/later.pickle"):
+        before = {str(path) for path in vramstow.traces.glob("*.stow")}
+        script = f"for i in 0 1 2; do RANK=$i {WRITE_TRACE} & done; wait {ending}"
+        result = vramstow.run("run", "--", "sh", "-c", script)
+        [*_, last] = result.stderr.splitlines()
+        new = {str(path) for path in vramstow.traces.glob("*.stow")} - before
+        assert len(new) == 3
+        named = last.split()[3:]
+        assert set(named) == (new if ending else {str(vramstow.traces)}), last
+        done = vramstow.run("analyze", "--json", *named)
+        assert json.loads(done.stdout)["input"]["traces"] == 3
 
 
 def test_a_killed_command_is_summed_up_too(vramstow: Installation) -> None:

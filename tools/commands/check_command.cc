@@ -54,21 +54,23 @@ struct Verdict {
   std::vector<std::string> sites;
 };
 
-// "5%", "0.05" or "20MiB". False: none of these.
+// "5%", "20MiB" or "0". False: none of these; a number without a unit may mean a share or percent.
 struct Tolerance {
   double share = 0;
   double bytes = 0;
   double Of(double value) const { return std::max(bytes, std::abs(value) * share); }
 };
 bool ParseTolerance(std::string text, Tolerance* tolerance) {
-  const bool percent = text.ends_with('%');
-  if (percent) text.pop_back();
-  uint64_t bytes = 0;
-  if (absl::SimpleAtod(text, &tolerance->share)) {
-    if (percent) tolerance->share /= 100;
+  if (text.ends_with('%')) {
+    text.pop_back();
+    if (!absl::SimpleAtod(text, &tolerance->share)) return false;
+    tolerance->share /= 100;
     return tolerance->share >= 0 && std::isfinite(tolerance->share);
   }
-  if (percent || !ParseBytes(text, &bytes)) return false;
+  double number = 0;
+  if (absl::SimpleAtod(text, &number)) return number == 0;
+  uint64_t bytes = 0;
+  if (!ParseBytes(text, &bytes)) return false;
   tolerance->bytes = static_cast<double>(bytes);
   return true;
 }
@@ -163,7 +165,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
           {"--baseline", &baseline_path, "The facts of an earlier run, or its trace"},
           {"--tolerance",
            &tolerance_text,
-           "The rise that is accepted: 5%, 0.05 or 20MiB (0)",
+           "The rise that is accepted, in percent or in bytes: 5% or 20MiB (0)",
            {.takes_no_file = true}},
           {"--assert",
            &assertions,
@@ -183,7 +185,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   Tolerance tolerance;
   if (!ParseTolerance(tolerance_text, &tolerance)) {
     return CheckIsWrong(absl::StrCat("'", Printable(tolerance_text),
-                                     "' is no tolerance: write 5%, 0.05 or 20MiB."));
+                                     "' is no tolerance: write percent (5%) or bytes (20MiB)."));
   }
   auto inputs = AnalyzePaths({input}, within);
   if (!inputs.ok()) return CheckIsWrong(std::string(inputs.status().message()));

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -52,21 +53,31 @@ int ConvertCommand(const std::vector<std::string>& arguments) {
       .footer = kConvertFooter,
       .options = {
           {"INPUT", &file, "A file, as for vramstow analyze", {.required = true}},
-          {"-o,--output", &output, "The trace to write; without it, INPUT with the ending .stow"},
+          {"-o,--output", &output,
+           "The trace to write; without it, INPUT with the ending .stow, unless that is INPUT"},
           {"--json", &json, "Print what was written, as JSON"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (output == "-") {
     Complain("convert", "a trace is a file, and not a stream: name one with -o.");
     return kExitUsage;
   }
-  if (output.empty()) output = WithEnding(file);
+  if (output.empty()) {
+    output = WithEnding(file);
+    std::error_code error;
+    if (std::filesystem::equivalent(output, file, error)) {
+      Complain("convert", absl::StrCat(file,
+                                       " is a trace, and is not replaced: name the one to "
+                                       "write with -o."));
+      return kExitUsage;
+    }
+  }
   BeginReading(file);
   auto source = OpenEvents(file);
   if (!source.ok()) {
     Complain("convert", std::string(source.status().message()));
     return kExitUsage;
   }
-  // Under another name first, so that the input may be replaced and half a trace is never found.
+  // Under another name first, so that -o may name the input and half a trace is never found.
   OutputFile out;
   const bool opened = out.Open(output);
   StowWriter writer(out.descriptor());

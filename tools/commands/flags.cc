@@ -61,6 +61,25 @@ const char* FlagOf(std::string_view variable) {
   return "";
 }
 
+// The sentence that refuses a flag which works in the trace only; empty: there is a trace, or no flag
+// needs it.
+std::string WhatNeedsTrace(const FlagValues& flags, const Options& options, bool pool) {
+  if (options.trace) return "";
+  if (!pool && std::strcmp(options.collect, "on") == 0) {
+    return "--collect=on without the pool needs the trace: leave --no-trace out, or say --pool=on, "
+           "too.";
+  }
+  if (flags.contains("VRAMSTOW_CENSUS") && std::strcmp(options.census, "on") == 0) {
+    return "--census=on writes into the trace who holds tensors: leave --no-trace out.";
+  }
+  for (const char* variable : {"VRAMSTOW_NVTX", "VRAMSTOW_CUPTI"}) {
+    const auto flag = flags.find(variable);
+    if (flag == flags.end() || flag->second != "1") continue;
+    return absl::StrCat(FlagOf(variable), " writes into the trace: leave --no-trace out.");
+  }
+  return "";
+}
+
 // ReadOptions asks a plain function; this is what it finds.
 const FlagValues* looked_up_flags = nullptr;
 
@@ -126,6 +145,9 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
   if (!pool && !options.trace && std::strcmp(options.level, "tensors") == 0) {
     return absl::InvalidArgumentError(
         "--level=tensors without the pool only traces tensors: leave --no-trace out.");
+  }
+  if (const std::string why = WhatNeedsTrace(flags, options, pool); !why.empty()) {
+    return absl::InvalidArgumentError(why);
   }
   OffloadSetting offload;
   if (ParseOffload(options.offload, &offload) && offload.on && !pool) {

@@ -1,4 +1,5 @@
 // vramstow run: runs a command with vramstow preloaded, and sums up what it did.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,8 @@
 #include "tools/commands/command_line.h"
 #include "tools/commands/flags.h"
 #include "tools/doctor/host_mapping.h"
+#include "tools/inputs/open_input.h"
+#include "tools/inputs/runs.h"
 #include "tools/launch/card_list.h"
 #include "tools/launch/child.h"
 #include "tools/launch/driver.h"
@@ -305,6 +308,24 @@ std::string FromHere(const std::string& path) {
   return !error && path.starts_with(here) ? path.substr(here.size()) : path;
 }
 
+// Would `vramstow analyze FOLDER` take other files than the traces of this run? Files that were
+// written before it are not those of the newest run.
+bool HasOthers(const RunTraces& traces, const std::string& folder, time_t begin) {
+  std::vector<std::string> files = FilesOf(folder);
+  std::erase_if(files, [begin](const std::string& file) {
+    struct stat status = {};
+    return stat(file.c_str(), &status) != 0 || status.st_mtime < begin;
+  });
+  TakeCopies(&files);
+  std::vector<TraceOrigin> origins;
+  for (const std::string& file : files) origins.push_back(OriginOf(file));
+  const std::vector<Run> runs = RunsOf(origins);
+  std::vector<std::string> own;
+  for (const Facts& facts : traces.facts) own.push_back(facts.file);
+  std::ranges::sort(own);
+  return runs.empty() || runs.front().files != own;
+}
+
 void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bool json) {
   if (!settings.trace) {
     Complain("", "there is no summary, because --no-trace was given.");
@@ -336,8 +357,11 @@ void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bo
     WriteAll(STDERR_FILENO, JsonReport(set));
     return;
   }
+  const TracePlace place = {.directory = FromHere(settings.trace_directory),
+                            .has_others = HasOthers(traces, settings.trace_directory, begin),
+                            .unread = traces.unread};
   for (Facts& facts : set.traces) facts.file = FromHere(facts.file);
-  WriteAll(STDERR_FILENO, RunSummary(set, FromHere(settings.trace_directory), traces.unread));
+  WriteAll(STDERR_FILENO, RunSummary(set, place));
 }
 
 // Does a file of this name lie in a folder of PATH? execvp says "permission denied" also where it

@@ -10,7 +10,7 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kWindow = size_t{1} << 16;
-// What is decided about a byte depends on this many behind it at most.
+// A decision about one byte looks at this many behind it at most.
 constexpr size_t kLookahead = 256;
 constexpr size_t kUnicodeEscape = 6;  // "\u12ab"
 constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";

@@ -1,7 +1,7 @@
 // JsonRepair: a JSON text as PyTorch's profiler writes it, turned into the JSON of the standard.
 //
-// Idea: the profiler puts numbers and texts into its file as they are. What is no JSON of them is
-// replaced on the way to the parser: numbers that are not finite (inf, nan) by null, control
+// Idea: the profiler puts numbers and texts into its file as they are. This class
+// replaces on the way to the parser: numbers that are not finite (inf, nan) by null, control
 // characters in texts by spaces, a backslash that begins no escape by an escaped one, bytes that
 // are no UTF-8 and halves of surrogate pairs by U+FFFD. Everything else is passed on unchanged, so
 // that damage is still found by the parser.

@@ -27,7 +27,7 @@ int64_t Signed(uint64_t bytes) {
   return static_cast<int64_t>(std::min(bytes, uint64_t{kMostBytes} + 1));
 }
 
-// What one device has by its samples, and by the allocator's own totals.
+// The level of one device, by its samples and by the allocator's own totals.
 class DeviceSamples {
  public:
   struct Change {

@@ -89,9 +89,9 @@ class SnapshotEvents {
     absl::flat_hash_map<size_t, uint64_t> exact_sizes;  // by entry, where the block is still there
     absl::flat_hash_set<size_t> sudden_ends;            // entries: completed, and never requested
   };
-  // What comes first of the opening events: blocks that wait to the end, which the allocator counts
-  // as free; what is allocated; frees of blocks that wait no longer within the window, which may
-  // have been live together with all others.
+  // The order of the opening events. Blocks that wait to the end come first, because the allocator
+  // counts them as free. Frees of blocks that wait no longer within the window come last, because
+  // these may have been live together with all others.
   enum class Opening : uint8_t { kWaitsToEnd, kAllocated, kWaits };
   struct Ready {
     Event event;

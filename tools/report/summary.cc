@@ -212,6 +212,14 @@ std::string WhyNothingMoves(const FactSet& set) {
   return "";
 }
 
+// The arguments of `vramstow analyze` for all traces of the run.
+std::string TracesInShell(const FactSet& set, const TracePlace& place) {
+  if (set.traces.size() > 1 && !place.has_others) return ShellWord(place.directory);
+  return absl::StrJoin(set.traces, " ", [](std::string* text, const Facts& trace) {
+    absl::StrAppend(text, ShellWord(trace.file));
+  });
+}
+
 // A trace that ended early knows only what it has.
 std::string PeakAndAllocations(const Facts& total, bool one) {
   const Peak& peak = total.peak;
@@ -237,7 +245,7 @@ std::string PeakAndAllocations(const Facts& total, bool one) {
 
 }  // namespace
 
-std::string RunSummary(const FactSet& set, const std::string& directory, size_t unread) {
+std::string RunSummary(const FactSet& set, const TracePlace& place) {
   const Facts& total = set.total;
   const Peak& peak = total.peak;
   const bool one = set.traces.size() == 1;
@@ -271,15 +279,13 @@ std::string RunSummary(const FactSet& set, const std::string& directory, size_t 
   if (total.offload.out_bytes > 0) text += Line("offload", MovedInWords(total.offload));
   if (const std::string why = WhyNothingMoves(set); !why.empty()) text += Line("offload", why);
   if (!one) text += Line("processes", Processes(set));
-  if (const std::string missing = MissingInShort(total, unread); !missing.empty()) {
+  if (const std::string missing = MissingInShort(total, place.unread); !missing.empty()) {
     text += Line("missing", missing);
   }
-  const std::string traces =
-      one ? ShellWord(set.traces.front().file) : ShellWord(directory) + "/*.stow";
   text += Line(one ? "trace" : "traces",
                one ? Printable(set.traces.front().file)
-                   : absl::StrCat(Count(set.traces.size()), " in ", Printable(directory)));
-  text += Line("analyse", "vramstow analyze " + traces);
+                   : absl::StrCat(Count(set.traces.size()), " in ", Printable(place.directory)));
+  text += Line("analyse", "vramstow analyze " + TracesInShell(set, place));
   return text;
 }
 

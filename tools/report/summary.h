@@ -12,9 +12,16 @@ namespace vramstow {
 
 inline constexpr size_t kMostSummaryLines = 10;  // beside those that tell why memory ran out
 
-// `directory`: where the traces are. `unread`: how many traces of the run could not be read. A
-// trace tells why memory ran out where its facts have advice (AnalyzeFile).
-std::string RunSummary(const FactSet& set, const std::string& directory, size_t unread);
+// Where the traces of a run are.
+struct TracePlace {
+  std::string directory;
+  // `vramstow analyze DIRECTORY` would take other traces, too, or those of another run.
+  bool has_others = false;
+  size_t unread = 0;  // how many traces of the run could not be read
+};
+
+// A trace tells why memory ran out where its facts have advice (AnalyzeFile).
+std::string RunSummary(const FactSet& set, const TracePlace& place);
 
 }  // namespace vramstow
 
