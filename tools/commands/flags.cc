@@ -61,8 +61,8 @@ const char* FlagOf(std::string_view variable) {
   return "";
 }
 
-// The sentence that refuses a flag which works in the trace only; empty: there is a trace, or no flag
-// needs it.
+// The sentence that refuses a flag which works in the trace only; empty: there is a trace, or no
+// flag needs it.
 std::string WhatNeedsTrace(const FlagValues& flags, const Options& options, bool pool) {
   if (options.trace) return "";
   if (!pool && std::strcmp(options.collect, "on") == 0) {
