@@ -215,7 +215,9 @@ def test_what_cannot_be_entered_is_said_in_one_sentence(tmp_path: Path) -> None:
         plain.stdout.readline()
         assert "has not loaded PyTorch" in attach(plain.pid, status=2)
         plain.kill()
-    assert "takes a time" in attach(1, "--every", "soon", status=2)
+    assert "takes a time" in attach(1, "--growth", "--every", "soon", status=2)
+    for flags in (["--every", "4s"], ["--every", "4s", "--census"], ["--for=1s", "--every=4s"]):
+        assert "--every requires --growth, and does" in attach(1, *flags, status=2)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
 import re
 import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -174,6 +177,52 @@ def test_an_interrupt_gives_the_terminal_back_too(job: Job) -> None:
         text += os.read(master, 65536)
     assert shown.wait(timeout=30) == 0
     os.close(master)
+
+
+def page_of_terminal(columns: int, *arguments: object) -> list[str]:
+    """The lines that are printed on a terminal of this width."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    subprocess.run(
+        [VRAMSTOW, "top", "--once", *map(str, arguments)], stdout=slave, timeout=60, check=True
+    )
+    os.close(slave)
+    text = b""
+    while select.select([master], [], [], 1)[0]:
+        try:
+            text += os.read(master, 65536)
+        except OSError:
+            break
+    os.close(master)
+    return text.decode().splitlines()
+
+
+def test_a_narrow_terminal_gets_whole_numbers_and_names(tmp_path: Path) -> None:
+    for rank in range(2):
+        write(tmp_path, "small", RANK=str(rank))
+    processes = json.loads(top(tmp_path, "--json").stdout)["processes"]
+    for columns, missing in ((80, set()), (70, {"EVENTS"}), (60, {"EVENTS", "RANK"})):
+        lines = page_of_terminal(columns, tmp_path)
+        assert max(map(len, lines)) <= columns
+        assert not any(".." in line for line in lines[:4]), lines
+        assert missing.isdisjoint(lines[1].split())
+        for line, process in zip(lines[2:4], processes, strict=True):
+            assert line.split()[0] == str(process["pid"])
+            assert line.endswith("  write_trace")
+    assert page_of_terminal(30, tmp_path)[1].split() == ["PID", "ALLOCATED", "PROGRAM"]
+
+
+def test_a_program_of_python_has_the_name_of_its_script(tmp_path: Path) -> None:
+    script = tmp_path / "train_it.py"
+    script.write_text(f"{CUDA_BEGINS}\n")
+    flags = ["--simulate=h200", "--quiet", f"--trace-dir={tmp_path}"]
+    subprocess.run([VRAMSTOW, "run", *flags, "--", sys.executable, script], timeout=60, check=True)
+    assert seen(tmp_path)["program"] == "train_it"
+    assert re.search(r" train_it$", top(tmp_path).stdout, re.MULTILINE)
+    # Nothing else tells the script where somebody has renamed the trace.
+    [trace] = tmp_path.glob("*.stow")
+    trace.rename(tmp_path / "mine.stow")
+    assert seen(tmp_path)["program"].startswith("python")
 
 
 def test_several_ranks_are_listed_those_that_hold_most_first(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ namespace vramstow {
 
 // All ids, each once, in the order of the table.
 std::vector<std::string> AdviceIds();
-// What `vramstow help ID` prints.
+// The text that `vramstow help ID` prints.
 std::string HelpOnAdvice(std::string_view id);
 // The list of causes, or that of other advice, for docs/analyze.md.
 std::string CausesList();

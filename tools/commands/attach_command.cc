@@ -95,7 +95,7 @@ absl::StatusOr<std::string> Compiled(const Installation& installation,
   return adapter->path;
 }
 
-// What the process loads: compiled before it is entered.
+// The files that the process loads: compiled before it is entered.
 absl::StatusOr<ObservationFiles> FilesFor(const RemoteProcess& process) {
   constexpr char kAllocator[] = "libc10_cuda.so";
   const RemoteFile* allocator = process.FindFile(kAllocator);
@@ -266,7 +266,7 @@ int TellGrowth(pid_t pid, Attachment& attachment, const Wishes& wishes) {
   Sleep(wishes.every_ns);
   const auto after = WantsToEnd() ? before : attachment.Ask("census", false);
   const std::string trace = observed->body.Text("path");
-  // Of a trace that was there before, lines tell of all that time, and not of this.
+  // The lines of a trace that was there before tell of all that time, and not of this.
   if (!was_there) {
     const auto ended = attachment.Ask("end", false);
     if (!ended.ok()) return Refuse(ended.status());
@@ -351,7 +351,7 @@ int AttachCommand(const std::vector<std::string>& arguments) {
                   {"--every",
                    &every,
                    "The time between the two looks of --growth",
-                   {.shows_default = true, .takes_no_file = true}},
+                   {.shows_default = true, .takes_no_file = true, .needs = {"--growth"}}},
                   {"--for",
                    &for_time,
                    "Observe for this long, leave, and tell where the memory went",

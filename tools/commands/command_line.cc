@@ -72,7 +72,7 @@ std::string LikelyOption(const CLI::App& app, const std::string& given) {
   return likely.empty() ? "" : absl::StrCat(", did you mean ", likely, "?");
 }
 
-// What is wrong, as the part of a sentence.
+// The fault, as the part of a sentence.
 std::string Problem(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> extras = app.remaining();
   const auto unknown = [&app](const std::string& argument) {
@@ -88,6 +88,10 @@ std::string Problem(const CLI::App& app, const CLI::ParseError& error) {
       if (extra == "--") break;
       if (extra.starts_with('-')) return unknown(extra);
     }
+  }
+  if (dynamic_cast<const CLI::RequiresError*>(&error) != nullptr) {
+    // "--every requires --growth"
+    return absl::StrCat(Printable(error.what()), ", and does nothing without it");
   }
   return Printable(error.what());
 }
@@ -153,6 +157,9 @@ std::optional<int> ReadArguments(const CommandLine& line,
   for (const Option& option : line.options) {
     for (const std::string& other : option.rules.excludes) {
       app.get_option(option.names)->excludes(app.get_option(other));
+    }
+    for (const std::string& other : option.rules.needs) {
+      app.get_option(option.names)->needs(app.get_option(other));
     }
   }
   try {

@@ -38,6 +38,7 @@ struct OptionRules {
   std::vector<std::string> suggests = {};  // words that a shell completes; others are taken, too
   bool takes_no_file = false;              // what a text stands for is no file
   std::vector<std::string> excludes = {};  // options that cannot be given together with this one
+  std::vector<std::string> needs = {};     // options without which this one would do nothing
   std::string value_name = {};             // empty: from the target's type
   std::string group = {};                  // the heading above it in --help; empty: "Options"
 };
@@ -62,7 +63,7 @@ using CommandFunction = int(const std::vector<std::string>& arguments);
 // The positional option that is a command of somebody else, with its arguments.
 inline constexpr char kCommandName[] = "COMMAND";
 
-// What one option is called and takes, for a shell that completes it.
+// The names and the value of one option, for a shell that completes it.
 struct OptionWords {
   std::vector<std::string> names;  // "-o", "--output"; of a positional one "INPUT"
   std::string help;

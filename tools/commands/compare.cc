@@ -116,7 +116,7 @@ void AddNumbers(const JsonValue& facts, const std::string& prefix,
   }
 }
 
-// What somebody meant; empty: nothing is near.
+// The name that somebody meant; empty: nothing is near.
 std::string LikelyNumber(const JsonValue& facts, const std::string& name) {
   std::vector<std::string> names = ShortNamesOfFacts();
   AddNumbers(facts, "", &names);

@@ -118,7 +118,7 @@ constexpr char kBashEnds[] = R"(
 complete -F _vramstow vramstow
 )";
 
-// What is known of a command: the variables that the rest of the script asks for.
+// The facts on a command: the variables that the rest of the script asks for.
 std::string BashCommand(const CommandWords& command) {
   std::vector<std::string> flags;
   std::vector<std::string> takes_value;
@@ -141,7 +141,7 @@ std::string BashCommand(const CommandWords& command) {
                       "\n      takes_value=", Quoted(Words(takes_value)), "\n      ;;\n");
 }
 
-// What follows one option.
+// The words that follow one option.
 std::string BashValues(const CommandWords& command, const OptionWords& option) {
   const std::string names =
       absl::StrJoin(option.names, " | ", [&command](std::string* text, const std::string& name) {

@@ -116,7 +116,7 @@ std::string AnswerText(const std::string& verb, const JsonValue& body) {
   return body.Dump() + "\n";
 }
 
-// What moves, as the options say it.
+// The blocks that move, as the options say it.
 struct Choice {
   std::string idle;
   std::string bytes;

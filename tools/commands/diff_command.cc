@@ -82,7 +82,7 @@ std::string DiffText(const std::vector<FigureChange>& figures,
   return text;
 }
 
-// What the first figure, the peak, did: "+12.5%".
+// The change of the first figure, the peak: "+12.5%".
 std::string Share(const FigureChange& figure) {
   if (figure.before == figure.after) return "unchanged";
   if (figure.before == 0) return "new";

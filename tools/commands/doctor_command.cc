@@ -99,7 +99,7 @@ int DoctorCommand(const std::vector<std::string>& arguments) {
            "Only these features decide the exit status; see the list \"What will work\"",
            {.takes_commas = true, .takes_no_file = true}},
           {"--json", &json, "Print JSON on one line"},
-          // What the children of this command are started with.
+          // The environment of the children of this command.
           {"--probe", &probe, "", {.hidden = true, .one_of = {"driver", "host", "preload"}}}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (probe == "driver") return ProbeDriver();

@@ -44,7 +44,7 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 18;
 
-// What was asked for besides the input and its format.
+// The wishes besides the input and its format.
 struct ExportRequest {
   std::string output;
   std::string merge;  // the profiler's trace; empty: none
@@ -211,7 +211,7 @@ int ExportIsWrong(const absl::Status& status) {
   return ExportIsWrong(std::string(status.message()));
 }
 
-// What was written, where that was asked for.
+// The sentence on the file that was written, where that was asked for.
 int Told(const Format& format, const ExportRequest& request) {
   const std::string& output = request.output;
   if (!request.json) return kExitOk;
@@ -313,7 +313,7 @@ int ExportFile(const std::string& file, const Format& format, const ExportReques
   return Told(format, request);
 }
 
-// What was merged, and what may surprise.
+// The notes on traces that were merged, and on what may surprise.
 void TellMerged(const std::string& file, const ExportRequest& request, const MergedTrace& merged) {
   if (merged.events() == 0) {
     Complain("export",

@@ -63,13 +63,13 @@ struct CardResult {
   std::string card;
   FitResult found;
   uint64_t capacity = 0;
-  // Of tensors alone, where the pool served them.
+  // The line of tensors alone, where the pool served them.
   std::optional<FitLine> tensors;
   std::string why_no_tensors;
   std::vector<Growth> growth;
 };
 
-// Of the card: what a process finds when it begins.
+// The bytes of the card that a process finds when it begins.
 uint64_t CapacityOf(const Facts& facts) {
   uint64_t capacity = 0;
   for (const DeviceFacts& device : facts.devices) {
@@ -147,7 +147,7 @@ class Fitter {
     return run;
   }
 
-  // What tensors alone would need, and who grows: seen where the pool serves them.
+  // Looks what tensors alone would need, and who grows: seen where the pool serves them.
   void LookAtTensors(uint64_t from, CardResult* result) {
     const uint64_t largest = *result->found.largest;
     const std::vector<std::string> flags = {"--pool=on", "--stacks=sites"};
@@ -213,7 +213,7 @@ std::string RunsInText(const CardResult& result) {
   return text;
 }
 
-// What is to be known of the largest value beside the value.
+// A note on the largest value, for the line that names it.
 const char* NoteOnLargest(const FitResult& found) {
   if (found.interrupted) return " (so far: the search was interrupted)";
   return found.at_end ? " (the largest that was to be tried)" : "";
@@ -364,7 +364,7 @@ int FitCards(const FitSettings& settings, const std::string& program, const std:
   return PrintFit(settings, text, json, any);
 }
 
-// What is wrong with the arguments, or nothing.
+// The sentence on wrong arguments, or nothing.
 std::string WrongWith(const FitSettings& settings) {
   const bool has_place = std::ranges::any_of(settings.command, [](const std::string& word) {
     return word.find(kPlace) != std::string::npos;

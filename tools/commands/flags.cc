@@ -20,7 +20,7 @@ bool TakesValue(std::string_view flag) {
   });
 }
 
-// What a flag means where no value follows it; null: a value has to follow.
+// The meaning of a flag where no value follows it; null: a value has to follow.
 struct ImpliedValue {
   std::string_view flag;
   std::vector<std::string_view> words;  // with which a value may begin

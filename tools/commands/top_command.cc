@@ -41,6 +41,12 @@ constexpr char kTopFooter[] =
 constexpr size_t kRowsElsewhere = 60;  // where there is no terminal
 constexpr size_t kColumnsElsewhere = 120;
 
+size_t ColumnsOfStdout() {
+  winsize size = {};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kColumnsElsewhere;
+}
+
 // The terminal's other screen, without echo, until it is left; signals that would end the program
 // are read from a descriptor meanwhile, so that the terminal is always given back.
 class Screen {
@@ -74,7 +80,7 @@ class Screen {
     const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
     const size_t rows = known ? size.ws_row : kRowsElsewhere;
     std::string text = "\x1b[H";
-    for (const char c : view.Text(rows - 1, known ? size.ws_col : kColumnsElsewhere)) {
+    for (const char c : view.Text(rows - 1, ColumnsOfStdout())) {
       if (c == '\n') text += "\x1b[K";
       text += c;
     }
@@ -162,7 +168,7 @@ int TopCommand(const std::vector<std::string>& arguments) {
     return kExitUsage;
   }
   if (once || isatty(STDOUT_FILENO) == 0) {
-    return PrintResult("top", view.Text(kRowsElsewhere, kColumnsElsewhere));
+    return PrintResult("top", view.Text(kRowsElsewhere, ColumnsOfStdout()));
   }
   {
     Screen screen;
@@ -179,7 +185,7 @@ int TopCommand(const std::vector<std::string>& arguments) {
     }
   }
   // The last page stays on the screen.
-  return PrintResult("top", view.Text(kRowsElsewhere, kColumnsElsewhere));
+  return PrintResult("top", view.Text(kRowsElsewhere, ColumnsOfStdout()));
 }
 
 }  // namespace vramstow

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <regex>
 #include <set>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "tools/base/words.h"
 #include "tools/commands/control_client.h"
+#include "tools/commands/top_table.h"
 #include "tools/inputs/open_input.h"
 #include "tools/json/json_value.h"
 #include "tools/pipeline/analyze.h"
@@ -30,12 +32,6 @@ constexpr std::string_view kEnding = ".stow";
 bool IsRunning(pid_t process) { return process > 0 && (kill(process, 0) == 0 || errno == EPERM); }
 
 std::string LastPart(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-uint64_t ReservedNow(const Facts& facts) {
-  uint64_t bytes = 0;
-  for (const DeviceFacts& device : facts.devices) bytes += device.end_reserved_bytes;
-  return bytes;
-}
 
 std::string Fact(const Facts& facts, const std::string& key) {
   const auto fact = facts.facts.find(key);
@@ -76,7 +72,24 @@ std::string Curve(const TimelineFacts& timeline, uint64_t highest, size_t width)
   return curve;
 }
 
+// The script or module is the beginning of the trace's name, "train-1125-2303-rank2-4711.stow".
+std::string ProgramOf(const Facts& facts, const std::string& file) {
+  std::string program = LastPart(Fact(facts, "process.program"));
+  if (!program.starts_with("python") && !program.starts_with("pypy")) return program;
+  static const auto* const kName =
+      new std::regex(R"((.+)-\d{4}-\d{4}(-rank\d+)?-\d+(-[a-z]+)?\.stow)");
+  std::smatch parts;
+  const std::string name = LastPart(file);
+  return std::regex_match(name, parts, *kName) ? parts[1].str() : program;
+}
+
 }  // namespace
+
+uint64_t ReservedNow(const Facts& facts) {
+  uint64_t bytes = 0;
+  for (const DeviceFacts& device : facts.devices) bytes += device.end_reserved_bytes;
+  return bytes;
+}
 
 const std::vector<TopOrder>& TopOrders() {
   using Process = const TopProcess&;
@@ -218,7 +231,7 @@ absl::Status TopView::Look() {
     process.file = file;
     process.facts = std::move(analysis->facts);
     process.rank = process.facts.rank;
-    process.program = LastPart(Fact(process.facts, "process.program"));
+    process.program = ProgramOf(process.facts, file);
     int64_t pid = 0;
     if (absl::SimpleAtoi(Fact(process.facts, "process.pid"), &pid)) {
       process.process = static_cast<pid_t>(pid);
@@ -256,23 +269,19 @@ std::string TopView::Text(size_t rows, size_t columns) const {
     allocated += process.facts.live.device.bytes;
     reserved += ReservedNow(process.facts);
   }
-  lines.push_back(absl::StrFormat(
-      "vramstow top %s: %d of %d run, %s allocated, %s reserved; sorted by %s", Printable(target_),
-      running, processes_.size(), Bytes(allocated), Bytes(reserved), order_->name));
-  lines.push_back(absl::StrFormat("%8s %5s %-6s %11s %11s %11s %6s %11s  %s", "PID", "RANK",
-                                  "STATE", "ALLOCATED", "RESERVED", "PEAK", "OOM", "EVENTS",
-                                  "PROGRAM"));
-  for (const TopProcess& process : processes_) {
-    const Facts& facts = process.facts;
-    lines.push_back(absl::StrFormat("%8d %5s %-6s %11s %11s %11s %6d %11s  %s", process.process,
-                                    process.rank.has_value() ? absl::StrCat(*process.rank) : "-",
-                                    process.runs          ? "runs"
-                                    : facts.report.closed ? "ended"
-                                                          : "killed",
-                                    Bytes(facts.live.device.bytes), Bytes(ReservedNow(facts)),
-                                    Bytes(facts.peak.reserved_bytes), facts.counts.out_of_memory,
-                                    Count(facts.report.events), Printable(process.program)));
+  lines.push_back(absl::StrFormat("%d of %d run, %s allocated, %s reserved", running,
+                                  processes_.size(), Bytes(allocated), Bytes(reserved)));
+  // The numbers come first where there is no room for the rest.
+  const std::string target = target_.empty() ? "" : " " + Printable(target_);
+  const std::string order = absl::StrCat("; sorted by ", order_->name);
+  for (const std::string& longer : {absl::StrCat("vramstow top", target, ": ", lines[0], order),
+                                    absl::StrCat("vramstow top: ", lines[0], order),
+                                    absl::StrCat("vramstow top: ", lines[0])}) {
+    if (Columns(longer) > columns) continue;
+    lines[0] = longer;
+    break;
   }
+  for (std::string& line : TopTable(processes_, columns)) lines.push_back(std::move(line));
   if (!processes_.empty()) AddHolders(columns, &lines);
   if (lines.size() > rows) lines.resize(rows);
   for (std::string& line : lines) line = Shortened(line, columns, false);
@@ -299,9 +308,11 @@ void TopView::AddHolders(size_t columns, std::vector<std::string>* page) const {
   });
   for (size_t i = 0; i < std::min(kSitesShown, sites.size()); ++i) {
     if (sites[i].at_end.bytes == 0) break;
-    lines.push_back(absl::StrFormat("  %11s in %s  %s, %s", Bytes(sites[i].at_end.bytes),
-                                    Counted(sites[i].at_end.blocks, "block"),
-                                    Printable(sites[i].site), Printable(sites[i].operation)));
+    const std::string held = absl::StrFormat("  %11s in %s  ", Bytes(sites[i].at_end.bytes),
+                                             Counted(sites[i].at_end.blocks, "block"));
+    const std::string site =
+        absl::StrCat(Printable(sites[i].site), ", ", Printable(sites[i].operation));
+    lines.push_back(held + Shortened(site, columns - std::min(columns, held.size()), false));
   }
 }
 

@@ -26,13 +26,16 @@ namespace vramstow {
 struct TopProcess {
   std::string file;
   pid_t process = 0;
-  std::string program;
+  std::string program;  // of Python the script or module that it runs, as the trace's name has it
   std::optional<int64_t> rank;
   bool runs = false;
   Facts facts;
   // What the pool says, where there is one: docs/control.md.
   std::optional<uint64_t> pool_pending_bytes;
 };
+
+// On all devices.
+uint64_t ReservedNow(const Facts& facts);
 
 // By what the processes are sorted: a name for --sort, and a key on a terminal.
 struct TopOrder {
