@@ -78,7 +78,7 @@ std::string IfPadded(const FailureMoment& moment, uint32_t site, uint64_t bytes)
   std::map<int64_t, uint64_t> by_pass;  // the largest
   for (const Life& life : moment.detail().lives) {
     if (life.birth >= moment.pass_begin()) break;
-    if (!life.tensor || life.pending) continue;
+    if (!life.tensor || life.pending || moment.PassOf(life) < 0) continue;
     // The line of a loop in a library may be reached in several ways.
     const SiteDetail& made = moment.site_of(life);
     if (made.site != here.site || OperatorName(made) != OperatorName(here)) continue;

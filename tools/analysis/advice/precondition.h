@@ -21,7 +21,7 @@ struct Precondition {
   bool (*in_job)(const Evidence& evidence) = nullptr;
 };
 
-// Those of several causes. What only one rule needs stands in its file.
+// Several causes need these. A precondition of one rule alone stands in the file of that rule.
 bool HasCensus(const FailureMoment& moment);
 bool HasTensors(const FailureMoment& moment);
 bool HasCallStacks(const FailureMoment& moment);

@@ -39,7 +39,7 @@ struct Rule {
   const char* meaning = "";  // for a list: a phrase without a capital and a full stop
   const char* help = "";     // a few sentences: how it is found, what it means, what to do
 
-  // What its sentences take for granted; at least one.
+  // Each rule has at least one: its sentences take them for granted.
   std::array<Precondition, 4> needs = {};
 
   // One of the two: of a cause, of other advice.
@@ -57,7 +57,7 @@ struct Rule {
   std::array<AdviceId, 8> said_by = {};
 };
 
-// What the rule finds, where all that it needs holds.
+// These ask a rule only where all that it needs holds.
 Found AskForCause(const Rule& rule, const FailureMoment& moment);
 Hint AskForAdvice(const Rule& rule, const Evidence& evidence);
 

@@ -45,15 +45,28 @@ bool IsInEngine(const Detail& detail, const SiteDetail& site) {
   });
 }
 
+// Whether a checkpoint runs its forward pass again: on autograd's own thread, with the program's
+// lines.
+bool IsRecomputing(const Detail& detail, const SiteDetail& site) {
+  return std::ranges::any_of(site.frames, [&](uint32_t frame) {
+    const std::string& text = detail.frames[frame];
+    return text.starts_with("checkpoint.py:") &&
+           (text.ends_with("recompute_fn") || text.ends_with("unpack_hook") ||
+            text.ends_with("CheckpointFunction.backward"));
+  });
+}
+
 // backward() makes its first gradient on the thread that calls it.
 bool CallsBackward(const Detail& detail, const SiteDetail& site) {
   return site.in_backward && !site.own.empty() && site.module.empty() &&
-         site.phase == Phase::kBackward && !IsInEngine(detail, site);
+         site.phase == Phase::kBackward && !IsInEngine(detail, site) &&
+         !IsRecomputing(detail, site);
 }
 
 // The same, or torch.autograd.grad(), in which no phase is known: passes are not divided by it.
-bool CallsAutograd(const SiteDetail& site) {
+bool CallsAutograd(const Detail& detail, const SiteDetail& site) {
   return site.in_backward && !site.own.empty() && site.module.empty() &&
+         !IsRecomputing(detail, site) &&
          (site.phase == Phase::kBackward || site.phase == Phase::kUnknown);
 }
 
@@ -275,7 +288,7 @@ Passes::Passes(const Detail& detail, const ToldWork& told, uint64_t last_failure
     if (IsAnAllocation(life) && CallsBackward(detail, detail.sites[life.site])) {
       calls_.emplace_back(life.birth, life.site);
     }
-    if (IsAnAllocation(life) && CallsAutograd(detail.sites[life.site])) {
+    if (IsAnAllocation(life) && CallsAutograd(detail, detail.sites[life.site])) {
       autograd_calls_.emplace_back(life.birth, life.site);
     }
   }

@@ -8,6 +8,7 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/batch.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/layers.h"
 #include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
@@ -20,24 +21,6 @@ namespace {
 constexpr uint64_t kMostMicroBatches = 16;
 constexpr size_t kLeastActivations = 3;
 constexpr uint64_t kFarLarger = 4;  // than any batch before
-
-// Whether a backward pass may come that needs them: a graph has them, or where nobody knows what
-// has them, the program has run a backward pass before.
-bool MayBeNeeded(const FailureMoment& moment, const std::vector<const Life*>& lives) {
-  const CensusSummary told = SummarizeCensus(moment.holders(), lives);
-  const uint64_t recorded = RecordedBytes(moment.holders(), lives);
-  if (told.decides()) return recorded * 4 >= told.known;
-  if (recorded > 0) return true;
-  if (TrainsAnywhere(moment)) return true;
-  return !moment.holders().any() && !std::ranges::all_of(lives, [&](const Life* life) {
-    return moment.passes().IsInference(life->birth);
-  });
-}
-
-bool IsOfModule(const FailureMoment& moment, const Life& life) {
-  const HeldBlock* block = moment.holders().Of(life);
-  return block != nullptr && (block->role == "buffer" || block->role == "parameter");
-}
 
 // A smaller batch would not help.
 void TellOfNoBatch(const FailureMoment& moment, const std::vector<const Life*>& without,
@@ -78,8 +61,9 @@ uint64_t MostOfEarlierPass(const FailureMoment& moment, const std::vector<const 
   std::map<int64_t, uint64_t> by_pass;
   for (const Life& life : moment.detail().lives) {
     if (life.birth >= moment.pass_begin()) break;
-    if (life.tensor && !life.pending && sites.contains(life.site)) {
-      by_pass[moment.PassOf(life)] += life.size;
+    const int64_t pass = moment.PassOf(life);  // what no pass has made is no batch
+    if (pass >= 0 && life.tensor && !life.pending && sites.contains(life.site)) {
+      by_pass[pass] += life.size;
     }
   }
   uint64_t most = 0;
@@ -108,18 +92,8 @@ Found FindActivations(const FailureMoment& moment) {
   // kept though nothing trains, no backward pass comes.
   if (IsFound(moment, {AdviceId::kGraphOfGradients})) return std::nullopt;
   if (!TrainsAnywhere(moment) && IsFound(moment, {AdviceId::kHeldGraphs})) return std::nullopt;
-  // Layers of the first pass may look like passes.
-  const bool knows_pass =
-      moment.pass() >= 0 && (moment.passes().is_sure() || TrainsAnywhere(moment));
-  std::vector<const Life*> activations;
-  for (const Life* life : moment.live()) {
-    const SiteDetail& site = moment.site_of(*life);
-    if (!life->tensor || site.in_backward || site.in_optimizer) continue;
-    if (knows_pass ? moment.PassOf(*life) < moment.pass() : site.phase != Phase::kForward) continue;
-    if (IsOfModule(moment, *life)) continue;
-    if (site.phase == Phase::kInit || site.phase == Phase::kWorkspace) continue;
-    activations.push_back(life);
-  }
+  if (AskForCause(kOneLayer, moment).has_value()) return std::nullopt;
+  const std::vector<const Life*> activations = ActivationsOf(moment);
   uint64_t bytes = BytesOf(activations);
   if (activations.size() < kLeastActivations || !MayBeNeeded(moment, activations)) {
     return std::nullopt;
@@ -152,7 +126,7 @@ Found FindActivations(const FailureMoment& moment) {
   TellOfEvaluation(moment, &cause);
   const std::vector<const Life*> without = WithoutBatch(moment, activations);
   if (BytesOf(without) * 2 > BytesOf(activations)) TellOfNoBatch(moment, without, &cause);
-  const uint64_t usual = knows_pass ? MostOfEarlierPass(moment, activations) : 0;
+  const uint64_t usual = MostOfEarlierPass(moment, activations);
   if (usual > 0 && usual * kFarLarger <= BytesOf(activations)) {
     TellOfUnevenBatch(moment, usual, &cause);
   }

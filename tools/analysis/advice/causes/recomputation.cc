@@ -6,6 +6,7 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/layers.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 
@@ -15,22 +16,6 @@ namespace {
 constexpr size_t kLeastRecomputed = 3;
 constexpr uint64_t kMostCheckpoints = 16;
 constexpr uint64_t kLargeRecomputedPart = 4;  // of what was live
-
-bool RunsInCheckpoint(const FailureMoment& moment, const SiteDetail& site) {
-  return std::ranges::any_of(site.frames, [&](uint32_t frame) {
-    return moment.detail().frames[frame].find("checkpoint.py:") != std::string::npos;
-  });
-}
-
-// The forward pass runs within the backward pass: its lines are the program's own. A census tells
-// it if a checkpoint stands around a module of PyTorch's.
-bool IsRecomputed(const FailureMoment& moment, const Life& life) {
-  const SiteDetail& site = moment.site_of(life);
-  if (!life.tensor || !site.in_backward) return false;
-  if (!site.own.empty() && RunsInCheckpoint(moment, site)) return true;
-  const HeldBlock* block = moment.holders().Of(life);
-  return block != nullptr && block->holder.find("frame.recomputed") != std::string::npos;
-}
 
 // The forward pass of this step made it in checkpoints, and dropped it.
 struct FirstTime {
@@ -45,7 +30,7 @@ FirstTime MadeTheFirstTime(const FailureMoment& moment) {
     if (life.birth >= moment.event()) break;
     const SiteDetail& site = moment.site_of(life);
     if (!life.tensor || life.birth < begin || site.in_backward) continue;
-    if (!RunsInCheckpoint(moment, site)) continue;
+    if (!RunsInCheckpoint(moment.detail(), site)) continue;
     first.bytes += life.size;
     if (!site.own.empty()) first.place = moment.detail().lines[site.own.back().text];
   }
@@ -78,6 +63,8 @@ Found FindRecomputation(const FailureMoment& moment) {
   if (cause.held.size() < kLeastRecomputed || made * kLargeRecomputedPart < moment.live_bytes()) {
     return std::nullopt;
   }
+  // A checkpoint around one layer has no pieces.
+  if (CountLayers(moment, cause.held) < 2) return std::nullopt;
   // It goes on until all is there that the forward pass had made, where one checkpoint made that.
   const FirstTime first = MadeTheFirstTime(moment);
   const uint64_t all = made * 2 >= first.bytes ? std::max(made, first.bytes) : made;
@@ -88,6 +75,7 @@ Found FindRecomputation(const FailureMoment& moment) {
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.is_estimate = true;
   cause.change = InParts(moment.detail(), cause.held, pieces);
+  cause.change.lives.front().bytes += (pieces - 1) * input;  // the inputs of the other pieces stay
   cause.change.spared_later = all - made;
   cause.title = "One checkpoint recomputes too much at once";
   cause.place = CommonPlace(moment.detail(), cause.held, false);
@@ -114,7 +102,7 @@ constinit const Rule kRecomputation = {
     .help =
         "In the backward pass a checkpoint computes everything again that it encloses, and all of "
         "that lives at once. Put checkpoints around each few layers.",
-    .needs = {kNeedsBackwardPass},
+    .needs = {kNeedsBackwardPass, kNeedsRequestOfProgram},
     .cause = FindRecomputation,
 };
 

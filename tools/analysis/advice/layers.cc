@@ -1,0 +1,114 @@
+#include "tools/analysis/advice/layers.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "tools/analysis/advice/no_backward.h"
+#include "tools/analysis/explain/census_summary.h"
+
+namespace vramstow {
+namespace {
+
+// "Decoder.blocks.3.up" is of layer "Decoder.blocks.3".
+std::string LayerOf(const std::string& module) {
+  size_t begin = 0;
+  while (begin < module.size()) {
+    const size_t end = std::min(module.find('.', begin), module.size());
+    const bool is_number = std::all_of(module.begin() + static_cast<ptrdiff_t>(begin),
+                                       module.begin() + static_cast<ptrdiff_t>(end),
+                                       [](unsigned char c) { return std::isdigit(c) != 0; });
+    if (is_number && end > begin) return module.substr(0, end);
+    begin = end + 1;
+  }
+  return module;
+}
+
+bool IsOfModule(const FailureMoment& moment, const Life& life) {
+  const HeldBlock* block = moment.holders().Of(life);
+  return block != nullptr && (block->role == "buffer" || block->role == "parameter");
+}
+
+}  // namespace
+
+std::vector<const Life*> ActivationsOf(const FailureMoment& moment) {
+  // Layers of the first pass may look like passes.
+  const bool knows_pass =
+      moment.pass() >= 0 && (moment.passes().is_sure() || TrainsAnywhere(moment));
+  std::vector<const Life*> activations;
+  for (const Life* life : moment.live()) {
+    const SiteDetail& site = moment.site_of(*life);
+    if (!life->tensor || site.in_backward || site.in_optimizer) continue;
+    if (knows_pass ? moment.PassOf(*life) < moment.pass() : site.phase != Phase::kForward) continue;
+    if (IsOfModule(moment, *life)) continue;
+    if (site.phase == Phase::kInit || site.phase == Phase::kWorkspace) continue;
+    activations.push_back(life);
+  }
+  return activations;
+}
+
+bool MayBeNeeded(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  const CensusSummary told = SummarizeCensus(moment.holders(), lives);
+  const uint64_t recorded = RecordedBytes(moment.holders(), lives);
+  if (told.decides()) return recorded * 4 >= told.known;
+  if (recorded > 0) return true;
+  if (TrainsAnywhere(moment)) return true;
+  return !moment.holders().any() && !std::ranges::all_of(lives, [&](const Life* life) {
+    return moment.passes().IsInference(life->birth);
+  });
+}
+
+bool RunsInCheckpoint(const Detail& detail, const SiteDetail& site) {
+  return std::ranges::any_of(site.frames, [&](uint32_t frame) {
+    return detail.frames[frame].find("checkpoint.py:") != std::string::npos;
+  });
+}
+
+// The forward pass runs within the backward pass: its lines are the program's own. A census tells
+// it if a checkpoint stands around a module of PyTorch's.
+bool IsRecomputed(const FailureMoment& moment, const Life& life) {
+  const SiteDetail& site = moment.site_of(life);
+  if (!life.tensor || !site.in_backward) return false;
+  if (!site.own.empty() && RunsInCheckpoint(moment.detail(), site)) return true;
+  const HeldBlock* block = moment.holders().Of(life);
+  return block != nullptr && block->holder.find("frame.recomputed") != std::string::npos;
+}
+
+size_t CountLayers(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  constexpr uint64_t kSmallLayer = 20;
+  const uint64_t all = BytesOf(lives);
+  std::map<std::string, uint64_t> by_layer;
+  std::map<std::pair<uint32_t, uint64_t>, size_t> alike;  // of one site and size
+  for (const Life* life : lives) {
+    by_layer[LayerOf(moment.site_of(*life).module)] += life->size;
+    ++alike[{life->site, life->size}];
+  }
+  const auto layers = static_cast<size_t>(std::ranges::count_if(
+      by_layer, [&](const auto& one) { return one.second * kSmallLayer >= all; }));
+  // How often the line ran that made the block in the middle of all bytes.
+  std::vector<std::pair<size_t, uint64_t>> by_turns;
+  for (const auto& [key, count] : alike) by_turns.emplace_back(count, count * key.second);
+  std::ranges::sort(by_turns);
+  uint64_t before = 0;
+  size_t turns = 1;
+  for (const auto& [count, bytes] : by_turns) {
+    turns = count;
+    before += bytes;
+    if (before * 2 >= all) break;
+  }
+  return std::max(layers, turns);
+}
+
+bool AreStepsOfOne(const std::vector<const Life*>& lives) {
+  constexpr size_t kMostSteps = 8;
+  std::map<uint64_t, size_t> by_size;
+  for (const Life* life : lives) ++by_size[life->size];
+  return std::ranges::any_of(by_size, [&](const auto& one) {
+    return one.second <= kMostSteps && one.first * one.second * 4 >= BytesOf(lives) * 3;
+  });
+}
+
+}  // namespace vramstow

@@ -1,0 +1,40 @@
+// Layers: the activations of the iteration that runs, and the layers to which they belong.
+//
+// Idea: a checkpoint around a layer drops its activations until its own backward pass, and makes
+// all of them again for that. So it saves memory where several layers wait, and none where one
+// layer has most of it. Modules tell layers apart by their numbers (blocks.3); without modules, a
+// line that has made several blocks of one size was run by as many layers.
+//
+// Ownership: refers to a FailureMoment's lives. Threads: pure functions. Errors: none; where
+// nothing tells, it is one layer. Units: bytes.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LAYERS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LAYERS_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "tools/analysis/explain/failure_moment.h"
+
+namespace vramstow {
+
+// Made in the iteration that runs, outside of a backward pass and of an optimizer, and no part of
+// a model.
+std::vector<const Life*> ActivationsOf(const FailureMoment& moment);
+// Whether a backward pass may come that needs them: a graph has them, or where nobody knows what
+// has them, the program has run a backward pass before.
+bool MayBeNeeded(const FailureMoment& moment, const std::vector<const Life*>& lives);
+
+// Whether a function of torch.utils.checkpoint stands in the call stack.
+bool RunsInCheckpoint(const Detail& detail, const SiteDetail& site);
+// A checkpoint made it again in a backward pass.
+bool IsRecomputed(const FailureMoment& moment, const Life& life);
+
+// How many layers have made most of these. Not for no blocks.
+size_t CountLayers(const FailureMoment& moment, const std::vector<const Life*>& lives);
+// Whether most of these bytes are a few results of one size: steps of one operation, as a softmax
+// that is written out.
+bool AreStepsOfOne(const std::vector<const Life*>& lives);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LAYERS_H_
