@@ -39,6 +39,21 @@ inline Served ServedOf(const Event& block) {
                                                   : Served::kUnknown;
 }
 
+// What came of a framework's request that failed: the `object` of a failed kAllocate of layer
+// kFramework. Stored in traces: only append.
+enum class FailureEnd : uint8_t {
+  kProgram = 0,      // an error that the program sees, as far as is known
+  kDoneWithout = 1,  // the framework catches it, and does without that memory
+};
+inline constexpr uint64_t ObjectOf(FailureEnd end) { return static_cast<uint64_t>(end); }
+// kProgram for a number that this version does not know.
+inline FailureEnd FailureEndOf(const Event& failed) {
+  const bool is_done_without = failed.kind == EventKind::kAllocate &&
+                               failed.layer == Layer::kFramework &&
+                               failed.object == ObjectOf(FailureEnd::kDoneWithout);
+  return is_done_without ? FailureEnd::kDoneWithout : FailureEnd::kProgram;
+}
+
 // kRefused: the driver refused what an earlier event announced. Everything but these fields is as
 // in that event.
 inline Event RefusalOf(const Event& announced, uint64_t announced_sequence, int32_t result) {

@@ -5,6 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "adapters/torch/failure_ends.h"
+#include "adapters/torch/operators.h"
+
 namespace vramstow::torch_adapter {
 namespace {
 
@@ -83,8 +86,17 @@ void OutOfMemory::CallObservers(const Request& request, uint64_t total_bytes, ui
   }
 }
 
+void OutOfMemory::Tell(const Request& request) const {
+  vramstow_framework_name names[Operators::kMostNames];
+  const int count = table_->keeps_stacks() != 0 ? Operators::Names(names) : 0;
+  table_->refused(request.device->handle.load(std::memory_order_relaxed), request.size,
+                  NumberOf(request.stream), names, count,
+                  torch_failure::FailureEnds::InsideFramework() ? 1 : 0);
+}
+
 void OutOfMemory::Raise(const Request& request) {
   Device* device = request.device;
+  Tell(request);
   device->out_of_memory.fetch_add(1, std::memory_order_relaxed);
   const vramstow_framework_shortage shortage = Describe(request);
   const int64_t allocated = device->counters.allocated_bytes();

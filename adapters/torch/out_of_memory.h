@@ -26,6 +26,8 @@ class OutOfMemory {
   [[noreturn]] void Raise(const Request& request);
 
  private:
+  // Into the trace.
+  void Tell(const Request& request) const;
   vramstow_framework_shortage Describe(const Request& request) const;
   void CallObservers(const Request& request, uint64_t total_bytes, uint64_t free_bytes);
 

@@ -26,9 +26,9 @@ extern "C" {
 
 /* The kinds of tables, and the version of each that this header describes. */
 #define VRAMSTOW_TABLE_POOL 1 /* struct vramstow_framework; null: the process has no pool */
-#define VRAMSTOW_TABLE_POOL_VERSION 1
+#define VRAMSTOW_TABLE_POOL_VERSION 2
 #define VRAMSTOW_TABLE_TRACE 2
-#define VRAMSTOW_TABLE_TRACE_VERSION 2
+#define VRAMSTOW_TABLE_TRACE_VERSION 3
 #define VRAMSTOW_TABLE_CENSUS 3
 #define VRAMSTOW_TABLE_CENSUS_VERSION 1
 #define VRAMSTOW_TABLE_COLLECTION 4
@@ -177,16 +177,21 @@ struct vramstow_framework {
   int (*allocate_for)(int handle, uint64_t size, uint64_t stream, uint64_t pool,
                       const struct vramstow_framework_name* names, int count,
                       struct vramstow_framework_block* block, int* served);
+  /* Since version 2, whose user tells by this of each request that failed in the end: for it,
+   * `allocate` and `allocate_for` record no failure. `done_without`: the framework catches the
+   * error itself, so that the program does not see it. */
+  int (*refused)(int handle, uint64_t size, uint64_t stream,
+                 const struct vramstow_framework_name* names, int count, int done_without);
 };
 
 /* The table of an observer, which leaves the framework's allocator in place and tells what it does.
  * Null where nobody would read it, or where the pool serves the framework. */
 
 struct vramstow_framework_event {
-  int32_t kind; /* one of the four below */
+  int32_t kind; /* one of the five below */
   int32_t device;
-  uint64_t address; /* of OUT_OF_MEMORY: what the framework may take of the device; 0: not known */
-  uint64_t size;    /* of the block; 0: not known */
+  uint64_t address;   /* of the last two: what the framework may take of the device; 0: not known */
+  uint64_t size;      /* of the block; 0: not known */
   uint64_t requested; /* as asked for */
   uint64_t stream;
 };
@@ -194,6 +199,7 @@ struct vramstow_framework_event {
 #define VRAMSTOW_EVENT_FREE 2
 #define VRAMSTOW_EVENT_FREE_COMPLETED 3 /* no stream uses the freed block any more */
 #define VRAMSTOW_EVENT_OUT_OF_MEMORY 4
+#define VRAMSTOW_EVENT_DONE_WITHOUT 5 /* the same, and the framework does without that memory */
 
 struct vramstow_framework_trace {
   struct vramstow_table head;

@@ -204,11 +204,16 @@ class Runner {
       source_.Add(MarkEvent{.kind = MarkKind::kMoment}.ToEvent(), 0, After(line, "mark "));
     } else if (verb == "fail" && words.size() == 4 && words[2] == "at") {
       Refuse(Bytes(words[1], line), StackOf(words[3], line));
+    } else if (verb == "handled" && words.size() == 4 && words[2] == "at") {
+      Refuse(Bytes(words[1], line), StackOf(words[3], line), FailureEnd::kDoneWithout);
     } else if (verb == "refuse" && words.size() == 4 && words[2] == "at") {
       RefuseLibrary(Bytes(words[1], line), StackOf(words[3], line));
     } else if (verb == "census" && words.size() == 1) {
       source_.Add(MarkEvent{.kind = MarkKind::kMoment}.ToEvent(), 0,
                   "vramstow.census out_of_memory 0 0 0 1000 10\n");
+    } else if (line == "census left out") {
+      source_.Add(MarkEvent{.kind = MarkKind::kMoment}.ToEvent(), 0,
+                  "vramstow.census out_of_memory 0 0 0 0 0\nthere was no time");
     } else if (verb == "held" && words.size() >= 4) {
       Hold(line, words);
     } else {
@@ -306,8 +311,9 @@ class Runner {
     }
     source_.Add(MarkEvent{.kind = MarkKind::kMoment}.ToEvent(), 0, text.str());
   }
-  void Refuse(uint64_t size, uint32_t stack) {
+  void Refuse(uint64_t size, uint32_t stack, FailureEnd end = FailureEnd::kProgram) {
     Event event = Allocation(0, size, Layer::kFramework);
+    event.object = ObjectOf(end);
     event.result = kOutOfMemory;
     source_.Add(event, stack);
   }
@@ -362,6 +368,12 @@ class Runner {
     }
     if (what == "iterations" || what == "phase" || what == "category" || what == "devices") {
       return CheckWork(what, words, line);
+    }
+    if (what == "failures") {
+      const Counts& counts = outcome_.facts.counts;
+      return Same(std::to_string(counts.out_of_memory) + " and " +
+                      std::to_string(counts.handled_failures) + " handled",
+                  rest, line);
     }
     if (what == "growth" || what == "grows") return CheckGrowth(what, rest, line);
     if (what == "site") {

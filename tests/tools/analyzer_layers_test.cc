@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/typed_event.h"
 #include "tests/tools/list_source.h"
 #include "tests/tools/units.h"
 #include "tools/analysis/explain/explain.h"
@@ -137,6 +138,76 @@ TEST(AnalyzerLayers, WhatAnOutOfMemoryFoundFreeIsWithoutWhatThePoolReservedSince
   for (const OutOfMemoryFacts& failure : facts.out_of_memory) {
     EXPECT_EQ(failure.free_bytes, 32 * kMega);
     EXPECT_EQ(failure.pool_free_bytes, 6 * kMega);
+  }
+}
+
+TEST(AnalyzerLayers, WhatTheFrameworkDoesWithoutIsNoFailureOfTheProgram) {
+  PoolHistory history;
+  const auto refuse = [&history](uint64_t size, FailureEnd end) {
+    history.Add({.size = size,
+                 .object = ObjectOf(end),
+                 .result = 2,
+                 .device = 0,
+                 .kind = EventKind::kAllocate,
+                 .memory = MemoryKind::kDevice,
+                 .layer = Layer::kFramework});
+  };
+  history.Segment(EventKind::kAllocate, kBase, 20 * kMega);
+  history.Tensor(EventKind::kAllocate, kBase, 2 * kMega);
+  for (int i = 0; i < 12; ++i) refuse(50 * kMega, FailureEnd::kDoneWithout);
+  refuse(30 * kMega, FailureEnd::kProgram);
+  const Facts facts = history.Analyze();
+  EXPECT_EQ(facts.counts.failed_allocations, 13u);
+  EXPECT_EQ(facts.counts.handled_failures, 12u);
+  EXPECT_EQ(facts.counts.out_of_memory, 1u);
+  EXPECT_EQ(facts.devices.back().out_of_memory, 1u);
+  ASSERT_EQ(facts.out_of_memory.size(), 1u);
+  EXPECT_EQ(facts.out_of_memory.front().requested_bytes, 30 * kMega);
+}
+
+TEST(AnalyzerLayers, OfManyFailuresTheLastIsKept) {
+  PoolHistory history;
+  for (uint64_t i = 1; i <= kMostOutOfMemory + 50; ++i) {
+    history.Tensor(EventKind::kAllocate, 0, i * kMega, 2);
+  }
+  const Facts facts = history.Analyze();
+  EXPECT_EQ(facts.counts.out_of_memory, kMostOutOfMemory + 50);
+  ASSERT_EQ(facts.out_of_memory.size(), kMostOutOfMemory);
+  EXPECT_EQ(facts.out_of_memory.back().requested_bytes, (kMostOutOfMemory + 50) * kMega);
+}
+
+// Asks the driver until it is served.
+Facts AskUntilServed(uint16_t library, uint64_t served, uint32_t other_thread = 0) {
+  PoolHistory history;
+  Event ask{.requested = 8 * kMega,
+            .result = 2,
+            .device = 0,
+            .library = library,
+            .kind = EventKind::kAllocate,
+            .memory = MemoryKind::kDevice};
+  history.Add(ask);
+  history.Add(ask);
+  ask.address = kBase;
+  ask.size = ask.requested = served;
+  ask.result = 0;
+  ask.thread = other_thread;
+  history.Add(ask);
+  return history.Analyze();
+}
+
+TEST(AnalyzerLayers, ALibraryThatIsServedWhenItAsksAgainDidNotFail) {
+  const Facts served = AskUntilServed(1, 8 * kMega);
+  EXPECT_EQ(served.counts.failed_allocations, 2u);
+  EXPECT_EQ(served.counts.handled_failures, 2u);
+  EXPECT_EQ(served.counts.out_of_memory, 0u);
+  EXPECT_EQ(served.devices.back().out_of_memory, 0u);
+  EXPECT_TRUE(served.out_of_memory.empty());
+  // Less than it asked for, another thread, or the program itself.
+  for (const Facts& failed : {AskUntilServed(1, 4 * kMega), AskUntilServed(1, 8 * kMega, 7),
+                              AskUntilServed(ListSource::kProgram, 8 * kMega)}) {
+    EXPECT_EQ(failed.counts.out_of_memory, 2u);
+    EXPECT_EQ(failed.counts.handled_failures, 0u);
+    EXPECT_EQ(failed.out_of_memory.size(), 2u);
   }
 }
 

@@ -21,9 +21,12 @@ class ListSource : public EventSource {
       calls_.push_back("call-" + std::to_string(i));
       libraries_.push_back("/lib/library-" + std::to_string(i) + ".so");
     }
+    libraries_[kProgram] = "/usr/bin/program";
     report_.closed = true;
     report_.events = events_.size();
   }
+
+  static constexpr uint16_t kProgram = 15;  // among the libraries
 
   bool Next(Event* event) override {
     if (next_ == events_.size()) return false;

@@ -168,7 +168,12 @@ std::string WhySection(const Facts& facts, const TextStyle& style) {
                      style);
     if (!first->place.empty() && first->place != "unknown")
       text += Labelled("At", first->place, style);
-    if (!first->holder.empty()) text += Labelled("Held by", HolderInWords(*first), style);
+    if (!first->holder.empty()) {
+      text += Labelled("Held by", HolderInWords(*first), style);
+    } else if (!last.census_left_out.empty()) {
+      text += Labelled("Held by", absl::StrCat("not known: ", Printable(last.census_left_out), "."),
+                       style);
+    }
     if (IsLibraryFailure(last)) text += Labelled("For", LibraryInWords(last), style);
     text += Labelled("Do", first->action, style);
     if (first->fits.has_value()) text += Labelled("Then", FitsInWords(last, *first), style);

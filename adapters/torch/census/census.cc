@@ -26,6 +26,7 @@ constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kWalkNs = kSecond * 3 / 2;
 constexpr uint64_t kTellNs = kSecond / 4;
 constexpr char kNoTime[] = "its time was over";
+constexpr char kLeftOut[] = "looks after earlier failures had used up the time for it";
 // A cache of a model's keys and values has some thousands of blocks. Each chain takes a place among
 // the trace's 65,536 texts.
 constexpr size_t kMostTold = 8192;
@@ -225,7 +226,10 @@ bool Census::MayTake() const { return spent_ns <= kFreeNs + (NowNs() - started_n
 
 int Census::Take(int reason, int device, Findings* findings) {
   if (is_stopped || Interpreter::is_ending()) return VRAMSTOW_NOT_ACTIVE;
-  if (reason == VRAMSTOW_CENSUS_OUT_OF_MEMORY && !MayTake()) return VRAMSTOW_NOT_ACTIVE;
+  if (reason == VRAMSTOW_CENSUS_OUT_OF_MEMORY && !MayTake()) {
+    LeaveOut(reason, device);
+    return VRAMSTOW_NOT_ACTIVE;
+  }
   if (is_running.exchange(true)) return VRAMSTOW_BUSY;
   const uint64_t begin_ns = NowNs();
   const int result = Look(reason, device, findings);
@@ -235,6 +239,12 @@ int Census::Take(int reason, int device, Findings* findings) {
   }
   is_running = false;
   return result;
+}
+
+// Whoever reads the trace is not to take an older census for this failure's.
+void Census::LeaveOut(int reason, int device) {
+  const vramstow_framework_census_about about = {reason, device, 0, 0, 0, 0, kLeftOut};
+  table->begin(&about);
 }
 
 int Census::Look(int reason, int device, Findings* findings) const {

@@ -56,6 +56,8 @@ class Census {
 
  private:
   bool MayTake() const;
+  // Writes that there is none, because no time is left.
+  static void LeaveOut(int reason, int device);
   int Look(int reason, int device, Findings* findings) const;
   bool Write(int reason, int device, const Findings& findings) const;
 };

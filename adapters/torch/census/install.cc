@@ -10,6 +10,7 @@
 #include "adapters/torch/census/census.h"
 #include "adapters/torch/census/collection.h"
 #include "adapters/torch/census/groups.h"
+#include "adapters/torch/failure_ends.h"
 #include "include/vramstow/vramstow.h"
 
 namespace vramstow::torch_census {
@@ -73,6 +74,7 @@ const char* Start() {
   if (get_table(VRAMSTOW_TABLE_TRACE, VRAMSTOW_TABLE_TRACE_VERSION) == nullptr) {
     c10::cuda::CUDACachingAllocator::get()->attachOutOfMemoryObserver(
         [](int64_t device, size_t, size_t, size_t) {
+          if (torch_failure::FailureEnds::InsideFramework()) return;
           Take(VRAMSTOW_CENSUS_OUT_OF_MEMORY, static_cast<int>(device), nullptr, nullptr);
         });
   }

@@ -23,6 +23,7 @@
 #include <exception>
 #include <limits>
 
+#include "adapters/torch/failure_ends.h"
 #include "adapters/torch/observer/adoption.h"
 #include "adapters/torch/observer/block_sizes.h"
 #include "include/vramstow/framework.h"
@@ -208,7 +209,9 @@ void Observer::OnEntry(const Entry& entry) {
 }
 
 void Observer::OnOutOfMemory(int64_t device, uint64_t requested, uint64_t allowed) {
-  Emit(VRAMSTOW_EVENT_OUT_OF_MEMORY, device, allowed, requested, requested, nullptr);
+  const int kind = torch_failure::FailureEnds::InsideFramework() ? VRAMSTOW_EVENT_DONE_WITHOUT
+                                                                 : VRAMSTOW_EVENT_OUT_OF_MEMORY;
+  Emit(kind, device, allowed, requested, requested, nullptr);
   // PyTorch tells of this without its lock, so that it can be asked how often it tried again.
   const auto index = static_cast<c10::DeviceIndex>(device);
   const auto retries = caching::get()->getDeviceStats(index).num_alloc_retries;

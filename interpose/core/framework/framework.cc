@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "base/keep_errno.h"
+#include "base/typed_event.h"
 #include "interpose/core/framework/attachment.h"
 #include "interpose/core/framework/census.h"
 #include "interpose/core/framework/collection.h"
@@ -48,7 +49,7 @@ class FrameworkCall {
       : call_(framework_context.trace, LibraryOf(return_address), kind, names, count) {}
   // The pool says what it tried; this is the request itself, as those of the driver's functions
   // are.
-  void RecordRefusal(const BlockRequest& request, int device) const {
+  void RecordRefusal(const BlockRequest& request, int device, FailureEnd end) const {
     Event event;
     event.kind = EventKind::kAllocate;
     event.layer = Layer::kFramework;
@@ -56,6 +57,7 @@ class FrameworkCall {
     event.device = static_cast<int16_t>(device);
     event.stream = request.stream;
     event.size = event.requested = request.size;
+    event.object = ObjectOf(end);
     event.result = CUDA_ERROR_OUT_OF_MEMORY;
     framework_context.pool_trace.Record(&event);
   }
@@ -103,6 +105,9 @@ int Open(int device, int* handle) {
   return VRAMSTOW_OK;
 }
 
+// The adapter tells of each request that failed in the end (`refused`). Set before it allocates.
+constinit bool the_adapter_tells_failures = false;
+
 inline int AllocateBlock(const FrameworkCall& call, int handle, uint64_t size, uint64_t stream,
                          uint64_t pool, vramstow_framework_block* block, int* served) {
   Pools::Use use = UseOf(handle);
@@ -121,8 +126,8 @@ inline int AllocateBlock(const FrameworkCall& call, int handle, uint64_t size, u
     return VRAMSTOW_OK;
   }
   LogFailedCheck(use.get());
-  if (error == PoolError::kOutOfMemory) {
-    call.RecordRefusal(request, use.device());
+  if (error == PoolError::kOutOfMemory && !the_adapter_tells_failures) {
+    call.RecordRefusal(request, use.device(), FailureEnd::kProgram);
     DescribeOutOfMemory(framework_context.trace, use.get());
   }
   return CodeOf(error);
@@ -147,15 +152,43 @@ std::string_view KindOf(const vramstow_framework_name& name) {
   }
 }
 
+// Names as a stack has them.
+class StackNames {
+ public:
+  StackNames(const vramstow_framework_name* names, int count) {
+    for (int i = 0; i < count && count_ < kMaxNames; ++i) {
+      names_[count_++] = {names[i].text, KindOf(names[i])};
+    }
+  }
+  const StackName* data() const { return names_; }
+  size_t size() const { return count_; }
+
+ private:
+  StackName names_[kMaxNames];
+  size_t count_ = 0;
+};
+
 int AllocateFor(int handle, uint64_t size, uint64_t stream, uint64_t pool,
                 const vramstow_framework_name* names, int count, vramstow_framework_block* block,
                 int* served) {
-  StackName stack_names[kMaxNames];
-  size_t kept = 0;
-  for (int i = 0; i < count && kept < kMaxNames; ++i)
-    stack_names[kept++] = {names[i].text, KindOf(names[i])};
-  const FrameworkCall call(__builtin_return_address(0), EventKind::kAllocate, stack_names, kept);
+  const StackNames known(names, count);
+  const FrameworkCall call(__builtin_return_address(0), EventKind::kAllocate, known.data(),
+                           known.size());
   return AllocateBlock(call, handle, size, stream, pool, block, served);
+}
+
+int Refused(int handle, uint64_t size, uint64_t stream, const vramstow_framework_name* names,
+            int count, int done_without) {
+  const StackNames known(names, count);
+  const FrameworkCall call(__builtin_return_address(0), EventKind::kAllocate, known.data(),
+                           known.size());
+  Pools::Use use = UseOf(handle);
+  if (!use) return VRAMSTOW_NOT_ACTIVE;
+  const FailureEnd end = done_without != 0 ? FailureEnd::kDoneWithout : FailureEnd::kProgram;
+  call.RecordRefusal({.size = size, .stream = stream, .layer = Layer::kFramework}, use.device(),
+                     end);
+  if (done_without == 0) DescribeOutOfMemory(framework_context.trace, use.get());
+  return VRAMSTOW_OK;
 }
 
 int AllocateAt(int handle, uint64_t address, uint64_t size, uint64_t stream, uint64_t pool,
@@ -370,11 +403,14 @@ constexpr vramstow_framework kTable = {
     Observe,
     KeepsStacks,
     AllocateFor,
+    Refused,
 };
 
-const vramstow_table* PoolTable() {
+const vramstow_table* PoolTable(uint32_t version) {
+  constexpr uint32_t kTellsFailures = 2;
   Process& process = framework_context.process;
   if (!process.Start() || !WantsPool(process.options())) return nullptr;
+  the_adapter_tells_failures = version >= kTellsFailures;
   return &kTable.head;
 }
 
@@ -384,7 +420,7 @@ const vramstow_table* TableOf(uint32_t kind, uint32_t version) {
   const vramstow_table* table = nullptr;
   switch (kind) {
     case VRAMSTOW_TABLE_POOL:
-      table = PoolTable();
+      table = PoolTable(version);
       break;
     case VRAMSTOW_TABLE_TRACE:
       table = TraceTable();

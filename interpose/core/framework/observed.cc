@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/keep_errno.h"
+#include "base/typed_event.h"
 #include "interpose/core/framework/card_processes.h"
 #include "interpose/core/framework/census.h"
 #include "interpose/core/framework/framework.h"
@@ -98,7 +99,7 @@ inline int Tell(const vramstow_framework_event& observed) {
 }
 
 // PyTorch tells of these without its locks.
-int Refuse(const vramstow_framework_event& observed) {
+int Refuse(const vramstow_framework_event& observed, FailureEnd end) {
   uint16_t library;
   Trace* const trace = OpenTrace(&library);
   if (trace == nullptr) return VRAMSTOW_NOT_ACTIVE;
@@ -106,8 +107,11 @@ int Refuse(const vramstow_framework_event& observed) {
   Event event = EventOf(EventKind::kAllocate, observed);
   if (observed.address != 0) DescribeLimit(trace, observed);
   event.address = 0;
+  event.object = ObjectOf(end);
   event.result = CUDA_ERROR_OUT_OF_MEMORY;
   const uint64_t sequence = trace->RecordObserved(library, &event);
+  // Nobody looks for the reason of what the program does not see, and a look takes time.
+  if (end != FailureEnd::kProgram) return sequence != 0 ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
   trace->NoteOutOfMemory();
   DescribeOtherProcesses(event.device);
   TakeCensusAfterFailure(event.device);
@@ -129,7 +133,9 @@ int Emit(const vramstow_framework_event* observed) {
       return Tell<EventKind::kFreeCompleted>(*observed);
     case VRAMSTOW_EVENT_OUT_OF_MEMORY:
       counted.Refuse(observed->device);
-      return Refuse(*observed);
+      return Refuse(*observed, FailureEnd::kProgram);
+    case VRAMSTOW_EVENT_DONE_WITHOUT:
+      return Refuse(*observed, FailureEnd::kDoneWithout);
     default:
       return VRAMSTOW_INVALID;
   }

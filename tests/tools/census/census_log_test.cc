@@ -74,6 +74,19 @@ TEST(CensusLog, WhatIsDamagedIsLeftOut) {
   EXPECT_THAT(censuses[0].blocks, testing::IsEmpty());
 }
 
+TEST(CensusLog, WhatWasLeftOutGoesFirst) {
+  CensusLog log;
+  log.Add(MarkOf(0), "vramstow.census out_of_memory 0 900 1000 5 70\n", 1);
+  for (uint64_t i = 2; i < 3 * CensusLog::kMost; ++i) {
+    log.Add(MarkOf(0), "vramstow.census out_of_memory 0 0 0 0 0\nno time", i);
+  }
+  const auto censuses = log.Take();
+  ASSERT_THAT(censuses, testing::SizeIs(CensusLog::kMost));
+  EXPECT_FALSE(censuses.front().is_left_out());
+  EXPECT_TRUE(censuses.back().is_left_out());
+  EXPECT_EQ(censuses.back().event, 3 * CensusLog::kMost - 1);
+}
+
 TEST(CensusLog, ItsMemoryIsLimited) {
   CensusLog log;
   for (uint64_t i = 0; i < 3 * CensusLog::kMost; ++i) {

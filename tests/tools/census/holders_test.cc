@@ -81,6 +81,35 @@ TEST(Holders, EachFailureHasTheCensusOfItsThreadBehindIt) {
   EXPECT_EQ(holder(3), "last");
 }
 
+TEST(Holders, WhereTheCensusWasLeftOutNobodyIsNamed) {
+  Detail detail;
+  detail.censuses = {CensusAt(11, 1, "first"), CensusAt(21, 1, "")};
+  detail.censuses[0].objects = 70;
+  detail.censuses[1].blocks.clear();
+  detail.censuses[1].why_ended = "there was no time";
+  Facts facts;
+  facts.out_of_memory = {FailureAt(10, 1), FailureAt(20, 1), FailureAt(30, 2)};
+  const Life life = TensorAt(512, 5);
+  EXPECT_EQ(Holders(detail, facts, facts.out_of_memory[0]).Of(life)->holder, "first");
+  const Holders second(detail, facts, facts.out_of_memory[1]);
+  EXPECT_FALSE(second.any());
+  EXPECT_EQ(second.Of(life), nullptr);
+  EXPECT_EQ(second.why_left_out(), "there was no time");
+}
+
+TEST(Holders, OneOfManyNumbersMayBeMissing) {
+  const auto told = [](uint64_t count, uint64_t without) {
+    std::vector<std::string> chains;
+    for (uint64_t i = 0; i < count; ++i) {
+      if (i != without) chains.push_back("main: history[" + std::to_string(i) + "]");
+    }
+    return MergeChains(chains);
+  };
+  EXPECT_EQ(told(68, 66), "main: history[0..67]");
+  EXPECT_EQ(told(68, 100), "main: history[0..67]");
+  EXPECT_EQ(told(6, 4), "main: history[*]");
+}
+
 TEST(Holders, ABlockThatCameLaterOrLiesElsewhereIsNotHeld) {
   Detail detail;
   detail.censuses = {CensusAt(11, 1, "list")};

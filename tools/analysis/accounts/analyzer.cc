@@ -134,6 +134,8 @@ Analysis Analyzer::Finish(const EventSource& source) {
   Analysis analysis;
   Facts& facts = analysis.facts;
   facts.end_ns = accounts_.now_ns();
+  facts.facts = marks_.TakeFacts();
+  failures_.End(source, &facts.facts);
   accounts_.FillFacts(source, &facts);
   facts.peak.mapped_bytes = space_.addresses().highest_mapped_bytes();
   facts.peak.address_range_bytes = space_.addresses().highest_reserved_bytes();
@@ -144,7 +146,6 @@ Analysis Analyzer::Finish(const EventSource& source) {
   space_.FillFacts(&facts.fragmentation);
   facts.fragmentation.pending_peak_bytes = framework_.pending_peak_bytes();
   FillDetail(source, &analysis.detail);
-  facts.facts = marks_.TakeFacts();
   FillLayers(source, analysis.detail, &facts);
   return analysis;
 }

@@ -94,6 +94,7 @@ void DriverLayer::Apply(const Event& event) {
 }
 
 void DriverLayer::AddAllocate(const Event& event) {
+  failures_.NoteServed(event);
   LiveBlock block = accounts_.BlockOf(event);
   block.pooled = LiesInPool(event);
   accounts_.CountAllocation(block);

@@ -2,12 +2,30 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/driver_result.h"
+#include "base/typed_event.h"
 #include "tools/base/library_name.h"
 
 namespace vramstow {
+namespace {
+
+bool IsSameRequest(const Event& a, const Event& b) {
+  return a.library == b.library && a.memory == b.memory && a.device == b.device &&
+         RequestedBytes(a) == RequestedBytes(b);
+}
+
+// Not the program itself, nor what gives Python the driver's functions as they are.
+bool IsLibraryThatRetries(std::string_view path) {
+  return path.find(".so") != std::string_view::npos &&
+         path.find("_ctypes") == std::string_view::npos &&
+         path.find("libffi") == std::string_view::npos;
+}
+
+}  // namespace
+
 void Failures::Add(const Event& event) {
   accounts_.CountFailedCall(event.library, event.call, event.memory);
   Counts& counts = accounts_.counts();
@@ -16,9 +34,18 @@ void Failures::Add(const Event& event) {
     if (IsDeviceMemory(event.memory)) accounts_.Request(RequestedBytes(event));
   }
   if (event.result != kOutOfMemoryResult) return;
+  if (FailureEndOf(event) == FailureEnd::kDoneWithout) {
+    ++counts.handled_failures;
+    given_up_ = Describe(event);
+    return;
+  }
   ++counts.out_of_memory;
   ++accounts_.levels().Device(event.device).out_of_memory;
-  if (out_of_memory_.size() == kMostOutOfMemory) return;
+  if (event.layer == Layer::kDriver) NoteRefused(event);
+  Keep(Describe(event));
+}
+
+Failures::OutOfMemory Failures::Describe(const Event& event) {
   OutOfMemory failure;
   failure.call = event.call;
   failure.library = event.library;
@@ -38,7 +65,72 @@ void Failures::Add(const Event& event) {
   } else if (space_.addresses().any_ranges()) {
     facts.largest_free_range_bytes = space_.addresses().Free(0).largest_bytes;
   }
+  return failure;
+}
+
+// The last one may be the one that ended the job.
+void Failures::Keep(OutOfMemory failure) {
+  if (out_of_memory_.size() == kMostOutOfMemory) out_of_memory_.pop_back();
   out_of_memory_.push_back(std::move(failure));
+}
+
+void Failures::NoteRefused(const Event& event) {
+  Refused& refused = refused_[event.thread];
+  const uint32_t site = accounts_.SiteByStack(event);
+  if (!IsSameRequest(refused.request, event) || refused.site != site) refused = {event, site, 0};
+  ++refused.count;
+}
+
+void Failures::Answer(const Event& event) {
+  if (given_up_.has_value() && given_up_->facts.thread == event.thread) given_up_.reset();
+  const auto refused = refused_.find(event.thread);
+  if (refused == refused_.end() || refused->second.request.library != event.library) return;
+  const bool is_served = IsSameRequest(refused->second.request, event) &&
+                         refused->second.site == accounts_.SiteByStack(event);
+  if (is_served) NoteRetried(refused->second);
+  refused_.erase(refused);
+}
+
+void Failures::NoteRetried(const Refused& refused) {
+  const Event& request = refused.request;
+  uint64_t rest = refused.count;
+  for (auto one = out_of_memory_.rbegin(); one != out_of_memory_.rend() && rest > 0; ++one) {
+    if (one->facts.thread != request.thread || one->library != request.library) continue;
+    one->is_retried = true;
+    --rest;
+  }
+  for (Retried& known : retried_) {
+    if (known.library != request.library || known.device != request.device) continue;
+    known.count += refused.count;
+    return;
+  }
+  retried_.push_back({request.library, request.device, refused.count});
+}
+
+void Failures::End(const EventSource& source, std::map<std::string, std::string>* told) {
+  // A program that asks the driver itself sees each refusal.
+  const auto is_of_library = [&source](uint16_t library) {
+    return IsLibraryThatRetries(source.LibraryPath(library));
+  };
+  for (const Retried& retried : retried_) {
+    if (!is_of_library(retried.library)) continue;
+    accounts_.counts().out_of_memory -= retried.count;
+    accounts_.counts().handled_failures += retried.count;
+    accounts_.levels().Device(retried.device).out_of_memory -= retried.count;
+  }
+  std::erase_if(out_of_memory_, [&](const OutOfMemory& failure) {
+    return failure.is_retried && is_of_library(failure.library);
+  });
+  // No algorithm of cuDNN could do with what was left: PyTorch then raises an error of its own.
+  const auto uncaught = told->find("program.uncaught");
+  if (!given_up_.has_value() || uncaught == told->end() || uncaught->second != "RuntimeError") {
+    return;
+  }
+  uncaught->second = "OutOfMemoryError";
+  --accounts_.counts().handled_failures;
+  ++accounts_.counts().out_of_memory;
+  ++accounts_.levels().Device(static_cast<int16_t>(given_up_->facts.device)).out_of_memory;
+  Keep(std::move(*given_up_));
 }
 
 void Failures::FillDevice(const DeviceLevel& device, OutOfMemoryFacts* facts) {

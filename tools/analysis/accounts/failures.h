@@ -1,15 +1,25 @@
 // Failures: allocations that were refused, and what was free then.
 //
+// Idea: not every refusal is one of the program's. PyTorch asks for memory that it can do without,
+// and says so of the request (FailureEnd). A library that is refused may give back what it has
+// cached and ask again: if the same request of the same thread, library and line is then served,
+// the program saw no error. Both are counted apart, and have no story.
+//
 // Ownership: copies; the rest outlives it. Threads: one at a time. Errors: none. Units: bytes.
-// Memory: the first kMostOutOfMemory. Cost: of an out-of-memory with a pool: a look at all live
-// blocks.
+// Memory: the first kMostOutOfMemory but one, and the last. Cost: of an out-of-memory with a pool:
+// a look at all live blocks.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_FAILURES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_FAILURES_H_
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "base/event.h"
 #include "tools/analysis/accounts/accounts.h"
 #include "tools/analysis/accounts/event_source.h"
 #include "tools/analysis/accounts/free_space.h"
@@ -37,6 +47,12 @@ class Failures {
 
   // A call that the driver or an allocator refused.
   void Add(const Event& event);
+  // One that gave memory.
+  void NoteServed(const Event& event) {
+    if (!refused_.empty() || given_up_.has_value()) Answer(event);
+  }
+  // After the last event; before counts are taken. `told`: what the trace tells of its end.
+  void End(const EventSource& source, std::map<std::string, std::string>* told);
 
   // Out-of-memory events, with names. `sites`: by number.
   std::vector<OutOfMemoryFacts> Facts(const EventSource& source,
@@ -51,8 +67,26 @@ class Failures {
     uint32_t site = 0;
     uint32_t before = 0;  // the sites beside the largest free range, from 1; 0: nobody
     uint32_t after = 0;
+    bool is_retried = false;
+  };
+  // What a thread asks the driver for, and does not get.
+  struct Refused {
+    Event request;
+    uint32_t site = 0;
+    uint64_t count = 0;  // in a row
+  };
+  // Requests of a library that were served when it asked again.
+  struct Retried {
+    uint16_t library = 0;
+    int16_t device = kNoDevice;
+    uint64_t count = 0;
   };
 
+  OutOfMemory Describe(const Event& event);
+  void Keep(OutOfMemory failure);
+  void NoteRefused(const Event& event);
+  void Answer(const Event& event);
+  void NoteRetried(const Refused& refused);
   void FillPool(OutOfMemory* failure) const;
   bool IsOnlyPool(int16_t device) const;
   void FillFree(const FreeMemory& free, uint64_t holes, OutOfMemoryFacts* facts) const;
@@ -63,6 +97,10 @@ class Failures {
   const PoolSegments& segments_;
   const PooledBlocks& blocks_;
   std::vector<OutOfMemory> out_of_memory_;
+  absl::flat_hash_map<uint32_t, Refused> refused_;  // by thread
+  std::vector<Retried> retried_;
+  // The last one that PyTorch did without, until its thread gets memory again.
+  std::optional<OutOfMemory> given_up_;
 };
 
 }  // namespace vramstow

@@ -20,6 +20,7 @@ void FrameworkLayer::Add(const Event& event) {
 
 void FrameworkLayer::AddAllocate(const Event& event) {
   if (event.result != 0) return failures_.Add(event);
+  failures_.NoteServed(event);
   LiveBlock block = accounts_.BlockOf(event);
   block.pooled = true;
   block.opened = accounts_.IsOpening(event);

@@ -110,6 +110,7 @@ void NameHolder(const Holders& holders, Cause* cause) {
 
 void FillHolders(const FailureMoment& moment, const Holders& holders, OutOfMemoryFacts* failure) {
   constexpr size_t kMostHolders = 64;
+  failure->census_left_out = holders.why_left_out();
   if (!holders.any()) return;
   uint64_t without = 0;
   for (const Life* life : moment.live()) {

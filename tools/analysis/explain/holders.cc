@@ -64,12 +64,14 @@ std::vector<Piece> PiecesOf(const std::string& chain) {
   return pieces;
 }
 
-// "3", "0..11", "*".
+// "3", "0..11", "*". One of many may be missing: it has another name, too.
 std::string RangeOf(const std::set<uint64_t>& numbers) {
+  constexpr uint64_t kMany = 16;
   const uint64_t first = *numbers.begin();
   const uint64_t last = *numbers.rbegin();
   if (first == last) return std::to_string(first);
-  if (last - first + 1 != numbers.size()) return "*";
+  const uint64_t missing = last - first + 1 - numbers.size();
+  if (missing > 1 || (missing == 1 && numbers.size() < kMany)) return "*";
   return std::to_string(first) + ".." + std::to_string(last);
 }
 
@@ -270,25 +272,37 @@ std::string MergeChains(const std::vector<std::string>& chains) {
   return merged;
 }
 
-Holders::Holders(const Detail& detail, const Facts& facts, const OutOfMemoryFacts& failure) {
+Holders::Holders(const Detail& detail, const Facts& facts, const OutOfMemoryFacts& failure)
+    : census_(Find(detail, facts, failure)) {
+  if (census_ == nullptr) return;
+  if (census_->is_left_out()) {
+    why_left_out_ = census_->why_ended;
+    census_ = nullptr;
+    return;
+  }
+  for (const HeldBlock& block : census_->blocks) blocks_.emplace(block.address, &block);
+}
+
+const CensusDetail* Holders::Find(const Detail& detail, const Facts& facts,
+                                  const OutOfMemoryFacts& failure) {
   uint64_t next = ~uint64_t{0};
   for (const OutOfMemoryFacts& other : facts.out_of_memory) {
     if (other.event > failure.event && other.thread == failure.thread) {
       next = std::min(next, other.event);
     }
   }
+  const CensusDetail* before = nullptr;
+  const CensusDetail* others = nullptr;
   for (const CensusDetail& census : detail.censuses) {
-    if (census.event < failure.event) {
-      census_ = &census;
-    } else if (census.thread == failure.thread && census.event < next) {
-      census_ = &census;
-      break;
+    if (census.event > failure.event && census.thread == failure.thread && census.event < next) {
+      return &census;
     }
+    if (census.is_left_out()) continue;
+    if (census.event < failure.event) before = &census;
+    if (others == nullptr) others = &census;
   }
   // One of the threads that fail together has a census: it tells what was still there.
-  if (census_ == nullptr && !detail.censuses.empty()) census_ = &detail.censuses.front();
-  if (census_ == nullptr) return;
-  for (const HeldBlock& block : census_->blocks) blocks_.emplace(block.address, &block);
+  return before != nullptr ? before : others;
 }
 
 void Holders::NameAlike(const std::vector<const Life*>& live) {

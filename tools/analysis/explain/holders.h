@@ -28,7 +28,8 @@ bool IsLocal(const std::string& holder);
 class Holders {
  public:
   // By the census that belongs to this failure: the first one of its thread after it, before the
-  // thread's next failure; else the last one before; else another thread's.
+  // thread's next failure; else the last one before; else another thread's. None where the trace
+  // says that it was left out: what held memory earlier need not hold it now.
   Holders(const Detail& detail, const Facts& facts, const OutOfMemoryFacts& failure);
 
   // A census names some thousands of blocks. If it found more, this gives each other block the
@@ -36,13 +37,19 @@ class Holders {
   void NameAlike(const std::vector<const Life*>& live);
 
   bool any() const { return census_ != nullptr; }
+  // Why there is none, half a sentence; empty: there is one, or nobody says.
+  const std::string& why_left_out() const { return why_left_out_; }
   // Null: nobody was found.
   const HeldBlock* Of(const Life& life) const;
   // The holders of these blocks, those of the most bytes first.
   std::vector<HolderFacts> OfAll(const std::vector<const Life*>& lives) const;
 
  private:
+  static const CensusDetail* Find(const Detail& detail, const Facts& facts,
+                                  const OutOfMemoryFacts& failure);
+
   const CensusDetail* census_ = nullptr;
+  std::string why_left_out_;
   absl::flat_hash_map<uint64_t, const HeldBlock*> blocks_;  // by address
 };
 

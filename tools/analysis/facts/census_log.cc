@@ -1,5 +1,6 @@
 #include "tools/analysis/facts/census_log.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/typed_event.h"
@@ -38,7 +39,10 @@ void CensusLog::Begin(const Event& mark, std::string_view text, uint64_t number)
                         ReadNumber(CutPart(&line, ' '), &census.duration_ns) &&
                         ReadNumber(line, &census.objects);
   if (!is_right) return;
-  if (censuses_.size() == kMost) censuses_.pop_front();
+  if (censuses_.size() == kMost) {
+    const auto left_out = std::ranges::find_if(censuses_, &CensusDetail::is_left_out);
+    censuses_.erase(left_out == censuses_.end() ? censuses_.begin() : left_out);
+  }
   censuses_.push_back(std::move(census));
 }
 

@@ -4,7 +4,8 @@
 // each piece of memory that somebody holds.
 //
 // Ownership: copies. Threads: one at a time. Errors: a mark that is not as it should be is left
-// out. Units: bytes, nanoseconds, events counted from 1. Memory: the last kMost censuses.
+// out. Units: bytes, nanoseconds, events counted from 1. Memory: the last kMost censuses;
+// those that were left out go first.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_CENSUS_LOG_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_CENSUS_LOG_H_
 
@@ -44,6 +45,9 @@ struct CensusDetail {
   uint64_t objects = 0;
   std::string why_ended;  // before all was looked at; empty: it was not
   std::vector<HeldBlock> blocks;
+
+  // There was a failure, and no time to look around. `why_ended` says why.
+  bool is_left_out() const { return objects == 0 && !why_ended.empty(); }
 };
 
 class CensusLog {

@@ -130,11 +130,17 @@ struct Described<Counts> {
           .Compared(8),
       Fact("frees", &S::frees, Merge::kSum, "calls that gave it back").Short("frees"),
       Fact("out_of_memory", &S::out_of_memory, Merge::kSum,
-           "calls that failed with CUDA_ERROR_OUT_OF_MEMORY")
+           "requests that failed for want of memory, and whose error the program saw; "
+           "`handled_failures` are not among them")
           .Short("out_of_memory")
           .Compared(9),
       Fact("failed_allocations", &S::failed_allocations, Merge::kSum,
            "allocations that failed, for whatever reason"),
+      Fact("handled_failures", &S::handled_failures, Merge::kSum,
+           "among `failed_allocations`: for want of memory, and the program saw no error. PyTorch "
+           "caught the error and did without that memory, as where it looks for an algorithm of "
+           "cuDNN; or the library that asked got the same memory when it asked again")
+          .Short("handled_failures"),
       Fact("refused_frees", &S::refused_frees, Merge::kSum, "frees that the driver refused"),
       Fact("frees_of_unseen", &S::frees_of_unseen, Merge::kSum,
            "among `frees`: of blocks whose allocation is not in the trace; in a trace of vramstow "
@@ -375,7 +381,7 @@ struct Described<DeviceFacts> {
       Fact("reserved_bytes_at_end", &S::end_reserved_bytes, Merge::kOwn, "reserved at the end"),
       Fact("bytes_at_end", &S::end_bytes, Merge::kOwn, "allocated at the end"),
       Fact("out_of_memory", &S::out_of_memory, Merge::kOwn,
-           "calls that failed with CUDA_ERROR_OUT_OF_MEMORY"),
+           "requests that failed for want of memory, and whose error the program saw"),
       Fact("lowest_free_bytes", &S::lowest_free_bytes, Merge::kOwn,
            "least that was free, of the answers that the application got; null without one"),
       Fact("lowest_free_time_ns", &S::lowest_free_time_ns, Merge::kOwn, "when that was")

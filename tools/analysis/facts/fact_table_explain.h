@@ -274,6 +274,10 @@ struct Described<OutOfMemoryFacts> {
            "who held the tensors that were live, as a census found it, those of the most bytes"),
       Fact("bytes_without_holder", &S::bytes_without_holder, Merge::kOwn,
            "tensors that no object was found to hold; null where there was no census"),
+      Fact(
+          "census_left_out", &S::census_left_out, Merge::kOwn,
+          "why nobody looked for the holders of this one; empty where somebody did, or where there "
+          "are no censuses at all"),
       Fact("replays", &S::replays, Merge::kOwn,
            "of the last one: what the same requests need, up to this one, replayed with the "
            "allocator that ran and with vramstow's pool"),

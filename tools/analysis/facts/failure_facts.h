@@ -98,6 +98,7 @@ struct OutOfMemoryFacts {
   std::vector<WouldFitFacts> would_fit;
   std::vector<HolderFacts> holders;              // those of the most bytes
   std::optional<uint64_t> bytes_without_holder;  // of tensors; none: there was no census
+  std::string census_left_out;  // why nobody looked for holders; empty: not known, or somebody did
   // Of the last one: the requests as they were, by the allocator that ran and by the pool.
   std::vector<ReplayFacts> replays;
   uint64_t advice_not_replayed = 0;  // for want of time

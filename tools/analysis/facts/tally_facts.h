@@ -33,8 +33,9 @@ struct TallyFacts {
 struct Counts {
   uint64_t allocations = 0;         // calls that gave memory of any kind
   uint64_t frees = 0;               // calls that gave it back
-  uint64_t out_of_memory = 0;       // calls that failed with CUDA_ERROR_OUT_OF_MEMORY
+  uint64_t out_of_memory = 0;       // requests for which memory ran out, as the program saw it
   uint64_t failed_allocations = 0;  // allocations that failed, for whatever reason
+  uint64_t handled_failures = 0;    // of those: whoever asked tried again or did without
   uint64_t refused_frees = 0;       // frees that the driver refused
   uint64_t frees_of_unseen = 0;     // among `frees`: of blocks whose allocation is not in the trace
   uint64_t frees_missed = 0;        // blocks whose address was given out again without a free

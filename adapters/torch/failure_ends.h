@@ -1,0 +1,80 @@
+// FailureEnds: where an out-of-memory error that PyTorch is about to throw will be caught.
+//
+// Idea: PyTorch asks for memory that it can do without. To choose an algorithm of cuDNN, for
+// example, it asks for a workspace, catches the error, and tries an algorithm that needs less. The
+// program never sees such an error. Before the error is thrown, each function up the stack is asked
+// whether it would catch it, as the first phase of a throw does. The first one that would decides:
+// if it catches out-of-memory errors and not errors of PyTorch in general, the error is handled
+// there. What gives an error to Python, or to another thread, catches all of PyTorch's errors.
+//
+// Ownership: none. Threads: any; call it on the thread that throws, before it does. Errors: where
+// the stack cannot be read, the program is taken to see the error. Units: none.
+#ifndef VRAMSTOW_ADAPTERS_TORCH_FAILURE_ENDS_H_
+#define VRAMSTOW_ADAPTERS_TORCH_FAILURE_ENDS_H_
+
+#include <c10/util/Exception.h>
+#include <cxxabi.h>
+#include <unwind.h>
+
+#include <cstddef>
+#include <cstring>
+#include <typeinfo>
+
+// The C++ runtime's: whether a function would catch an exception.
+extern "C" _Unwind_Reason_Code __gxx_personality_v0(int, _Unwind_Action, _Unwind_Exception_Class,
+                                                    _Unwind_Exception*, _Unwind_Context*);
+
+namespace vramstow::torch_failure {
+
+// An exception of a type that is asked about and never thrown.
+class Question {
+ public:
+  explicit Question(const std::type_info& type) : object_(abi::__cxa_allocate_exception(kBytes)) {
+    std::memset(object_, 0, kBytes);
+    abi::__cxa_init_primary_exception(object_, const_cast<std::type_info*>(&type), nullptr);
+  }
+  ~Question() { abi::__cxa_free_exception(object_); }
+  Question(const Question&) = delete;
+  Question& operator=(const Question&) = delete;
+
+  bool IsCaughtIn(_Unwind_Context* function) const {
+    // The header of an exception lies before the object.
+    auto* header = static_cast<_Unwind_Exception*>(object_) - 1;
+    return __gxx_personality_v0(1, _UA_SEARCH_PHASE, header->exception_class, header, function) ==
+           _URC_HANDLER_FOUND;
+  }
+
+ private:
+  static constexpr size_t kBytes = 512;  // more than an error of PyTorch has
+  void* const object_;
+};
+
+class FailureEnds {
+ public:
+  // True: a function of C++ waits for this error, and the program will not see it.
+  static bool InsideFramework() {
+    Search search;
+    _Unwind_Backtrace(Look, &search);
+    return search.is_handled;
+  }
+
+ private:
+  struct Search {
+    Question shortage{typeid(c10::OutOfMemoryError)};
+    Question any_error{typeid(c10::Error)};
+    bool is_handled = false;
+  };
+
+  static _Unwind_Reason_Code Look(_Unwind_Context* function, void* argument) {
+    auto* search = static_cast<Search*>(argument);
+    // Functions that neither catch nor clean up have no such data.
+    if (_Unwind_GetLanguageSpecificData(function) == 0) return _URC_NO_REASON;
+    if (!search->shortage.IsCaughtIn(function)) return _URC_NO_REASON;
+    search->is_handled = !search->any_error.IsCaughtIn(function);
+    return _URC_END_OF_STACK;
+  }
+};
+
+}  // namespace vramstow::torch_failure
+
+#endif  // VRAMSTOW_ADAPTERS_TORCH_FAILURE_ENDS_H_

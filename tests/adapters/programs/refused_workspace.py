@@ -1,0 +1,34 @@
+"""Convolutions on a nearly full card: cuDNN is refused the workspace of its fastest algorithm.
+
+Arguments: `ends` or `dies`: the steps are few, or memory runs out.
+"""
+
+import sys
+
+import torch
+import torch.nn as nn
+
+STEPS = 7 if sys.argv[1] == "ends" else 1000
+
+
+def main() -> None:
+    net = nn.Conv2d(96, 32, 3, padding=1).cuda()
+    images = torch.randn(16, 96, 128, 128, device="cuda")
+    seen = []
+    with torch.no_grad():
+        for _ in range(STEPS):
+            seen.append(net(images))
+    print("refused by PyTorch:", torch.cuda.memory_stats()["num_ooms"], flush=True)
+
+
+def caught() -> None:
+    try:
+        torch.empty(1 << 40, dtype=torch.uint8, device="cuda")
+    except torch.OutOfMemoryError:
+        print("caught")
+
+
+if sys.argv[1] == "catches":
+    caught()
+else:
+    main()
