@@ -59,8 +59,9 @@ def analysis_of(folder: Path) -> dict[str, Any]:
 
 def check_iterations(kind: Kind, facts: dict[str, Any], told: dict[str, int]) -> None:
     found = facts["iterations_found"]
-    assert found["is_sure"] is True, found
-    assert found["by"] == ("optimizer_steps" if kind.trains else "forward_passes"), found
+    # Calls of a model without gradients may be those of one evaluation.
+    assert found["is_sure"] is kind.trains, found
+    assert found["by"] == (kind.by if kind.trains else "forward_passes"), found
     assert found["count"] == told["steps" if kind.trains else "forwards"], found
 
 
@@ -81,10 +82,10 @@ def check_places(kind: Kind, facts: dict[str, Any]) -> None:
     assert any(kind.module in module for module in modules), modules
 
 
-def check_advice(facts: dict[str, Any]) -> None:
-    """All of them use less than a hundredth of the card."""
+def check_advice(kind: Kind, facts: dict[str, Any]) -> None:
+    """All of them use less than a hundredth of the card; a batch is sure where a model trains."""
     advised = [advice["id"] for advice in facts["advice"]]
-    assert advised == ["larger_batch"], advised
+    assert advised == ["larger_batch"] or (not kind.trains and not advised), advised
 
 
 @pytest.mark.parametrize("kind", params())
@@ -94,7 +95,7 @@ def test_the_analysis_says_what_the_jobs_own_objects_say(kind: Kind, tmp_path: P
     check_iterations(kind, facts, told)
     check_categories(facts, told)
     check_places(kind, facts)
-    check_advice(facts)
+    check_advice(kind, facts)
 
 
 def test_every_job_is_in_the_table() -> None:

@@ -11,14 +11,15 @@ JOBS = Path(__file__).parent / "jobs"
 @dataclass(frozen=True)
 class Kind:
     """`packages`: what it needs beside PyTorch. `trains`: its iterations are steps of an optimizer,
-    else calls of a model. `place`, `module`: parts of the names of a call site and of a module that
-    have to be told."""
+    or, where it has none (`by`), backward passes; else they are calls of a model. `place`,
+    `module`: parts of the names of a call site and of a module that have to be told."""
 
     name: str
     script: str
     arguments: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     trains: bool = True
+    by: str = "optimizer_steps"
     place: str = "LlamaMLP.forward"
     module: str = "model.layers.*.mlp.gate_proj (4x)"
 
@@ -31,6 +32,14 @@ _HUGGING = ("transformers", "accelerate")
 
 EVERY = (
     Kind("plain", "plain.py", place="plain.py:24 train", module="Sequential.2"),
+    Kind("adversarial", "adversarial.py", place="adversarial.py:54 train", module="Sequential.2"),
+    Kind(
+        "language",
+        "language.py",
+        by="backward_passes",
+        place="language.py:31 Language.forward",
+        module="Language.decoder",
+    ),
     Kind("trainer", "trainer.py", (), _HUGGING),
     Kind("trainer_that_evaluates", "trainer.py", ("evaluation", "checkpointing"), _HUGGING),
     Kind("trainer_that_accumulates", "trainer.py", ("accumulation",), _HUGGING),
