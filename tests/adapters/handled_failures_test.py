@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -21,16 +20,20 @@ CARD = "h200,memory=420MiB,values=off"
 
 
 def censuses(job: Rehearsal) -> int:
-    """How many refused requests have a mark behind them, as a census begins with one."""
+    """How many refused requests have marks behind them, before the next request or free."""
     (trace,) = job.traces
     listing = subprocess.run(
         [VRAMSTOW, "export", trace, "--to", "csv"], check=True, capture_output=True, text=True
     )
-    rows = list(csv.DictReader(listing.stdout.splitlines()))
-    return sum(
-        row["call"] == "tensor" and row["result"] == "2" and behind["kind"] == "mark"
-        for row, behind in itertools.pairwise(rows)
-    )
+    count = 0
+    is_refused = False
+    for row in csv.DictReader(listing.stdout.splitlines()):
+        if row["kind"] == "mark" and is_refused:
+            count += 1
+            is_refused = False
+        elif row["call"] == "tensor":
+            is_refused = row["result"] == "2"
+    return count
 
 
 @BOTH
