@@ -111,6 +111,20 @@ struct vramstowSimulatorTask {
 // it. 0: done; otherwise a CUresult, and the task was dropped.
 int vramstowSimulatorAppend(struct CUstream_st* stream, const struct vramstowSimulatorTask* task);
 
+// Calls `seen` for each task that is appended, and for each launch of a graph, with the ranges of
+// memory that it reads and writes. The thread that submits the work calls it, without the driver's
+// lock. A null `seen` ends that. Kernels that a task stands for are launched while
+// vramstowSimulatorHoldsKernels() is not 0: their arguments name nothing that the task does not.
+typedef void (*vramstowSimulatorUseWatcher)(const struct vramstowSimulatorRange* ranges,
+                                            size_t count, void* user);
+void vramstowSimulatorWatchUses(vramstowSimulatorUseWatcher seen, void* user);
+
+// Returns 1 if somebody watches, else 0.
+int vramstowSimulatorWatchesUses(void);
+
+// Calls the watcher, if there is one, for work of this thread that has no task.
+void vramstowSimulatorTellUses(const struct vramstowSimulatorRange* ranges, size_t count);
+
 // Whether a task of that size would be computed now. Needs no lock.
 int vramstowSimulatorAffords(uint64_t bytes, uint64_t operations);
 

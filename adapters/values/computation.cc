@@ -275,6 +275,13 @@ void AppendComputation(const Plan& plan, const Stack& given, const Stack& result
                   : static_cast<int (*)(void*)>(nullptr));
 }
 
+void TellUses(const Plan& plan, const Stack& given, const Stack& results) {
+  const QuietScope quiet;
+  Footprint footprint = FootprintOf(plan, given);
+  AddNewResults(plan, results, &footprint);
+  FindSimulator()->tell_uses(footprint.ranges().data(), footprint.ranges().size());
+}
+
 // Between the two tasks of one call, and its reads: all under the simulator's lock.
 struct EarlyComputation::Shared {
   explicit Shared(const Plan& which) : plan(which) {}

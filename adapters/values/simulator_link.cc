@@ -22,7 +22,9 @@ const SimulatorLink* Look() {
                         Find(library, "vramstowSimulatorAffords", &found.affords) &&
                         Find(library, "vramstowSimulatorShadow", &found.shadow) &&
                         Find(library, "vramstowSimulatorHoldKernels", &found.hold_kernels) &&
-                        Find(library, "vramstowSimulatorPatchReads", &found.patch_reads);
+                        Find(library, "vramstowSimulatorPatchReads", &found.patch_reads) &&
+                        Find(library, "vramstowSimulatorWatchesUses", &found.watches_uses) &&
+                        Find(library, "vramstowSimulatorTellUses", &found.tell_uses);
   if (!complete) return nullptr;
   link = found;  // the same for every thread that comes here
   return &link;

@@ -17,6 +17,8 @@ struct SimulatorLink {
   decltype(&vramstowSimulatorShadow) shadow;
   decltype(&vramstowSimulatorHoldKernels) hold_kernels;
   decltype(&vramstowSimulatorPatchReads) patch_reads;
+  decltype(&vramstowSimulatorWatchesUses) watches_uses;
+  decltype(&vramstowSimulatorTellUses) tell_uses;
 };
 
 // Null: the process has no simulated driver, or none yet.

@@ -91,9 +91,23 @@ bool IsCopyOfBytes(const Plan& plan, const Stack& given) {
 
 void Wrapper::CallWithoutValues(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                                 Stack* stack) const {
-  if (plan_->family != Family::kSizedByData || FindSimulator() == nullptr) {
-    return kernel_.callBoxed(op, keys, stack);
+  const SimulatorLink* simulator = FindSimulator();
+  if (simulator == nullptr) return kernel_.callBoxed(op, keys, stack);
+  if (simulator->watches_uses() == 0) return CallWithSize(op, keys, stack);
+  const size_t below = stack->size() - op.schema().arguments().size();
+  const Stack given(stack->begin() + static_cast<ptrdiff_t>(below), stack->end());
+  if (IsCopyOfBytes(*plan_, given)) return kernel_.callBoxed(op, keys, stack);
+  {
+    const HeldKernels held;
+    CallWithSize(op, keys, stack);
   }
+  TellUses(*plan_, given, Stack(stack->begin() + static_cast<ptrdiff_t>(below), stack->end()));
+}
+
+// Calls the kernel where nothing is computed: a result whose size depends on values is empty.
+void Wrapper::CallWithSize(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                           Stack* stack) const {
+  if (plan_->family != Family::kSizedByData) return kernel_.callBoxed(op, keys, stack);
   const ToldSize zero(0);
   kernel_.callBoxed(op, keys, stack);
 }

@@ -26,9 +26,10 @@ class Wrapper : public c10::OperatorKernel {
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack);
 
  private:
-  // The kernel as it is, where nothing is computed.
+  // Calls the kernel where nothing is computed, and tells what it uses.
   void CallWithoutValues(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                          Stack* stack) const;
+  void CallWithSize(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const;
 
   std::unique_ptr<Plan> plan_;
   c10::KernelFunction kernel_;

@@ -114,7 +114,7 @@ constinit Pools pools({process,
                        OnPoolOpened,
                        ForgetFunctions,
                        {CanCollect, CollectGarbage, nullptr}});
-constinit Offloading offloading(pools, offloaders, kernel_arguments);
+constinit Offloading offloading(driver, pools, offloaders, kernel_arguments);
 constinit Application application(process, pools, observed_memory);
 constinit Residency residency(process, pools, offloaders, regions);
 constinit Exports exports(driver, pools);
@@ -201,6 +201,7 @@ void OnCudaInitialised() {
   StartMetrics();
   activity.Start();
   uncomputed_reads.Watch();
+  offloading.WatchUses();
   nvtx_memory.Open(process.options());
   LoadAdapter(process.options());
   LoadValues(process.options());

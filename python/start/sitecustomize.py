@@ -30,6 +30,7 @@ _COLLECTION = "vramstow_collection_start"
 _CENSUS_STOP = "vramstow_census_stop"
 _VALUES = "vramstow_values_install"
 _POOLED = os.environ.get("VRAMSTOW_POOL") == "on"
+_OFFLOADED = os.environ.get("VRAMSTOW_OFFLOAD", "off") not in ("", "off")  # wants to know of uses
 # Options of a simulated card with which nothing is computed but that sizes are 0.
 _WITHOUT_VALUES = {"values=off", "emulation=off", "effects=off"}
 _NO = {"0", "no", "off", "false"}  # as base/options.cc reads switches
@@ -289,7 +290,7 @@ def _wants_values() -> bool:
 
 def _compute_values(folder: str) -> None:
     """Has the simulated card compute what PyTorch's operators give."""
-    only_sizes = not _WITHOUT_VALUES.isdisjoint(_card_options())
+    only_sizes = not _WITHOUT_VALUES.isdisjoint(_card_options()) and not _OFFLOADED
     try:
         _load(_library_for(folder, _FINISHED_VALUES), _VALUES, int(only_sizes))
     except Exception as error:

@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "simulator/device/random.h"
+#include "simulator/simulator_api.h"
 
 namespace vramstow::simulator {
 
@@ -47,6 +48,8 @@ class Work {
   // card's copy engine for one direction does; negative: none.
   virtual int Engine() const { return kNoEngine; }
   static constexpr int kNoEngine = -1;
+  // Adds the ranges of memory that it reads or writes, as far as they are known.
+  virtual void AddUses(std::vector<vramstowSimulatorRange>* /*uses*/) const {}
 };
 
 class Queue;

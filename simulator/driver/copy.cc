@@ -35,6 +35,11 @@ class CopyWork : public Work {
   CopyWork(const CopyWork&) = delete;
   CopyWork& operator=(const CopyWork&) = delete;
 
+  void AddUses(std::vector<vramstowSimulatorRange>* uses) const override {
+    uses->push_back({box_.from.address, box_.Reach(box_.from), kVramstowSimulatorReads});
+    uses->push_back({box_.to.address, box_.Reach(box_.to), kVramstowSimulatorFills});
+  }
+
   void Run(uint64_t /*time_ns*/) override {
     if (context_->sticky != CUDA_SUCCESS) return;
     Contents& contents = state_->machine->contents;

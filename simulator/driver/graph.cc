@@ -292,6 +292,10 @@ class WorkInOrder : public Work {
   }
   uint64_t DurationNs() const override { return first_->DurationNs(); }
   int Engine() const override { return first_->Engine(); }
+  void AddUses(std::vector<vramstowSimulatorRange>* uses) const override {
+    first_->AddUses(uses);
+    for (const std::shared_ptr<Work>& work : rest_) work->AddUses(uses);
+  }
 
  private:
   std::shared_ptr<Work> first_;

@@ -7,6 +7,7 @@
 #include "simulator/driver/context.h"
 #include "simulator/driver/graph.h"
 #include "simulator/driver/stream.h"
+#include "simulator/driver/use_watch.h"
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
 
@@ -48,6 +49,13 @@ CUresult WithExec(const char* name, CUgraphExec handle, Body&& body) {
     GraphExec* executable = Graphs().executables.Find(handle);
     return executable == nullptr ? CUDA_ERROR_INVALID_VALUE : body(call, executable);
   });
+}
+
+// Adds the ranges that the enabled nodes read and write.
+void AddUses(const GraphExec& executable, std::vector<vramstowSimulatorRange>* uses) {
+  for (const ExecNode& node : executable.nodes) {
+    if (node.enabled && node.work != nullptr) node.work->AddUses(uses);
+  }
 }
 
 CUresult GetEdges(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data,
@@ -303,13 +311,19 @@ CUresult cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t* flags) {
 }
 
 CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
-  return WithExec("cuGraphLaunch", handle, [&](Call& call, GraphExec* executable) {
+  std::vector<vramstowSimulatorRange> uses;
+  const UseWatch& watch = UseWatch::Global();
+  const CUresult result = WithExec("cuGraphLaunch", handle, [&](Call& call, GraphExec* executable) {
     Stream* stream = FindStream(call, stream_handle);
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (stream->capture != nullptr) return RefuseCapturing(call, stream);
     const CUresult implicit = RefuseImplicit(call, stream);
-    return implicit != CUDA_SUCCESS ? implicit : LaunchGraph(call, executable, stream);
+    if (implicit != CUDA_SUCCESS) return implicit;
+    if (watch.is_watched()) AddUses(*executable, &uses);
+    return LaunchGraph(call, executable, stream);
   });
+  if (result == CUDA_SUCCESS) watch.Tell(uses.data(), uses.size());
+  return result;
 }
 
 CUresult cuGraphUpload(CUgraphExec handle, CUstream stream_handle) {

@@ -15,6 +15,10 @@ class FillWork : public Work {
   FillWork(State* state, Context* context, const FillBox& box)
       : state_(state), context_(context), box_(box) {}
 
+  void AddUses(std::vector<vramstowSimulatorRange>* uses) const override {
+    uses->push_back({box_.address, box_.Reach(), kVramstowSimulatorFills});
+  }
+
   void Run(uint64_t /*time_ns*/) override {
     if (context_->sticky != CUDA_SUCCESS) return;
     Contents& contents = state_->machine->contents;

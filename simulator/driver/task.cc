@@ -10,6 +10,7 @@
 #include "simulator/driver/host_budget.h"
 #include "simulator/driver/idle_launches.h"
 #include "simulator/driver/stream.h"
+#include "simulator/driver/use_watch.h"
 
 namespace vramstow::simulator {
 
@@ -67,6 +68,10 @@ class Task : public Work {
     }
     NoteIdleLaunch(*state_, task_.name, reason);
     MarkUncomputed(origin == nullptr ? task_.name : origin);
+  }
+
+  void AddUses(std::vector<vramstowSimulatorRange>* uses) const override {
+    uses->insert(uses->end(), ranges_.begin(), ranges_.end());
   }
 
  private:
@@ -264,7 +269,18 @@ int vramstowSimulatorAppend(CUstream stream, const vramstowSimulatorTask* task) 
     }
   }
   if (!taken && task->drop != nullptr) task->drop(task->user);
+  if (result == CUDA_SUCCESS) UseWatch::Global().Tell(task->ranges, task->range_count);
   return result;
+}
+
+void vramstowSimulatorWatchUses(vramstowSimulatorUseWatcher seen, void* user) {
+  UseWatch::Global().Set(seen, user);
+}
+
+int vramstowSimulatorWatchesUses(void) { return UseWatch::Global().is_watched() ? 1 : 0; }
+
+void vramstowSimulatorTellUses(const vramstowSimulatorRange* ranges, size_t count) {
+  UseWatch::Global().Tell(ranges, count);
 }
 
 int vramstowSimulatorLogsWork(void) {

@@ -184,9 +184,11 @@ void LoadValues(const Options& options) {
   const KeepErrno keep_errno;
   char folder[PATH_MAX];
   if (!FindTorch(folder, &done)) return;
-  LoadValuesFor(folder, HasOption(options.simulate, "values=off") ||
-                            HasOption(options.simulate, "emulation=off") ||
-                            HasOption(options.simulate, "effects=off"));
+  const bool without = HasOption(options.simulate, "values=off") ||
+                       HasOption(options.simulate, "emulation=off") ||
+                       HasOption(options.simulate, "effects=off");
+  // Offload wants to know what operators use, computed or not.
+  LoadValuesFor(folder, without && !WantsOffload(options));
 }
 
 void LoadAdapter(const Options& options) {

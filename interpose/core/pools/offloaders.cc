@@ -124,6 +124,14 @@ bool Offloaders::CountSubmission() {
   return watched;
 }
 
+bool Offloaders::AnyTracksTouches() const {
+  const int count = count_.load(std::memory_order_acquire);
+  for (int i = 0; i < count; ++i) {
+    if (offloaders_[i].load(std::memory_order_relaxed)->tracks_touches()) return true;
+  }
+  return false;
+}
+
 void Offloaders::AbandonAfterFork() {
   gate_.Reset();
   count_.store(0, std::memory_order_relaxed);

@@ -50,6 +50,8 @@ class Offloaders {
 
   // Counts a submission at each offloader that observes touches. True: there is one.
   bool CountSubmission();
+  // True if an offloader observes touches.
+  bool AnyTracksTouches() const;
 
   // While it lives, this thread may submit work.
   class Pass {

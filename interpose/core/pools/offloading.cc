@@ -33,6 +33,8 @@ bool Offloading::Watch() {
   return offloaders_.CountSubmission() || capturing;
 }
 
+bool Offloading::Watches() const { return offloaders_.AnyTracksTouches() || pools_.AnyCapture(); }
+
 // The pools are held once for all of them; an address that is no pool's does nothing there.
 void Offloading::TouchAll(const uint64_t* addresses, int count) {
   const bool capturing = pools_.AnyCapture();
@@ -71,7 +73,27 @@ void Offloading::AskForArguments(CUfunction function, void** arguments) {
   for (size_t i = 0; i < kMostArguments && sizes.Next(&size); ++i) TouchWords(arguments[i], size);
 }
 
+void Offloading::WatchUses() {
+  if (offloaders_.wanted()) driver_.WatchUses(OnUses, this);
+}
+
+// A range belongs to one block. Its middle lies on no page that the block shares with another, if
+// there is such a page.
+void Offloading::OnUses(const Driver::UsedRange* ranges, size_t count, void* self) {
+  auto* const offloading = static_cast<Offloading*>(self);
+  if (!offloading->Watches()) return;
+  constexpr int kRoom = 32;
+  uint64_t addresses[kRoom];
+  int known = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (known == kRoom) offloading->TouchAll(addresses, std::exchange(known, 0));
+    if (ranges[i].bytes != 0) addresses[known++] = ranges[i].address + ranges[i].bytes / 2;
+  }
+  offloading->TouchAll(addresses, known);
+}
+
 void Offloading::TouchArguments(CUfunction function, void** arguments, void** extra) {
+  if (driver_.HoldsKernels()) return;  // OnUses hears of it
   if (arguments != nullptr) {
     const KernelArguments::Layout* layout = kernel_arguments_.Find(function);
     if (layout == nullptr) return AskForArguments(function, arguments);

@@ -14,15 +14,24 @@
 #include "interpose/core/pools/offloaders.h"
 #include "interpose/core/runtime/core.h"
 #include "interpose/core/runtime/cuda_abi.h"
+#include "interpose/core/runtime/driver.h"
 
 namespace vramstow {
 
 class Offloading {
  public:
-  constexpr Offloading(Pools& pools, Offloaders& offloaders, KernelArguments& kernel_arguments)
-      : pools_(pools), offloaders_(offloaders), kernel_arguments_(kernel_arguments) {}
+  constexpr Offloading(const Driver& driver, Pools& pools, Offloaders& offloaders,
+                       KernelArguments& kernel_arguments)
+      : driver_(driver),
+        pools_(pools),
+        offloaders_(offloaders),
+        kernel_arguments_(kernel_arguments) {}
   Offloading(const Offloading&) = delete;
   Offloading& operator=(const Offloading&) = delete;
+
+  // Asks a simulated driver to say what work touches, because the arguments of most of its kernels
+  // are not known. Called when CUDA has been initialised. A real driver says nothing.
+  void WatchUses();
 
   // --- Touches, between Offloaders::Pass and submission
   // Counts a submission. True: what it touches has to be passed on.
@@ -46,6 +55,10 @@ class Offloading {
   void AskForArguments(CUfunction function, void** arguments);
   void LogTrouble(const Offloader& offloader);
 
+  bool Watches() const;
+  static void OnUses(const Driver::UsedRange* ranges, size_t count, void* self);
+
+  const Driver& driver_;
   Pools& pools_;
   Offloaders& offloaders_;
   KernelArguments& kernel_arguments_;

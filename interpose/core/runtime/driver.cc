@@ -43,6 +43,8 @@ bool Driver::Bind(const VramstowShim& shim, const link_map* library) {
   look_up("vramstowSimulatorDescription", &simulator_);
   look_up("vramstowSimulatorWatchUncomputedReads", &simulator_watch_);
   look_up("vramstowSimulatorCountUncomputedReads", &simulator_count_);
+  look_up("vramstowSimulatorWatchUses", &simulator_watch_uses_);
+  look_up("vramstowSimulatorHoldsKernels", &simulator_holds_kernels_);
   ready_.store(true, std::memory_order_release);
   return true;
 }
@@ -119,6 +121,16 @@ void Driver::WatchUncomputedReads(void (*seen)(const char* by, void* user), void
 uint64_t Driver::CountUncomputedReads() const {
   const auto count = reinterpret_cast<uint64_t (*)()>(Load(simulator_count_));
   return count == nullptr ? 0 : count();
+}
+
+void Driver::WatchUses(UseWatcher seen, void* user) const {
+  using Watch = void (*)(UseWatcher, void*);
+  if (const auto watch = reinterpret_cast<Watch>(Load(simulator_watch_uses_))) watch(seen, user);
+}
+
+bool Driver::HoldsKernels() const {
+  const auto holds = reinterpret_cast<int (*)()>(Load(simulator_holds_kernels_));
+  return holds != nullptr && holds() != 0;
 }
 
 const char* Driver::path() const {

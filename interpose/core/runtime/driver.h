@@ -76,12 +76,25 @@ class Driver {
   // The version of CUDA that the driver says it is of, such as 12040; 0: it does not say.
   int CudaVersion() const;
 
+  // Memory that work reads or writes, as vramstowSimulatorRange (simulator/simulator_api.h) has it.
+  struct UsedRange {
+    uint64_t address;
+    uint64_t bytes;
+    int use;
+  };
+  using UseWatcher = void (*)(const UsedRange* ranges, size_t count, void* user);
+
   // What is simulated, or null on a real driver.
   const char* simulator_description() const;
   // How often the program has read what a simulated driver did not compute; it calls `seen` at the
   // first time, with its lock held. A real driver never does.
   void WatchUncomputedReads(void (*seen)(const char* by, void* user), void* user) const;
   uint64_t CountUncomputedReads() const;
+  // Has a simulated driver call `seen` for the memory that work uses (vramstowSimulatorWatchUses).
+  // Does nothing with a real driver.
+  void WatchUses(UseWatcher seen, void* user) const;
+  // True while a simulated driver tells that watcher what launches of this thread use.
+  bool HoldsKernels() const;
 
   // The driver's file; null while there is no driver.
   const char* path() const;
@@ -99,6 +112,8 @@ class Driver {
   Address simulator_{nullptr};
   Address simulator_watch_{nullptr};
   Address simulator_count_{nullptr};
+  Address simulator_watch_uses_{nullptr};
+  Address simulator_holds_kernels_{nullptr};
 };
 
 }  // namespace vramstow

@@ -1,0 +1,43 @@
+// UseWatch: who wants to know which memory work uses (vramstowSimulatorWatchUses).
+//
+// Idea: a card says nothing of what its kernels touch; those who move memory look at the arguments
+// of launches. The simulated card's kernels are mostly not run, and their images do not say what
+// their arguments are. What an operator reads and writes is known to who computes it.
+//
+// Ownership: one for the process; the watcher lives as long as it. Threads: any, without the
+// driver's lock. Errors: none. Units: bytes.
+#ifndef VRAMSTOW_SIMULATOR_DRIVER_USE_WATCH_H_
+#define VRAMSTOW_SIMULATOR_DRIVER_USE_WATCH_H_
+
+#include <atomic>
+#include <cstddef>
+
+#include "simulator/simulator_api.h"
+
+namespace vramstow::simulator {
+
+class UseWatch {
+ public:
+  static UseWatch& Global() {
+    static constinit UseWatch watch;
+    return watch;
+  }
+
+  void Set(vramstowSimulatorUseWatcher seen, void* user) {
+    user_.store(user, std::memory_order_relaxed);
+    seen_.store(seen, std::memory_order_release);
+  }
+  bool is_watched() const { return seen_.load(std::memory_order_relaxed) != nullptr; }
+  void Tell(const vramstowSimulatorRange* ranges, size_t count) const {
+    const vramstowSimulatorUseWatcher seen = seen_.load(std::memory_order_acquire);
+    if (seen != nullptr && count != 0) seen(ranges, count, user_.load(std::memory_order_relaxed));
+  }
+
+ private:
+  std::atomic<vramstowSimulatorUseWatcher> seen_{nullptr};
+  std::atomic<void*> user_{nullptr};
+};
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DRIVER_USE_WATCH_H_
