@@ -32,14 +32,14 @@ uint64_t HashOf(uint64_t before, const StackName& name) {
   return MixInto(before, hash);
 }
 
-// The kinds of events that bring memory into being, one bit each, and marks.
+// The kinds of events that bring memory into being, one bit each, marks, and giving a cache back.
 constexpr uint64_t kSites = [] {
   uint64_t bits = 0;
   for (const EventKind kind :
        {EventKind::kAllocate, EventKind::kReserve, EventKind::kMap, EventKind::kRegister,
         EventKind::kImport, EventKind::kPoolCreate, EventKind::kContextCreate,
         EventKind::kGraphAllocate, EventKind::kCacheGrow, EventKind::kCacheOutOfMemory,
-        EventKind::kMark}) {
+        EventKind::kCacheTrim, EventKind::kMark}) {
     static_assert(static_cast<unsigned>(EventKind::kTouch) < 64);
     bits |= uint64_t{1} << static_cast<unsigned>(kind);
   }

@@ -23,9 +23,7 @@ LONG = [job for job in EVERY if not job.is_short]
 
 
 # The jobs that the analysis cannot explain yet, with the reason; the test fails when it can.
-NOT_YET = {
-    "empty_cache": "events of the pool that gives memory back have no call stack",
-}
+NOT_YET: dict[str, str] = {}
 
 
 # Their memory has no tensor, so a census of tensors finds nobody; or an operator of C++ was making

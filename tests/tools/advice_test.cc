@@ -333,17 +333,27 @@ TEST(Advice, GradientsThatAreThereWhenAnIterationBegins) {
 
 TEST(Advice, EmptyCacheIsNamedByItsLine) {
   Job job;
-  job.Site(2, "train.py:77 loop", Phase::kUnknown);
-  job.detail.sites[2].empties_cache = true;
   FlushFacts flush;
   flush.by = "empty_cache";
+  flush.line = "train.py:77 loop";
   flush.bytes = flush.taken_again_bytes = 50 * kMega;
+  flush.duration_ns = 2'000'000;
+  FlushFacts later = flush;
+  later.time_ns = 100'000'000;
   job.facts.cache.flushes = {flush};
   EXPECT_EQ(job.Find(AdviceId::kStopEmptyCache), nullptr) << "once is no habit";
-  job.facts.cache.flushes = {flush, flush};
+  job.facts.cache.flushes = {flush, later};
   const AdviceFacts* advice = job.Find(AdviceId::kStopEmptyCache);
   ASSERT_NE(advice, nullptr);
   EXPECT_THAT(advice->action, HasSubstr("at train.py:77 loop"));
+  EXPECT_THAT(advice->evidence, HasSubstr("took 4% of the time"));
+  flush.line = later.line = "";
+  job.facts.cache.flushes = {flush, later};
+  EXPECT_EQ(job.Find(AdviceId::kStopEmptyCache), nullptr) << "PyTorch or a library calls it";
+  flush.line = later.line = "train.py:77 loop";
+  later.time_ns = 1'000'000'000;
+  job.facts.cache.flushes = {flush, later};
+  EXPECT_EQ(job.Find(AdviceId::kStopEmptyCache), nullptr) << "it costs next to nothing";
 }
 
 TEST(Advice, FragmentationLeadsToSettingsOfTheAllocator) {

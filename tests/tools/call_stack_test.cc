@@ -284,7 +284,19 @@ TEST(CallStack, WhatWorksByItselfIsNoWrapper) {
 TEST(CallStack, AStackThatTellsNothingSaysSo) {
   EXPECT_EQ(WordsOf({}).site, "unknown");
   EXPECT_EQ(WordsOf({{"??", "??", 0}}).site, "native code");
-  EXPECT_TRUE(WordsOf({{"empty_cache", "/x/torch/cuda/memory.py", 9}}).empties_cache);
+}
+
+TEST(CallStack, EmptyCacheIsTheProgramsWhereItsOwnLineCallsIt) {
+  const CallFrame call = {"empty_cache", "/env/lib/python3.12/site-packages/torch/cuda/memory.py",
+                          9};
+  const CallFrame own = {"loop", "/home/me/train.py", 77};
+  const CallFrame library = {"release_memory",
+                             "/env/lib/python3.12/site-packages/accelerate/utils/memory.py", 69};
+  EXPECT_TRUE(WordsOf({call, own}).empties_cache);
+  EXPECT_EQ(WordsOf({call, own}).empty_cache_line, "train.py:77 loop");
+  EXPECT_TRUE(WordsOf({call, library, own}).empties_cache);
+  EXPECT_EQ(WordsOf({call, library, own}).empty_cache_line, "");
+  EXPECT_EQ(WordsOf({own}).empty_cache_line, "");
 }
 
 }  // namespace

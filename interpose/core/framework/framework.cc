@@ -253,7 +253,7 @@ int Keep(int handle, uint64_t pool, int keep) {
 }
 
 int Trim(int handle, int wait, uint64_t* released_bytes) {
-  const FrameworkCall call(__builtin_return_address(0));
+  const FrameworkCall call(__builtin_return_address(0), EventKind::kCacheTrim);
   Pools::Use use = UseOf(handle);
   if (!use) return VRAMSTOW_NOT_ACTIVE;
   use.ReleaseHost();

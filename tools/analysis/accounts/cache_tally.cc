@@ -42,7 +42,9 @@ CacheFacts CacheTally::Facts(const std::vector<SiteDetail>& sites) const {
   CacheFacts facts = facts_;
   for (size_t i = 0; i < flush_sites_.size(); ++i) {
     std::string& by = facts.flushes[i].by;
-    if (by.empty()) by = sites[flush_sites_[i]].empties_cache ? "empty_cache" : "allocator";
+    const SiteDetail& site = sites[flush_sites_[i]];
+    if (by.empty()) by = site.empties_cache ? "empty_cache" : "allocator";
+    facts.flushes[i].line = site.empty_cache_line;
     facts.empty_cache_calls += by == "empty_cache";
   }
   return facts;

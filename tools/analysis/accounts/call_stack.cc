@@ -408,6 +408,7 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
   Lines lines;
   const CallFrame* python = nullptr;  // the innermost
   std::string backward;
+  bool calls_empty_cache = false;  // the frame before did
   for (const CallFrame& frame : frames) {
     const Phase phase = PhaseIn(frames, frame);
     if (words.phase == Phase::kUnknown) words.phase = phase;
@@ -421,7 +422,9 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
     if (!IsPython(frame)) continue;
     if (python == nullptr) python = &frame;
     AddLine(frames, frame, &lines);
-    words.empties_cache |= frame.function == "empty_cache";
+    if (calls_empty_cache && !IsInstalledPython(frame.file)) words.empty_cache_line = LineOf(frame);
+    calls_empty_cache = frame.function == "empty_cache" && IsInstalledPython(frame.file);
+    words.empties_cache |= calls_empty_cache;
     words.frames.push_back(LineOf(frame));
     words.files.emplace_back(frame.file);
   }

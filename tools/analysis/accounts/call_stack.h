@@ -41,6 +41,7 @@ struct StackWords {
   std::string classes;       // of the modules of libraries that the line runs: "Sequential.Linear"
   Phase phase = Phase::kUnknown;
   bool empties_cache = false;       // torch.cuda.empty_cache() is in it
+  std::string empty_cache_line;     // the program's line that calls that; empty: a library does
   bool in_backward = false;         // some frame of it is autograd's, whatever the innermost says
   bool in_optimizer = false;        // the same of an optimizer's step
   bool is_own_call = false;         // the innermost line of Python is the program's own

@@ -135,6 +135,7 @@ void NameByStack(StackWords words, FrameTable* frames, FrameTable* lines, SiteDe
   }
   site->phase = words.phase;
   site->empties_cache = words.empties_cache;
+  site->empty_cache_line = std::move(words.empty_cache_line);
   site->in_backward = words.in_backward;
   site->in_optimizer = words.in_optimizer;
   site->is_own_call = words.is_own_call;

@@ -31,7 +31,8 @@ struct FlushFacts {
   uint64_t bytes = 0;
   uint64_t taken_again_bytes = 0;  // from the device afterwards, up to the next flush
   uint64_t duration_ns = 0;
-  std::string by;  // "empty_cache", "allocator", "vramstow" (of its own accord, or asked by ctl)
+  std::string by;    // "empty_cache", "allocator", "vramstow" (of its own accord, or asked by ctl)
+  std::string line;  // of the program, which called empty_cache(); empty: none is known
 };
 
 struct CacheFacts {

@@ -44,8 +44,10 @@ struct SiteDetail {
   std::string module;     // "Decoder.blocks.0"; empty: not known
   std::string classes;    // of modules that a library runs: "Sequential.Linear"
   Phase phase = Phase::kUnknown;
-  bool by_stack = false;  // false: no call stack is known
-  bool empties_cache = false;
+  bool by_stack = false;       // false: no call stack is known
+  bool empties_cache = false;  // torch.cuda.empty_cache() is in the stack
+  // The same, where a line of the program calls it, and no library does by itself.
+  std::string empty_cache_line;
   bool in_backward = false;      // autograd is at work, whatever `phase` says (recomputing)
   bool in_optimizer = false;     // the same of an optimizer
   bool is_own_call = false;      // no Python of a library is between `own` and the allocation

@@ -473,6 +473,10 @@ struct Described<FlushFacts> {
            "`empty_cache`, `allocator`, or `vramstow`: its pool, by `--decay`, "
            "`--keep-free` or "
            "when `vramstow ctl` asked"),
+      Fact("line", &S::line, Merge::kOwn,
+           "the line of the program that called `empty_cache()`; null where a library did, or "
+           "where no line is known")
+          .KnownIf([](const Facts&, const S& self) { return !self.line.empty(); }),
       Fact("segments", &S::segments, Merge::kOwn, "segments given back"),
       Fact("bytes", &S::bytes, Merge::kOwn, "bytes given back"),
       Fact("taken_again_bytes", &S::taken_again_bytes, Merge::kOwn,

@@ -8,37 +8,60 @@
 namespace vramstow {
 namespace {
 
-Hint FindStopEmptyCache(const Evidence& evidence) {
-  uint64_t again = 0;
-  uint64_t given = 0;
+constexpr uint64_t kLeastShareOfTime = 100;  // one part of so many
+
+// The calls of the program's own lines. PyTorch empties its cache by itself, too, for example when
+// cuDNN tries its algorithms, and libraries do.
+struct OwnCalls {
   uint64_t calls = 0;
-  for (const FlushFacts& flush : evidence.facts().cache.flushes) {
-    if (flush.by != "empty_cache") continue;
+  uint64_t given = 0;
+  uint64_t again = 0;
+  uint64_t took_ns = 0;
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = 0;
+  std::vector<std::string> lines;
+
+  void Add(const FlushFacts& flush) {
+    if (calls == 0) begin_ns = flush.time_ns;
+    end_ns = flush.time_ns + flush.duration_ns;
     ++calls;
     given += flush.bytes;
     again += flush.taken_again_bytes;
+    took_ns += flush.duration_ns;
+    lines.push_back(flush.line);
   }
-  if (calls < 2 || again * 2 < given) return std::nullopt;
-  std::vector<std::string> where;
-  for (const SiteDetail& site : evidence.detail().sites) {
-    if (site.empties_cache) where.push_back(site.site);
+};
+
+OwnCalls OwnCallsOf(const Evidence& evidence) {
+  OwnCalls own;
+  for (const FlushFacts& flush : evidence.facts().cache.flushes) {
+    if (flush.by == "empty_cache" && !flush.line.empty()) own.Add(flush);
   }
-  const std::string here = where.empty() ? "in the loop" : "at " + FirstNames(where);
-  return AdviceFacts{.title = "empty_cache() gives back what is taken again",
-                     .evidence = std::to_string(calls) + " calls gave back " + AdviceText(given) +
-                                 ", of which " + AdviceText(again) +
-                                 " were taken from the device again.",
-                     .cost = "None.",
-                     .action = "Leave the calls of torch.cuda.empty_cache() " + here + " out.",
-                     .place = where.empty() ? "" : where.front()};
+  return own;
 }
 
-bool HasEmptiedCache(const Evidence& evidence) {
-  return std::ranges::count(evidence.facts().cache.flushes, "empty_cache", &FlushFacts::by) > 1;
+// Worth it where the calls take a hundredth of the time from the first to the last one.
+Hint FindStopEmptyCache(const Evidence& evidence) {
+  const OwnCalls own = OwnCallsOf(evidence);
+  if (own.again * 2 < own.given) return std::nullopt;
+  const uint64_t span_ns = own.end_ns - own.begin_ns;
+  if (own.took_ns * kLeastShareOfTime < span_ns) return std::nullopt;
+  return AdviceFacts{
+      .title = "empty_cache() gives back what is taken again",
+      .evidence =
+          std::to_string(own.calls) + " calls gave back " + AdviceText(own.given) + ", of which " +
+          AdviceText(own.again) + " were taken from the device again. They took " +
+          AdvicePercent(own.took_ns, span_ns) + " of the time from the first call to the last one.",
+      .cost = "None.",
+      .action = "Leave the calls of torch.cuda.empty_cache() at " + FirstNames(own.lines) + " out.",
+      .place = own.lines.front()};
 }
 
-constexpr Precondition kNeedsEmptyCache = {
-    .words = "the program called empty_cache() twice or more", .in_job = HasEmptiedCache};
+bool HasOwnCalls(const Evidence& evidence) { return OwnCallsOf(evidence).calls > 1; }
+
+constexpr Precondition kNeedsOwnCalls = {
+    .words = "lines of the program itself called empty_cache() twice or more",
+    .in_job = HasOwnCalls};
 
 }  // namespace
 
@@ -46,10 +69,11 @@ constinit const Rule kStopEmptyCache = {
     .rank = Rank::kUrgent,
     .meaning = "`empty_cache()` gives back what is taken from the device again",
     .help =
-        "The program called torch.cuda.empty_cache() at least twice, and half of what that gave "
-        "back was taken from the device again. Each such round costs milliseconds and waits for "
-        "all work. Leave the calls out.",
-    .needs = {kNeedsEmptyCache},
+        "Lines of the program called torch.cuda.empty_cache() at least twice, half of what that "
+        "gave back was taken from the device again, and the calls took a hundredth of the time or "
+        "more. Each such round waits for all work. Leave the calls out. Calls that PyTorch or a "
+        "library makes by itself are not meant.",
+    .needs = {kNeedsOwnCalls},
     .advice = FindStopEmptyCache,
     .saves = false,
     .is_fault = true,
