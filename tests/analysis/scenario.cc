@@ -20,6 +20,7 @@ constexpr int32_t kOutOfMemory = 2;
 constexpr uint16_t kDriverCall = 1;
 constexpr uint16_t kFreeCall = 2;
 constexpr uint16_t kLibrary = 1;
+constexpr uint16_t kOtherLibrary = 2;
 constexpr uint16_t kMathLibrary = 3;
 
 struct Frame {
@@ -182,9 +183,8 @@ class Runner {
       AllocateIn(words[6], words[1], Bytes(words[2], line), StackOf(words[4], line), line);
     } else if (verb == "driver" && words.size() == 5 && words[3] == "at") {
       AllocateDriver(words[1], Bytes(words[2], line), StackOf(words[4], line));
-    } else if (verb == "pinned" && words.size() == 5 && words[3] == "at") {
-      AllocateDriver(words[1], Bytes(words[2], line), StackOf(words[4], line), Layer::kDriver,
-                     MemoryKind::kHostPinned);
+    } else if (verb == "pinned" && words.size() == 7 && words[3] == "at" && words[5] == "asked") {
+      Pin(words[1], Bytes(words[2], line), Bytes(words[6], line), StackOf(words[4], line));
     } else if (verb == "context" && words.size() == 2) {
       Event event;
       event.kind = EventKind::kContextCreate;
@@ -207,7 +207,10 @@ class Runner {
     } else if (verb == "handled" && words.size() == 4 && words[2] == "at") {
       Refuse(Bytes(words[1], line), StackOf(words[3], line), FailureEnd::kDoneWithout);
     } else if (verb == "refuse" && words.size() == 4 && words[2] == "at") {
-      RefuseLibrary(Bytes(words[1], line), StackOf(words[3], line));
+      RefuseLibrary(Bytes(words[1], line), StackOf(words[3], line), kMathLibrary);
+    } else if (verb == "refuse" && words.size() == 6 && words[4] == "by") {
+      if (words[5] != "libother.so") Fail("no such library", line);
+      RefuseLibrary(Bytes(words[1], line), StackOf(words[3], line), kOtherLibrary);
     } else if (verb == "census" && words.size() == 1) {
       source_.Add(MarkEvent{.kind = MarkKind::kMoment}.ToEvent(), 0,
                   "vramstow.census out_of_memory 0 0 0 1000 10\n");
@@ -276,13 +279,22 @@ class Runner {
     source_.Add(Allocation(left->second.address, size, Layer::kFramework), stack);
     cached_.erase(left);
   }
+  // Page-locked memory of the host.
+  void Pin(const std::string& name, uint64_t size, uint64_t requested, uint32_t stack) {
+    Event event = Allocation(next_address_, size, Layer::kDriver);
+    next_address_ += size;
+    event.memory = MemoryKind::kHostPinned;
+    event.requested = requested;
+    event.library = kLibrary + 1;
+    source_.Add(event, stack);
+    blocks_[name] = {event.address, size, false};
+  }
   uint64_t AllocateDriver(const std::string& name, uint64_t size, uint32_t stack,
-                          Layer layer = Layer::kDriver, MemoryKind memory = MemoryKind::kDevice) {
+                          Layer layer = Layer::kDriver) {
     const uint64_t address = next_address_;
     next_address_ += (size + kMiB - 1) / kMiB * kMiB + kMiB;
     Event event = Allocation(address, size, layer);
     if (layer == Layer::kDriver) event.library = kLibrary + 1;
-    event.memory = memory;
     source_.Add(event, stack);
     blocks_[name] = {address, size, false};
     return address;
@@ -317,9 +329,9 @@ class Runner {
     event.result = kOutOfMemory;
     source_.Add(event, stack);
   }
-  void RefuseLibrary(uint64_t size, uint32_t stack) {
+  void RefuseLibrary(uint64_t size, uint32_t stack, uint16_t library) {
     Event event = Allocation(0, size, Layer::kDriver);
-    event.library = kMathLibrary;
+    event.library = library;
     event.result = kOutOfMemory;
     source_.Add(event, stack);
   }

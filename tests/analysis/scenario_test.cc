@@ -65,10 +65,8 @@ TEST(AnalysisScenarios, ThereIsOneForEachCause) {
   for (const std::string& name : ScenarioNames()) {
     for (const std::string& id : RunScenario(TextOf(name)).expected) expected.insert(id);
   }
-  // The language has no segments without a block: what these look at cannot be told yet.
-  const std::set<std::string> kNone = {"graph_pools"};
   for (const RuleRow& row : AllRules()) {
-    if (row.rule->cause == nullptr || kNone.contains(AdviceName(row.id))) continue;
+    if (row.rule->cause == nullptr) continue;
     EXPECT_TRUE(expected.contains(AdviceName(row.id))) << "no scenario for " << AdviceName(row.id);
   }
 }
@@ -96,37 +94,26 @@ TEST(AnalysisScenarios, ThereIsOneInWhichEachRuleMustNotFire) {
   }
   // Rows that have no such scenario yet.
   const std::set<std::string> kMissing = {"own_limit",
-                                          "library_shortage",
                                           "kept_error",
                                           "dead_cycles",
-                                          "autocast_copies",
                                           "wide_integers",
-                                          "graph_pools",
                                           "retained_graph",
                                           "kept_in_modules",
                                           "past_pytorch",
-                                          "second_optimizer",
                                           "float64",
                                           "graph_of_gradients",
-                                          "recomputation",
                                           "table_gradient",
                                           "attention_scores",
-                                          "kv_cache",
                                           "large_request",
                                           "copies_of_one",
                                           "gradient_buckets",
                                           "optimizer_temporaries",
-                                          "optimizer_state",
-                                          "out_of_memory_by_fragmentation",
-                                          "fragmentation",
                                           "idle_streams",
-                                          "cache_larger_than_use",
                                           "cache_at_end",
                                           "stop_empty_cache",
                                           "smaller_optimizer_state",
                                           "temporaries_at_peak",
                                           "rounding",
-                                          "pinned_rounding",
                                           "cache_allocations",
                                           "offload_in_code",
                                           "break_cycles",

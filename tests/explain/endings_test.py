@@ -3,19 +3,13 @@ limits PyTorch is named."""
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from programs import MIB, run
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
-
-ROOT = Path(__file__).resolve().parents[2]
-VRAMSTOW = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")) / "bin/vramstow"
 
 FILL = """
 import torch
@@ -54,26 +48,6 @@ work()
 """
 
 
-def run(program: str, folder: Path, census: str = "off") -> tuple[int, str, dict[str, Any], str]:
-    """The exit status, the summary, the facts and the screen."""
-    script = folder / "program.py"
-    script.write_text(program)
-    card = "--simulate=h200,memory=1GiB"
-    command = [VRAMSTOW, "run", card, f"--census={census}", "--trace-dir", folder, "--"]
-    done = subprocess.run(
-        [*command, sys.executable, script], capture_output=True, text=True, timeout=600, check=False
-    )
-    (trace,) = [path for path in folder.glob("*.stow") if not path.stem.endswith("-oom")]
-
-    def analyze(*options: str) -> str:
-        listing = subprocess.run(
-            [VRAMSTOW, "analyze", *options, trace], capture_output=True, text=True, check=True
-        )
-        return listing.stdout
-
-    return done.returncode, done.stderr, json.loads(analyze("--json")), analyze()
-
-
 def test_a_program_that_catches_the_error_went_on(tmp_path: Path) -> None:
     status, summary, facts, screen = run(FILL + CAUGHT, tmp_path)
     assert status == 0
@@ -100,10 +74,89 @@ def test_a_library_that_finds_no_memory_is_told(tmp_path: Path) -> None:
     assert facts["out_of_memory"][-1]["library"].startswith("libcublas")
     ids = {advice["id"]: advice for advice in facts["advice"]}
     assert ids["library_shortage"]["place"] == "program.py:13 work"
-    assert "current_blas_handle()" in ids["library_shortage"]["action"]
+    assert "make the handle of this thread at the start" in ids["library_shortage"]["action"]
+    assert "gives back too little here" in ids["library_shortage"]["action"]
+    assert ids["library_shortage"]["fits"] is None
     # A census was taken although PyTorch told of no out-of-memory.
     assert any("work: kept[" in one["holder"] for one in facts["out_of_memory"][-1]["holders"])
-    assert "no memory was left for it" in " ".join(screen.split())
+    assert "the driver had too little" in " ".join(screen.split())
+
+
+def test_the_handle_of_the_thread_of_autograd_is_another_one(tmp_path: Path) -> None:
+    backward = LIBRARY.replace(
+        "    kept = fill()\n    return",
+        """    weight = torch.ones(1024, 1024, device="cuda", requires_grad=True)
+    loss = (weight @ weight).sum()
+    kept = fill()
+    loss.backward()
+    return""",
+    )
+    status, summary, facts, screen = run(backward, tmp_path)
+    assert status == 1
+    assert "CUBLAS_STATUS_" in summary
+    (shortage,) = [advice for advice in facts["advice"] if advice["id"] == "library_shortage"]
+    assert shortage["place"] == "program.py:15 work"
+    assert "a small forward and backward pass" in shortage["action"]
+    assert "64.0 MiB" in shortage["cost"]
+    assert shortage["fits"] is None
+    assert "the driver had too little" in " ".join(screen.split())
+
+
+# A search library that calls cudaMalloc itself, beside PyTorch.
+BESIDE = """
+#include <dlfcn.h>
+int build(unsigned long bytes, void** block) {
+  int (*allocate)(void**, unsigned long) =
+      (int (*)(void**, unsigned long))dlsym(RTLD_DEFAULT, "cudaMalloc");
+  return allocate(block, bytes);
+}
+"""
+USES_IT = """
+import ctypes
+import sys
+
+import torch
+
+live = torch.ones(50 << 18, device="cuda")
+gone = [torch.empty(100 << 18, device="cuda") for _ in range(7)]
+del gone
+with open("/proc/self/maps") as maps:
+    (runtime, *_) = [line.split()[-1] for line in maps if "libcudart" in line]
+ctypes.CDLL(runtime, mode=ctypes.RTLD_GLOBAL)
+beside = ctypes.CDLL(sys.argv[0].replace("program.py", "libbeside.so"))
+block = ctypes.c_void_p()
+failed = beside.build(ctypes.c_ulong(400 << 20), ctypes.byref(block))
+if failed:
+    torch.cuda.empty_cache()
+    print("again:", beside.build(ctypes.c_ulong(400 << 20), ctypes.byref(block)))
+sys.exit(3 if failed else 0)
+"""
+
+
+@pytest.mark.parametrize("expandable", [False, True])
+def test_another_library_cannot_use_what_pytorch_caches(
+    expandable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "beside.c"
+    source.write_text(BESIDE)
+    command = ["cc", "-shared", "-fPIC", "-o", tmp_path / "libbeside.so", source, "-ldl"]
+    subprocess.run(command, check=True)
+    if expandable:
+        monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+    status, _, facts, _ = run(USES_IT, tmp_path)
+    assert status == 3
+    failure = facts["out_of_memory"][-1]
+    lacking = 400 * MIB - failure["free_bytes"]
+    assert failure["demand"]["lacking_bytes"] == lacking
+    assert lacking == (264 if expandable else 254) * MIB
+    first = facts["advice"][0]
+    assert (first["id"], first["place"]) == ("library_shortage", "program.py:15 <module>")
+    assert first["bytes"] == 700 * MIB
+    assert first["fits"] is True
+    assert "libbeside.so" in first["title"]
+    assert first["action"].startswith("Call torch.cuda.empty_cache() before this line")
+    told = {advice["id"] for advice in facts["advice"]}
+    assert told.isdisjoint({"out_of_memory_by_fragmentation", "fragmentation", "graph_pools"})
 
 
 def test_an_error_that_was_raised_from_it_is_of_memory(tmp_path: Path) -> None:

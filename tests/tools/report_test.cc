@@ -260,6 +260,11 @@ TEST(ScreenReport, OfAHealthyJobHasItsRoomAndNoMore) {
                           Not(HasSubstr("times as large"))));
   Facts facts = Ending(20 * kGiB);
   facts.advice.insert(facts.advice.begin(), Failing().advice.front());
+  AdviceFacts& advice = facts.advice.front();
+  advice.proof.is_proved = true;
+  advice.proof.lowered_bytes = kMiB;
+  EXPECT_THAT(Screen({facts}), HasSubstr("Could    Use a larger batch")) << "it saves no tenth";
+  advice.proof.lowered_bytes = 4 * kMiB;
   text = Screen({facts});
   EXPECT_THAT(text,
               AllOf(HasSubstr("Could    A result of each iteration"), Not(HasSubstr("batch"))));

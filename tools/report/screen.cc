@@ -252,18 +252,27 @@ std::string Fault(const FactSet& set, const Facts& facts, const AdviceFacts& adv
   return text + RoomLine(facts, style) + Extras(facts, style);
 }
 
+// The advice that saves most, as a replay up to the peak has shown; null: none saves a tenth.
+const AdviceFacts* SavesMost(const Facts& facts) {
+  constexpr uint64_t kLeastPart = 10;
+  const uint64_t peak = std::max(facts.peak.reserved_bytes, facts.peak.allocated_bytes);
+  const AdviceFacts* most = nullptr;
+  for (const AdviceFacts& advice : facts.advice) {
+    // The last one is about the end of the job.
+    if (!advice.proof.is_proved || advice.id == AdviceId::kCacheAtEnd) continue;
+    if (advice.proof.lowered_bytes * kLeastPart < peak) continue;
+    if (most == nullptr || advice.proof.lowered_bytes > most->proof.lowered_bytes) most = &advice;
+  }
+  return most;
+}
+
 // The one thing that is said to a job that needs nothing; empty: nothing is worth it.
 std::string OneThing(const Facts& facts, const TextStyle& style) {
   // A job that uses less of the card says little of how its memory grows with the batch.
   constexpr uint64_t kSmallShare = 20;
-  const auto other = std::ranges::find_if(facts.advice, [](const AdviceFacts& advice) {
-    return advice.id != AdviceId::kLargerBatch && advice.id != AdviceId::kCacheAtEnd;
-  });
-  if (other != facts.advice.end()) {
-    const std::string then = ReplayedUpToPeak(*other);
+  if (const AdviceFacts* most = SavesMost(facts); most != nullptr) {
     return Labelled(
-        "Could",
-        absl::StrCat(AdviceTitle(*other), ". ", other->action, then.empty() ? "" : " ", then),
+        "Could", absl::StrCat(AdviceTitle(*most), ". ", most->action, " ", ReplayedUpToPeak(*most)),
         style);
   }
   const std::optional<Room> room = RoomOf(facts);

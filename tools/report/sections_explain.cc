@@ -64,6 +64,9 @@ std::string AllocatorName(const std::string& model) {
 
 // Says what came of the request that failed when it was replayed without the cause.
 std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advice) {
+  if (advice.proof.is_untried) {
+    return "A replay cannot show whether this helps: it has no threads and no libraries.";
+  }
   std::string text = absl::StrCat("The request for ", Bytes(failure.requested_bytes),
                                   *advice.fits ? " fits." : " still does not fit.");
   if (advice.replays.empty()) return text;
@@ -90,8 +93,11 @@ std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advi
 std::string LibraryInWords(const OutOfMemoryFacts& failure) {
   return absl::StrCat(Printable(failure.library), " asked the driver for ",
                       Bytes(failure.requested_bytes),
-                      ", and no memory was left for it. PyTorch reports an error of that library "
-                      "instead of an out-of-memory error.");
+                      ", and the driver had too little: ", Bytes(failure.demand.lacking_bytes),
+                      IsMathLibrary(failure.library)
+                          ? " lack. PyTorch reports an error of that library instead of an "
+                            "out-of-memory error."
+                          : " lack. PyTorch was not asked.");
 }
 
 // No call stacks were recorded, so that hardly any cause can be seen.
@@ -176,7 +182,8 @@ std::string WhySection(const Facts& facts, const TextStyle& style) {
     }
     if (IsLibraryFailure(last)) text += Labelled("For", LibraryInWords(last), style);
     text += Labelled("Do", first->action, style);
-    if (first->fits.has_value()) text += Labelled("Then", FitsInWords(last, *first), style);
+    if (first->fits.has_value() || first->proof.is_untried)
+      text += Labelled("Then", FitsInWords(last, *first), style);
   }
   if (LacksStacks(facts)) {
     text += Labelled("Record",
@@ -450,18 +457,13 @@ std::string CacheSection(const Facts& facts, const TextStyle& style) {
   return WrappedLines(text, style.width);
 }
 
-// What the driver was asked for, and what PyTorch may have made larger before it asked.
+// What was locked beyond what was asked for.
 std::string PinnedRounding(const Facts& facts) {
-  std::string text;
-  if (facts.host.pinned_rounding_bytes > 0) {
-    text = absl::StrCat(", ", Bytes(facts.host.pinned_rounding_bytes), " of it by rounding");
-  }
-  const auto advice = std::ranges::find(facts.advice, AdviceId::kPinnedRounding, &AdviceFacts::id);
-  if (advice != facts.advice.end()) {
-    absl::StrAppend(&text, "; up to ", Bytes(advice->bytes),
-                    " are PyTorch's rounding up to powers of two (vramstow help pinned_rounding)");
-  }
-  return text;
+  if (facts.host.pinned_rounding_bytes == 0) return "";
+  const bool is_told = std::ranges::find(facts.advice, AdviceId::kPinnedRounding,
+                                         &AdviceFacts::id) != facts.advice.end();
+  return absl::StrCat(", ", Bytes(facts.host.pinned_rounding_bytes), " of it by rounding",
+                      is_told ? " (vramstow help pinned_rounding)" : "");
 }
 
 std::string HostSection(const Facts& facts, const TextStyle& style) {

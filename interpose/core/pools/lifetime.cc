@@ -5,6 +5,7 @@
 #include "interpose/core/pools/live_streams.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
+#include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/contexts.h"
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/log.h"
@@ -220,6 +221,10 @@ void Pools::StreamDestroyed(CUstream stream) {
 
 void Pools::CaptureBegins(CUstream stream) {
   KeepErrno keep_errno;
+  // The analysis asks whether memory may belong to captured graphs.
+  if (!has_captured_.exchange(true, std::memory_order_relaxed)) {
+    links_.trace.Describe("capture.streams", "1");
+  }
   const CUcontext context = links_.driver.CurrentContext();
   MutexLock lock(&mutex_);
   if (!captures_.Begin(reinterpret_cast<uint64_t>(stream), context)) return;
@@ -255,6 +260,7 @@ void Pools::AbandonAfterFork() {
   for (std::atomic<CUcontext>& primary : primaries_) primary.store(nullptr);
   for (uint64_t& peers : peers_) peers = 0;
   captures_.Clear();
+  has_captured_.store(false, std::memory_order_relaxed);
   links_.live_streams.Clear();
   stream_count_ = 0;
   shared_memory_.store(false, std::memory_order_relaxed);

@@ -174,6 +174,7 @@ class Pools {
   Slot slots_[kMaxPools] = {};
   FastMutex mutex_;
   Captures captures_;
+  std::atomic<bool> has_captured_{false};  // at least once; the trace has it as a fact
   // The streams that exist, for drivers that have no event for a whole context.
   static constexpr int kMaxStreams = 512;
   struct LiveStream {

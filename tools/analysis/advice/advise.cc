@@ -12,7 +12,8 @@
 namespace vramstow {
 namespace {
 
-AdviceFacts OfCause(const Cause& cause) {
+// `failed`: false: it was found at the peak of a job that lived.
+AdviceFacts OfCause(const Cause& cause, bool failed) {
   AdviceFacts advice;
   advice.id = cause.id;
   advice.title = cause.title;
@@ -20,12 +21,13 @@ AdviceFacts OfCause(const Cause& cause) {
   advice.is_estimate = cause.is_estimate;
   advice.place = cause.place;
   advice.holder = cause.holder;
-  advice.fits = cause.fits;
+  if (failed && cause.is_tried) advice.fits = cause.fits;
+  advice.proof.is_untried = !cause.is_tried;
   advice.evidence = cause.evidence;
   advice.cost = cause.cost;
   advice.action = cause.action;
   advice.change = cause.change;
-  advice.proof.is_cause = true;
+  advice.proof.is_cause = failed;
   return advice;
 }
 
@@ -58,8 +60,11 @@ std::vector<RankedAdvice> FindHints(const Evidence& evidence, const std::vector<
 }  // namespace
 
 void Advise(const Detail& detail, const Explanation& explanation, Facts* facts) {
-  const std::vector<Cause> causes =
+  std::vector<Cause> causes =
       ExplainOutOfMemory(detail, explanation.passes(), explanation.categories(), facts);
+  if (facts->out_of_memory.empty() && !HasRoom(*facts)) {
+    causes = FindCausesAtPeak(detail, explanation.passes(), explanation.categories(), *facts);
+  }
   facts->advice = FindAdvice(detail, explanation.categories(), *facts, causes);
   // Where the card's memory is not known, nobody knows what would fit.
   if (facts->out_of_memory.empty() || facts->out_of_memory.back().demand.room_bytes != 0) return;
@@ -72,7 +77,8 @@ std::vector<AdviceFacts> FindAdvice(const Detail& detail, const CategoryFinder& 
   std::vector<RankedAdvice> hints = FindHints(evidence, causes);
   OrderHints(&hints);
   std::vector<AdviceFacts> advice;
-  for (const Cause& cause : causes) advice.push_back(OfCause(cause));
+  const bool failed = !facts.out_of_memory.empty();
+  for (const Cause& cause : causes) advice.push_back(OfCause(cause, failed));
   for (RankedAdvice& hint : hints) advice.push_back(std::move(hint.second));
   OrderAdvice(facts, causes, &advice);
   return advice;

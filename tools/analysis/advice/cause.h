@@ -21,6 +21,7 @@ struct Cause {
   uint64_t bytes = 0;        // that would be free without it
   bool is_estimate = false;  // false: the trace shows these bytes
   bool fits = false;         // the request would fit without it; FindCauses tells
+  bool is_tried = true;      // false: no replay and no sum shows that what is advised helps
   bool grows = false;        // with each pass: it ends the job sooner or later
   std::string place;         // the program's line, or who else
   std::string evidence;

@@ -161,7 +161,7 @@ std::vector<Cause> ExplainOutOfMemory(const Detail& detail, const Passes& passes
   for (size_t i = count - std::min(count, kMostStories); i < count; ++i) {
     OutOfMemoryFacts& failure = facts->out_of_memory[i];
     if (!IsDeviceMemory(failure.memory)) continue;
-    const FailureMoment moment(detail, *facts, passes, failure);
+    const FailureMoment moment(detail, *facts, passes, categories, failure);
     DemandFacts demand = DemandOf(moment, categories);
     last = FindCauses(moment);
     for (Cause& cause : last) NameHolder(moment.holders(), &cause);
@@ -175,6 +175,25 @@ std::vector<Cause> ExplainOutOfMemory(const Detail& detail, const Passes& passes
     }
   }
   return last;
+}
+
+std::vector<Cause> FindCausesAtPeak(const Detail& detail, const Passes& passes,
+                                    const CategoryFinder& categories, const Facts& facts) {
+  constexpr uint64_t kLeastPart = 4;
+  std::vector<Cause> causes;
+  if (detail.peak_event == 0 || detail.lives.empty()) return causes;
+  OutOfMemoryFacts peak;
+  peak.event = detail.peak_event + 1;
+  peak.device = DeviceAtPeak(detail);
+  const FailureMoment moment(detail, facts, passes, categories, peak);
+  for (const RuleRow& row : AllRules()) {
+    if (row.rule->cause == nullptr || !row.rule->at_peak) continue;
+    Found cause = AskForCause(*row.rule, moment);
+    if (!cause.has_value() || cause->bytes * kLeastPart < moment.live_bytes()) continue;
+    cause->id = row.id;
+    causes.push_back(*std::move(cause));
+  }
+  return causes;
 }
 
 }  // namespace vramstow

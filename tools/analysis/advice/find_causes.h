@@ -25,6 +25,11 @@ std::vector<Cause> FindCauses(const FailureMoment& moment);
 std::vector<Cause> ExplainOutOfMemory(const Detail& detail, const Passes& passes,
                                       const CategoryFinder& categories, Facts* facts);
 
+// Of a job that lived: the causes that are looked for at its peak (Rule::at_peak), where they hold
+// a quarter of it. The peak may be near a card's end, and the next card may be smaller.
+std::vector<Cause> FindCausesAtPeak(const Detail& detail, const Passes& passes,
+                                    const CategoryFinder& categories, const Facts& facts);
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_TOOLS_ANALYSIS_ADVICE_FIND_CAUSES_H_

@@ -99,6 +99,15 @@ void PreferRoom(const OutOfMemoryFacts& failure, std::vector<AdviceFacts>* advic
   if (cause != advice->end()) std::rotate(advice->begin(), cause, std::next(cause));
 }
 
+// A job that lived: what a replay up to the peak shows to save nothing is not said, unless it names
+// what is wrong.
+void DropWithoutEffect(Facts* facts) {
+  if (!facts->out_of_memory.empty()) return;
+  std::erase_if(facts->advice, [](const AdviceFacts& one) {
+    return one.proof.is_proved && one.proof.lowered_bytes == 0 && !one.proof.is_fault;
+  });
+}
+
 }  // namespace
 
 void OrderCauses(uint64_t live_bytes, std::vector<RankedCause>* causes) {
@@ -122,7 +131,8 @@ void OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
   // Fragmentation explains a failure best, unless the first cause grows with each pass: that ends
   // the job in any case, a few passes later without fragmentation; or it is much more than what lay
   // in pieces. If much lay in pieces, fragmentation stays first.
-  const bool grows = !causes.empty() && !StrandsMuch(causes.front(), facts) &&
+  const bool grows = !causes.empty() && !facts.out_of_memory.empty() &&
+                     !StrandsMuch(causes.front(), facts) &&
                      (causes.front().grows || Dwarfs(causes.front(), facts));
   std::ranges::stable_sort(*advice, {}, [&](const AdviceFacts& one) {
     if (one.id == AdviceId::kOutOfMemoryByFragmentation) return 1;
@@ -131,6 +141,7 @@ void OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
 }
 
 void OrderProved(Facts* facts) {
+  DropWithoutEffect(facts);
   if (facts->out_of_memory.empty() || facts->out_of_memory.back().replays.empty()) return;
   struct Ranked {
     size_t number;

@@ -40,9 +40,10 @@ void OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
                  std::vector<AdviceFacts>* advice);
 
 // After a replay: changes that serve the request alone, as they were ordered; pairs that do; then
-// those that lower the need most. Where an allocator without pieces would have served this request
-// and no other like it, a cause comes first. A change without effect is left out. Fills `cause` and
-// `would_fit` of the last failure anew. Without a replay nothing is done.
+// those that lower the need most. Of a job that lived, what saves nothing is left out. Where an
+// allocator without pieces would have served this request
+// and no other like it, a cause comes first. A change without effect is left out. Fills
+// `cause` and `would_fit` of the last failure anew. Without a replay nothing is done.
 void OrderProved(Facts* facts);
 
 }  // namespace vramstow

@@ -46,6 +46,9 @@ struct Rule {
   Found (*cause)(const FailureMoment& moment) = nullptr;
   Hint (*advice)(const Evidence& evidence) = nullptr;
 
+  // For a cause: it is looked for at the peak of a job that lived, too.
+  bool at_peak = false;
+
   // For other advice: its change of the requests up to the last one that failed, or, where none
   // failed, up to the peak. Null: no change of requests shows it.
   Change (*change)(const Evidence& evidence, const AdviceFacts& advice) = nullptr;

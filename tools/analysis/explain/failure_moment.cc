@@ -5,7 +5,9 @@
 #include <set>
 #include <string>
 
+#include "tools/analysis/explain/category_of.h"
 #include "tools/analysis/facts/fact_numbers.h"
+#include "tools/analysis/facts/library_failure.h"
 #include "tools/analysis/facts/operator_name.h"
 
 namespace vramstow {
@@ -39,13 +41,19 @@ bool IsLimited(const Facts& facts, const OutOfMemoryFacts& failure, bool is_told
   return failure.free_bytes >= failure.requested_bytes + (is_told ? kSegment : kMuch);
 }
 
+// What gives free segments back before it refuses a request.
+bool GivesBackFirst(const Facts& facts) {
+  return facts.kind == "stow" || facts.kind == "pytorch_snapshot";
+}
+
 }  // namespace
 
 FailureMoment::FailureMoment(const Detail& detail, const Facts& facts, const Passes& passes,
-                             const OutOfMemoryFacts& failure)
+                             const CategoryFinder& categories, const OutOfMemoryFacts& failure)
     : detail_(&detail),
       facts_(&facts),
       passes_(&passes),
+      categories_(&categories),
       failure_(&failure),
       holders_(detail, facts, failure) {
   for (const Life& life : detail.lives) {
@@ -66,24 +74,58 @@ FailureMoment::FailureMoment(const Detail& detail, const Facts& facts, const Pas
     for (const Life* life : live_) allowed += life->tensor ? 0 : life->size;
     takes = allowed - std::min(allowed, live_bytes_ + failure.pool_free_bytes);
   }
-  uint64_t available = takes;
-  if (failure.has_pool) {
-    const uint64_t movable = failure.pool_movable_bytes.value_or(0);
-    // A pool that moves chunks would have served it of these, were they not bound to graphs.
-    is_bound_ = available + movable >= failure.requested_bytes;
-    // PyTorch's own allocator had a piece that is large enough, and could not take it. Small
-    // requests have pieces of their own.
-    constexpr uint64_t kSmall = 1 << 20;
-    is_bound_ |= !failure.pool_movable_bytes.has_value() && failure.requested_bytes > kSmall &&
-                 failure.largest_free_range_bytes.value_or(0) >= failure.requested_bytes;
-    if (!is_bound_) {
-      available += std::max(movable, failure.largest_free_range_bytes.value_or(0));
-    }
-  }
+  const auto pool = facts.facts.find("option.pool");
+  const bool is_our_pool = pool != facts.facts.end() && pool->second == "on";
+  is_of_library_ = IsLibraryFailure(failure) && !is_our_pool;
+  FindFreeSegments();
+  const uint64_t available = takes + FromPool(takes);
   const uint64_t requested = failure.requested_bytes;
   lacking_ = available < requested ? requested - available : requested;
   room_ = live_bytes_ + takes + failure.pool_free_bytes;
   pass_ = passes.At(failure.event);
+}
+
+void FailureMoment::FindFreeSegments() {
+  if (!failure_->has_pool) return;
+  std::vector<const Life*> blocks;
+  for (const Life* life : live_) {
+    if (life->tensor) blocks.push_back(life);
+  }
+  std::ranges::sort(blocks, {}, &Life::address);
+  for (const Life& segment : detail_->segments) {
+    // No call that maps memory into an expandable segment names a device.
+    const bool is_elsewhere = segment.device != failure_->device && segment.device != kNoDevice;
+    if (is_elsewhere || !segment.LivesAt(event())) continue;
+    // The first block that ends behind the segment's begin.
+    const auto next = std::ranges::partition_point(
+        blocks, [&](const Life* block) { return block->address + block->size <= segment.address; });
+    const bool is_free = next == blocks.end() || (*next)->address >= segment.address + segment.size;
+    if (is_free) free_segments_.push_back(&segment);
+  }
+}
+
+uint64_t FailureMoment::FromPool(uint64_t takes) {
+  const OutOfMemoryFacts& failure = *failure_;
+  if (!failure.has_pool || is_of_library_) return 0;
+  if (failure.pool_movable_bytes.has_value()) {
+    // A pool that moves chunks would have served it of these, were they not bound.
+    is_bound_ = takes + *failure.pool_movable_bytes >= failure.requested_bytes;
+  } else {
+    // PyTorch's own allocator had a piece that is large enough, and could not take it. Small
+    // requests have pieces of their own.
+    constexpr uint64_t kSmall = 1 << 20;
+    is_bound_ = failure.requested_bytes > kSmall &&
+                failure.largest_free_range_bytes.value_or(0) >= failure.requested_bytes;
+    const bool is_of_pytorch = GivesBackFirst(*facts_) && !failure.call.starts_with("cu");
+    is_bound_ |= is_of_pytorch && takes + BytesOf(free_segments_) >= failure.requested_bytes;
+  }
+  if (is_bound_) return 0;
+  return std::max(failure.pool_movable_bytes.value_or(0),
+                  failure.largest_free_range_bytes.value_or(0));
+}
+
+bool FailureMoment::IsWeight(const Life& life) const {
+  return categories_->NameOf(life) == "parameters";
 }
 
 bool FailureMoment::IsLarge(uint64_t bytes) const {

@@ -1,7 +1,8 @@
-// FailureMoment: what was live when a request failed, and what the request lacked.
+// FailureMoment: what was live when a request failed, and what the request lacked; or, of a job
+// that lived, what was live at its peak.
 //
-// Ownership: refers to a Detail and Facts, which outlive it. Threads: a value. Errors: none.
-// Units: bytes, events counted from 1.
+// Ownership: refers to a Detail, its categories and Facts, which outlive it. Threads: a value.
+// Errors: none. Units: bytes, events counted from 1.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_FAILURE_MOMENT_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_FAILURE_MOMENT_H_
 
@@ -16,11 +17,14 @@
 
 namespace vramstow {
 
+class CategoryFinder;
+
 class FailureMoment {
  public:
-  // `passes`: of the same detail.
+  // `passes`, `categories`: of the same detail. `failure`: of a job that lived its peak, at which
+  // nothing was asked for.
   FailureMoment(const Detail& detail, const Facts& facts, const Passes& passes,
-                const OutOfMemoryFacts& failure);
+                const CategoryFinder& categories, const OutOfMemoryFacts& failure);
 
   const Detail& detail() const { return *detail_; }
   const Facts& facts() const { return *facts_; }
@@ -30,6 +34,10 @@ class FailureMoment {
   const Holders& holders() const { return holders_; }
   const SiteDetail& site_of(const Life& life) const { return detail_->sites[life.site]; }
 
+  // No request failed: it is the peak of a job that lived.
+  bool is_peak() const { return failure_->memory == MemoryKind::kNone; }
+  // A part of a model, as a census, the program or the place where it was made tells.
+  bool IsWeight(const Life& life) const;
   uint64_t event() const { return failure_->event; }
   uint64_t requested() const { return failure_->requested_bytes; }
   const SiteDetail& request_site() const { return detail_->sites[failure_->site_number]; }
@@ -53,8 +61,15 @@ class FailureMoment {
 
   // Whether it is worth a sentence beside what was live.
   bool IsLarge(uint64_t bytes) const;
-  // Whole chunks of the pool were free, and could not be moved: they belong to captured graphs.
+  // The pool had enough free memory, and could not use it: it belongs to private pools, of captured
+  // graphs or of MemPool.
   bool is_bound() const { return is_bound_; }
+  // Segments of PyTorch's allocator in which nothing lies. Before it refuses a request of its own
+  // it gives back those of the common pool: what is left then belongs to private pools.
+  const std::vector<const Life*>& free_segments() const { return free_segments_; }
+  // Another library than PyTorch asked the driver, and cannot have what PyTorch's allocator keeps
+  // free. Where vramstow's pool serves the process, it serves the library, too.
+  bool is_of_library() const { return is_of_library_; }
   // PyTorch refused although the driver could have served it: the program limits itself.
   bool is_limited() const { return is_limited_; }
 
@@ -62,9 +77,15 @@ class FailureMoment {
   const Detail* detail_;
   const Facts* facts_;
   const Passes* passes_;
+  const CategoryFinder* categories_;
   const OutOfMemoryFacts* failure_;
   Holders holders_;
+  void FindFreeSegments();
+  // How much the request could have had of what the pool kept free; notes if that was bound.
+  uint64_t FromPool(uint64_t takes);
+
   std::vector<const Life*> live_;
+  std::vector<const Life*> free_segments_;
   uint64_t live_bytes_ = 0;
   uint64_t lacking_ = 0;
   uint64_t room_ = 0;
@@ -72,6 +93,7 @@ class FailureMoment {
   bool is_room_known_ = true;
   bool is_bound_ = false;
   bool is_limited_ = false;
+  bool is_of_library_ = false;
 };
 
 // The same operator on the same lines of the program. A request that fails may come another way

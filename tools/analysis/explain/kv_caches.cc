@@ -57,6 +57,33 @@ Growth GrowthOf(const std::vector<const Life*>& chain) {
   return growth;
 }
 
+// Keys and values are made in the forward pass of a module, or of a library's cache. What a program
+// gathers it joins in lines of its own.
+bool IsMadeInModule(const SiteDetail& site) {
+  return site.phase == Phase::kForward || site.phase == Phase::kCache || !site.module.empty() ||
+         !site.classes.empty();
+}
+
+// Events at which backward passes and optimizers made tensors.
+std::vector<uint64_t> TrainingEvents(const Detail& detail) {
+  std::vector<uint64_t> events;
+  for (const Life& life : detail.lives) {
+    const SiteDetail& site = detail.sites[life.site];
+    if (life.tensor && (site.in_backward || site.in_optimizer)) events.push_back(life.birth);
+  }
+  return events;
+}
+
+// A text is generated without training between its tokens. Between two texts there may be some.
+bool IsTrainedBetween(const Growth& growth, const std::vector<uint64_t>& training) {
+  size_t trained = 0;
+  for (size_t i = 1; i < growth.events.size(); ++i) {
+    const auto next = std::ranges::lower_bound(training, growth.events[i - 1]);
+    trained += next != training.end() && *next < growth.events[i] ? 1 : 0;
+  }
+  return trained * 2 > growth.events.size() - 1;
+}
+
 // Whether two blocks of the same size are there at once: a text has keys and values, and layers.
 bool AnyBeside(std::vector<const Life*> lives) {
   std::ranges::sort(lives, [](const Life* a, const Life* b) {
@@ -95,14 +122,15 @@ uint64_t KvCaches::StepsWithin(uint64_t begin, uint64_t end) const {
 void KvCaches::FindGrowing(const Detail& detail, const PhasesOver& phases) {
   std::map<uint32_t, Chain> chains;
   for (const Life& life : detail.lives) {
-    if (!MayBeCache(detail, life) || OperatorName(detail.sites[life.site]) != "cat") continue;
-    chains[life.site].push_back(&life);
+    if (!MayBeCache(detail, life) || !IsMadeInModule(detail.sites[life.site])) continue;
+    if (OperatorName(detail.sites[life.site]) == "cat") chains[life.site].push_back(&life);
   }
+  const std::vector<uint64_t> training = TrainingEvents(detail);
   Chain all;
   std::vector<std::vector<uint64_t>> growths;
   for (const auto& [site, chain] : chains) {
     Growth growth = GrowthOf(chain);
-    if (growth.events.size() < kLeastGrowths) continue;
+    if (growth.events.size() < kLeastGrowths || IsTrainedBetween(growth, training)) continue;
     if (static_cast<double>(growth.outlived) <
         kNearlyAllGrow * static_cast<double>(growth.followed)) {
       continue;

@@ -1,9 +1,10 @@
 // KvCaches: which blocks are caches of keys and values, by their shape and life.
 //
 // Idea: a model that generates text keeps the keys and values of what it has read. Either a block
-// of each layer grows: a concatenation makes a larger one beside the old one, again and again, for
-// several layers in turn. Or an engine makes one block of the same size for each layer before it
-// begins to work, does not fill it with anything, and keeps it as long as it works.
+// of each layer grows: within a module, a concatenation makes a larger one beside the old one,
+// again and again, for several layers in turn, and nothing is trained in between. Or an engine
+// makes one block of the same size for each layer before it begins to work, does not fill it with
+// anything, and keeps it as long as it works.
 //
 // Ownership: refers to a Detail, which outlives it. Threads: const calls are free. Errors: none;
 // without call stacks there are no caches. Units: events counted from 1.

@@ -39,16 +39,43 @@ void AddLife(const Life& life, Amount* amount) {
 struct LeftBehind {
   Amount amount;
   absl::flat_hash_set<int64_t> iterations;
+  int64_t late_bytes = 0;  // by which its blocks became more in the last iterations
 };
+
+// The last iterations, up to the begin of the very last one: what the end of the program frees says
+// nothing. A container with a bound has filled up by then, and loses as much as it takes.
+struct LateIterations {
+  explicit LateIterations(const std::vector<IterationFacts>& list) {
+    constexpr size_t kPart = 8;
+    constexpr size_t kLeast = 3;
+    const size_t last = list.size() - 1;
+    count = std::min(last, std::max(kLeast, list.size() / kPart));
+    begin = list[last - count].begin_event;
+    end = list[last].begin_event;
+  }
+  bool Has(uint64_t event) const { return begin <= event && event < end; }
+
+  size_t count = 0;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+// The growth goes on: the last iterations add at least half of what an iteration added so far.
+bool StillGrows(const LeftBehind& behind, const LateIterations& late, size_t iterations) {
+  if (late.count == 0) return true;
+  const uint64_t expected = behind.amount.bytes / iterations * late.count;
+  return behind.late_bytes > 0 && static_cast<uint64_t>(behind.late_bytes) * 2 >= expected;
+}
 
 std::vector<GrowthFacts> GrowingSites(const Detail& detail,
                                       const absl::flat_hash_map<uint32_t, LeftBehind>& left,
-                                      size_t iterations) {
+                                      const LateIterations& late, size_t iterations) {
   std::vector<GrowthFacts> growing;
   for (const auto& [number, behind] : left) {
     const size_t count = behind.iterations.size();
     // Something in most of them: what only the last ones hold is on its way.
     if (count < kLeastLeftBehind || count * 2 < iterations) continue;
+    if (!StillGrows(behind, late, iterations)) continue;
     GrowthFacts growth;
     growth.site = detail.sites[number].site;
     growth.operation = detail.sites[number].operation;
@@ -96,9 +123,12 @@ void ExplainLifetimes(const Detail& detail, Facts* facts) {
   if (iterations.empty()) return;
   lifetimes.known = true;
   const IterationOf iteration_of(iterations);
+  const LateIterations late(iterations);
   absl::flat_hash_map<uint32_t, LeftBehind> left;
   for (const Life& life : detail.lives) {
     if (life.pending) continue;
+    if (late.Has(life.birth)) left[life.site].late_bytes += static_cast<int64_t>(life.size);
+    if (late.Has(life.death)) left[life.site].late_bytes -= static_cast<int64_t>(life.size);
     const int64_t born = iteration_of(life.birth);
     if (born < 0) AddLife(life, &lifetimes.before);
     // Blocks that the end of the program freed had piled up all the same.
@@ -116,7 +146,7 @@ void ExplainLifetimes(const Detail& detail, Facts* facts) {
       AddLife(life, &lifetimes.across);
     }
   }
-  lifetimes.growing = GrowingSites(detail, left, iterations.size());
+  lifetimes.growing = GrowingSites(detail, left, late, iterations.size());
   const uint64_t first_event = iterations.front().begin_event;
   const uint64_t steps = (first_event - 1) / std::max<uint64_t>(1, detail.events_per_step);
   for (size_t i = 0; i < std::min<size_t>(steps, detail.levels.size()); ++i) {

@@ -20,6 +20,7 @@ struct AdviceProof {
   bool is_cause = false;       // of the last failure
   bool is_fault = false;       // something is wrong, whatever room the job has
   bool is_proved = false;      // a replay has told
+  bool is_untried = false;     // nothing shows that what is advised helps
   uint64_t lowered_bytes = 0;  // of what was needed, by the allocator that ran
 };
 

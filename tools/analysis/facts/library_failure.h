@@ -1,5 +1,5 @@
-// LibraryFailure: whether a request that failed was one of a library beside the framework, so that
-// the framework reports an error of that library and no out-of-memory.
+// LibraryFailure: whether a request that failed was one of a library beside the framework. Then the
+// framework's cache is of no use to it, and the error that is reported is that library's own.
 //
 // Ownership: none. Threads: pure functions. Errors, units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_LIBRARY_FAILURE_H_
@@ -22,8 +22,14 @@ inline bool IsMathLibrary(std::string_view library) {
                              [&](std::string_view name) { return library.starts_with(name); });
 }
 
+// A part of PyTorch.
+inline bool IsFrameworkLibrary(std::string_view library) {
+  return library.starts_with("libtorch") || library.starts_with("libc10");
+}
+
 inline bool IsLibraryFailure(const OutOfMemoryFacts& failure) {
-  return failure.has_pool && failure.call.starts_with("cuMem") && IsMathLibrary(failure.library);
+  return failure.has_pool && failure.call.starts_with("cuMem") && !failure.library.empty() &&
+         !IsFrameworkLibrary(failure.library);
 }
 
 }  // namespace vramstow

@@ -1,7 +1,9 @@
 // A cause: autocast keeps copies of the weights until its block ends.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
@@ -15,19 +17,31 @@ namespace {
 
 constexpr size_t kLeastAutocastCopies = 3;
 
-// Weights of 32 bits, in bytes, by their size.
+// Weights of 32 bits, in bytes, by their size. Without a census nothing tells their type.
 std::map<uint64_t, uint64_t> WeightsOf(const FailureMoment& moment) {
   std::map<uint64_t, uint64_t> weights;
   for (const Life* life : moment.live()) {
     const HeldBlock* block = moment.holders().Of(*life);
+    if (!moment.holders().any() && life->tensor && moment.IsWeight(*life)) {
+      weights[life->size] += life->size;
+    }
     if (block == nullptr || block->role != "parameter") continue;
     if (block->about.starts_with("float32")) weights[life->size] += life->size;
   }
   return weights;
 }
 
+// A conversion that the program asks for is called by its name. Autocast converts what an operator
+// reads, for example the weight of a linear layer.
+bool IsImplicit(const SiteDetail& site) {
+  static constexpr std::array<std::string_view, 10> kConversions = {
+      "to", "half", "bfloat16", "type", "to_type", "float", "copy", "clone", "_to_copy", "type_as"};
+  return std::ranges::find(kConversions, site.operation) == kConversions.end();
+}
+
 // Autocast keeps its copies in C++, where no object of Python's holds them. Each is half as large
 // as a weight.
+// Where no census can tell what holds them, an operator other than a conversion made them.
 Found FindAutocastCopies(const FailureMoment& moment) {
   const std::map<uint64_t, uint64_t> weights = WeightsOf(moment);
   std::map<uint64_t, uint64_t> copied;  // by the weight's size
@@ -36,6 +50,7 @@ Found FindAutocastCopies(const FailureMoment& moment) {
     const SiteDetail& site = moment.site_of(*life);
     if (!life->tensor || OperatorName(site) != "_to_copy" || site.phase == Phase::kInit) continue;
     if (moment.holders().Of(*life) != nullptr || !weights.contains(life->size * 2)) continue;
+    if (!moment.holders().any() && (!IsImplicit(site) || moment.IsWeight(*life))) continue;
     cause.held.push_back(life);
     copied[life->size * 2] += life->size;
   }
@@ -85,6 +100,7 @@ constinit const Rule kAutocastCopies = {
         "such copies. Convert the model itself, or give cache_enabled=False.",
     .needs = {kNeedsConversion},
     .cause = FindAutocastCopies,
+    .at_peak = true,
 };
 
 }  // namespace vramstow

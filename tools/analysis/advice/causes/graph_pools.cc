@@ -1,6 +1,7 @@
 // A cause: captured graphs with a pool each.
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/private_pools.h"
 #include "tools/analysis/advice/rule.h"
 
 namespace vramstow {
@@ -8,7 +9,7 @@ namespace {
 
 Found FindGraphPools(const FailureMoment& moment) {
   const uint64_t free = moment.failure().pool_free_bytes;
-  if (!moment.is_bound() || !moment.IsLarge(free)) return std::nullopt;
+  if (!moment.IsLarge(free)) return std::nullopt;
   Cause cause;
   cause.change.shares_pool = true;
   cause.title = "Each captured graph has memory of its own";
@@ -29,11 +30,15 @@ Found FindGraphPools(const FailureMoment& moment) {
   return cause;
 }
 
-bool IsMemoryBound(const FailureMoment& moment) { return moment.is_bound(); }
+bool IsBoundToGraphs(const FailureMoment& moment) {
+  return moment.is_bound() && HasCaptured(moment.facts()) == Captured::kYes;
+}
 
 constexpr Precondition kNeedsBoundMemory = {
-    .words = "free memory of the pool could not serve the request, because captured graphs own it",
-    .in_failure = IsMemoryBound};
+    .words =
+        "a CUDA graph was captured, and free memory of a private pool could not serve the "
+        "request",
+    .in_failure = IsBoundToGraphs};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // A cause: the keys and values of the sequences that a model generates.
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
@@ -22,9 +23,28 @@ std::vector<const Life*> CachesOf(const FailureMoment& moment) {
   const KvCaches caches(moment.detail(), phases);
   std::vector<const Life*> live;
   for (const Life* life : moment.live()) {
-    if (life->tensor && caches.Has(*life)) live.push_back(life);
+    const HeldBlock* block = moment.holders().Of(*life);
+    const bool is_of_training =
+        block != nullptr && (block->role == "optimizer_state" || block->role == "parameter" ||
+                             block->role == "gradient");
+    if (life->tensor && caches.Has(*life) && !is_of_training) live.push_back(life);
   }
   return live;
+}
+
+// An operator, a module or a function of the forward pass says so.
+bool HasAttention(const FailureMoment& moment) {
+  const auto tells = [](std::string_view text) {
+    return text.find("ttention") != std::string_view::npos ||
+           text.find("softmax") != std::string_view::npos;
+  };
+  const Detail& detail = moment.detail();
+  return std::ranges::any_of(detail.sites, [&](const SiteDetail& site) {
+    if (site.phase == Phase::kCache) return true;
+    return tells(site.made_by) || tells(site.module) || tells(site.classes) ||
+           std::ranges::any_of(site.frames,
+                               [&](uint32_t frame) { return tells(detail.frames[frame]); });
+  });
 }
 
 // Most of them were made by cat(), token by token. An engine makes them once.
@@ -67,6 +87,11 @@ Found FindKvCache(const FailureMoment& moment) {
   return cause;
 }
 
+// A model without attention has no keys.
+constexpr Precondition kNeedsAttention = {
+    .words = "an operator, a module or a function of the program computes attention",
+    .in_failure = HasAttention};
+
 }  // namespace
 
 constinit const Rule kKvCache = {
@@ -76,7 +101,7 @@ constinit const Rule kKvCache = {
         "A third or more of what was live are caches of keys and values, by their shape and life. "
         "They have a part for each token of each sequence. Generate for fewer sequences at a time, "
         "or for shorter ones, or use a cache that is quantised or lies on the host.",
-    .needs = {kNeedsTensors},
+    .needs = {kNeedsTensors, kNeedsAttention},
     .cause = FindKvCache,
 };
 

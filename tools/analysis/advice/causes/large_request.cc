@@ -64,10 +64,35 @@ bool IsOnTheWay(const FailureMoment& moment, const Life& life) {
   return made.own.back().text == request.own.back().text;
 }
 
+// Scratch memory of a library has no input of the program's that could be split.
+Cause OfWorkspace(const FailureMoment& moment) {
+  // PyTorch's smaller setting: two buffers of 4 MiB, and eight of 16 KiB.
+  constexpr uint64_t kSmallWorkspace = 2 * (uint64_t{4} << 20) + 8 * (uint64_t{16} << 10);
+  const uint64_t requested = moment.requested();
+  const uint64_t smaller = std::min(requested, kSmallWorkspace);
+  Cause cause;
+  cause.title = "A workspace of " + AdviceText(requested) + " does not fit";
+  cause.bytes = requested - smaller;
+  cause.change.requested = smaller;
+  cause.is_estimate = true;
+  cause.place = PlaceOfRequest(moment);
+  cause.evidence =
+      "The request was made for a workspace, which is scratch memory of a library "
+      "for matrix products or convolutions. Its size does not follow from the size "
+      "of one input.";
+  cause.cost = "Some matrix products are slower.";
+  cause.action =
+      "Free other memory before this line. For cuBLAS, set CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8, "
+      "so that each workspace takes " +
+      AdviceText(smaller) + ".";
+  return cause;
+}
+
 Found FindLargeRequest(const FailureMoment& moment) {
   const SiteDetail& site = moment.request_site();
   const uint64_t requested = moment.requested();
   if (site.in_optimizer || requested * 4 < moment.room()) return std::nullopt;
+  if (site.phase == Phase::kWorkspace) return OfWorkspace(moment);
   // Blocks that the same line has made on the way belong to it.
   uint64_t largest = 0;
   uint64_t on_the_way = 0;

@@ -22,7 +22,27 @@ bool ReadsFile(const FailureMoment& moment, const SiteDetail& site) {
   });
 }
 
+// State that was loaded for an optimizer has the sizes of the weights, and stays in use. Where no
+// census tells, an optimizer that works and has made no state of its own may have that.
+bool MayBeLoadedState(const FailureMoment& moment) {
+  if (moment.holders().any()) return false;
+  bool works = false;
+  bool has_own_state = false;
+  for (const Life& life : moment.detail().lives) {
+    const bool in_optimizer = life.tensor && moment.site_of(life).in_optimizer;
+    works |= in_optimizer;
+    has_own_state |= in_optimizer && life.birth < moment.event() && life.LivesAt(moment.event());
+  }
+  return works && !has_own_state;
+}
+
+// At the peak of a job that lived: it is a part of a model.
+bool IsInUse(const FailureMoment& moment, const Life& life) {
+  return moment.is_peak() && moment.IsWeight(life);
+}
+
 Found FindLoadedFile(const FailureMoment& moment) {
+  if (moment.is_peak() && MayBeLoadedState(moment)) return std::nullopt;
   absl::flat_hash_map<uint32_t, bool> reads;  // by site
   std::vector<const Life*> loaded;
   std::set<uint64_t> sizes;  // of what else is there
@@ -30,7 +50,7 @@ Found FindLoadedFile(const FailureMoment& moment) {
     if (!life->tensor) continue;
     const auto [site, is_new] = reads.try_emplace(life->site, false);
     if (is_new) site->second = ReadsFile(moment, moment.site_of(*life));
-    if (site->second) {
+    if (site->second && !IsInUse(moment, *life)) {
       loaded.push_back(life);
     } else {
       sizes.insert(life->size);
@@ -81,6 +101,7 @@ constinit const Rule kLoadedFile = {
         "delete the loaded file after load_state_dict().",
     .needs = {kNeedsFile},
     .cause = FindLoadedFile,
+    .at_peak = true,
 };
 
 }  // namespace vramstow

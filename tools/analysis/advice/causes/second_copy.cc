@@ -257,6 +257,16 @@ bool IsToldBetter(const FailureMoment& moment) {
   return IsFound(moment, {AdviceId::kEarlierModels}) || kLoadedFile.cause(moment).has_value();
 }
 
+// Of a job that lived: the first set goes while the job goes on with the second one. An average, a
+// teacher or an ensemble is wanted as long as the job runs.
+bool IsReplaced(const FailureMoment& moment, const std::vector<const Life*>& first) {
+  uint64_t last_birth = 0;
+  for (const Life& life : moment.detail().lives) {
+    if (life.tensor) last_birth = std::max(last_birth, life.birth);
+  }
+  return std::ranges::all_of(first, [&](const Life* life) { return life->death < last_birth; });
+}
+
 Found FindSecondCopy(const FailureMoment& moment) {
   if (IsToldBetter(moment)) return std::nullopt;
   const std::vector<Set> sets = SetsOf(moment);
@@ -298,6 +308,7 @@ Found FindSecondCopy(const FailureMoment& moment) {
   if (copies.empty() || !moment.IsLarge(cause.bytes) || AreTrained(moment, copies)) {
     return std::nullopt;
   }
+  if (moment.is_peak() && !IsReplaced(moment, cause.held)) return std::nullopt;
   cause.change = Without(moment.detail(), spared);
   cause.held.insert(cause.held.end(), copies.begin(), copies.end());
   const bool are_several = !parameters.empty() && count >= kLeastPasses;
@@ -338,6 +349,7 @@ constinit const Rule kSecondCopy = {
         "or keep averages on the host.",
     .needs = {kNeedsTensors},
     .cause = FindSecondCopy,
+    .at_peak = true,
 };
 
 }  // namespace vramstow

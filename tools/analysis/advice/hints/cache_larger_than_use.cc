@@ -39,6 +39,7 @@ constinit const Rule kCacheLargerThanUse = {
     .needs = {kNeedsCache},
     .advice = FindCacheLargerThanUse,
     .change = GiveBackCache,
+    .said_by = {AdviceId::kGraphPools, AdviceId::kMemPool, AdviceId::kLibraryShortage},
 };
 
 }  // namespace vramstow

@@ -38,6 +38,7 @@ constinit const Rule kFragmentation = {
     .needs = {kNeedsCache},
     .advice = FindFragmentation,
     .change = UseOtherAllocator,
+    .said_by = {AdviceId::kGraphPools, AdviceId::kMemPool, AdviceId::kLibraryShortage},
 };
 
 }  // namespace vramstow

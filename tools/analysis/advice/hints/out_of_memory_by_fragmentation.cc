@@ -9,6 +9,7 @@
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/explain/holders.h"
+#include "tools/analysis/facts/library_failure.h"
 
 namespace vramstow {
 namespace {
@@ -84,6 +85,8 @@ void NameFences(const Evidence& evidence, const OutOfMemoryFacts& failure, Advic
 Hint FindOutOfMemoryByFragmentation(const Evidence& evidence) {
   for (const OutOfMemoryFacts& failure : evidence.facts().out_of_memory) {
     if (!failure.has_pool || failure.pool_free_bytes < failure.requested_bytes) continue;
+    // Whoever asked has to be able to use what the pool has free.
+    if (IsLibraryFailure(failure) && !evidence.IsOurPool()) continue;
     const uint64_t usable = std::max(failure.largest_free_range_bytes.value_or(0),
                                      failure.pool_movable_bytes.value_or(0));
     if (usable >= failure.requested_bytes) continue;
@@ -114,6 +117,8 @@ constinit const Rule kOutOfMemoryByFragmentation = {
     .needs = {kNeedsFailure},
     .advice = FindOutOfMemoryByFragmentation,
     .change = UseOtherAllocator,
+    // Free memory that belongs to a private pool is of no use to others, in whatever pieces.
+    .said_by = {AdviceId::kGraphPools, AdviceId::kMemPool, AdviceId::kLibraryShortage},
 };
 
 }  // namespace vramstow

@@ -1,5 +1,4 @@
 // Advice: PyTorch rounds page-locked buffers up to powers of two.
-#include <bit>
 #include <string>
 
 #include "tools/analysis/advice/advice_words.h"
@@ -8,48 +7,42 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kLeastPinnedBuffer = uint64_t{16} << 20;
-constexpr uint64_t kLeastPinnedBytes = uint64_t{256} << 20;
+constexpr uint64_t kLeastRounding = uint64_t{64} << 20;
 
-// The driver is asked for the rounded size, so that the trace has no other.
-Hint FindPinnedRounding(const Evidence& evidence) {
-  uint64_t bytes = 0;
-  uint64_t buffers = 0;
-  std::string place;
-  for (const BlockFacts& group : evidence.facts().live.groups) {
-    if (group.memory != MemoryKind::kHostPinned && group.memory != MemoryKind::kHostRegistered) {
-      continue;
+// Where the largest groups of page-locked buffers were made that are there at the end.
+std::string PlaceOfBuffers(const Facts& facts) {
+  for (const BlockFacts& group : facts.live.groups) {
+    if (group.memory == MemoryKind::kHostPinned || group.memory == MemoryKind::kHostRegistered) {
+      return group.site;
     }
-    if (group.size < kLeastPinnedBuffer || !std::has_single_bit(group.size)) continue;
-    bytes += group.size * group.count;
-    buffers += group.count;
-    if (place.empty()) place = group.site;
   }
-  if (bytes < kLeastPinnedBytes) return std::nullopt;
+  return "";
+}
+
+// Where the trace has only what was locked, the difference is 0.
+Hint FindPinnedRounding(const Evidence& evidence) {
+  const Facts& facts = evidence.facts();
+  const uint64_t rounding = facts.host.pinned_rounding_bytes;
+  if (rounding < kLeastRounding) return std::nullopt;
   return AdviceFacts{
       .title = "PyTorch rounds page-locked buffers up to powers of two",
-      .bytes = bytes / 2,
-      .evidence = std::to_string(buffers) + " page-locked buffers take " + AdviceText(bytes) +
-                  " of host memory, each a power of two: PyTorch rounds up, so that a buffer a "
-                  "little above a power of two takes twice what was asked for. Up to half of "
-                  "these bytes may be rounding.",
+      .bytes = rounding,
+      .evidence = AdviceText(rounding) + " of " + AdviceText(facts.peak.host_bytes) +
+                  " of page-locked host memory were not asked for: PyTorch rounds each buffer up "
+                  "to a power of two, so that a buffer a little above one takes twice its size.",
       .cost = "None.",
       .action =
           "Give buffers sizes at or just below a power of two, or set "
           "PYTORCH_CUDA_ALLOC_CONF=pinned_reserve_segment_size_mb:N, where PyTorch has it, so that "
           "buffers are cut from one segment.",
-      .is_estimate = true,
-      .place = place};
+      .place = PlaceOfBuffers(facts)};
 }
 
-bool HasPinnedMemory(const Evidence& evidence) {
-  return std::ranges::any_of(evidence.facts().live.groups, [](const BlockFacts& group) {
-    return group.memory == MemoryKind::kHostPinned || group.memory == MemoryKind::kHostRegistered;
-  });
-}
+bool IsRounded(const Evidence& evidence) { return evidence.facts().host.pinned_rounding_bytes > 0; }
 
-constexpr Precondition kNeedsPinnedMemory = {
-    .words = "page-locked memory of the host was live at the end", .in_job = HasPinnedMemory};
+constexpr Precondition kNeedsRounding = {
+    .words = "more page-locked memory was taken than was asked for, and the trace knows both",
+    .in_job = IsRounded};
 
 }  // namespace
 
@@ -58,9 +51,10 @@ constinit const Rule kPinnedRounding = {
     .meaning = "PyTorch rounds page-locked buffers up to powers of two",
     .help =
         "PyTorch locks the next power of two for each page-locked buffer. Buffers a little above "
-        "a power of two take twice what was asked for. Choose their sizes, or set "
-        "pinned_reserve_segment_size_mb in PYTORCH_CUDA_ALLOC_CONF.",
-    .needs = {kNeedsPinnedMemory},
+        "a power of two take twice what was asked for. This is said only where the trace knows "
+        "both sizes. Choose other sizes, or set pinned_reserve_segment_size_mb in "
+        "PYTORCH_CUDA_ALLOC_CONF.",
+    .needs = {kNeedsRounding},
     .advice = FindPinnedRounding,
     .saves = false,
 };
