@@ -39,6 +39,9 @@ struct Job {
     detail.sites.resize(3);
     Site(1, "model.py:10 forward", Phase::kForward);
     Site(2, "train.py:40 step", Phase::kUnknown);
+    // A backward pass has run.
+    detail.sites[2].in_backward = true;
+    detail.sites[2].allocations = 1;
   }
   void Site(size_t number, const std::string& name, Phase phase) {
     detail.sites[number].site = name;
@@ -310,6 +313,7 @@ TEST(Advice, ReferencesKeptUntilTheirSuccessorIsMade) {
 
 TEST(Advice, BlocksThatWaitLongCouldWaitElsewhere) {
   Job job;
+  job.facts.end_ns = kSecond;
   // 240 MiB take 10 ms on the link.
   job.Lives(1, 240 * kMega, 110, 190, kSecond);
   job.Lives(1, 240 * kMega, 111, 160, kSecond / 1000);
