@@ -84,6 +84,12 @@ struct vramstowSimulatorRange {
   int use;  // of enum VramstowSimulatorUse, added up
 };
 
+enum VramstowSimulatorTrait {
+  kVramstowSimulatorDecidesSize = 1,  // the program makes something as large as it says
+  kVramstowSimulatorIsRandom = 2,     // its results are random values
+  kVramstowSimulatorIsRead = 4,  // the program reads its result, which is no memory of a device
+};
+
 enum VramstowSimulatorOutcome {
   kVramstowSimulatorDone = 0,
   kVramstowSimulatorNotComputed = 1,
@@ -103,6 +109,7 @@ struct vramstowSimulatorTask {
   int (*run)(void* user);
   void (*drop)(void* user);  // when it will not be run again; null: nothing is to be done
   void* user;
+  int traits;  // of enum VramstowSimulatorTrait, added up
 };
 
 // Makes the task a part of the last work that this thread's current context has in the stream: it
@@ -153,8 +160,17 @@ void vramstowSimulatorPatchReads(void (*patch)(void* user, void* bytes, size_t s
 uint64_t vramstowSimulatorCountUncomputedReads(void);
 
 // `seen` is called at the first of these reads, with the name of who did not compute it, by the
-// thread that makes it and with the driver's lock held.
-void vramstowSimulatorWatchUncomputedReads(void (*seen)(const char* by, void* user), void* user);
+// thread that makes it and with the driver's lock held. Where it gives 0, the read does not count,
+// and it is called again at the next one.
+void vramstowSimulatorWatchUncomputedReads(int (*seen)(const char* by, void* user), void* user);
+
+// The same of sizes that follow from what was not computed. Such a size is no such read.
+uint64_t vramstowSimulatorCountUnknownSizes(void);
+void vramstowSimulatorWatchUnknownSizes(int (*seen)(const char* by, void* user), void* user);
+
+// The library that computes says that a result of `by`, whose size depends on values, has a size
+// that it made up. The name lives as long as the process.
+void vramstowSimulatorNoteUnknownSize(const char* by);
 
 // --- What a card would have to do (work-log= of the SPEC)
 // --------------------------------------------------------

@@ -220,11 +220,12 @@ bool ShadowArguments(const Plan& plan, const Stack& given, const RandomState& ra
 // A card that the program does not use gets no context: to ask for the current card's stream would
 // make one there.
 template <typename Work>
-void Append(const char* name, c10::DeviceIndex card, const Footprint& footprint,
-            uint64_t operations, std::unique_ptr<Work> work, int (*run)(void*)) {
+void Append(const Plan& plan, c10::DeviceIndex card, const Footprint& footprint,
+            uint64_t operations, std::unique_ptr<Work> work, int (*run)(void*), int traits = 0) {
   vramstowSimulatorTask task = {};
   task.size = sizeof task;
-  task.name = name;
+  task.name = plan.name;
+  task.traits = traits;
   task.ranges = footprint.ranges().data();
   task.range_count = footprint.ranges().size();
   task.bytes = footprint.bytes();
@@ -269,10 +270,10 @@ void AppendComputation(const Plan& plan, const Stack& given, const Stack& result
                         ShadowArguments(plan, given, random, &work->arguments);
   if (computed) work->outputs = ShadowOutputs(plan, results);
   const c10::DeviceIndex card = CardOf(plan, given);
-  Append(plan.name, card >= 0 ? card : CardOf(plan, results), footprint, operations,
-         std::move(work),
+  Append(plan, card >= 0 ? card : CardOf(plan, results), footprint, operations, std::move(work),
          computed ? [](void* user) { return static_cast<Computation*>(user)->Run(); }
-                  : static_cast<int (*)(void*)>(nullptr));
+                  : static_cast<int (*)(void*)>(nullptr),
+         plan.family == Family::kRandom ? kVramstowSimulatorIsRandom : 0);
 }
 
 void TellUses(const Plan& plan, const Stack& given, const Stack& results) {
@@ -337,8 +338,10 @@ EarlyComputation::EarlyComputation(const Plan& plan, c10::DeviceIndex card, Stac
       shared_(std::make_shared<Shared>(plan)),
       reads_(footprint.AsReads()) {
   shared_->arguments = std::move(shadows);
-  Append(plan.name, card_, reads_, 0, std::make_unique<std::shared_ptr<Shared>>(shared_),
-         [](void* user) { return (*static_cast<std::shared_ptr<Shared>*>(user))->Run(); });
+  Append(
+      plan, card_, reads_, 0, std::make_unique<std::shared_ptr<Shared>>(shared_),
+      [](void* user) { return (*static_cast<std::shared_ptr<Shared>*>(user))->Run(); },
+      plan.sizes_result ? kVramstowSimulatorDecidesSize : kVramstowSimulatorIsRead);
   FindSimulator()->patch_reads(
       [](void* user, void* bytes, size_t size) {
         const int64_t count = static_cast<Shared*>(user)->Told();
@@ -355,7 +358,7 @@ void EarlyComputation::Finish(const Stack& results) {
   Footprint footprint = reads_;
   AddNewResults(plan_, results, &footprint);
   shared_->outputs = ShadowOutputs(plan_, results);
-  Append(plan_.name, card_, footprint, 0, std::make_unique<std::shared_ptr<Shared>>(shared_),
+  Append(plan_, card_, footprint, 0, std::make_unique<std::shared_ptr<Shared>>(shared_),
          [](void* user) { return (*static_cast<std::shared_ptr<Shared>*>(user))->PutInPlace(); });
 }
 

@@ -154,6 +154,7 @@ std::unique_ptr<Plan> MakePlan(const c10::OperatorHandle& op) {
   ReadSchema(schema, plan.get());
   plan->name = KeepName(schema.name());
   if (Contains(kSizedByData, schema.name())) plan->family = Family::kSizedByData;
+  plan->sizes_result = plan->family == Family::kSizedByData && HasResults(*plan);
   if (plan->family != Family::kSizedByData && !HasResults(*plan)) return nullptr;
   if (plan->rule == nullptr && op.hasTag(at::Tag::nondeterministic_seeded)) {
     plan->family = Family::kRandom;

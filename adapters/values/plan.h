@@ -33,6 +33,7 @@ struct Plan {
   c10::OperatorHandle op;
   const char* name = nullptr;  // lives as long as the process
   Family family = Family::kOrdinary;
+  bool sizes_result = false;      // of kSizedByData: what it reads is the size of its result
   bool zeroing = false;           // its first argument becomes zeros, whatever else it is given
   Rule rule = nullptr;            // null: the CPU kernel of the same operator
   std::vector<bool> written;      // by argument: changed in place

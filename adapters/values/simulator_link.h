@@ -19,6 +19,7 @@ struct SimulatorLink {
   decltype(&vramstowSimulatorPatchReads) patch_reads;
   decltype(&vramstowSimulatorWatchesUses) watches_uses;
   decltype(&vramstowSimulatorTellUses) tell_uses;
+  decltype(&vramstowSimulatorNoteUnknownSize) note_unknown_size;
 };
 
 // Null: the process has no simulated driver, or none yet.

@@ -108,6 +108,7 @@ void Wrapper::CallWithoutValues(const c10::OperatorHandle& op, c10::DispatchKeyS
 void Wrapper::CallWithSize(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                            Stack* stack) const {
   if (plan_->family != Family::kSizedByData) return kernel_.callBoxed(op, keys, stack);
+  if (plan_->sizes_result) FindSimulator()->note_unknown_size(plan_->name);
   const ToldSize zero(0);
   kernel_.callBoxed(op, keys, stack);
 }
@@ -132,6 +133,7 @@ void Wrapper::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   std::unique_ptr<EarlyComputation> early;
   if (plan_->family == Family::kSizedByData && !left_to_outer) {
     early = EarlyComputation::Begin(*plan_, given);
+    if (early == nullptr && plan_->sizes_result) FindSimulator()->note_unknown_size(plan_->name);
   }
   {
     const HeldKernels held;

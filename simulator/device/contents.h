@@ -45,6 +45,8 @@ class Contents {
   // Whether a large write of these keeps device memory within what it may hold. A second write
   // to the same memory takes nothing.
   bool HasRoom(std::span<const Piece> pieces) { return HasRoom(pieces, most_); }
+  // The same where that is `most`, if that is more.
+  bool HasRoom(std::span<const Piece> pieces, uint64_t most);
   // Whether a copy is a large one of the host's bytes for which there is no room. Copies get half
   // of it, so that results have room, too.
   bool LeavesOut(uint64_t to, uint64_t from, uint64_t size);
@@ -85,7 +87,6 @@ class Contents {
   void CopyFromDevice(char* to, uint64_t from, uint64_t size, bool to_device, uint64_t to_address);
   void Zero(char* to, uint64_t size, bool to_device, uint64_t to_address);
   bool IsUntouched(uint64_t address) const;
-  bool HasRoom(std::span<const Piece> pieces, uint64_t most);
   bool KeepsMarks(uint64_t address) const;
   uint64_t CountUnwritten(uint64_t address, uint64_t size);
 

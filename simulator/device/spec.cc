@@ -52,6 +52,7 @@ bool ParseEmulation(std::string_view value, Spec* spec) {
   if (value == "on") return true;  // the default
   spec->emulation_bytes = 0;
   spec->allowance_bytes = 0;
+  spec->budget_is_time = false;
   return value == "off" || ParseBytes(value, &spec->emulation_bytes);
 }
 
@@ -60,6 +61,7 @@ bool ParseValues(std::string_view value, Spec* spec) {
   if (value == "decide") return true;  // the default
   const bool all = value == "all";
   if (!all && value != "off") return false;
+  spec->budget_is_time = false;
   spec->emulation_bytes = all ? kAll : 0;
   spec->allowance_bytes = spec->emulation_bytes;
   spec->gemm_operations = spec->emulation_bytes;
@@ -70,6 +72,7 @@ bool ParseValues(std::string_view value, Spec* spec) {
 // "keep", "discard" or the most that is kept.
 bool ParseContents(std::string_view value, Spec* spec) {
   spec->keep_contents = value != "discard";
+  spec->contents_are_given = true;
   if (value != "keep" && value != "discard") return ParseBytes(value, &spec->contents_bytes);
   spec->contents_bytes = kAll;
   return true;
@@ -278,13 +281,18 @@ constexpr OptionParser kOptions[] = {
      "default 1MiB",
      ParseEmulation},
     {"allowance", nullptr, "a size such as 16GiB, or 0",
-     "larger launches compute, too, until all together have touched this much; default 2GiB, "
-     "behind "
-     "emulation=SIZE 0",
-     [](std::string_view value, Spec* spec) { return ParseBytes(value, &spec->allowance_bytes); }},
-    {"gemm", nullptr, "a number of operations such as 64MFLOP or 2GFLOP, or 0",
-     "the largest matrix product that is computed; default 32MFLOP",
+     "larger launches compute, too, until all together have touched this much; default: as long as "
+     "the job has run so far, ten seconds at least; behind emulation=SIZE 0",
      [](std::string_view value, Spec* spec) {
+       spec->budget_is_time = false;
+       return ParseBytes(value, &spec->allowance_bytes);
+     }},
+    {"gemm", nullptr, "a number of operations such as 64MFLOP or 2GFLOP, or 0",
+     "the largest matrix product that is computed; default 32MFLOP, without allowance= larger "
+     "ones, "
+     "too, while there is time",
+     [](std::string_view value, Spec* spec) {
+       spec->gemm_is_limit = true;
        return ParseOperations(value, &spec->gemm_operations);
      }},
     {"ptx", nullptr, "a number of instructions such as 64M or 2G, or 0",

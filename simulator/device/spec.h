@@ -84,14 +84,18 @@ struct Spec {
   // Large writes that would make device memory hold more are left out. Loading PyTorch takes as
   // much of the host.
   uint64_t contents_bytes = 512ull << 20;
+  bool contents_are_given = false;  // by the SPEC: results that are computed take no more either
   NodeFault node_fault = NodeFault::kNone;
   uint64_t emulation_bytes =
       1ull << 20;  // a launch that touches less always computes; 0: none does
-  // Launches that touch more compute until they have touched so much, all together.
+  // Launches that touch more compute as long as there is time for it, or until they have touched so
+  // much, all together.
+  bool budget_is_time = true;
   uint64_t allowance_bytes = 2ull << 30;
   uint64_t gemm_operations = 32ull * 1000000;  // of a matrix product, additions and all
-  uint64_t ptx_steps = 64ull * 1000000;        // instructions of a kernel given as PTX; 0: none
-  bool list_kernels = false;                   // at exit, name the kernels without effect
+  bool gemm_is_limit = false;  // larger products are not computed, also where there is time
+  uint64_t ptx_steps = 64ull * 1000000;  // instructions of a kernel given as PTX; 0: none
+  bool list_kernels = false;             // at exit, name the kernels without effect
   bool adversarial = false;
   bool private_primary = false;  // runtimes take primary contexts past every public function
   uint8_t node_fault_nth = 0;    // at which cuMemCreate at a node of the host, from 1

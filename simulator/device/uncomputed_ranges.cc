@@ -6,19 +6,20 @@
 
 namespace vramstow::simulator {
 
-void UncomputedRanges::Mark(uint64_t address, uint64_t bytes, const char* by) {
+void UncomputedRanges::Mark(uint64_t address, uint64_t bytes, const char* by, bool is_old) {
   if (bytes == 0) return;
   Clear(address, bytes);
-  auto range = ranges_.emplace(address, Range{address + bytes, by}).first;
+  auto range = ranges_.emplace(address, Range{address + bytes, by, is_old}).first;
   // Neighbours of the same origin are one, so that the table stays small.
   const auto next = std::next(range);
-  if (next != ranges_.end() && next->first == range->second.end && next->second.by == by) {
+  if (next != ranges_.end() && next->first == range->second.end &&
+      next->second.IsLike(range->second)) {
     range->second.end = next->second.end;
     ranges_.erase(next);
   }
   if (range == ranges_.begin()) return;
   const auto before = std::prev(range);
-  if (before->second.end == address && before->second.by == by) {
+  if (before->second.end == address && before->second.IsLike(range->second)) {
     before->second.end = range->second.end;
     ranges_.erase(range);
   }
@@ -37,8 +38,8 @@ void UncomputedRanges::Clear(uint64_t address, uint64_t bytes) {
       continue;
     }
     range = ranges_.erase(range);
-    if (first < address) ranges_.emplace(first, Range{address, old.by});
-    if (old.end > end) ranges_.emplace(end, Range{old.end, old.by});
+    if (first < address) ranges_.emplace(first, Range{address, old.by, old.is_old});
+    if (old.end > end) ranges_.emplace(end, Range{old.end, old.by, old.is_old});
   }
 }
 
@@ -52,12 +53,22 @@ const char* UncomputedRanges::Find(uint64_t address, uint64_t bytes) const {
   return range != ranges_.end() && range->first < address + bytes ? range->second.by : nullptr;
 }
 
+const char* UncomputedRanges::FindLost(uint64_t address, uint64_t bytes) const {
+  if (ranges_.empty() || bytes == 0) return nullptr;
+  auto range = ranges_.upper_bound(address);
+  if (range != ranges_.begin()) --range;
+  for (; range != ranges_.end() && range->first < address + bytes; ++range) {
+    if (range->second.end > address && !range->second.is_old) return range->second.by;
+  }
+  return nullptr;
+}
+
 void UncomputedRanges::Copy(uint64_t to, uint64_t from, uint64_t bytes) {
   if (ranges_.empty()) return;
   struct Piece {
     uint64_t offset;
     uint64_t bytes;
-    const char* by;
+    Range range;
   };
   std::vector<Piece> pieces;
   auto range = ranges_.upper_bound(from);
@@ -65,10 +76,12 @@ void UncomputedRanges::Copy(uint64_t to, uint64_t from, uint64_t bytes) {
   for (; range != ranges_.end() && range->first < from + bytes; ++range) {
     const uint64_t start = std::max(range->first, from);
     const uint64_t stop = std::min(range->second.end, from + bytes);
-    if (start < stop) pieces.push_back({start - from, stop - start, range->second.by});
+    if (start < stop) pieces.push_back({start - from, stop - start, range->second});
   }
   Clear(to, bytes);
-  for (const Piece& piece : pieces) Mark(to + piece.offset, piece.bytes, piece.by);
+  for (const Piece& piece : pieces) {
+    Mark(to + piece.offset, piece.bytes, piece.range.by, piece.range.is_old);
+  }
 }
 
 }  // namespace vramstow::simulator

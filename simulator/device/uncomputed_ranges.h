@@ -3,7 +3,10 @@
 // Idea: a simulated card computes what is cheap enough. What is derived from a result that is not
 // computed need not be computed either, and a program that reads it can be told which kernel is
 // missing.
-// Marks stay at an address until something is written there.
+// Marks stay at an address until something is written there. Memory that a kernel should have
+// changed in place still has its old values: weights whose step was left out are those of an
+// earlier step. Results of such values are not right either, but more like it than those of zeros,
+// and therefore worth computing.
 //
 // Ownership: names belong to the caller and live as long as the process. Threads: the owner's lock.
 // Errors: none. Units: bytes.
@@ -20,12 +23,15 @@ class UncomputedRanges {
  public:
   bool empty() const { return ranges_.empty(); }
 
-  // [address, address + bytes) is not what it should be, because of `by`.
-  void Mark(uint64_t address, uint64_t bytes, const char* by);
+  // [address, address + bytes) is not what it should be, because of `by`. `is_old`: it has old
+  // values, or what follows from them.
+  void Mark(uint64_t address, uint64_t bytes, const char* by, bool is_old = false);
   // It is what it should be.
   void Clear(uint64_t address, uint64_t bytes);
   // The kernel that did not compute a byte of it, the lowest; null: all of it is as it should be.
   const char* Find(uint64_t address, uint64_t bytes) const;
+  // The same of bytes that have no old values either.
+  const char* FindLost(uint64_t address, uint64_t bytes) const;
   // The bytes at `from` are at `to` as well now. The ranges may overlap.
   void Copy(uint64_t to, uint64_t from, uint64_t bytes);
 
@@ -42,6 +48,9 @@ class UncomputedRanges {
   struct Range {
     uint64_t end = 0;
     const char* by = nullptr;
+    bool is_old = false;
+
+    bool IsLike(const Range& other) const { return by == other.by && is_old == other.is_old; }
   };
   std::map<uint64_t, Range> ranges_;  // by first byte; they do not overlap
   std::map<const char*, uint64_t> reads_;

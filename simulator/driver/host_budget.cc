@@ -2,12 +2,15 @@
 
 #include <stdio.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 
 namespace vramstow::simulator {
 namespace {
 
 constexpr uint64_t kLookEvery = 64ull << 20;
+constexpr uint64_t kMostForResults = 4ull << 30;
 
 uint64_t Available() {
   constexpr uint64_t kFallback = 16ull << 30;
@@ -27,6 +30,12 @@ uint64_t Available() {
 HostBudget& HostBudget::Global() {
   static auto* budget = new HostBudget;
   return *budget;
+}
+
+// Well below what ends all computing.
+uint64_t HostBudget::ForResults() {
+  if (limit_ == 0) limit_ = Available() / 4;
+  return std::min(limit_ / 5 * 4, kMostForResults);
 }
 
 bool HostBudget::Allows(const State& state, uint64_t bytes) {

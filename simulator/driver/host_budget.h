@@ -17,6 +17,9 @@ class HostBudget {
   // `bytes` more are about to be written. Looking is dear, so it is done now and then.
   bool Allows(const State& state, uint64_t bytes);
 
+  // Results that follow from computed values may hold so much where the SPEC does not say.
+  uint64_t ForResults();
+
  private:
   uint64_t since_looked_ = 0;
   uint64_t limit_ = 0;

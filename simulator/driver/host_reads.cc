@@ -59,9 +59,7 @@ bool HostReads::NoteRepeated(uint64_t address, uint64_t value, const char* by) {
 }
 
 bool HostReads::Note(const Spec& spec, const CopyBox& box, const char* by) {
-  if (by != nullptr && count_.fetch_add(1, std::memory_order_relaxed) == 0 && seen_ != nullptr) {
-    seen_(by, user_);
-  }
+  if (by != nullptr) values_.Note(by);
   if (box.Bytes() > kSmall || box.height != 1 || box.depth != 1) return true;
   if (by == nullptr) return NoteUnsure(spec);
   uint64_t value = 0;
@@ -76,11 +74,25 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 
 extern "C" {
 
-uint64_t vramstowSimulatorCountUncomputedReads(void) { return HostReads::Global().count(); }
+uint64_t vramstowSimulatorCountUncomputedReads(void) {
+  return HostReads::Global().values().count();
+}
 
-void vramstowSimulatorWatchUncomputedReads(void (*seen)(const char* by, void* user), void* user) {
+void vramstowSimulatorWatchUncomputedReads(int (*seen)(const char* by, void* user), void* user) {
   const MutexLock lock(&Globals().mutex);
-  HostReads::Global().Watch(seen, user);
+  HostReads::Global().values().Watch(seen, user);
+}
+
+uint64_t vramstowSimulatorCountUnknownSizes(void) { return HostReads::Global().sizes().count(); }
+
+void vramstowSimulatorWatchUnknownSizes(int (*seen)(const char* by, void* user), void* user) {
+  const MutexLock lock(&Globals().mutex);
+  HostReads::Global().sizes().Watch(seen, user);
+}
+
+void vramstowSimulatorNoteUnknownSize(const char* by) {
+  const MutexLock lock(&Globals().mutex);
+  HostReads::Global().NoteSize(by);
 }
 
 }  // extern "C"

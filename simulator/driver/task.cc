@@ -1,13 +1,15 @@
 #include "simulator/driver/task.h"
 
+#include <malloc.h>
 #include <string.h>
 
 #include <algorithm>
-#include <atomic>
 
 #include "simulator/driver/capture.h"
+#include "simulator/driver/computing_budget.h"
 #include "simulator/driver/graph.h"
 #include "simulator/driver/host_budget.h"
+#include "simulator/driver/host_reads.h"
 #include "simulator/driver/idle_launches.h"
 #include "simulator/driver/stream.h"
 #include "simulator/driver/use_watch.h"
@@ -25,14 +27,28 @@ namespace {
 
 constexpr uint64_t kSmallRead = 8;
 
-// What large tasks have touched so far. Written under the driver's lock, read by anybody.
-std::atomic<uint64_t> spent_allowance{0};
+// Random values take longer than a copy, by this factor.
+constexpr uint64_t kRandomEffort = 16;
+// The size of a result decides what follows, so that it is worth more.
+constexpr uint64_t kSizedBytes = 64ull << 20;
 
-bool IsLarge(const Spec& spec, uint64_t bytes) { return bytes > spec.emulation_bytes; }
+Effort EffortOf(const vramstowSimulatorTask& task) {
+  const bool is_random = (task.traits & kVramstowSimulatorIsRandom) != 0;
+  return {.name = task.name,
+          .bytes = task.bytes * (is_random ? kRandomEffort : 1),
+          .operations = task.operations,
+          .is_random = is_random};
+}
 
-bool IsWithinAllowance(const Spec& spec, uint64_t bytes) {
-  const uint64_t spent = spent_allowance.load(std::memory_order_relaxed);
-  return bytes <= spec.allowance_bytes - std::min(spec.allowance_bytes, spent);
+// Results were made in the heap, which keeps what is free between others: a step of 423 million
+// parameters had a GiB of it.
+void TrimHeap(uint64_t bytes) {
+  constexpr uint64_t kOften = 128ull << 20;
+  static uint64_t since = 0;  // under the driver's lock
+  since += bytes;
+  if (since < kOften) return;
+  since = 0;
+  malloc_trim(0);
 }
 
 class Task : public Work {
@@ -55,10 +71,12 @@ class Task : public Work {
     if (context_->sticky != CUDA_SUCCESS || !IsThere()) return;
     if (OnlyZeroes()) return Clean();
     const char* origin = FindOrigin();
-    const char* reason = Refuse(origin);
+    if (origin != nullptr) TellOf(origin);
+    const bool is_lost = origin != nullptr && ReadsLost();
+    const char* reason = Refuse(is_lost);
     if (reason == nullptr) {
       const int outcome = Compute();
-      if (outcome == kVramstowSimulatorDone) return MarkWrites(origin);
+      if (outcome == kVramstowSimulatorDone) return MarkWrites(origin, !is_lost);
       // An index that was never computed says nothing of the program.
       if (outcome == kVramstowSimulatorAssertion && origin == nullptr) {
         context_->sticky = CUDA_ERROR_ASSERT;
@@ -66,8 +84,11 @@ class Task : public Work {
       }
       reason = origin == nullptr ? " (cannot be computed here)" : " (of what was left out)";
     }
+    if (origin == nullptr) TellOf(task_.name);
     NoteIdleLaunch(*state_, task_.name, reason);
-    MarkUncomputed(origin == nullptr ? task_.name : origin);
+    // Old bytes must not be taken for a result.
+    Clean();
+    MarkWrites(origin == nullptr ? task_.name : origin, false);
   }
 
   void AddUses(std::vector<vramstowSimulatorRange>* uses) const override {
@@ -117,59 +138,87 @@ class Task : public Work {
     return nullptr;
   }
 
+  // Something of what is read has not even old values.
+  bool ReadsLost() const {
+    const UncomputedRanges& uncomputed = state_->machine->contents.uncomputed();
+    return std::any_of(ranges_.begin(), ranges_.end(), [&](const vramstowSimulatorRange& range) {
+      return (range.use & kVramstowSimulatorFills) == 0 &&
+             uncomputed.FindLost(range.address, range.bytes) != nullptr;
+    });
+  }
+
   // Why it is not to be computed; null: it is.
-  const char* Refuse(const char* origin) const {
+  const char* Refuse(bool is_lost) const {
     const Spec& spec = state_->machine->spec();
-    if (task_.run == nullptr || task_.operations > spec.gemm_operations) return " (too large)";
-    if (IsLarge(spec, task_.bytes)) {
+    if (task_.run == nullptr) return " (too large)";
+    const Effort effort = EffortOf(task_);
+    if (ComputingBudget::IsLarge(spec, effort)) {
       if (is_trial_) return " (only timed)";
-      if (origin != nullptr) return " (of what was left out)";
-      if (!IsWithinAllowance(spec, task_.bytes)) return " (too large)";
-      if (!HasRoom()) return " (beyond contents=)";
+      if (is_lost) return " (of what was left out)";
+      const bool is_wanted = DecidesSize() && task_.bytes <= kSizedBytes;
+      if (!is_wanted && !ComputingBudget::Global().Allows(spec, effort)) return " (too large)";
+      if (!HasRoom(spec)) return " (beyond contents=)";
     }
     if (!HostBudget::Global().Allows(*state_, task_.bytes)) return " (memory of this machine)";
     return nullptr;
   }
 
+  bool DecidesSize() const { return (task_.traits & kVramstowSimulatorDecidesSize) != 0; }
+
+  // The program takes from its results a size or a value that `by` did not compute.
+  void TellOf(const char* by) const {
+    if (DecidesSize()) HostReads::Global().NoteSize(by);
+    if ((task_.traits & kVramstowSimulatorIsRead) != 0) HostReads::Global().values().Note(by);
+  }
+
   // Whether what it writes may be held.
-  bool HasRoom() const {
+  bool HasRoom(const Spec& spec) const {
     std::vector<Contents::Piece> pieces;
     for (const vramstowSimulatorRange& range : ranges_) {
       if ((range.use & (kVramstowSimulatorWrites | kVramstowSimulatorFills)) == 0) continue;
       pieces.push_back({range.address, range.bytes});
     }
-    return state_->machine->contents.HasRoom(pieces);
+    Contents& contents = state_->machine->contents;
+    if (contents.HasRoom(pieces)) return true;
+    // A program of which all was computed so far goes on rightly. Where something was left out,
+    // more of this machine's memory would not make it right again.
+    const bool is_right = spec.budget_is_time && !spec.contents_are_given &&
+                          (task_.traits & kVramstowSimulatorIsRandom) == 0 &&
+                          contents.uncomputed().empty();
+    return is_right && contents.HasRoom(pieces, HostBudget::Global().ForResults());
   }
 
   int Compute() {
-    if (IsLarge(state_->machine->spec(), task_.bytes)) {
-      spent_allowance.fetch_add(task_.bytes, std::memory_order_relaxed);
-    }
+    const Effort effort = EffortOf(task_);
+    const bool is_large = ComputingBudget::IsLarge(state_->machine->spec(), effort);
+    const uint64_t began_ns = is_large ? RealNanoseconds() : 0;
     ThreadState& thread = CurrentThread();
     const bool before = thread.inside_callback;
     thread.inside_callback = true;
     const int outcome = task_.run(task_.user);
     thread.inside_callback = before;
+    if (is_large) {
+      ComputingBudget::Global().Spend(effort, RealNanoseconds() - began_ns);
+      TrimHeap(task_.bytes);
+    }
     return outcome;
   }
 
-  void MarkWrites(const char* by) {
+  // `by` left out what they follow from; null: nobody did. `is_old`: from old values at least.
+  // Memory that is changed in place has its old values unless they were lost before.
+  void MarkWrites(const char* by, bool is_old) {
     UncomputedRanges& uncomputed = state_->machine->contents.uncomputed();
     if (by == nullptr && uncomputed.empty()) return;
     for (const vramstowSimulatorRange& range : ranges_) {
       if ((range.use & (kVramstowSimulatorWrites | kVramstowSimulatorFills)) == 0) continue;
       if (by != nullptr) {
-        uncomputed.Mark(range.address, range.bytes, by);
+        const bool is_filled = (range.use & kVramstowSimulatorFills) != 0;
+        const bool keeps = !is_filled && uncomputed.FindLost(range.address, range.bytes) == nullptr;
+        uncomputed.Mark(range.address, range.bytes, by, is_old || keeps);
       } else if ((range.use & kVramstowSimulatorFills) != 0) {
         uncomputed.Clear(range.address, range.bytes);
       }
     }
-  }
-
-  // What lay there before must not be taken for a result.
-  void MarkUncomputed(const char* by) {
-    Clean();
-    MarkWrites(by);
   }
 
   State* state_;
@@ -299,8 +348,8 @@ void vramstowSimulatorLogWork(const vramstowSimulatorWorkLine* line) {
 int vramstowSimulatorAffords(uint64_t bytes, uint64_t operations) {
   if (!Globals().initialized.load(std::memory_order_acquire)) return 0;
   const Spec& spec = StartedMachine().spec();
-  return operations <= spec.gemm_operations &&
-         (!IsLarge(spec, bytes) || IsWithinAllowance(spec, bytes));
+  const Effort effort = {.name = nullptr, .bytes = bytes, .operations = operations};
+  return !ComputingBudget::IsLarge(spec, effort) || ComputingBudget::Global().IsOpen(spec, effort);
 }
 
 int64_t vramstowSimulatorShadow(void) {

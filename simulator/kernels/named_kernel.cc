@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simulator/driver/arguments.h"
+#include "simulator/driver/computing_budget.h"
 #include "simulator/driver/host_budget.h"
 #include "simulator/driver/host_memory.h"
 #include "simulator/driver/idle_launches.h"
@@ -24,7 +25,13 @@ class LaunchMemory : public KernelMemory {
   // From here on, what is touched belongs to a large launch.
   void SetLarge() {
     large_ = true;
+    began_ns_ = RealNanoseconds();
     Forget();
+  }
+  // The launch has ended.
+  void Finish() const {
+    if (spent_ == 0) return;
+    ComputingBudget::Global().Spend(EffortOf(spent_), RealNanoseconds() - began_ns_);
   }
 
   // Why something was left out, for people; null: nothing was.
@@ -54,7 +61,7 @@ class LaunchMemory : public KernelMemory {
       reason_ = reason;
       MarkUncomputed();
     } else {
-      if (large_) *SpentAllowance() += touched_ * effort_;
+      if (large_) spent_ += touched_ * effort_;
       MarkWrites(origin_);
     }
     Forget();
@@ -65,17 +72,15 @@ class LaunchMemory : public KernelMemory {
   void MarkUncomputed() { MarkWrites(origin_ != nullptr ? origin_ : LastingName(kernel_)); }
 
  private:
-  // Guarded by the driver's lock.
-  static uint64_t* SpentAllowance() {
-    static uint64_t spent = 0;
-    return &spent;
+  Effort EffortOf(uint64_t bytes) const {
+    return {
+        .name = LastingName(kernel_), .bytes = bytes, .operations = 0, .is_random = effort_ > 1};
   }
 
   const char* Refuse() const {
     if (large_ && origin_ != nullptr) return " (of what was left out)";
-    const uint64_t allowance = state_->machine->spec().allowance_bytes;
-    const uint64_t left = allowance - std::min(allowance, *SpentAllowance());
-    if (large_ && touched_ > left / effort_) {
+    if (large_ && !ComputingBudget::Global().Allows(state_->machine->spec(),
+                                                    EffortOf(spent_ + touched_ * effort_))) {
       return " (too large)";
     }
     if (large_ && !state_->machine->contents.HasRoom(writes_)) return " (beyond contents=)";
@@ -118,6 +123,8 @@ class LaunchMemory : public KernelMemory {
   const std::string& kernel_;
   const uint64_t effort_;
   bool large_ = false;
+  uint64_t began_ns_ = 0;  // when it is large
+  uint64_t spent_ = 0;     // bytes, and what they count
   bool any_origin_ = false;
   const char* reason_ = nullptr;
   // Since the last Begin.
@@ -152,6 +159,7 @@ class KnownKernel : public Work {
       memory.SetLarge();
       launch_.limits.bytes = kLargest;
       outcome = known_->emulation->Run(launch_, &memory);
+      memory.Finish();
     }
     Conclude(outcome, &memory);
   }

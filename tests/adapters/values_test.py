@@ -124,7 +124,7 @@ print(gradients[1].count_nonzero().item(), (fresh + 1).sum().item(), spread.sum(
     job = rehearse(python, "-c", program, card="h200,emulation=64KiB,allowance=96MiB")
     assert job.status == 0, job.err[-4000:]
     assert job.out.strip() == f"0 {1 << 20}.0 {1 << 20}.0", job.out
-    assert "not computed" not in job.err
+    assert "not simulated" not in job.err
 
 
 def calls_of(job: Rehearsal) -> list[tuple[str, str, str, str]]:
@@ -234,6 +234,9 @@ print(torch.randn(3, 3, device="cuda"))
     assert job.out.startswith("tensor("), job.out
 
 
+PRODUCTS_LEFT_OUT = "h200,gemm=32MFLOP"
+
+
 def test_a_text_that_a_library_compiled_is_not_named_as_where_a_value_was_read(
     rehearse: Rehearse, python: str, tmp_path: Path
 ) -> None:
@@ -245,19 +248,19 @@ exec(text)
 product = torch.ones(2000, 2000, device="cuda") @ torch.ones(2000, 2000, device="cuda")
 print(loop(product))
 """)
-    job = rehearse(python, script)
+    job = rehearse(python, script, card=PRODUCTS_LEFT_OUT)
     assert job.status == 0, job.err[-4000:]
-    assert "mm, read at " in job.err, job.err
-    assert "/job.py:6 <module>, was not computed" in job.err, job.err
+    assert "result of mm that is not simulated" in job.err, job.err
+    assert "/job.py:6 <module>)" in job.err, job.err
     script.write_text("""
 import io
 import torch
 a = torch.ones(2000, 2000, device="cuda") @ torch.ones(2000, 2000, device="cuda")
 torch.save(a, io.BytesIO())
 """)
-    job = rehearse(python, script)
+    job = rehearse(python, script, card=PRODUCTS_LEFT_OUT)
     assert job.status == 0, job.err[-4000:]
-    assert "/job.py:5 <module>, was not computed" in job.err, job.err
+    assert "/job.py:5 <module>)" in job.err, job.err
 
 
 def test_what_was_read_and_not_computed_is_summed_up_once(
@@ -274,24 +277,27 @@ for _ in range(3):
     score(product)
 print(product)
 """)
-    job = rehearse(python, script)
+    job = rehearse(python, script, card=PRODUCTS_LEFT_OUT)
     assert job.status == 0, job.err[-4000:]
     assert job.out.startswith("1.0\ntensor("), job.out
     # At that moment, and again as the first thing that the summary says.
     lines = job.err.splitlines()
-    at_once, again = (i for i, line in enumerate(lines) if "not computed" in line)
+    at_once, again = (i for i, line in enumerate(lines) if "not simulated" in line)
     assert re.fullmatch(
-        r"vramstow: mm, read at .*/job.py:4 score, was not computed: memory is exact, this number "
-        r"is not\.",
+        r"vramstow: the program read a result of mm that is not simulated: its value is not valid, "
+        r"and what the program decides by it may differ on a card \(.*/job.py:4 score\); "
+        r"values=all in the SPEC computes it\.",
         lines[at_once],
     ), lines[at_once]
     assert lines[again - 1].startswith("vramstow: REHEARSAL"), lines
-    assert re.search(
-        r"read \d+ times, first one of mm in .*/job.py:4 score: memory is exact, these are not$",
+    assert re.fullmatch(
+        r"  not valid +the program read \d+ values not simulated, first one of mm in .*/job.py:4 "
+        r"score: what it decided by them may differ on a card; values=all in the SPEC computes it",
         lines[again],
     ), lines[again]
+    assert "exact" not in job.err
     assert (
-        "not computed"
+        "not simulated"
         not in rehearse(python, "-c", "import torch; print(torch.ones(1).cuda())").err
     )
 
@@ -306,7 +312,7 @@ product = x @ x
 while product[0, 0].item() < 2000:
     pass
 """
-    job = rehearse(python, "-c", program, timeout=240)
+    job = rehearse(python, "-c", program, card=PRODUCTS_LEFT_OUT, timeout=240)
     assert job.status == 1, job.err[-4000:]
     assert "the program waits for a result of mm, which is not computed here" in job.err
     assert "timed out" in job.err

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -84,25 +85,55 @@ std::string FactOr(const Facts& trace, const char* name) {
   return fact == trace.facts.end() ? "" : fact->second;
 }
 
-// Empty: the program read nothing that a rehearsal left out.
-std::string Uncomputed(const FactSet& set) {
-  uint64_t reads = 0;
-  const Facts* first = nullptr;
+// Something that a rehearsal left out and the program used: how often, and the first time.
+struct LeftOut {
+  uint64_t times = 0;
+  std::string first;  // "addmm in train.py:9 main"
+  std::string remedy;
+};
+
+// `count`, `by` and `at` are the facts that say so. No times: it used nothing of that kind.
+LeftOut FindLeftOut(const FactSet& set, const char* count, const char* by, const char* at) {
+  LeftOut found;
   for (const Facts& trace : set.traces) {
     uint64_t more = 0;
-    if (!absl::SimpleAtoi(FactOr(trace, "simulated.uncomputed_reads"), &more) || more == 0)
-      continue;
-    reads += more;
-    if (first == nullptr) first = &trace;
+    if (!absl::SimpleAtoi(FactOr(trace, count), &more) || more == 0) continue;
+    found.times += more;
+    if (!found.first.empty()) continue;
+    std::string name = FactOr(trace, by);
+    if (name.starts_with("_Z")) name = Demangled(name.c_str());
+    found.first = Shortened(Printable(name), 40, true);
+    const std::string line = FactOr(trace, at);
+    if (!line.empty()) absl::StrAppend(&found.first, " in ", Printable(line));
+    const bool is_all = absl::StrContains(FactOr(trace, "option.simulate"), "values=all");
+    if (name.starts_with("a copy")) {
+      found.remedy = "; contents=keep in the SPEC keeps it";
+    } else if (!is_all) {
+      found.remedy = "; values=all in the SPEC computes it";
+    }
   }
-  if (first == nullptr) return "";
-  std::string by = FactOr(*first, "simulated.first_uncomputed");
-  if (by.starts_with("_Z")) by = Demangled(by.c_str());
-  std::string text = absl::StrCat("values were read ", Counted(reads, "time"), ", first one of ",
-                                  Shortened(Printable(by), 40, true));
-  const std::string line = FactOr(*first, "simulated.first_uncomputed_at");
-  if (!line.empty()) absl::StrAppend(&text, " in ", Printable(line));
-  return text + ": memory is exact, these are not";
+  return found;
+}
+
+// Sizes come first: memory itself is not what it would be.
+std::string NotSimulated(const FactSet& set) {
+  std::string text;
+  const LeftOut sizes = FindLeftOut(set, "simulated.unknown_sizes", "simulated.first_unknown_size",
+                                    "simulated.first_unknown_size_at");
+  if (sizes.times > 0) {
+    text += Line("not exact", absl::StrCat("a size followed ", Counted(sizes.times, "time"),
+                                           " from what is not simulated, first from ", sizes.first,
+                                           ": memory may differ from a card's", sizes.remedy));
+  }
+  const LeftOut values = FindLeftOut(set, "simulated.uncomputed_reads",
+                                     "simulated.first_uncomputed", "simulated.first_uncomputed_at");
+  if (values.times > 0) {
+    text += Line("not valid",
+                 absl::StrCat("the program read ", Counted(values.times, "value"),
+                              " not simulated, first one of ", values.first,
+                              ": what it decided by them may differ on a card", values.remedy));
+  }
+  return text;
 }
 
 // Which ranks of a job ran alone, and what they cannot tell; empty: none did.
@@ -262,9 +293,7 @@ std::string RunSummary(const FactSet& set, const TracePlace& place) {
   }
   text += "\n";
   // A value that a user may take for true comes before all else.
-  if (const std::string left_out = Uncomputed(set); !left_out.empty()) {
-    text += Line("not computed", left_out);
-  }
+  text += NotSimulated(set);
   text += Story(set);
   text += PeakAndAllocations(total, one);
   if (peak.allocated_bytes > 0) text += Line("at the peak", WhoAllocated(total));

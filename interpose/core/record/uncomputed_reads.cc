@@ -16,60 +16,109 @@ namespace {
 
 constexpr size_t kMostFrames = 192;
 
+// A kernel's name may be long, and is no word to a reader.
+const char* Words(const char* by) { return std::strncmp(by, "_Z", 2) == 0 ? "a kernel" : by; }
+
 }  // namespace
 
 void UncomputedReads::Watch() {
   if (is_watched_.exchange(true, std::memory_order_relaxed)) return;
   python_.Find();
   if (python_.state() == PythonRuntime::State::kUnchecked) python_.Check();
-  driver_.WatchUncomputedReads(OnFirst, this);
+  driver_.WatchUncomputedReads(OnValue, this);
+  driver_.WatchUnknownSizes(OnSize, this);
 }
 
-void UncomputedReads::OnFirst(const char* by, void* self) {
+int UncomputedReads::OnValue(const char* by, void* self) {
   auto* const reads = static_cast<UncomputedReads*>(self);
-  reads->FindLine();
-  reads->by_.store(by, std::memory_order_release);
-  reads->Tell(by);
+  reads->FindLine(&reads->value_);
+  reads->value_.by.store(by, std::memory_order_release);
+  if (reads->IsTold()) reads->TellOfValue(by);
+  return 1;
 }
 
-void UncomputedReads::Tell(const char* by) const {
-  // One of many ranks says it.
+int UncomputedReads::OnSize(const char* by, void* self) {
+  auto* const reads = static_cast<UncomputedReads*>(self);
+  if (!reads->FindLine(&reads->size_)) return 0;
+  reads->size_.by.store(by, std::memory_order_release);
+  if (reads->IsTold()) reads->TellOfSize(by);
+  return 1;
+}
+
+// One of many ranks says it.
+bool UncomputedReads::IsTold() const {
   const char* rank = RankText();
-  if (process_.options().quiet || (rank != nullptr && std::strcmp(rank, "0") != 0)) return;
-  // A kernel's name may be long, and is no word to a reader.
-  const bool is_word = std::strncmp(by, "_Z", 2) != 0;
-  Log("%.60s, read %s%s, was not computed: memory is exact, this number is not.",
-      is_word ? by : "the result of a kernel", line_[0] == '\0' ? "here" : "at ", line_);
+  return !process_.options().quiet && (rank == nullptr || std::strcmp(rank, "0") == 0);
 }
 
-void UncomputedReads::FindLine() {
-  if (python_.state() != PythonRuntime::State::kUsable) return;
+// Says which setting has it simulated, as far as one does.
+const char* UncomputedReads::Remedy(const char* by) const {
+  if (std::strncmp(by, "a copy", 6) == 0) return "; contents=keep in the SPEC keeps it.";
+  const bool is_all = std::strstr(process_.options().simulate, "values=all") != nullptr;
+  return is_all ? "." : "; values=all in the SPEC computes it.";
+}
+
+void UncomputedReads::TellOfValue(const char* by) const {
+  const char* at = value_.line[0] == '\0' ? "in a thread without Python" : value_.line;
+  Log("the program read a result of %.60s that is not simulated: its value is not valid, and what "
+      "the program decides by it may differ on a card (%s)%s",
+      Words(by), at, Remedy(by));
+}
+
+void UncomputedReads::TellOfSize(const char* by) const {
+  const char* at = size_.line[0] == '\0' ? "in a thread without Python" : size_.line;
+  Log("a size follows from a result of %.60s that is not simulated: memory from here on may differ "
+      "from a card's (%s)%s",
+      Words(by), at, Remedy(by));
+}
+
+// The innermost line that the user wrote; without one, of a library that is not PyTorch. False:
+// PyTorch prints a tensor.
+bool UncomputedReads::FindLine(First* first) const {
+  if (python_.state() != PythonRuntime::State::kUsable) return true;
   StackFrame frames[kMostFrames];
   PythonSegment segments[kMostFrames];
   const size_t count = python_.Collect(frames, kMostFrames, segments, kMostFrames);
   const size_t end = count == 0 ? 0 : segments[count - 1].end;
-  // The whole program may be a text: python -c.
-  bool is_generated = false;
+  bool prints = false;
+  enum { kNothing, kOfPyTorch, kOfLibrary, kGenerated } best = kNothing;
   for (size_t i = 0; i < end; ++i) {
     PythonCode code;
     python_.Describe(frames[i].place, &code);
-    if (IsInstalledPython(code.file) || (is_generated && IsGeneratedPython(code.file))) continue;
-    std::snprintf(line_, sizeof line_, "%s:%u %.100s", code.file,
+    auto kind = kGenerated;  // the whole program may be a text: python -c
+    bool is_own = false;
+    if (IsInstalledPython(code.file)) {
+      kind = HasPathPart(code.file, "/torch/") ? kOfPyTorch : kOfLibrary;
+    } else {
+      is_own = !IsGeneratedPython(code.file);
+    }
+    prints = prints || HasPathPart(code.file, "/torch/_tensor_str.py");
+    if (!is_own && kind <= best) continue;
+    best = kind;
+    std::snprintf(first->line, sizeof first->line, "%s:%u %.100s", code.file,
                   python_.LineOf(frames[i].place, frames[i].instruction), code.name);
-    is_generated = IsGeneratedPython(code.file);
-    if (!is_generated) return;
+    if (is_own) break;
   }
+  return !prints;
+}
+
+void UncomputedReads::Describe(const First& first, uint64_t count, const char* const (&facts)[3]) {
+  const char* by = first.by.load(std::memory_order_acquire);
+  if (by == nullptr) return;
+  char text[24];
+  std::snprintf(text, sizeof text, "%llu", static_cast<unsigned long long>(count));
+  trace_.Describe(facts[0], text);
+  trace_.Describe(facts[1], by);
+  if (first.line[0] != '\0') trace_.Describe(facts[2], first.line);
 }
 
 void UncomputedReads::Finish() {
-  const char* by = by_.load(std::memory_order_acquire);
-  if (by == nullptr) return;
-  char count[24];
-  std::snprintf(count, sizeof count, "%llu",
-                static_cast<unsigned long long>(driver_.CountUncomputedReads()));
-  trace_.Describe("simulated.uncomputed_reads", count);
-  trace_.Describe("simulated.first_uncomputed", by);
-  if (line_[0] != '\0') trace_.Describe("simulated.first_uncomputed_at", line_);
+  Describe(value_, driver_.CountUncomputedReads(),
+           {"simulated.uncomputed_reads", "simulated.first_uncomputed",
+            "simulated.first_uncomputed_at"});
+  Describe(size_, driver_.CountUnknownSizes(),
+           {"simulated.unknown_sizes", "simulated.first_unknown_size",
+            "simulated.first_unknown_size_at"});
 }
 
 }  // namespace vramstow

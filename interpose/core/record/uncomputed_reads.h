@@ -1,9 +1,11 @@
-// UncomputedReads: what the program reads in a rehearsal though nobody computed it: how often, and
-// the first time in which line of Python.
+// UncomputedReads: what the program reads in a rehearsal though nobody computed it, and what it
+// makes as large as such a value says: how often, and the first time in which line of Python.
 //
-// Idea: the simulated driver calls back at the first of these reads. The Python frames of the
-// calling thread are looked at there and then, and one line on stderr says it at that moment,
-// because a loss of 0.0000 is believed otherwise; the trace is told of all at the end.
+// Idea: the simulated driver calls back at the first of these reads, and at the first such size.
+// The Python frames of the calling thread are looked at there and then, and one line on stderr says
+// it at that moment, because a loss of 0.0000 is believed otherwise; the trace is told of all at
+// the end. A thread of autograd's has no line of the program's: then a library's is named. PyTorch
+// prints a tensor by masks, whose sizes do not count.
 //
 // Ownership: static. Threads: Watch and Finish are called by one; the first read is any thread's,
 // with the simulator's lock held, under which neither the driver nor the dynamic linker is asked
@@ -32,18 +34,28 @@ class UncomputedReads {
   void Finish();
 
  private:
-  static void OnFirst(const char* by, void* self);
-  void FindLine();
+  // The first time of one kind.
+  struct First {
+    std::atomic<const char*> by{nullptr};  // set last: then the line is known, too
+    char line[1200] = {};                  // "FILE:NUMBER FUNCTION", or empty
+  };
 
-  void Tell(const char* by) const;
+  static int OnValue(const char* by, void* self);
+  static int OnSize(const char* by, void* self);
+  bool FindLine(First* first) const;
+  bool IsTold() const;
+  void TellOfValue(const char* by) const;
+  void TellOfSize(const char* by) const;
+  const char* Remedy(const char* by) const;
+  void Describe(const First& first, uint64_t count, const char* const (&facts)[3]);
 
   const Process& process_;
   const Driver& driver_;
   Trace& trace_;
   PythonRuntime python_;
   std::atomic<bool> is_watched_{false};
-  std::atomic<const char*> by_{nullptr};  // set last: then the line is known, too
-  char line_[1200] = {};                  // "FILE:NUMBER FUNCTION", or empty
+  First value_;
+  First size_;
 };
 
 }  // namespace vramstow

@@ -45,6 +45,8 @@ bool Driver::Bind(const VramstowShim& shim, const link_map* library) {
   look_up("vramstowSimulatorCountUncomputedReads", &simulator_count_);
   look_up("vramstowSimulatorWatchUses", &simulator_watch_uses_);
   look_up("vramstowSimulatorHoldsKernels", &simulator_holds_kernels_);
+  look_up("vramstowSimulatorWatchUnknownSizes", &simulator_watch_sizes_);
+  look_up("vramstowSimulatorCountUnknownSizes", &simulator_count_sizes_);
   ready_.store(true, std::memory_order_release);
   return true;
 }
@@ -113,8 +115,8 @@ const char* Driver::simulator_description() const {
   return function == nullptr ? nullptr : function();
 }
 
-void Driver::WatchUncomputedReads(void (*seen)(const char* by, void* user), void* user) const {
-  using Watch = void (*)(void (*)(const char*, void*), void*);
+void Driver::WatchUncomputedReads(int (*seen)(const char* by, void* user), void* user) const {
+  using Watch = void (*)(int (*)(const char*, void*), void*);
   if (const auto watch = reinterpret_cast<Watch>(Load(simulator_watch_))) watch(seen, user);
 }
 
@@ -131,6 +133,16 @@ void Driver::WatchUses(UseWatcher seen, void* user) const {
 bool Driver::HoldsKernels() const {
   const auto holds = reinterpret_cast<int (*)()>(Load(simulator_holds_kernels_));
   return holds != nullptr && holds() != 0;
+}
+
+void Driver::WatchUnknownSizes(int (*seen)(const char* by, void* user), void* user) const {
+  using Watch = void (*)(int (*)(const char*, void*), void*);
+  if (const auto watch = reinterpret_cast<Watch>(Load(simulator_watch_sizes_))) watch(seen, user);
+}
+
+uint64_t Driver::CountUnknownSizes() const {
+  const auto count = reinterpret_cast<uint64_t (*)()>(Load(simulator_count_sizes_));
+  return count == nullptr ? 0 : count();
 }
 
 const char* Driver::path() const {

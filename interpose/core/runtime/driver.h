@@ -88,13 +88,16 @@ class Driver {
   const char* simulator_description() const;
   // How often the program has read what a simulated driver did not compute; it calls `seen` at the
   // first time, with its lock held. A real driver never does.
-  void WatchUncomputedReads(void (*seen)(const char* by, void* user), void* user) const;
+  void WatchUncomputedReads(int (*seen)(const char* by, void* user), void* user) const;
   uint64_t CountUncomputedReads() const;
   // Has a simulated driver call `seen` for the memory that work uses (vramstowSimulatorWatchUses).
   // Does nothing with a real driver.
   void WatchUses(UseWatcher seen, void* user) const;
   // True while a simulated driver tells that watcher what launches of this thread use.
   bool HoldsKernels() const;
+  // The same of sizes that follow from that.
+  void WatchUnknownSizes(int (*seen)(const char* by, void* user), void* user) const;
+  uint64_t CountUnknownSizes() const;
 
   // The driver's file; null while there is no driver.
   const char* path() const;
@@ -114,6 +117,8 @@ class Driver {
   Address simulator_count_{nullptr};
   Address simulator_watch_uses_{nullptr};
   Address simulator_holds_kernels_{nullptr};
+  Address simulator_watch_sizes_{nullptr};
+  Address simulator_count_sizes_{nullptr};
 };
 
 }  // namespace vramstow

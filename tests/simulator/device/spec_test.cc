@@ -100,6 +100,12 @@ TEST(SpecTest, AnOlderNameOfAnOptionMeansTheSame) {
   EXPECT_EQ("/tmp/x.csv", Right("h200,call-log=/tmp/x.csv").call_log);
   EXPECT_EQ("/tmp/x.csv", Right("h200,ledger=/tmp/x.csv").call_log);
   EXPECT_EQ("/tmp/w%p.csv", Right("h200,work-log=/tmp/w%p.csv").work_log);
+  EXPECT_TRUE(Right("h200").budget_is_time && !Right("h200").gemm_is_limit);
+  EXPECT_TRUE(Right("h200,gemm=64MFLOP").budget_is_time);
+  EXPECT_TRUE(Right("h200,gemm=64MFLOP").gemm_is_limit);
+  for (const char* spec : {"h200,allowance=1GiB", "h200,values=all", "h200,emulation=2MiB"}) {
+    EXPECT_FALSE(Right(spec).budget_is_time) << spec;
+  }
   EXPECT_EQ(2 * kMiB, Right("h200,emulation=2MiB").emulation_bytes);
   EXPECT_EQ(2 * kMiB, Right("h200,effects=2MiB").emulation_bytes);
   EXPECT_NE(std::string::npos, Wrong("h200,emulation=all").find("emulation=all"));

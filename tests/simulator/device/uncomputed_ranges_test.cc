@@ -83,5 +83,21 @@ TEST(UncomputedRangesTest, EqualsAMapOfBytes) {
   }
 }
 
+TEST(UncomputedRangesTest, OldValuesAreKnownFromLostOnes) {
+  constexpr const char* kMm = "mm";
+  UncomputedRanges ranges;
+  ranges.Mark(100, 50, kMm, /*is_old=*/true);
+  EXPECT_EQ(kMm, ranges.Find(100, 50));
+  EXPECT_EQ(nullptr, ranges.FindLost(100, 50));
+  ranges.Mark(150, 50, kMm);
+  EXPECT_EQ(nullptr, ranges.FindLost(100, 50));
+  EXPECT_EQ(kMm, ranges.FindLost(100, 51));
+  ranges.Copy(500, 120, 60);
+  EXPECT_EQ(nullptr, ranges.FindLost(500, 30));
+  EXPECT_EQ(kMm, ranges.FindLost(530, 1));
+  ranges.Clear(140, 5);
+  EXPECT_EQ(nullptr, ranges.FindLost(100, 50));
+}
+
 }  // namespace
 }  // namespace vramstow::simulator

@@ -19,6 +19,8 @@ struct TaskApi {
   decltype(&vramstowSimulatorPatchReads) patch_reads;
   decltype(&vramstowSimulatorCountUncomputedReads) count_reads;
   decltype(&vramstowSimulatorWatchUncomputedReads) watch_reads;
+  decltype(&vramstowSimulatorCountUnknownSizes) count_sizes;
+  decltype(&vramstowSimulatorWatchUnknownSizes) watch_sizes;
 };
 
 template <typename Function>
@@ -36,6 +38,8 @@ TaskApi FindTaskApi(const Driver& driver) {
   Find(driver, "vramstowSimulatorPatchReads", &api.patch_reads);
   Find(driver, "vramstowSimulatorCountUncomputedReads", &api.count_reads);
   Find(driver, "vramstowSimulatorWatchUncomputedReads", &api.watch_reads);
+  Find(driver, "vramstowSimulatorCountUnknownSizes", &api.count_sizes);
+  Find(driver, "vramstowSimulatorWatchUnknownSizes", &api.watch_sizes);
   return api;
 }
 
@@ -62,6 +66,7 @@ struct Scene {
   TaskApi api = {};
   CUdeviceptr block = 0;
   CUstream stream = nullptr;
+  int traits = 0;  // of what is appended
 
   bool Start(size_t size = 4096) {
     if (!StartDriver(driver)) return false;
@@ -89,6 +94,7 @@ struct Scene {
       ++g_dropped;
     };
     task.user = addition;
+    task.traits = traits;
     return api.append(stream, &task);
   }
 
@@ -258,7 +264,10 @@ TEST(TaskTest, ReadsOfWhatIsNotComputedAreCountedAndTheFirstIsTold) {
               CHECK_IN_CHILD(scene.Start());
               std::string told;
               scene.api.watch_reads(
-                  [](const char* by, void* user) { *static_cast<std::string*>(user) += by; },
+                  [](const char* by, void* user) {
+                    *static_cast<std::string*>(user) += by;
+                    return 1;
+                  },
                   &told);
               CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_reads() == 0);
               scene.Append(1, kVramstowSimulatorFills, 4096, kVramstowSimulatorDone, false);
@@ -266,6 +275,66 @@ TEST(TaskTest, ReadsOfWhatIsNotComputedAreCountedAndTheFirstIsTold) {
               CHECK_IN_CHILD(scene.api.count_reads() == 2 && told == "addition");
               scene.Append(1, kVramstowSimulatorFills);
               CHECK_IN_CHILD(scene.Read() == 1 && scene.api.count_reads() == 2);
+              return 0;
+            }));
+}
+
+TEST(TaskTest, WhatIsNotChangedInPlaceHasOldValuesThatAreComputedWith) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB,emulation=4KiB,allowance=1MiB", [] {
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start(8192));
+              scene.driver.cuMemsetD8Async(scene.block, 9, 8192, scene.stream);
+              // Its step is left out: it stays 9, and what follows is computed, and marked.
+              scene.Append(1, kChanges, 8192, kVramstowSimulatorDone, false);
+              scene.Append(2, kChanges, 8192);
+              CHECK_IN_CHILD(scene.Read() == 11 && scene.api.count_reads() == 1);
+              // Lost values are not computed with, and stay lost when they are changed.
+              scene.Append(1, kVramstowSimulatorFills, 8192, kVramstowSimulatorDone, false);
+              scene.Append(2, kChanges, 8192);
+              scene.Append(2, kChanges, 8192);
+              CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_reads() == 2);
+              return 0;
+            }));
+}
+
+TEST(TaskTest, SizesThatFollowFromWhatIsNotComputedAreCountedApart) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start());
+              std::string told;
+              scene.api.watch_sizes(
+                  [](const char* by, void* user) {
+                    *static_cast<std::string*>(user) += by;
+                    return 1;
+                  },
+                  &told);
+              scene.traits = kVramstowSimulatorDecidesSize;
+              scene.Append(0, kVramstowSimulatorReads);
+              CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_sizes() == 0);
+              scene.traits = 0;
+              scene.Append(1, kVramstowSimulatorFills, 4096, kVramstowSimulatorDone, false);
+              scene.traits = kVramstowSimulatorDecidesSize;
+              scene.Append(0, kVramstowSimulatorReads);
+              scene.Append(0, kVramstowSimulatorReads);
+              CHECK_IN_CHILD(scene.driver.cuStreamSynchronize(scene.stream) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(scene.api.count_sizes() == 2 && told == "addition");
+              CHECK_IN_CHILD(scene.api.count_reads() == 0);
+              scene.traits = kVramstowSimulatorIsRead;
+              scene.Append(0, kVramstowSimulatorReads);
+              CHECK_IN_CHILD(scene.driver.cuStreamSynchronize(scene.stream) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(scene.api.count_sizes() == 2 && scene.api.count_reads() == 1);
+              return 0;
+            }));
+}
+
+TEST(TaskTest, ALargeCallIsComputedWhereASizeFollowsWhateverWasSpent) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB,allowance=0,emulation=4KiB", [] {
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start(8192));
+              CHECK_IN_CHILD(scene.Read() == 0);
+              scene.traits = kVramstowSimulatorDecidesSize;
+              scene.Append(3, kVramstowSimulatorReads, 8192);
+              CHECK_IN_CHILD(scene.Read() == 3 && scene.api.count_sizes() == 0);
               return 0;
             }));
 }
