@@ -47,6 +47,7 @@ EVERY = (
     Kind("generate_static", "generate.py", ("static",), _HUGGING, trains=False),
     Kind("lora", "lora.py", (), ("transformers", "peft"), place="lora.py:19 train"),
     Kind("accelerate", "accelerated.py", (), _HUGGING, place="accelerated.py:21 <module>"),
+    Kind("dispatched", "dispatched.py", (), _HUGGING, trains=False),
     Kind(
         "lightning",
         "lightning_fit.py",
