@@ -54,9 +54,23 @@ def tell_what_ended_it() -> None:
         return
     is_of_memory = any(_is_out_of_memory(one) for one in _chain(error))
     name = "OutOfMemoryError" if is_of_memory else type(error).__name__
+    _tell_run(name)
     mark = ctypes.CDLL(None).vramstow_mark
     mark.argtypes = [ctypes.c_char_p]
     mark(f"vramstow.fact program.uncaught {name}".encode())
+
+
+def _tell_run(name: str) -> None:
+    """Tells `vramstow run`, too: the disk of the trace may be full."""
+    path = os.environ.get("VRAMSTOW_RUN_END", "")
+    try:
+        # In another container the path may be that of another process.
+        if not os.readlink(path).startswith("/memfd:vramstow-run-end"):
+            return
+        with open(path, "ab", buffering=0) as run:
+            run.write(f"{os.getpid()} {name}\n".encode())
+    except OSError:
+        return
 
 
 def _chain(error: BaseException) -> list[BaseException]:

@@ -147,6 +147,22 @@ def _follow_limits(torch: object) -> None:
         return
 
 
+def _tell_unread_lines(torch: object) -> None:
+    """Has the trace say that it has no lines of this Python (tracer/capture/python_runtime.h)."""
+    without_lock = "t" in getattr(sys, "abiflags", "")
+    if (3, 10) <= sys.version_info[:2] <= (3, 14) and not without_lock:
+        return
+    import ctypes
+
+    release = f"{sys.version_info[0]}.{sys.version_info[1]}{'t' if without_lock else ''}"
+    try:
+        mark = ctypes.CDLL(None).vramstow_mark
+        mark.argtypes = [ctypes.c_char_p]
+        torch.cuda._lazy_call(lambda: mark(f"vramstow.fact python.no_lines {release}".encode()))
+    except Exception:  # a PyTorch that is made in another way
+        return
+
+
 def _follow_weights() -> None:
     """Has the trace say what modules hold, and when torch.save runs."""
     try:
@@ -415,6 +431,7 @@ def _prepare(torch: object) -> None:
     _census = _Census(folder) if _wants_census() or _wants_collection() else None
     _follow_steps()
     _follow_limits(torch)
+    _tell_unread_lines(torch)
     _follow_weights()
     if not _POOLED:
         _observe_when_cuda_starts(folder, torch, _census)

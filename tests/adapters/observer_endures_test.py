@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -133,6 +134,57 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("may not mount a small file system here (needs root)")
     yield disk
     subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_a_python_whose_lines_cannot_be_read_is_told(
+    rehearse: Rehearse, python: str, observed: dict[str, str]
+) -> None:
+    """The flag of a build without the global lock, which is left alone as Python 3.9 is."""
+    program = "import sys; sys.abiflags = 't'; import torch; torch.ones(1 << 20, device='cuda')"
+    job = rehearse(python, "-c", program, env=observed)
+    assert job.status == 0, job.err[-4000:]
+    (trace,) = job.traces
+    shown = subprocess.run(
+        [VRAMSTOW, "analyze", trace], check=True, capture_output=True, text=True
+    ).stdout
+    release = f"{sys.version_info[0]}.{sys.version_info[1]}t"
+    assert f"those of Python {release}" in shown
+
+
+OUT_OF_MEMORY = """import torch
+for i in range(30000):
+    t = torch.empty(256 + i * 7919 % 100000, device="cuda")
+kept = []
+while True:
+    kept.append(torch.empty(20 << 18, device="cuda"))
+"""
+
+
+def test_memory_that_runs_out_after_the_disk_is_told_and_does_not_pass(
+    python: str, observed: dict[str, str], small_disk: Path
+) -> None:
+    options = ["--simulate=h200,memory=256MiB", f"--trace-dir={small_disk}"]
+    ran = subprocess.run(
+        [VRAMSTOW, "run", *options, "--", python, "-c", OUT_OF_MEMORY],
+        env=os.environ | observed,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert ran.returncode == 1
+    assert "memory did not run out up to " in ran.stderr, ran.stderr[-4000:]
+    assert "OutOfMemoryError ended the program; the command ended with status 1" in ran.stderr
+    (trace,) = small_disk.glob("*.stow")
+    shown = subprocess.run(
+        [VRAMSTOW, "analyze", trace], check=True, capture_output=True, text=True
+    ).stdout
+    assert "what came later is not known" in shown
+    assert "Healthy" not in shown
+    check = subprocess.run(
+        [VRAMSTOW, "check", trace, "--assert", "out_of_memory == 0"], check=False
+    )
+    assert check.returncode == 1
 
 
 def test_a_full_disk_ends_the_trace_and_not_the_job(

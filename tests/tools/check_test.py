@@ -171,6 +171,23 @@ def test_wrong_use_is_one_sentence(tmp_path: Path) -> None:
         assert result.stderr.count("\n") == 1
 
 
+def test_a_trace_with_a_part_missing_does_not_pass_without_a_word(tmp_path: Path) -> None:
+    trace = write(tmp_path, "many")
+    holds = ["--assert", "frees >= 0"]
+    assert vramstow("check", trace, *holds).returncode == 0
+    cut = tmp_path / "cut.stow"
+    cut.write_bytes(trace.read_bytes()[:60_000])
+    told = vramstow("check", cut, *holds)
+    assert told.returncode == 1
+    assert "is not complete: it tells what happened in what was recorded" in told.stdout
+    shown = vramstow("analyze", cut)
+    assert "Healthy" not in shown.stdout
+    assert "the rest is not known" in shown.stdout
+    killed = vramstow("check", write(tmp_path, "killed"), *holds, "--json")
+    verdict = json.loads(killed.stdout)
+    assert (killed.returncode, verdict["passed"], len(verdict["warnings"])) == (0, True, 1)
+
+
 def test_no_tolerance_at_all_needs_no_unit(tmp_path: Path) -> None:
     trace = write(tmp_path)
     assert vramstow("check", trace, "--baseline", trace, "--tolerance", "0").returncode == 0

@@ -278,8 +278,8 @@ def torch_folder(tmp_path: Path, release: str) -> Path:
     return torch
 
 
-def answer(torch: Path | str) -> str:
-    said = {"program": "/bin/python", "release": "3.11.0", "torch": str(torch), "version": "2.15.0"}
+def answer(torch: Path | str, release: str = "3.11.0") -> str:
+    said = {"program": "/bin/python", "release": release, "torch": str(torch), "version": "2.15.0"}
     return f"echo '{json.dumps(said)}'"
 
 
@@ -296,6 +296,18 @@ def test_a_python_without_pytorch_is_told(tmp_path: Path) -> None:
     told = ask(tmp_path, "--simulate=h200", **fake_python(tmp_path, answer("")))
     assert told.verdict("python.torch") == "limited"
     assert told.features["tensors"]["works"] == "limited"
+
+
+@pytest.mark.parametrize(
+    ("release", "verdict"),
+    [("3.9.2", "limited"), ("3.10.13", "good"), ("3.14.0", "good"), ("3.15.0a1", "limited")],
+)
+def test_a_python_whose_lines_cannot_be_read_is_told(
+    tmp_path: Path, release: str, verdict: str
+) -> None:
+    told = ask(tmp_path, "--simulate=h200", **fake_python(tmp_path, answer("", release)))
+    assert told.verdict("python.lines") == verdict
+    assert ("cannot be read" in told.said("python.lines")) == (verdict == "limited")
 
 
 @pytest.mark.parametrize(

@@ -274,6 +274,38 @@ TEST(ScreenReport, OfAHealthyJobHasItsRoomAndNoMore) {
   EXPECT_THAT(Screen({facts}), AllOf(Not(HasSubstr("Healthy")), HasSubstr("was not closed")));
 }
 
+TEST(ScreenReport, OfARecordingThatEndedEarlySaysUpToWhereMemoryIsKnown) {
+  Facts facts = Ending(20 * kGiB);
+  facts.end_ns = 302'000'000;
+  facts.report.write_error = ENOSPC;
+  std::string text = Screen({facts});
+  EXPECT_THAT(text, AllOf(HasSubstr("── Memory did not run out up to 302 ms; what came later is "),
+                          HasSubstr("Peak     At least "), HasSubstr("Room     It is not known"),
+                          Not(HasSubstr("Healthy")), Not(HasSubstr("Could"))));
+  // Of several processes the one that is not known counts.
+  EXPECT_THAT(Screen({Ending(30 * kGiB), facts}), Not(HasSubstr("Healthy")));
+  facts.report.write_error = 0;
+  facts.report.missing_events = 3;
+  EXPECT_THAT(Screen({facts}), HasSubstr("in what was recorded; the rest is not known"));
+  facts.report.missing_events = 0;
+  EXPECT_THAT(Screen({facts}), HasSubstr("Healthy"));
+  facts.facts["program.uncaught"] = "OutOfMemoryError";
+  EXPECT_THAT(Screen({facts}), HasSubstr("Memory ran out, and nothing that was recorded tells"));
+}
+
+TEST(RunSummary, OfATraceThatEndedEarlyHasTheEndOfTheCommand) {
+  Facts facts = Ending(20 * kGiB);
+  facts.end_ns = 302'000'000;
+  facts.report.write_error = ENOSPC;
+  facts.facts["program.uncaught"] = "OutOfMemoryError";
+  const TracePlace place = {.directory = "/tmp", .command_end = "the command ended with status 1"};
+  EXPECT_THAT(RunSummary(MergeTraces({facts}), place),
+              HasSubstr("not known    memory did not run out up to 302 ms; what came later is not "
+                        "known; OutOfMemoryError ended the program; the command ended with status "
+                        "1\n"));
+  EXPECT_THAT(RunSummary(MergeTraces({Ending(kGiB)}), place), Not(HasSubstr("not known")));
+}
+
 TEST(ScreenReport, OfACardWithAContextAloneSaysWhatThatTakesAtMost) {
   Facts facts = Ending(20 * kGiB);
   facts.kind = "stow";

@@ -12,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/units.h"
+#include "tools/analysis/facts/known_part.h"
+#include "tools/analysis/facts/program_end.h"
 #include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
@@ -51,6 +53,7 @@ constexpr size_t kMostSitesTold = 5;
 
 struct Verdict {
   std::vector<std::string> failures;
+  std::vector<std::string> warnings;
   std::vector<std::string> sites;
 };
 
@@ -73,6 +76,28 @@ bool ParseTolerance(std::string text, Tolerance* tolerance) {
   if (!ParseBytes(text, &bytes)) return false;
   tolerance->bytes = static_cast<double>(bytes);
   return true;
+}
+
+// No figure of a run is known where a part of it is not.
+Verdict VerdictOnMissing(const FactSet& set) {
+  Verdict verdict;
+  for (const Facts& trace : set.traces) {
+    const std::string file = Printable(trace.file);
+    const KnownPart known = KnownPartOf(trace);
+    if (EndedUnseen(trace)) {
+      verdict.failures.push_back(absl::StrCat(
+          file, ": OutOfMemoryError ended the program, and no failed request was recorded."));
+    } else if (known == KnownPart::kUntilOpen || known == KnownPart::kNewest) {
+      verdict.warnings.push_back(absl::StrCat(file,
+                                              " is not complete: what is checked is what "
+                                              "happened ",
+                                              KnownPartInWords(trace), "."));
+    } else if (known != KnownPart::kWhole) {
+      verdict.failures.push_back(absl::StrCat(file, " is not complete: it tells what happened ",
+                                              KnownPartInWords(trace), "."));
+    }
+  }
+  return verdict;
 }
 
 void CheckBaseline(const JsonValue& baseline, const JsonValue& facts, const Tolerance& tolerance,
@@ -100,11 +125,15 @@ std::string Told(const Verdict& verdict, bool json) {
         {{"schema", JsonValue::Object({{"name", "vramstow.check"}, {"version", 1}})},
          {"passed", verdict.failures.empty()},
          {"failures", verdict.failures},
+         {"warnings", verdict.warnings},
          {"sites", verdict.sites}});
     return told.Dump() + "\n";
   }
-  if (verdict.failures.empty()) return "passed\n";
   std::string text;
+  for (const std::string& warning : verdict.warnings) {
+    absl::StrAppend(&text, "WARNING: ", warning, "\n");
+  }
+  if (verdict.failures.empty()) return text + "passed\n";
   for (const std::string& failure : verdict.failures)
     absl::StrAppend(&text, "FAILED: ", failure, "\n");
   for (const std::string& site : verdict.sites) absl::StrAppend(&text, "  ", site, "\n");
@@ -190,10 +219,11 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   auto inputs = AnalyzePaths({input}, within);
   if (!inputs.ok()) return CheckIsWrong(std::string(inputs.status().message()));
   TellLeftOut("check", *inputs);
-  const std::string text = JsonReport(Together(*std::move(inputs)));
+  const FactSet set = Together(*std::move(inputs));
+  const std::string text = JsonReport(set);
   JsonValue facts = *JsonValue::Parse(text);
   AddSteadyState({}, &facts);
-  Verdict verdict;
+  Verdict verdict = VerdictOnMissing(set);
   if (update) {
     if (!WriteOutputFile(baseline_path, text)) {
       Complain("check", absl::StrCat("cannot write ", baseline_path, ": ", strerror(errno), "."));

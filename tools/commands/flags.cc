@@ -190,7 +190,8 @@ std::vector<std::string> VariablesWithoutPool(const FlagValues& flags) {
 std::vector<std::string> MisspeltVariables(const std::vector<std::string>& environment) {
   constexpr std::string_view kPrefix = "VRAMSTOW_";
   // Beside the settings: what the pages name.
-  std::vector<std::string> known = {"PROGRAM", "RUN_ID", "NCCL_TIMEOUT", "CUDNN_WORKSPACE"};
+  std::vector<std::string> known = {"PROGRAM", "RUN_ID", "RUN_END", "NCCL_TIMEOUT",
+                                    "CUDNN_WORKSPACE"};
   const OptionTable table = AllOptions();
   for (size_t i = 0; i < table.count; ++i) {
     known.emplace_back(std::string_view(table.rows[i].environment).substr(kPrefix.size()));

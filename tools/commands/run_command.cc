@@ -10,6 +10,7 @@
 #include <ctime>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,7 @@
 #include "tools/launch/job_folder.h"
 #include "tools/launch/prepare_adapters.h"
 #include "tools/launch/ranks.h"
+#include "tools/launch/run_ends.h"
 #include "tools/launch/run_traces.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/report/json.h"
@@ -326,7 +328,32 @@ bool HasOthers(const RunTraces& traces, const std::string& folder, time_t begin)
   return runs.empty() || runs.front().files != own;
 }
 
-void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bool json) {
+std::string EndInWords(const ChildEnd& end) {
+  return end.how == ChildEnd::How::kKilled
+             ? absl::StrCat("the command was ended by signal ", end.value)
+             : absl::StrCat("the command ended with status ", end.value);
+}
+
+// What the trace of a process could not keep.
+void AddUncaught(const std::map<std::string, std::string>& uncaught, std::vector<Facts>* traces) {
+  for (Facts& facts : *traces) {
+    const auto process = facts.facts.find("process.pid");
+    if (process == facts.facts.end()) continue;
+    const auto error = uncaught.find(process->second);
+    if (error != uncaught.end()) facts.facts.try_emplace("program.uncaught", error->second);
+  }
+}
+
+// What was run, and how it ended.
+struct Ran {
+  std::string run_id;
+  time_t begin = 0;
+  ChildEnd end;
+  std::map<std::string, std::string> uncaught;  // RunEnds::Uncaught
+};
+
+void SumUp(const Settings& settings, const Ran& ran, bool json) {
+  const auto& [run_id, begin, end, uncaught] = ran;
   if (!settings.trace) {
     Complain("", "there is no summary, because --no-trace was given.");
     return;
@@ -352,6 +379,7 @@ void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bo
   }
   KeepFunctionsOf(traces);
   ExplainFailure(&traces);
+  AddUncaught(uncaught, &traces.facts);
   FactSet set = MergeTraces(traces.facts);
   if (json) {
     WriteAll(STDERR_FILENO, JsonReport(set));
@@ -359,7 +387,8 @@ void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bo
   }
   const TracePlace place = {.directory = FromHere(settings.trace_directory),
                             .has_others = HasOthers(traces, settings.trace_directory, begin),
-                            .unread = traces.unread};
+                            .unread = traces.unread,
+                            .command_end = EndInWords(end)};
   for (Facts& facts : set.traces) facts.file = FromHere(facts.file);
   WriteAll(STDERR_FILENO, RunSummary(set, place));
 }
@@ -437,6 +466,7 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
   if (settings.trace) environment.Set("VRAMSTOW_TRACE_DIR", settings.trace_directory);
   const std::string run_id = NewRunId(environment.Get(kRunIdVariable));
   environment.Set(kRunIdVariable, run_id);
+  const RunEnds run_ends(&environment);
   // Before CUPTI, which may be among the others.
   if (settings.trace && settings.cupti) AddCuptiWatch(installation, &environment);
   AddLibraries(installation, !settings.simulate.empty(), &environment);
@@ -480,7 +510,7 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
   }
   if (settings.quiet) EndAs(end);
   try {
-    SumUp(settings, run_id, begin, json);
+    SumUp(settings, {run_id, begin, end, run_ends.Uncaught()}, json);
   } catch (const std::exception& error) {
     // Whatever goes wrong here must not change how the command ended.
     Complain("", absl::StrCat("cannot sum up the run: ", error.what(), "."));

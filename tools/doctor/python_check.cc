@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "tools/base/words.h"
 #include "tools/doctor/checks.h"
 #include "tools/launch/adapter.h"
@@ -116,6 +118,24 @@ Finding CheckAdapter(const Looked& looked, const DoctorPlan& plan, const PythonH
   return TryCompiler(looked, *torch, adapter->compiler, plan.patience_ms);
 }
 
+// Whether call stacks have lines of this Python (tracer/capture/python_runtime.h).
+Finding CheckLines(const std::string& release) {
+  constexpr int kFirst = 10;
+  constexpr int kLast = 14;
+  const std::vector<std::string> numbers = absl::StrSplit(release, '.');
+  int minor = 0;
+  const bool is_known = numbers.size() > 1 && numbers[0] == "3" &&
+                        absl::SimpleAtoi(numbers[1], &minor) && minor >= kFirst && minor <= kLast;
+  if (is_known) {
+    return {"python.lines", Verdict::kGood, "lines of the program are told by name", ""};
+  }
+  return {"python.lines", Verdict::kLimited,
+          absl::StrCat("lines of Python ", release,
+                       " cannot be read: memory is told by library, "
+                       "and causes are less sure"),
+          absl::StrCat("run the job with CPython 3.", kFirst, " to 3.", kLast)};
+}
+
 }  // namespace
 
 Findings CheckPython(const DoctorPlan& plan) {
@@ -129,6 +149,7 @@ Findings CheckPython(const DoctorPlan& plan) {
   }
   findings.push_back({"python.program", Verdict::kGood,
                       absl::StrCat("Python ", python->release, ", ", python->program), ""});
+  findings.push_back(CheckLines(python->release));
   if (python->torch_folder.empty()) {
     findings.push_back({"python.torch", Verdict::kLimited, "it has no PyTorch",
                         "activate the environment that the job runs in, if it is a PyTorch job"});

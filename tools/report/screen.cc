@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tools/analysis/facts/fact_names.h"
+#include "tools/analysis/facts/known_part.h"
 #include "tools/analysis/facts/program_end.h"
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
@@ -50,10 +51,11 @@ std::string PeakInWords(const Facts& facts) {
   const Peak& peak = facts.peak;
   if (peak.allocated_bytes > 0) {
     return absl::StrCat(
-        Bytes(peak.allocated_bytes), " allocated",
+        IsCertain(facts) ? "" : "At least ", Bytes(peak.allocated_bytes), " allocated",
         facts.reserved_known ? absl::StrCat(", ", Bytes(peak.reserved_bytes), " reserved") : "",
         ", at ", Time(peak.time_ns));
   }
+  if (!IsCertain(facts)) return "It is not known: no allocation was recorded.";
   std::string text = "No device memory was allocated";
   for (const auto& [name, bytes] : ListedPeaks(peak)) {
     if (bytes > 0)
@@ -63,6 +65,9 @@ std::string PeakInWords(const Facts& facts) {
 }
 
 std::string RoomLine(const Facts& facts, const TextStyle& style) {
+  if (!IsCertain(facts) || EndedUnseen(facts)) {
+    return Labelled("Room", "It is not known, because not all of the run was recorded.", style);
+  }
   const std::string words = RoomInWords(facts);
   return Labelled(
       "Room",
@@ -285,10 +290,30 @@ std::string OneThing(const Facts& facts, const TextStyle& style) {
                   style);
 }
 
-// Says no more than the recording shows: a snapshot has a part of a run, as a trace that was not
-// closed has.
+// A job is told as healthy where all of its processes are known to their ends.
+const Facts* FirstUncertain(const FactSet& set) {
+  const auto found = std::ranges::find_if(
+      set.traces, [](const Facts& trace) { return !IsCertain(trace) || EndedUnseen(trace); });
+  return found == set.traces.end() ? nullptr : &*found;
+}
+
+// Says no more than the recording shows: a snapshot has a part of a run.
+std::string UncertainTitle(const FactSet& set, const Facts& trace) {
+  if (EndedUnseen(trace)) {
+    return absl::StrCat("Memory ran out", OfTrace(set, trace),
+                        ", and nothing that was recorded tells why");
+  }
+  return absl::StrCat("Memory did not run out ", KnownPartInWords(trace), OfTrace(set, trace));
+}
+
 std::string HealthyTitle(const FactSet& set, const Facts& facts) {
-  if (facts.kind != "stow" || !facts.report.closed) return "Memory did not run out here";
+  if (const Facts* trace = FirstUncertain(set)) return UncertainTitle(set, *trace);
+  if (facts.kind != "stow") return "Memory did not run out here";
+  if (facts.facts.contains("process.attached")) {
+    return absl::StrCat("Memory did not run out while the process was observed, for ",
+                        Time(facts.end_ns));
+  }
+  if (!facts.report.closed) return absl::StrCat("Memory did not run out ", KnownPartInWords(facts));
   if (set.traces.size() > 1) {
     return absl::StrCat("Healthy: memory never ran out in ", Count(set.traces.size()),
                         " processes");
@@ -298,11 +323,37 @@ std::string HealthyTitle(const FactSet& set, const Facts& facts) {
                    : "Healthy: memory never ran out";
 }
 
+// What can be said of growth in the time that somebody looked at a running process.
+std::string GrowthWhileObserved(const Facts& facts) {
+  const std::vector<TimelinePoint>& points = facts.timeline.points;
+  const uint64_t first = points.empty() ? 0 : points.front().allocated_last;
+  const uint64_t last = points.empty() ? 0 : points.back().allocated_last;
+  if (last <= first) {
+    return "Memory did not grow in this time; a slow growth shows in a longer one "
+           "(vramstow attach PID --growth --every 10m).";
+  }
+  std::string text = absl::StrCat("Live memory grew by ", Bytes(last - first), ", from ",
+                                  Bytes(first), " to ", Bytes(last));
+  const auto made = std::ranges::find_if(
+      facts.live.groups, [](const BlockFacts& group) { return !group.site.empty(); });
+  if (made != facts.live.groups.end()) {
+    absl::StrAppend(&text, "; most of what was made meanwhile and is still there: ",
+                    Bytes(made->size * made->count), " at ", made->site);
+  }
+  return text + ". Whether it goes on, a longer look says (vramstow attach PID --growth).";
+}
+
 std::string Healthy(const FactSet& set, const Facts& facts, const TextStyle& style) {
-  std::string text = Title(HealthyTitle(set, facts), style, Colour::kGreen);
+  const Colour colour = FirstUncertain(set) == nullptr ? Colour::kGreen : Colour::kYellow;
+  std::string text = Title(HealthyTitle(set, facts), style, colour);
+  if (facts.facts.contains("process.attached")) {
+    text += Labelled("Seen", GrowthWhileObserved(facts), style);
+  }
   text += Labelled("Peak", PeakInWords(facts) + OfTrace(set, facts), style);
   if (facts.peak.allocated_bytes == 0) return text + Extras(facts, style);
-  return text + RoomLine(facts, style) + OneThing(facts, style) + Extras(facts, style);
+  text += RoomLine(facts, style);
+  if (FirstUncertain(set) == nullptr) text += OneThing(facts, style);
+  return text + Extras(facts, style);
 }
 
 std::string Verdict(const FactSet& set, const Facts& facts, const TextStyle& style) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "tools/analysis/facts/library_failure.h"
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
@@ -106,6 +107,26 @@ bool LacksStacks(const Facts& facts) {
   return setting != facts.facts.end() && setting->second == "off";
 }
 
+// What the cause rests on where that is less than tensors with their lines; empty: it is not less.
+std::string Basis(const Facts& facts) {
+  std::vector<std::string> parts;
+  const auto has = [&facts](std::string_view library) {
+    return std::ranges::any_of(facts.by_library, [library](const TallyFacts& tally) {
+      return tally.allocations > 0 && tally.name.starts_with(library);
+    });
+  };
+  if (facts.kind == "stow" && has("libc10_cuda") && !has("PyTorch")) {
+    parts.emplace_back("PyTorch's segments, because its tensors were not seen");
+  }
+  if (const auto release = facts.facts.find("python.no_lines"); release != facts.facts.end()) {
+    parts.push_back(absl::StrCat("functions of libraries, because lines of Python ",
+                                 Printable(release->second), " cannot be read"));
+  }
+  if (parts.empty()) return "";
+  return absl::StrCat(absl::StrJoin(parts, "; "),
+                      ". The cause may be another one; `vramstow doctor` says what is missing.");
+}
+
 // A figure that replay has shown is no upper bound any more.
 std::string Gain(const AdviceFacts& advice) {
   if (advice.bytes == 0) return "";
@@ -184,6 +205,9 @@ std::string WhySection(const Facts& facts, const TextStyle& style) {
     text += Labelled("Do", first->action, style);
     if (first->fits.has_value() || first->proof.is_untried)
       text += Labelled("Then", FitsInWords(last, *first), style);
+  }
+  if (const std::string basis = Basis(facts); !basis.empty() && !text.empty()) {
+    text += Labelled("Based on", basis, style);
   }
   if (LacksStacks(facts)) {
     text += Labelled("Record",

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "base/demangle.h"
 #include "base/host_mapping.h"
+#include "tools/analysis/facts/known_part.h"
 #include "tools/analysis/facts/program_end.h"
 #include "tools/base/words.h"
 #include "tools/report/sections.h"
@@ -67,8 +68,16 @@ std::string Processes(const FactSet& set) {
   return text;
 }
 
-std::string MissingInShort(const Facts& total, size_t unread) {
+std::string MissingInShort(const FactSet& set, size_t unread) {
+  const Facts& total = set.total;
   std::vector<std::string> parts;
+  for (const Facts& trace : set.traces) {
+    const auto python = trace.facts.find("python.no_lines");
+    if (python == trace.facts.end()) continue;
+    parts.push_back(absl::StrCat("lines of Python ", Printable(python->second),
+                                 ", which cannot be read (vramstow doctor)"));
+    break;
+  }
   const uint64_t events = total.report.missing_events + total.report.dropped_events;
   if (events > 0) parts.push_back(Counted(events, "event"));
   if (total.report.write_error != 0) {
@@ -243,6 +252,25 @@ std::string WhyNothingMoves(const FactSet& set) {
   return "";
 }
 
+// What may have happened in a process without being recorded; empty: nothing.
+std::string NotKnown(const FactSet& set, const TracePlace& place) {
+  const auto trace = std::ranges::find_if(
+      set.traces, [](const Facts& one) { return !IsCertain(one) || EndedUnseen(one); });
+  if (trace == set.traces.end()) return "";
+  const std::string known = KnownPartInWords(*trace);
+  const std::string error = Printable(UncaughtError(*trace));
+  std::string text;
+  if (IsCertain(*trace)) {
+    text = "why memory ran out, because no failed request was recorded";
+  } else if (trace->counts.out_of_memory > 0) {
+    text = "what came after " + Time(trace->end_ns);
+  } else {
+    text = absl::StrCat("memory did not run out ", known);
+  }
+  if (!error.empty()) absl::StrAppend(&text, "; ", error, " ended the program");
+  return place.command_end.empty() ? text : absl::StrCat(text, "; ", place.command_end);
+}
+
 // The arguments of `vramstow analyze` for all traces of the run.
 std::string TracesInShell(const FactSet& set, const TracePlace& place) {
   if (set.traces.size() > 1 && !place.has_others) return ShellWord(place.directory);
@@ -254,7 +282,7 @@ std::string TracesInShell(const FactSet& set, const TracePlace& place) {
 // A trace that ended early knows only what it has.
 std::string PeakAndAllocations(const Facts& total, bool one) {
   const Peak& peak = total.peak;
-  const bool ended_early = total.report.write_error != 0 || total.report.dropped_events > 0;
+  const bool ended_early = !IsCertain(total);
   if (ended_early && peak.allocated_bytes == 0) {
     return Line("peak", "not known: nothing could be recorded");
   }
@@ -295,6 +323,9 @@ std::string RunSummary(const FactSet& set, const TracePlace& place) {
   // A value that a user may take for true comes before all else.
   text += NotSimulated(set);
   text += Story(set);
+  if (const std::string not_known = NotKnown(set, place); !not_known.empty()) {
+    text += Line("not known", not_known);
+  }
   text += PeakAndAllocations(total, one);
   if (peak.allocated_bytes > 0) text += Line("at the peak", WhoAllocated(total));
   if (const std::string share = simulated ? NcclShare(total) : ""; !share.empty()) {
@@ -308,7 +339,7 @@ std::string RunSummary(const FactSet& set, const TracePlace& place) {
   if (total.offload.out_bytes > 0) text += Line("offload", MovedInWords(total.offload));
   if (const std::string why = WhyNothingMoves(set); !why.empty()) text += Line("offload", why);
   if (!one) text += Line("processes", Processes(set));
-  if (const std::string missing = MissingInShort(total, place.unread); !missing.empty()) {
+  if (const std::string missing = MissingInShort(set, place.unread); !missing.empty()) {
     text += Line("missing", missing);
   }
   text += Line(one ? "trace" : "traces",

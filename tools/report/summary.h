@@ -17,7 +17,8 @@ struct TracePlace {
   std::string directory;
   // `vramstow analyze DIRECTORY` would take other traces, too, or those of another run.
   bool has_others = false;
-  size_t unread = 0;  // how many traces of the run could not be read
+  size_t unread = 0;             // how many traces of the run could not be read
+  std::string command_end = {};  // "the command ended with status 1"; empty: not known
 };
 
 // A trace tells why memory ran out where its facts have advice (AnalyzeFile).

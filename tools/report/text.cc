@@ -41,6 +41,10 @@ std::string MissingText(const Facts& facts) {
         "The trace was not closed: the process was killed, or it is still running. All that it had "
         "committed is here.\n";
   }
+  if (const auto python = facts.facts.find("python.no_lines"); python != facts.facts.end()) {
+    text += absl::StrCat("No lines of the program: those of Python ", Printable(python->second),
+                         " cannot be read (those of CPython 3.10 to 3.14 can).\n");
+  }
   if (report.damaged_chunks > 0 || report.damaged_bytes > 0) {
     text += absl::StrCat("Damaged: ", Counted(report.damaged_chunks, "chunk"), " and ",
                          Bytes(report.damaged_bytes), " of the file could not be read.\n");

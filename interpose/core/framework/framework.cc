@@ -128,7 +128,7 @@ inline int AllocateBlock(const FrameworkCall& call, int handle, uint64_t size, u
   LogFailedCheck(use.get());
   if (error == PoolError::kOutOfMemory && !the_adapter_tells_failures) {
     call.RecordRefusal(request, use.device(), FailureEnd::kProgram);
-    DescribeOutOfMemory(framework_context.trace, use.get());
+    DescribeOutOfMemory(framework_context.trace, use.get(), use.device());
   }
   return CodeOf(error);
 }
@@ -187,7 +187,7 @@ int Refused(int handle, uint64_t size, uint64_t stream, const vramstow_framework
   const FailureEnd end = done_without != 0 ? FailureEnd::kDoneWithout : FailureEnd::kProgram;
   call.RecordRefusal({.size = size, .stream = stream, .layer = Layer::kFramework}, use.device(),
                      end);
-  if (done_without == 0) DescribeOutOfMemory(framework_context.trace, use.get());
+  if (done_without == 0) DescribeOutOfMemory(framework_context.trace, use.get(), use.device());
   return VRAMSTOW_OK;
 }
 

@@ -40,14 +40,28 @@ void Report(Trace& trace, Pool* pool, bool on_stderr) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, length);
 }
 
+// The analysis reads the same fact where PyTorch's own allocator refuses; the last refusal decides.
+void DescribeLimit(Trace& trace, Pool* pool, int device) {
+  KeepErrno keep_errno;
+  const uint64_t limit = pool->LastReport().limit_bytes;
+  if (limit == 0 || limit >= pool->device_bytes()) return;
+  char key[48];
+  char value[24];
+  std::snprintf(key, sizeof key, "device.%d.allowed_bytes", device);
+  std::snprintf(value, sizeof value, "%llu", static_cast<unsigned long long>(limit));
+  trace.Describe(key, value);
+}
+
 }  // namespace
 
-void LogOutOfMemory(Trace& trace, Pool* pool) {
+void LogOutOfMemory(Trace& trace, Pool* pool, int device) {
+  DescribeLimit(trace, pool, device);
   Report(trace, pool, true);
   trace.NoteOutOfMemory();
 }
 
-void DescribeOutOfMemory(Trace& trace, Pool* pool) {
+void DescribeOutOfMemory(Trace& trace, Pool* pool, int device) {
+  DescribeLimit(trace, pool, device);
   Report(trace, pool, false);
   trace.NoteOutOfMemory();
 }

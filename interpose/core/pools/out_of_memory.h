@@ -10,10 +10,11 @@
 
 namespace vramstow {
 
-// Writes the pool's last report to stderr and to the trace, the first three times in a process.
-void LogOutOfMemory(Trace& trace, Pool* pool);
+// Writes the last report of a device's pool to stderr and to the trace, the first three times in a
+// process. The limit of the pool becomes a fact of the device.
+void LogOutOfMemory(Trace& trace, Pool* pool, int device);
 // Writes it to the trace only: the user sees the framework's own error.
-void DescribeOutOfMemory(Trace& trace, Pool* pool);
+void DescribeOutOfMemory(Trace& trace, Pool* pool, int device);
 
 // Logs what VRAMSTOW_CHECK has found, once.
 void LogFailedCheck(Pool* pool);

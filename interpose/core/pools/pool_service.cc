@@ -108,7 +108,7 @@ PoolAnswer PoolService::Allocate(const CallSite& site, const PooledRequest& requ
   }
   LogFailedCheck(use.get());
   if (error != PoolError::kOutOfMemory) return PoolAnswer::kAskDriver;
-  LogOutOfMemory(links_.trace, use.get());
+  LogOutOfMemory(links_.trace, use.get(), use.device());
   if (use->limit() != 0) {
     // The plain driver might have room, but must not be asked.
     RecordOverLimit(site, request, use.device());

@@ -27,12 +27,16 @@ std::optional<uint64_t> LimitOf(const Facts& facts, int device) {
 }
 
 // The driver had enough when PyTorch refused. Where PyTorch does not tell of a limit it had much
-// more than enough: a driver may need a little for itself.
-bool IsLimited(const Facts& facts, const OutOfMemoryFacts& failure, bool is_told) {
+// more than enough: a driver may need a little for itself. A limit that is told and was reached
+// needs less evidence: vramstow's pool asks nobody how much is free.
+bool IsLimited(const Facts& facts, const OutOfMemoryFacts& failure, std::optional<uint64_t> limit) {
   constexpr uint64_t kMuch = uint64_t{64} << 20;
   constexpr uint64_t kSegment = uint64_t{2} << 20;
-  if (!failure.has_pool || failure.pool_movable_bytes.has_value() ||
-      failure.free_from != FreeKnownFrom::kMemoryInfo) {
+  if (!failure.has_pool || failure.free_from == FreeKnownFrom::kNothing) return false;
+  const bool is_told = limit.has_value();
+  const bool is_reached = is_told && failure.reserved_bytes + failure.requested_bytes > *limit;
+  if (!is_reached &&
+      (failure.pool_movable_bytes.has_value() || failure.free_from != FreeKnownFrom::kMemoryInfo)) {
     return false;
   }
   // A call of the driver's own is refused by the driver.
@@ -67,7 +71,7 @@ FailureMoment::FailureMoment(const Detail& detail, const Facts& facts, const Pas
   is_room_known_ = failure.free_from != FreeKnownFrom::kNothing ||
                    OfDevice(facts, failure.device, "total_bytes").has_value();
   const std::optional<uint64_t> limit = LimitOf(facts, failure.device);
-  is_limited_ = IsLimited(facts, failure, limit.has_value());
+  is_limited_ = IsLimited(facts, failure, limit);
   uint64_t takes = failure.free_bytes;  // that it may still take
   if (is_limited_) {
     uint64_t allowed = limit.value_or(0);

@@ -19,6 +19,10 @@ ProgramEnd EndOf(const Facts& facts) {
   return FactOf(facts, "process.exit_status") == "0" ? ProgramEnd::kWell : ProgramEnd::kUnknown;
 }
 
+bool EndedUnseen(const Facts& facts) {
+  return facts.counts.out_of_memory == 0 && EndOf(facts) == ProgramEnd::kOutOfMemory;
+}
+
 bool WentOnAfterOutOfMemory(const Facts& facts) {
   const ProgramEnd end = EndOf(facts);
   return facts.counts.out_of_memory > 0 &&

@@ -22,6 +22,8 @@ enum class ProgramEnd : uint8_t {
 ProgramEnd EndOf(const Facts& facts);
 // The exception that nobody caught; empty: there was none, or it is not known.
 std::string UncaughtError(const Facts& facts);
+// Memory ran out and ended the program, and no such failure is in the trace.
+bool EndedUnseen(const Facts& facts);
 // Memory ran out, and that did not end the program.
 bool WentOnAfterOutOfMemory(const Facts& facts);
 

@@ -20,19 +20,30 @@ Found FindOwnLimit(const FailureMoment& moment) {
   const auto limited_at = moment.facts().facts.find(device + ".limited_at");
   const bool is_known = limited_at != moment.facts().facts.end();
   cause.place = is_known ? limited_at->second : "the program's own limit";
+  // Of vramstow run, for the pool.
+  const auto option = moment.facts().facts.find("option.limit");
+  const bool is_of_pool = !is_known && option != moment.facts().facts.end() &&
+                          !option->second.empty() && option->second != "0";
+  if (is_of_pool) cause.place = "--limit=" + option->second;
   const auto allowed = FactNumber<uint64_t>(moment.facts().facts, device + ".allowed_bytes");
   cause.title = allowed.has_value()
                     ? "The program allows itself " + AdviceText(*allowed) + " of the card"
                     : "The program allows itself a part of the card only";
+  if (is_of_pool) cause.title = "--limit allows the pool a part of the card only";
+  if (is_of_pool && allowed.has_value()) {
+    cause.title = "--limit allows the pool " + AdviceText(*allowed) + " of the card";
+  }
   cause.evidence =
-      "PyTorch refused " + request + " while " + free +
+      (is_of_pool ? "The pool refused " : "PyTorch refused ") + request + " while " + free +
       " of the card were free: the program's limit does not let it take them. It held " +
       AdviceText(failure.reserved_bytes) + ".";
   cause.cost = "None, if no other process needs that part of the card.";
   cause.action =
       "Give torch.cuda.set_per_process_memory_fraction() a larger fraction, or leave the call out. "
       "The same holds for per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF.";
-  if (is_known && !limited_at->second.starts_with("per_process")) {
+  if (is_of_pool) {
+    cause.action = "Give --limit (VRAMSTOW_LIMIT) a larger value, or leave it out.";
+  } else if (is_known && !limited_at->second.starts_with("per_process")) {
     cause.action =
         "Give torch.cuda.set_per_process_memory_fraction() a larger fraction at this line, or "
         "leave the call out.";

@@ -1,0 +1,36 @@
+// KnownPart: how much of a program's run a recording tells.
+//
+// Ownership: none. Threads: pure functions. Errors: none. Units: none.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_KNOWN_PART_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_KNOWN_PART_H_
+
+#include <cstdint>
+#include <string>
+
+#include "tools/analysis/facts/facts.h"
+
+namespace vramstow {
+
+enum class KnownPart : uint8_t {
+  kWhole,      // to the end of the process
+  kUntilOpen,  // up to where the process was killed, or up to now
+  kBeginning,  // the recording ended, and the program went on
+  kNewest,     // older events were overwritten, as the trace was to keep a limited size
+  kWithGaps,   // events are missing somewhere
+};
+
+// Of a trace of vramstow's own; what else is read is kWhole, or kWithGaps where it is damaged.
+KnownPart KnownPartOf(const Facts& facts);
+
+// Whether something may have happened of which nothing is known.
+inline bool IsCertain(const Facts& facts) {
+  const KnownPart known = KnownPartOf(facts);
+  return known == KnownPart::kWhole || known == KnownPart::kUntilOpen;
+}
+
+// "up to 350 ms; what came later is not known"; empty for kWhole.
+std::string KnownPartInWords(const Facts& facts);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_KNOWN_PART_H_
