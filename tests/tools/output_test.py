@@ -139,3 +139,29 @@ def test_a_trace_may_replace_its_input(tmp_path: Path) -> None:
     [trace] = tmp_path.glob("*.stow")
     assert run(["convert", trace, "-o", trace]).returncode == 0
     assert run(["analyze", trace]).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "arguments", [("analyze",), ("export", "--to", "csv"), ("analyze", "--json"), ("docs",)]
+)
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_reader_that_has_read_enough_is_no_error(
+    source: Path, arguments: tuple[str, ...], ignored: bool
+) -> None:
+    command = [VRAMSTOW, arguments[0], source, *arguments[1:]]
+    if arguments == ("docs",):
+        command = [VRAMSTOW, "docs", "metrics"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = subprocess.run(
+        command,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+        # Python ignores SIGPIPE, and has its children do so unless this is set.
+        restore_signals=not ignored,
+    )
+    os.close(writer)
+    assert (result.returncode, result.stderr) == (128 + signal.SIGPIPE, "")

@@ -198,6 +198,7 @@ absl::StatusOr<std::string> MadeSnapshot(const std::string& file, const ExportRe
 }
 
 int CannotWrite(const std::string& output) {
+  if (errno == EPIPE) return kExitBrokenPipe;
   Complain("export", absl::StrCat("cannot write ", output.empty() ? "to standard output" : output,
                                   ": ", strerror(errno), "."));
   return kExitCannotWrite;

@@ -8,7 +8,9 @@ namespace vramstow {
 
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitCannotWrite = 1;  // the result could not be written
-inline constexpr int kExitUsage = 2;        // wrong arguments, or input that cannot be used
+// Whoever read the result has read enough: as shells have it, 128 and the number of SIGPIPE.
+inline constexpr int kExitBrokenPipe = 128 + 13;
+inline constexpr int kExitUsage = 2;  // wrong arguments, or input that cannot be used
 
 }  // namespace vramstow
 

@@ -1,6 +1,8 @@
 #include "tools/terminal/output.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -8,6 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <optional>
 #include <string_view>
 
@@ -42,6 +45,34 @@ bool WantsColour() {
          terminal != nullptr && *terminal != '\0' && std::string_view(terminal) != "dumb";
 }
 
+// While this lives, a pipe that nobody reads any more is an error (EPIPE) and no signal, so that
+// temporary folders still go. The disposition stays as it is, because children inherit it.
+class WithoutPipeSignal {
+ public:
+  WithoutPipeSignal() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  WithoutPipeSignal(const WithoutPipeSignal&) = delete;
+  WithoutPipeSignal& operator=(const WithoutPipeSignal&) = delete;
+  ~WithoutPipeSignal() {
+    const int error = errno;
+    const timespec at_once = {};
+    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+
+ private:
+  sigset_t pipe_ = {};
+  sigset_t before_ = {};
+  bool was_pending_ = false;
+};
+
 }  // namespace
 
 void OccupyStandardStreams() {
@@ -54,6 +85,7 @@ void OccupyStandardStreams() {
 }
 
 bool WriteAll(int descriptor, std::string_view text) {
+  const WithoutPipeSignal without_signal;
   std::optional<ProgressBar::Pause> pause;
   if (isatty(descriptor) == 1) pause.emplace();
   while (!text.empty()) {
@@ -67,6 +99,7 @@ bool WriteAll(int descriptor, std::string_view text) {
 
 int PrintResult(const std::string& command, std::string_view text) {
   if (WriteAll(STDOUT_FILENO, text)) return kExitOk;
+  if (errno == EPIPE) return kExitBrokenPipe;
   Complain(command, absl::StrCat("cannot write to standard output: ", strerror(errno), "."));
   return kExitCannotWrite;
 }

@@ -20,7 +20,8 @@ void OccupyStandardStreams();
 // Writes all of the text, or gives false.
 bool WriteAll(int descriptor, std::string_view text);
 
-// Writes a text to stdout. The exit status: kExitOk, or kExitCannotWrite after a sentence.
+// Writes a text to stdout. The exit status: kExitOk, kExitCannotWrite after a sentence, or without
+// one kExitBrokenPipe (`vramstow analyze x | head -1`).
 int PrintResult(const std::string& command, std::string_view text);
 
 // "vramstow COMMAND: SENTENCE" on stderr, in one write.
