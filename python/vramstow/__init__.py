@@ -37,6 +37,8 @@ from vramstow.residency import OffloadError, offload, pause, region, resume
 from vramstow.schedule import Action, schedule, watch
 from vramstow.tracking import track
 
+__version__ = "0.1.0"  # of the package; version() is that of the preloaded library
+
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 

@@ -250,7 +250,8 @@ class Notebook:
         with track(f"cell {number}") as tracked, Watch() as watch:
             self._shell.run_cell(text)
         self._note(number, text)
-        if tracked.before is None or tracked.after is None:
+        # Where nothing was there before, the first numbers are those of this cell.
+        if tracked.after is None:
             print(f"vramstow: {library.why_not() or 'there are no numbers'}.")
             return None
         heading = (
@@ -300,16 +301,20 @@ def load(shell: InteractiveShell) -> None:
     global _notebook
     if _notebook is not None:
         return
-    notebook = Notebook()
+    begun = Notebook()
     try:
-        notebook.begin()
+        begun.begin()
     except ObserveError as error:
         print(f"vramstow: {error}")
         return
-    _notebook = notebook
+    _notebook = begun
 
     def line_or_cell(line: str, cell: str | None = None) -> Page | None:
         words = line.split()
+        if _notebook is None:
+            print("vramstow: the extension is not loaded any more: %load_ext vramstow loads it.")
+            return None
+        notebook = _notebook
         if cell is not None:
             return notebook.run_cell(cell)
         if words == ["held"]:

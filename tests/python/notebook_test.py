@@ -135,6 +135,8 @@ def outputs(tmp_path: Path) -> dict[int, str]:
         "many = []\nwhile True: many.append(torch.ones(1 << 28, device='cuda'))",
         "%vramstow",
         "%unload_ext vramstow",
+        "%vramstow held",
+        "%%vramstow\nnever_run = 1",
     ]
     for number, text in enumerate(cells, 1):
         (tmp_path / f"cell-{number:02}.py").write_text(text)
@@ -175,6 +177,35 @@ def test_after_an_out_of_memory_the_story_follows_the_traceback(outputs: dict[in
     assert "Held by  global many[0.." in told
     assert "At       cell 9:2" in told
     assert "vramstow held" in outputs[10]
+
+
+def test_after_it_is_unloaded_it_says_so(outputs: dict[int, str]) -> None:
+    for number in (12, 13):
+        assert outputs[number].strip() == (
+            "vramstow: the extension is not loaded any more: %load_ext vramstow loads it."
+        )
+
+
+def test_the_first_cell_under_vramstow_run_has_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("IPython", reason="needs setup/requirements-notebook.txt")
+    text = "import torch\nkept = torch.ones(1 << 20, device='cuda')"
+    for number, cell in enumerate(["%load_ext vramstow", "%%vramstow\n" + text], 1):
+        (tmp_path / f"cell-{number:02}.py").write_text(cell)
+    flags = ["run", "--quiet", "--simulate=h100", f"--trace-dir={tmp_path}", "--"]
+    environment = kernel_environment(tmp_path)
+    plain = {name: text for name, text in os.environ.items() if not name.startswith("VRAMSTOW")}
+    for name in ("PYTHONPATH", "IPYTHONDIR", "VRAMSTOW_PROGRAM", "VRAMSTOW_ADAPTER_DIR"):
+        plain |= {name: environment[name]} if name in environment else {}
+    done = subprocess.run(
+        [_attach.VRAMSTOW, *flags, sys.executable, "-c", RUN],
+        cwd=tmp_path,
+        env=plain,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "4.00 MiB more than before, 4.00 MiB more at its peak, 1 allocation" in done.stdout
 
 
 NOTEBOOK = [

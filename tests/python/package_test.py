@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import VRAMSTOW, Ran
+from conftest import ROOT, VRAMSTOW, Ran
 
 Run = Callable[..., Ran]
 
@@ -36,6 +37,13 @@ print(vramstow.why_not())
     tracked, why = said(run(program, plain=True))
     assert "vramstow is not preloaded into this process: start it with vramstow run" in why
     assert tracked == f"t: not known ({why})"
+
+
+def test_the_package_has_the_version_of_its_project(run: Run) -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    [version] = re.findall(r'^version = "(.*)"', project, re.MULTILINE)
+    ran = run("import vramstow; print(vramstow.__version__)", plain=True)
+    assert ran.stdout == f"{version}\n"
 
 
 def test_the_package_can_be_run_as_the_program() -> None:

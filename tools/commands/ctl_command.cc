@@ -28,6 +28,9 @@ constexpr char kCtlFooter[] =
     "  dump                     write a copy of the trace as it is now\n"
     "  offload                  move live memory to the host: all of it, or what the options "
     "choose\n"
+    "  mark-idle TIME           watch for TIME what work touches, and print a mark: offload since "
+    "MARK\n"
+    "                           then moves what nothing touched since (offload --idle does both)\n"
     "  resume                   bring back what was offloaded or paused\n"
     "  census                   look up what holds PyTorch's tensors, and write it into the trace\n"
     "\n"
@@ -164,30 +167,30 @@ int CtlCommand(const std::vector<std::string>& arguments) {
       .command = "ctl",
       .summary = "Sends a request to a process that runs under vramstow.",
       .footer = kCtlFooter,
-      .options = {
-          {"PID",
-           &process,
-           "The id of the process",
-           {.required = true, .range = OptionRange{1, 1 << 30}}},
-          {"REQUEST",
-           &request,
-           "The request (below)",
-           {.required = true,
-            .suggests = {"stats", "empty-cache", "limit", "dump", "offload", "resume", "census"}}},
-          {"--control-dir", &folder, "Folder with the sockets, in place of the usual one"},
-          {"--idle",
-           &choice.idle,
-           "offload: move memory that nothing touches for this long from now on, as 5s",
-           {.takes_no_file = true, .excludes = {"--bytes"}}},
-          {"--bytes",
-           &choice.bytes,
-           "offload: move this much; memory that was not touched for longest moves first",
-           {.takes_no_file = true}},
-          {"--region",
-           &choice.region,
-           "offload, resume: move the memory of this region",
-           {.takes_no_file = true, .excludes = {"--idle", "--bytes"}}},
-          {"--json", &json, "Print the answer as JSON on one line"}}};
+      .options = {{"PID",
+                   &process,
+                   "The id of the process",
+                   {.required = true, .range = OptionRange{1, 1 << 30}}},
+                  {"REQUEST",
+                   &request,
+                   "The request (below)",
+                   {.required = true,
+                    .suggests = {"stats", "empty-cache", "limit", "dump", "offload", "mark-idle",
+                                 "resume", "census"}}},
+                  {"--control-dir", &folder, "Folder with the sockets, in place of the usual one"},
+                  {"--idle",
+                   &choice.idle,
+                   "offload: move memory that nothing touches for this long from now on, as 5s",
+                   {.takes_no_file = true, .excludes = {"--bytes"}}},
+                  {"--bytes",
+                   &choice.bytes,
+                   "offload: move this much; memory that was not touched for longest moves first",
+                   {.takes_no_file = true}},
+                  {"--region",
+                   &choice.region,
+                   "offload, resume: move the memory of this region",
+                   {.takes_no_file = true, .excludes = {"--idle", "--bytes"}}},
+                  {"--json", &json, "Print the answer as JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
   // The requests that belong to offload may be said after it, too.
