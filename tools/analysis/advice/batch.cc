@@ -51,6 +51,14 @@ std::set<uint64_t> OthersOf(const FailureMoment& moment, const Shape& input) {
   return others;
 }
 
+// Whether the first extent may be a product with one of the input's others: a language model makes
+// [length × batch, vocabulary] of a text of [all, batch].
+bool HoldsSeveralExtents(const Shape& shape, const Shape& input) {
+  return !shape.empty() && std::any_of(input.begin() + 1, input.end(), [&](uint64_t extent) {
+    return extent > 1 && shape.front() > extent && shape.front() % extent == 0;
+  });
+}
+
 }  // namespace
 
 std::vector<const Life*> WithoutBatch(const FailureMoment& moment,
@@ -65,6 +73,7 @@ std::vector<const Life*> WithoutBatch(const FailureMoment& moment,
     const Shape shape = ShapeOf(moment, *life);
     const bool has_batch = std::ranges::any_of(
         shape, [&](uint64_t extent) { return extent % batch == 0 && !others.contains(extent); });
+    if (HoldsSeveralExtents(shape, input)) continue;
     if (!shape.empty() && !has_batch) without.push_back(life);
   }
   return without;

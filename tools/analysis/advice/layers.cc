@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
+#include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/explain/census_summary.h"
 
@@ -77,13 +80,13 @@ bool IsRecomputed(const FailureMoment& moment, const Life& life) {
   return block != nullptr && block->holder.find("frame.recomputed") != std::string::npos;
 }
 
-size_t CountLayers(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+size_t CountLayers(const Detail& detail, const std::vector<const Life*>& lives) {
   constexpr uint64_t kSmallLayer = 20;
   const uint64_t all = BytesOf(lives);
   std::map<std::string, uint64_t> by_layer;
   std::map<std::pair<uint32_t, uint64_t>, size_t> alike;  // of one site and size
   for (const Life* life : lives) {
-    by_layer[LayerOf(moment.site_of(*life).module)] += life->size;
+    by_layer[LayerOf(detail.sites[life->site].module)] += life->size;
     ++alike[{life->site, life->size}];
   }
   const auto layers = static_cast<size_t>(std::ranges::count_if(
@@ -100,6 +103,26 @@ size_t CountLayers(const FailureMoment& moment, const std::vector<const Life*>& 
     if (before * 2 >= all) break;
   }
   return std::max(layers, turns);
+}
+
+Change WithCheckpoints(const Detail& detail, const std::vector<const Life*>& lives) {
+  if (lives.empty() || CountLayers(detail, lives) < 2) return {};
+  std::set<std::string> modules;
+  for (const Life* life : lives) modules.insert(LayerOf(detail.sites[life->site].module));
+  std::map<std::pair<std::string, size_t>, std::vector<const Life*>> layers;
+  std::map<std::pair<uint32_t, uint64_t>, size_t> turns;  // of one site and size
+  for (const Life* life : lives) {
+    const size_t turn = modules.size() > 1 ? 0 : turns[{life->site, life->size}]++;
+    layers[{LayerOf(detail.sites[life->site].module), turn}].push_back(life);
+  }
+  const auto largest =
+      std::ranges::max_element(layers, {}, [](const auto& layer) { return BytesOf(layer.second); });
+  std::vector<const Life*> dropped;
+  for (auto layer = layers.begin(); layer != layers.end(); ++layer) {
+    if (layer == largest) continue;
+    dropped.insert(dropped.end(), layer->second.begin(), std::prev(layer->second.end()));
+  }
+  return Without(detail, dropped);
 }
 
 bool AreStepsOfOne(const std::vector<const Life*>& lives) {

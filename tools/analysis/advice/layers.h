@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tools/analysis/explain/failure_moment.h"
+#include "tools/analysis/facts/change.h"
 
 namespace vramstow {
 
@@ -30,7 +31,11 @@ bool RunsInCheckpoint(const Detail& detail, const SiteDetail& site);
 bool IsRecomputed(const FailureMoment& moment, const Life& life);
 
 // How many layers have made most of these. Not for no blocks.
-size_t CountLayers(const FailureMoment& moment, const std::vector<const Life*>& lives);
+size_t CountLayers(const Detail& detail, const std::vector<const Life*>& lives);
+// What is changed by a checkpoint around each layer: the layer with most stays, because its own
+// backward pass makes it again, and of each other layer its last result, which is the input of the
+// next one. Nothing: there is one layer only.
+Change WithCheckpoints(const Detail& detail, const std::vector<const Life*>& lives);
 // Whether most of these bytes are a few results of one size: steps of one operation, as a softmax
 // that is written out.
 bool AreStepsOfOne(const std::vector<const Life*>& lives);

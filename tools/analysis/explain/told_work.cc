@@ -61,6 +61,27 @@ std::vector<uint64_t> LastOfTurn(const Groups& steps) {
   return best;
 }
 
+// Steps of optimizers that work one after the other, as where each layer is trained by itself: an
+// optimizer counts whose steps all lie before or behind those of the others that count.
+std::vector<uint64_t> OneAfterTheOther(Groups steps) {
+  std::vector<uint64_t> all = LastOfTurn(steps);
+  if (all.empty()) return all;
+  std::vector<std::pair<uint64_t, uint64_t>> taken = {{all.front(), all.back()}};
+  std::vector<const std::vector<uint64_t>*> others;
+  for (const auto& [name, events] : steps) others.push_back(&events);
+  std::ranges::stable_sort(others, [](auto* a, auto* b) { return a->size() > b->size(); });
+  for (const std::vector<uint64_t>* events : others) {
+    const bool is_apart = std::ranges::all_of(taken, [&](const auto& span) {
+      return events->back() < span.first || span.second < events->front();
+    });
+    if (!is_apart) continue;
+    taken.emplace_back(events->front(), events->back());
+    all.insert(all.end(), events->begin(), events->end());
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
 }  // namespace
 
 ToldWork::ToldWork(const Detail& detail) {
@@ -101,7 +122,7 @@ ToldWork::ToldWork(const Detail& detail) {
   }
   mark_ = PlainestOf(own);
   if (!mark_.empty()) marks_ = std::move(own[mark_]);
-  steps_ = LastOfTurn(steps);
+  steps_ = OneAfterTheOther(std::move(steps));
   for (const auto& [module, of_module] : calls) {
     calls_.insert(calls_.end(), of_module.begin(), of_module.end());
     const bool is_first =

@@ -1,10 +1,10 @@
 // A cause: the old and the new copy of something that grows.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
@@ -69,7 +69,7 @@ bool IsOneOfManyLayers(const FailureMoment& moment, const std::vector<const Life
 // cat() needs all of the old and all of the new at once.
 Found FindConcatenation(const FailureMoment& moment) {
   if (!IsConcatenation(OperatorName(moment.request_site()))) return std::nullopt;
-  absl::flat_hash_map<uint32_t, std::vector<const Life*>> by_site;
+  std::map<uint32_t, std::vector<const Life*>> by_site;  // the same order in each run
   for (const Life* life : moment.live()) {
     if (life->tensor) by_site[life->site].push_back(life);
   }

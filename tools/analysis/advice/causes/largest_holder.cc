@@ -63,6 +63,35 @@ bool AreBeingGathered(const FailureMoment& moment, const std::vector<const Life*
          held * kSmallPart <= BytesOf(lives);
 }
 
+// Each result of this line goes when the next one is made.
+Change OneAtATime(const FailureMoment& moment, const Life& one) {
+  Change change;
+  const Life* before = nullptr;
+  for (const Life& life : moment.detail().lives) {
+    if (life.birth >= moment.event()) break;
+    if (!life.tensor || life.pending || life.site != one.site) continue;
+    if (before != nullptr && life.birth < before->death) {
+      const Change freed = FreedBefore(moment.detail(), {before}, life.birth);
+      change.lives.push_back(freed.lives.front());
+    }
+    before = &life;
+  }
+  if (before != nullptr && before->LivesAt(moment.event())) {
+    change.lives.push_back(FreedBefore(moment.detail(), {before}, moment.event()).lives.front());
+  }
+  return change;
+}
+
+// How many requests of this line failed so far, this one with them.
+uint64_t RefusedAt(const FailureMoment& moment, const Life& one) {
+  const std::string place = PlaceOf(moment.detail(), one.site);
+  return static_cast<uint64_t>(
+      std::ranges::count_if(moment.facts().out_of_memory, [&](const OutOfMemoryFacts& failure) {
+        return failure.event <= moment.event() &&
+               PlaceOf(moment.detail(), failure.site_number) == place;
+      }));
+}
+
 void TellOfGathering(const FailureMoment& moment, Cause* cause) {
   const std::string place = CommonPlace(moment.detail(), cause->held, true);
   if (place.empty()) return;
@@ -80,6 +109,14 @@ void TellOfGathering(const FailureMoment& moment, Cause* cause) {
       "at "
       "the end, or move each to the host (.cpu()).";
   cause->cost = "None, if a reduction of each is enough.";
+  cause->change = OneAtATime(moment, *cause->held.front());
+  const uint64_t refused = RefusedAt(moment, *cause->held.front());
+  // The facts have the first failures only.
+  if (refused > 1 && moment.facts().out_of_memory.size() < kMostOutOfMemory) {
+    const uint64_t served = moment.site_of(*cause->held.front()).allocations;
+    cause->evidence += " Of " + std::to_string(served + refused) + " requests of this line, " +
+                       std::to_string(refused) + " were refused.";
+  }
 }
 
 Found FindLargestHolder(const FailureMoment& moment) {
@@ -98,8 +135,8 @@ Found FindLargestHolder(const FailureMoment& moment) {
   const std::vector<HolderFacts> holders = moment.holders().OfAll(cause.held);
   const std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
   cause.action = cause.held.size() >= kManyBlocks
-                     ? "Delete those that nobody needs any more, keep a part of each, or move them "
-                       "to the host (.cpu())."
+                     ? "Free tensors that you no longer need (del), keep a part of each, or move "
+                       "them to the host (.cpu())."
                      : "Make it for a part of the data at a time, in a smaller type, or delete it "
                        "(del) before this request.";
   if (!about.empty()) cause.action = about + " Else: " + cause.action;

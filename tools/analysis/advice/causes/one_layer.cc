@@ -55,7 +55,7 @@ Found FindOneLayer(const FailureMoment& moment) {
   const Layer layer = FindLayer(moment);
   const uint64_t bytes = BytesOf(layer.results);
   if (layer.results.size() < kLeastOfLayer || bytes * kLayerShare < moment.live_bytes() ||
-      CountLayers(moment, layer.results) > 1) {
+      CountLayers(moment.detail(), layer.results) > 1) {
     return std::nullopt;
   }
   std::vector<const Life*> cut = layer.results;

@@ -64,7 +64,7 @@ Found FindRecomputation(const FailureMoment& moment) {
     return std::nullopt;
   }
   // A checkpoint around one layer has no pieces.
-  if (CountLayers(moment, cause.held) < 2) return std::nullopt;
+  if (CountLayers(moment.detail(), cause.held) < 2) return std::nullopt;
   // It goes on until all is there that the forward pass had made, where one checkpoint made that.
   const FirstTime first = MadeTheFirstTime(moment);
   const uint64_t all = made * 2 >= first.bytes ? std::max(made, first.bytes) : made;

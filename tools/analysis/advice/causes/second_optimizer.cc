@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/advice/table.h"
 #include "tools/analysis/advice/training_state.h"
@@ -52,6 +53,31 @@ std::vector<const Life*> OfEarlierOptimizers(const FailureMoment& moment,
   return earlier;
 }
 
+// Whether there are so many parameters of these sizes that the state may be of others: a GAN has an
+// optimizer for each of its two models. Each line of a step makes one block for each parameter.
+bool AreOfOtherParameters(const FailureMoment& moment, const std::vector<const Life*>& old,
+                          const std::vector<const Life*>& fresh) {
+  std::set<std::string> lines;
+  std::map<uint64_t, uint64_t> blocks;  // by size
+  for (const auto* lives : {&old, &fresh}) {
+    for (const Life* life : *lives) {
+      lines.insert(PlaceOf(moment.detail(), life->site));
+      ++blocks[life->size];
+    }
+  }
+  std::map<uint64_t, uint64_t> parameters;
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    const bool is_one =
+        block != nullptr ? block->role == "parameter" : moment.site_of(*life).phase == Phase::kInit;
+    if (life->tensor && is_one) ++parameters[life->size];
+  }
+  return std::ranges::all_of(blocks, [&](const auto& one) {
+    const auto known = parameters.find(one.first);
+    return known != parameters.end() && one.second <= known->second * lines.size();
+  });
+}
+
 // State was there before this iteration, and this one has made it again.
 std::vector<const Life*> OfEarlierPasses(const FailureMoment& moment,
                                          const std::vector<const Life*>& state,
@@ -69,7 +95,10 @@ std::vector<const Life*> OfEarlierPasses(const FailureMoment& moment,
   absl::flat_hash_set<uint64_t> sizes;
   for (const Life* life : old) sizes.insert(life->size);
   std::erase_if(*fresh, [&](const Life* life) { return !sizes.contains(life->size); });
-  if (fresh->empty() || BytesOf(*fresh) * 8 < BytesOf(old)) old.clear();
+  if (fresh->empty() || BytesOf(*fresh) * 8 < BytesOf(old) ||
+      AreOfOtherParameters(moment, old, *fresh)) {
+    old.clear();
+  }
   return old;
 }
 

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "tools/analysis/advice/advice_words.h"
-#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/layers.h"
 #include "tools/analysis/advice/rule.h"
 
 namespace vramstow {
@@ -25,7 +25,7 @@ Hint FindCheckpointActivations(const Evidence& evidence) {
 }
 
 Change CheckpointActivationsChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
-  return Without(evidence.detail(), evidence.LiveOf("activations"));
+  return WithCheckpoints(evidence.detail(), evidence.LiveOf("activations"));
 }
 
 }  // namespace
