@@ -40,6 +40,12 @@ EVERY = (
         place="language.py:31 Language.forward",
         module="Language.decoder",
     ),
+    Kind(
+        "layers_in_turn",
+        "layers_in_turn.py",
+        place="layers_in_turn.py:23 Layer.forward",
+        module="Layer",
+    ),
     Kind("trainer", "trainer.py", (), _HUGGING),
     Kind("trainer_that_evaluates", "trainer.py", ("evaluation", "checkpointing"), _HUGGING),
     Kind("trainer_that_accumulates", "trainer.py", ("accumulation",), _HUGGING),
