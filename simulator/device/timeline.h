@@ -116,7 +116,10 @@ class Timeline {
   // The host spends time; what ends meanwhile happens.
   void Advance(uint64_t duration_ns);
 
-  // The program is inside a call from BeginCall to EndCall; `real_ns` is a clock of the machine.
+  // True if no work is pending. The time until the next call then counts for nothing.
+  bool IsIdle() const { return ends_.empty() && pending_host_work_ == 0; }
+  // The program is inside a call from BeginCall to EndCall; `real_ns` is a clock of the machine, or
+  // 0 if the timeline is idle then.
   void BeginCall(uint64_t real_ns);
   void EndCall(uint64_t real_ns) { left_ns_ = real_ns; }
 

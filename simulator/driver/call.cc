@@ -53,6 +53,16 @@ int RefusalOfAllCalls() {
   return initialized ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
+namespace {
+
+// Reads the clock of this machine, which costs some of a call that does nothing else, only if work
+// is pending; else returns 0.
+uint64_t ClockWhileWorkIsPending(const State& state) {
+  return state.machine->timeline.IsIdle() ? 0 : RealNanoseconds();
+}
+
+}  // namespace
+
 // Whether the lock is taken depends on what is asked first, which the analysis cannot follow: from
 // here to the end of the call, locked_ says whether it is held.
 Call::Call(const char* name, Needs needs) VRAMSTOW_NO_LOCK_ANALYSIS : globals_(Globals()),
@@ -69,7 +79,7 @@ Call::Call(const char* name, Needs needs) VRAMSTOW_NO_LOCK_ANALYSIS : globals_(G
   locked_ = true;
   try {
     ++state_.calls;
-    state_.machine->timeline.BeginCall(RealNanoseconds());
+    state_.machine->timeline.BeginCall(ClockWhileWorkIsPending(state_));
     state_.machine->timeline.Advance(kCallNs);
     if (thread.depth > 0) context_ = thread.stack[thread.depth - 1];
     if (needs != Needs::kInit) refused_ = CheckContext(context_, needs);
@@ -81,7 +91,7 @@ Call::Call(const char* name, Needs needs) VRAMSTOW_NO_LOCK_ANALYSIS : globals_(G
 }
 
 Call::~Call() {
-  if (locked_) state_.machine->timeline.EndCall(RealNanoseconds());
+  if (locked_) state_.machine->timeline.EndCall(ClockWhileWorkIsPending(state_));
   if (profiler_ != nullptr) Leave();
   Unlock();
 }
