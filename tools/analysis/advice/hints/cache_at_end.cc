@@ -41,7 +41,6 @@ constinit const Rule kCacheAtEnd = {
         "frees everything at its end.",
     .needs = {kNeedsCache},
     .advice = FindCacheAtEnd,
-    .change = GiveBackCache,
 };
 
 }  // namespace vramstow
