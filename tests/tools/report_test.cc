@@ -478,7 +478,7 @@ TEST(RunSummary, HasAtMostTenLinesAndAllThatIsWanted) {
   const std::string text = RunSummary(set, {.directory = "/tmp/x"});
   EXPECT_LE(LinesOf(text), kMostSummaryLines);
   EXPECT_THAT(text, AllOf(HasSubstr("29.0 MiB allocated, 29.0 MiB reserved"),
-                          HasSubstr("4, largest block 24.0 MiB, out of memory 1 time"),
+                          HasSubstr("4, largest block 24.0 MiB, 1 failed allocation"),
                           HasSubstr("library-1.so 24.0 MiB"), HasSubstr("history.stow"),
                           HasSubstr("vramstow analyze history.stow")));
 }

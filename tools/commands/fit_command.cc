@@ -240,7 +240,7 @@ std::string TextOf(const CardResult& result) {
                         Bytes(spare), Bytes(result.capacity));
   if (result.tensors.has_value()) {
     absl::StrAppendFormat(
-        &text, "  without fragmentation  about %d: tensors take %s and %s for each more\n",
+        &text, "  without fragmentation  about %d: tensors take %s + %s per unit of batch\n",
         result.tensors->LargestWithin(result.capacity).value_or(0), BytesOf(result.tensors->fixed),
         BytesOf(result.tensors->slope));
   } else {
@@ -249,7 +249,7 @@ std::string TextOf(const CardResult& result) {
   }
   text += RunsInText(result);
   for (const Growth& growth : result.growth) {
-    absl::StrAppendFormat(&text, "  +%s for each more  %s%s\n", BytesOf(growth.bytes_per_unit),
+    absl::StrAppendFormat(&text, "  +%s per unit of batch  %s%s\n", BytesOf(growth.bytes_per_unit),
                           Printable(growth.site),
                           growth.operation.empty() ? "" : ", " + Printable(growth.operation));
   }

@@ -299,8 +299,8 @@ std::string WhyNoTrace(const std::string& folder, bool any_unread, const std::st
   if (std::filesystem::space(folder, error).available < kLeastBytes && !error) {
     return absl::StrCat("the command left no trace: the disk of ", Printable(folder), " is full.");
   }
-  return "the command never used CUDA, so there is no trace (set-user-ID and static programs "
-         "cannot be seen).";
+  return "no CUDA call was seen, so there is no trace. Did env -i, sudo or a launcher clear "
+         "LD_PRELOAD? Set-user-ID and static programs cannot be seen.";
 }
 
 // As somebody who stands here would type it.

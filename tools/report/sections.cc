@@ -199,6 +199,10 @@ std::optional<Room> RoomOf(const Facts& facts) {
 std::string RoomInWords(const Facts& facts) {
   const std::optional<Room> room = RoomOf(facts);
   if (!room.has_value()) return "";
+  if (room->left_bytes == 0) {
+    return facts.devices.size() > 1 ? absl::StrCat("GPU ", room->device, " was full")
+                                    : "the GPU was full";
+  }
   std::string text = absl::StrCat(Bytes(room->left_bytes), " of the ");
   if (facts.devices.size() > 1) {
     absl::StrAppend(&text, Bytes(room->card_bytes), " of device ", room->device);
@@ -206,6 +210,24 @@ std::string RoomInWords(const Facts& facts) {
     absl::StrAppend(&text, "card's ", Bytes(room->card_bytes));
   }
   return text + " were never used";
+}
+
+std::string FailuresInWords(const Facts& facts) {
+  const uint64_t handled = facts.counts.handled_failures;
+  const uint64_t failed = facts.counts.out_of_memory + handled;
+  if (failed == 0) return "";
+  std::string text = Counted(failed, "failed allocation");
+  if (handled == 0) return text;
+  if (handled < failed) {
+    absl::StrAppend(&text, ", ", Count(handled), " of them");
+  } else {
+    absl::StrAppend(&text, failed == 1 ? "," : ", all of them");
+  }
+  const bool has_tensors = std::ranges::any_of(facts.by_library, [](const TallyFacts& library) {
+    return library.name == "PyTorch's tensors";
+  });
+  return absl::StrCat(
+      text, has_tensors ? " handled inside PyTorch" : " handled by the library that asked");
 }
 
 std::string PeakSection(const Facts& facts) {
@@ -220,10 +242,11 @@ std::string PeakSection(const Facts& facts) {
                           Bytes(peak.requested_bytes));
   text += facts.traces == 1 ? absl::StrCat(", at ", Time(peak.time_ns), "\n")
                             : ": the sum of each process's own peak\n";
-  text += absl::StrFormat("%s, %s, largest block %s, out of memory %s\n",
+  const std::string failed = FailuresInWords(facts);
+  text += absl::StrFormat("%s, %s, largest block %s, %s\n",
                           Counted(facts.counts.allocations, "allocation"),
                           Counted(facts.counts.frees, "free"), Bytes(facts.largest_block_bytes),
-                          Counted(facts.counts.out_of_memory, "time"));
+                          failed.empty() ? "no failed allocation" : failed);
   for (const auto& [name, bytes] : ListedPeaks(peak)) {
     if (bytes == 0) continue;
     absl::StrAppend(&text, "  ", absl::string_view(name.data(), name.size()), ": ", Bytes(bytes),

@@ -30,8 +30,11 @@ struct Room {
 
 // Nothing: the trace does not tell how large a card is.
 std::optional<Room> RoomOf(const Facts& facts);
-// "139 GiB of the card's 140 GiB were never used"; empty: nobody knows.
+// "139 GiB of the card's 140 GiB were never used", "the GPU was full"; empty: nobody knows.
 std::string RoomInWords(const Facts& facts);
+
+// "13 failed allocations, 12 of them handled inside PyTorch"; empty: memory never ran out.
+std::string FailuresInWords(const Facts& facts);
 
 // False: nothing tells which library asked, as in other formats than our own.
 bool HasLibraries(const Facts& facts);

@@ -56,6 +56,13 @@ std::string SiteRows(const Facts& facts, const std::vector<SiteFacts>& sites, co
   return rows == 0 ? "" : table.Text(0) + AndMore(left_out);
 }
 
+// Who would reserve memory, by the allocator of a replay.
+std::string ReservingAllocator(const std::string& model) {
+  if (model == "native") return "PyTorch";
+  if (model == "expandable") return "PyTorch with expandable segments";
+  return model == "vramstow" ? "vramstow's pool" : "the model " + Printable(model);
+}
+
 // The allocator of a replay, as a subject of a sentence.
 std::string AllocatorName(const std::string& model) {
   if (model == "native") return "PyTorch's allocator";
@@ -72,13 +79,13 @@ std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advi
                                   *advice.fits ? " fits." : " still does not fit.");
   if (advice.replays.empty()) return text;
   const ReplayFacts& first = advice.replays.front();
-  absl::StrAppend(&text, " In a replay, ", AllocatorName(first.model), " then needs ",
-                  Bytes(first.peak_reserved_bytes), " of the ", Bytes(failure.demand.room_bytes),
-                  " that the process can have");
+  absl::StrAppend(&text, " With this change ", ReservingAllocator(first.model), " would reserve ",
+                  Bytes(first.peak_reserved_bytes), " (", Bytes(failure.demand.room_bytes),
+                  " are available");
   if (!failure.replays.empty()) {
-    absl::StrAppend(
-        &text, " (without the change: ", Bytes(failure.replays.front().peak_reserved_bytes), ")");
+    absl::StrAppend(&text, "; without it ", Bytes(failure.replays.front().peak_reserved_bytes));
   }
+  text += ")";
   if (advice.replays.size() > 1) {
     const ReplayFacts& pool = advice.replays.back();
     absl::StrAppend(&text, "; ", AllocatorName(pool.model), " needs ",

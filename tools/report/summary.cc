@@ -295,11 +295,11 @@ std::string PeakAndAllocations(const Facts& total, bool one) {
   std::string text =
       Line("peak", absl::StrFormat("%s%s allocated, %s reserved%s", at_least,
                                    Bytes(peak.allocated_bytes), Bytes(peak.reserved_bytes), when));
-  const uint64_t failed = total.counts.out_of_memory;
-  return text + Line("allocations",
-                     absl::StrCat(at_least, Count(total.counts.allocations), ", largest block ",
-                                  Bytes(total.largest_block_bytes),
-                                  failed == 0 ? "" : ", out of memory " + Counted(failed, "time")));
+  const std::string failed = FailuresInWords(total);
+  return text +
+         Line("allocations",
+              absl::StrCat(at_least, Count(total.counts.allocations), ", largest block ",
+                           Bytes(total.largest_block_bytes), failed.empty() ? "" : ", " + failed));
 }
 
 }  // namespace
