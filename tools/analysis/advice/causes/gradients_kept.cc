@@ -1,5 +1,6 @@
 // A cause: gradients of an earlier iteration beside new ones.
 #include <set>
+#include <string>
 #include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
@@ -12,6 +13,14 @@
 namespace vramstow {
 namespace {
 
+// A census says that it is no gradient of a parameter: a result of jacrev() or autograd.grad().
+bool IsNoGradient(const FailureMoment& moment, const Life& life) {
+  const HeldBlock* block = moment.holders().Of(life);
+  if (block == nullptr || block->role == "gradient") return false;
+  if (block->holder.find(".grad_fn") != std::string::npos) return true;
+  return block->role == "other" && block->holder.find(".grad") == std::string::npos;
+}
+
 // A pass makes new gradients while those of an earlier one are there.
 Found FindGradientsKept(const FailureMoment& moment) {
   // Nobody can reach these to take their gradients away.
@@ -20,7 +29,7 @@ Found FindGradientsKept(const FailureMoment& moment) {
   std::multiset<uint64_t> fresh;
   for (const Life* life : Gradients(moment)) {
     const int64_t pass = moment.PassOf(*life);
-    if (pass < 0) continue;
+    if (pass < 0 || IsNoGradient(moment, *life)) continue;
     if (pass < moment.pass()) {
       old.push_back(life);
     } else {

@@ -63,6 +63,16 @@ bool AreBeingGathered(const FailureMoment& moment, const std::vector<const Life*
          held * kSmallPart <= BytesOf(lives);
 }
 
+// No variable of the program has most of them: they are buffers of a backward pass that runs.
+bool AreBuffersOfBackwardPass(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  uint64_t bytes = 0;
+  for (const Life* life : lives) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (block == nullptr && moment.site_of(*life).in_backward) bytes += life->size;
+  }
+  return moment.request_site().in_backward && bytes * 2 > BytesOf(lives);
+}
+
 // Each result of this line goes when the next one is made.
 Change OneAtATime(const FailureMoment& moment, const Life& one) {
   Change change;
@@ -140,7 +150,18 @@ Found FindLargestHolder(const FailureMoment& moment) {
                      : "Make it for a part of the data at a time, in a smaller type, or delete it "
                        "(del) before this request.";
   if (!about.empty()) cause.action = about + " Else: " + cause.action;
-  if (AreBeingGathered(moment, cause.held)) TellOfGathering(moment, &cause);
+  const bool of_backward_pass = AreBuffersOfBackwardPass(moment, cause.held);
+  if (of_backward_pass) {
+    cause.title = "Buffers of the backward pass that runs are the largest part of what was live";
+    cause.action =
+        "Make them smaller: a smaller batch, a narrower layer, or a lower precision "
+        "(torch.autocast). Where several threads train at the same time, let one pass end before "
+        "another one begins.";
+    cause.cost = "Time, or precision.";
+  }
+  if (!of_backward_pass && AreBeingGathered(moment, cause.held)) {
+    TellOfGathering(moment, &cause);
+  }
   return cause;
 }
 
