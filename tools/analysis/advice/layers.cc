@@ -35,6 +35,23 @@ bool IsOfModule(const FailureMoment& moment, const Life& life) {
   return block != nullptr && (block->role == "buffer" || block->role == "parameter");
 }
 
+// The most that one earlier pass made on the lines of these.
+uint64_t MostOfEarlierPass(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  std::set<uint32_t> sites;
+  for (const Life* life : lives) sites.insert(life->site);
+  std::map<int64_t, uint64_t> by_pass;
+  for (const Life& life : moment.detail().lives) {
+    if (life.birth >= moment.pass_begin()) break;
+    const int64_t pass = moment.PassOf(life);  // what no pass has made is no batch
+    if (pass >= 0 && life.tensor && !life.pending && sites.contains(life.site)) {
+      by_pass[pass] += life.size;
+    }
+  }
+  uint64_t most = 0;
+  for (const auto& [pass, bytes] : by_pass) most = std::max(most, bytes);
+  return most;
+}
+
 }  // namespace
 
 std::vector<const Life*> ActivationsOf(const FailureMoment& moment) {
@@ -132,6 +149,12 @@ bool AreStepsOfOne(const std::vector<const Life*>& lives) {
   return std::ranges::any_of(by_size, [&](const auto& one) {
     return one.second <= kMostSteps && one.first * one.second * 4 >= BytesOf(lives) * 3;
   });
+}
+
+uint64_t UsualOfUnevenBatch(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  constexpr uint64_t kFarLarger = 4;
+  const uint64_t usual = MostOfEarlierPass(moment, lives);
+  return usual * kFarLarger <= BytesOf(lives) ? usual : 0;
 }
 
 }  // namespace vramstow

@@ -36,6 +36,9 @@ size_t CountLayers(const Detail& detail, const std::vector<const Life*>& lives);
 // backward pass makes it again, and of each other layer its last result, which is the input of the
 // next one. Nothing: there is one layer only.
 Change WithCheckpoints(const Detail& detail, const std::vector<const Life*>& lives);
+// The most that one earlier iteration made on the lines of these blocks, if this iteration made at
+// least four times as much; 0: it did not, or there was no earlier iteration.
+uint64_t UsualOfUnevenBatch(const FailureMoment& moment, const std::vector<const Life*>& lives);
 // Whether most of these bytes are a few results of one size: steps of one operation, as a softmax
 // that is written out.
 bool AreStepsOfOne(const std::vector<const Life*>& lives);

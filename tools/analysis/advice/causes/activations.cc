@@ -1,7 +1,5 @@
 // A cause: the activations of one batch.
 #include <algorithm>
-#include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,7 +18,6 @@ namespace {
 
 constexpr uint64_t kMostMicroBatches = 16;
 constexpr size_t kLeastActivations = 3;
-constexpr uint64_t kFarLarger = 4;  // than any batch before
 
 // A smaller batch would not help.
 void TellOfNoBatch(const FailureMoment& moment, const std::vector<const Life*>& without,
@@ -52,23 +49,6 @@ void TellOfEvaluation(const FailureMoment& moment, Cause* cause) {
       " The model is in eval(): there transformers and diffusers leave their gradient "
       "checkpointing "
       "out, though it was enabled. If it was, call train() (frozen weights stay frozen).";
-}
-
-// The most that one earlier pass made on the lines of these.
-uint64_t MostOfEarlierPass(const FailureMoment& moment, const std::vector<const Life*>& lives) {
-  std::set<uint32_t> sites;
-  for (const Life* life : lives) sites.insert(life->site);
-  std::map<int64_t, uint64_t> by_pass;
-  for (const Life& life : moment.detail().lives) {
-    if (life.birth >= moment.pass_begin()) break;
-    const int64_t pass = moment.PassOf(life);  // what no pass has made is no batch
-    if (pass >= 0 && life.tensor && !life.pending && sites.contains(life.site)) {
-      by_pass[pass] += life.size;
-    }
-  }
-  uint64_t most = 0;
-  for (const auto& [pass, bytes] : by_pass) most = std::max(most, bytes);
-  return most;
 }
 
 // One sample is far larger than the others, and all of them are padded to it.
@@ -126,10 +106,8 @@ Found FindActivations(const FailureMoment& moment) {
   TellOfEvaluation(moment, &cause);
   const std::vector<const Life*> without = WithoutBatch(moment, activations);
   if (BytesOf(without) * 2 > BytesOf(activations)) TellOfNoBatch(moment, without, &cause);
-  const uint64_t usual = MostOfEarlierPass(moment, activations);
-  if (usual > 0 && usual * kFarLarger <= BytesOf(activations)) {
-    TellOfUnevenBatch(moment, usual, &cause);
-  }
+  const uint64_t usual = UsualOfUnevenBatch(moment, activations);
+  if (usual > 0) TellOfUnevenBatch(moment, usual, &cause);
   return cause;
 }
 

@@ -1,5 +1,6 @@
 // A cause: the activations of one layer, which its own backward pass needs all at once.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,15 @@ Layer FindLayer(const FailureMoment& moment) {
   return layer;
 }
 
+// Those of the line that made most of them.
+std::vector<const Life*> OfLargestLine(const std::vector<const Life*>& lives) {
+  std::map<uint32_t, std::vector<const Life*>> by_site;
+  for (const Life* life : lives) by_site[life->site].push_back(life);
+  const auto largest =
+      std::ranges::max_element(by_site, {}, [](const auto& one) { return BytesOf(one.second); });
+  return largest == by_site.end() ? std::vector<const Life*>() : largest->second;
+}
+
 Found FindOneLayer(const FailureMoment& moment) {
   const Layer layer = FindLayer(moment);
   const uint64_t bytes = BytesOf(layer.results);
@@ -58,6 +68,9 @@ Found FindOneLayer(const FailureMoment& moment) {
       CountLayers(moment.detail(), layer.results) > 1) {
     return std::nullopt;
   }
+  // The batch is what has to change, and kActivations says so.
+  const std::vector<const Life*> largest = OfLargestLine(layer.results);
+  if (!layer.is_recomputed && UsualOfUnevenBatch(moment, largest) > 0) return std::nullopt;
   std::vector<const Life*> cut = layer.results;
   const std::vector<const Life*> gradients = GradientsOfResults(moment, layer.results);
   cut.insert(cut.end(), gradients.begin(), gradients.end());
