@@ -36,9 +36,13 @@ absl::StatusOr<std::string> SocketOf(pid_t process, const std::string& folder) {
 
 // Why nobody answers at this path.
 absl::Status CannotReach(pid_t process, const std::string& path, int error) {
-  const bool gone = kill(process, 0) != 0 && errno == ESRCH;
-  if (error == ENOENT && gone) {
+  const int refused = kill(process, 0) == 0 ? 0 : errno;
+  if (error == ENOENT && refused == ESRCH) {
     return absl::NotFoundError(absl::StrCat("there is no process ", process, "."));
+  }
+  if (error == ENOENT && refused == EPERM) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "process ", process, " belongs to another user: run vramstow ctl as that user."));
   }
   if (error == ENOENT) {
     return absl::NotFoundError(absl::StrCat(

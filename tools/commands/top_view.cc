@@ -205,6 +205,12 @@ absl::Status TopView::FindFiles(std::vector<std::string>* files) const {
   }
   *files = TracesOfProcess(static_cast<pid_t>(process));
   if (!files->empty()) return absl::OkStatus();
+  if (kill(static_cast<pid_t>(process), 0) != 0 && errno == EPERM) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("process ", process,
+                     " belongs to another user: run vramstow top as that user, or as "
+                     "root."));
+  }
   return absl::NotFoundError(absl::StrCat(
       "process ", process,
       " writes no trace that can be seen from here: it has to run under vramstow, without "

@@ -143,6 +143,10 @@ absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
       set.analyses.push_back(*std::move(analysis));
       continue;
     }
+    if (std::filesystem::directory_iterator(path, error); error) {
+      return absl::PermissionDeniedError(
+          absl::StrCat(path, " cannot be read: ", error.message(), "."));
+    }
     const size_t before = set.analyses.size();
     const std::vector<std::string> files = FilesOfNewestRun(path, &set.left_out);
     for (const std::string& file : files) {
