@@ -332,3 +332,37 @@ def test_what_is_quick_shows_nothing_on_a_terminal(tmp_path: Path) -> None:
         if seen == "":
             break
     assert seen == ""
+
+
+def as_another_user(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Runs vramstow as a user who may not look at what belongs to this one."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    try:
+        return subprocess.run(
+            [VRAMSTOW, *arguments],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd="/",
+            timeout=60,
+            user="nobody",
+            env={"PATH": os.environ["PATH"]},
+        )
+    except PermissionError:
+        pytest.skip(f"{VRAMSTOW} cannot be read by others")
+
+
+@pytest.mark.parametrize("command", ["ctl", "top", "attach"])
+def test_a_process_of_another_user_is_told_as_such(command: str) -> None:
+    arguments = [command, str(os.getpid()), *(["status"] if command == "ctl" else [])]
+    result = as_another_user(*arguments)
+    assert result.returncode != 0
+    assert "belongs to another user" in result.stderr
+
+
+def test_a_folder_that_cannot_be_read_is_told_as_such(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    result = as_another_user("analyze", tmp_path)
+    assert result.returncode == 2
+    assert "cannot be read" in result.stderr
