@@ -9,7 +9,8 @@ namespace {
 // The peak was another one's: what is kept for it now is lacking elsewhere.
 Hint FindCacheAtEnd(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
-  if (!facts.cache.known) return std::nullopt;
+  // What a job that died left in its cache at the end helps nobody.
+  if (!facts.cache.known || !facts.out_of_memory.empty()) return std::nullopt;
   uint64_t reserved = 0;
   uint64_t allocated = 0;
   for (const DeviceFacts& device : facts.devices) {
