@@ -116,7 +116,7 @@ EVERY = (
     Job("momentum", "optimizer_state", 540, "sgd.state", parameters=1, shows_saving=True),
     Job("moving_average", "second_copy", 570, "average, best"),
     Job("one_hot", "large_request", 1100),
-    Job("past_folds", "second_copy", 800, "schedules", action="scheduler"),
+    Job("past_folds", "earlier_models", 800, "schedules", action="scheduler"),
     Job("position_network", "activations", 2300, action="smaller batch does not help"),
     Job("probe_hook", "kept_outputs", 1100, "seen", shows_saving=True),
     Job("promoted", "float64", 1340, action="float", shows_saving=True),

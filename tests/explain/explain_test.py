@@ -48,6 +48,8 @@ def rehearse(
     options = [card, *flags, "--trace-dir", str(folder)]
     return subprocess.run(
         [VRAMSTOW, "run", *options, "--", sys.executable, job.script, *arguments],
+        # The sizes of the cards count 32 MiB for a handle of cuBLAS.
+        env=os.environ | {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"},
         capture_output=True,
         text=True,
         timeout=300,
