@@ -45,6 +45,13 @@ bool MayRecordGraphs(const FailureMoment& moment) {
       return block != nullptr && RecordsGraph(*block);
     });
   }
+  // The censuses of other failures may not name what is live now, but they know the program.
+  bool has_looked = false;
+  for (const CensusDetail& census : moment.detail().censuses) {
+    if (std::ranges::any_of(census.blocks, RecordsGraph)) return true;
+    has_looked = has_looked || !census.is_left_out();
+  }
+  if (has_looked) return false;
   return !moment.passes().IsInference(moment.event());
 }
 

@@ -53,7 +53,8 @@ inline constexpr Precondition kNeedsParameters = {
 inline constexpr Precondition kNeedsGraph = {
     .words =
         "something requires a gradient, autograd has saved something, or a backward pass has run "
-        "(without a census: the model that asked was not called without gradients)",
+        "(without a census of this failure: another one has seen a graph, or there is none and the "
+        "model that asked was not called without gradients)",
     .in_failure = MayRecordGraphs,
 };
 inline constexpr Precondition kNeedsBackwardPass = {
