@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/batch.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/last_backward.h"
 #include "tools/analysis/advice/layers.h"
@@ -71,6 +72,8 @@ Found FindOneLayer(const FailureMoment& moment) {
   // The batch is what has to change, and kActivations says so.
   const std::vector<const Life*> largest = OfLargestLine(layer.results);
   if (!layer.is_recomputed && UsualOfUnevenBatch(moment, largest) > 0) return std::nullopt;
+  // So it does of results that do not grow with the batch.
+  if (BytesOf(WithoutBatch(moment, layer.results)) * 2 > bytes) return std::nullopt;
   std::vector<const Life*> cut = layer.results;
   const std::vector<const Life*> gradients = GradientsOfResults(moment, layer.results);
   cut.insert(cut.end(), gradients.begin(), gradients.end());
