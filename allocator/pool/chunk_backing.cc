@@ -29,6 +29,8 @@ bool ChunkBacking::Serve(AllocationAttempt* attempt) {
     const bool recall = round == 0;
     attempt->result = attempt->heap->MakePlan(attempt->size, recall, &plan);
     attempt->no_records = attempt->result == kDriverOutOfMemory;
+    // No device has as many chunks as that.
+    if (attempt->result == kDriverSuccess && plan.count == 0) attempt->result = kDriverOutOfMemory;
     if (attempt->result != kDriverSuccess) return false;
     const bool elsewhere = !plan.repeats || plan.cost != 0;
     if (elsewhere && attempt->heap->ServeAnywhere() && attempt->Take(Served::kHit)) return true;

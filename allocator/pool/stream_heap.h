@@ -178,7 +178,8 @@ class StreamHeap {
   void EnsureFences() VRAMSTOW_REQUIRES(mutex, kDeviceLock) { pending_.EnsureFences(spans_); }
   // Waits until all that was freed so far can be taken. False: not by the deadline.
   bool WaitForFrees(uint64_t deadline_ns) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  void EmptyBins() VRAMSTOW_REQUIRES(mutex) { EmptyBins(Bins::kAll); }  // and joins what they had
+  // Joins what the bins keep apart.
+  void EmptyBins() VRAMSTOW_REQUIRES(mutex) { EmptyBins(Bins::kAll); }
 
   // --- Chunks (Planner, ChunkMoves, Stripper) ----------------------------------------------------
   // Whether the requests of late repeat earlier ones.
@@ -199,7 +200,6 @@ class StreamHeap {
       VRAMSTOW_REQUIRES(mutex, kDeviceLock);
 
   // --- Segments ----------------------------------------------------------------------------------
-  // The regions.
   SpanTable& spans() VRAMSTOW_REQUIRES(mutex, kDeviceLock) { return spans_; }
   const SpanTable& spans() const VRAMSTOW_REQUIRES(mutex) { return spans_; }
 

@@ -189,6 +189,16 @@ TEST_F(BoundsTest, MoreStreamsThanHeapsAreServedTogether) {
   for (uint64_t stream = 1; stream <= 1200; ++stream) Take(kMiB, stream);
 }
 
+TEST_F(BoundsTest, MoreThanAnyDeviceHasIsOutOfMemoryAndLeavesTheCacheAlone) {
+  Open(kGiB);
+  pool_->Free(Take(512 * kMiB));
+  Block block{};
+  EXPECT_EQ(Allocate(3 * kTiB, &block), PoolError::kOutOfMemory);
+  const uint64_t creates = device_->Calls("create");
+  Take(512 * kMiB);
+  EXPECT_EQ(device_->Calls("create"), creates);
+}
+
 // Its memory must not be given to others, which the heap of all callers would do.
 TEST_F(BoundsTest, APrivatePoolWithoutAHeapIsLeftToTheDriver) {
   Open(8 * kGiB);
