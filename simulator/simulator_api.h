@@ -172,8 +172,8 @@ void vramstowSimulatorWatchUnknownSizes(int (*seen)(const char* by, void* user),
 // that it made up. The name lives as long as the process.
 void vramstowSimulatorNoteUnknownSize(const char* by);
 
-// --- What a card would have to do (work-log= of the SPEC)
-// --------------------------------------------------------
+// --- What a card would have to do (work-log= and clock=model of the SPEC)
+// ------------------------------------------------------------------------
 
 // A line of the log. Texts have no comma and no end of line.
 struct vramstowSimulatorWorkLine {
@@ -187,11 +187,28 @@ struct vramstowSimulatorWorkLine {
   uint64_t items;  // of a collective: the ranks; of an embedding or a loss: the tokens; else 0
 };
 
-// Not 0: there is such a log.
+// Not 0: there is such a log, or such a clock.
 int vramstowSimulatorLogsWork(void);
 
-// Writes the line, where there is such a log. Takes no lock of the driver's.
-void vramstowSimulatorLogWork(const struct vramstowSimulatorWorkLine* line);
+// Writes the line, where there is such a log. With clock=model the stream is busy for as long as a
+// card would take, from behind what it has now; what the work reads and writes (`ranges`, as of a
+// task) is read and written over the link where it lies on the host.
+void vramstowSimulatorLogWork(struct CUstream_st* stream,
+                              const struct vramstowSimulatorWorkLine* line,
+                              const struct vramstowSimulatorRange* ranges, size_t count);
+
+// What the clock of clock=model says; all but the time are sums since the driver was started.
+struct vramstowSimulatorModelClock {
+  uint64_t now_ns;           // the host's time
+  uint64_t link_read_bytes;  // that kernels read or wrote in place in memory of the host
+  uint64_t to_host_bytes;    // that copies brought over the link
+  uint64_t to_device_bytes;
+  uint64_t wait_ns;  // for which the program waited for work
+};
+
+// Fills in `size` bytes of the clock, so that the struct may grow at its end. 0: done; else there
+// is no such clock. Needs no lock.
+int vramstowSimulatorReadModelClock(struct vramstowSimulatorModelClock* clock, size_t size);
 
 // As a network card does by what it was told of memory: copies `size` bytes at `offset` of what a
 // descriptor of cuMemGetHandleForAddressRange stands for, out of it or into it. That is the

@@ -262,24 +262,32 @@ void AppendComputation(const Plan& plan, const Stack& given, const Stack& result
   Footprint footprint = FootprintOf(plan, given);
   AddNewResults(plan, results, &footprint);
   const uint64_t operations = CountOperations(plan, given, results);
-  if (!is_inner && LogsWork()) LogOperator(plan, given, results, operations);
+  const c10::DeviceIndex named = CardOf(plan, given);
+  const c10::DeviceIndex card = named >= 0 ? named : CardOf(plan, results);
+  if (!is_inner && LogsWork()) {
+    LogOperator(plan, given, results, operations, card, footprint.ranges());
+  }
   auto work = std::make_unique<Computation>(Computation{plan, {}, {}});
   // What will be left out, and what becomes zeros, needs no shadows.
   const bool computed = !footprint.OnlyZeroes() &&
                         FindSimulator()->affords(footprint.bytes(), operations) != 0 &&
                         ShadowArguments(plan, given, random, &work->arguments);
   if (computed) work->outputs = ShadowOutputs(plan, results);
-  const c10::DeviceIndex card = CardOf(plan, given);
-  Append(plan, card >= 0 ? card : CardOf(plan, results), footprint, operations, std::move(work),
+  Append(plan, card, footprint, operations, std::move(work),
          computed ? [](void* user) { return static_cast<Computation*>(user)->Run(); }
                   : static_cast<int (*)(void*)>(nullptr),
          plan.family == Family::kRandom ? kVramstowSimulatorIsRandom : 0);
 }
 
-void TellUses(const Plan& plan, const Stack& given, const Stack& results) {
+void TellUses(const Plan& plan, const Stack& given, const Stack& results, bool is_inner) {
   const QuietScope quiet;
   Footprint footprint = FootprintOf(plan, given);
   AddNewResults(plan, results, &footprint);
+  if (!is_inner && LogsWork()) {
+    const c10::DeviceIndex card = CardOf(plan, given);
+    LogOperator(plan, given, results, CountOperations(plan, given, results),
+                card >= 0 ? card : CardOf(plan, results), footprint.ranges());
+  }
   FindSimulator()->tell_uses(footprint.ranges().data(), footprint.ranges().size());
 }
 

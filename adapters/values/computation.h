@@ -35,8 +35,8 @@ c10::DeviceIndex CardOf(const Plan& plan, const Stack& values);
 void AppendComputation(const Plan& plan, const Stack& given, const Stack& results,
                        const RandomState& random, bool is_inner);
 
-// Tells the simulator what the call reads and writes, and computes nothing.
-void TellUses(const Plan& plan, const Stack& given, const Stack& results);
+// Tells the simulator what the call reads and writes and how much work it is, and computes nothing.
+void TellUses(const Plan& plan, const Stack& given, const Stack& results, bool is_inner);
 
 // For operators whose results have a size that depends on values: computed first, so that the
 // operator can be told the size; the results are put in place afterwards.

@@ -1,6 +1,9 @@
 #include "adapters/values/work_line.h"
 
 #include <ATen/Context.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -81,7 +84,8 @@ uint64_t BytesTouched(const at::Tensor& tensor) {
 
 bool LogsWork() { return Link().logs != nullptr && Link().log != nullptr && Link().logs() != 0; }
 
-void LogOperator(const Plan& plan, const Stack& given, const Stack& results, uint64_t operations) {
+void LogOperator(const Plan& plan, const Stack& given, const Stack& results, uint64_t operations,
+                 c10::DeviceIndex card, const std::vector<vramstowSimulatorRange>& ranges) {
   vramstowSimulatorWorkLine line = {};
   line.size = sizeof line;
   line.kind = "operator";
@@ -101,7 +105,9 @@ void LogOperator(const Plan& plan, const Stack& given, const Stack& results, uin
                  [&](const at::Tensor& tensor) { line.written_bytes += BytesTouched(tensor); });
   }
   line.items = TokensOf(plan.name, given);
-  Link().log(&line);
+  c10::cuda::OptionalCUDAGuard guard;
+  if (card >= 0 && card != c10::cuda::current_device()) guard.set_index(card);
+  Link().log(c10::cuda::getCurrentCUDAStream(card).stream(), &line, ranges.data(), ranges.size());
 }
 
 }  // namespace vramstow::values

@@ -9,14 +9,21 @@
 #ifndef VRAMSTOW_ADAPTERS_VALUES_WORK_LINE_H_
 #define VRAMSTOW_ADAPTERS_VALUES_WORK_LINE_H_
 
+#include <c10/core/Device.h>
+
+#include <vector>
+
 #include "adapters/values/plan.h"
+#include "simulator/simulator_api.h"
 
 namespace vramstow::values {
 
 // Whether somebody wants to know.
 bool LogsWork();
 
-void LogOperator(const Plan& plan, const Stack& given, const Stack& results, uint64_t operations);
+// `ranges`: of the memory that it reads and writes.
+void LogOperator(const Plan& plan, const Stack& given, const Stack& results, uint64_t operations,
+                 c10::DeviceIndex card, const std::vector<vramstowSimulatorRange>& ranges);
 
 }  // namespace vramstow::values
 

@@ -6,6 +6,7 @@
 
 #include "adapters/values/computation.h"
 #include "adapters/values/operators.h"
+#include "adapters/values/work_line.h"
 
 namespace vramstow::values {
 namespace {
@@ -93,15 +94,18 @@ void Wrapper::CallWithoutValues(const c10::OperatorHandle& op, c10::DispatchKeyS
                                 Stack* stack) const {
   const SimulatorLink* simulator = FindSimulator();
   if (simulator == nullptr) return kernel_.callBoxed(op, keys, stack);
-  if (simulator->watches_uses() == 0) return CallWithSize(op, keys, stack);
+  if (simulator->watches_uses() == 0 && !LogsWork()) return CallWithSize(op, keys, stack);
   const size_t below = stack->size() - op.schema().arguments().size();
   const Stack given(stack->begin() + static_cast<ptrdiff_t>(below), stack->end());
   if (IsCopyOfBytes(*plan_, given)) return kernel_.callBoxed(op, keys, stack);
+  Frame frame;
   {
     const HeldKernels held;
+    const FrameScope scope(&frame);
     CallWithSize(op, keys, stack);
   }
-  TellUses(*plan_, given, Stack(stack->begin() + static_cast<ptrdiff_t>(below), stack->end()));
+  TellUses(*plan_, given, Stack(stack->begin() + static_cast<ptrdiff_t>(below), stack->end()),
+           t_innermost != nullptr);
 }
 
 // Calls the kernel where nothing is computed: a result whose size depends on values is empty.

@@ -306,7 +306,8 @@ def _wants_values() -> bool:
 
 def _compute_values(folder: str) -> None:
     """Has the simulated card compute what PyTorch's operators give."""
-    only_sizes = not _WITHOUT_VALUES.isdisjoint(_card_options()) and not _OFFLOADED
+    wants_all = _OFFLOADED or "clock=model" in _card_options()
+    only_sizes = not _WITHOUT_VALUES.isdisjoint(_card_options()) and not wants_all
     try:
         _load(_library_for(folder, _FINISHED_VALUES), _VALUES, int(only_sizes))
     except Exception as error:

@@ -21,7 +21,8 @@ Machine::Machine(const Spec& spec, std::unique_ptr<AddressSpace> reserved)
       virtual_memory(space_.get(), &memory, spec.cards),
       contents(space_.get(), &memory, &virtual_memory, spec.keep_contents, spec.contents_bytes),
       registrations(space_.get(), &memory, &virtual_memory),
-      timeline(spec.seed, spec.adversarial),
+      timeline(spec.seed, spec.adversarial, spec.clock_is_model),
+      model(spec),
       random(spec.seed ^ 0xfa17) {}
 
 }  // namespace vramstow::simulator

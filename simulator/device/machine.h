@@ -5,10 +5,12 @@
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_MACHINE_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_MACHINE_H_
 
+#include <atomic>
 #include <memory>
 #include <string>
 
 #include "simulator/device/call_log.h"
+#include "simulator/device/card_model.h"
 #include "simulator/device/contents.h"
 #include "simulator/device/memory.h"
 #include "simulator/device/random.h"
@@ -19,6 +21,15 @@
 #include "simulator/device/work_log.h"
 
 namespace vramstow::simulator {
+
+// What went over the link between the host and all devices so far. Written under the driver's lock,
+// read without it.
+struct LinkTraffic {
+  std::atomic<uint64_t> in_place_bytes{0};  // kernels read or wrote it on the host
+  std::atomic<uint64_t> to_host_bytes{0};
+  std::atomic<uint64_t> to_device_bytes{0};
+  std::atomic<uint64_t> waited_ns{0};  // the program, for work
+};
 
 class Machine {
  public:
@@ -44,6 +55,8 @@ class Machine {
   Contents contents;
   Registrations registrations;
   Timeline timeline;
+  CardModel model;
+  LinkTraffic traffic;
   CallLog call_log;
   WorkLog work_log;  // needs no lock
   Random random;     // for faults; the timeline has its own

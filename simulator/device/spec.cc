@@ -328,6 +328,13 @@ constexpr OptionParser kOptions[] = {
        spec->adversarial = value == "adversarial";
        return value == "normal" || value == "adversarial";
      }},
+    {"clock", nullptr, "plain or model",
+     "model: work, copies and calls take the time that the card would take, by the model of "
+     "vramstow plan",
+     [](std::string_view value, Spec* spec) {
+       spec->clock_is_model = value == "model";
+       return value == "plain" || value == "model";
+     }},
     {"primary", nullptr, "public or private",
      "private: runtimes take a card's primary context past every public function, as a vendor's "
      "may, and after a reset it has its old handle again",

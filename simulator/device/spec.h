@@ -97,6 +97,7 @@ struct Spec {
   uint64_t ptx_steps = 64ull * 1000000;  // instructions of a kernel given as PTX; 0: none
   bool list_kernels = false;             // at exit, name the kernels without effect
   bool adversarial = false;
+  bool clock_is_model = false;   // work takes the time that a card would take
   bool private_primary = false;  // runtimes take primary contexts past every public function
   uint8_t node_fault_nth = 0;    // at which cuMemCreate at a node of the host, from 1
   uint32_t without = 0;          // Capability bits

@@ -16,6 +16,8 @@ constexpr uint64_t kAskNs = 2000;
 constexpr uint64_t kPauseNs = 1000000;
 // Work that was enqueued so long ago is asked about by real time alone.
 constexpr uint64_t kLongAgoNs = 20000000;
+// Of operations in a queue.
+constexpr size_t kFarAhead = 1024;
 // In adversarial order, one in so many questions lets something happen.
 constexpr uint64_t kAsksPerStep = 16;
 
@@ -42,24 +44,32 @@ Mark Timeline::Enqueue(const QueuePointer& queue, std::shared_ptr<Work> work,
   queue->operations_.push_back(Queue::Operation{.work = std::move(work),
                                                 .appended = {},
                                                 .waits = std::move(waits),
-                                                .enqueue_time = now_,
+                                                .enqueue_time = now_ns(),
                                                 .duration = duration_ns,
                                                 .enqueued_at = real_});
   ++queue->enqueued_;
-  if (queue->operations_.size() == 1) TryStart(queue, now_);
-  return {queue, queue->enqueued_};
+  if (queue->operations_.size() == 1) TryStart(queue, now_ns());
+  const Mark mark = {queue, queue->enqueued_};
+  if (modelled_ && queue->operations_.size() > kFarAhead) HoldBack(queue);
+  return mark;
+}
+
+// A driver takes about so many launches before the program has to wait.
+void Timeline::HoldBack(const QueuePointer& queue) {
+  while (queue->operations_.size() > kFarAhead && Step()) {
+  }
 }
 
 void Timeline::Append(const QueuePointer& queue, std::shared_ptr<Work> work) {
   if (queue->operations_.empty()) {
-    work->Run(now_);
+    work->Run(now_ns());
   } else {
     queue->operations_.back().appended.push_back(std::move(work));
   }
 }
 
 uint64_t Timeline::EndOf(const Queue::Operation& operation, uint64_t start) {
-  const uint64_t delay = kStartMinNs + random_.Below(kStartSpreadNs);
+  const uint64_t delay = modelled_ ? 0 : kStartMinNs + random_.Below(kStartSpreadNs);
   const int engine = operation.work == nullptr ? Work::kNoEngine : operation.work->Engine();
   if (engine < 0) return start + delay + operation.duration;
   const auto index = static_cast<size_t>(engine);
@@ -122,13 +132,13 @@ bool Timeline::StepOne(size_t index) {
     ends_.erase(ends_.begin() + static_cast<ptrdiff_t>(index));
     std::make_heap(ends_.begin(), ends_.end(), std::greater<>());
   }
-  now_ = std::max(now_, end.time);
+  MoveTo(std::max(now_ns(), end.time));
   Complete(end.queue, end.time);
   return true;
 }
 
 void Timeline::RunDue() {
-  while (!ends_.empty() && ends_.front().time <= now_) {
+  while (!ends_.empty() && ends_.front().time <= now_ns()) {
     std::pop_heap(ends_.begin(), ends_.end(), std::greater<>());
     End end = std::move(ends_.back());
     ends_.pop_back();
@@ -137,12 +147,12 @@ void Timeline::RunDue() {
 }
 
 void Timeline::Advance(uint64_t duration_ns) {
-  now_ += duration_ns;
-  if (!adversarial_ && !ends_.empty() && ends_.front().time <= now_) RunDue();
+  MoveTo(now_ns() + duration_ns);
+  if (!adversarial_ && !ends_.empty() && ends_.front().time <= now_ns()) RunDue();
 }
 
 void Timeline::BeginCall(uint64_t real_ns) {
-  if (left_ns_ != 0 && real_ns > left_ns_) {
+  if (!modelled_ && left_ns_ != 0 && real_ns > left_ns_) {
     const uint64_t passed = real_ns - left_ns_;
     real_.total_ns += passed;
     if (passed >= kPauseNs) real_.paused_ns += passed;
@@ -157,7 +167,7 @@ void Timeline::CatchUp(const Mark& mark) {
   const uint64_t total = real_.total_ns - asked.enqueued_at.total_ns;
   const uint64_t paused = real_.paused_ns - asked.enqueued_at.paused_ns;
   const uint64_t now = asked.enqueue_time + (total >= kLongAgoNs ? total : paused);
-  if (now > now_) Advance(now - now_);
+  if (now > now_ns()) Advance(now - now_ns());
 }
 
 bool Timeline::Ask(const Mark& mark) {
@@ -207,7 +217,7 @@ Timeline::HostWork Timeline::TakeHostWork() {
 
 void Timeline::FinishHostWork(const QueuePointer& queue) {
   --pending_host_work_;
-  if (!queue->operations_.empty()) Complete(queue, now_);
+  if (!queue->operations_.empty()) Complete(queue, now_ns());
 }
 
 void Timeline::Abandon(const QueuePointer& queue) {
@@ -223,7 +233,7 @@ void Timeline::Abandon(const QueuePointer& queue) {
   keep->completed_ = keep->enqueued_;
   std::vector<std::pair<uint64_t, QueuePointer>> blocked = std::move(keep->blocked_);
   keep->blocked_.clear();
-  for (auto& [sequence, waiter] : blocked) TryStart(waiter, now_);
+  for (auto& [sequence, waiter] : blocked) TryStart(waiter, now_ns());
 }
 
 }  // namespace vramstow::simulator

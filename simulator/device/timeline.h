@@ -14,6 +14,10 @@
 // that goes from call to call the answer follows from its calls alone, and is the same in each run.
 // What the simulator itself computes takes no such time.
 //
+// With a model's clock (clock=model) work takes the time that a card would take, starts when it
+// can, and real time counts for nothing; a program that is far ahead of its card waits, as on a
+// card.
+//
 // Operations on the host (callbacks) run on another thread, by real time: the timeline hands them
 // out with TakeHostWork and goes on in that queue when FinishHostWork is called.
 //
@@ -24,6 +28,7 @@
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_TIMELINE_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_TIMELINE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -48,6 +53,9 @@ class Work {
   // card's copy engine for one direction does; negative: none.
   virtual int Engine() const { return kNoEngine; }
   static constexpr int kNoEngine = -1;
+  // The parts that a card has, in this order.
+  enum class Part : uint8_t { kToHost, kToDevice, kKernels, kCollectives };
+  static int EngineOf(int device, Part part) { return 4 * device + static_cast<int>(part); }
   // Adds the ranges of memory that it reads or writes, as far as they are known.
   virtual void AddUses(std::vector<vramstowSimulatorRange>* /*uses*/) const {}
 };
@@ -96,12 +104,14 @@ class Queue {
 
 class Timeline {
  public:
-  Timeline(uint64_t seed, bool adversarial) : random_(seed), adversarial_(adversarial) {}
+  Timeline(uint64_t seed, bool adversarial, bool modelled = false)
+      : random_(seed), adversarial_(adversarial), modelled_(modelled) {}
   ~Timeline();
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
-  uint64_t now_ns() const { return now_; }
+  // May be asked without the lock.
+  uint64_t now_ns() const { return now_.load(std::memory_order_relaxed); }
   static QueuePointer NewQueue() { return std::make_shared<Queue>(); }
 
   // Appends work that waits for `waits` as well as for what is before it in the queue.
@@ -157,6 +167,8 @@ class Timeline {
     }
   };
 
+  void MoveTo(uint64_t now) { now_.store(now, std::memory_order_relaxed); }
+  void HoldBack(const QueuePointer& queue);
   void CatchUp(const Mark& mark);
   uint64_t EndOf(const Queue::Operation& operation, uint64_t start);
   void TryStart(const QueuePointer& queue, uint64_t not_before);
@@ -167,7 +179,8 @@ class Timeline {
 
   Random random_;
   bool adversarial_;
-  uint64_t now_ = 0;
+  bool modelled_;
+  std::atomic<uint64_t> now_{0};
   uint64_t order_ = 0;
   uint64_t asked_ = 0;
   uint64_t pending_host_work_ = 0;

@@ -268,6 +268,7 @@ Result VirtualMemory::Map(uint64_t address, uint64_t size, uint64_t offset, uint
     return Result::kOutOfMemory;
   }
   ++physical->mappings;
+  if (physical->device == kHost) ++host_mappings_;
   mappings_[address] = {address, size, handle, std::vector<Access>(devices_ + 1, Access::kNone),
                         beyond};
   return Result::kSuccess;
@@ -314,6 +315,7 @@ Result VirtualMemory::Unmap(uint64_t address, uint64_t size) {
   for (Mapping* tile : tiles) {
     Physical* physical = Find(tile->physical);
     --physical->mappings;
+    if (physical->device == kHost) --host_mappings_;
     Drop(physical);
     if (tile->beyond != 0) {
       addresses_.Add(tile->address + tile->size - tile->beyond, tile->beyond);
@@ -357,6 +359,27 @@ Result VirtualMemory::GetAccess(uint64_t address, int device, Access* access) {
   if (mapping == nullptr) return Result::kInvalidValue;
   *access = mapping->access[AccessIndex(device)];
   return Result::kSuccess;
+}
+
+bool VirtualMemory::IsOnHost(uint64_t address) const {
+  if (host_mappings_ == 0) return false;
+  const Mapping* mapping = FindMapping(address);
+  return mapping != nullptr && physical_.at(mapping->physical).device == kHost;
+}
+
+uint64_t VirtualMemory::BytesOnHost(uint64_t address, uint64_t size) const {
+  uint64_t bytes = 0;
+  if (host_mappings_ == 0) return bytes;
+  const uint64_t end = address + size;
+  auto at = mappings_.upper_bound(address);
+  if (at != mappings_.begin()) --at;
+  for (; at != mappings_.end() && at->first < end; ++at) {
+    const Mapping& mapping = at->second;
+    if (mapping.address + mapping.size <= address) continue;
+    if (physical_.at(mapping.physical).device != kHost) continue;
+    bytes += std::min(mapping.address + mapping.size, end) - std::max(mapping.address, address);
+  }
+  return bytes;
 }
 
 const Mapping* VirtualMemory::FindMapping(uint64_t address) const {

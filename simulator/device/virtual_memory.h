@@ -97,6 +97,11 @@ class VirtualMemory {
   uint64_t ShowFile(int descriptor, uint64_t offset, uint64_t size);
   void HideFile(uint64_t address, uint64_t size);
 
+  // Whether the address shows memory of the host.
+  bool IsOnHost(uint64_t address) const;
+  // Of [address, address + size), what shows memory of the host.
+  uint64_t BytesOnHost(uint64_t address, uint64_t size) const;
+
   // kIllegalAddress unless [address, address + size) is mapped and `device` may use it.
   Result Check(uint64_t address, uint64_t size, int device, bool write) const;
 
@@ -125,6 +130,7 @@ class VirtualMemory {
   std::map<uint64_t, Mapping> mappings_;
   std::unordered_map<uint64_t, Physical> physical_;
   uint64_t last_handle_ = 0;
+  uint64_t host_mappings_ = 0;  // how many of the mappings show memory of the host
 };
 
 }  // namespace vramstow::simulator

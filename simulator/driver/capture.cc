@@ -214,6 +214,17 @@ CUresult CaptureEventWait(Call& call, Event* event, Stream* stream, unsigned fla
   return CUDA_SUCCESS;
 }
 
+GraphNode* FindLastNode(const Stream& stream) {
+  for (auto node = stream.capture_fronts.rbegin(); node != stream.capture_fronts.rend(); ++node) {
+    const CUgraphNodeType type = (*node)->Type();
+    if (type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMCPY ||
+        type == CU_GRAPH_NODE_TYPE_MEMSET) {
+      return *node;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace vramstow::simulator
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global

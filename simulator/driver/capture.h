@@ -55,6 +55,9 @@ CUresult RefuseCapturedEvent(Call& call, Event* event);
 bool InvalidateCapturesOf(Call& call, Context* context);
 void InvalidateCapture(Stream* stream, CUresult why);
 
+// The stream's last node that does something on the device; null: there is none.
+GraphNode* FindLastNode(const Stream& stream);
+
 // What a capturing stream records.
 CUresult CaptureCopy(Call& call, Stream* stream, const CopyBox& box);
 CUresult CaptureFill(Call& call, Stream* stream, const FillBox& box);

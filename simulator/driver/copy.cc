@@ -48,6 +48,7 @@ class CopyWork : public Work {
       context_->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
       return;
     }
+    NoteTraffic();
     for (uint64_t slice = 0; slice < box_.depth; ++slice) {
       for (uint64_t row = 0; row < box_.height; ++row) {
         CopyRow(box_.to.address + slice * box_.to.slice + row * box_.to.pitch,
@@ -64,7 +65,11 @@ class CopyWork : public Work {
   }
 
   uint64_t DurationNs() const override {
-    const Card& card = state_->machine->card();
+    const Machine& machine = *state_->machine;
+    if (machine.model.is_on()) {
+      return machine.model.CopyNs(PlaceOf(box_.to), PlaceOf(box_.from), box_.Bytes());
+    }
+    const Card& card = machine.card();
     const bool local = IsOnDevice(box_.to) && IsOnDevice(box_.from);
     const uint64_t speed = local ? card.local_bytes_per_us : card.link_bytes_per_us;
     return box_.Bytes() * 1000 / speed;
@@ -72,12 +77,31 @@ class CopyWork : public Work {
 
   // A card has one for each direction of its link.
   int Engine() const override {
-    const bool to_device = IsOnDevice(box_.to);
-    if (to_device == IsOnDevice(box_.from)) return kNoEngine;
-    return 2 * context_->device + (to_device ? 1 : 0);
+    const bool to_device = PlaceOf(box_.to) == CopyPlace::kDevice;
+    if (to_device == (PlaceOf(box_.from) == CopyPlace::kDevice)) return kNoEngine;
+    return EngineOf(context_->device, to_device ? Part::kToDevice : Part::kToHost);
   }
 
  private:
+  // Addresses of the device may show memory of the host.
+  CopyPlace PlaceOf(const CopySide& side) const {
+    Machine& machine = *state_->machine;
+    if (IsOnDevice(side)) {
+      return machine.virtual_memory.IsOnHost(side.address) ? CopyPlace::kPinned
+                                                           : CopyPlace::kDevice;
+    }
+    return IsPinned(machine.memory.FindAround(side.address)) ? CopyPlace::kPinned
+                                                             : CopyPlace::kPageable;
+  }
+
+  void NoteTraffic() {
+    const bool to_device = PlaceOf(box_.to) == CopyPlace::kDevice;
+    if (to_device == (PlaceOf(box_.from) == CopyPlace::kDevice)) return;
+    LinkTraffic& traffic = state_->machine->traffic;
+    (to_device ? traffic.to_device_bytes : traffic.to_host_bytes)
+        .fetch_add(box_.Bytes(), std::memory_order_relaxed);
+  }
+
   bool IsOnDevice(const CopySide& side) const {
     return state_->machine->contents.IsDevice(side.address);
   }

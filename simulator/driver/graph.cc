@@ -290,8 +290,16 @@ class WorkInOrder : public Work {
     first_->Run(time_ns);
     for (const std::shared_ptr<Work>& work : rest_) work->Run(time_ns);
   }
-  uint64_t DurationNs() const override { return first_->DurationNs(); }
-  int Engine() const override { return first_->Engine(); }
+  uint64_t DurationNs() const override {
+    uint64_t duration = first_->DurationNs();
+    for (const std::shared_ptr<Work>& work : rest_) duration += work->DurationNs();
+    return duration;
+  }
+  int Engine() const override {
+    int engine = first_->Engine();
+    for (const std::shared_ptr<Work>& work : rest_) engine = std::max(engine, work->Engine());
+    return engine;
+  }
   void AddUses(std::vector<vramstowSimulatorRange>* uses) const override {
     first_->AddUses(uses);
     for (const std::shared_ptr<Work>& work : rest_) work->AddUses(uses);

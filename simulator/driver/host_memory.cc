@@ -36,6 +36,7 @@ CUresult AllocateHost(const char* name, void** memory, size_t bytes, unsigned fl
                        const Block* block =
                            MakeHostBlock(call, bytes, BlockKind::kHostPinned, flags);
                        if (block == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+                       call.machine().timeline.Advance(call.machine().model.PinNs(bytes));
                        line.address = block->address;
                        *memory = reinterpret_cast<void*>(block->address);
                        return CUDA_SUCCESS;
@@ -97,6 +98,7 @@ CUresult cuMemFreeHost(void* memory) {
         if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
         ReleaseHostPages(*block);
         call.machine().memory.Release(block);
+        call.machine().timeline.Advance(call.machine().model.UnpinNs(line.bytes));
         return CUDA_SUCCESS;
       });
 }

@@ -110,10 +110,13 @@ std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launc
       return std::make_shared<HostKernel>(context, found->second, launch);
     }
   }
-  static const auto* idle = new std::shared_ptr<Work>(
-      std::make_shared<IdleKernel>(state->machine->spec().kernel_time_ns));
+  const Machine& machine = *state->machine;
+  static const auto* idle = new std::shared_ptr<Work>(std::make_shared<IdleKernel>(
+      std::max(machine.spec().kernel_time_ns, machine.model.KernelNs())));
+  static const auto* held =
+      new std::shared_ptr<Work>(std::make_shared<IdleKernel>(machine.spec().kernel_time_ns));
   // Somebody computes what they should, and would do it a second time.
-  if (CurrentThread().held_kernels > 0 || CurrentThread().trials > 0) return *idle;
+  if (CurrentThread().held_kernels > 0 || CurrentThread().trials > 0) return *held;
   if (std::shared_ptr<Work> work = EmulateLaunch(state, context, launch)) return work;
   HostReads::Global().NoteIdleLaunch();
   return *idle;
@@ -159,6 +162,9 @@ CUresult LaunchOn(const char* name, CUfunction handle, Launch launch, CUstream s
     const CUresult implicit = RefuseImplicit(call, stream);
     if (implicit != CUDA_SUCCESS) return implicit;
     LogLaunch(call.machine(), launch);
+    if (CurrentThread().held_kernels == 0) {
+      call.machine().timeline.Advance(call.machine().model.LaunchNs());
+    }
     Submit(call, stream,
            Observed(call, *stream, MakeLaunchWork(&call.state(), stream->context, launch),
                     [&] { return DescribeLaunch(launch); }));

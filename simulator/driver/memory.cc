@@ -20,6 +20,7 @@ CUresult Allocate(Call& call, CUdeviceptr* address, size_t bytes, BlockKind kind
       call.machine().memory.Allocate(call.device(), bytes, kind, call.context(), &block);
   if (result != Result::kSuccess) return ToDriver(result);
   *address = block->address;
+  call.machine().timeline.Advance(call.machine().model.AllocateNs(bytes));
   return CUDA_SUCCESS;
 }
 
@@ -52,6 +53,7 @@ CUresult Free(Call& call, CUdeviceptr address, Call::Line* line) {
   WithdrawBlock(*block);
   ReleaseHostPages(*block);
   memory.Release(block);
+  call.machine().timeline.Advance(call.machine().model.FreeNs(line->bytes));
   return CUDA_SUCCESS;
 }
 

@@ -126,12 +126,16 @@ void WaitFor(State* state, const Mark& mark) {
   DriverGlobals& globals = Globals();
   globals.mutex.AssertHeld();
   Timeline& timeline = state->machine->timeline;
+  if (mark.Reached()) return;
+  const uint64_t since = timeline.now_ns();
   while (!mark.Reached()) {
     if (timeline.StepTowards(mark)) continue;
     // Only work on the host, or another thread, can bring this further.
     globals.changed.NotifyAll();
     globals.changed.Wait(&globals.mutex);
   }
+  timeline.Advance(state->machine->model.WakeNs());
+  state->machine->traffic.waited_ns.fetch_add(timeline.now_ns() - since, std::memory_order_relaxed);
 }
 
 std::vector<Mark> MarksOf(const Context& context) {

@@ -250,18 +250,6 @@ class PatchWork : public Work {
   uint64_t bytes_;
 };
 
-// The stream's last node that does something on the device; null: there is none.
-GraphNode* FindLastNode(const Stream& stream) {
-  for (auto node = stream.capture_fronts.rbegin(); node != stream.capture_fronts.rend(); ++node) {
-    const CUgraphNodeType type = (*node)->Type();
-    if (type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMCPY ||
-        type == CU_GRAPH_NODE_TYPE_MEMSET) {
-      return *node;
-    }
-  }
-  return nullptr;
-}
-
 // `*taken`: the task is dropped by whoever has it now.
 CUresult AppendTask(State* state, CUstream handle, const vramstowSimulatorTask& given,
                     bool* taken) {
@@ -330,19 +318,6 @@ int vramstowSimulatorWatchesUses(void) { return UseWatch::Global().is_watched() 
 
 void vramstowSimulatorTellUses(const vramstowSimulatorRange* ranges, size_t count) {
   UseWatch::Global().Tell(ranges, count);
-}
-
-int vramstowSimulatorLogsWork(void) {
-  DriverGlobals& globals = Globals();
-  if (!globals.initialized.load(std::memory_order_acquire) || globals.forked) return 0;
-  return HeldState().machine->work_log.is_open() ? 1 : 0;
-}
-
-void vramstowSimulatorLogWork(const vramstowSimulatorWorkLine* line) {
-  if (vramstowSimulatorLogsWork() == 0) return;
-  vramstowSimulatorWorkLine known = {};
-  memcpy(&known, line, std::min(line->size, sizeof known));
-  HeldState().machine->work_log.Write(known);
 }
 
 int vramstowSimulatorAffords(uint64_t bytes, uint64_t operations) {

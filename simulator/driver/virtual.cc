@@ -75,7 +75,8 @@ void FaultAtNode(Call& call, const Physical& wish) {
 }
 
 // vmm-time=: a driver holds who calls it for a while, and its own lock with it.
-void TakeTime(Call& call, VmmCall what, uint64_t bytes) {
+void TakeTime(Call& call, VmmCall what, uint64_t bytes, bool on_host = false) {
+  call.machine().timeline.Advance(call.machine().model.VmmNs(what, on_host, bytes));
   constexpr uint64_t kGiB = uint64_t{1} << 30;
   constexpr uint64_t kLatest = 100'000;  // a sleep may end so much later
   const VmmTime& time = call.machine().spec().vmm_times[static_cast<int>(what)];
@@ -169,7 +170,9 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
                        uint64_t made = 0;
                        const Result result = call.machine().virtual_memory.Create(wish, &made);
                        if (result == Result::kSuccess) line.address = *handle = made;
-                       if (result == Result::kSuccess) TakeTime(call, VmmCall::kCreate, size);
+                       if (result == Result::kSuccess) {
+                         TakeTime(call, VmmCall::kCreate, size, wish.device == kHost);
+                       }
                        return ToDriver(result);
                      });
 }
@@ -184,7 +187,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
                        }
                        const Result result = memory.Release(handle);
                        if (result == Result::kSuccess) {
-                         TakeTime(call, VmmCall::kRelease, line.bytes);
+                         TakeTime(call, VmmCall::kRelease, line.bytes, line.device == kHost);
                        }
                        return ToDriver(result);
                      });
@@ -232,7 +235,7 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc*
       const CUresult result = SetOneAccess(call, address, size, wishes[i]);
       if (result != CUDA_SUCCESS) return result;
     }
-    TakeTime(call, VmmCall::kAccess, size);
+    TakeTime(call, VmmCall::kAccess, size, call.machine().virtual_memory.IsOnHost(address));
     return CUDA_SUCCESS;
   });
 }

@@ -3,7 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tools/plan/card_rates.h"
+#include "base/card_rates.h"
 #include "tools/plan/step_time.h"
 
 namespace vramstow {

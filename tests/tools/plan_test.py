@@ -85,7 +85,7 @@ def test_every_simulated_card_has_rates() -> None:
     ).stdout
     cards = re.findall(r"^  (\w+) +NVIDIA|^  (\w+) +Tesla", told, re.MULTILINE)
     names = {one or other for one, other in cards}
-    rates = (ROOT / "tools/plan/card_rates.cc").read_text()
+    rates = (ROOT / "base/card_rates.cc").read_text()
     assert len(names) >= 15
     assert names == set(re.findall(r'^    \{"(\w+)",', rates, re.MULTILINE))
 

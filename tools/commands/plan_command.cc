@@ -28,7 +28,7 @@
 #include "tools/launch/driver.h"
 #include "tools/launch/end_signals.h"
 #include "tools/launch/installation.h"
-#include "tools/plan/card_rates.h"
+#include "base/card_rates.h"
 #include "tools/plan/cards.h"
 #include "tools/plan/choices.h"
 #include "tools/plan/search.h"

@@ -3,27 +3,17 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "base/work_cost.h"
 
 namespace vramstow {
 namespace {
 
-constexpr double kTera = 1e12;
 constexpr double kGiga = 1e9;
-// Of the bandwidth on the data sheet, what large element-wise kernels reach.
-constexpr double kMemoryShare = 0.80;
-// A kernel begins and ends, and the next one follows.
-constexpr double kKernelSeconds = 3e-6;
-// PyTorch's dispatcher, autograd and the driver, for one operator.
-constexpr double kProgramSeconds = 8e-6;
-// Of links and of the bus.
-constexpr double kLinkShare = 0.75;
-constexpr double kCollectiveSeconds = 15e-6;
+// Of the bus.
 constexpr double kHostShare = 0.80;
 // Of collectives, what computing does not hide even where it lasts longer.
 constexpr double kNeverHidden = 0.10;
@@ -59,56 +49,20 @@ std::optional<WorkItem> ReadLine(absl::string_view line) {
   return item;
 }
 
-double RateOf(const CardRates& rates, const std::string& precision) {
-  if (precision == "bf16") return rates.bf16;
-  if (precision == "f16") return rates.f16;
-  if (precision == "tf32") return rates.tf32;
-  if (precision == "f64") return rates.f64;
-  return rates.f32;
-}
-
-bool IsAttention(const std::string& name) { return absl::StrContains(name, "_attention"); }
-
-// They name all of a table, or write to all of it, and touch the rows alone that are asked for.
-bool IsPicking(const std::string& name) {
-  static const auto* picking = new std::set<std::string>{
-      "embedding", "index_select", "index", "gather", "nll_loss_forward", "nll_loss_backward",
-  };
-  return picking->contains(name);
-}
-
-double BytesOf(const WorkItem& item) {
-  constexpr uint64_t kSector = 64;  // the least that memory gives
-  uint64_t read = item.read_bytes;
-  if (IsPicking(item.name)) read = std::min(read, item.written_bytes + kSector * item.items);
-  return static_cast<double>(read + item.written_bytes);
-}
-
-// Seconds that the slowest link of a ring, or the own one, is busy.
-double CollectiveSeconds(const WorkItem& item, const CardRates& rates) {
-  if (item.items < 2) return 0;
-  const auto ranks = static_cast<double>(item.items);
-  const auto most = static_cast<double>(std::max(item.read_bytes, item.written_bytes));
-  double bytes = most * (ranks - 1) / ranks;
-  if (item.name == "all_reduce") bytes *= 2;
-  if (item.name == "send" || item.name == "receive") bytes = most;
-  const double link = rates.links > 0 ? rates.links : rates.host;
-  return bytes / (link * kGiga * kLinkShare) + kCollectiveSeconds;
+WorkSize SizeOf(const WorkItem& item) {
+  return {item.name,       item.precision,     item.operations,
+          item.read_bytes, item.written_bytes, item.items};
 }
 
 // Adds what one operator takes to where it belongs.
 void AddOperator(const WorkItem& item, const CardRates& rates, StepTime* step) {
-  const bool is_attention = IsAttention(item.name);
-  const double share = is_attention ? rates.attention_share : rates.product_share;
-  const double computing =
-      static_cast<double>(item.operations) / (RateOf(rates, item.precision) * kTera * share);
-  const double memory = BytesOf(item) / (rates.memory * kGiga * kMemoryShare);
+  const OperatorCost cost = CostOfOperator(SizeOf(item), rates);
   step->operations += static_cast<double>(item.operations);
   step->launches += kKernelSeconds;
-  if (memory >= computing) {
-    step->memory += memory;
+  if (cost.memory >= cost.computing) {
+    step->memory += cost.memory;
   } else {
-    (is_attention ? step->attention : step->products) += computing;
+    (cost.is_attention ? step->attention : step->products) += cost.computing;
   }
 }
 
@@ -153,7 +107,7 @@ StepTime EstimateStep(std::span<const WorkItem> items, const CardRates& rates) {
         step.transfers += static_cast<double>(item.read_bytes) / (rates.host * kGiga * kHostShare);
         break;
       case WorkItem::Kind::kCollective:
-        collectives += CollectiveSeconds(item, rates);
+        collectives += SecondsOfCollective(SizeOf(item), rates);
         break;
     }
   }

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "tools/plan/card_rates.h"
+#include "base/card_rates.h"
 
 namespace vramstow {
 

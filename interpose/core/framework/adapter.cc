@@ -187,8 +187,10 @@ void LoadValues(const Options& options) {
   const bool without = HasOption(options.simulate, "values=off") ||
                        HasOption(options.simulate, "emulation=off") ||
                        HasOption(options.simulate, "effects=off");
-  // Offload wants to know what operators use, computed or not.
-  LoadValuesFor(folder, without && !WantsOffload(options));
+  // Offload wants to know what operators use, and the model's clock how long they take, computed or
+  // not.
+  const bool wants_all = WantsOffload(options) || HasOption(options.simulate, "clock=model");
+  LoadValuesFor(folder, without && !wants_all);
 }
 
 void LoadAdapter(const Options& options) {

@@ -225,5 +225,28 @@ TEST(TimelineTest, AbandonedQueueReleasesWhoWaitsForIt) {
   EXPECT_EQ(std::vector<int>{2}, order);
 }
 
+TEST(TimelineTest, WorkOfAModelsClockStartsWhenItCanAndTakesItsTime) {
+  Timeline timeline(1, false, /*modelled=*/true);
+  const QueuePointer queue = Timeline::NewQueue();
+  uint64_t end = 0;
+  timeline.Enqueue(queue, nullptr, {}, 5000);
+  const Mark last =
+      timeline.Enqueue(queue, std::make_shared<Call>([&](uint64_t time) { end = time; }), {}, 7000);
+  timeline.BeginCall(1);
+  timeline.EndCall(1);
+  timeline.BeginCall(1'000'000'000);  // real time counts for nothing
+  EXPECT_FALSE(timeline.Ask(last));
+  Finish(&timeline, last);
+  EXPECT_EQ(12000u, end);
+}
+
+TEST(TimelineTest, AProgramFarAheadOfAModelledCardWaits) {
+  Timeline timeline(1, false, /*modelled=*/true);
+  const QueuePointer queue = Timeline::NewQueue();
+  for (int i = 0; i < 3000; ++i) timeline.Enqueue(queue, nullptr, {}, 1000);
+  EXPECT_GE(timeline.now_ns(), 1'900'000u);
+  EXPECT_LE(timeline.now_ns(), 2'000'000u);
+}
+
 }  // namespace
 }  // namespace vramstow::simulator

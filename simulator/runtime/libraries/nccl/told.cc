@@ -96,7 +96,7 @@ ToldOperations::ToldOperations(const std::vector<Operation>& operations) {
     line.read_bytes = bytes * PartsSent(operation.kind, ranks);
     line.written_bytes = bytes * PartsReceived(operation.kind, ranks);
     line.items = ranks;
-    Functions().log(&line);
+    Functions().log(operation.stream, &line, nullptr, 0);
   }
 }
 

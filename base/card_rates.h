@@ -2,8 +2,8 @@
 //
 // Ownership: rows are constants. Threads: immutable. Errors: null for a card that is not there.
 // Units: 10^12 operations a second; 10^9 bytes a second, in one direction.
-#ifndef VRAMSTOW_TOOLS_PLAN_CARD_RATES_H_
-#define VRAMSTOW_TOOLS_PLAN_CARD_RATES_H_
+#ifndef VRAMSTOW_BASE_CARD_RATES_H_
+#define VRAMSTOW_BASE_CARD_RATES_H_
 
 #include <string_view>
 
@@ -29,4 +29,4 @@ const CardRates* FindCardRates(std::string_view key);
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_PLAN_CARD_RATES_H_
+#endif  // VRAMSTOW_BASE_CARD_RATES_H_

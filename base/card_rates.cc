@@ -1,4 +1,4 @@
-#include "tools/plan/card_rates.h"
+#include "base/card_rates.h"
 
 namespace vramstow {
 namespace {
