@@ -1,0 +1,330 @@
+"""How fast is a job that is larger than the card: by vramstow's offload, and by other means?
+
+python bench/moves.py [--quick] [--jobs JOB,…] [--factors F,…] [--means MEANS,…] [--json FILE]
+
+Each job is rehearsed on a card that is large enough, and then on cards with room for its peak
+divided by each factor: unchanged with --offload=auto, and by what people write by hand for it. The
+time is that of the simulated card with clock=model: no machine's own time is in it. Tables in
+Markdown tell the time of a step as a ratio to that on the large card. The best that fits is bold;
+"OOM" ran out of memory. Means that are for no job of the kind have no row.
+
+bound: a step in which what is more than the card at the peak leaves once and comes back once, both
+at the same time and beside the work. No means that moves memory is faster if each step needs all of
+it; means that compute again may be.
+
+TRL's file and DeepSpeed are taken from PyPI into --packages, a temporary folder by default; where
+that fails, they are told as not tried.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", HERE.parent / "build"))
+MEBIBYTE = 1 << 20
+CARD = "h100,context=512MiB"
+LINK_BYTES_PER_SECOND = 55e9  # of an H100, each way, as the simulated card has it
+# What a step of Adam on the host reads and writes for each parameter, and how fast a host does it:
+# 1e9 parameters in 0.28 s. The time of this machine's processor is not in the model's clock.
+HOST_BYTES_PER_PARAMETER = 28
+HOST_BYTES_PER_SECOND = 100e9
+JOBS = {
+    "decoder": "decoder of 0.4 G parameters, bf16 autocast, 16,384 tokens",
+    "wide": "two wide layers, 0.5 G parameters, 8 passes of 2,048 tokens",
+    "resnet": "ResNet-50, bf16 autocast, 96 images",
+    "two-models": "two decoders of 1.3 G parameters in turn, inference, 4 batches each",
+    "lstm": "LSTM of 4 layers of 2048, 96 sequences of 256",
+}
+INFERENCE = ("two-models",)
+OURS = {
+    "vramstow": "--offload=auto",
+    "vramstow, coldest": "--offload=auto,policy=coldest",
+    "vramstow, size": "--offload=auto,policy=size",
+}
+# Which means a program has for itself: moves_means.py. Here, whether for trainings or inference.
+BY_HAND = {
+    "save_on_cpu": "training",
+    "trl": "training",
+    "checkpoints": "training",
+    "states-by-hand": "training",
+    "models-by-hand": "inference",
+    "layers-by-hand": "inference",
+    "fsdp": "both",
+    "deepspeed": "training",
+}
+ON_HOST = ("fsdp", "deepspeed")  # whose optimizer is the host's
+PACKAGES = {
+    "trl": ["trl"],
+    "deepspeed": ["deepspeed", "einops", "hjson", "msgpack", "py-cpuinfo", "pydantic", "tqdm"],
+}
+PACKAGES["deepspeed"] += ["pydantic-core", "annotated-types", "typing-inspection"]
+
+
+# Means written by hand get the better of PyTorch's own allocators.
+EXPANDABLE = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+# How libraries say that the card has no memory left.
+NO_MEMORY = ("_ALLOC_FAILED", "out of memory")
+
+
+@dataclass
+class Run:
+    """What one rehearsal said."""
+
+    seconds: float | None = None  # of a step, the later half of them; None: there is none
+    why: str = ""  # there is none: "OOM", or what was wrong
+    steps: list[float] = field(default_factory=list)
+    held: dict[str, int] = field(default_factory=dict)
+    clock: dict[str, Any] | None = None  # what the run's summary tells of the model's clock
+    offload: dict[str, Any] | None = None  # and of what moved
+
+
+@dataclass
+class Row:
+    job: str
+    factor: float
+    memory_bytes: int
+    over_bytes: int  # of the peak, more than there is room for
+    reference: float
+    bound: float
+    runs: dict[str, Run] = field(default_factory=dict)
+
+
+class Packages:
+    """What is not ours and is tried beside it: taken at the first need."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[str, dict[str, str]] = {}
+
+    def environment(self, means: str) -> dict[str, str]:
+        """What the means needs of the environment. Raises OSError where it cannot be had."""
+        if means not in self._known:
+            take = {"trl": self._trl, "deepspeed": self._deepspeed}.get(means)
+            self._known[means] = take() if take else {}
+        return self._known[means]
+
+    def _pip(self, *arguments: str) -> None:
+        command = [sys.executable, "-m", "pip", *arguments, "--no-deps", "--quiet"]
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"DS_BUILD_OPS": "0"},
+        )
+        if done.returncode != 0:
+            raise OSError(f"pip {arguments[0]}: " + (done.stderr.strip().splitlines() or ["?"])[-1])
+
+    def _trl(self) -> dict[str, str]:
+        name = "trl/models/activation_offloading.py"
+        if not (self._folder / name).exists():
+            self._pip("download", "--dest", str(self._folder), *PACKAGES["trl"])
+            with zipfile.ZipFile(next(self._folder.glob("trl-*.whl"))) as wheel:
+                wheel.extract(name, self._folder)
+        return {"MOVES_TRL": str(self._folder / name)}
+
+    def _deepspeed(self) -> dict[str, str]:
+        target = self._folder / "deepspeed"
+        if not (target / "deepspeed").exists():
+            self._pip(
+                *("install", "--no-build-isolation", "--target", str(target)),
+                *PACKAGES["deepspeed"],
+            )
+        return {"PYTHONPATH": str(target)}
+
+
+def run_job(
+    options: argparse.Namespace, job: str, means: str, more: dict[str, str], memory: int = 0
+) -> Run:
+    """One rehearsal; `means` is one of ours or a program's own, `memory` the card's."""
+    card = f"{CARD},{options.spec}" + (f",memory={memory // MEBIBYTE}MiB" if memory else "")
+    ours = ["--pool=on", OURS[means]] if means in OURS else []
+    program = [sys.executable, str(HERE / "moves_job.py"), job]
+    program += ["plain" if means in OURS else means, "--steps", str(options.steps)]
+    program += ["--tiny"] if options.tiny else []
+    with tempfile.TemporaryDirectory() as folder:
+        flags = [f"--simulate={card}", f"--trace-dir={folder}", "--json", *ours]
+        try:
+            done = subprocess.run(
+                [str(BUILD / "bin/vramstow"), "run", *flags, "--", *program],
+                env=os.environ | ({} if ours else EXPANDABLE) | more,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=options.limit,
+            )
+        except subprocess.TimeoutExpired:
+            return Run(why=f"no end within {options.limit} s")
+    lines = (done.stdout + done.stderr).splitlines()
+    return read_lines([json.loads(line) for line in lines if line.startswith("{")], done.stderr)
+
+
+def read_lines(lines: list[dict[str, Any]], errors: str) -> Run:
+    times = [line["time_ns"] / 1e9 for line in lines if "step" in line]
+    run = Run(steps=[after - before for before, after in itertools.pairwise(times)])
+    if any(word in errors for word in NO_MEMORY):
+        run.why = "OOM"
+    for line in lines:
+        if "out_of_memory" in line:
+            run.why = "OOM"
+        if "allocated_bytes" in line:
+            run.held = line
+        if "schema" in line:
+            run.clock, run.offload = line.get("model_clock"), line.get("offload")
+    if run.held:
+        later = run.steps[len(run.steps) // 2 :]
+        run.seconds = sum(later) / len(later)
+    elif not run.why:
+        words = [line for line in errors.splitlines() if "Error" in line] or ["it said nothing"]
+        run.why = words[-1][:200]
+    return run
+
+
+def applies(job: str, means: str) -> bool:
+    kind = "inference" if job in INFERENCE else "training"
+    return means in OURS or BY_HAND[means] in (kind, "both")
+
+
+class Table:
+    """All runs of a job."""
+
+    def __init__(self, options: argparse.Namespace, packages: Packages, job: str) -> None:
+        self._options, self._packages, self._job = options, packages, job
+        self.reference = self._run("plain")
+        if self.reference.seconds is None:
+            raise SystemExit(f"{job} does not run on a large card: {self.reference.why}")
+        held = self.reference.held
+        self.peak_bytes = held["allocated_bytes"]
+        self.rows = [self._row(factor, held["outside_bytes"]) for factor in options.factors]
+
+    def _row(self, factor: float, outside_bytes: int) -> Row:
+        room = int(self.peak_bytes / factor)
+        over = self.peak_bytes - room
+        seconds = self.reference.seconds or 0.0
+        bound = max(1.0, over / LINK_BYTES_PER_SECOND / seconds)
+        memory = -(-(outside_bytes + room) // MEBIBYTE) * MEBIBYTE
+        return Row(self._job, factor, memory, over, seconds, bound)
+
+    def _run(self, means: str, memory: int = 0) -> Run:
+        try:
+            more = self._packages.environment(means)
+        except OSError as error:
+            return Run(why=f"not tried: {error}")
+        run = run_job(self._options, self._job, means, more, memory)
+        if run.seconds is not None and means in ON_HOST and self._job not in INFERENCE:
+            parameters = run.held["parameters"]
+            run.seconds += parameters * HOST_BYTES_PER_PARAMETER / HOST_BYTES_PER_SECOND
+        told = f"{run.seconds * 1e3:.1f} ms" if run.seconds is not None else run.why
+        size = f"{memory / 2**30:.2f} GiB" if memory else "a large card"
+        print(f"{self._job}, {means}, {size}: {told}", file=sys.stderr, flush=True)
+        return run
+
+    def fill(self, means: str) -> None:
+        """A program's own means takes the same time on a larger card, so that it is not run
+        again there. What is ours uses all of each card."""
+        known: Run | None = None
+        for row in sorted(self.rows, key=lambda row: row.memory_bytes):
+            if not applies(self._job, means):
+                row.runs[means] = Run(why="for other jobs")
+                continue
+            if known is None or known.why == "OOM" or means in OURS:
+                known = self._run(means, row.memory_bytes)
+            row.runs[means] = known
+
+    def markdown(self) -> list[str]:
+        seconds = self.reference.seconds or 0.0
+        peak = self.peak_bytes / 2**30
+        what = "tiny" if self._options.tiny else JOBS[self._job]
+        head = f"**{self._job}**: {what}; peak {peak:.1f} GiB, a step {seconds * 1e3:.1f} ms"
+        lines = [head, "", "| | " + " | ".join(f"{row.factor:g} x" for row in self.rows) + " |"]
+        lines += ["|---|" + "---|" * len(self.rows)]
+        lines += ["| *bound* | " + " | ".join(f"*{row.bound:.2f}*" for row in self.rows) + " |"]
+        for means in self.rows[0].runs:
+            if not applies(self._job, means):
+                continue
+            cells = " | ".join(self._cell(row, means) for row in self.rows)
+            lines += [f"| {means} | {cells} |"]
+        return [*lines, ""]
+
+    @staticmethod
+    def _cell(row: Row, means: str) -> str:
+        run = row.runs[means]
+        if run.seconds is None:
+            return "not tried" if run.why.startswith("not tried") else run.why
+        best = min(run.seconds for run in row.runs.values() if run.seconds is not None)
+        told = f"{run.seconds / row.reference:.2f}"
+        return f"**{told}**" if run.seconds <= best * 1.005 else told
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "job": self._job,
+            "peak_bytes": self.peak_bytes,
+            "reference": dataclasses.asdict(self.reference),
+            "rows": [dataclasses.asdict(row) for row in self.rows],
+        }
+
+
+def names(known: dict[str, str]) -> Callable[[str], list[str]]:
+    def chosen(text: str) -> list[str]:
+        wanted = text.split(",")
+        for name in wanted:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"{name} is none of {', '.join(known)}")
+        return wanted
+
+    return chosen
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="one job and two factors")
+    parser.add_argument("--jobs", type=names(JOBS), metavar="JOB,…", help=", ".join(JOBS))
+    parser.add_argument("--factors", metavar="F,…", help="peak ÷ room of the card")
+    means = {name.replace(", ", ":"): "" for name in [*OURS, *BY_HAND]}
+    parser.add_argument("--means", type=names(means), metavar="MEANS,…", help=", ".join(means))
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--tiny", action="store_true", help="jobs of some MiB")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where all figures go")
+    parser.add_argument("--packages", type=Path, metavar="FOLDER", help="keeps what pip takes")
+    parser.add_argument("--limit", type=int, default=900, help="seconds of a rehearsal")
+    parser.add_argument("--spec", default="clock=model,values=off", help="more of the card's SPEC")
+    options = parser.parse_args()
+    options.jobs = options.jobs or (["decoder"] if options.quick else list(JOBS))
+    factors = options.factors or ("1.25,2" if options.quick else "1.1,1.25,1.5,2")
+    options.factors = [float(factor) for factor in factors.split(",")]
+    options.means = [name.replace(":", ", ") for name in options.means or means]
+    return options
+
+
+def main() -> int:
+    options = parsed()
+    with tempfile.TemporaryDirectory() as folder:
+        packages = Packages((options.packages or Path(folder)).resolve())
+        tables = []
+        for job in options.jobs:
+            table = Table(options, packages, job)
+            for means in options.means:
+                table.fill(means)
+            print("\n".join(table.markdown()), flush=True)
+            tables.append(table)
+            if options.json:
+                facts = {"schema": "moves", "jobs": [each.facts() for each in tables]}
+                options.json.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

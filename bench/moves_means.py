@@ -1,0 +1,310 @@
+"""The means of bench/moves.py: how a program itself makes do with less memory of the card.
+
+Each takes a job and gives the function that does one step of it. `plain` does nothing about memory.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import logging
+import os
+import sys
+import types
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import torch
+from moves_models import Job
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+Step = Callable[[], Tensor]
+BUCKET = 1 << 24  # elements: DeepSpeed's own 5e8 are 2 GB
+Around = Callable[[], AbstractContextManager]
+
+
+def adamw(parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
+    return torch.optim.AdamW(parameters, lr=1e-4, fused=True)
+
+
+def training(
+    job: Job, optimizer: torch.optim.Optimizer | TurnsOfStates, around: Around = nullcontext
+) -> Step:
+    """Steps with `around` around each forward pass."""
+    model = job.models[0]
+
+    def step() -> Tensor:
+        for _ in range(job.passes):
+            with around():
+                loss = job.forward(model)
+            (loss / job.passes).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.detach()
+
+    return step
+
+
+def inference(job: Job, around: Callable[[nn.Module], AbstractContextManager]) -> Step:
+    """Steps with `around` around each turn of a model."""
+
+    def step() -> Tensor:
+        results = []
+        for model in job.models:
+            with around(model):
+                results += [job.forward(model) for _ in range(job.passes)]
+        return torch.stack(results).sum()
+
+    return step
+
+
+def plain(job: Job) -> Step:
+    if not job.trains:
+        return inference(job, lambda _: nullcontext())
+    return training(job, adamw(job.models[0].parameters()))
+
+
+def save_on_cpu(job: Job) -> Step:
+    around = functools.partial(torch.autograd.graph.save_on_cpu, pin_memory=True)
+    return training(job, adamw(job.models[0].parameters()), around)
+
+
+def without_packages() -> None:
+    """What TRL's file takes of two packages, of which it needs nothing else."""
+    for name in ("accelerate", "accelerate.logging", "accelerate.utils", "transformers"):
+        sys.modules[name] = types.ModuleType(name)
+    versions = types.ModuleType("accelerate.utils.versions")
+    versions.is_torch_version = lambda operation, version: operation == ">="  # type: ignore[attr-defined]
+    sys.modules[versions.__name__] = versions
+    sys.modules["accelerate.logging"].get_logger = logging.getLogger  # type: ignore[attr-defined]
+    sys.modules["transformers"].is_torch_npu_available = lambda: False  # type: ignore[attr-defined]
+
+
+def trl(job: Job) -> Step:
+    """TRL's OffloadActivations, with its streams. $MOVES_TRL is its file."""
+    without_packages()
+    spec = importlib.util.spec_from_file_location("activation_offloading", os.environ["MOVES_TRL"])
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    model = job.models[0]
+    offloading = module.get_act_offloading_ctx_manager(model, use_streams=True)
+    return training(job, adamw(model.parameters()), lambda: offloading)
+
+
+def checkpoints(job: Job) -> Step:
+    for layer in job.models[0].layers:
+        layer.forward = functools.partial(checkpoint, layer.forward, use_reentrant=False)
+    return plain(job)
+
+
+class TurnsOfStates:
+    """The optimizer's states lie in page-locked memory of the host. Each layer's come while the
+    step of the layer before is made, and leave behind their own."""
+
+    def __init__(self, model: nn.Module) -> None:
+        layers = [list(layer.parameters()) for layer in model.layers]
+        known = {parameter for layer in layers for parameter in layer}
+        rest = [parameter for parameter in model.parameters() if parameter not in known]
+        self._turns = [adamw(parameters) for parameters in [*layers, rest]]
+        self._inward, self._outward = torch.cuda.Stream(), torch.cuda.Stream()
+        self._arrivals: dict[int, torch.cuda.Event] = {}
+        self._departures: dict[int, torch.cuda.Event] = {}
+        self._on_host: dict[tuple[Tensor, str], Tensor] = {}
+
+    def step(self) -> None:
+        self._bring(0)
+        for number, optimizer in enumerate(self._turns):
+            self._bring(number + 1)
+            if number in self._arrivals:
+                self._arrivals.pop(number).wait()
+            optimizer.step()
+            self._send(number)
+
+    def zero_grad(self) -> None:
+        for optimizer in self._turns:
+            optimizer.zero_grad()
+
+    def _states(self, number: int) -> Iterable[tuple[Tensor, str, dict]]:
+        for parameter, states in self._turns[number].state.items():
+            for name in ("exp_avg", "exp_avg_sq"):
+                yield parameter, name, states
+
+    def _bring(self, number: int) -> None:
+        if number >= len(self._turns) or not self._turns[number].state:
+            return
+        with torch.cuda.stream(self._inward):
+            self._departures[number].wait()
+            if number >= 2:  # two layers' states at most are on the card
+                self._departures[number - 2].wait()
+            for parameter, name, states in self._states(number):
+                states[name] = self._on_host[parameter, name].to("cuda", non_blocking=True)
+                states[name].record_stream(torch.cuda.default_stream())
+            self._arrivals[number] = self._inward.record_event()
+
+    def _send(self, number: int) -> None:
+        self._outward.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._outward):
+            for parameter, name, states in self._states(number):
+                state = states[name]
+                if (parameter, name) not in self._on_host:
+                    self._on_host[parameter, name] = torch.empty_like(
+                        state, device="cpu", pin_memory=True
+                    )
+                self._on_host[parameter, name].copy_(state, non_blocking=True)
+                state.record_stream(self._outward)
+                states[name] = self._on_host[parameter, name]
+            self._departures[number] = self._outward.record_event()
+
+
+def states_by_hand(job: Job) -> Step:
+    return training(job, TurnsOfStates(job.models[0]))
+
+
+def locked(model: nn.Module) -> list[tuple[Tensor, Tensor]]:
+    """Each parameter with a copy of it in page-locked memory, where it lies from now on."""
+    pairs = []
+    for parameter in model.parameters():
+        copy = torch.empty_like(parameter, device="cpu", pin_memory=True)
+        copy.copy_(parameter.data)
+        parameter.data = copy
+        pairs.append((parameter, copy))
+    return pairs
+
+
+def models_by_hand(job: Job) -> Step:
+    """A model comes for its turn, and is dropped behind it: its copy on the host stays."""
+    copies = {model: locked(model) for model in job.models}
+
+    class Around(AbstractContextManager):
+        def __init__(self, model: nn.Module) -> None:
+            self._pairs = copies[model]
+
+        def __enter__(self) -> None:
+            for parameter, copy in self._pairs:
+                parameter.data = copy.to("cuda", non_blocking=True)
+
+        def __exit__(self, *_: object) -> None:
+            for parameter, copy in self._pairs:
+                parameter.data = copy
+
+    return inference(job, Around)
+
+
+def layers_by_hand(job: Job) -> Step:
+    """A layer comes for each pass, while the one before computes, and is dropped behind it."""
+    inward = torch.cuda.Stream()
+
+    def arrange(layers: list[nn.Module]) -> None:
+        copies = [locked(layer) for layer in layers]
+        arrivals: dict[int, torch.cuda.Event] = {}
+
+        def bring(number: int) -> None:
+            inward.wait_stream(torch.cuda.current_stream())  # the layer before the last has ended
+            with torch.cuda.stream(inward):
+                for parameter, copy in copies[number]:
+                    parameter.data = copy.to("cuda", non_blocking=True)
+                    parameter.data.record_stream(torch.cuda.default_stream())
+                arrivals[number] = inward.record_event()
+
+        def before(number: int) -> None:
+            if number not in arrivals:
+                bring(number)
+            arrivals.pop(number).wait()
+            if number + 1 < len(layers):
+                bring(number + 1)
+
+        def behind(number: int) -> None:
+            for parameter, copy in copies[number]:
+                parameter.data = copy
+
+        for number, layer in enumerate(layers):
+            layer.register_forward_pre_hook(lambda *_, number=number: before(number))
+            layer.register_forward_hook(lambda *_, number=number: behind(number))
+
+    for model in job.models:
+        arrange(list(model.layers))
+    return plain(job)
+
+
+def start_group() -> None:
+    os.environ |= {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1"}
+    os.environ.setdefault("MASTER_PORT", "0")
+    torch.distributed.init_process_group(
+        "cpu:gloo,cuda:nccl", store=torch.distributed.HashStore(), rank=0, world_size=1
+    )
+
+
+def fsdp(job: Job) -> Step:
+    """FSDP2's CPUOffloadPolicy, on one rank: parameters, gradients and states are the host's."""
+    from torch.distributed.fsdp import CPUOffloadPolicy, fully_shard
+
+    start_group()
+    policy = CPUOffloadPolicy(pin_memory=True)
+    for model in job.models:
+        model.to(memory_format=torch.contiguous_format)  # the only one that it takes
+        for layer in model.layers:
+            fully_shard(layer, offload_policy=policy)
+        fully_shard(model, offload_policy=policy)
+    return plain(job)
+
+
+def deepspeed(job: Job) -> Step:
+    """ZeRO-Offload, on one rank: the optimizer and its states are the host's."""
+    import deepspeed as package
+
+    start_group()
+    model = job.models[0]
+    settings = {
+        "train_micro_batch_size_per_gpu": 1,
+        "gradient_accumulation_steps": job.passes,
+        "zero_optimization": {
+            "stage": 2,
+            "offload_optimizer": {"device": "cpu", "pin_memory": True},
+            "reduce_bucket_size": BUCKET,
+            "allgather_bucket_size": BUCKET,
+        },
+        "zero_force_ds_cpu_optimizer": False,  # its own would be compiled first
+        "zero_allow_untested_optimizer": True,
+        "torch_autocast": {"enabled": job.by_autocast, "dtype": "bfloat16"},
+    }
+    engine, *_ = package.initialize(
+        model=model, optimizer=adamw(model.parameters()), config=settings, dist_init_required=False
+    )
+
+    def step() -> Tensor:
+        for _ in range(job.passes):
+            loss = job.forward(engine)
+            engine.backward(loss)
+            engine.step()
+        return loss.detach()
+
+    return step
+
+
+@dataclass(frozen=True)
+class Means:
+    steps_of: Callable[[Job], Step]
+    for_training: bool = True
+    for_inference: bool = False
+    place: Callable[[nn.Module], nn.Module] = lambda layer: layer
+
+
+MEANS = {
+    "plain": Means(plain, for_inference=True),
+    "save_on_cpu": Means(save_on_cpu),
+    "trl": Means(trl),
+    "checkpoints": Means(checkpoints),
+    "states-by-hand": Means(states_by_hand),
+    "models-by-hand": Means(
+        models_by_hand, for_training=False, for_inference=True, place=nn.Module.cpu
+    ),
+    "layers-by-hand": Means(
+        layers_by_hand, for_training=False, for_inference=True, place=nn.Module.cpu
+    ),
+    "fsdp": Means(fsdp, for_inference=True, place=nn.Module.cpu),
+    "deepspeed": Means(deepspeed),
+}

@@ -1,0 +1,83 @@
+"""bench/moves.py tells of jobs that are larger than the card, and of jobs that do not change."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Rehearsal
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+import moves
+
+pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+
+BENCH = ROOT / "bench"
+Rehearse = Callable[..., Rehearsal]
+CARD = "h100,values=all,context=64MiB"
+MOVES = {"VRAMSTOW_POOL": "on", "VRAMSTOW_OFFLOAD": "auto,host=2GiB"}
+
+
+def told(job: Rehearsal) -> list[dict]:
+    assert job.status == 0, job.err
+    return [json.loads(line) for line in job.out.splitlines()]
+
+
+@pytest.mark.parametrize("job", moves.JOBS)
+def test_results_are_the_same_where_memory_moves(rehearse: Rehearse, python: str, job: str) -> None:
+    command = (python, BENCH / "moves_job.py", job, "plain", "--tiny", "--steps", "3", "--results")
+    *roomy, held = told(rehearse(*command, card=CARD))
+    memory = held["outside_bytes"] + int(held["allocated_bytes"] / 1.5)
+    small = rehearse(*command, card=f"{CARD},memory={memory >> 20}MiB", env=MOVES)
+    *narrow, _ = told(small)
+    assert small.analysis()["offload"]["out_bytes"] >= 8 << 20
+    assert [step["result"] for step in narrow] == [step["result"] for step in roomy]
+
+
+@pytest.mark.parametrize("means", ["save_on_cpu", "checkpoints", "states-by-hand", "fsdp"])
+def test_other_means_train_the_same(rehearse: Rehearse, python: str, means: str) -> None:
+    command = [python, BENCH / "moves_job.py", "wide", "--tiny", "--steps", "3", "--results"]
+    *plain, held = told(rehearse(*command, "plain", card=CARD))
+    *other, less = told(rehearse(*command, means, card=CARD))
+    assert [step["result"] for step in other] == [step["result"] for step in plain]
+    assert less["allocated_bytes"] < held["allocated_bytes"]
+
+
+def test_all_means_are_known_to_the_command() -> None:
+    import moves_means
+    import moves_models
+
+    assert list(moves.JOBS) == list(moves_models.JOBS)
+    assert ["plain", *moves.BY_HAND] == list(moves_means.MEANS)
+    for name, kind in moves.BY_HAND.items():
+        means = moves_means.MEANS[name]
+        assert means.for_training == (kind != "inference")
+        assert means.for_inference == (kind != "training")
+
+
+def test_a_table_is_made(tmp_path: Path) -> None:
+    facts = tmp_path / "moves.json"
+    means = "vramstow,save_on_cpu,models-by-hand"
+    done = subprocess.run(
+        [
+            *(sys.executable, BENCH / "moves.py", "--quick", "--tiny", "--steps", "3"),
+            *("--means", means, "--json", facts),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^\| \*bound\* \| \*\d\.\d\d\* \| \*\d\.\d\d\* \|$", done.stdout, re.M)
+    assert re.search(r"^\| vramstow \| \*{0,2}\d+\.\d\d", done.stdout, re.M)
+    assert "models-by-hand" not in done.stdout  # a training has one model
+    (job,) = json.loads(facts.read_text())["jobs"]
+    assert [row["factor"] for row in job["rows"]] == [1.25, 2]
+    for row in job["rows"]:
+        assert row["memory_bytes"] < job["peak_bytes"] + (1 << 30)
+        assert row["runs"]["vramstow"]["offload"]["out_bytes"] > 0
