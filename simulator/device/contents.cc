@@ -3,13 +3,14 @@
 #include <string.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "base/rounding.h"
 
 namespace vramstow::simulator {
 namespace {
 
-constexpr uint64_t kSmallPage = 4096;
 constexpr uint64_t kSparseMin =
     64 * 1024;  // below this, looking for holes costs more than it saves
 
@@ -111,9 +112,32 @@ bool Contents::HasRoom(std::span<const Piece> pieces, uint64_t most) {
 }
 
 bool Contents::LeavesOut(uint64_t to, uint64_t from, uint64_t size) {
-  if (!keep_ || size <= kLarge || !IsDevice(to) || IsDevice(from)) return false;
-  const Piece piece = {to, size};
-  return KeepsMarks(to) && !HasRoom({&piece, 1}, most_ / 2);
+  if (!keep_ || size <= kLarge || !IsDevice(to) || IsDevice(from) || !KeepsMarks(to)) return false;
+  std::vector<Piece> pieces;
+  for (const HostRun& run : RunsOf(from, size)) {
+    if (run.is_written) pieces.push_back({to + run.offset, run.size});
+  }
+  return !HasRoom(pieces, most_ / 2);
+}
+
+HostOwner Contents::OwnerOf(uint64_t address, uint64_t size) const {
+  const Block* block = memory_->FindAround(address);
+  const bool is_driver =
+      block != nullptr &&
+      (block->kind == BlockKind::kHostPinned || block->kind == BlockKind::kManaged) &&
+      size <= block->size - (address - block->address);
+  return is_driver ? HostOwner::kDriver : HostOwner::kProgram;
+}
+
+// To look is dear for the small, and needless where nothing is known of it.
+bool Contents::MayHaveHoles(uint64_t host, uint64_t size) const {
+  return (size >= kSparseMin || on_host_.Find(host, size) != nullptr) &&
+         OwnerOf(host, size) == HostOwner::kDriver;
+}
+
+std::vector<HostRun> Contents::RunsOf(uint64_t host, uint64_t size) const {
+  if (!MayHaveHoles(host, size)) return {{0, size, true}};
+  return FindHostRuns(HostPointer(host), size);
 }
 
 // Marks are kept by address: memory that may be shown at another address, and memory of other
@@ -131,7 +155,8 @@ void Contents::LeaveOut(uint64_t to, uint64_t size) {
 
 void Contents::Zero(char* to, uint64_t size, bool to_device, uint64_t to_address) {
   if (to_device && IsUntouched(to_address)) return;
-  if (!to_device || size < kSparseMin) {
+  if (!to_device) return ZeroHost(to, size, OwnerOf(to_address, size));
+  if (size < kSparseMin) {
     memset(to, 0, size);
     return;
   }
@@ -188,13 +213,67 @@ void Contents::CopyFromDevice(char* to, uint64_t from, uint64_t size, bool to_de
 }
 
 void Contents::CopyMarks(uint64_t to, uint64_t from, uint64_t size) {
+  if (!IsDevice(to)) on_host_.Clear(to, size);
   if (uncomputed_.empty()) return;
   if (!IsDevice(from)) {
     uncomputed_.Clear(to, size);
   } else if (IsDevice(to)) {
     uncomputed_.Copy(to, from, size);
+    NoteMove(to, from, size);
   } else if (const char* by = uncomputed_.Find(from, size)) {
     uncomputed_.NoteRead(by);
+    if (OwnerOf(to, size) == HostOwner::kDriver) on_host_.CopyOf(uncomputed_, to, from, size);
+  }
+}
+
+void Contents::NoteMove(uint64_t to, uint64_t from, uint64_t size) {
+  if (size < kDevicePage) return;
+  const Physical* source = virtual_->FindMapped(from);
+  if (source == nullptr || source->device != kHost) return;
+  Physical* target = virtual_->FindMapped(to);
+  if (target != nullptr) target->came_from_host = true;
+}
+
+void Contents::BeginMapping(uint64_t address, uint64_t size) {
+  uncomputed_.Clear(address, size);
+  Physical* physical = virtual_->FindMapped(address);
+  if (physical == nullptr) return;
+  if (physical->uncomputed != nullptr) {
+    uncomputed_.CopyOf(*physical->uncomputed, address, 0, size);
+  }
+  physical->uncomputed.reset();
+  physical->came_from_host = false;
+}
+
+void Contents::EndMapping(uint64_t address, uint64_t size) {
+  if (uncomputed_.empty()) return;
+  for (uint64_t at = address; at < address + size;) {
+    const Mapping* mapping = virtual_->FindMapping(at);
+    if (mapping == nullptr) return;
+    at = mapping->address + mapping->size;
+    Physical* physical = virtual_->Find(mapping->physical);
+    // Other processes may write to memory that has a file of its own.
+    if (physical->file >= 0) continue;
+    if (physical->device != kHost && !physical->came_from_host) continue;
+    auto marks = std::make_shared<UncomputedRanges>();
+    marks->CopyOf(uncomputed_, 0, mapping->address, mapping->size);
+    physical->uncomputed = std::move(marks);
+  }
+}
+
+// Both were checked: `to` is on a device, `from` in memory that the driver made.
+void Contents::CopyFromHost(uint64_t to, uint64_t from, uint64_t size) {
+  for (const HostRun& run : RunsOf(from, size)) {
+    const uint64_t target = to + run.offset;
+    const uint64_t source = from + run.offset;
+    if (run.is_written) {
+      on_host_.Clear(source, run.size);
+      Touch(target);
+      memcpy(space_->Shadow(target), HostPointer(source), run.size);
+    } else {
+      Zero(space_->Shadow(target), run.size, true, target);
+    }
+    uncomputed_.CopyOf(on_host_, target, source, run.size);
   }
 }
 
@@ -205,10 +284,13 @@ void Contents::Copy(uint64_t to, uint64_t from, uint64_t size) {
   CopyMarks(to, from, size);
   if (!keep_) {
     if (to_device) return;
-    if (from_device) {
-      memset(HostPointer(to), 0, size);
-      return;
-    }
+    if (from_device) return ZeroHost(HostPointer(to), size, OwnerOf(to, size));
+  }
+  if (to_device && !from_device && MayHaveHoles(from, size)) return CopyFromHost(to, from, size);
+  // A page that is not written keeps its mark.
+  if (!to_device && on_host_.Find(to, size) != nullptr && size < kSparseMin &&
+      IsZero(space_->Shadow(from), size)) {
+    return ZeroHost(HostPointer(to), size, HostOwner::kDriver);
   }
   char* destination = to_device ? space_->Shadow(to) : HostPointer(to);
   const bool overlap = to < from + size && from < to + size;
@@ -224,7 +306,7 @@ void Contents::Fill(uint64_t to, uint32_t value, int width, uint64_t count) {
   const bool to_device = IsDevice(to);
   const uint64_t size = count * width;
   if (size == 0 || (to_device && !keep_)) return;
-  if (to_device) uncomputed_.Clear(to, size);
+  (to_device ? uncomputed_ : on_host_).Clear(to, size);
   char* bytes = to_device ? space_->Shadow(to) : HostPointer(to);
   if (value == 0) {
     Zero(bytes, size, to_device, to);

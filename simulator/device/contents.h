@@ -2,9 +2,11 @@
 //
 // Idea: the one place that touches shadow memory. Large copies go by what was written (holes of the
 // sparse files stay holes), so a big block that holds nothing costs nothing to copy either.
-// With contents=discard nothing is stored and everything reads as zeros. Otherwise device memory
-// holds what contents= says: whoever is about to write much asks whether there is room, and leaves
-// it out where there is none.
+// The same holds for copies to page-locked memory of the host: what is a hole takes no page there,
+// either, and what was not computed is known again when it comes back, as long as nobody has
+// written to its page. With contents=discard nothing is stored and everything reads as zeros.
+// Otherwise device memory holds what contents= says: whoever is about to write much asks whether
+// there is room, and leaves it out where there is none.
 //
 // Ownership: none. Threads: the owner's lock. Errors: Result. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_CONTENTS_H_
@@ -13,7 +15,9 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "simulator/device/host_pages.h"
 #include "simulator/device/memory.h"
 #include "simulator/device/uncomputed_ranges.h"
 #include "simulator/device/virtual_memory.h"
@@ -56,12 +60,21 @@ class Contents {
   void Stage(uint64_t bytes) { staged_ += bytes; }
   void Unstage(uint64_t bytes) { staged_ -= bytes; }
 
+  // Memory of the host that the driver made has gone.
+  void ForgetHost(uint64_t address, uint64_t size) { on_host_.Clear(address, size); }
+
   // Repeats a value of `width` bytes (1, 2 or 4) `count` times.
   void Fill(uint64_t to, uint32_t value, int width, uint64_t count);
 
   // Where the bytes of a device address lie, for a kernel that writes or reads them: null if
   // [address, address + size) is no memory of any device. Marks it as written if `write`.
   void* Translate(uint64_t address, uint64_t size, bool write);
+
+  // Marks are kept by address, and begin anew where something is mapped. But what moves between a
+  // device and the host, mapped at one address after the other, takes its marks along. Both are
+  // told of whole mappings: after one began, before one ends.
+  void BeginMapping(uint64_t address, uint64_t size);
+  void EndMapping(uint64_t address, uint64_t size);
 
   // What of it kernels should have computed and did not.
   UncomputedRanges& uncomputed() { return uncomputed_; }
@@ -85,7 +98,12 @@ class Contents {
   void Touch(uint64_t address);
   void CopyMarks(uint64_t to, uint64_t from, uint64_t size);
   void CopyFromDevice(char* to, uint64_t from, uint64_t size, bool to_device, uint64_t to_address);
+  void NoteMove(uint64_t to, uint64_t from, uint64_t size);
+  void CopyFromHost(uint64_t to, uint64_t from, uint64_t size);
   void Zero(char* to, uint64_t size, bool to_device, uint64_t to_address);
+  HostOwner OwnerOf(uint64_t address, uint64_t size) const;
+  bool MayHaveHoles(uint64_t host, uint64_t size) const;
+  std::vector<HostRun> RunsOf(uint64_t host, uint64_t size) const;
   bool IsUntouched(uint64_t address) const;
   bool KeepsMarks(uint64_t address) const;
   uint64_t CountUnwritten(uint64_t address, uint64_t size);
@@ -94,7 +112,8 @@ class Contents {
   Memory* memory_;
   VirtualMemory* virtual_;
   UncomputedRanges uncomputed_;
-  Written written_;  // the last that was found
+  UncomputedRanges on_host_;  // in memory that the driver made, where its pages were not written
+  Written written_;           // the last that was found
   bool keep_;
   uint64_t most_;
   uint64_t staged_ = 0;

@@ -63,17 +63,18 @@ const char* UncomputedRanges::FindLost(uint64_t address, uint64_t bytes) const {
   return nullptr;
 }
 
-void UncomputedRanges::Copy(uint64_t to, uint64_t from, uint64_t bytes) {
-  if (ranges_.empty()) return;
+void UncomputedRanges::CopyOf(const UncomputedRanges& other, uint64_t to, uint64_t from,
+                              uint64_t bytes) {
+  if (other.empty()) return Clear(to, bytes);
   struct Piece {
     uint64_t offset;
     uint64_t bytes;
     Range range;
   };
   std::vector<Piece> pieces;
-  auto range = ranges_.upper_bound(from);
-  if (range != ranges_.begin()) --range;
-  for (; range != ranges_.end() && range->first < from + bytes; ++range) {
+  auto range = other.ranges_.upper_bound(from);
+  if (range != other.ranges_.begin()) --range;
+  for (; range != other.ranges_.end() && range->first < from + bytes; ++range) {
     const uint64_t start = std::max(range->first, from);
     const uint64_t stop = std::min(range->second.end, from + bytes);
     if (start < stop) pieces.push_back({start - from, stop - start, range->second});

@@ -33,7 +33,9 @@ class UncomputedRanges {
   // The same of bytes that have no old values either.
   const char* FindLost(uint64_t address, uint64_t bytes) const;
   // The bytes at `from` are at `to` as well now. The ranges may overlap.
-  void Copy(uint64_t to, uint64_t from, uint64_t bytes);
+  void Copy(uint64_t to, uint64_t from, uint64_t bytes) { CopyOf(*this, to, from, bytes); }
+  // The same of bytes that another table knows.
+  void CopyOf(const UncomputedRanges& other, uint64_t to, uint64_t from, uint64_t bytes);
 
   // The host has read what `by` did not compute; how often that happened, by name.
   void NoteRead(const char* by) {

@@ -210,6 +210,11 @@ Physical* VirtualMemory::Find(uint64_t handle) {
   return found == physical_.end() ? nullptr : &found->second;
 }
 
+Physical* VirtualMemory::FindMapped(uint64_t address) {
+  const Mapping* mapping = FindMapping(address);
+  return mapping == nullptr ? nullptr : Find(mapping->physical);
+}
+
 // Memory without handles may still be mapped; a handle without mappings is memory all the same.
 void VirtualMemory::Drop(Physical* physical) {
   if (physical->handles > 0 || physical->mappings > 0 || physical->registrations > 0) return;

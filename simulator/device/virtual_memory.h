@@ -13,10 +13,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "simulator/device/memory.h"
+#include "simulator/device/uncomputed_ranges.h"
 
 namespace vramstow::simulator {
 
@@ -42,6 +44,10 @@ struct Physical {
   bool imported = false;  // made by another process, which it is charged to
   bool sync_memops = false;
   bool rdma = false;  // made so that a network card may be told of it
+  // It holds what was copied from memory of the host.
+  bool came_from_host = false;
+  // What of it was not computed when it was unmapped, by the place in it; null: nothing is known.
+  std::shared_ptr<const UncomputedRanges> uncomputed;
 };
 
 struct Mapping {
@@ -76,6 +82,8 @@ class VirtualMemory {
   Result Release(uint64_t handle);
   Result Retain(uint64_t address, uint64_t* handle);
   Physical* Find(uint64_t handle);
+  // What is mapped around `address`; null: nothing.
+  Physical* FindMapped(uint64_t address);
 
   // A registration holds the memory, or does not any more.
   void Keep(uint64_t handle) { ++Find(handle)->registrations; }

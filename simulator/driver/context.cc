@@ -86,7 +86,7 @@ void EndContext(Call& call, Context* context) {
       continue;
     }
     WithdrawBlock(*block);
-    ReleaseHostPages(*block);
+    ReleaseHostPages(&machine.contents, *block);
     machine.memory.Release(block);
   }
   const std::vector<Stream*> streams(context->streams.begin(), context->streams.end());

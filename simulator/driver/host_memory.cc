@@ -9,7 +9,6 @@
 namespace vramstow::simulator {
 namespace {
 
-constexpr uint64_t kSmallPage = 4096;
 constexpr unsigned kHostAllocFlags =
     CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
 constexpr unsigned kRegisterFlags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
@@ -51,13 +50,14 @@ void* MapHostPages(uint64_t bytes) {
   return pages == MAP_FAILED ? nullptr : pages;
 }
 
-void UnmapHostPages(uint64_t address, uint64_t bytes) {
+void UnmapHostPages(Contents* contents, uint64_t address, uint64_t bytes) {
+  contents->ForgetHost(address, bytes);
   munmap(reinterpret_cast<void*>(static_cast<uintptr_t>(address)), RoundUp(bytes, kSmallPage));
 }
 
-void ReleaseHostPages(const Block& block) {
+void ReleaseHostPages(Contents* contents, const Block& block) {
   if (block.kind != BlockKind::kHostPinned && block.kind != BlockKind::kManaged) return;
-  UnmapHostPages(block.address, block.size);
+  UnmapHostPages(contents, block.address, block.size);
 }
 
 bool IsPinned(const Block* block) {
@@ -96,7 +96,7 @@ CUresult cuMemFreeHost(void* memory) {
         if (waited != CUDA_SUCCESS) return waited;
         block = call.machine().memory.FindExact(address);
         if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        ReleaseHostPages(*block);
+        ReleaseHostPages(&call.machine().contents, *block);
         call.machine().memory.Release(block);
         call.machine().timeline.Advance(call.machine().model.UnpinNs(line.bytes));
         return CUDA_SUCCESS;

@@ -51,7 +51,7 @@ CUresult Free(Call& call, CUdeviceptr address, Call::Line* line) {
     return CUDA_SUCCESS;
   }
   WithdrawBlock(*block);
-  ReleaseHostPages(*block);
+  ReleaseHostPages(&call.machine().contents, *block);
   memory.Release(block);
   call.machine().timeline.Advance(call.machine().model.FreeNs(line->bytes));
   return CUDA_SUCCESS;

@@ -52,7 +52,7 @@ void ReturnChunk(State* state, const PoolPlace& place, uint64_t address, uint64_
     state->machine->memory.ReturnPages(place.device, address, bytes, true);
     return;
   }
-  UnmapHostPages(address, bytes);
+  UnmapHostPages(&state->machine->contents, address, bytes);
 }
 
 Block* AddBlock(State* state, const PoolPlace& place, uint64_t address, uint64_t size,

@@ -203,9 +203,8 @@ CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
                          line.device = physical->device;
                        }
                        const Result result = memory.Map(address, size, offset, handle);
-                       // Marks are kept by address; what lies here now is something else.
                        if (result == Result::kSuccess) {
-                         call.machine().contents.uncomputed().Clear(address, size);
+                         call.machine().contents.BeginMapping(address, size);
                          TakeTime(call, VmmCall::kMap, size);
                        }
                        return ToDriver(result);
@@ -221,6 +220,7 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
                        }
                        const CUresult refused = RefuseUnsafe(call);
                        if (refused != CUDA_SUCCESS) return refused;
+                       call.machine().contents.EndMapping(address, size);
                        const Result result = memory.Unmap(address, size);
                        if (result == Result::kSuccess) TakeTime(call, VmmCall::kUnmap, size);
                        return ToDriver(result);

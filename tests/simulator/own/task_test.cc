@@ -1,5 +1,6 @@
 // Tasks: what a library computes in place of kernels, as part of a stream's work.
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <string>
@@ -376,6 +377,51 @@ TEST(TaskTest, ALoopThatWaitsForAKernelEndsWhereNothingIsComputed) {
               uint64_t reads = 0;
               while (reads < 2000000 && scene.Read() == 0) ++reads;
               CHECK_IN_CHILD(reads >= 999999 && reads < 2000000);
+              return 0;
+            }));
+}
+
+uint64_t AnonymousBytes() {
+  FILE* file = fopen("/proc/self/status", "re");
+  unsigned long long kib = 0;
+  char line[256];
+  while (file != nullptr && fgets(line, sizeof line, file) != nullptr) {
+    if (sscanf(line, "RssAnon: %llu kB", &kib) == 1) break;
+  }
+  if (file != nullptr) fclose(file);
+  return kib << 10;
+}
+
+TEST(TaskTest, WhatIsNotComputedTakesNothingOfTheHostAndIsKnownWhenItComesBack) {
+  EXPECT_EQ(0, InChild("a100,memory=4GiB,emulation=4KiB,allowance=0", [] {
+              constexpr size_t kSize = size_t{1} << 30;
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start(kSize));
+              const Driver& driver = scene.driver;
+              scene.Append(1, kVramstowSimulatorFills, kSize, kVramstowSimulatorDone, false);
+              void* pinned = nullptr;
+              CUdeviceptr back = 0;
+              CHECK_IN_CHILD(driver.cuMemHostAlloc(&pinned, kSize, 0) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(driver.cuMemAlloc(&back, kSize) == CUDA_SUCCESS);
+              const uint64_t before = AnonymousBytes();
+              driver.cuMemcpyDtoHAsync(pinned, scene.block, kSize, scene.stream);
+              driver.cuMemcpyHtoDAsync(back, pinned, kSize, scene.stream);
+              CHECK_IN_CHILD(driver.cuStreamSynchronize(scene.stream) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(AnonymousBytes() < before + (size_t{64} << 20));
+              CHECK_IN_CHILD(scene.api.count_reads() == 1);
+              scene.block = back;
+              CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_reads() == 2);
+              // What the host writes is a value, and comes to the card whole.
+              memset(pinned, 7, 4096);
+              driver.cuMemcpyHtoDAsync(back, pinned, kSize, scene.stream);
+              CHECK_IN_CHILD(scene.Read() == 7 && scene.api.count_reads() == 2);
+              // Fresh memory at the same address was never a result.
+              driver.cuMemcpyDtoHAsync(pinned, scene.block, kSize, scene.stream);
+              CHECK_IN_CHILD(driver.cuMemFreeHost(pinned) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(driver.cuMemHostAlloc(&pinned, kSize, 0) == CUDA_SUCCESS);
+              const uint64_t reads = scene.api.count_reads();
+              driver.cuMemcpyHtoDAsync(back, pinned, kSize, scene.stream);
+              CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_reads() == reads);
               return 0;
             }));
 }
