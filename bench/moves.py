@@ -233,16 +233,20 @@ class Table:
         return run
 
     def fill(self, means: str) -> None:
-        """A program's own means takes the same time on a larger card, so that it is not run
-        again there. What is ours uses all of each card."""
+        """From the largest card down: where memory ran out, it does on a smaller one. What has
+        its optimizer on the host takes minutes, and is not run again where less is free."""
         known: Run | None = None
-        for row in sorted(self.rows, key=lambda row: row.memory_bytes):
+        roomiest = sorted(self.rows, key=lambda row: -row.memory_bytes)
+        for row in reversed(roomiest) if means in ON_HOST else roomiest:
             if not applies(self._job, means):
-                row.runs[means] = Run(why="for other jobs")
-                continue
-            if known is None or known.why == "OOM" or means in OURS:
+                known = Run(why="for other jobs")
+            elif known is None or self._asks_again(means, known):
                 known = self._run(means, row.memory_bytes)
             row.runs[means] = known
+
+    @staticmethod
+    def _asks_again(means: str, known: Run) -> bool:
+        return (known.why == "OOM") if means in ON_HOST else (known.seconds is not None)
 
     def markdown(self) -> list[str]:
         seconds = self.reference.seconds or 0.0

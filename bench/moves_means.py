@@ -22,6 +22,7 @@ from torch.utils.checkpoint import checkpoint
 
 Step = Callable[[], Tensor]
 BUCKET = 1 << 24  # elements: DeepSpeed's own 5e8 are 2 GB
+MOST_IN_TURN = 1 << 24  # elements; where a parameter has more, it comes alone
 Around = Callable[[], AbstractContextManager]
 
 
@@ -101,63 +102,82 @@ def checkpoints(job: Job) -> Step:
     return plain(job)
 
 
+def elements(tensors: Iterable[Tensor]) -> int:
+    return sum(tensor.numel() for tensor in tensors)
+
+
 class TurnsOfStates:
-    """The optimizer's states lie in page-locked memory of the host. Each layer's come while the
-    step of the layer before is made, and leave behind their own."""
+    """The optimizer's states lie in page-locked memory of the host. They come in turns of some
+    parameters, while the step of the turn before is made, and go back behind their own: so there
+    is room for the states of three turns on the card."""
+
+    SLOTS = 3
+    NAMES = ("exp_avg", "exp_avg_sq")
 
     def __init__(self, model: nn.Module) -> None:
-        layers = [list(layer.parameters()) for layer in model.layers]
-        known = {parameter for layer in layers for parameter in layer}
-        rest = [parameter for parameter in model.parameters() if parameter not in known]
-        self._turns = [adamw(parameters) for parameters in [*layers, rest]]
+        self._turns = [adamw(parameters) for parameters in self._divided(model)]
         self._inward, self._outward = torch.cuda.Stream(), torch.cuda.Stream()
-        self._arrivals: dict[int, torch.cuda.Event] = {}
-        self._departures: dict[int, torch.cuda.Event] = {}
+        self._gone: list[torch.cuda.Event | None] = [None] * len(self._turns)
+        most = max(elements(self._parameters(turn)) for turn in self._turns)
+        self._slots = [torch.empty(len(self.NAMES) * most) for _ in range(self.SLOTS)]
         self._on_host: dict[tuple[Tensor, str], Tensor] = {}
+        for turn in self._turns:
+            for parameter in self._parameters(turn):
+                turn.state[parameter] = {"step": torch.zeros(())}
+                for name in self.NAMES:
+                    state = torch.zeros(parameter.shape, device="cpu", pin_memory=True)
+                    self._on_host[parameter, name] = state
+
+    @staticmethod
+    def _divided(model: nn.Module) -> list[list[Tensor]]:
+        enough = min(MOST_IN_TURN, elements(model.parameters()) // 8)
+        turns: list[list[Tensor]] = [[]]
+        for parameter in model.parameters():
+            if elements(turns[-1]) >= enough:
+                turns.append([])
+            turns[-1].append(parameter)
+        return turns
+
+    @staticmethod
+    def _parameters(turn: torch.optim.Optimizer) -> list[Tensor]:
+        return turn.param_groups[0]["params"]
 
     def step(self) -> None:
-        self._bring(0)
-        for number, optimizer in enumerate(self._turns):
-            self._bring(number + 1)
-            if number in self._arrivals:
-                self._arrivals.pop(number).wait()
-            optimizer.step()
+        arrivals = [self._bring(0)]
+        for number, turn in enumerate(self._turns):
+            if number + 1 < len(self._turns):
+                arrivals.append(self._bring(number + 1))
+            arrivals[number].wait()
+            turn.step()
             self._send(number)
 
     def zero_grad(self) -> None:
-        for optimizer in self._turns:
-            optimizer.zero_grad()
+        for turn in self._turns:
+            turn.zero_grad()
 
-    def _states(self, number: int) -> Iterable[tuple[Tensor, str, dict]]:
-        for parameter, states in self._turns[number].state.items():
-            for name in ("exp_avg", "exp_avg_sq"):
-                yield parameter, name, states
-
-    def _bring(self, number: int) -> None:
-        if number >= len(self._turns) or not self._turns[number].state:
-            return
+    def _bring(self, number: int) -> torch.cuda.Event:
         with torch.cuda.stream(self._inward):
-            self._departures[number].wait()
-            if number >= 2:  # two layers' states at most are on the card
-                self._departures[number - 2].wait()
-            for parameter, name, states in self._states(number):
-                states[name] = self._on_host[parameter, name].to("cuda", non_blocking=True)
-                states[name].record_stream(torch.cuda.default_stream())
-            self._arrivals[number] = self._inward.record_event()
+            # The slot is free, and where it is the first one, all that the last step sent is gone.
+            event = self._gone[number - self.SLOTS if number >= self.SLOTS else -1]
+            if event is not None:
+                event.wait()
+            begin, slot = 0, self._slots[number % self.SLOTS]
+            for parameter in self._parameters(self._turns[number]):
+                for name in self.NAMES:
+                    state = slot[begin : begin + parameter.numel()].view(parameter.shape)
+                    state.copy_(self._on_host[parameter, name], non_blocking=True)
+                    self._turns[number].state[parameter][name] = state
+                    begin += parameter.numel()
+            return self._inward.record_event()
 
     def _send(self, number: int) -> None:
         self._outward.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._outward):
-            for parameter, name, states in self._states(number):
-                state = states[name]
-                if (parameter, name) not in self._on_host:
-                    self._on_host[parameter, name] = torch.empty_like(
-                        state, device="cpu", pin_memory=True
-                    )
-                self._on_host[parameter, name].copy_(state, non_blocking=True)
-                state.record_stream(self._outward)
-                states[name] = self._on_host[parameter, name]
-            self._departures[number] = self._outward.record_event()
+            for parameter in self._parameters(self._turns[number]):
+                for name in self.NAMES:
+                    state = self._turns[number].state[parameter][name]
+                    self._on_host[parameter, name].copy_(state, non_blocking=True)
+            self._gone[number] = self._outward.record_event()
 
 
 def states_by_hand(job: Job) -> Step:
@@ -194,40 +214,49 @@ def models_by_hand(job: Job) -> Step:
     return inference(job, Around)
 
 
+class LayersInTurn:
+    """Layers lie in page-locked memory of the host. Each comes while the one before it computes,
+    into the one of two places on the card that is free by then."""
+
+    def __init__(self, job: Job) -> None:
+        self._pairs = [[locked(layer) for layer in model.layers] for model in job.models]
+        self._order = [pairs for model in self._pairs for _ in range(job.passes) for pairs in model]
+        most = max(elements(copy for _, copy in pairs) for pairs in self._order)
+        self._places = [torch.empty(most, dtype=torch.bfloat16) for _ in range(2)]
+        self._inward = torch.cuda.Stream()
+        self._arrivals: dict[int, torch.cuda.Event] = {}
+        self._now = 0  # in the order of the use of layers, on and on
+        for model in job.models:
+            for layer in model.layers:
+                layer.register_forward_pre_hook(lambda *_: self._begin())
+
+    def _begin(self) -> None:
+        if self._now == 0:
+            self._bring(0)
+        self._bring(self._now + 1)
+        self._arrivals.pop(self._now).wait()
+        self._now += 1
+
+    def _bring(self, number: int) -> None:
+        self._inward.wait_stream(torch.cuda.current_stream())  # the layer before has ended
+        begin, place = 0, self._places[number % 2]
+        with torch.cuda.stream(self._inward):
+            for parameter, copy in self._order[number % len(self._order)]:
+                part = place[begin : begin + copy.numel()].view(copy.shape)
+                parameter.data = part.copy_(copy, non_blocking=True)
+                begin += copy.numel()
+            self._arrivals[number] = self._inward.record_event()
+
+
 def layers_by_hand(job: Job) -> Step:
-    """A layer comes for each pass, while the one before computes, and is dropped behind it."""
-    inward = torch.cuda.Stream()
+    turns = LayersInTurn(job)
+    step = plain(job)
 
-    def arrange(layers: list[nn.Module]) -> None:
-        copies = [locked(layer) for layer in layers]
-        arrivals: dict[int, torch.cuda.Event] = {}
+    def kept() -> Tensor:
+        assert turns
+        return step()
 
-        def bring(number: int) -> None:
-            inward.wait_stream(torch.cuda.current_stream())  # the layer before the last has ended
-            with torch.cuda.stream(inward):
-                for parameter, copy in copies[number]:
-                    parameter.data = copy.to("cuda", non_blocking=True)
-                    parameter.data.record_stream(torch.cuda.default_stream())
-                arrivals[number] = inward.record_event()
-
-        def before(number: int) -> None:
-            if number not in arrivals:
-                bring(number)
-            arrivals.pop(number).wait()
-            if number + 1 < len(layers):
-                bring(number + 1)
-
-        def behind(number: int) -> None:
-            for parameter, copy in copies[number]:
-                parameter.data = copy
-
-        for number, layer in enumerate(layers):
-            layer.register_forward_pre_hook(lambda *_, number=number: before(number))
-            layer.register_forward_hook(lambda *_, number=number: behind(number))
-
-    for model in job.models:
-        arrange(list(model.layers))
-    return plain(job)
+    return kept
 
 
 def start_group() -> None:

@@ -14,6 +14,8 @@
 namespace vramstow::values {
 namespace {
 
+constexpr std::string_view kRecurrent = "_cudnn_rnn";  // its backward begins so, too
+
 struct WorkLogLink {
   decltype(&vramstowSimulatorLogsWork) logs = nullptr;
   decltype(&vramstowSimulatorLogWork) log = nullptr;
@@ -69,6 +71,21 @@ uint64_t TokensOf(std::string_view name, const Stack& given) {
   return 0;
 }
 
+// Of the layers of a recurrent network: each token times each weight, and twice that backward. The
+// limit of what is computed (gemm=) does not know them: cuDNN's layers are many small products.
+uint64_t OperationsOfRecurrent(std::string_view name, const Stack& given) {
+  if (name.substr(0, kRecurrent.size()) != kRecurrent || given.size() < 2) return 0;
+  if (!given[0].isTensor() || !given[1].isTensorList()) return 0;
+  const at::Tensor& input = given[0].toTensor();
+  if (input.dim() == 0 || input.size(-1) == 0) return 0;
+  uint64_t weights = 0;
+  for (const at::Tensor& weight : given[1].toTensorVector()) {
+    if (weight.defined() && weight.dim() > 1) weights += static_cast<uint64_t>(weight.numel());
+  }
+  const auto tokens = static_cast<uint64_t>(input.numel() / input.size(-1));
+  return (name == kRecurrent ? 2 : 4) * tokens * weights;
+}
+
 // Bytes of a tensor on a card, as a kernel goes through them: those between its elements are not
 // touched, and those that several elements share are touched once.
 uint64_t BytesTouched(const at::Tensor& tensor) {
@@ -90,6 +107,7 @@ void LogOperator(const Plan& plan, const Stack& given, const Stack& results, uin
   line.size = sizeof line;
   line.kind = "operator";
   line.name = plan.name;
+  if (operations == 0) operations = OperationsOfRecurrent(plan.name, given);
   line.precision = operations == 0 ? "-" : PrecisionOf(given);
   line.operations = operations;
   for (size_t i = 0; i < given.size(); ++i) {

@@ -39,9 +39,19 @@ def test_results_are_the_same_where_memory_moves(rehearse: Rehearse, python: str
     assert [step["result"] for step in narrow] == [step["result"] for step in roomy]
 
 
-@pytest.mark.parametrize("means", ["save_on_cpu", "checkpoints", "states-by-hand", "fsdp"])
-def test_other_means_train_the_same(rehearse: Rehearse, python: str, means: str) -> None:
-    command = [python, BENCH / "moves_job.py", "wide", "--tiny", "--steps", "3", "--results"]
+@pytest.mark.parametrize(
+    ("job", "means"),
+    [
+        ("decoder", "save_on_cpu"),
+        ("wide", "checkpoints"),
+        ("wide", "states-by-hand"),
+        ("wide", "fsdp"),
+        ("two-models", "models-by-hand"),
+        ("two-models", "layers-by-hand"),
+    ],
+)
+def test_other_means_do_the_same(rehearse: Rehearse, python: str, job: str, means: str) -> None:
+    command = [python, BENCH / "moves_job.py", job, "--tiny", "--steps", "3", "--results"]
     *plain, held = told(rehearse(*command, "plain", card=CARD))
     *other, less = told(rehearse(*command, means, card=CARD))
     assert [step["result"] for step in other] == [step["result"] for step in plain]

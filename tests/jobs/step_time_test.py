@@ -34,6 +34,8 @@ functional.scaled_dot_product_attention(query, query, query, is_causal=True)
 # Three quarters of the columns are no part of it.
 part = torch.ones(100, 400, device="cuda")[:, :100] + 1
 part.cpu()
+inputs = torch.ones(7, 5, 16, device="cuda")
+torch.nn.LSTM(16, 32, device="cuda")(inputs)[0].sum().backward()
 torch.cuda.nccl.all_reduce([torch.empty(1000, device=f"cuda:{card}") for card in range(2)])
 """
 
@@ -58,6 +60,9 @@ def test_the_work_log_has_operations_bytes_and_copies(tmp_path: Path) -> None:
     attentions = [line for line in lines if "_attention" in line["name"]]
     whole = 4 * (2 * 4 * 64 * 32) * 64
     assert [int(line["operations"]) for line in attentions] == [whole, whole // 2]
+    recurrent = [line for line in lines if line["name"].startswith("_cudnn_rnn")]
+    forward = 2 * (7 * 5) * (4 * 32 * (16 + 32))  # four gates see the input and the state
+    assert [int(line["operations"]) for line in recurrent] == [forward, 2 * forward]
     [add] = [line for line in lines if line["name"] == "add"]
     assert (int(add["read_bytes"]), int(add["written_bytes"])) == (40000, 40000)
     copies = [(line["name"], int(line["read_bytes"])) for line in lines if line["kind"] == "copy"]
