@@ -87,7 +87,8 @@ struct vramstowSimulatorRange {
 enum VramstowSimulatorTrait {
   kVramstowSimulatorDecidesSize = 1,  // the program makes something as large as it says
   kVramstowSimulatorIsRandom = 2,     // its results are random values
-  kVramstowSimulatorIsRead = 4,  // the program reads its result, which is no memory of a device
+  kVramstowSimulatorIsRead = 4,   // the program reads its result, which is no memory of a device
+  kVramstowSimulatorHasSize = 8,  // it puts in place what a task that decided a size has computed
 };
 
 enum VramstowSimulatorOutcome {
@@ -110,6 +111,10 @@ struct vramstowSimulatorTask {
   void (*drop)(void* user);  // when it will not be run again; null: nothing is to be done
   void* user;
   int traits;  // of enum VramstowSimulatorTrait, added up
+  // Called before `run`, as it is, where something of what the task reads was not computed. `lost`
+  // not 0: some of it reads as zeros; else it has old values, or what follows from them. May be
+  // null.
+  void (*reads_uncomputed)(void* user, int lost);
 };
 
 // Makes the task a part of the last work that this thread's current context has in the stream: it

@@ -8,10 +8,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "adapters/values/known_sizes.h"
 #include "adapters/values/work_line.h"
 
 namespace vramstow::values {
@@ -221,7 +223,8 @@ bool ShadowArguments(const Plan& plan, const Stack& given, const RandomState& ra
 // make one there.
 template <typename Work>
 void Append(const Plan& plan, c10::DeviceIndex card, const Footprint& footprint,
-            uint64_t operations, std::unique_ptr<Work> work, int (*run)(void*), int traits = 0) {
+            uint64_t operations, std::unique_ptr<Work> work, int (*run)(void*), int traits = 0,
+            void (*reads_uncomputed)(void*, int) = nullptr) {
   vramstowSimulatorTask task = {};
   task.size = sizeof task;
   task.name = plan.name;
@@ -231,6 +234,7 @@ void Append(const Plan& plan, c10::DeviceIndex card, const Footprint& footprint,
   task.bytes = footprint.bytes();
   task.operations = operations;
   task.run = run;
+  task.reads_uncomputed = reads_uncomputed;
   task.user = work.release();
   task.drop = [](void* user) { delete static_cast<Work*>(user); };
   c10::cuda::OptionalCUDAGuard guard;
@@ -300,11 +304,20 @@ struct EarlyComputation::Shared {
   Stack results;
   bool computed = false;
   std::vector<std::vector<at::Tensor>> outputs;
+  Reads reads = Reads::kComputed;
+  const uint64_t place = CurrentPlace();
+  std::optional<Source> source;  // of a size
 
   int64_t Told() const {
-    if (!computed || results.empty()) return 0;
-    if (results[0].isBool()) return results[0].toBool() ? 1 : 0;
-    return results[0].isTensor() ? results[0].toTensor().size(0) : 0;
+    if (plan.sizes_result) return SizeToTell();
+    return computed && !results.empty() && results[0].isBool() && results[0].toBool() ? 1 : 0;
+  }
+
+  int64_t SizeToTell() const {
+    const bool has_size = computed && !results.empty() && results[0].isTensor();
+    const int64_t size = has_size ? results[0].toTensor().size(0) : -1;
+    if (!source.has_value()) return std::max<int64_t>(size, 0);
+    return KnownSizes::Global().Tell(place, reads, *source, size);
   }
 
   int Run() {
@@ -323,6 +336,12 @@ struct EarlyComputation::Shared {
     if (!computed) return kVramstowSimulatorNotComputed;
     try {
       const QuietScope quiet;
+      // A size that was made up has other rows.
+      for (const auto& of_result : outputs) {
+        for (const at::Tensor& output : of_result) {
+          if (reads != Reads::kComputed && output.defined()) output.zero_();
+        }
+      }
       Computation{plan, {}, outputs}.PutInPlace(results);
       return kVramstowSimulatorDone;
     } catch (const std::exception&) {
@@ -335,21 +354,29 @@ std::unique_ptr<EarlyComputation> EarlyComputation::Begin(const Plan& plan, cons
   const QuietScope quiet;
   Stack shadows;
   if (!ShadowArguments(plan, given, {}, &shadows)) return nullptr;
+  // The program's own tensor: its shadows are others each time.
+  std::optional<Source> source;
+  if (plan.sizes_result && given[0].isTensor()) source.emplace(given[0].toTensor());
   return std::unique_ptr<EarlyComputation>(new EarlyComputation(
-      plan, CardOf(plan, given), std::move(shadows), FootprintOf(plan, given)));
+      plan, CardOf(plan, given), std::move(shadows), FootprintOf(plan, given), std::move(source)));
 }
 
 EarlyComputation::EarlyComputation(const Plan& plan, c10::DeviceIndex card, Stack shadows,
-                                   const Footprint& footprint)
+                                   const Footprint& footprint, std::optional<Source> source)
     : plan_(plan),
       card_(card),
       shared_(std::make_shared<Shared>(plan)),
       reads_(footprint.AsReads()) {
   shared_->arguments = std::move(shadows);
+  shared_->source = std::move(source);
   Append(
       plan, card_, reads_, 0, std::make_unique<std::shared_ptr<Shared>>(shared_),
       [](void* user) { return (*static_cast<std::shared_ptr<Shared>*>(user))->Run(); },
-      plan.sizes_result ? kVramstowSimulatorDecidesSize : kVramstowSimulatorIsRead);
+      plan.sizes_result ? kVramstowSimulatorDecidesSize : kVramstowSimulatorIsRead,
+      [](void* user, int lost) {
+        const Reads reads = lost != 0 ? Reads::kLost : Reads::kOld;
+        (*static_cast<std::shared_ptr<Shared>*>(user))->reads = reads;
+      });
   FindSimulator()->patch_reads(
       [](void* user, void* bytes, size_t size) {
         const int64_t count = static_cast<Shared*>(user)->Told();
@@ -366,8 +393,10 @@ void EarlyComputation::Finish(const Stack& results) {
   Footprint footprint = reads_;
   AddNewResults(plan_, results, &footprint);
   shared_->outputs = ShadowOutputs(plan_, results);
-  Append(plan_, card_, footprint, 0, std::make_unique<std::shared_ptr<Shared>>(shared_),
-         [](void* user) { return (*static_cast<std::shared_ptr<Shared>*>(user))->PutInPlace(); });
+  Append(
+      plan_, card_, footprint, 0, std::make_unique<std::shared_ptr<Shared>>(shared_),
+      [](void* user) { return (*static_cast<std::shared_ptr<Shared>*>(user))->PutInPlace(); },
+      plan_.sizes_result ? kVramstowSimulatorHasSize : 0);
 }
 
 ToldSize::ToldSize(int64_t size) : size_(size) {

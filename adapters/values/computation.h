@@ -12,7 +12,9 @@
 #define VRAMSTOW_ADAPTERS_VALUES_COMPUTATION_H_
 
 #include <memory>
+#include <optional>
 
+#include "adapters/values/known_sizes.h"
 #include "adapters/values/plan.h"
 #include "adapters/values/shadow_tensor.h"
 
@@ -54,7 +56,7 @@ class EarlyComputation {
  private:
   struct Shared;
   EarlyComputation(const Plan& plan, c10::DeviceIndex card, Stack shadows,
-                   const Footprint& footprint);
+                   const Footprint& footprint, std::optional<Source> source);
 
   const Plan& plan_;
   const c10::DeviceIndex card_;

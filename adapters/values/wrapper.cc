@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "adapters/values/computation.h"
+#include "adapters/values/known_sizes.h"
 #include "adapters/values/operators.h"
 #include "adapters/values/work_line.h"
 
@@ -121,6 +122,7 @@ void Wrapper::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   const size_t count = op.schema().arguments().size();
   const size_t below = stack->size() - count;
   if (ShadowDistance() == 0) return CallWithoutValues(op, keys, stack);
+  NoteOperator(plan_->name);
   // The kernel takes its arguments off the stack; some kernels refer to them until they return.
   const Stack given(stack->begin() + static_cast<ptrdiff_t>(below), stack->end());
   if (IsCopyOfBytes(*plan_, given)) return kernel_.callBoxed(op, keys, stack);

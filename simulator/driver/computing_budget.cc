@@ -8,6 +8,7 @@ namespace vramstow::simulator {
 namespace {
 
 constexpr uint64_t kLeastNs = 10'000'000'000;
+constexpr uint64_t kLeastForSizesNs = 60'000'000'000;
 constexpr uint64_t kRandomPart = 8;
 // One call may take so much of what is left, so that many that are cheap find something left.
 constexpr double kPartOfLeft = 1.0 / 3;
@@ -30,12 +31,13 @@ ComputingBudget& ComputingBudget::Global() {
   return *budget;
 }
 
-uint64_t ComputingBudget::LeftNs(bool is_random) const {
+uint64_t ComputingBudget::LeftNs(const Effort& effort) const {
   const uint64_t spent = spent_ns_.load(std::memory_order_relaxed);
   const uint64_t ran = RealNanoseconds() - began_ns_;
-  const uint64_t whole = std::max(kLeastNs, ran - std::min(ran, spent));
+  const uint64_t least = effort.leads_to_size ? kLeastForSizesNs : kLeastNs;
+  const uint64_t whole = std::max(least, ran - std::min(ran, spent));
   const uint64_t left = whole - std::min(whole, spent);
-  if (!is_random) return left;
+  if (!effort.is_random) return left;
   const uint64_t part = whole / kRandomPart;
   return std::min(left, part - std::min(part, random_ns_.load(std::memory_order_relaxed)));
 }
@@ -55,13 +57,13 @@ bool ComputingBudget::IsOpen(const Spec& spec, const Effort& effort) const {
            effort.bytes <= spec.allowance_bytes - std::min(spec.allowance_bytes, spent);
   }
   const bool is_beyond = spec.gemm_is_limit && effort.operations > spec.gemm_operations;
-  return !is_beyond && LeftNs(effort.is_random) > 0;
+  return !is_beyond && LeftNs(effort) > 0;
 }
 
 bool ComputingBudget::Allows(const Spec& spec, const Effort& effort) const {
   if (!IsOpen(spec, effort)) return false;
   return !spec.budget_is_time ||
-         ExpectNs(effort) <= kPartOfLeft * static_cast<double>(LeftNs(effort.is_random));
+         ExpectNs(effort) <= kPartOfLeft * static_cast<double>(LeftNs(effort));
 }
 
 void ComputingBudget::Spend(const Effort& effort, uint64_t took_ns) {

@@ -5,11 +5,13 @@
 // and ten seconds at least; a call is computed if it is expected to take no more than a third of
 // what is left. The expectation follows from how long calls of that name took before. Random
 // values get an eighth of it: whole models begin with them, and products that nobody computes read
-// most. With allowance= the bytes that are touched count instead, so that what is computed is the
-// same in each run.
+// most. A job that makes sizes of values has a minute at least for what may lead to one: a size
+// that is wrong makes the rehearsal wrong. With allowance= the bytes that are touched count
+// instead, so that what is computed is the same in each run.
 //
 // Ownership: one for the process; names live as long as it. Threads: the driver's lock, but for
-// IsOpen, which any thread may ask. Errors: none. Units: bytes, operations, nanoseconds.
+// IsOpen and makes_sizes, which any thread may ask. Errors: none. Units: bytes, operations,
+// nanoseconds.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_COMPUTING_BUDGET_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_COMPUTING_BUDGET_H_
 
@@ -27,11 +29,16 @@ struct Effort {
   uint64_t bytes = 0;          // that are touched, or what takes as long
   uint64_t operations = 0;     // of a matrix product
   bool is_random = false;      // its results are random values
+  bool leads_to_size = false;  // a size may follow from its results
 };
 
 class ComputingBudget {
  public:
   static ComputingBudget& Global();
+
+  // The program makes a size of values: others will follow.
+  void NoteSize() { makes_sizes_.store(true, std::memory_order_relaxed); }
+  bool makes_sizes() const { return makes_sizes_.load(std::memory_order_relaxed); }
 
   // A small call is computed in any case.
   static bool IsLarge(const Spec& spec, const Effort& effort) {
@@ -52,10 +59,11 @@ class ComputingBudget {
   };
 
   ComputingBudget();
-  uint64_t LeftNs(bool is_random) const;
+  uint64_t LeftNs(const Effort& effort) const;
   double ExpectNs(const Effort& effort) const;
 
   const uint64_t began_ns_;
+  std::atomic<bool> makes_sizes_{false};
   std::atomic<uint64_t> spent_bytes_{0};
   std::atomic<uint64_t> spent_ns_{0};
   std::atomic<uint64_t> random_ns_{0};  // of it

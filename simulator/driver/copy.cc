@@ -49,6 +49,8 @@ class CopyWork : public Work {
       return;
     }
     NoteTraffic();
+    // Nobody sees these bytes, and something else may have lain there before.
+    if (taken_.are_patched) contents.uncomputed().Clear(box_.from.address, box_.Bytes());
     for (uint64_t slice = 0; slice < box_.depth; ++slice) {
       for (uint64_t row = 0; row < box_.height; ++row) {
         CopyRow(box_.to.address + slice * box_.to.slice + row * box_.to.pitch,
@@ -203,6 +205,8 @@ CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mod
     taken.are_left_out = machine.contents.LeavesOut(box.to.address, box.from.address, box.width);
     if (!taken.are_left_out) taken.staged = Stage(box);
   }
+  taken.are_patched = from_device && !to_device && PatchesRead(box);
+  const bool is_patched = taken.are_patched;
   const auto describe = [&] {
     return DescribeCopy(call.state(), box, mode == CopyMode::kAsynchronous);
   };
@@ -211,7 +215,7 @@ CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mod
       call, stream,
       Observed(call, *stream, MakeCopyWork(&call.state(), stream->context, box, std::move(taken)),
                describe));
-  if (from_device && !to_device) PatchRead(call, stream, box);
+  if (is_patched) PatchRead(call, stream, box);
   const bool host_only = !to_device && !from_device;
   const bool wait =
       mode == CopyMode::kSynchronous ? !(to_device && from_device) : to_pageable || host_only;

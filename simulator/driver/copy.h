@@ -53,6 +53,7 @@ CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mod
 struct TakenBytes {
   std::shared_ptr<std::vector<char>> staged;  // or null
   bool are_left_out = false;
+  bool are_patched = false;  // the other way: the program gets something else than what is read
 };
 
 // The work of a copy.

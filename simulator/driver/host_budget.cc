@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/units.h"
 
@@ -32,26 +33,33 @@ HostBudget& HostBudget::Global() {
   return *budget;
 }
 
-// Well below what ends all computing.
-uint64_t HostBudget::ForResults() {
-  if (limit_ == 0) limit_ = Available() / 4;
-  return std::min(limit_ / 5 * 4, kMostForResults);
+uint64_t HostBudget::Limit() {
+  if (limit_ == 0) limit_ = Available() / 2;
+  return limit_;
 }
 
-bool HostBudget::Allows(const State& state, uint64_t bytes) {
-  if (spent_) return false;
+// Well below what ends all computing.
+uint64_t HostBudget::ForSizes() { return Limit() / 5 * 4; }
+
+uint64_t HostBudget::ForResults() { return std::min(Limit() / 5 * 2, kMostForResults); }
+
+bool HostBudget::Allows(const State& state, std::span<const Contents::Piece> writes,
+                        uint64_t bytes) {
   since_looked_ += bytes;
-  if (since_looked_ < kLookEvery) return true;
+  if (!is_short_ && since_looked_ < kLookEvery) return true;
   since_looked_ = 0;
-  if (limit_ == 0) limit_ = Available() / 4;
-  const uint64_t written = state.machine->space().HeldBytes();
-  if (written + bytes <= limit_) return true;
-  spent_ = true;
+  const uint64_t limit = Limit();
+  const uint64_t held = state.machine->space().HeldBytes();
+  is_short_ = held > limit / 8 * 7;
+  const uint64_t most = bytes <= Contents::kLarge ? limit + limit / 4 : limit;
+  if (state.machine->contents.HasRoom(writes, most)) return true;
+  is_short_ = true;
+  if (std::exchange(is_told_, true)) return false;
   fprintf(stderr,
-          "vramstow: the simulated memory holds %s, a quarter of what this machine had free: "
-          "kernels have no effect from here on. Say contents=discard or emulation=off if nothing "
-          "needs their results.\n",
-          FormatBytes(written).text);
+          "vramstow: the simulated memory holds %s, and may hold %s, half of what this machine had "
+          "free: results that need more are left out. Say contents=discard or emulation=off if "
+          "nothing needs them.\n",
+          FormatBytes(held).text, FormatBytes(limit).text);
   return false;
 }
 

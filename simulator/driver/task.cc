@@ -29,7 +29,8 @@ constexpr uint64_t kSmallRead = 8;
 
 // Random values take longer than a copy, by this factor.
 constexpr uint64_t kRandomEffort = 16;
-// The size of a result decides what follows, so that it is worth more.
+// The size of a result decides all that follows. Calls up to here get the time for sizes also where
+// something else was left out.
 constexpr uint64_t kSizedBytes = 64ull << 20;
 
 Effort EffortOf(const vramstowSimulatorTask& task) {
@@ -75,6 +76,9 @@ class Task : public Work {
     const bool is_lost = origin != nullptr && ReadsLost();
     const char* reason = Refuse(is_lost);
     if (reason == nullptr) {
+      if (origin != nullptr && task_.reads_uncomputed != nullptr) {
+        task_.reads_uncomputed(task_.user, is_lost ? 1 : 0);
+      }
       const int outcome = Compute();
       if (outcome == kVramstowSimulatorDone) return MarkWrites(origin, !is_lost);
       // An index that was never computed says nothing of the program.
@@ -151,18 +155,32 @@ class Task : public Work {
   const char* Refuse(bool is_lost) const {
     const Spec& spec = state_->machine->spec();
     if (task_.run == nullptr) return " (too large)";
-    const Effort effort = EffortOf(task_);
+    Effort effort = EffortOf(task_);
     if (ComputingBudget::IsLarge(spec, effort)) {
+      effort.leads_to_size = LeadsToSize();
       if (is_trial_) return " (only timed)";
       if (is_lost) return " (of what was left out)";
-      const bool is_wanted = DecidesSize() && task_.bytes <= kSizedBytes;
+      const bool is_wanted = IsOfSize() && task_.bytes <= kSizedBytes;
       if (!is_wanted && !ComputingBudget::Global().Allows(spec, effort)) return " (too large)";
       if (!HasRoom(spec)) return " (beyond contents=)";
     }
-    if (!HostBudget::Global().Allows(*state_, task_.bytes)) return " (memory of this machine)";
+    if (!HostBudget::Global().Allows(*state_, Written(), task_.bytes)) {
+      return " (memory of this machine)";
+    }
     return nullptr;
   }
 
+  // All of what a training step computes leads to the sizes of the next. Large random values lead
+  // to whole models, of which something is left out in any case.
+  bool LeadsToSize() const {
+    return ComputingBudget::Global().makes_sizes() &&
+           (task_.traits & kVramstowSimulatorIsRandom) == 0 &&
+           (task_.bytes <= kSizedBytes || state_->machine->contents.uncomputed().empty());
+  }
+
+  bool IsOfSize() const {
+    return (task_.traits & (kVramstowSimulatorDecidesSize | kVramstowSimulatorHasSize)) != 0;
+  }
   bool DecidesSize() const { return (task_.traits & kVramstowSimulatorDecidesSize) != 0; }
 
   // The program takes from its results a size or a value that `by` did not compute.
@@ -171,13 +189,18 @@ class Task : public Work {
     if ((task_.traits & kVramstowSimulatorIsRead) != 0) HostReads::Global().values().Note(by);
   }
 
-  // Whether what it writes may be held.
-  bool HasRoom(const Spec& spec) const {
+  std::vector<Contents::Piece> Written() const {
     std::vector<Contents::Piece> pieces;
     for (const vramstowSimulatorRange& range : ranges_) {
       if ((range.use & (kVramstowSimulatorWrites | kVramstowSimulatorFills)) == 0) continue;
       pieces.push_back({range.address, range.bytes});
     }
+    return pieces;
+  }
+
+  // Whether what it writes may be held.
+  bool HasRoom(const Spec& spec) const {
+    const std::vector<Contents::Piece> pieces = Written();
     Contents& contents = state_->machine->contents;
     if (contents.HasRoom(pieces)) return true;
     // A program of which all was computed so far goes on rightly. Where something was left out,
@@ -185,7 +208,10 @@ class Task : public Work {
     const bool is_right = spec.budget_is_time && !spec.contents_are_given &&
                           (task_.traits & kVramstowSimulatorIsRandom) == 0 &&
                           contents.uncomputed().empty();
-    return is_right && contents.HasRoom(pieces, HostBudget::Global().ForResults());
+    HostBudget& host = HostBudget::Global();
+    return is_right &&
+           contents.HasRoom(pieces, ComputingBudget::Global().makes_sizes() ? host.ForSizes()
+                                                                            : host.ForResults());
   }
 
   int Compute() {
@@ -262,6 +288,8 @@ CUresult AppendTask(State* state, CUstream handle, const vramstowSimulatorTask& 
   memcpy(&known, &given, std::min(given.size, sizeof known));
   auto task = std::make_shared<Task>(state, stream->context, known);
   *taken = true;
+  // Work that waits may lead to it.
+  if ((known.traits & kVramstowSimulatorDecidesSize) != 0) ComputingBudget::Global().NoteSize();
   if (stream->capture == nullptr) {
     state->machine->timeline.Append(stream->queue, std::move(task));
   } else if (GraphNode* node = FindLastNode(*stream)) {
@@ -276,9 +304,13 @@ const Machine& StartedMachine() { return *HeldState().machine; }
 
 }  // namespace
 
+bool PatchesRead(const CopyBox& box) {
+  return CurrentThread().read_patch != nullptr && box.Bytes() <= kSmallRead && box.height == 1 &&
+         box.depth == 1;
+}
+
 void PatchRead(Call& call, Stream* stream, const CopyBox& box) {
   ReadPatch* patch = CurrentThread().read_patch;
-  if (patch == nullptr || box.Bytes() > kSmallRead || box.height != 1 || box.depth != 1) return;
   call.machine().timeline.Append(stream->queue,
                                  std::make_shared<PatchWork>(patch, box.to.address, box.Bytes()));
 }
@@ -323,8 +355,12 @@ void vramstowSimulatorTellUses(const vramstowSimulatorRange* ranges, size_t coun
 int vramstowSimulatorAffords(uint64_t bytes, uint64_t operations) {
   if (!Globals().initialized.load(std::memory_order_acquire)) return 0;
   const Spec& spec = StartedMachine().spec();
-  const Effort effort = {.name = nullptr, .bytes = bytes, .operations = operations};
-  return !ComputingBudget::IsLarge(spec, effort) || ComputingBudget::Global().IsOpen(spec, effort);
+  const ComputingBudget& budget = ComputingBudget::Global();
+  const Effort effort = {.name = nullptr,
+                         .bytes = bytes,
+                         .operations = operations,
+                         .leads_to_size = budget.makes_sizes()};
+  return !ComputingBudget::IsLarge(spec, effort) || budget.IsOpen(spec, effort);
 }
 
 int64_t vramstowSimulatorShadow(void) {

@@ -14,8 +14,11 @@
 
 namespace vramstow::simulator {
 
-// A copy to the host was enqueued: appends the change of what it reads that the calling thread has
-// asked for, if it is a small copy.
+// Whether the calling thread has asked for a change of what such a copy to the host reads: it is a
+// small one.
+bool PatchesRead(const CopyBox& box);
+
+// Such a copy was enqueued: appends the change.
 void PatchRead(Call& call, Stream* stream, const CopyBox& box);
 
 }  // namespace vramstow::simulator

@@ -34,7 +34,8 @@ ptx::Memory::Window GridMemory::Find(uint64_t address, uint64_t bytes, bool writ
       Result::kSuccess) {
     return {};
   }
-  if (write && !HostBudget::Global().Allows(*state_, window.bytes)) {
+  const Contents::Piece piece = {window.address, window.bytes};
+  if (write && !HostBudget::Global().Allows(*state_, {&piece, 1}, window.bytes)) {
     Refuse();
     return {};
   }

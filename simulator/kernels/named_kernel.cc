@@ -84,7 +84,7 @@ class LaunchMemory : public KernelMemory {
       return " (too large)";
     }
     if (large_ && !state_->machine->contents.HasRoom(writes_)) return " (beyond contents=)";
-    if (written_ > 0 && !HostBudget::Global().Allows(*state_, written_)) {
+    if (written_ > 0 && !HostBudget::Global().Allows(*state_, writes_, written_)) {
       return " (memory of this machine)";
     }
     return nullptr;

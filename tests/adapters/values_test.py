@@ -318,6 +318,46 @@ while product[0, 0].item() < 2000:
     assert "timed out" in job.err
 
 
+# The rules of the program are those of a library for metric learning: with what was mined, sizes
+# grow from step to step, and each follows from all that was computed before.
+@pytest.mark.parametrize(
+    "arguments", [("64",), pytest.param(("16", "4", "256", "512"), marks=pytest.mark.long)]
+)
+def test_pairs_that_are_mined_have_the_sizes_that_they_have_where_all_is_computed(
+    rehearse: Rehearse, python: str, arguments: tuple[str, ...]
+) -> None:
+    program = PROGRAMS / "mined_pairs.py"
+    everything = rehearse(python, program, *arguments, card=f"{CARD},values=all")
+    assert everything.status == 0, everything.err[-4000:]
+    by_default = rehearse(python, program, *arguments, card=CARD)
+    assert by_default.status == 0, by_default.err[-4000:]
+    assert len(by_default.out.splitlines()) == 4
+    assert by_default.out == everything.out, by_default.err
+    assert "not exact" not in by_default.err
+    assert "not simulated" not in by_default.err
+
+
+NOTES = re.compile(r".*(?:not simulated|not exact|not valid).*")
+
+
+def test_a_size_that_is_made_up_is_told_and_ends_no_job(
+    rehearse: Rehearse, python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = []
+    for pool in ("off", "on"):
+        monkeypatch.setenv("VRAMSTOW_POOL", pool)
+        # Zeros would give every pair: 4,096 positives by 61,440 negatives.
+        card = f"{CARD},memory=3GiB,gemm=1MFLOP,allowance=0"
+        job = rehearse(python, PROGRAMS / "mined_pairs.py", "16", card=card)
+        assert job.status == 0, job.err[-4000:]
+        assert "0 256 256 " in job.out
+        notes.append(NOTES.findall(job.err))
+    (at_once, again) = notes[0]
+    assert "a size follows from a result of addmm that is not simulated" in at_once
+    assert "not exact    a size followed " in again
+    assert notes[0] == notes[1]
+
+
 def test_without_a_compiler_a_sentence_says_so_and_the_rehearsal_goes_on(
     rehearse: Rehearse, python: str, tmp_path: Path
 ) -> None:

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "simulator/simulator_api.h"
 #include "tests/simulator/own/child.h"
@@ -68,6 +70,7 @@ struct Scene {
   CUdeviceptr block = 0;
   CUstream stream = nullptr;
   int traits = 0;  // of what is appended
+  void (*reads_uncomputed)(void* user, int lost) = nullptr;
 
   bool Start(size_t size = 4096) {
     if (!StartDriver(driver)) return false;
@@ -96,7 +99,32 @@ struct Scene {
     };
     task.user = addition;
     task.traits = traits;
+    task.reads_uncomputed = reads_uncomputed;
     return api.append(stream, &task);
+  }
+
+  // A large task that takes so long. Returns 1 if it ran, 0 if it was left out.
+  int Nap(std::chrono::milliseconds length) const {
+    constexpr uint64_t kBytes = 2 << 20;
+    struct Sleeper {
+      std::chrono::milliseconds length;
+      int ran = 0;
+    } sleeper = {length};
+    const vramstowSimulatorRange range = {block, kBytes, kVramstowSimulatorReads};
+    vramstowSimulatorTask task = {};
+    task.size = sizeof task;
+    task.name = "nap";
+    task.ranges = &range;
+    task.range_count = 1;
+    task.bytes = kBytes;
+    task.run = [](void* user) {
+      std::this_thread::sleep_for(static_cast<Sleeper*>(user)->length);
+      static_cast<Sleeper*>(user)->ran = 1;
+      return static_cast<int>(kVramstowSimulatorDone);
+    };
+    task.user = &sleeper;
+    if (api.append(stream, &task) != CUDA_SUCCESS) return -1;
+    return driver.cuStreamSynchronize(stream) == CUDA_SUCCESS ? sleeper.ran : -1;
   }
 
   int Read() const {
@@ -231,6 +259,55 @@ TEST(TaskTest, ChangesWhatASmallReadGivesUntilItIsToldToStop) {
               scene.driver.cuMemcpyDtoHAsync(&count, scene.block, 8, scene.stream);
               scene.driver.cuStreamSynchronize(scene.stream);
               CHECK_IN_CHILD(count == 0);
+              return 0;
+            }));
+}
+
+TEST(TaskTest, AReadThatIsChangedIsNoReadOfWhatLiesThere) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start());
+              scene.Append(1, kVramstowSimulatorFills, 4096, kVramstowSimulatorDone, false);
+              int64_t told = 42;
+              scene.api.patch_reads(
+                  [](void* user, void* bytes, size_t size) { memcpy(bytes, user, size); }, &told);
+              CHECK_IN_CHILD(scene.Read() == 42 && scene.api.count_reads() == 0);
+              scene.api.patch_reads(nullptr, nullptr);
+              CHECK_IN_CHILD(scene.driver.cuMemcpyDtoH(&told, scene.block + 8, 8) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(scene.api.count_reads() == 1);
+              return 0;
+            }));
+}
+
+TEST(TaskTest, IsToldThatItReadsOldValuesOrZerosInPlaceOfThem) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
+              static int told = -1;
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start());
+              scene.reads_uncomputed = [](void*, int lost) { told = lost; };
+              scene.Append(1, kChanges);
+              CHECK_IN_CHILD(scene.Read() == 1 && told == -1);
+              // A change in place is left out.
+              scene.Append(1, kChanges, 4096, kVramstowSimulatorDone, false);
+              CHECK_IN_CHILD(scene.Read() == 1 && told == -1);
+              scene.Append(1, kChanges);
+              CHECK_IN_CHILD(scene.Read() == 2 && told == 0);
+              scene.Append(1, kVramstowSimulatorFills, 4096, kVramstowSimulatorDone, false);
+              scene.Append(1, kChanges);
+              CHECK_IN_CHILD(scene.Read() == 1 && told == 1);
+              return 0;
+            }));
+}
+
+TEST(TaskTest, WhatMayLeadToASizeIsComputedWhereTheTimeForOthersIsSpent) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start(2 << 20));
+              CHECK_IN_CHILD(scene.Nap(std::chrono::milliseconds(9900)) == 1);
+              CHECK_IN_CHILD(scene.Nap(std::chrono::milliseconds(1)) == 0);
+              scene.traits = kVramstowSimulatorDecidesSize;
+              scene.Append(0, kVramstowSimulatorReads);
+              CHECK_IN_CHILD(scene.Nap(std::chrono::milliseconds(1)) == 1);
               return 0;
             }));
 }
