@@ -129,10 +129,13 @@ HostOwner Contents::OwnerOf(uint64_t address, uint64_t size) const {
   return is_driver ? HostOwner::kDriver : HostOwner::kProgram;
 }
 
-// To look is dear for the small, and needless where nothing is known of it.
+// To ask the kernel is dearer than a small copy. Most memory holds something at either end.
 bool Contents::MayHaveHoles(uint64_t host, uint64_t size) const {
-  return (size >= kSparseMin || on_host_.Find(host, size) != nullptr) &&
-         OwnerOf(host, size) == HostOwner::kDriver;
+  if (OwnerOf(host, size) != HostOwner::kDriver) return false;
+  if (on_host_.Find(host, size) != nullptr) return true;
+  constexpr uint64_t kSample = 64;
+  return size >= kSparseMin && IsZero(HostPointer(host), kSample) &&
+         IsZero(HostPointer(host + size - kSample), kSample);
 }
 
 std::vector<HostRun> Contents::RunsOf(uint64_t host, uint64_t size) const {

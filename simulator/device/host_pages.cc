@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kEntriesAtOnce = 4096;
 
-// Of an entry of the page map.
+// Bits of an entry of the page map.
 constexpr uint64_t kPresent = 1ull << 63;
 constexpr uint64_t kSwapped = 1ull << 62;
 constexpr uint64_t kExclusive = 1ull << 56;

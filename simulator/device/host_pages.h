@@ -17,10 +17,11 @@ namespace vramstow::simulator {
 
 inline constexpr uint64_t kSmallPage = 4096;  // of the host
 
-// Whose memory it is: pages that the driver mapped, private and without a file, or others.
+// The owner of memory. The driver's pages are private and have no file.
 enum class HostOwner : uint8_t { kDriver, kProgram };
 
-// Makes all of it zeros. Of the program's memory only bytes that are something else are written.
+// Makes all of it zeros. Bytes of the program's memory are written only where they are something
+// else.
 void ZeroHost(char* to, uint64_t size, HostOwner owner);
 
 bool IsZero(const char* bytes, uint64_t size);
@@ -31,7 +32,7 @@ struct HostRun {
   uint64_t size = 0;
   bool is_written = true;
 };
-// All of [from, from + size), in order. What is not written reads as zeros.
+// All of [from, from + size), in order. Runs that are not written read as zeros.
 std::vector<HostRun> FindHostRuns(const char* from, uint64_t size);
 
 }  // namespace vramstow::simulator

@@ -46,7 +46,7 @@ struct Physical {
   bool rdma = false;  // made so that a network card may be told of it
   // It holds what was copied from memory of the host.
   bool came_from_host = false;
-  // What of it was not computed when it was unmapped, by the place in it; null: nothing is known.
+  // The bytes that were not computed when it was unmapped, from its beginning; null: none is known.
   std::shared_ptr<const UncomputedRanges> uncomputed;
 };
 
@@ -82,7 +82,7 @@ class VirtualMemory {
   Result Release(uint64_t handle);
   Result Retain(uint64_t address, uint64_t* handle);
   Physical* Find(uint64_t handle);
-  // What is mapped around `address`; null: nothing.
+  // The memory that is mapped around `address`, or null.
   Physical* FindMapped(uint64_t address);
 
   // A registration holds the memory, or does not any more.

@@ -300,7 +300,7 @@ TEST_F(HostCopyTest, BytesAreThoseOfTheModelWhateverIsCopied) {
   EXPECT_GT(carried, 0u);
 }
 
-// What the offloader does: a chunk on the host takes the place of a device's, and comes back.
+// As the offloader works: a chunk on the host takes the place of a device's, and comes back.
 TEST_F(HostCopyTest, WhatMovesToTheHostAtTheSameAddressTakesItsMarksAndNoPages) {
   constexpr uint64_t kSize = 16 * kDevicePage;
   uint64_t place = 0;

@@ -488,7 +488,7 @@ TEST(TaskTest, WhatIsNotComputedTakesNothingOfTheHostAndIsKnownWhenItComesBack) 
               CHECK_IN_CHILD(scene.api.count_reads() == 1);
               scene.block = back;
               CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_reads() == 2);
-              // What the host writes is a value, and comes to the card whole.
+              // A value that the host writes comes to the card whole.
               memset(pinned, 7, 4096);
               driver.cuMemcpyHtoDAsync(back, pinned, kSize, scene.stream);
               CHECK_IN_CHILD(scene.Read() == 7 && scene.api.count_reads() == 2);
