@@ -138,6 +138,16 @@ bool Contents::MayHaveHoles(uint64_t host, uint64_t size) const {
          IsZero(HostPointer(host + size - kSample), kSample);
 }
 
+void Contents::GiveBackZeros(uint64_t host, uint64_t size) {
+  if (size <= kLarge || !MayHaveHoles(host, size)) return;
+  for (const HostRun& run : FindHostRuns(HostPointer(host), size)) {
+    char* const bytes = HostPointer(host + run.offset);
+    if (!run.is_written || !IsZero(bytes, run.size)) continue;
+    on_host_.Clear(host + run.offset, run.size);
+    ZeroHost(bytes, run.size, HostOwner::kDriver);
+  }
+}
+
 std::vector<HostRun> Contents::RunsOf(uint64_t host, uint64_t size) const {
   if (!MayHaveHoles(host, size)) return {{0, size, true}};
   return FindHostRuns(HostPointer(host), size);

@@ -63,6 +63,10 @@ class Contents {
   // Memory of the host that the driver made has gone.
   void ForgetHost(uint64_t address, uint64_t size) { on_host_.Clear(address, size); }
 
+  // A large copy to the host waits. Pages there that hold only zeros are given back, because much
+  // may wait: a program fills page-locked memory with zeros before it copies results there.
+  void GiveBackZeros(uint64_t host, uint64_t size);
+
   // Repeats a value of `width` bytes (1, 2 or 4) `count` times.
   void Fill(uint64_t to, uint32_t value, int width, uint64_t count);
 

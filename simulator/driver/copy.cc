@@ -211,6 +211,7 @@ CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mod
     return DescribeCopy(call.state(), box, mode == CopyMode::kAsynchronous);
   };
   LogCopy(machine, box.Bytes(), to_device, from_device);
+  if (from_device && !to_device) machine.contents.GiveBackZeros(box.to.address, box.width);
   const Mark mark = Submit(
       call, stream,
       Observed(call, *stream, MakeCopyWork(&call.state(), stream->context, box, std::move(taken)),

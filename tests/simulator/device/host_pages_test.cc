@@ -231,6 +231,24 @@ TEST_F(HostCopyTest, ZerosOfTheDriverOnTheHostAreComputed) {
   }
 }
 
+TEST_F(HostCopyTest, ZerosOfTheProgramGiveTheirPagesBackBeforeACopyAndAreComputed) {
+  constexpr uint64_t kSize = 4 * kMiB;
+  const uint64_t block = Allocate(kSize);
+  const Pages pages(kSize);
+  Pin(pages);
+  contents_->uncomputed().Mark(block, kSize, kBy);
+  contents_->Copy(pages.address(), block, kSize);
+  memset(pages.bytes(), 0, kSize);
+  EXPECT_EQ(kSize, pages.CountWritten());
+  contents_->GiveBackZeros(pages.address(), kSize);
+  EXPECT_EQ(0u, pages.CountWritten());
+  contents_->Copy(block, pages.address(), kSize);
+  EXPECT_EQ(nullptr, Origin(block, kSize));
+  pages.bytes()[kMiB] = 1;
+  contents_->GiveBackZeros(pages.address(), kSize);
+  EXPECT_EQ(1, pages.bytes()[kMiB]);
+}
+
 TEST_F(HostCopyTest, MemoryOfTheProgramIsOnlyWrittenWhereItIsNotZeroAndKeepsNoMarks) {
   constexpr uint64_t kSize = 4 * kMiB;
   const uint64_t block = Allocate(kSize);
