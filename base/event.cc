@@ -92,6 +92,8 @@ const char* EventKindName(EventKind kind) {
       return "launch";
     case EventKind::kTouch:
       return "touch";
+    case EventKind::kModelClock:
+      return "model_clock";
   }
   return "unknown";
 }

@@ -73,7 +73,8 @@ enum class EventKind : uint8_t {
   // a number of launches of a thread is recorded by itself. Launches that are no kernel's have the
   // name of their entry point.
   kLaunch = 42,
-  kTouch = 43,  // (*) submitted work names the address
+  kTouch = 43,       // (*) submitted work names the address
+  kModelClock = 44,  // (*) the simulated card's own time, and what went over the link up to then
 };
 
 // The kind of memory that an event speaks of. Stored in traces: only append.

@@ -373,6 +373,30 @@ struct TouchEvent {
   static TouchEvent Of(const Event& event) { return {event.address, event.object}; }
 };
 
+// kModelClock: the simulated card's own time (clock=model), and what went over the link. All are
+// sums since the process began.
+struct ModelClockEvent {
+  uint64_t model_ns = 0;
+  uint64_t link_read_bytes = 0;  // that work read or wrote in place in host memory
+  uint64_t out_bytes = 0;        // that copies brought to the host
+  uint64_t in_bytes = 0;         // and to the device
+  uint64_t held_ns = 0;          // for which work was held up while memory moved
+
+  Event ToEvent() const {
+    Event event;
+    event.kind = EventKind::kModelClock;
+    event.address = held_ns;
+    event.size = link_read_bytes;
+    event.requested = out_bytes;
+    event.object = in_bytes;
+    event.offset = model_ns;
+    return event;
+  }
+  static ModelClockEvent Of(const Event& event) {
+    return {event.offset, event.size, event.requested, event.object, event.address};
+  }
+};
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_BASE_TYPED_EVENT_H_

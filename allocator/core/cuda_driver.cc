@@ -12,6 +12,12 @@ constexpr int kMostPeers = 64;
 
 CudaDriver* Self(void* self) { return static_cast<CudaDriver*>(self); }
 
+uint64_t RealTime() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
 bool IsGone(DriverResult result) {
   return result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT;
 }
@@ -376,10 +382,10 @@ void CudaDriver::FillOrder() {
     auto mode = static_cast<CUstreamCaptureMode>(previous);
     return Self(self)->functions_.ThreadExchangeStreamCaptureMode(&mode);
   };
-  table_.now = [](void*) -> uint64_t {
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+  table_.wait_clock = [](void*) -> uint64_t { return RealTime(); };
+  table_.now = [](void* self) -> uint64_t {
+    const CardClock& clock = Self(self)->card_clock_;
+    return clock.now == nullptr ? RealTime() : clock.now(clock.of);
   };
   table_.pause = [](void*, uint64_t nanoseconds) {
     const timespec time{static_cast<time_t>(nanoseconds / 1'000'000'000),
@@ -467,7 +473,7 @@ DriverResult CudaDriver::FinishContext(CUcontext context, uint64_t deadline_ns) 
   constexpr uint64_t kPauseNs = 50'000;
   CUresult result = functions_.CtxRecordEvent(context, event);
   if (result == CUDA_SUCCESS) result = functions_.EventQuery(event);
-  while (result == CUDA_ERROR_NOT_READY && table_.now(table_.self) < deadline_ns) {
+  while (result == CUDA_ERROR_NOT_READY && WaitClock(&table_) < deadline_ns) {
     table_.pause(table_.self, kPauseNs);
     result = functions_.EventQuery(event);
   }

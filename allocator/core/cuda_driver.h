@@ -46,6 +46,14 @@ class CudaDriver {
   // What is known of streams; without it the driver alone is asked.
   void SetStreamRecord(const StreamRecord& streams) { streams_ = streams; }
 
+  // The clock that a simulated card has of its own: what the table's `now` gives. Before the pool
+  // opens.
+  struct CardClock {
+    uint64_t (*now)(const void* of) = nullptr;
+    const void* of = nullptr;
+  };
+  void SetCardClock(const CardClock& clock) { card_clock_ = clock; }
+
   // Where the host's memory has to be made so that the device can map it; nothing is tried here.
   // Before the pool opens. Without it the pool does without such memory.
   void SetHostMapping(const HostMapping& mapping);
@@ -119,6 +127,7 @@ class CudaDriver {
   CUcontext context_ = nullptr;
   OtherContexts others_;
   StreamRecord streams_;
+  CardClock card_clock_;
   // Before CUDA 12.5: a stream that does nothing but wait for the legacy stream, as every blocking
   // one does. An event on it covers the legacy stream's work, and holds up no other stream.
   CUstream legacy_follower_ = nullptr;

@@ -131,19 +131,28 @@ struct DriverTable {
   // Waits until all work of the context is done. Not called while a capture is known of.
   DriverResult (*synchronize)(void* self);
   // Waits until all work of other contexts is done that may touch the pool's memory: those of this
-  // device, and of peers. Not ready: it is not by the deadline (of `now`). Not supported: the
-  // driver cannot tell. Not called while a capture is known of. Null: there are none.
+  // device, and of peers. Not ready: it is not by the deadline (of the wait clock). Not supported:
+  // the driver cannot tell. Not called while a capture is known of. Null: there are none.
   DriverResult (*finish_others)(void* self, uint64_t deadline_ns) = nullptr;
   // From now on the thread's calls do not disturb captures of its own or of others; gives what was.
   DriverResult (*relax_capture)(void* self, int32_t* previous);
   DriverResult (*restore_capture)(void* self, int32_t previous);
 
   // --- Time -----------------------------------------------------------------------------------
-  // Monotonic.
+  // Monotonic: what durations are measured with, and how old something is. Where a simulated card
+  // has a clock of its own it is that one, which stands still while nothing happens.
   uint64_t (*now)(void* self);
+  // Monotonic, and passes by itself: what deadlines of waits are made of. Null: as now.
+  uint64_t (*wait_clock)(void* self) = nullptr;
   // Gives the processor away for about this long.
   void (*pause)(void* self, uint64_t nanoseconds);
 };
+
+// The time that deadlines are made of.
+inline uint64_t WaitClock(const DriverTable* driver) {
+  return driver->wait_clock != nullptr ? driver->wait_clock(driver->self)
+                                       : driver->now(driver->self);
+}
 
 }  // namespace vramstow
 

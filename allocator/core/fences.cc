@@ -286,7 +286,7 @@ bool Fences::WaitFor(uint32_t timeline, uint32_t tick, uint64_t deadline_ns) {
     if (Completed(timeline, tick)) return true;
     if (result != kDriverSuccess && result != kDriverNotReady) return false;
     if (broken()) return false;
-    if (capturing() || driver_->now(driver_->self) >= deadline_ns) return false;
+    if (capturing() || WaitClock(driver_) >= deadline_ns) return false;
     driver_->pause(driver_->self, pause);
     if (pause < kLongestPauseNs) pause *= 2;
   }

@@ -64,7 +64,7 @@ void Offloader::Watch(bool wanted) {
 bool Offloader::WaitForWork() {
   Fences& fences = pool_->fences();
   if (fences.capturing()) return false;
-  const uint64_t deadline = pool_->Now() + config_.work_wait_ns;
+  const uint64_t deadline = pool_->WaitClock() + config_.work_wait_ns;
   // Peers, and other contexts of this device, may use the memory, too.
   return WaitForStreams(deadline) && WaitForOthers(deadline);
 }
@@ -73,11 +73,11 @@ bool Offloader::WaitForStreams(uint64_t deadline_ns) {
   Fences& fences = pool_->fences();
   const uint32_t tick = fences.OpenTick(Fences::kEverything);
   for (;;) {
-    const uint64_t until = std::min(pool_->Now() + kHearingNs, deadline_ns);
+    const uint64_t until = std::min(pool_->WaitClock() + kHearingNs, deadline_ns);
     if (fences.WaitFor(Fences::kEverything, tick, until)) return true;
     if (fences.broken()) return fences.Synchronize() == kDriverSuccess;
     // Before its time: it cannot be waited for.
-    if (pool_->Now() < until || !GoesOn(deadline_ns)) return false;
+    if (pool_->WaitClock() < until || !GoesOn(deadline_ns)) return false;
   }
 }
 
@@ -85,7 +85,7 @@ bool Offloader::WaitForOthers(uint64_t deadline_ns) {
   const DriverTable* driver = pool_->driver();
   if (driver->finish_others == nullptr) return true;
   for (;;) {
-    const uint64_t until = std::min(pool_->Now() + kHearingNs, deadline_ns);
+    const uint64_t until = std::min(pool_->WaitClock() + kHearingNs, deadline_ns);
     const DriverResult result = driver->finish_others(driver->self, until);
     if (result != kDriverNotReady || !GoesOn(deadline_ns)) return result == kDriverSuccess;
   }
@@ -259,12 +259,11 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
   DeviceLock device_lock(pool_->mutex());
   // What could not be mapped anywhere comes first.
   mover_.Restore();
-  const uint64_t now = pool_->Now();
   if (MappedHostBytes() == 0) {
-    if (now >= watch_until_ns_) Watch(false);
+    if (pool_->WaitClock() >= watch_until_ns_) Watch(false);
     return 0;
   }
-  if (now - last_out_ns_ < config_.calm_ns) return 0;
+  if (pool_->Now() - last_out_ns_ < config_.calm_ns) return 0;
   if (stopping_.load(std::memory_order_relaxed)) return 0;
   const uint64_t size = pool_->page_bytes();
   ListPages(PagesThatAre::kOffloaded, kAnyTag);

@@ -186,7 +186,7 @@ class Offloader {
   // Whether to go on waiting, which is not later than `deadline_ns`.
   bool GoesOn(uint64_t deadline_ns) VRAMSTOW_REQUIRES(kDeviceLock) {
     return !(hears_stop_ && stopping_.load(std::memory_order_relaxed)) &&
-           pool_->Now() < deadline_ns;
+           pool_->WaitClock() < deadline_ns;
   }
   bool CloseGate() VRAMSTOW_REQUIRES(kDeviceLock);
   void OpenGate(uint64_t closed_ns);

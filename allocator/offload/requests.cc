@@ -70,7 +70,7 @@ OffloadResult Offloader::OffloadIdle(uint64_t most_bytes, uint32_t before, uint6
 
 uint32_t Offloader::Mark(uint64_t watch_ns) {
   DeviceLock device_lock(pool_->mutex());
-  watch_until_ns_ = std::max(watch_until_ns_, pool_->Now() + watch_ns);
+  watch_until_ns_ = std::max(watch_until_ns_, pool_->WaitClock() + watch_ns);
   // The next number of the clock, so that what came before is earlier.
   submissions_.fetch_add(16, std::memory_order_relaxed);
   Watch(true);

@@ -209,7 +209,8 @@ bool ChunkBacking::WaitForOwnStream(AllocationAttempt* attempt) {
   Fences& fences = parts_->fences;
   const uint32_t timeline = attempt->heap->timeline;
   const uint32_t tick = fences.OpenTick(timeline) - 1;
-  const bool passed = fences.WaitFor(timeline, tick, since + parts_->config.stitch_wait_ns);
+  const bool passed =
+      fences.WaitFor(timeline, tick, parts_->WaitClock() + parts_->config.stitch_wait_ns);
   NoteWait(parts_, *attempt, since, passed);
   return passed;
 }

@@ -65,6 +65,8 @@ struct PoolParts {
   std::atomic<bool> serves_framework{false};
 
   uint64_t Now() const { return driver->now(driver->self); }
+  // What deadlines are made of.
+  uint64_t WaitClock() const { return vramstow::WaitClock(driver); }
   bool segments() const { return chunks.segments(); }
   // A framework's share is of what it holds itself, beside what callers without a stream do.
   void ApplyLimits(bool for_framework) VRAMSTOW_REQUIRES(kDeviceLock);

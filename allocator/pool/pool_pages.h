@@ -33,6 +33,8 @@ class PoolPages {
   const PoolEvents& events() const { return parts_->events; }
   uint64_t page_bytes() const { return parts_->config.chunk_bytes; }
   uint64_t Now() const { return parts_->Now(); }
+  // What deadlines are made of.
+  uint64_t WaitClock() const { return parts_->WaitClock(); }
 
   // --- Touches, from any thread ------------------------------------------------------------------
   // The time by which new blocks count as touched; 0 while nobody wants to know.

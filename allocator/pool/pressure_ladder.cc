@@ -117,7 +117,8 @@ bool PressureLadder::TryLocked(AllocationAttempt* attempt) {
   if (!attempt->heap->IsGateOpen()) {
     attempt->relaxed->Begin();
     parts_->fences.Poll();
-    if (!attempt->heap->WaitForGate(parts_->Now() + parts_->config.last_wait_ns)) return false;
+    if (!attempt->heap->WaitForGate(parts_->WaitClock() + parts_->config.last_wait_ns))
+      return false;
   }
   if (TryFences(attempt)) return true;
   if (parts_->backing->Serve(attempt)) return true;
@@ -143,7 +144,7 @@ bool PressureLadder::TryFences(AllocationAttempt* attempt) {
   const uint64_t wait_ns = parts_->config.free_wait_ns;
   if (!any && wait_ns != 0 && pending.load(std::memory_order_relaxed) >= attempt->size &&
       MayWait(*parts_, since)) {
-    any = attempt->heap->WaitForFrees(since + wait_ns) && attempt->heap->Settle();
+    any = attempt->heap->WaitForFrees(parts_->WaitClock() + wait_ns) && attempt->heap->Settle();
     NoteWait(parts_, *attempt, since, any);
   }
   if (!any) return false;
@@ -198,7 +199,7 @@ bool PressureLadder::WaitUntil(uint64_t deadline_ns) {
     if (impossible && fences.Synchronize() != kDriverSuccess) break;
     all = true;
     for (uint32_t t = 0; t < count; ++t) all = all && fences.Completed(t, ticks[t]);
-    if (all || parts_->Now() >= deadline_ns) break;
+    if (all || parts_->WaitClock() >= deadline_ns) break;
     parts_->driver->pause(parts_->driver->self, pause);
     if (pause < kLongestPauseNs) pause *= 2;
   }
@@ -209,7 +210,7 @@ bool PressureLadder::WaitUntil(uint64_t deadline_ns) {
 bool PressureLadder::WaitForEverything(AllocationAttempt* attempt) {
   attempt->relaxed->Begin();
   const uint64_t since = parts_->Now();
-  const bool all = WaitUntil(since + parts_->config.last_wait_ns);
+  const bool all = WaitUntil(parts_->WaitClock() + parts_->config.last_wait_ns);
   DeviceLock device_lock(&parts_->mutex);
   NoteWait(parts_, *attempt, since, all);
   attempt->Note(LadderStep::kWait, 0, parts_->Now() - since);
@@ -247,7 +248,7 @@ bool PressureLadder::Collect(AllocationAttempt* attempt, bool all) {
   const uint64_t since = parts_->Now();
   const uint64_t brought = collection.collect(collection.context, parts_->device.ordinal, all);
   // Other streams may still work on what it freed.
-  if (brought != 0) WaitUntil(parts_->Now() + parts_->config.last_wait_ns);
+  if (brought != 0) WaitUntil(parts_->WaitClock() + parts_->config.last_wait_ns);
   attempt->Note(LadderStep::kCollect, brought, parts_->Now() - since);
   return brought != 0;
 }

@@ -82,6 +82,7 @@ uint64_t Trimmer::TrimOnce(uint64_t chunks, bool* waits) {
 
 TrimResult Trimmer::Trim(const TrimRequest& request) {
   const uint64_t since = parts_->Now();
+  const uint64_t waits_since = parts_->WaitClock();
   const uint64_t chunk = parts_->config.chunk_bytes;
   const uint64_t wanted =
       request.bytes == ~uint64_t{0} ? request.bytes : DivideUp(request.bytes, chunk);
@@ -92,7 +93,7 @@ TrimResult Trimmer::Trim(const TrimRequest& request) {
       bool waits = false;
       released += TrimOnce(wanted - released, &waits);
       parts_->CheckIfAsked();
-      if (released >= wanted || !waits || parts_->Now() - since >= request.wait_ns ||
+      if (released >= wanted || !waits || parts_->WaitClock() - waits_since >= request.wait_ns ||
           parts_->fences.capturing()) {
         parts_->events.Step(EventKind::kCacheTrim, released * chunk, 0, 0, kUnknownStream,
                             kDriverSuccess);

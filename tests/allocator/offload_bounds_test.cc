@@ -52,6 +52,26 @@ TEST_F(OffloadTest, WithoutSuchAWordItIsWaitedForAsLongAsAllowed) {
   device_->set_on_pause(nullptr);
 }
 
+TEST_F(OffloadTest, AWaitEndsWhereTheCardsClockStandsStillAndGatesAreMeasuredByThatClock) {
+  work_wait_ns_ = 100'000'000;
+  Start(64 * kMiB, kGiB, [](DriverTable* table) {
+    table->wait_clock = table->now;
+    table->now = [](void*) { return uint64_t{1'000'000}; };
+  });
+  const uint64_t block = Take(14 * kMiB);
+  device_->Submit(1, block, kMiB);
+  const DriverTable* real = device_->table();
+  const uint64_t since = real->now(real->self);
+  uint64_t moved = 0;
+  EXPECT_EQ(offloader_.Offload(0, &moved), OffloadResult::kBusy);
+  EXPECT_GE(real->now(real->self) - since, work_wait_ns_);
+  device_->FinishAll();
+  EXPECT_EQ(offloader_.Offload(0, &moved), OffloadResult::kDone);
+  EXPECT_GT(moved, 0U);
+  EXPECT_GT(offloader_.Stats().gate_closed, 0U);
+  EXPECT_EQ(offloader_.Stats().gate_ns, 0U);
+}
+
 TEST_F(OffloadTest, NoMoreHostMemoryIsMappedThanTheProcessMayMap) {
   config_.host_mappings = 4;
   Start(64 * kMiB);

@@ -202,6 +202,12 @@ class Runner {
       Weigh(words, line);
     } else if (verb == "mark" && words.size() >= 2) {
       source_.Add(MarkEvent{.kind = MarkKind::kMoment}.ToEvent(), 0, After(line, "mark "));
+    } else if (verb == "offload" && words.size() == 4 && words[2] == "for") {
+      Move(words[1], /*is_return=*/false, words[3], line);
+    } else if (verb == "return" && words.size() == 2) {
+      Move(words[1], /*is_return=*/true, "touched", line);
+    } else if (verb == "clock" && words.size() == 10) {
+      Clock(words, line);
     } else if (verb == "fail" && words.size() == 4 && words[2] == "at") {
       Refuse(Bytes(words[1], line), StackOf(words[3], line));
     } else if (verb == "handled" && words.size() == 4 && words[2] == "at") {
@@ -312,6 +318,37 @@ class Runner {
     if (stays_cached) cached_[name] = block->second;
     blocks_.erase(block);
   }
+  // The whole block goes to the host, or comes back.
+  void Move(const std::string& name, bool is_return, const std::string& reason,
+            const std::string& line) {
+    const auto block = blocks_.find(name);
+    if (block == blocks_.end()) return Fail("no such block", line);
+    OffloadReason why = OffloadReason::kUnknown;
+    for (int i = 1; i < kOffloadReasons; ++i) {
+      const auto one = static_cast<OffloadReason>(i);
+      if (OffloadReasonName(one) == reason) why = one;
+    }
+    if (why == OffloadReason::kUnknown) return Fail("no such reason", line);
+    source_.Add(MoveEvent{is_return, block->second.address, block->second.size, 0, why}.ToEvent());
+  }
+  // clock 12ms read SIZE out SIZE in SIZE held 3ms
+  void Clock(const std::vector<std::string>& words, const std::string& line) {
+    if (words[2] != "read" || words[4] != "out" || words[6] != "in" || words[8] != "held") {
+      return Fail("not understood", line);
+    }
+    source_.Add(ModelClockEvent{Milliseconds(words[1], line), Bytes(words[3], line),
+                                Bytes(words[5], line), Bytes(words[7], line),
+                                Milliseconds(words[9], line)}
+                    .ToEvent());
+  }
+  uint64_t Milliseconds(const std::string& word, const std::string& line) {
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc() || std::string(end, word.data() + word.size()) != "ms") {
+      Fail("no time", line);
+    }
+    return number * 1'000'000;
+  }
   // Modules hold these; or they are an optimizer's.
   void Weigh(const std::vector<std::string>& words, const std::string& line) {
     std::ostringstream text;
@@ -387,6 +424,8 @@ class Runner {
                       std::to_string(counts.handled_failures) + " handled",
                   rest, line);
     }
+    if (what == "step") return CheckStep(rest, line);
+    if (what == "carried") return CheckCarried(rest, line);
     if (what == "growth" || what == "grows") return CheckGrowth(what, rest, line);
     if (what == "site") {
       const auto& sites = outcome_.facts.by_site;
@@ -435,6 +474,28 @@ class Runner {
       }
     }
     Same(found, After(line, words[2] + " "), line);
+  }
+  // step 12ms held 3ms read SIZE out SIZE in SIZE of N, or none.
+  void CheckStep(const std::string& rest, const std::string& line) {
+    const ModelClockFacts& clock = outcome_.facts.model_clock;
+    const auto ms = [](double seconds) {
+      return std::to_string(static_cast<int>(seconds * 1000 + 0.5)) + "ms";
+    };
+    if (!clock.known()) return Same("none", rest, line);
+    Same(ms(clock.step_seconds) + " held " + ms(clock.wait_seconds) + " read " +
+             FormatBytes(clock.link_read_bytes).text + " out " + FormatBytes(clock.out_bytes).text +
+             " in " + FormatBytes(clock.in_bytes).text + " of " + std::to_string(clock.iterations),
+         rest, line);
+  }
+  // carried SIZE needed of SIZE, SIZE moved, mostly SITE; or no.
+  void CheckCarried(const std::string& rest, const std::string& line) {
+    const OffloadFacts& offload = outcome_.facts.offload;
+    if (!offload.carries_job) return Same("no", rest, line);
+    const auto text = [](uint64_t bytes) { return std::string(FormatBytes(bytes).text); };
+    Same(text(offload.needed_bytes) + " needed of " + text(offload.card_bytes) + ", " +
+             text(offload.most_bytes) + " moved, mostly " +
+             (offload.sites.empty() ? "nobody's" : offload.sites.front().site),
+         rest, line);
   }
   // growth BYTES UNIT, or none; grows BYTES UNIT CATEGORY SITE, the first.
   void CheckGrowth(const std::string& what, const std::string& rest, const std::string& line) {

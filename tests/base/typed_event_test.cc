@@ -40,6 +40,8 @@ TEST(TypedEvent, FieldsAreStoredWhereTheFormatSays) {
             "offload pool physical 10 20 30 1 0");
   EXPECT_EQ(Fields(LaunchEvent{true, 10, 20, 30}.ToEvent()), "launch driver none 0 10 0 20 1");
   EXPECT_EQ(Fields(TouchEvent{10, 20}.ToEvent()), "touch pool physical 10 0 0 20 0");
+  EXPECT_EQ(Fields(ModelClockEvent{10, 20, 30, 40, 50}.ToEvent()),
+            "model_clock driver none 50 20 30 40 10");
 }
 
 TEST(TypedEvent, WhatIsReadIsWhatWasWritten) {
@@ -99,6 +101,12 @@ TEST(TypedEvent, WhatIsReadIsWhatWasWritten) {
   const auto touch = TouchEvent::Of(TouchEvent{10, 20}.ToEvent());
   EXPECT_EQ(touch.address, 10u);
   EXPECT_EQ(touch.clock, 20u);
+  const auto clock = ModelClockEvent::Of(ModelClockEvent{10, 20, 30, 40, 50}.ToEvent());
+  EXPECT_EQ(clock.model_ns, 10u);
+  EXPECT_EQ(clock.link_read_bytes, 20u);
+  EXPECT_EQ(clock.out_bytes, 30u);
+  EXPECT_EQ(clock.in_bytes, 40u);
+  EXPECT_EQ(clock.held_ns, 50u);
 }
 
 TEST(TypedEvent, WorkAndMemoryOfCuptiAreToldApartAndSoAreHostAndDevice) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/typed_event.h"
 #include "tests/interpose/support.h"
 #include "tracer/format/reader.h"
 
@@ -69,6 +70,42 @@ TEST_F(Annotations, NvtxAloneFindsATableAndNobodyToTell) {
   EXPECT_EQ(outcome.status, 99);
   EXPECT_THAT(outcome.error, testing::HasSubstr("vramstow_iteration(i)"));
   EXPECT_THAT(Files(), IsEmpty());
+}
+
+// Where the simulated card has a clock of its own, each mark has the time before it.
+TEST_F(Annotations, EachMarkHasTheTimeOfASimulatedCardBeforeIt) {
+  const Outcome outcome = Run({"annotations"}, {{"FAKE_MODEL_CLOCK", "1"}});
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  const ReadTrace trace = OnlyTrace();
+  ModelClockEvent last;
+  size_t marks = 0;
+  size_t between = 0;
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    const NamedEvent& event = trace.events[i];
+    if (event.kind == EventKind::kMark) {
+      ++marks;
+      ASSERT_GT(i, 0u);
+      EXPECT_EQ(trace.events[i - 1].kind, EventKind::kModelClock) << i;
+    }
+    if (event.kind != EventKind::kModelClock) continue;
+    const ModelClockEvent now = ModelClockEvent::Of(event);
+    const bool is_for_mark =
+        i + 1 < trace.events.size() && trace.events[i + 1].kind == EventKind::kMark;
+    EXPECT_GE(now.model_ns - last.model_ns, is_for_mark ? 60'000u : 100'000u);
+    EXPECT_EQ(now.link_read_bytes, now.model_ns / 60);
+    EXPECT_EQ(now.out_bytes, 2 * now.link_read_bytes);
+    EXPECT_EQ(now.in_bytes, 3 * now.link_read_bytes);
+    EXPECT_EQ(now.held_ns, 0u);
+    between += is_for_mark ? 0 : 1;
+    last = now;
+  }
+  EXPECT_GE(marks, 13u);
+  EXPECT_GT(between, 0u) << "allocations have samples, too";
+}
+
+TEST_F(Annotations, WithoutSuchAClockNoTimeIsRecorded) {
+  EXPECT_EQ(Run({"annotations"}).status, 0);
+  EXPECT_THAT(OfKind(OnlyTrace(), EventKind::kModelClock), IsEmpty());
 }
 
 }  // namespace

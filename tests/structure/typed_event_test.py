@@ -20,6 +20,7 @@ TYPED = (
     "Return",
     "Launch",
     "Touch",
+    "ModelClock",
 )
 MADE = re.compile(r"\bkind\s*=\s*EventKind::k(" + "|".join(TYPED) + r")\b")
 ROOMS = ("allocator", "interpose", "tracer", "tools", "adapters", "bench")

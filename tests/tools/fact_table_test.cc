@@ -71,15 +71,14 @@ class Members {
 template <typename Struct>
 class FactTable : public testing::Test {};
 
-using AllStructs =
-    testing::Types<Amount, ReadReport, TallyFacts, Counts, OffloadSite, OffloadFacts, LaunchedFacts,
-                   LaunchesFacts, Peak, BlockFacts, HistogramRow, TimelinePoint, TimelineFacts,
-                   DeviceFacts, LiveFacts, FreeMemory, HoleFacts, FragmentationFacts::Stream,
-                   FragmentationFacts, OutOfMemoryFacts, SiteFacts, CategoryFacts,
-                   SnapshotStateFacts::Pool, SnapshotStateFacts, IterationFacts, IterationsFacts,
-                   GrowthFacts, SiteHourFacts, CategoryHourFacts, HourFacts, LifetimeFacts,
-                   ChurnSite, ChurnFacts, FlushFacts, CacheFacts, HostFacts, ChangeFacts,
-                   BeforePeakFacts, AdviceFacts, Facts, RankFigure, RankSite, RankComparison>;
+using AllStructs = testing::Types<
+    Amount, ReadReport, TallyFacts, Counts, OffloadSite, OffloadFacts, LaunchedFacts, LaunchesFacts,
+    Peak, BlockFacts, HistogramRow, TimelinePoint, TimelineFacts, DeviceFacts, LiveFacts,
+    FreeMemory, HoleFacts, FragmentationFacts::Stream, FragmentationFacts, OutOfMemoryFacts,
+    SiteFacts, CategoryFacts, SnapshotStateFacts::Pool, SnapshotStateFacts, IterationFacts,
+    IterationsFacts, ModelClockFacts, GrowthFacts, SiteHourFacts, CategoryHourFacts, HourFacts,
+    LifetimeFacts, ChurnSite, ChurnFacts, FlushFacts, CacheFacts, HostFacts, ChangeFacts,
+    BeforePeakFacts, AdviceFacts, Facts, RankFigure, RankSite, RankComparison>;
 TYPED_TEST_SUITE(FactTable, AllStructs);
 
 TYPED_TEST(FactTable, HasEveryMemberOnce) {

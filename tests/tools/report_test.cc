@@ -274,6 +274,68 @@ TEST(ScreenReport, OfAHealthyJobHasItsRoomAndNoMore) {
   EXPECT_THAT(Screen({facts}), AllOf(Not(HasSubstr("Healthy")), HasSubstr("was not closed")));
 }
 
+// A job on a card of 80 GiB that needed 86, and ran because some went to the host.
+Facts Carried() {
+  Facts facts = Ending(80 * kGiB);
+  facts.offload.out_bytes = facts.offload.returned_bytes = 30 * kGiB;
+  facts.offload.most_bytes = 7 * kGiB;
+  facts.offload.carries_job = true;
+  facts.offload.needed_bytes = 86 * kGiB;
+  facts.offload.card_bytes = 80 * kGiB;
+  facts.offload.sites = {{1, "train.py:9 main", "empty", 20 * kGiB},
+                         {2, "train.py:12 main", "addmm", 10 * kGiB}};
+  return facts;
+}
+
+TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysSoFirst) {
+  Facts facts = Carried();
+  EXPECT_THAT(Screen({facts}),
+              AllOf(HasSubstr("── This job needs 86.0 GiB of GPU memory; the GPU has 80.0 GiB ──"),
+                    HasSubstr("\nRan      It ran because 7.00 GiB were moved to the host.\n"),
+                    HasSubstr("Moved    20.0 GiB of train.py:9 main, 10.0 GiB of train.py:12 main"),
+                    Not(HasSubstr("Healthy")), Not(HasSubstr("Step")), Not(HasSubstr("Room"))));
+  facts.model_clock = {5, 0.412, 0.180, 3 * kMiB, 2 * kMiB, kMiB, 1, 2};
+  EXPECT_THAT(Screen({facts}, {120, true, false}),
+              AllOf(HasSubstr("Step     An iteration takes 412 ms by the model of the card; for "
+                              "180 ms of it work is held up while memory moves."),
+                    HasSubstr("3.00 MiB are used in place over the link")));
+  // Where pieces and not the card were too small, no figure is told that says otherwise.
+  facts.offload.needed_bytes = 79 * kGiB;
+  EXPECT_THAT(Screen({facts}),
+              AllOf(HasSubstr("── This job ran because 7.00 GiB were moved to the host ──"),
+                    Not(HasSubstr("79.0 GiB of GPU"))));
+  facts.offload.carries_job = false;
+  EXPECT_THAT(Screen({facts}), HasSubstr("Healthy"));
+}
+
+TEST(RunSummary, OfAJobThatRanBecauseMemoryMovedSaysSo) {
+  Facts facts = Carried();
+  facts.model_clock = {5, 0.412, 0, 0, 0, 0, 1, 2};
+  EXPECT_THAT(RunSummary(MergeTraces({facts}), {.directory = "/tmp/x"}),
+              AllOf(HasSubstr("  ran          This job needs 86.0 GiB of GPU memory; the GPU has "
+                              "80.0 GiB. It ran because 7.00 GiB were moved to the host.\n"),
+                    HasSubstr("  moved        20.0 GiB of train.py:9 main, "),
+                    HasSubstr("  iteration    An iteration takes 412 ms by the model of the "
+                              "card.\n")));
+}
+
+TEST(JsonReport, HasWhatAnIterationTakesByTheModelOrNull) {
+  Facts facts = Ending(kGiB);
+  Json json = Json::parse(JsonReport(MergeTraces({facts})));
+  EXPECT_TRUE(json["model_clock"]["step_seconds"].is_null());
+  EXPECT_EQ(json["model_clock"]["iterations"], 0);
+  EXPECT_TRUE(json["offload"]["needed_bytes"].is_null());
+  facts.model_clock = {5, 0.25, 0.125, 3, 2, 1, 1, 2};
+  Facts slower = facts;
+  slower.model_clock.step_seconds = 0.5;
+  json = Json::parse(JsonReport(MergeTraces({facts, slower})));
+  EXPECT_EQ(json["model_clock"]["step_seconds"], 0.5) << "the slowest process of several";
+  EXPECT_EQ(json["model_clock"]["wait_seconds"], 0.125);
+  EXPECT_EQ(json["model_clock"]["link_read_bytes"], 3);
+  EXPECT_EQ(json["model_clock"]["out_bytes"], 2);
+  EXPECT_EQ(json["model_clock"]["in_bytes"], 1);
+}
+
 TEST(ScreenReport, OfARecordingThatEndedEarlySaysUpToWhereMemoryIsKnown) {
   Facts facts = Ending(20 * kGiB);
   facts.end_ns = 302'000'000;

@@ -9,6 +9,8 @@
 #include "tools/analysis/accounts/call_stack.h"
 #include "tools/analysis/explain/category_of.h"
 #include "tools/json/json_writer.h"
+#include "tools/report/page_clock.h"
+#include "tools/report/sections.h"
 
 namespace vramstow {
 namespace {
@@ -222,6 +224,23 @@ std::string SitesText(const Detail& detail, size_t most) {
                       ",\"own_frames\":[", own, "]");
 }
 
+// Sentences that the other reports have, too.
+std::string WordsText(const Facts& facts) {
+  JsonWriter json;
+  json.BeginObject();
+  const std::pair<const char*, std::string> words[] = {
+      {"need", NeedInWords(facts.offload)},
+      {"carried", CarriedInWords(facts.offload)},
+      {"moved", facts.offload.carries_job ? MostMovedInWords(facts.offload) : ""},
+      {"step", StepInWords(facts.model_clock)}};
+  for (const auto& [key, sentence] : words) {
+    json.Key(key);
+    json.Value(sentence);
+  }
+  json.EndObject();
+  return json.Take();
+}
+
 std::string SourcesText(const std::vector<SourceLines>& sources) {
   JsonWriter json;
   json.BeginArray();
@@ -260,7 +279,8 @@ std::string PageData(const Facts& facts, const PageSource& source, size_t shares
       SitesText(detail, sites), ",\"sources\":", SourcesText(source.lines),
       ",\"blocks\":", LivesText(lives, sites), ",\"uses\":", UsesText(detail, lives, sites),
       ",\"holders\":", HoldersText(detail, lives), ",\"segments\":", LivesText(segments, sites),
-      ",\"away\":", LivesText(away, 1), "}");
+      ",\"away\":", LivesText(away, 1), ",\"clock\":", ClockText(detail, facts.model_clock),
+      ",\"words\":", WordsText(facts), "}");
 }
 
 }  // namespace vramstow

@@ -30,13 +30,16 @@ constexpr size_t kMostMissing = 2;    // sentences on what is missing
 constexpr size_t kMostDead = 3;       // processes whose story is told
 
 // The trace that the screen is about: one that ran out of memory, with a cause if any has one; else
-// one in which something is wrong; else the one with the highest peak.
+// one in which something is wrong; else one that ran because memory was moved; else the one with
+// the highest peak.
 const Facts& MainTrace(const FactSet& set) {
   const auto weight = [](const Facts& facts) {
     const bool failed = !facts.out_of_memory.empty() && !WentOnAfterOutOfMemory(facts);
     const bool is_explained = failed && FirstCause(facts) != nullptr;
     return std::array<uint64_t, 4>{is_explained ? 1u : 0u, failed ? 1u : 0u,
-                                   FirstFault(facts) != nullptr ? 1u : 0u,
+                                   FirstFault(facts) != nullptr ? 2u
+                                   : facts.offload.carries_job  ? 1u
+                                                                : 0u,
                                    facts.peak.allocated_bytes};
   };
   return *std::ranges::max_element(set.traces, {}, weight);
@@ -241,6 +244,12 @@ std::string Extras(const Facts& facts, const TextStyle& style) {
   return text + UnusedLine(facts, style);
 }
 
+// What an iteration takes by the simulated card's clock; empty: it is not known.
+std::string StepLine(const Facts& facts, const TextStyle& style) {
+  const std::string words = StepInWords(facts.model_clock);
+  return words.empty() ? "" : Labelled("Step", words, style);
+}
+
 // Something is wrong that did not end the job.
 std::string Fault(const FactSet& set, const Facts& facts, const AdviceFacts& advice,
                   const TextStyle& style) {
@@ -254,7 +263,14 @@ std::string Fault(const FactSet& set, const Facts& facts, const AdviceFacts& adv
     text += Labelled("Then", then, style);
   }
   text += Labelled("Peak", PeakInWords(facts), style);
-  return text + RoomLine(facts, style) + Extras(facts, style);
+  if (facts.offload.carries_job) {
+    text += Labelled("Ran",
+                     absl::StrCat(NeedInWords(facts.offload), ". ", CarriedInWords(facts.offload)),
+                     style);
+  } else {
+    text += RoomLine(facts, style);
+  }
+  return text + StepLine(facts, style) + Extras(facts, style);
 }
 
 // The advice that saves most, as a replay up to the peak has shown; null: none saves a tenth.
@@ -306,6 +322,11 @@ std::string UncertainTitle(const FactSet& set, const Facts& trace) {
   return absl::StrCat("Memory did not run out ", KnownPartInWords(trace), OfTrace(set, trace));
 }
 
+// Whether it is known to its end, and ran only because memory was moved.
+bool IsCarried(const FactSet& set, const Facts& facts) {
+  return facts.offload.carries_job && FirstUncertain(set) == nullptr;
+}
+
 std::string HealthyTitle(const FactSet& set, const Facts& facts) {
   if (const Facts* trace = FirstUncertain(set)) return UncertainTitle(set, *trace);
   if (facts.kind != "stow") return "Memory did not run out here";
@@ -352,6 +373,21 @@ std::string Healthy(const FactSet& set, const Facts& facts, const TextStyle& sty
   text += Labelled("Peak", PeakInWords(facts) + OfTrace(set, facts), style);
   if (facts.peak.allocated_bytes == 0) return text + Extras(facts, style);
   text += RoomLine(facts, style);
+  text += StepLine(facts, style);
+  if (FirstUncertain(set) == nullptr) text += OneThing(facts, style);
+  return text + Extras(facts, style);
+}
+
+// A job that would have run out of memory if none had been moved.
+std::string Carried(const FactSet& set, const Facts& facts, const TextStyle& style) {
+  std::string text =
+      Title(NeedInWords(facts.offload) + OfTrace(set, facts), style, Colour::kYellow);
+  text += Labelled("Ran", CarriedInWords(facts.offload), style);
+  if (const std::string moved = MostMovedInWords(facts.offload); !moved.empty()) {
+    text += Labelled("Moved", moved, style);
+  }
+  text += StepLine(facts, style);
+  text += Labelled("Peak", PeakInWords(facts), style);
   if (FirstUncertain(set) == nullptr) text += OneThing(facts, style);
   return text + Extras(facts, style);
 }
@@ -359,7 +395,8 @@ std::string Healthy(const FactSet& set, const Facts& facts, const TextStyle& sty
 std::string Verdict(const FactSet& set, const Facts& facts, const TextStyle& style) {
   if (!facts.out_of_memory.empty()) return Failure(set, facts, style);
   const AdviceFacts* fault = FirstFault(facts);
-  return fault != nullptr ? Fault(set, facts, *fault, style) : Healthy(set, facts, style);
+  if (fault != nullptr) return Fault(set, facts, *fault, style);
+  return IsCarried(set, facts) ? Carried(set, facts, style) : Healthy(set, facts, style);
 }
 
 // One line of the table of those that hold most.

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tools/analysis/facts/fact_names.h"
-#include "tools/base/link.h"
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
 #include "tools/report/identity.h"
@@ -83,19 +82,6 @@ std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
   return table.Text(4);
 }
 
-// The holders whose memory went, the most first.
-std::string OffloadedSites(const OffloadFacts& offload) {
-  constexpr size_t kMost = 5;
-  std::string text;
-  for (size_t i = 0; i < std::min(offload.sites.size(), kMost); ++i) {
-    const OffloadSite& site = offload.sites[i];
-    absl::StrAppend(&text, "    ", Bytes(site.bytes), " of ", Printable(site.site),
-                    site.operation.empty() ? "" : absl::StrCat(", ", Printable(site.operation)),
-                    "\n");
-  }
-  return text;
-}
-
 // "activations 300 MiB, parameters 90 MiB".
 std::string SharesInWords(const std::vector<ShareFacts>& shares) {
   constexpr size_t kMostTold = 4;
@@ -159,14 +145,6 @@ std::string DemandStory(const OutOfMemoryFacts& failure) {
 }
 
 }  // namespace
-
-std::string MovedInWords(const OffloadFacts& offload) {
-  return absl::StrFormat(
-      "%s to the host, %s back (about %s at 24 GiB/s); submissions waited %s, at most %s at once",
-      Bytes(offload.out_bytes), Bytes(offload.returned_bytes),
-      Time(LinkNs(offload.out_bytes + offload.returned_bytes)), Time(offload.gate_ns),
-      Time(offload.longest_gate_ns));
-}
 
 std::string CollectedInWords(const GarbageFacts& garbage) {
   return absl::StrFormat("%s would have failed but for %s, which freed %s, at most %s at once",
@@ -262,6 +240,10 @@ std::string PeakSection(const Facts& facts) {
   }
   if (facts.offload.out_bytes > 0) {
     text += absl::StrCat("  offload: ", MovedInWords(facts.offload), "\n");
+    if (facts.offload.carries_job) {
+      text += absl::StrCat("    ", NeedInWords(facts.offload), ". ", CarriedInWords(facts.offload),
+                           "\n");
+    }
     text += OffloadedSites(facts.offload);
   }
   if (facts.largest_at_peak.empty()) return text;

@@ -13,8 +13,6 @@
 
 namespace vramstow {
 
-// "1.2 GiB to the host, 800 MiB back; submissions waited 30 ms, at most 5 ms at once".
-std::string MovedInWords(const OffloadFacts& offload);
 std::string CollectedInWords(const GarbageFacts& garbage);
 
 // The line below a table that leaves rows out; empty if it leaves none out.
@@ -50,6 +48,21 @@ std::string LiveSection(const Facts& facts, const TextStyle& style);
 
 // "at 1.90 s job.py:30 asked for 128 MiB on device 0; this process had 1.69 GiB, …".
 std::string RequestInWords(const OutOfMemoryFacts& failure);
+
+// sections_offload.cc
+// "1.2 GiB to the host, 800 MiB back; submissions waited 30 ms, at most 5 ms at once".
+std::string MovedInWords(const OffloadFacts& offload);
+// The holders whose memory went, a line each, the most first.
+std::string OffloadedSites(const OffloadFacts& offload);
+// Of a job that ran only because memory was moved: "This job needs 6.7 GiB of GPU memory; the GPU
+// has 6.0 GiB", and the sentence that follows it: "It ran because …". Empty: it is none.
+std::string NeedInWords(const OffloadFacts& offload);
+std::string CarriedInWords(const OffloadFacts& offload);
+// "900 MiB of train.py:9 main, …"; empty: nobody knows whose it was.
+std::string MostMovedInWords(const OffloadFacts& offload);
+// What an iteration takes by the simulated card's clock, and what goes over the link in it; empty:
+// it is not known.
+std::string StepInWords(const ModelClockFacts& clock);
 
 // sections_ranks.cc
 // How far the ranks differ.

@@ -354,6 +354,7 @@ std::string IterationSection(const Facts& facts) {
   }
   text += absl::StrFormat("; memory that is live between them changes by %s each\n",
                           Signed(iterations.growth_bytes));
+  if (facts.model_clock.known()) absl::StrAppend(&text, StepInWords(facts.model_clock), "\n");
   Table table(
       {Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
   table.AddRow({"", "from", "took", "peak", "at its end", "allocations"});

@@ -236,6 +236,15 @@ std::string Story(const FactSet& set) {
   return "";
 }
 
+// A job that ran only because memory was moved, and whose memory that was.
+std::string CarriedStory(const Facts& total) {
+  if (!total.offload.carries_job) return "";
+  const std::string moved = MostMovedInWords(total.offload);
+  return Line("ran",
+              absl::StrCat(NeedInWords(total.offload), ". ", CarriedInWords(total.offload))) +
+         (moved.empty() ? "" : Line("moved", moved));
+}
+
 // The trial before the run said so.
 std::string WhyNothingMoves(const FactSet& set) {
   for (const Facts& trace : set.traces) {
@@ -326,6 +335,7 @@ std::string RunSummary(const FactSet& set, const TracePlace& place) {
   if (const std::string not_known = NotKnown(set, place); !not_known.empty()) {
     text += Line("not known", not_known);
   }
+  text += CarriedStory(total);
   text += PeakAndAllocations(total, one);
   if (peak.allocated_bytes > 0) text += Line("at the peak", WhoAllocated(total));
   if (const std::string share = simulated ? NcclShare(total) : ""; !share.empty()) {
@@ -337,6 +347,9 @@ std::string RunSummary(const FactSet& set, const TracePlace& place) {
   }
   if (total.garbage.collections > 0) text += Line("garbage", CollectedInWords(total.garbage));
   if (total.offload.out_bytes > 0) text += Line("offload", MovedInWords(total.offload));
+  if (const std::string step = StepInWords(total.model_clock); !step.empty()) {
+    text += Line("iteration", step);
+  }
   if (const std::string why = WhyNothingMoves(set); !why.empty()) text += Line("offload", why);
   if (!one) text += Line("processes", Processes(set));
   if (const std::string missing = MissingInShort(set, place.unread); !missing.empty()) {

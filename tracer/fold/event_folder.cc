@@ -162,6 +162,7 @@ bool EventFolder::LookAtDriver(const Event& event) {
     case EventKind::kCorrelation:
     case EventKind::kLaunch:
     case EventKind::kTouch:
+    case EventKind::kModelClock:
       return true;
     default:
       return false;

@@ -6,6 +6,7 @@
 #include "allocator/core/host_memory.h"
 #include "interpose/core/pools/host_answer.h"
 #include "interpose/core/pools/live_streams.h"
+#include "interpose/core/record/model_clock.h"
 #include "interpose/core/runtime/contexts.h"
 #include "interpose/core/runtime/real_functions.h"
 
@@ -14,6 +15,18 @@ namespace {
 
 void* Resolve(void* real, const char* name) {
   return RealFunction(*static_cast<const Driver*>(real), name);
+}
+
+// Where a simulated card has a clock of its own, durations are the card's.
+CudaDriver::CardClock CardClockOf(const Driver& real) {
+  uint64_t now_ns = 0;
+  if (!ReadModelTime(real, &now_ns)) return {};
+  const auto now = [](const void* of) -> uint64_t {
+    uint64_t time_ns = 0;
+    ReadModelTime(*static_cast<const Driver*>(of), &time_ns);
+    return time_ns;
+  };
+  return {now, &real};
 }
 
 }  // namespace
@@ -31,6 +44,7 @@ bool RenewPoolDriver(const Driver& real, const PoolDriver& driver, int device, v
                      const char** missing) {
   const bool complete = driver.driver->Open(Resolve, const_cast<Driver*>(&real), device,
                                             static_cast<CUcontext>(context));
+  driver.driver->SetCardClock(CardClockOf(real));
   driver.driver->SetHostMapping(HostMappingOf(real, device));
   *missing = driver.driver->missing();
   return complete;

@@ -117,6 +117,7 @@ RecorderError Trace::MakeFile(const char* folder) {
     state_.store(State::kOff, std::memory_order_release);
     return error;
   }
+  model_clock_.Start();
   state_.store(State::kOpen, std::memory_order_release);
   // Nobody waits for these.
   DescribeProcess(&recorder_, options);
@@ -146,9 +147,15 @@ bool Trace::IsOpenFor(const Event& event) {
   return state == State::kOpen;
 }
 
+void Trace::SampleClock(bool at_mark) {
+  ModelClockEvent sample;
+  if (model_clock_.TakeSample(at_mark, &sample)) recorder_.RecordWithStack(sample.ToEvent());
+}
+
 uint64_t Trace::Record(const CallSite& site, Event event) {
   KeepErrno keep_errno;
   if (!IsOpenFor(event)) return 0;
+  LookAtClock();
   event.call = NumberOfCall(site.hook);
   event.library = NumberOfLibrary(site.return_address);
   event.layer = LayerOf(event);
@@ -179,6 +186,11 @@ Layer Trace::LayerOf(const Event& event) const {
 uint64_t Trace::RecordFor(Hook hook, uint16_t library, Event* event) {
   KeepErrno keep_errno;
   if (!IsOpenFor(*event)) return 0;
+  if (model_clock_.is_there()) [[unlikely]] {
+    const bool is_move = event->kind == EventKind::kOffload || event->kind == EventKind::kReturn;
+    if (is_move) model_clock_.NoteHeld(MoveEvent::Of(*event).gate_ns);
+    SampleClock(/*at_mark=*/false);
+  }
   event->call = kUnknownName;
   if (hook != kNoHook) {
     event->call = NumberOfCall(hook);
@@ -192,6 +204,7 @@ uint64_t Trace::RecordFor(Hook hook, uint16_t library, Event* event) {
 uint64_t Trace::RecordReserved(uint16_t library, Event* event) {
   KeepErrno keep_errno;
   if (!IsOpenFor(*event)) return 0;
+  LookAtClock();
   event->stack = recorder_.CaptureStackQuietly(event->kind);
   event->call = kUnknownName;
   event->library = library;
@@ -215,6 +228,7 @@ uint32_t Trace::CaptureStack(EventKind kind) {
 // The caller keeps errno: each look at it is a call.
 uint64_t Trace::RecordObserved(uint16_t library, Event* event) {
   if (!is_open() && !IsOpenFor(*event)) return 0;
+  LookAtClock();
   event->call = NumberOfCall(&tensor_, "tensor");
   event->library = library;
   return recorder_.RecordQuietly(event);
@@ -242,6 +256,7 @@ uint64_t Trace::Mark(MarkKind kind, const char* text, uint64_t number) {
   if (state_.load(std::memory_order_acquire) != State::kOpen) return 0;
   KeepErrno keep_errno;
   callbacks_.before_mark();
+  if (model_clock_.is_there()) SampleClock(/*at_mark=*/true);
   const uint64_t annotation = *text == '\0' ? 0 : recorder_.InternAnnotation(text);
   const uint64_t sequence = recorder_.RecordMark(kind, annotation, number);
   return sequence == 0 ? 0 : annotation == 0 ? sequence : annotation;
@@ -251,6 +266,7 @@ void Trace::EndRange(uint64_t annotation, uint64_t number) {
   if (state_.load(std::memory_order_acquire) != State::kOpen) return;
   KeepErrno keep_errno;
   callbacks_.before_mark();
+  if (model_clock_.is_there()) SampleClock(/*at_mark=*/true);
   recorder_.RecordMark(MarkKind::kRangeEnds, annotation, number);
 }
 

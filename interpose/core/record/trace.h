@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "base/event.h"
+#include "interpose/core/record/model_clock.h"
 #include "interpose/core/runtime/call_site.h"
 #include "interpose/core/runtime/core.h"
 #include "interpose/core/runtime/hook_table.h"
@@ -122,6 +123,12 @@ class Trace {
   enum class State : uint8_t { kClosed, kOpening, kOpen, kOff };
 
   bool IsOpenFor(const Event& event);
+  // Records what a simulated card's clock says where that is due, before an event.
+  void LookAtClock() {
+    if (model_clock_.is_there()) [[unlikely]]
+      SampleClock(/*at_mark=*/false);
+  }
+  void SampleClock(bool at_mark);
   void OpenAs(State* state);
   // The caller has made the state kOpening.
   RecorderError MakeFile(const char* folder);
@@ -137,6 +144,7 @@ class Trace {
   const Process& process_;
   const Driver& driver_;
   CallerTable& callers_;
+  ModelClock model_clock_{driver_};
   const Callbacks callbacks_;
   Recorder recorder_;
   std::atomic<State> state_{State::kClosed};

@@ -25,6 +25,7 @@ class Annotations;
 class FreeBytes;
 class InterceptionReport;
 class Launches;
+class ModelClock;
 class NvtxMemory;
 class ObservedMemory;
 class Trace;

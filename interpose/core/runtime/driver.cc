@@ -47,6 +47,7 @@ bool Driver::Bind(const VramstowShim& shim, const link_map* library) {
   look_up("vramstowSimulatorHoldsKernels", &simulator_holds_kernels_);
   look_up("vramstowSimulatorWatchUnknownSizes", &simulator_watch_sizes_);
   look_up("vramstowSimulatorCountUnknownSizes", &simulator_count_sizes_);
+  look_up("vramstowSimulatorReadModelClock", &simulator_clock_);
   ready_.store(true, std::memory_order_release);
   return true;
 }
@@ -143,6 +144,11 @@ void Driver::WatchUnknownSizes(int (*seen)(const char* by, void* user), void* us
 uint64_t Driver::CountUnknownSizes() const {
   const auto count = reinterpret_cast<uint64_t (*)()>(Load(simulator_count_sizes_));
   return count == nullptr ? 0 : count();
+}
+
+bool Driver::ReadModelClock(ModelClock* clock) const {
+  const auto read = reinterpret_cast<int (*)(ModelClock*, size_t)>(Load(simulator_clock_));
+  return read != nullptr && read(clock, sizeof *clock) == 0;
 }
 
 const char* Driver::path() const {

@@ -99,6 +99,17 @@ class Driver {
   void WatchUnknownSizes(int (*seen)(const char* by, void* user), void* user) const;
   uint64_t CountUnknownSizes() const;
 
+  // The sums of a simulated card's own clock, as vramstowSimulatorModelClock has them.
+  struct ModelClock {
+    uint64_t now_ns;
+    uint64_t link_read_bytes;
+    uint64_t to_host_bytes;
+    uint64_t to_device_bytes;
+    uint64_t wait_ns;
+  };
+  // False: there is no such clock. Takes no lock.
+  bool ReadModelClock(ModelClock* clock) const;
+
   // The driver's file; null while there is no driver.
   const char* path() const;
 
@@ -119,6 +130,7 @@ class Driver {
   Address simulator_holds_kernels_{nullptr};
   Address simulator_watch_sizes_{nullptr};
   Address simulator_count_sizes_{nullptr};
+  Address simulator_clock_{nullptr};
 };
 
 }  // namespace vramstow

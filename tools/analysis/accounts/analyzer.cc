@@ -29,7 +29,11 @@ void Analyzer::Add(const Event& event, uint32_t stack) {
   samples_.Pass(accounts_.now_ns(), accounts_.levels());
   switch (event.layer) {
     case Layer::kDriver:
-      driver_.Add(event);
+      if (event.kind == EventKind::kModelClock) [[unlikely]] {
+        model_clock_.Add(event, accounts_.events());
+      } else {
+        driver_.Add(event);
+      }
       break;
     case Layer::kPool:
       pool_.Add(event);
@@ -181,6 +185,7 @@ void Analyzer::FillDetail(const EventSource& source, Detail* detail) {
   detail->marks_left_out = marks_.left_out();
   detail->censuses = censuses_.Take();
   detail->launches = launches_.TakeSteps();
+  detail->model_clock = model_clock_.Take();
   detail->events = accounts_.events();
   detail->peak_event = accounts_.levels().peak_event();
   detail->first_event = accounts_.opening_events() + 1;

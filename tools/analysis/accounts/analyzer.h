@@ -36,6 +36,7 @@
 #include "tools/analysis/facts/detail.h"
 #include "tools/analysis/facts/facts.h"
 #include "tools/analysis/facts/launch_tally.h"
+#include "tools/analysis/facts/model_clock_log.h"
 
 namespace vramstow {
 
@@ -108,6 +109,7 @@ class Analyzer : private PooledBlocks {
   CensusLog censuses_;
   CollectionLog collections_;
   LaunchTally launches_;
+  ModelClockLog model_clock_;
   uint64_t lives_gone_ = 0;      // of which there are only sums
   bool reserved_known_ = false;  // the source said it
 };

@@ -44,6 +44,8 @@ Explanation::Explanation(const Detail& detail, Facts* facts)
       categories_(detail, passes_.other_work().caches()) {
   facts->iterations = FindIterations(detail, passes_);
   facts->phases = FindPhases(detail, passes_);
+  FindOffloadNeed(facts);
+  facts->model_clock = FindModelClock(detail, facts->iterations);
   ExplainLifetimes(detail, facts);
   facts->churn = FindChurn(detail);
   facts->before_peak = ExplainPeak(detail, *facts);

@@ -39,6 +39,12 @@ std::vector<PhaseFacts> FindPhases(const Detail& detail, const Passes& passes);
 // When an event was; of the end of the trace its last moment.
 uint64_t TimeOfEvent(const Detail& detail, uint64_t event);
 
+// What an iteration takes by the simulated card's clock.
+ModelClockFacts FindModelClock(const Detail& detail, const IterationsFacts& iterations);
+
+// Whether the job ran only because memory was moved, and what it needs.
+void FindOffloadNeed(Facts* facts);
+
 // Needs facts.iterations.
 void ExplainLifetimes(const Detail& detail, Facts* facts);
 ChurnFacts FindChurn(const Detail& detail);

@@ -15,6 +15,7 @@
 #include "tools/analysis/facts/launch_tally.h"
 #include "tools/analysis/facts/level_log.h"
 #include "tools/analysis/facts/lives.h"
+#include "tools/analysis/facts/model_clock_log.h"
 
 namespace vramstow {
 
@@ -86,6 +87,7 @@ struct Detail {
   uint64_t marks_left_out = 0;
   std::vector<CensusDetail> censuses;
   std::vector<LaunchStep> launches;
+  std::vector<ModelClockSample> model_clock;  // in order; empty: there was no such clock
   uint64_t events = 0;
   uint64_t peak_event = 0;
   uint64_t first_event = 1;  // after those that tell what was there before

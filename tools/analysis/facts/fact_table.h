@@ -185,6 +185,15 @@ struct Described<OffloadFacts> {
           "time that the transfers take at 24 GiB/s (pinned copies over PCIe 4 ×16)"),
       Fact("by_reason", &S::by_reason, Merge::kSum,
            "bytes that left, by reason: `pressure`, `asked`, `paused`, `discarded`"),
+      Fact("carries_job", &S::carries_job, Merge::kAny,
+           "the job ran only because memory was moved: requests lacked room, and none failed for "
+           "the program"),
+      Fact("needed_bytes", &S::needed_bytes, Merge::kMost,
+           "where `carries_job`: what the job needs of the card, with what was gone of it before; "
+           "null where that is not known")
+          .KnownIf([](const Facts&, const S& self) { return self.needed_bytes != 0; }),
+      Fact("card_bytes", &S::card_bytes, Merge::kMost, "the same: the memory of that card")
+          .KnownIf([](const Facts&, const S& self) { return self.card_bytes != 0; }),
       Inner(&S::left_out, Merge::kSum),
       Fact("sites", &S::sites, Merge::kOwn, "whose memory went, most first"),
   };

@@ -38,6 +38,32 @@ struct Described<IterationsFacts> {
 };
 
 template <>
+struct Described<ModelClockFacts> {
+  using S = ModelClockFacts;
+  static bool IsKnown(const Facts& /*trace*/, const S& self) { return self.known(); }
+  static constexpr auto kFacts = std::tuple{
+      Fact("iterations", &S::iterations, Merge::kMost,
+           "how many iterations these figures are medians of: the complete ones from the third "
+           "on; 0 without the clock, and with fewer than three complete iterations"),
+      Fact("step_seconds", &S::step_seconds, Merge::kMost,
+           "what an iteration takes; null as all that follows where `iterations` is 0")
+          .KnownIf(IsKnown),
+      Fact("wait_seconds", &S::wait_seconds, Merge::kMost,
+           "for how long work was held up in it while memory moved (`--offload`)")
+          .KnownIf(IsKnown),
+      Fact("link_read_bytes", &S::link_read_bytes, Merge::kMost,
+           "what work read or wrote over the link in it, in place in host memory")
+          .KnownIf(IsKnown),
+      Fact("out_bytes", &S::out_bytes, Merge::kMost,
+           "what copies brought to the host in it, those of `--offload` among them")
+          .KnownIf(IsKnown),
+      Fact("in_bytes", &S::in_bytes, Merge::kMost, "the same to the device").KnownIf(IsKnown),
+      Inner(&S::begin_event, Merge::kOwn),
+      Inner(&S::end_event, Merge::kOwn),
+  };
+};
+
+template <>
 struct Described<PhaseFacts> {
   using S = PhaseFacts;
   static constexpr auto kFacts = std::tuple{
@@ -200,6 +226,10 @@ struct Described<Facts> {
           .WrittenIf(IsOneTrace),
       Fact("iterations_found", &S::iterations, Merge::kOwn, "how they were found")
           .WrittenIf(IsOneTrace),
+      Fact(
+          "model_clock", &S::model_clock, Merge::kParts,
+          "what an iteration takes by the simulated card's own clock (`--simulate=…,clock=model`), "
+          "the median; of several traces the highest of each figure"),
       Fact("phases", &S::phases, Merge::kOwn,
            "the phases of the program, in the order in which they began; empty where they are not "
            "known")

@@ -22,6 +22,7 @@
 #include "tools/analysis/facts/fragmentation_facts.h"
 #include "tools/analysis/facts/iteration_facts.h"
 #include "tools/analysis/facts/level_facts.h"
+#include "tools/analysis/facts/model_clock_facts.h"
 #include "tools/analysis/facts/offload_facts.h"
 #include "tools/analysis/facts/rank_facts.h"
 #include "tools/analysis/facts/site_facts.h"
@@ -67,6 +68,7 @@ struct Facts {
   std::vector<CategoryFacts> by_category;
   std::optional<SnapshotStateFacts> snapshot;
   IterationsFacts iterations;
+  ModelClockFacts model_clock;
   std::vector<PhaseFacts> phases;  // in the order in which they began
   LifetimeFacts lifetimes;
   ChurnFacts churn;

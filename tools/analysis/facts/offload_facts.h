@@ -30,8 +30,14 @@ struct OffloadFacts {
   uint64_t longest_gate_ns = 0;  // …and for one
   uint64_t most_bytes = 0;       // away at once
   std::array<uint64_t, kOffloadReasons> by_reason = {};  // that left, by OffloadReason
-  uint64_t left_out = 0;                                 // moves that are in the sums only
-  std::vector<OffloadSite> sites;                        // most first; of one trace only
+  // Whether the job ran only because memory was moved: requests lacked room, and none failed.
+  bool carries_job = false;
+  // Where it is so: what the job needs of the card, with what was gone of it before, and how large
+  // the card is; 0: not known.
+  uint64_t needed_bytes = 0;
+  uint64_t card_bytes = 0;
+  uint64_t left_out = 0;           // moves that are in the sums only
+  std::vector<OffloadSite> sites;  // most first; of one trace only
 };
 
 // A ring of references that kept dead tensors.

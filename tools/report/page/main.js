@@ -65,6 +65,7 @@ class View {
     byId('subtitle').textContent = parts.join(' · ');
     byId('made').textContent = `Made by vramstow from ${facts.input.file ? facts.input.file.split('/').pop() : 'several files'}; schema ${this.set.schema.name} ${this.set.schema.version}.`;
     fillWhy(facts);
+    fillCarried(this.model);
     fillTiles(facts);
     fillNotes(facts);
     fillAdvice(facts);

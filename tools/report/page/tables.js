@@ -268,8 +268,10 @@ function fillTables(facts, view) {
     return there.length ? element('div', {class: there.length > 1 ? 'two' : ''}, ...there) : null;
   };
   const iterations = iterationPanel(facts, view);
+  const clock = clockPanel(view);
   const rows = [failurePanel(facts, view), two(categoryPanel(facts, view), beforePeakPanel(facts, view)), sitePanel(facts, view), modulePanel(facts, view), libraryPanel(facts),
-    holePanel(facts, view), iterations, two(lifetimePanel(facts, view), cachePanel(facts)), hostPanel(facts), poolPanel(facts)];
+    holePanel(facts, view), clock, iterations, two(lifetimePanel(facts, view), cachePanel(facts)), hostPanel(facts), poolPanel(facts)];
   byId('tables').replaceChildren(...rows.filter((row) => row));
-  view.redrawIterations = iterations && iterations.redraw ? iterations.redraw : () => {};
+  const pictures = [iterations, clock].filter((one) => one && one.redraw);
+  view.redrawIterations = () => pictures.forEach((one) => one.redraw());
 }

@@ -1,4 +1,5 @@
-// Why memory ran out, and what would have served the request, as replay found it.
+// Why memory ran out, and what would have served the request, as replay found it; or that the job
+// ran only because memory was moved.
 
 // One bar against the line of what the process could have. `most`: the right end.
 function replayBar(path, replay, room, most) {
@@ -66,4 +67,13 @@ function fillWhy(facts) {
           row('Then', `the request for `, figure(`out_of_memory.${number}.requested_bytes`, failure.requested_bytes, bytesText(failure.requested_bytes)),
               first.fits ? ' fits.' : ' still does not fit.')),
       ...bars);
+}
+
+function fillCarried(model) {
+  const words = model.detail.words || {};
+  byId('carried-panel').hidden = !words.need;
+  if (!words.need) return;
+  byId('carried-title').textContent = `${words.need}.`;
+  byId('carried').replaceChildren(element('p', {}, words.carried), words.moved ? element('p', {}, 'Moved: ', words.moved) : '',
+      words.step ? element('p', {}, words.step) : '');
 }

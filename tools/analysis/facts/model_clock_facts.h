@@ -1,0 +1,28 @@
+// ModelClockFacts: what an iteration takes by the simulated card's own clock (clock=model).
+//
+// Ownership: plain values. Threads: values. Errors: none. Units: seconds, bytes.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_MODEL_CLOCK_FACTS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_MODEL_CLOCK_FACTS_H_
+
+#include <cstdint>
+
+namespace vramstow {
+
+// Medians over the complete iterations from the third on.
+struct ModelClockFacts {
+  uint64_t iterations = 0;  // how many these are; 0: nothing is known
+  double step_seconds = 0;
+  double wait_seconds = 0;       // for which work was held up while memory moved
+  uint64_t link_read_bytes = 0;  // that work read or wrote in place in host memory
+  uint64_t out_bytes = 0;        // that copies brought to the host
+  uint64_t in_bytes = 0;         // and to the device
+  // The iteration that takes the median time: [begin, end) in events.
+  uint64_t begin_event = 0;
+  uint64_t end_event = 0;
+
+  bool known() const { return iterations != 0; }
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_MODEL_CLOCK_FACTS_H_
