@@ -252,10 +252,11 @@ void KeepFunctionsOf(const RunTraces& traces) {
   }
 }
 
-// Explains the last failure of a job that ran out of memory, where that takes a moment only: the
-// user waits for a prompt.
+// The user waits for a prompt: longer traces are explained by vramstow analyze alone.
+constexpr uint64_t kMostEvents = 2'000'000;
+
+// Explains the last failure of a job that ran out of memory, where that takes a moment only.
 void ExplainFailure(RunTraces* traces) {
-  constexpr uint64_t kMostEvents = 2'000'000;
   for (auto facts = traces->facts.rbegin(); facts != traces->facts.rend(); ++facts) {
     if (facts->counts.out_of_memory == 0 || facts->report.events > kMostEvents) continue;
     absl::StatusOr<Analysis> analysis = AnalyzeFile(facts->file);
@@ -267,6 +268,21 @@ void ExplainFailure(RunTraces* traces) {
     if (is_of_others) told = WithNeighbours(*traces, std::move(told), kMostEvents);
     *facts = std::move(told);
     return;
+  }
+}
+
+// Finds out what an iteration takes by a simulated card's clock, and whether jobs ran only because
+// memory was moved, where that takes a moment only.
+void ExplainMoves(RunTraces* traces) {
+  constexpr auto kClock = static_cast<size_t>(EventKind::kModelClock);
+  constexpr auto kPressure = static_cast<size_t>(OffloadReason::kPressure);
+  for (Facts& facts : traces->facts) {
+    if (facts.counts.by_kind[kClock] == 0 && facts.offload.by_reason[kPressure] == 0) continue;
+    if (facts.report.events > kMostEvents) continue;
+    const absl::StatusOr<Facts> explained = ExplainFile(facts.file);
+    if (!explained.ok()) continue;
+    facts.model_clock = explained->model_clock;
+    facts.offload = explained->offload;
   }
 }
 
@@ -379,6 +395,7 @@ void SumUp(const Settings& settings, const Ran& ran, bool json) {
   }
   KeepFunctionsOf(traces);
   ExplainFailure(&traces);
+  ExplainMoves(&traces);
   AddUncaught(uncaught, &traces.facts);
   FactSet set = MergeTraces(traces.facts);
   if (json) {

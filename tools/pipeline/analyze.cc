@@ -131,6 +131,13 @@ absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string&
   return analysis;
 }
 
+absl::StatusOr<Facts> ExplainFile(const std::string& path) {
+  absl::StatusOr<Analysis> analysis = AnalyzeAll(path);
+  if (!analysis.ok()) return analysis.status();
+  const Explanation explanation(analysis->detail, &analysis->facts);
+  return std::move(analysis->facts);
+}
+
 absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
                                       const std::string& within) {
   InputSet set;

@@ -23,6 +23,9 @@ void ExplainAndProve(Analysis* analysis);
 // `within`: only what lies in ranges (marks) of this name; "" for all of it.
 absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string& within = "");
 
+// The facts of a file with iterations and what rests on them, without advice.
+absl::StatusOr<Facts> ExplainFile(const std::string& path);
+
 // Analyses several paths: files, and folders, of which the files of the newest run are taken
 // (tools/inputs/runs.h).
 struct InputSet {

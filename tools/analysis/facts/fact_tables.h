@@ -226,10 +226,9 @@ struct Described<Facts> {
           .WrittenIf(IsOneTrace),
       Fact("iterations_found", &S::iterations, Merge::kOwn, "how they were found")
           .WrittenIf(IsOneTrace),
-      Fact(
-          "model_clock", &S::model_clock, Merge::kParts,
-          "what an iteration takes by the simulated card's own clock (`--simulate=…,clock=model`), "
-          "the median; of several traces the highest of each figure"),
+      Fact("model_clock", &S::model_clock, Merge::kParts,
+           "what an iteration takes by the clock of the simulated card (`clock=model`); of several "
+           "traces the highest"),
       Fact("phases", &S::phases, Merge::kOwn,
            "the phases of the program, in the order in which they began; empty where they are not "
            "known")
