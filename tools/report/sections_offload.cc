@@ -1,5 +1,7 @@
 // What was moved to the host, what the job owes to that, and what an iteration takes by the model.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -73,12 +75,15 @@ std::string StepInWords(const ModelClockFacts& clock) {
   if (held_ns != 0) {
     absl::StrAppend(&text, "; for ", Time(held_ns), " of it work is held up while memory moves");
   }
+  constexpr uint64_t kLeastTold = 1 << 20;  // a loss that the program reads takes some bytes
+  const std::pair<uint64_t, const char*> moved[] = {
+      {clock.link_read_bytes, " are used in place over the link"},
+      {clock.out_bytes, " are copied to the host"},
+      {clock.in_bytes, " are copied to the GPU"}};
   std::vector<std::string> parts;
-  if (clock.link_read_bytes != 0) {
-    parts.push_back(Bytes(clock.link_read_bytes) + " are used in place over the link");
+  for (const auto& [bytes, what] : moved) {
+    if (bytes >= kLeastTold) parts.push_back(Bytes(bytes) + what);
   }
-  if (clock.out_bytes != 0) parts.push_back(Bytes(clock.out_bytes) + " are copied to the host");
-  if (clock.in_bytes != 0) parts.push_back(Bytes(clock.in_bytes) + " to the GPU");
   if (parts.empty()) return text + ".";
   return absl::StrCat(text, ". In it ", absl::StrJoin(parts, ", "), ".");
 }

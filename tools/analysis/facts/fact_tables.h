@@ -227,8 +227,9 @@ struct Described<Facts> {
       Fact("iterations_found", &S::iterations, Merge::kOwn, "how they were found")
           .WrittenIf(IsOneTrace),
       Fact("model_clock", &S::model_clock, Merge::kParts,
-           "what an iteration takes by the clock of the simulated card (`clock=model`); of several "
-           "traces the highest"),
+           "an iteration by the clock of the simulated card (`clock=model`), as the median; the "
+           "highest "
+           "of several traces"),
       Fact("phases", &S::phases, Merge::kOwn,
            "the phases of the program, in the order in which they began; empty where they are not "
            "known")

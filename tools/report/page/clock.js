@@ -17,7 +17,7 @@ function clockPanel(view) {
   });
   link.addEventListener('pointerleave', () => tip.hide());
   const made = panel('One iteration by the model of the card',
-      element('p', {class: 'quiet'}, words.step, ' The pictures show the iteration that takes the median time.'),
+      element('p', {class: 'quiet'}, words.step, ' The pictures show the iteration that takes the median time, along the program\u2019s time, which may be ahead of the card\u2019s work.'),
       element('h3', {}, 'Where live memory is'), element('span', {class: 'legend'}, entry('--series-0', 'on the GPU'), entry('--series-2', 'in host memory')), places,
       element('h3', {}, 'Over the link'),
       element('span', {class: 'legend'}, entry('--series-0', 'copied to the GPU (up)'), entry('--series-2', 'copied to the host (down)'), entry('--series-4', 'used in place in host memory (up)')), link);
