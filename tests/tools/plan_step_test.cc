@@ -1,9 +1,9 @@
 // How long steps take by the work that a rehearsal told of.
 #include <string>
 
+#include "base/card_rates.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "base/card_rates.h"
 #include "tools/plan/step_time.h"
 
 namespace vramstow {
