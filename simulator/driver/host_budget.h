@@ -1,7 +1,7 @@
 // How much memory of this machine the simulated devices may fill by effects: half of what was
-// available when the first effect was about to write. A
-// write to memory that is held already takes none, and small results may take a quarter more: a
-// program goes on rightly after one large moment.
+// available when the first effect was about to write. A write to memory that is held already takes
+// none, and small results may take a quarter more: a program goes on rightly after one large
+// moment.
 //
 // Ownership: one for the process. Threads: the driver's lock. Errors: false, said once on stderr.
 // Units: bytes.

@@ -358,6 +358,24 @@ def test_a_size_that_is_made_up_is_told_and_ends_no_job(
     assert notes[0] == notes[1]
 
 
+def test_a_mask_that_is_not_computed_has_the_size_that_it_had_before(
+    rehearse: Rehearse, python: str
+) -> None:
+    program = """
+import torch
+ones = torch.ones(256, 256, device="cuda")
+known = torch.ones(256, 256, device="cuda")
+known.view(-1)[:100] = 0
+for scores in (known, ones @ ones):
+    mask = (scores + 1) * 2 - 1 < 1.5
+    print(len(mask.nonzero()), len(scores[mask]))
+"""
+    job = rehearse(python, "-c", program, card=f"{CARD},gemm=1MFLOP,allowance=0")
+    assert job.status == 0, job.err[-4000:]
+    assert "a size follows from a result of mm that is not simulated" in job.err
+    assert job.out.splitlines() == ["100 100", "100 100"], job.out
+
+
 def test_without_a_compiler_a_sentence_says_so_and_the_rehearsal_goes_on(
     rehearse: Rehearse, python: str, tmp_path: Path
 ) -> None:
