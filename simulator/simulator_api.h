@@ -219,6 +219,10 @@ int vramstowSimulatorReadModelClock(struct vramstowSimulatorModelClock* clock, s
 // descriptor of cuMemGetHandleForAddressRange stands for, out of it or into it. That is the
 // physical memory which was there when the descriptor was made, whatever its addresses lead to by
 // now. The copy is no work on a stream. 0: done; otherwise a CUresult.
+// vramstowSimulatorRegister makes such a descriptor without a call of the driver, as the driver's
+// module for network cards (nvidia-peermem) does where a card registers an address: for any range,
+// and unseen by whoever stands in front of the driver. The descriptor is the caller's to close.
+int vramstowSimulatorRegister(uint64_t address, size_t size, int* descriptor);
 int vramstowSimulatorReadRegistered(int descriptor, uint64_t offset, void* bytes, size_t size);
 int vramstowSimulatorWriteRegistered(int descriptor, uint64_t offset, const void* bytes,
                                      size_t size);

@@ -278,31 +278,7 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
   return moved * size;
 }
 
-bool Offloader::PinInPlace(uint64_t address, uint64_t size) {
-  DeviceLock device_lock(pool_->mutex());
-  const uint64_t page = pool_->page_bytes();
-  const uint64_t end = address + size;
-  for (uint64_t at = address / page * page; at < end; at += page) {
-    if (pool_->chunks().OnHost(at)) return false;
-  }
-  for (uint64_t at = address / page * page; at < end; at += page) {
-    pool_->Touch(std::max(at, address), AddressSpace::kHeld);
-  }
-  return true;
-}
-
 // --- Numbers ------------------------------------------------------------------------------------
-
-uint64_t Offloader::BytesOnHost(uint64_t address, uint64_t size) {
-  DeviceLock device_lock(pool_->mutex());
-  const uint64_t page = pool_->page_bytes();
-  const uint64_t end = address + size;
-  uint64_t bytes = 0;
-  for (uint64_t at = address / page * page; at < end; at += page) {
-    if (pool_->chunks().OnHost(at)) bytes += std::min(at + page, end) - std::max(at, address);
-  }
-  return bytes;
-}
 
 OffloadStats Offloader::Stats() const {
   OffloadStats stats{};

@@ -156,13 +156,11 @@ class Offloader {
     return graphs_away_.load(std::memory_order_relaxed) && pool_->exchange().paused_bytes() != 0;
   }
 
-  // From now on nothing at [address, address + size) moves as long as its blocks live. False: part
-  // of it lies on the host already.
-  bool PinInPlace(uint64_t address, uint64_t size);
+  // Brings back what lies on the host of memory that is held (Pool::HoldChunks); where memory moves
+  // by itself, other memory makes room for it. kHeld: a part is paused.
+  OffloadResult ReturnHeld(uint64_t address, uint64_t size);
 
   OffloadStats Stats() const;
-  // How many bytes of a live block of the pool's lie on the host now, for those who count.
-  uint64_t BytesOnHost(uint64_t address, uint64_t size);
 
  private:
   // For lists in which the order does not matter, or is by age.
@@ -210,7 +208,8 @@ class Offloader {
   uint64_t ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* outcome)
       VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t EndReturn(Mover::Return* coming, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock);
-  uint64_t ReturnOffloaded(uint32_t tag, uint64_t most, OffloadResult* outcome)
+  template <typename List>
+  uint64_t ReturnOffloaded(List list, uint64_t most, OffloadResult* outcome)
       VRAMSTOW_REQUIRES(kDeviceLock);
 
   PoolPages* pool_ = nullptr;

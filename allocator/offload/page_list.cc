@@ -145,4 +145,15 @@ uint64_t PageList::Fill(PagesThatAre which, uint32_t tag, const OffloadPolicy& p
   return count_;
 }
 
+uint64_t PageList::FillFrom(uint64_t address, uint64_t size) {
+  count_ = 0;
+  has_large_ = pool_->chunks().any_large();
+  const uint64_t page = pool_->page_bytes();
+  if (!EnsureRoom(size / page + 2)) return 0;
+  for (uint64_t at = address / page * page; at < address + size; at += page) {
+    if (Is(at, PagesThatAre::kOffloaded)) pages_[count_++] = {at, 0, 0, true, false};
+  }
+  return count_;
+}
+
 }  // namespace vramstow

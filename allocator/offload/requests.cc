@@ -156,19 +156,43 @@ uint64_t Offloader::ReturnRegion(uint32_t tag, uint64_t most, OffloadResult* out
 }
 
 // The device's lock is held. What can be touched meanwhile moves behind a closed gate, as much as
-// there is room for.
-uint64_t Offloader::ReturnOffloaded(uint32_t tag, uint64_t most, OffloadResult* outcome) {
-  pool_->TakeCached(std::min(ListPages(PagesThatAre::kOffloaded, tag), most));
-  uint64_t wanted = std::min(ListPages(PagesThatAre::kOffloaded, tag), most);
+// there is room for: what `list()` lists, and counts.
+template <typename List>
+uint64_t Offloader::ReturnOffloaded(List list, uint64_t most, OffloadResult* outcome) {
+  pool_->TakeCached(std::min(list(), most));
+  uint64_t wanted = std::min(list(), most);
   uint64_t count = EnsureDeviceChunks(wanted);
   if (count < wanted && WaitForWork()) {
     pool_->TakeCached(wanted);
-    wanted = std::min(ListPages(PagesThatAre::kOffloaded, tag), most);
+    wanted = std::min(list(), most);
     count = EnsureDeviceChunks(wanted);
   }
   const uint64_t moved = MoveSlices(count, Motion::kBack, OffloadReason::kAsked, outcome);
   if (*outcome == OffloadResult::kDone && count < wanted) *outcome = OffloadResult::kNoRoom;
   return moved;
+}
+
+// Other memory makes room: none that is held leaves.
+OffloadResult Offloader::ReturnHeld(uint64_t address, uint64_t size) {
+  const auto list = [this, address, size] {
+    kDeviceLock.AssertHeld();
+    return pages_.FillFrom(address, size);
+  };
+  for (bool makes_room = pool_->has_relief();; makes_room = false) {
+    uint64_t left = 0;
+    {
+      DeviceLock device_lock(pool_->mutex());
+      mover_.Restore();
+      OffloadResult outcome = OffloadResult::kDone;
+      if (list() != 0) ReturnOffloaded(list, ~uint64_t{0}, &outcome);
+      pool_->MarkOffloaded();
+      left = list();
+      if (left != 0 && (outcome != OffloadResult::kNoRoom || !makes_room)) return outcome;
+    }
+    if (left == 0) break;
+    MoveOut(left * pool_->page_bytes(), OffloadReason::kPressure);
+  }
+  return pool_->BytesOnHost(address, size) == 0 ? OffloadResult::kDone : OffloadResult::kHeld;
 }
 
 // Of all regions each comes back for which there is room.
@@ -190,7 +214,11 @@ OffloadResult Offloader::Resume(uint32_t tag, uint64_t most_bytes, uint64_t* byt
     if (outcome == OffloadResult::kDone) outcome = ended;
   }
   lacking_.store(lacking, std::memory_order_relaxed);
-  if (outcome == OffloadResult::kDone) moved += ReturnOffloaded(tag, most - moved, &outcome);
+  const auto list = [this, tag] {
+    kDeviceLock.AssertHeld();
+    return ListPages(PagesThatAre::kOffloaded, tag);
+  };
+  if (outcome == OffloadResult::kDone) moved += ReturnOffloaded(list, most - moved, &outcome);
   pool_->EndPause(tag);
   pool_->MarkOffloaded();
   NoteGraphs();

@@ -32,9 +32,16 @@ struct Page {
   uint32_t mark;          // Heap's: a free page, as of the plan with this number
   uint32_t interference;  // InterferenceMap's: number of its mask; 0: it has none
   uint16_t timeline;      // …of this timeline
-  bool fresh;             // mapped just now, and not yet accessible
-  bool registered;        // somebody outside knows the chunk that is in use here: it never leaves
+  bool fresh : 1;         // mapped just now, and not yet accessible
+  // How often somebody outside was told of the chunk that is in use here: as long as that is not 0
+  // it does not leave. kForGood: it never does.
+  uint16_t registrations : 15;
+
+  static constexpr uint16_t kForGood = (1 << 15) - 1;
+  bool registered() const { return registrations != 0; }
 };
+static_assert(sizeof(Page) == 28,
+              "there is one for each page of sixteen times the device's memory");
 
 class AddressSpace {
  public:

@@ -295,6 +295,26 @@ DriverResult ChunkStore::Detach(uint64_t address, uint32_t timeline, uint32_t ti
   return kDriverSuccess;
 }
 
+// A page stays for good if it is registered more often than can be counted.
+void ChunkStore::Register(uint64_t address) {
+  Page& page = space_->PageAt(address);
+  registered_pages_ += page.registered() ? 0 : 1;
+  if (page.registrations < Page::kForGood) ++page.registrations;
+}
+
+void ChunkStore::Deregister(uint64_t address) {
+  Page& page = space_->PageAt(address);
+  if (!page.registered() || page.registrations == Page::kForGood) return;
+  --page.registrations;
+  registered_pages_ -= page.registered() ? 0 : 1;
+}
+
+void ChunkStore::RegisterForGood(uint64_t address) {
+  Page& page = space_->PageAt(address);
+  registered_pages_ += page.registered() ? 0 : 1;
+  page.registrations = Page::kForGood;
+}
+
 void ChunkStore::Close(bool alive) {
   uint64_t released = 0;
   if (alive) Release(idle_chunks(), &released);

@@ -73,14 +73,14 @@ class ChunkStore {
   DriverResult RenewAccess(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Somebody outside has the physical memory of the page in use at this address, as a network card
-  // has: its chunk stays there until Close, whatever becomes of the block.
-  void Register(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock) {
-    bool& registered = space_->PageAt(address).registered;
-    registered_pages_ += registered ? 0 : 1;
-    registered = true;
-  }
+  // has: its chunk stays there, whatever becomes of the block, until Deregister was called as
+  // often.
+  void Register(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
+  void Deregister(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
+  // The same until Close.
+  void RegisterForGood(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
   bool IsRegistered(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
-    return registered_pages_ != 0 && space_->PageAt(address).registered;
+    return registered_pages_ != 0 && space_->PageAt(address).registered();
   }
   uint64_t registered_pages() const { return registered_pages_; }
 

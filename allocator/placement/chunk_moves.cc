@@ -18,7 +18,7 @@ void ChunkMoves::VisitMovable(const Plan& plan, Visit visit) const {
       const uint64_t last = spans.PageDown(span.address + span.size);
       for (uint64_t at = spans.PageUp(span.address); going && at < last; at += spans.page_bytes()) {
         Page& page = PageAt(at);
-        if (!page.registered && !heap_.chunks->IsLarge(page)) going = visit(index, &page);
+        if (!page.registered() && !heap_.chunks->IsLarge(page)) going = visit(index, &page);
       }
       return going;
     });
@@ -178,7 +178,7 @@ int ChunkMoves::DetachForRestore(uint32_t index, Plan* runs) {
   const auto home_of = [&](uint64_t at) {
     kDeviceLock.AssertHeld();
     Page& page = PageAt(at);
-    return page.registered ? 0 : heap_.chunks->HomeOf(page);
+    return page.registered() ? 0 : heap_.chunks->HomeOf(page);
   };
   int found = 0;
   for (uint64_t at = spans.PageDown(start + spans[index].size); at > first && found < kBatch;) {

@@ -28,7 +28,7 @@ void Planner::MarkFreePages(const HeapPages& heap, bool recall) {
       const uint64_t last = spans.PageDown(span.address + span.size);
       for (uint64_t at = spans.PageUp(span.address); at < last; at += spans.page_bytes()) {
         Page& page = heap.space->PageAt(at);
-        if (!page.registered) page.mark = mark_;
+        if (!page.registered()) page.mark = mark_;
       }
       return true;
     });

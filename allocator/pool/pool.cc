@@ -232,8 +232,18 @@ void Pool::RegisterChunks(uint64_t address, uint64_t size) {
   const uint64_t chunk = parts_.config.chunk_bytes;
   for (uint64_t at = address / chunk * chunk; at < address + size; at += chunk) {
     if (parts_.space.HeapOf(at) == AddressSpace::kNoHeap) return;
-    if (parts_.space.PageAt(at).chunk != 0) parts_.chunks.Register(at);
+    if (parts_.space.PageAt(at).chunk != 0) parts_.chunks.RegisterForGood(at);
   }
+}
+
+uint64_t Pool::HoldChunks(uint64_t address, uint64_t size) {
+  DeviceLock device_lock(&parts_.mutex);
+  return segments() ? 0 : pages_.Hold(address, size);
+}
+
+void Pool::ReleaseChunks(uint64_t address, uint64_t size) {
+  DeviceLock device_lock(&parts_.mutex);
+  pages_.Release(address, size);
 }
 
 PoolError Pool::AllocateAt(uint64_t address, const BlockRequest& request, Block* block) {

@@ -72,6 +72,12 @@ class Pool {
   // The physical memory of live blocks is told to somebody who keeps it, as network cards do: its
   // chunks stay at these addresses until the pool is closed, also when the blocks are freed.
   void RegisterChunks(uint64_t address, uint64_t size);
+  // The same until ReleaseChunks of the same range: ranges may overlap, and are counted. Returns
+  // how many bytes from the address on are held so, which is what has to be released: up to the
+  // first page without memory. Memory on the host is held there
+  // (Offloader::ReturnHeld brings it back).
+  uint64_t HoldChunks(uint64_t address, uint64_t size);
+  void ReleaseChunks(uint64_t address, uint64_t size);
 
   // From now on a framework has blocks here, and thinks that it caches what it gives back.
   void ServeFramework() { parts_.serves_framework.store(true, std::memory_order_relaxed); }

@@ -36,9 +36,51 @@ void PoolPages::TakeCached(uint64_t count) {
   trimmer_->StripAll(count - idle, ~uint32_t{0});
 }
 
+uint64_t PoolPages::Hold(uint64_t address, uint64_t size) {
+  const uint64_t page = page_bytes();
+  uint64_t at = address / page * page;
+  for (; at < address + size; at += page) {
+    if (parts_->space.HeapOf(at) == AddressSpace::kNoHeap) break;
+    if (parts_->space.PageAt(at).chunk == 0) break;
+    parts_->chunks.Register(at);
+  }
+  return at <= address ? 0 : std::min(at - address, size);
+}
+
+void PoolPages::Release(uint64_t address, uint64_t size) {
+  const uint64_t page = page_bytes();
+  for (uint64_t at = address / page * page; at < address + size; at += page) {
+    parts_->chunks.Deregister(at);
+  }
+}
+
 void PoolPages::Trim(uint64_t bytes) {
   const TrimResult result = trimmer_->Trim({.bytes = bytes});
   if (result.released_bytes != 0) parts_->RunHooks(HookKind::kTrimmed, result.released_bytes);
+}
+
+uint64_t PoolPages::BytesOnHost(uint64_t address, uint64_t size) {
+  DeviceLock device_lock(&parts_->mutex);
+  const uint64_t page = page_bytes();
+  const uint64_t end = address + size;
+  uint64_t bytes = 0;
+  for (uint64_t at = address / page * page; at < end; at += page) {
+    if (parts_->chunks.OnHost(at)) bytes += std::min(at + page, end) - std::max(at, address);
+  }
+  return bytes;
+}
+
+bool PoolPages::PinInPlace(uint64_t address, uint64_t size) {
+  DeviceLock device_lock(&parts_->mutex);
+  const uint64_t page = page_bytes();
+  const uint64_t end = address + size;
+  for (uint64_t at = address / page * page; at < end; at += page) {
+    if (parts_->chunks.OnHost(at)) return false;
+  }
+  for (uint64_t at = address / page * page; at < end; at += page) {
+    Touch(std::max(at, address), AddressSpace::kHeld);
+  }
+  return true;
 }
 
 void PoolPages::MarkOffloaded() {

@@ -5,8 +5,8 @@
 // chunks under their pages, and says afterwards which blocks lie elsewhere. It does not see how
 // blocks are allocated. Touches are told from any thread, without a lock.
 //
-// Ownership: none; the pool outlives it. Threads: with the device's lock, but for touches, Trim and
-// the constants. Errors: as ChunkStore. Units: bytes; nanoseconds.
+// Ownership: none; the pool outlives it. Threads: with the device's lock, but for touches, the
+// constants and what says so. Errors: as ChunkStore. Units: bytes; nanoseconds.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_POOL_PAGES_H_
 #define VRAMSTOW_ALLOCATOR_POOL_POOL_PAGES_H_
 
@@ -35,6 +35,8 @@ class PoolPages {
   uint64_t Now() const { return parts_->Now(); }
   // What deadlines are made of.
   uint64_t WaitClock() const { return parts_->WaitClock(); }
+  // Whether memory moves out where a request lacks room.
+  bool has_relief() const { return parts_->config.relief.relieve != nullptr; }
 
   // --- Touches, from any thread ------------------------------------------------------------------
   // The time by which new blocks count as touched; 0 while nobody wants to know.
@@ -54,8 +56,16 @@ class PoolPages {
   void MakeUpTo(uint64_t count, uint64_t idle) VRAMSTOW_REQUIRES(kDeviceLock);
   // The store has `count` chunks that no work touches, as far as cached memory gives them.
   void TakeCached(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  // As Pool::HoldChunks and Pool::ReleaseChunks.
+  uint64_t Hold(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock);
+  void Release(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock);
   // Gives so many bytes back to the device. Without the device's lock.
   void Trim(uint64_t bytes);
+  // How many bytes of a range of the pool's lie on the host now. Without the device's lock.
+  uint64_t BytesOnHost(uint64_t address, uint64_t size);
+  // From now on nothing at [address, address + size) moves as long as its blocks live. False: part
+  // of it lies on the host already. Without the device's lock.
+  bool PinInPlace(uint64_t address, uint64_t size);
 
   // --- Blocks ------------------------------------------------------------------------------------
   // Calls visit(span, of_graph) for the spans of heaps with this tag, in order of address within

@@ -17,6 +17,7 @@
 #include "interpose/core/framework/framework.h"
 #include "interpose/core/handlers/context.h"
 #include "interpose/core/handlers/entry.h"
+#include "interpose/core/handlers/library_entry.h"
 #include "interpose/core/pools/application.h"
 #include "interpose/core/pools/exports.h"
 #include "interpose/core/pools/imports.h"
@@ -27,6 +28,7 @@
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
 #include "interpose/core/pools/regions.h"
+#include "interpose/core/pools/registrations.h"
 #include "interpose/core/pools/residency.h"
 #include "interpose/core/record/activity.h"
 #include "interpose/core/record/annotations.h"
@@ -121,6 +123,9 @@ constinit Exports exports(driver, pools);
 constinit Imports imports(process, driver, pool_trace);
 constinit PoolService pool_service({process, driver, callers, trace, free_bytes, pools, offloaders,
                                     offloading, kernel_arguments, handle_kinds, exports, imports});
+
+constinit RegistrationTable registration_table;
+constinit Registrations registrations(pools, registration_table);
 
 // --- service
 constinit ControlVerbs control_verbs({application, residency, trace, exports, TakeCensusFor});
@@ -226,6 +231,7 @@ void AbandonAfterFork() {
   observed_memory.AbandonAfterFork();
   offloaders.AbandonAfterFork();
   regions.AbandonAfterFork();
+  registration_table.AbandonAfterFork();
   hooks.AbandonAfterFork();
   service.Abandon();
   imports.AbandonAfterFork();
@@ -264,15 +270,16 @@ constexpr VramstowApi kApi = {
   .name = [] parameters { return function arguments; },
 #include "interpose/shim/api.def"
 };
-constexpr VramstowCore kCore = {Replace, Finish, &kApi, TableOf};
+constexpr VramstowCore kCore = {Replace, ReplaceInLibrary, Finish, &kApi, TableOf};
 
 }  // namespace
 
 // --- What functions without an argument of ours reach -------------------------------------------
 
 constinit const HandlerContext handler_context = {
-    process,    driver,   contexts, unseen_contexts,     handle_kinds, routing,          trace,
-    free_bytes, launches, activity, interception_report, pool_service, OnCudaInitialised};
+    process,       driver,           contexts, unseen_contexts, handle_kinds,        routing,
+    trace,         free_bytes,       launches, activity,        interception_report, pool_service,
+    registrations, OnCudaInitialised};
 
 constinit const FrameworkContext framework_context = {
     process, trace,           free_bytes,           pools, pool_trace, StartService,

@@ -175,5 +175,7 @@ vramstow_shim_stubs:
 
 #define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) STUB symbol
 #include "interpose/shim/hooks.def"
+#define VRAMSTOW_LIBRARY_HOOK(symbol, ...) STUB symbol
+#include "interpose/shim/library_hooks.def"
 
         .section .note.GNU-stack, "", @progbits

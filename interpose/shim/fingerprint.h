@@ -1,4 +1,5 @@
-// A number that says which tables a library was built from: hooks.def and api.def. Shim and core
+// A number that says which tables a library was built from: hooks.def, library_hooks.def
+// and api.def. Shim and core
 // name hooks and functions of the C API by their rows, so both must have the same rows.
 #ifndef VRAMSTOW_INTERPOSE_SHIM_FINGERPRINT_H_
 #define VRAMSTOW_INTERPOSE_SHIM_FINGERPRINT_H_
@@ -20,6 +21,10 @@ constexpr uint64_t HooksFingerprint() {
 #define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) \
   hash = AddToFingerprint(hash, #symbol #parameters);
 #include "interpose/shim/hooks.def"
+#define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, result, absent, handler, parameters, \
+                              arguments, what)                                               \
+  hash = AddToFingerprint(hash, #symbol #parameters);
+#include "interpose/shim/library_hooks.def"
 #define VRAMSTOW_API(version, name, function, core, parameters, arguments) \
   hash = AddToFingerprint(hash, #name #parameters);
 #include "interpose/shim/api.def"

@@ -66,6 +66,32 @@ constexpr char kIntroduction[] =
     "other memory. In the event names,\n"
     "what comes after the comma is the kind of memory. Every call is counted, recorded or not.\n";
 
+struct LibraryRow {
+  const char* symbol;
+  const char* version;
+  const char* library;
+  const char* what;
+};
+constexpr LibraryRow kLibraryHooks[] = {
+#define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, result, absent, handler, parameters, \
+                              arguments, what)                                               \
+  {#symbol, #version, #library, what},
+#include "interpose/shim/library_hooks.def"
+};
+
+constexpr char kLibraries[] =
+    "\n## Registration by other libraries, with `--pool` only\n\n"
+    "These are functions of other libraries (`interpose/shim/library_hooks.def`), by which a "
+    "network "
+    "card is told of memory\n"
+    "without a call of the driver. Without `--pool=on`, and where no such library is, nothing "
+    "stands "
+    "in front of them. A linked\n"
+    "program comes here if it asks for this version of the symbol; `dlsym` and `dlvsym` find every "
+    "version, of every copy of the\n"
+    "library. [What registered memory is](pool.md#registered-memory).\n\n"
+    "| function | version | library | what vramstow does |\n|---|---|---|---|\n";
+
 std::string Version(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
@@ -110,6 +136,13 @@ std::string Page() {
       forwarded += TableRow(std::string("| `") + row.name + "` | ", "| | ", row.what);
     }
     if (!forwarded.empty()) page += "| function | what vramstow does |\n|---|---|\n" + forwarded;
+  }
+  page += kLibraries;
+  for (const LibraryRow& row : kLibraryHooks) {
+    const std::string version = std::strcmp(row.version, "none") == 0 ? "" : row.version;
+    page +=
+        TableRow(std::string("| `") + row.symbol + "` | " + version + " | " + row.library + " | ",
+                 "| | | | ", row.what);
   }
   return page;
 }

@@ -1,6 +1,6 @@
 // The names of the functions that the shim hooks.
 //
-// Idea: the compiler sorts the table's symbols, so a look-up is a binary search without any
+// Idea: the compiler sorts the tables' symbols, so a look-up is a binary search without any
 // start-up work. Ownership: literals. Threads: constant data. Errors: kNotHooked. Units: rows of
 // the table.
 #ifndef VRAMSTOW_INTERPOSE_SHIM_NAMES_H_
@@ -14,9 +14,22 @@ inline constexpr const char* kHookSymbols[] = {
 #define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) \
 #symbol,
 #include "interpose/shim/hooks.def"
+#define VRAMSTOW_LIBRARY_HOOK(symbol, ...) #symbol,
+#include "interpose/shim/library_hooks.def"
 };
 inline constexpr unsigned kHookCount = sizeof kHookSymbols / sizeof kHookSymbols[0];
 inline constexpr unsigned kNotHooked = ~0u;
+
+// The rows of library_hooks.def follow those of hooks.def.
+inline constexpr unsigned kLibraryHookCount = 0
+#define VRAMSTOW_LIBRARY_HOOK(symbol, ...) +1
+#include "interpose/shim/library_hooks.def"
+    ;
+inline constexpr unsigned kFirstLibraryHook = kHookCount - kLibraryHookCount;
+inline constexpr const char* kHookLibraries[] = {
+#define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, ...) #library,
+#include "interpose/shim/library_hooks.def"
+};
 
 // The rows of the table in the order of their symbols.
 struct SortedHooks {
@@ -39,12 +52,24 @@ constexpr SortedHooks SortHooks() {
 
 inline constexpr SortedHooks kSortedHooks = SortHooks();
 
-// The row of an exported symbol, or kNotHooked. The first three characters are enough to refuse a
-// name that does not begin like the driver's ("cu" and a capital).
-inline unsigned FindHook(const char* symbol) {
-  if (symbol[0] != 'c' || symbol[1] != 'u' || symbol[2] < 'A' || symbol[2] > 'Z') {
-    return kNotHooked;
+// The first characters are enough to refuse a name that does not begin like the driver's ("cu" and
+// a capital), or like those of the other libraries.
+inline bool MayBeHooked(const char* symbol) {
+  switch (symbol[0]) {
+    case 'c':
+      return symbol[1] == 'u' && symbol[2] >= 'A' && symbol[2] <= 'Z';
+    case 'i':
+      return StartsWith(symbol, "ibv_");
+    case 'n':
+      return StartsWith(symbol, "ncclComm");
+    default:
+      return false;
   }
+}
+
+// The row of an exported symbol, or kNotHooked.
+inline unsigned FindHook(const char* symbol) {
+  if (!MayBeHooked(symbol)) return kNotHooked;
   unsigned first = 0;
   unsigned last = kHookCount;
   while (first < last) {

@@ -4,6 +4,7 @@
 // thread-local storage or the heap: sanitizers and allocators call dlsym before they can bear any
 // of these.
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <stdint.h>
 
@@ -12,6 +13,7 @@
 #include "interpose/shim/names.h"
 #include "interpose/shim/objects.h"
 #include "interpose/shim/runtime_copies.h"
+#include "interpose/shim/scopes.h"
 #include "interpose/shim/seam.h"
 
 namespace vramstow {
@@ -49,8 +51,18 @@ link_map* DriverOf(void* function) {
   return object != nullptr && IsDriverPath(object->l_name) ? object : nullptr;
 }
 
+// The same for a function of another library. Where no pool is wanted, the core need not be there.
+void* ReplaceInLibrary(unsigned row, void* real) {
+  if (OpenedCore() == nullptr && !EnvironmentIsOn("VRAMSTOW_POOL")) return real;
+  const VramstowCore* core = OpenCore();
+  void* replacement = core == nullptr ? real : core->replace_in_library(row, real);
+  dlerror();
+  return replacement;
+}
+
 // The replacement for `real`, or `real` itself.
 void* Replace(unsigned hook, void* real, VramstowWay way, const void* caller) {
+  if (hook >= kFirstLibraryHook) return ReplaceInLibrary(hook - kFirstLibraryHook, real);
   link_map* driver = DriverOf(real);
   if (driver == nullptr) return real;
   const VramstowCore* core = OpenCore();
@@ -69,9 +81,19 @@ extern "C" __attribute__((visibility("hidden"))) void* const vramstow_shim_stubs
 
 namespace {
 
+Definition FindInLibrary(unsigned hook, const char* version, const void* caller) {
+  return FindForCaller(kHookSymbols[hook], version, vramstow_shim_stubs[hook],
+                       kHookLibraries[hook - kFirstLibraryHook], caller);
+}
+
 // Looks for a function in the global scope, past our own exports. Null, and dlerror() set, if no
-// driver is loaded.
-void* FindGlobally(unsigned hook, const void* caller) {
+// driver is loaded. A function of another library is looked for in the caller's own scope as well,
+// of this version; null: of the default one.
+void* FindGlobally(unsigned hook, const char* version, const void* caller) {
+  if (hook >= kFirstLibraryHook) {
+    void* real = FindInLibrary(hook, version, caller).address;
+    return real == nullptr ? nullptr : Replace(hook, real, kVramstowDlsymGlobal, caller);
+  }
   const char* name = kHookSymbols[hook];
   // This comes first, because the last look-up decides what dlerror() says.
   const bool driver_is_loaded = OpenLibrary("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
@@ -98,11 +120,11 @@ extern "C" __attribute__((visibility("hidden"))) Route vramstow_shim_route_dlsym
   const unsigned hook = FindHook(name);
   if (hook == kNotHooked) return {next, 0};
   KeepErrno keep_errno;
-  if (handle == RTLD_DEFAULT) return {FindGlobally(hook, caller), 1};
+  if (handle == RTLD_DEFAULT) return {FindGlobally(hook, nullptr, caller), 1};
   // With a handle, glibc does not look at the caller.
   void* real = reinterpret_cast<Dlsym>(next)(handle, name);
   if (real == nullptr) return {nullptr, 1};
-  if (real == vramstow_shim_stubs[hook]) return {FindGlobally(hook, caller), 1};
+  if (real == vramstow_shim_stubs[hook]) return {FindGlobally(hook, nullptr, caller), 1};
   return {Replace(hook, real, kVramstowDlsym, caller), 1};
 }
 
@@ -113,10 +135,10 @@ extern "C" __attribute__((visibility("hidden"))) Route vramstow_shim_route_dlvsy
   const unsigned hook = FindHook(name);
   if (hook == kNotHooked) return {next, 0};
   KeepErrno keep_errno;
-  if (handle == RTLD_DEFAULT) return {FindGlobally(hook, caller), 1};
+  if (handle == RTLD_DEFAULT) return {FindGlobally(hook, version, caller), 1};
   void* real = reinterpret_cast<Dlvsym>(next)(handle, name, version);
   if (real == nullptr) return {nullptr, 1};
-  if (real == vramstow_shim_stubs[hook]) return {FindGlobally(hook, caller), 1};
+  if (real == vramstow_shim_stubs[hook]) return {FindGlobally(hook, version, caller), 1};
   return {Replace(hook, real, kVramstowDlsym, caller), 1};
 }
 
@@ -146,6 +168,29 @@ namespace {
 int NoDriver() { return 303; }
 int NotInDriver() { return 500; }
 
+// The same for functions of other libraries: what library_hooks.def says.
+void* Null() {
+  errno = ENOSYS;
+  return nullptr;
+}
+int Errno() { return ENOSYS; }
+int NcclError() { return 2; }  // ncclSystemError
+
+void* const kAbsent[] = {
+#define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, result, absent, ...) \
+  reinterpret_cast<void*>(absent),
+#include "interpose/shim/library_hooks.def"
+};
+
+// Only what every caller gets is remembered.
+void* ResolveInLibrary(void** slot, unsigned hook, const void* caller) {
+  const Definition found = FindInLibrary(hook, nullptr, caller);
+  if (found.address == nullptr) return kAbsent[hook - kFirstLibraryHook];
+  void* target = Replace(hook, found.address, kVramstowLinked, caller);
+  if (found.for_all) __atomic_store_n(slot, target, __ATOMIC_RELEASE);
+  return target;
+}
+
 }  // namespace
 
 // The first call of an exported stub comes here: returns the function to jump to, and stores it in
@@ -154,6 +199,7 @@ extern "C" __attribute__((visibility("hidden"))) void* vramstow_shim_resolve(voi
                                                                              const void* caller) {
   KeepErrno keep_errno;
   const unsigned hook = static_cast<unsigned>(slot - vramstow_shim_slots);
+  if (hook >= kFirstLibraryHook) return ResolveInLibrary(slot, hook, caller);
   void* real = FindSymbol(RTLD_NEXT, kHookSymbols[hook]);
   if (real == nullptr) {
     void* driver = OpenLibrary("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);

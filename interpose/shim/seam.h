@@ -79,6 +79,8 @@ struct VramstowCore {
    * an address in the caller. Returns `real` where vramstow does not hook. */
   void* (*replace)(unsigned hook, void* real, void* driver, enum VramstowWay way,
                    const void* caller);
+  /* The same for row `row` of library_hooks.def, and any library that has the function. */
+  void* (*replace_in_library)(unsigned row, void* real);
   /* Called once when the process ends, after the program's own exit handlers. */
   void (*finish)(void);
   const struct VramstowApi* api;

@@ -41,6 +41,13 @@ CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr address, size_t
   });
 }
 
+int vramstowSimulatorRegister(uint64_t address, size_t size, int* descriptor) {
+  if (size == 0 || descriptor == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return UseRegistration([&](Registrations& registrations) {
+    return ToDriver(registrations.Add(address, size, descriptor));
+  });
+}
+
 int vramstowSimulatorReadRegistered(int descriptor, uint64_t offset, void* bytes, size_t size) {
   return UseRegistration([&](Registrations& registrations) {
     return registrations.Read(descriptor, offset, static_cast<char*>(bytes), size);

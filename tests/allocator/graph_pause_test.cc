@@ -63,7 +63,7 @@ TEST_F(GraphPauseTest, WhatOthersHaveStaysWithThatReasonAlsoIfAGraphUsesIt) {
   offloader_.Pin(shared);
   Take(4 * kMiB, 1, 8);
   const uint64_t registered = Take(4 * kMiB, 1, 8);
-  ASSERT_TRUE(offloader_.PinInPlace(registered, 4 * kMiB));
+  ASSERT_TRUE(pool_->pages()->PinInPlace(registered, 4 * kMiB));
   for (const bool graphs : {false, true}) {
     uint64_t bytes = 0;
     EXPECT_EQ(offloader_.Pause(7, true, &bytes, graphs), OffloadResult::kHeld);

@@ -206,6 +206,44 @@ TEST_F(OffloadTest, EveryFailureLeavesEveryByteReadable) {
   }
 }
 
+// Held memory that is brought back while each call of the driver fails at its Nth occurrence: it is
+// all there or said not to be, nothing is lost, and when it is let go of it may move.
+TEST_F(OffloadTest, HeldMemoryComesBackOrIsSaidNotTo) {
+  for (const std::string call :
+       {"map", "set_access", "copy_start", "copy_finish", "unmap", "create"}) {
+    for (const bool forever : {false, true}) {
+      bool clean = false;
+      for (uint64_t nth = 1; nth < 200 && !clean; ++nth) {
+        SCOPED_TRACE(call + " " + std::to_string(nth) + (forever ? " for good" : " once"));
+        Start(32 * kMiB);
+        const uint64_t block = Take(8 * kMiB);
+        for (int i = 0; i < 4; ++i) ASSERT_NE(Take(7 * kMiB), 0U);
+        ASSERT_TRUE(device_->OnHost(block));
+        const uint64_t before = device_->Calls(call);
+        device_->FailNth(call, nth, forever);
+        ASSERT_EQ(pool_->HoldChunks(block, 8 * kMiB), 8 * kMiB);
+        const OffloadResult result = offloader_.ReturnHeld(block, 8 * kMiB);
+        clean = device_->Calls(call) - before < nth;
+        EXPECT_TRUE(!clean || result == OffloadResult::kDone);
+        EXPECT_EQ(result == OffloadResult::kDone,
+                  pool_->pages()->BytesOnHost(block, 8 * kMiB) == 0);
+        device_->FailNothing();
+        pool_->ReleaseChunks(block, 8 * kMiB);
+        Resume();
+        ExpectContents();
+        uint64_t bytes = 0;
+        EXPECT_EQ(offloader_.Offload(0, &bytes), OffloadResult::kDone);
+        EXPECT_TRUE(device_->OnHost(block));
+        ExpectContents();
+        EXPECT_STREQ(pool_->Check(), nullptr);
+        if (HasFailure()) return;
+        TearDown();
+      }
+      EXPECT_TRUE(clean);
+    }
+  }
+}
+
 // The driver takes its time for each call: access is given to the window and to a run of
 // neighbours, not to each page.
 TEST_F(OffloadTest, AccessIsGivenTwiceForEachSlice) {

@@ -334,6 +334,48 @@ TEST_F(PoolTest, RegisteredMemoryKeepsItsChunksAlsoWhenItIsFree) {
   expect_kept("in use again");
 }
 
+// As verbs register memory: chunks are held until they are let go of as often.
+TEST_F(PoolTest, HeldMemoryKeepsItsChunksUntilItIsReleasedAsOften) {
+  FakeDevice::Options options;
+  options.total_bytes = 64 * kMiB;
+  Start(options);
+  const Block block = Take(8 * kMiB);
+  const uint64_t second = block.address + 2 * kMiB;
+  const uint64_t handle = device_->HandleAt(second);
+  EXPECT_EQ(pool_->HoldChunks(block.address, block.size), block.size);
+  EXPECT_EQ(pool_->HoldChunks(second + 512, 1024), 1024U);
+  EXPECT_EQ(pool_->HoldChunks(second + 512, 64 * kMiB), 6 * kMiB - 512) << "behind it is nothing";
+  EXPECT_EQ(pool_->HoldChunks(kGiB, kMiB), 0U);
+  EXPECT_EQ(pool_->Free(block.address), PoolError::kOk);
+  pool_->Trim({});
+  EXPECT_EQ(pool_->Stats().reserved_bytes, 8 * kMiB);
+  pool_->ReleaseChunks(block.address, block.size);
+  pool_->Trim({});
+  EXPECT_EQ(pool_->Stats().reserved_bytes, 6 * kMiB);
+  pool_->ReleaseChunks(second + 512, 6 * kMiB - 512);
+  pool_->Trim({});
+  EXPECT_EQ(pool_->Stats().reserved_bytes, 2 * kMiB);
+  EXPECT_EQ(device_->HandleAt(second), handle);
+  pool_->ReleaseChunks(second + 512, 1024);
+  pool_->Trim({});
+  EXPECT_EQ(pool_->Stats().reserved_bytes, 0U);
+}
+
+TEST_F(PoolTest, WhatIsHeldMoreOftenThanCanBeCountedOrForGoodIsNotReleased) {
+  FakeDevice::Options options;
+  options.total_bytes = 64 * kMiB;
+  Start(options);
+  const Block block = Take(4 * kMiB);
+  for (int i = 0; i < 40'000; ++i) pool_->HoldChunks(block.address, 1);
+  for (int i = 0; i < 40'000; ++i) pool_->ReleaseChunks(block.address, 1);
+  pool_->HoldChunks(block.address + 2 * kMiB, 1);
+  pool_->RegisterChunks(block.address + 2 * kMiB, 1);
+  pool_->ReleaseChunks(block.address + 2 * kMiB, 1);
+  EXPECT_EQ(pool_->Free(block.address), PoolError::kOk);
+  pool_->Trim({});
+  EXPECT_EQ(pool_->Stats().reserved_bytes, 4 * kMiB);
+}
+
 TEST_F(PoolTest, ASmallAddressSpaceIsEnough) {
   FakeDevice::Options options;
   options.largest_reserve = 512 * kMiB;

@@ -15,6 +15,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "allocator/pool/pool.h"
@@ -92,6 +93,8 @@ class Program {
     for (const auto& [handle, size] : kept_handles) kept += size;
     if (!wrong_ && pool_->Stats().reserved_bytes != kept) Wrong("trim left memory behind");
     registered_.clear();  // they end with the pool
+    registrations_.clear();
+    released_later_.clear();
     pool_->Close(PoolEnd::kAlive);
     Look();
     if (!wrong_ && device_.created_bytes() + device_.events_alive() + device_.ranges() != 0) {
@@ -177,16 +180,41 @@ class Program {
     if (live_.empty() || registered_.size() >= kMostPages) return;
     const Held& held = live_[Below(live_.size())];
     if (held.size > 2 * config_.chunk_bytes) return;
-    pool_->RegisterChunks(held.address, held.size);
-    const uint64_t chunk = config_.chunk_bytes;
-    for (uint64_t at = held.address / chunk * chunk; at < held.address + held.size; at += chunk) {
-      registered_[at] = device_.HandleAt(at);
+    const bool for_good = Below(2) == 0;
+    if (for_good) {
+      pool_->RegisterChunks(held.address, held.size);
+    } else {
+      const uint64_t bytes = pool_->HoldChunks(held.address, held.size);
+      if (bytes != held.size) Wrong("less is held than was asked for");
+      released_later_.push_back({held.address, held.size});
     }
+    VisitPages(held.address, held.size, [&](uint64_t at) {
+      registered_[at] = device_.HandleAt(at);
+      registrations_[at] += for_good ? kForGood : 1;
+    });
+  }
+
+  void Release() {
+    if (released_later_.empty()) return;
+    const size_t which = Below(released_later_.size());
+    const auto [address, size] = released_later_[which];
+    released_later_.erase(released_later_.begin() + static_cast<ptrdiff_t>(which));
+    pool_->ReleaseChunks(address, size);
+    VisitPages(address, size, [&](uint64_t at) {
+      if (--registrations_[at] == 0) registered_.erase(at);
+    });
+  }
+
+  template <typename Visit>
+  void VisitPages(uint64_t address, uint64_t size, Visit visit) {
+    const uint64_t chunk = config_.chunk_bytes;
+    for (uint64_t at = address / chunk * chunk; at < address + size; at += chunk) visit(at);
   }
 
   void Step() {
     if (come_and_go_ && Below(16) == 0) return Destroy();
     if (registers_ && Below(64) == 0) return Register();
+    if (registers_ && Below(96) == 0) return Release();
     const uint64_t dice = Below(1000);
     if (dice < 400) return Allocate();
     if (dice < 640) return Submit();
@@ -316,6 +344,9 @@ class Program {
   bool capturing_ = false;
   bool come_and_go_ = false;
   bool registers_ = false;
+  static constexpr int kForGood = 1'000'000;
+  std::map<uint64_t, int> registrations_;                      // of each page
+  std::vector<std::pair<uint64_t, uint64_t>> released_later_;  // addresses and sizes
   std::map<uint64_t, uint64_t> registered_;  // pages, and the handles that lay there
   std::vector<uint64_t> names_;              // of the streams that live
   bool forget_uses_ = false;

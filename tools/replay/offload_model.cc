@@ -59,7 +59,7 @@ void OffloadModel::Touch(const ModelTouch& touch) {
   }
   Placed& block = blocks_[touch.block];
   const uint64_t address = pool_.AddressOf(touch.block);
-  const uint64_t away = offloader_.BytesOnHost(address, block.bytes);
+  const uint64_t away = pool_.pool()->pages()->BytesOnHost(address, block.bytes);
   traffic_.read_bytes += away;
   traffic_.reads += away != 0;
   ++traffic_.touches;

@@ -24,6 +24,7 @@ struct HandlerContext {
   Activity& activity;
   InterceptionReport& report;
   const PoolService& pools;
+  Registrations& registrations;
   void (*on_cuda_initialised)();  // after each cuInit that succeeded
 };
 

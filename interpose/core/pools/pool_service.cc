@@ -275,7 +275,7 @@ bool PoolService::HoldInPlace(CUdeviceptr address, uint64_t size) const {
   Pools::Use use = links_.pools.Owning(address);
   if (!use || use.offloader() == nullptr) return true;
   KeepErrno keep_errno;
-  return use.offloader()->PinInPlace(address, size);
+  return use->pages()->PinInPlace(address, size);
 }
 
 void PoolService::KeepChunks(CUdeviceptr address, uint64_t size) const {

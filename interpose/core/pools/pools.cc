@@ -257,7 +257,7 @@ bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
   }
   config.refused = {OnRefusal, this};
   config.collection = links_.collection;
-  config.id_space = ++opened_;
+  config.id_space = slot->opening = ++opened_;
   if (described != kDriverSuccess || slot->pool->Open(table, config) != PoolError::kOk) {
     LogOnce(about.virtual_memory ? "the pool cannot work with this device"
                                  : "the device has no virtual memory management");

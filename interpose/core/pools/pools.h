@@ -83,6 +83,8 @@ class Pools {
       if (offloader() != nullptr) offloader()->DecayHost();
     }
     int16_t device() const { return slot_->device; }
+    // Which of the pools of this process, in the order of their opening.
+    uint32_t opening() const { return slot_->opening; }
     CUcontext context() const { return slot_->context.load(std::memory_order_relaxed); }
 
    private:
@@ -147,6 +149,7 @@ class Pools {
     Offloader* offloader = nullptr;
     PoolDriver driver;
     int16_t device = 0;
+    uint32_t opening = 0;
   };
 
   Slot* FindSlot(CUcontext context);

@@ -42,6 +42,8 @@ class PoolService;
 class PoolTrace;
 class Pools;
 class Regions;
+class RegistrationTable;
+class Registrations;
 class Residency;
 
 // service

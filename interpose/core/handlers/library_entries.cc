@@ -1,0 +1,81 @@
+// The wrappers of functions of other libraries: some for each row of library_hooks.def.
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "interpose/core/handlers/library_entry.h"
+#include "interpose/core/handlers/registrations.h"
+#include "interpose/core/runtime/log.h"
+#include "interpose/core/runtime/settings.h"
+
+namespace vramstow {
+namespace {
+
+enum class Row : uint8_t {
+#define VRAMSTOW_LIBRARY_HOOK(symbol, ...) k##symbol,
+#include "interpose/shim/library_hooks.def"
+  kCount,
+};
+constexpr size_t kRows = static_cast<size_t>(Row::kCount);
+
+// For each row, as many copies and versions of a function as a process may have.
+constexpr size_t kPlaces = 8;
+using Wrappers = std::array<void*, kPlaces>;
+constinit std::atomic<void*> real_functions[kRows][kPlaces] = {};
+
+void* RealOf(Row row, size_t place) {
+  return real_functions[static_cast<size_t>(row)][place].load(std::memory_order_acquire);
+}
+
+#define VRAMSTOW_WITHOUT_BRACKETS(...) __VA_ARGS__
+#define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, result, absent, function, parameters,      \
+                              arguments, what)                                                     \
+  template <size_t kPlace>                                                                         \
+  result Enter_##symbol parameters {                                                               \
+    const LibraryCall<result(*) parameters> call(handler_context, RealOf(Row::k##symbol, kPlace)); \
+    if (!call.active()) return call.Forward arguments;                                             \
+    return handlers::function(call, VRAMSTOW_WITHOUT_BRACKETS arguments);                          \
+  }                                                                                                \
+  template <size_t... kPlaceOf>                                                                    \
+  Wrappers WrappersOf_##symbol(std::index_sequence<kPlaceOf...>) {                                 \
+    return {reinterpret_cast<void*>(Enter_##symbol<kPlaceOf>)...};                                 \
+  }
+#include "interpose/shim/library_hooks.def"
+
+Wrappers WrappersOf(Row row) {
+  constexpr auto kAll = std::make_index_sequence<kPlaces>();
+  switch (row) {
+#define VRAMSTOW_LIBRARY_HOOK(symbol, ...) \
+  case Row::k##symbol:                     \
+    return WrappersOf_##symbol(kAll);
+#include "interpose/shim/library_hooks.def"
+    case Row::kCount:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+void* ReplaceInLibrary(unsigned row, void* real) {
+  Process& process = handler_context.process;
+  if (row >= kRows || !process.Start() || !WantsPool(process.options())) return real;
+  for (size_t place = 0; place < kPlaces; ++place) {
+    void* found = nullptr;
+    std::atomic<void*>& known = real_functions[row][place];
+    if (!known.compare_exchange_strong(found, real, std::memory_order_acq_rel) && found != real) {
+      continue;
+    }
+    return WrappersOf(static_cast<Row>(row))[place];
+  }
+  static constinit std::atomic<bool> logged{false};
+  if (!logged.exchange(true, std::memory_order_relaxed)) {
+    Log("more copies of a library that registers memory are in use than can be followed: pooled "
+        "memory that the last ones register may move.");
+  }
+  return real;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,120 @@
+// Memory that a library registers with a network card, past the driver: verbs (libibverbs) and
+// NCCL.
+//
+// A call is handed on with its arguments as they are, and its answer is the library's. Only where
+// memory of a pool cannot be brought to the device does the library not hear of it. A LibraryCall
+// (library_entry.h) has what these functions need.
+#ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_REGISTRATIONS_H_
+#define VRAMSTOW_INTERPOSE_CORE_HANDLERS_REGISTRATIONS_H_
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include "interpose/core/pools/registrations.h"
+
+namespace vramstow::handlers {
+
+// --- Verbs: a region is an address, null: it failed; other functions return a number of errno.
+
+template <typename Call, typename... Arguments>
+void* RegisterRegion(const Call& call, void* address, size_t size, Arguments... arguments) {
+  Registrations& registrations = call.registrations();
+  HeldRange held;
+  if (!registrations.Hold(address, size, &held)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  void* const region = call.Forward(arguments...);
+  if (region == nullptr) {
+    registrations.Release(held);
+  } else {
+    registrations.Keep(region, held);
+  }
+  return region;
+}
+
+template <typename Call>
+void* RegMr(const Call& call, void* domain, void* address, size_t size, int access) {
+  return RegisterRegion(call, address, size, domain, address, size, access);
+}
+
+// `iova`: the address by which others will name the memory.
+template <typename Call, typename Access>
+void* RegMrIova(const Call& call, void* domain, void* address, size_t size, uint64_t iova,
+                Access access) {
+  return RegisterRegion(call, address, size, domain, address, size, iova, access);
+}
+
+// Taken out before: another thread may be given the same address as soon as the region is gone.
+template <typename Call>
+int DeregMr(const Call& call, void* region) {
+  Registrations& registrations = call.registrations();
+  const HeldRange held = registrations.Take(region);
+  const int result = call.Forward(region);
+  if (result == 0) {
+    registrations.Release(held);
+  } else {
+    registrations.Keep(region, held);
+  }
+  return result;
+}
+
+// --- NCCL: ncclResult_t.
+
+inline constexpr int kNcclSuccess = 0;
+inline constexpr int kNcclSystemError = 2;
+inline constexpr int kNcclInProgress = 7;
+
+inline bool IsNcclSuccess(int result) {
+  return result == kNcclSuccess || result == kNcclInProgress;
+}
+
+// A library that does not register gives no handle, and says that all went well.
+template <typename Call>
+int CommRegister(const Call& call, const void* communicator, void* address, size_t size,
+                 void** handle) {
+  Registrations& registrations = call.registrations();
+  HeldRange held;
+  if (!registrations.Hold(address, size, &held)) return kNcclSystemError;
+  const int result = call.Forward(communicator, address, size, handle);
+  if (!IsNcclSuccess(result) || handle == nullptr || *handle == nullptr) {
+    registrations.Release(held);
+  } else {
+    registrations.Keep(*handle, held);
+  }
+  return result;
+}
+
+// In a group the window comes when the group ends: without one now, the range stays held.
+template <typename Call>
+int CommWindowRegister(const Call& call, void* communicator, void* address, size_t size,
+                       void** window, int flags) {
+  Registrations& registrations = call.registrations();
+  HeldRange held;
+  if (!registrations.Hold(address, size, &held)) return kNcclSystemError;
+  const int result = call.Forward(communicator, address, size, window, flags);
+  if (!IsNcclSuccess(result)) {
+    registrations.Release(held);
+  } else if (window != nullptr) {
+    registrations.Keep(*window, held);
+  }
+  return result;
+}
+
+template <typename Call>
+int CommDeregister(const Call& call, const void* communicator, void* handle) {
+  Registrations& registrations = call.registrations();
+  const HeldRange held = registrations.Take(handle);
+  const int result = call.Forward(communicator, handle);
+  if (IsNcclSuccess(result)) {
+    registrations.Release(held);
+  } else {
+    registrations.Keep(handle, held);
+  }
+  return result;
+}
+
+}  // namespace vramstow::handlers
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_HANDLERS_REGISTRATIONS_H_

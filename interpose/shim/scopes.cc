@@ -1,0 +1,46 @@
+#include "interpose/shim/scopes.h"
+
+#include <dlfcn.h>
+
+#include "interpose/shim/core_loader.h"
+#include "interpose/shim/objects.h"
+
+namespace vramstow {
+namespace {
+
+using Dlvsym = void* (*)(void*, const char*, const char*);
+using Dlclose = int (*)(void*);
+
+void* FindIn(void* handle, const char* name, const char* version) {
+  if (version == nullptr) return FindSymbol(handle, name);
+  const auto find = reinterpret_cast<Dlvsym>(LibcDefinition("dlvsym"));
+  void* volatile found = find == nullptr ? nullptr : find(handle, name, version);
+  // No tail call: RTLD_NEXT is what comes after the library of the call.
+  return found;
+}
+
+// In a library that is loaded, and in those that it needs.
+void* FindInFile(const char* file, const char* name, const char* version) {
+  void* handle = OpenLibrary(file, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return nullptr;
+  void* found = FindIn(handle, name, version);
+  const auto close = reinterpret_cast<Dlclose>(LibcDefinition("dlclose"));
+  if (close != nullptr) close(handle);
+  return found;
+}
+
+}  // namespace
+
+Definition FindForCaller(const char* name, const char* version, const void* own,
+                         const char* library, const void* caller) {
+  if (void* found = FindIn(RTLD_NEXT, name, version)) return {found, true};
+  Dl_info about;
+  void* object = nullptr;
+  if (dladdr1(caller, &about, &object, RTLD_DL_LINKMAP) != 0 && about.dli_fname != nullptr) {
+    void* found = FindInFile(about.dli_fname, name, version);
+    if (found != nullptr && found != own) return {found, false};
+  }
+  return {FindInFile(library, name, version), false};
+}
+
+}  // namespace vramstow

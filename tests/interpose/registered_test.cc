@@ -1,0 +1,108 @@
+// Memory that libraries register with a network card past the driver, by all ways in which programs
+// come to them.
+#include <gmock/gmock.h>
+
+#include "tests/interpose/support.h"
+
+namespace vramstow {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class Registered : public Interposed {
+ protected:
+  Outcome RunWay(const std::string& way, const std::string& scenario,
+                 std::map<std::string, std::string> environment = {},
+                 const std::string& preload = kShim) {
+    const std::map<std::string, std::string> variables = {
+        {"VRAMSTOW_POOL", "on"},
+        {"VRAMSTOW_CHECK", "1"},
+        {"VRAMSTOW_OFFLOAD", "explicit,host=1GiB"},
+        {"VRAMSTOW_HOST_MAPPING", "*=node:0"},
+        {"VRAMSTOW_CONTROL_DIR", folder()},
+        {"VRAMSTOW_SIMULATE", "h200,memory=256MiB"},
+        {"LD_LIBRARY_PATH", kPrograms + ":" VRAMSTOW_TEST_SIMULATOR}};
+    environment.insert(variables.begin(), variables.end());
+    const std::string program = way == "linked" ? "registering_linked" : "registering";
+    return Run({program, way, scenario}, environment, preload);
+  }
+  void ExpectDone(const std::string& way, const std::string& scenario,
+                  const std::map<std::string, std::string>& environment = {}) {
+    const Outcome outcome = RunWay(way, scenario, environment);
+    EXPECT_EQ(outcome.status, 0) << way << ", " << scenario << ": " << outcome.error;
+    EXPECT_THAT(outcome.out, HasSubstr("done\n")) << way << ", " << scenario;
+    EXPECT_THAT(outcome.error, Not(HasSubstr("report this")));
+  }
+};
+
+class RegisteredBy : public Registered, public testing::WithParamInterface<const char*> {};
+
+TEST_P(RegisteredBy, ItStaysWhenItIsAskedToMoveUntilItIsDeregistered) {
+  ExpectDone(GetParam(), "asked");
+}
+
+TEST_P(RegisteredBy, ItStaysUnderPressureAndWhatIsOnTheHostComesBackToBeRegistered) {
+  ExpectDone(GetParam(), "pressure", {{"VRAMSTOW_OFFLOAD", "auto,host=1GiB"}});
+}
+
+TEST_P(RegisteredBy, NobodyGetsItsChunksWhenItIsFreedUntilItIsDeregistered) {
+  ExpectDone(GetParam(), "freed");
+}
+
+TEST_P(RegisteredBy, RegistrationsThatOverlapAreCounted) { ExpectDone(GetParam(), "overlap"); }
+
+std::string NameOfWay(const testing::TestParamInfo<const char*>& way) {
+  std::string name = way.param;
+  std::erase(name, '-');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, RegisteredBy,
+                         testing::Values("linked", "own-scope", "dlsym", "global", "dlvsym",
+                                         "dlvsym-old", "nccl", "nccl-window"),
+                         NameOfWay);
+
+TEST_F(Registered, WhatLiesOnTheHostIsBroughtBackFirst) { ExpectDone("dlvsym", "on-host"); }
+
+TEST_F(Registered, WhatIsPausedIsRefusedAndSaidWithoutAskingTheLibrary) {
+  for (const char* way : {"dlvsym", "nccl"}) {
+    const Outcome outcome = RunWay(way, "paused");
+    EXPECT_EQ(outcome.status, 0) << outcome.error;
+    EXPECT_THAT(outcome.error, HasSubstr("paused: resume it before"));
+  }
+}
+
+TEST_F(Registered, ARegistrationThatFailsHoldsNothing) { ExpectDone("dlvsym", "fails"); }
+
+TEST_F(Registered, EachFunctionOfEachVersionGetsWhatTheProgramGave) {
+  const Outcome outcome = RunWay("dlvsym", "arguments");
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_EQ(outcome.out, "version 1\nversion 7\nversion 8\ndone\n");
+  EXPECT_EQ(RunWay("dlvsym-old", "arguments").out, "version 0\nversion 7\nversion 8\ndone\n");
+  EXPECT_EQ(RunWay("linked", "arguments").out, outcome.out);
+  EXPECT_EQ(RunWay("own-scope", "arguments").out, outcome.out);
+  EXPECT_EQ(RunWay("global", "arguments").out, outcome.out);
+}
+
+TEST_F(Registered, ARegistrationThatOutlivesItsPoolIsNoneOfTheNext) {
+  ExpectDone("dlvsym", "outlives");
+}
+
+TEST_F(Registered, WithThePoolOffTheProgramGetsTheLibrarysOwnFunction) {
+  for (const char* way : {"dlsym", "global", "dlvsym", "dlvsym-old"}) {
+    const Outcome outcome = RunWay(way, "plain", {{"VRAMSTOW_POOL", "off"}});
+    EXPECT_EQ(outcome.out, "libibverbs.so.1\ndone\n") << outcome.error;
+    EXPECT_THAT(outcome.error, IsEmpty());
+    EXPECT_EQ(RunWay(way, "plain").out, "libvramstow-core.so\ndone\n");
+  }
+  for (const char* way : {"linked", "own-scope", "nccl"}) {
+    const Outcome outcome = RunWay(way, "plain", {{"VRAMSTOW_POOL", "off"}});
+    EXPECT_THAT(outcome.out, HasSubstr("done\n")) << outcome.error;
+    EXPECT_THAT(RunWay(way, "plain", {}, "").out, HasSubstr("done\n"));
+  }
+}
+
+}  // namespace
+}  // namespace vramstow
