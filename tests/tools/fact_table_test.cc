@@ -111,7 +111,7 @@ TEST(FactNames, ComparedFactsAreInOrder) {
       testing::ElementsAre("peak.allocated_bytes", "peak.reserved_bytes", "peak.requested_bytes",
                            "fragmentation.unusable_bytes_at_peak", "steady.peak_bytes",
                            "steady.between_bytes", "leaks.device_bytes", "counts.allocations",
-                           "counts.out_of_memory"));
+                           "counts.out_of_memory", "model_clock.step_seconds"));
 }
 
 TEST(FactNames, ListedPeaksHaveTheirBytes) {

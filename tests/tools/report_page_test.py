@@ -358,6 +358,49 @@ def test_the_map_shows_memory_once_wherever_a_pool_has_it_mapped(
     assert browser.errors == []
 
 
+# An iteration of 4 ms: in the first quarter 100 bytes go to the host, afterwards 60 come back and
+# 300 are used in place.
+CLOCK = """(() => {
+  const clock = {time: [0, 1e6, 4e6], device: [10, 20, 10], host: [0, 5, 5], read: [0, 0, 300],
+    out: [0, 100, 100], in: [0, 0, 60]};
+  const detail = {clock, words: {step: 'An iteration takes 4.00 ms.'}};
+  byId('tables').prepend(clockPanel({model: {detail}}));
+  const columns = linkColumns(clock);
+  drawPlaces(byId('clock-places'), clock);
+  drawLink(byId('clock-link'), columns);
+  const sum = (list) => Math.round(list.reduce((a, b) => a + b, 0));
+  const isDrawn = (id) => byId(id).getContext('2d').getImageData(0, 0, byId(id).width,
+    byId(id).height).data.some((byte) => byte > 0);
+  return [sum(columns.in), sum(columns.out), sum(columns.read),
+    columns.out.filter((bytes) => bytes > 0).length / columns.out.length,
+    isDrawn('clock-places'), isDrawn('clock-link'), byId('tables').firstChild.textContent];
+})()"""
+
+
+def test_an_iteration_by_the_model_is_drawn_with_both_directions_of_the_link(
+    browser: Browser, tmp_path: Path
+) -> None:
+    show(browser, tmp_path, own_trace(tmp_path))
+    assert browser.run("document.getElementById('clock-link')") is None
+    *drawn, text = browser.run(CLOCK)
+    assert drawn == [60, 100, 300, 0.25, True, True]
+    assert "An iteration takes 4.00 ms." in text
+
+
+def test_a_job_that_ran_because_memory_moved_is_told_above_all(
+    browser: Browser, tmp_path: Path
+) -> None:
+    show(browser, tmp_path, own_trace(tmp_path))
+    assert browser.run("document.getElementById('carried-panel').hidden") is True
+    words = {"need": "This job needs much", "carried": "It ran.", "moved": "1 MiB", "step": ""}
+    browser.run(f"fillCarried({{detail: {{words: {json.dumps(words)}}}}})")
+    assert browser.run("document.getElementById('carried-panel').hidden") is False
+    assert browser.run("document.getElementById('carried-title').textContent") == (
+        "This job needs much."
+    )
+    assert "1 MiB" in browser.run("document.getElementById('carried').textContent")
+
+
 # A failure whose requests need 400 MiB of 350, and advice that brings them to 300 or to 390.
 STORY = """(() => {
   const replay = (bytes, allocated) => ({model: 'vramstow', peak_reserved_bytes: bytes << 20,

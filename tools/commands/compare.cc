@@ -222,6 +222,7 @@ std::string FigureText(const std::string& path, double value) {
   const std::string sign = value < 0 ? "-" : "";
   const double size = std::abs(value);
   if (is_bytes) return sign + Bytes(static_cast<uint64_t>(size));
+  if (path.ends_with("_seconds")) return absl::StrFormat("%s%.4g s", sign, size);
   if (size == std::floor(size)) return sign + Count(static_cast<uint64_t>(size));
   return absl::StrFormat("%.3f", value);
 }

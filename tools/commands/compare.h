@@ -60,7 +60,7 @@ struct Assertion {
 };
 absl::StatusOr<Assertion> Assert(const JsonValue& facts, const std::string& text);
 
-// "1.46 GiB" for paths that end in _bytes, else the number.
+// "1.46 GiB" for paths that end in _bytes, "0.0428 s" for _seconds, else the number.
 std::string FigureText(const std::string& path, double value);
 
 }  // namespace vramstow

@@ -47,7 +47,9 @@ struct Described<ModelClockFacts> {
            "on; 0 without the clock, and with fewer than three complete iterations"),
       Fact("step_seconds", &S::step_seconds, Merge::kMost,
            "what an iteration takes; null as all that follows where `iterations` is 0")
-          .KnownIf(IsKnown),
+          .KnownIf(IsKnown)
+          .Short("step_seconds")
+          .Compared(10),
       Fact("wait_seconds", &S::wait_seconds, Merge::kMost,
            "for how long work was held up in it while memory moved (`--offload`)")
           .KnownIf(IsKnown),

@@ -1,0 +1,105 @@
+"""What an iteration takes by the clock of a simulated card, and a job that lives by offload."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import VRAMSTOW
+
+pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+
+LAYERS, WIDTH, BATCH = 12, 2048, 4096
+TRAIN = f"""
+import torch
+model = torch.nn.Sequential(*[torch.nn.Linear({WIDTH}, {WIDTH}) for _ in range({LAYERS})]).cuda()
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+for step in range(7):
+    x = torch.randn({BATCH}, {WIDTH}).cuda()
+    loss = model(x).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    loss.item()
+"""
+# Of an H100, by its data sheet: no step is faster than its products at this rate.
+FLOAT32_RATE = 66.9e12
+
+
+def rehearsed(folder: Path, card: str, *flags: str) -> tuple[Path, str]:
+    """The trace of the job on that card, and what the run said."""
+    folder.mkdir(exist_ok=True)
+    (folder / "train.py").write_text(TRAIN)
+    run = [VRAMSTOW, "run", f"--simulate={card}", *flags, "--", sys.executable, "train.py"]
+    done = subprocess.run(run, check=False, capture_output=True, text=True, cwd=folder, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (trace,) = folder.glob("*.stow")
+    return trace, done.stderr
+
+
+def told(*arguments: str | Path) -> str:
+    return subprocess.run(
+        [VRAMSTOW, *arguments], check=True, capture_output=True, text=True, timeout=300
+    ).stdout
+
+
+def facts(trace: Path) -> dict[str, Any]:
+    return json.loads(told("analyze", "--json", trace))
+
+
+def test_an_iteration_takes_what_its_products_take_and_is_told_everywhere(tmp_path: Path) -> None:
+    trace, summary = rehearsed(tmp_path, "h100,clock=model")
+    clock = facts(trace)["model_clock"]
+    assert clock["iterations"] == 5
+    least = 3 * LAYERS * 2 * BATCH * WIDTH * WIDTH / FLOAT32_RATE
+    assert least <= clock["step_seconds"] <= 10 * least
+    assert clock["wait_seconds"] == 0
+    assert clock["link_read_bytes"] == 0
+    assert clock["in_bytes"] == 4 * BATCH * WIDTH
+    assert "An iteration takes" in summary
+    assert "An iteration takes" in told("analyze", trace)
+    assert "An iteration takes" in told("analyze", "--full", trace)
+    told("report", trace, "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert '"clock":{"time":[0,' in page
+    assert "An iteration takes" in page
+    for limit, status in ((clock["step_seconds"] * 2, 0), (clock["step_seconds"] / 2, 1)):
+        condition = f"model_clock.step_seconds < {limit}"
+        check = [VRAMSTOW, "check", trace, "--assert", condition]
+        assert subprocess.run(check, check=False, capture_output=True).returncode == status
+
+
+def test_a_job_that_lives_by_offload_is_not_called_healthy(tmp_path: Path) -> None:
+    roomy, _ = rehearsed(tmp_path / "roomy", "h100,clock=model", "--pool=on")
+    flags = ("--pool=on", "--offload=auto")
+    tight, summary = rehearsed(tmp_path / "tight", "h100,memory=1400MiB,clock=model", *flags)
+    had = facts(roomy)
+    has = facts(tight)
+    assert has["offload"]["carries_job"] is True
+    assert has["offload"]["card_bytes"] == 1400 << 20
+    assert has["offload"]["needed_bytes"] > 1400 << 20
+    assert has["offload"]["most_bytes"] > 0
+    moves = has["model_clock"]["link_read_bytes"] + has["model_clock"]["out_bytes"]
+    assert moves > had["model_clock"]["link_read_bytes"] + had["model_clock"]["out_bytes"]
+    assert has["model_clock"]["step_seconds"] > had["model_clock"]["step_seconds"]
+    first = "This job needs 1.4"
+    assert first in summary
+    assert "It ran because" in summary
+    screen = told("analyze", tight)
+    assert first in screen
+    assert "train.py:" in screen.split("Moved")[1].split("Peak")[0]
+    assert "Healthy" not in screen
+    assert had["offload"]["carries_job"] is False
+    assert "Healthy" in told("analyze", roomy)
+
+
+def test_without_that_clock_nothing_is_told_of_it(tmp_path: Path) -> None:
+    trace, summary = rehearsed(tmp_path, "h100")
+    clock = facts(trace)["model_clock"]
+    assert clock["iterations"] == 0
+    assert clock["step_seconds"] is None
+    assert "An iteration takes" not in summary + told("analyze", trace)
