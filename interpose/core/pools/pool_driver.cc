@@ -1,5 +1,6 @@
 #include "interpose/core/pools/pool_driver.h"
 
+#include <atomic>
 #include <new>
 
 #include "allocator/core/cuda_driver.h"
@@ -17,13 +18,18 @@ void* Resolve(void* real, const char* name) {
   return RealFunction(*static_cast<const Driver*>(real), name);
 }
 
-// Where a simulated card has a clock of its own, durations are the card's.
+// Where a simulated card has a clock of its own, durations are the card's. In a forked child there
+// is none any more: then time stands still.
 CudaDriver::CardClock CardClockOf(const Driver& real) {
   uint64_t now_ns = 0;
   if (!ReadModelTime(real, &now_ns)) return {};
   const auto now = [](const void* of) -> uint64_t {
+    static constinit std::atomic<uint64_t> last_ns{0};
     uint64_t time_ns = 0;
-    ReadModelTime(*static_cast<const Driver*>(of), &time_ns);
+    if (!ReadModelTime(*static_cast<const Driver*>(of), &time_ns)) {
+      return last_ns.load(std::memory_order_relaxed);
+    }
+    last_ns.store(time_ns, std::memory_order_relaxed);
     return time_ns;
   };
   return {now, &real};
