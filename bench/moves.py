@@ -50,21 +50,23 @@ JOBS = {
 }
 INFERENCE = ("two-models",)
 OURS = {
-    "vramstow": "--offload=auto",
-    "vramstow, coldest": "--offload=auto,policy=coldest",
-    "vramstow, size": "--offload=auto,policy=size",
+    "vramstow": "--offload=auto,host=64GiB",
+    "vramstow, coldest": "--offload=auto,host=64GiB,policy=coldest",
+    "vramstow, size": "--offload=auto,host=64GiB,policy=size",
 }
 # Which means a program has for itself: moves_means.py. Here, whether for trainings or inference.
 BY_HAND = {
     "save_on_cpu": "training",
     "trl": "training",
     "checkpoints": "training",
+    "few checkpoints": "training",
     "states-by-hand": "training",
     "models-by-hand": "inference",
     "layers-by-hand": "inference",
     "fsdp": "both",
     "deepspeed": "training",
 }
+FEW = "few checkpoints"  # of as many layers as it takes: somebody has tried that out
 ON_HOST = ("fsdp", "deepspeed")  # whose optimizer is the host's
 PACKAGES = {
     "trl": ["trl"],
@@ -87,8 +89,9 @@ class Run:
     why: str = ""  # there is none: "OOM", or what was wrong
     steps: list[float] = field(default_factory=list)
     held: dict[str, int] = field(default_factory=dict)
-    clock: dict[str, Any] | None = None  # what the run's summary tells of the model's clock
-    offload: dict[str, Any] | None = None  # and of what moved
+    layers: int | None = None  # that have checkpoints, where not all do
+    traffic: dict[str, float] = field(default_factory=dict)  # of such a step, by the model's clock
+    offload: dict[str, Any] | None = None  # what the run's summary tells of what moved
 
 
 @dataclass
@@ -147,13 +150,21 @@ class Packages:
 
 
 def run_job(
-    options: argparse.Namespace, job: str, means: str, more: dict[str, str], memory: int = 0
+    options: argparse.Namespace,
+    job: str,
+    means: str,
+    more: dict[str, str],
+    memory: int = 0,
+    layers: int | None = None,
 ) -> Run:
     """One rehearsal; `means` is one of ours or a program's own, `memory` the card's."""
     card = f"{CARD},{options.spec}" + (f",memory={memory // MEBIBYTE}MiB" if memory else "")
     ours = ["--pool=on", OURS[means]] if means in OURS else []
     program = [sys.executable, str(HERE / "moves_job.py"), job]
-    program += ["plain" if means in OURS else means, "--steps", str(options.steps)]
+    own = {name: "plain" for name in OURS} | {FEW: "checkpoints"}
+    steps = min(options.steps, 4) if means in ON_HOST else options.steps
+    program += [own.get(means, means), "--steps", str(steps)]
+    program += [] if layers is None else ["--layers", str(layers)]
     program += ["--tiny"] if options.tiny else []
     with tempfile.TemporaryDirectory() as folder:
         flags = [f"--simulate={card}", f"--trace-dir={folder}", "--json", *ours]
@@ -175,21 +186,27 @@ def run_job(
 def read_lines(lines: list[dict[str, Any]], errors: str) -> Run:
     times = [line["time_ns"] / 1e9 for line in lines if "step" in line]
     run = Run(steps=[after - before for before, after in itertools.pairwise(times)])
-    if any(word in errors for word in NO_MEMORY):
-        run.why = "OOM"
+    words = [line for line in errors.splitlines() if not line.startswith("{")]
     for line in lines:
         if "out_of_memory" in line:
             run.why = "OOM"
         if "allocated_bytes" in line:
             run.held = line
         if "schema" in line:
-            run.clock, run.offload = line.get("model_clock"), line.get("offload")
+            run.offload = line.get("offload")
     if run.held:
-        later = run.steps[len(run.steps) // 2 :]
-        run.seconds = sum(later) / len(later)
+        told = [line for line in lines if "step" in line]
+        later = len(run.steps) - len(run.steps) // 2
+        run.seconds = sum(run.steps[-later:]) / later
+        run.traffic = {
+            name: (told[-1][name] - told[-1 - later][name]) / later
+            for name in ("link_read_bytes", "out_bytes", "in_bytes", "wait_ns")
+            if name in told[-1]
+        }
+    elif any(word in line for word in NO_MEMORY for line in words):
+        run.why = "OOM"
     elif not run.why:
-        words = [line for line in errors.splitlines() if "Error" in line] or ["it said nothing"]
-        run.why = words[-1][:200]
+        run.why = next((line for line in reversed(words) if "Error" in line), "it said nothing")
     return run
 
 
@@ -203,12 +220,24 @@ class Table:
 
     def __init__(self, options: argparse.Namespace, packages: Packages, job: str) -> None:
         self._options, self._packages, self._job = options, packages, job
+        self._known: dict[str, dict[str, Any]] = {}  # runs of other means, by the card's memory
         self.reference = self._run("plain")
         if self.reference.seconds is None:
             raise SystemExit(f"{job} does not run on a large card: {self.reference.why}")
         held = self.reference.held
         self.peak_bytes = held["allocated_bytes"]
         self.rows = [self._row(factor, held["outside_bytes"]) for factor in options.factors]
+        if options.known:
+            self._take_known(json.loads(options.known.read_text()))
+
+    def _take_known(self, facts: dict[str, Any]) -> None:
+        for job in facts["jobs"]:
+            if job["job"] != self._job or job["reference"]["steps"] != self.reference.steps:
+                continue
+            for row in job["rows"]:
+                for means, run in row["runs"].items():
+                    if means in BY_HAND and "Error" not in run["why"]:
+                        self._known.setdefault(means, {})[str(row["memory_bytes"])] = run
 
     def _row(self, factor: float, outside_bytes: int) -> Row:
         room = int(self.peak_bytes / factor)
@@ -219,11 +248,16 @@ class Table:
         return Row(self._job, factor, memory, over, seconds, bound)
 
     def _run(self, means: str, memory: int = 0) -> Run:
+        if means in self._known and str(memory) in self._known[means]:
+            return Run(**self._known[means][str(memory)])
         try:
             more = self._packages.environment(means)
         except OSError as error:
             return Run(why=f"not tried: {error}")
-        run = run_job(self._options, self._job, means, more, memory)
+        if means == FEW:
+            run = self._fewest(memory)
+        else:
+            run = run_job(self._options, self._job, means, more, memory)
         if run.seconds is not None and means in ON_HOST and self._job not in INFERENCE:
             parameters = run.held["parameters"]
             run.seconds += parameters * HOST_BYTES_PER_PARAMETER / HOST_BYTES_PER_SECOND
@@ -231,6 +265,24 @@ class Table:
         size = f"{memory / 2**30:.2f} GiB" if memory else "a large card"
         print(f"{self._job}, {means}, {size}: {told}", file=sys.stderr, flush=True)
         return run
+
+    def _fewest(self, memory: int) -> Run:
+        """With checkpoints of the fewest layers that fit."""
+
+        def run(layers: int) -> Run:
+            run = run_job(self._options, self._job, FEW, {}, memory, layers)
+            run.layers = layers
+            return run
+
+        best = run(most := self.reference.held["layers"])
+        too_few = 0
+        while best.seconds is not None and most - too_few > 1:
+            tried = run((most + too_few) // 2)
+            if tried.seconds is None:
+                too_few = (most + too_few) // 2
+            else:
+                best, most = tried, (most + too_few) // 2
+        return best
 
     def fill(self, means: str) -> None:
         """From the largest card down: where memory ran out, it does on a smaller one. What has
@@ -302,6 +354,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--tiny", action="store_true", help="jobs of some MiB")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where all figures go")
+    parser.add_argument(
+        "--known", type=Path, metavar="FILE", help="takes what is not ours from such a file"
+    )
     parser.add_argument("--packages", type=Path, metavar="FOLDER", help="keeps what pip takes")
     parser.add_argument("--limit", type=int, default=900, help="seconds of a rehearsal")
     parser.add_argument("--spec", default="clock=model,values=off", help="more of the card's SPEC")

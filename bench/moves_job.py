@@ -20,24 +20,44 @@ def tell(**facts: object) -> None:
     print(json.dumps(facts), flush=True)
 
 
+class ModelClock(ctypes.Structure):
+    """As simulator_api.h has it."""
+
+    _fields_ = [
+        (name, ctypes.c_uint64)
+        for name in ("time_ns", "link_read_bytes", "out_bytes", "in_bytes", "wait_ns")
+    ]
+
+
+def clock() -> dict[str, int]:
+    """What the model's clock says; without clock=model the simulated device's time alone."""
+    card = ctypes.CDLL("libcuda.so.1")
+    card.vramstowSimulatorTime.restype = ctypes.c_uint64
+    now = ModelClock()
+    if card.vramstowSimulatorReadModelClock(ctypes.byref(now), ctypes.c_size_t(ctypes.sizeof(now))):
+        return {"time_ns": card.vramstowSimulatorTime()}
+    return {name: getattr(now, name) for name, _ in ModelClock._fields_}
+
+
 def run(options: argparse.Namespace) -> None:
-    clock = ctypes.CDLL("libcuda.so.1").vramstowSimulatorTime
-    clock.restype = ctypes.c_uint64
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.backends.cudnn.allow_tf32 = True
     torch.set_default_device("cuda")
     means = MEANS[options.means]
     job = JOBS[options.job](options.tiny, means.place)
+    if options.layers is not None:
+        job.layers = options.layers
     step = means.steps_of(job)
     for number in range(options.steps):
         result = step()
         torch.cuda.synchronize()
         more = {"result": result.item()} if options.results else {}
-        tell(step=number, time_ns=clock(), **more)
+        tell(step=number, **clock(), **more)
     free, total = torch.cuda.mem_get_info()
     tell(
         parameters=sum(each.numel() for model in job.models for each in model.parameters()),
+        layers=len(job.models[0].layers),
         allocated_bytes=torch.cuda.max_memory_allocated(),
         reserved_bytes=torch.cuda.max_memory_reserved(),
         outside_bytes=total - free - torch.cuda.memory_reserved(),
@@ -49,6 +69,7 @@ def main() -> int:
     parser.add_argument("job", choices=JOBS)
     parser.add_argument("means", choices=MEANS)
     parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--layers", type=int, help="that checkpoints are for; default: all")
     parser.add_argument("--tiny", action="store_true", help="a job of some MiB")
     parser.add_argument("--results", action="store_true", help="tell the loss of each step")
     options = parser.parse_args()

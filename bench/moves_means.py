@@ -31,13 +31,17 @@ def adamw(parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
 
 
 def training(
-    job: Job, optimizer: torch.optim.Optimizer | TurnsOfStates, around: Around = nullcontext
+    job: Job,
+    optimizer: torch.optim.Optimizer | TurnsOfStates,
+    around: Around = nullcontext,
+    tell_last: Callable[[bool], None] = lambda _: None,
 ) -> Step:
-    """Steps with `around` around each forward pass."""
+    """Steps with `around` around each forward pass; `tell_last` hears whether it is the last."""
     model = job.models[0]
 
     def step() -> Tensor:
-        for _ in range(job.passes):
+        for number in range(job.passes):
+            tell_last(number == job.passes - 1)
             with around():
                 loss = job.forward(model)
             (loss / job.passes).backward()
@@ -97,7 +101,7 @@ def trl(job: Job) -> Step:
 
 
 def checkpoints(job: Job) -> Step:
-    for layer in job.models[0].layers:
+    for layer in job.models[0].layers[: job.layers]:
         layer.forward = functools.partial(checkpoint, layer.forward, use_reentrant=False)
     return plain(job)
 
@@ -278,7 +282,11 @@ def fsdp(job: Job) -> Step:
         for layer in model.layers:
             fully_shard(layer, offload_policy=policy)
         fully_shard(model, offload_policy=policy)
-    return plain(job)
+    if not job.trains:
+        return plain(job)
+    model = job.models[0]
+    # Gradients go to the host once in a step.
+    return training(job, adamw(model.parameters()), tell_last=model.set_requires_gradient_sync)
 
 
 def deepspeed(job: Job) -> Step:

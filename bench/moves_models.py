@@ -27,6 +27,7 @@ class Job:
     passes: int = 1
     trains: bool = True
     by_autocast: bool = False
+    layers: int | None = None  # that checkpoints are for, the first ones; None: all
 
 
 class Block(nn.Module):
