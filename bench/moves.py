@@ -87,6 +87,7 @@ class Run:
 
     seconds: float | None = None  # of a step, the later half of them; None: there is none
     why: str = ""  # there is none: "OOM", or what was wrong
+    said: list[str] = field(default_factory=list)  # then: the last lines on standard error
     steps: list[float] = field(default_factory=list)
     held: dict[str, int] = field(default_factory=dict)
     layers: int | None = None  # that have checkpoints, where not all do
@@ -203,7 +204,9 @@ def read_lines(lines: list[dict[str, Any]], errors: str) -> Run:
             for name in ("link_read_bytes", "out_bytes", "in_bytes", "wait_ns")
             if name in told[-1]
         }
-    elif any(word in line for word in NO_MEMORY for line in words):
+        return run
+    run.said = words[-8:]
+    if any(word in line for word in NO_MEMORY for line in words):
         run.why = "OOM"
     elif not run.why:
         run.why = next((line for line in reversed(words) if "Error" in line), "it said nothing")
@@ -285,8 +288,9 @@ class Table:
         return best
 
     def fill(self, means: str) -> None:
-        """From the largest card down: where memory ran out, it does on a smaller one. What has
-        its optimizer on the host takes minutes, and is not run again where less is free."""
+        """From the largest card down: where memory ran out for a program's own means, it does on a
+        smaller one. What has its optimizer on the host takes minutes: it begins with the smallest,
+        and its time is the same on the others."""
         known: Run | None = None
         roomiest = sorted(self.rows, key=lambda row: -row.memory_bytes)
         for row in reversed(roomiest) if means in ON_HOST else roomiest:
@@ -298,7 +302,9 @@ class Table:
 
     @staticmethod
     def _asks_again(means: str, known: Run) -> bool:
-        return (known.why == "OOM") if means in ON_HOST else (known.seconds is not None)
+        if means in ON_HOST:
+            return known.why == "OOM"
+        return means in OURS or known.seconds is not None
 
     def markdown(self) -> list[str]:
         seconds = self.reference.seconds or 0.0
