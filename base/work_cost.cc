@@ -7,9 +7,9 @@ namespace {
 
 constexpr double kTera = 1e12;
 constexpr double kGiga = 1e9;
-// Of the bandwidth on the data sheet, what large element-wise kernels reach.
+// Large element-wise kernels reach this share of the data sheet's bandwidth.
 constexpr double kMemoryShare = 0.80;
-// Of the links between cards.
+// Links between cards reach this share.
 constexpr double kLinkShare = 0.75;
 constexpr double kCollectiveSeconds = 15e-6;
 

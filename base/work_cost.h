@@ -16,7 +16,7 @@
 
 namespace vramstow {
 
-// Of one operator or collective, as a line of the work log has it.
+// The size of one operator or collective, as a line of the work log has it.
 struct WorkSize {
   std::string_view name;
   std::string_view precision;

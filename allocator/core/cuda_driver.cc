@@ -297,6 +297,34 @@ CUresult CudaDriver::CreateHost(uint64_t size, CUmemGenericAllocationHandle* han
   return functions_.MemCreate(handle, size, &properties, 0);
 }
 
+// The stream waits for the work that all streams of the context have now.
+CUresult CudaDriver::WaitForContext(CUstream stream) const {
+  CUevent event = nullptr;
+  CUresult result = functions_.EventCreate(&event, CU_EVENT_DISABLE_TIMING);
+  if (result != CUDA_SUCCESS) return result;
+  result = functions_.CtxRecordEvent(context_, event);
+  if (result == CUDA_SUCCESS) result = functions_.StreamWaitEvent(stream, event, 0);
+  functions_.EventDestroy(event);
+  return result;
+}
+
+CUresult CudaDriver::StartCopies(const DriverCopy* copies, uint32_t count, bool after_work,
+                                 uint64_t* job) const {
+  CUstream stream = nullptr;
+  CUresult result = functions_.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+  if (result != CUDA_SUCCESS) return result;
+  if (after_work) result = WaitForContext(stream);
+  for (uint32_t i = 0; i < count && result == CUDA_SUCCESS; ++i) {
+    result = functions_.MemcpyAsync(copies[i].to, copies[i].from, copies[i].size, stream);
+  }
+  *job = reinterpret_cast<uint64_t>(stream);
+  if (result != CUDA_SUCCESS) {
+    functions_.StreamSynchronize(stream);
+    functions_.StreamDestroy(stream);
+  }
+  return result;
+}
+
 void CudaDriver::FillOffload() {
   table_.create_host = [](void* self, uint64_t size, uint64_t* out) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
@@ -320,16 +348,16 @@ void CudaDriver::FillOffload() {
   table_.copy_start = [](void* self, const DriverCopy* copies, uint32_t count,
                          uint64_t* job) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
+    return driver->StartCopies(copies, count, /*after_work=*/false, job);
+  };
+  table_.copy_start_after = [](void* self, const DriverCopy* copies, uint32_t count,
+                               uint64_t* job) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
     const Functions& functions = driver->functions_;
-    CUstream stream = nullptr;
-    CUresult result = functions.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-    if (result != CUDA_SUCCESS) return result;
-    for (uint32_t i = 0; i < count && result == CUDA_SUCCESS; ++i) {
-      result = functions.MemcpyAsync(copies[i].to, copies[i].from, copies[i].size, stream);
+    if (functions.CtxRecordEvent == nullptr || functions.StreamWaitEvent == nullptr) {
+      return kDriverNotSupported;
     }
-    *job = reinterpret_cast<uint64_t>(stream);
-    if (result != CUDA_SUCCESS) driver->table_.copy_finish(self, *job);
-    return result;
+    return driver->StartCopies(copies, count, /*after_work=*/true, job);
   };
   table_.copy_finish = [](void* self, uint64_t job) -> DriverResult {
     VRAMSTOW_CUDA_CALL();

@@ -117,6 +117,9 @@ class CudaDriver {
   void Settle(const CUmemAllocationProp& properties) const;
   CUresult SetAccess(uint64_t address, uint64_t size, const CUmemLocation* host) const;
   bool CanCopy() const;
+  CUresult WaitForContext(CUstream stream) const;
+  CUresult StartCopies(const DriverCopy* copies, uint32_t count, bool after_work,
+                       uint64_t* job) const;
   CUresult CreateHost(uint64_t size, CUmemGenericAllocationHandle* handle) const;
 
   Functions functions_{};

@@ -92,7 +92,9 @@ struct DriverTable {
   // Maps the whole of a handle at an address of a reserved range that is unmapped over `size`, the
   // handle's size. The mapping has no access rights until set_access.
   DriverResult (*map)(void* self, uint64_t address, uint64_t size, uint64_t handle);
-  // Removes one mapping, whole. No work that is still submitted touches the range.
+  // Removes one mapping, whole, or several that fill the range without a gap. No work that is still
+  // submitted touches the range. A driver that removes one at a time gives an error for several,
+  // and then none was removed.
   DriverResult (*unmap)(void* self, uint64_t address, uint64_t size);
   // Read and write for the device (and for peers that were given access). The range is mapped
   // without a gap, by one handle or several.
@@ -113,6 +115,10 @@ struct DriverTable {
   // Begins to copy, one after the other and after nothing else; *job is then for copy_finish. On an
   // error nothing is under way, and nothing is known of the destinations.
   DriverResult (*copy_start)(void* self, const DriverCopy* copies, uint32_t count, uint64_t* job);
+  // The same, after all work that was submitted to the context before. Not called while a capture
+  // is known of. Not supported: nothing was begun. Null: as that.
+  DriverResult (*copy_start_after)(void* self, const DriverCopy* copies, uint32_t count,
+                                   uint64_t* job) = nullptr;
   // Waits until all of it is done. On an error nothing is known of the destinations.
   DriverResult (*copy_finish)(void* self, uint64_t job);
 

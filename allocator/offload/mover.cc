@@ -4,54 +4,13 @@ namespace vramstow {
 
 void Mover::Open(const DriverTable* driver, const PoolEvents* events, ChunkExchange* chunks) {
   driver_ = driver;
-  events_ = events;
   chunks_ = chunks;
+  window_.Open(driver, events, chunks);
 }
 
 void Mover::Close(bool alive) {
-  if (alive && window_ != 0) {
-    FreeWindow();
-    const uint64_t size = kMostPages * chunks_->chunk_bytes();
-    events_->Address(EventKind::kUnreserve, window_, size);
-    driver_->unreserve(driver_->self, window_, size);
-  }
-  window_ = 0;
+  window_.Close(alive);
   lost_count_ = 0;
-}
-
-// Tries to unmap what is stuck in the window once more. True: nothing is.
-bool Mover::FreeWindow() {
-  for (uint32_t i = 0; i < kMostPages; ++i) {
-    if (stuck_[i] == 0) continue;
-    if (chunks_->UnmapHandle(PlaceOf(i), stuck_[i]) != kDriverSuccess) return false;
-    Release(i);
-  }
-  return true;
-}
-
-// The chunk at a place of the window cannot be unmapped; it is no chunk of the caller's any more.
-void Mover::Keep(uint32_t place, uint32_t* chunk) {
-  stuck_[place] = *chunk;
-  chunks_->NoteStuck(*chunk, true);
-  *chunk = 0;
-}
-
-void Mover::Release(uint32_t place) {
-  chunks_->NoteStuck(stuck_[place], false);
-  chunks_->PutBack(stuck_[place]);
-  stuck_[place] = 0;
-}
-
-DriverResult Mover::OpenWindow() {
-  if (window_ != 0) return kDriverSuccess;
-  const uint64_t size = kMostPages * chunks_->chunk_bytes();
-  uint64_t address = 0;
-  const DriverResult result =
-      driver_->reserve(driver_->self, size, chunks_->chunk_bytes(), &address);
-  if (result != kDriverSuccess) return result;
-  window_ = address;
-  events_->Address(EventKind::kReserve, address, size);
-  return kDriverSuccess;
 }
 
 DriverResult Mover::Copy(const DriverCopy* copies, uint32_t count) {
@@ -60,50 +19,25 @@ DriverResult Mover::Copy(const DriverCopy* copies, uint32_t count) {
   return result == kDriverSuccess ? driver_->copy_finish(driver_->self, job) : result;
 }
 
-// A chunk that cannot be unmapped is kept where it is, and no chunk of the caller's any more.
-DriverResult Mover::EmptyWindow(uint32_t* fresh, uint32_t count) {
-  DriverResult result = kDriverSuccess;
-  for (uint32_t i = 0; i < count; ++i) {
-    if (!placed_[i]) continue;
-    placed_[i] = false;
-    const DriverResult removed = chunks_->UnmapHandle(PlaceOf(i), fresh[i]);
-    if (removed == kDriverSuccess) continue;
-    Keep(i, &fresh[i]);
-    result = removed;
-  }
-  return result;
-}
-
-// Maps fresh chunks of one kind in the window, one after the other. EmptyWindow takes away what is
-// mapped, whatever the result.
-DriverResult Mover::MapWindow(const uint32_t* fresh, uint32_t count) {
-  DriverResult result = OpenWindow();
-  for (uint32_t i = 0; i < count && result == kDriverSuccess; ++i) {
-    result = chunks_->MapHandle(PlaceOf(i), fresh[i]);
-    placed_[i] = result == kDriverSuccess;
-  }
-  if (result != kDriverSuccess) return result;
-  return chunks_->GiveAccess(window_, count * chunks_->chunk_bytes(), chunks_->IsHost(fresh[0]));
-}
-
 // Brings what the pages hold into the fresh chunks, which are mapped nowhere before and after.
 DriverResult Mover::Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count) {
-  DriverResult result = MapWindow(fresh, count);
+  DriverResult result = window_.Map(fresh, count);
   DriverCopy copies[kMostPages];
-  for (uint32_t i = 0; i < count; ++i) copies[i] = {PlaceOf(i), pages[i], chunks_->chunk_bytes()};
+  for (uint32_t i = 0; i < count; ++i)
+    copies[i] = {window_.AddressOf(i, fresh[i]), pages[i], chunks_->chunk_bytes()};
   if (result == kDriverSuccess) result = Copy(copies, count);
-  const DriverResult emptied = EmptyWindow(fresh, count);
+  const DriverResult emptied = window_.Empty(fresh, count);
   return result == kDriverSuccess ? emptied : result;
 }
 
 DriverResult Mover::Try() {
   uint32_t fresh = chunks_->TakeOut(ChunkMemory::kHost);
   if (fresh == 0) return kDriverOutOfMemory;
-  DriverResult result = MapWindow(&fresh, 1);
+  DriverResult result = window_.Map(&fresh, 1);
   const uint64_t half = chunks_->chunk_bytes() / 2;
-  const DriverCopy copy = {PlaceOf(0) + half, PlaceOf(0), half};
+  const DriverCopy copy = {window_.AddressOf(0, fresh) + half, window_.AddressOf(0, fresh), half};
   if (result == kDriverSuccess) result = Copy(&copy, 1);
-  const DriverResult emptied = EmptyWindow(&fresh, 1);
+  const DriverResult emptied = window_.Empty(&fresh, 1);
   PutBack(&fresh, 0, 1);
   return result == kDriverSuccess ? emptied : result;
 }
@@ -148,16 +82,13 @@ uint32_t Mover::Pause(uint64_t* pages, uint32_t count, bool keep, DriverResult* 
   return paused;
 }
 
-uint32_t Mover::Move(uint64_t* pages, uint32_t count, ChunkMemory to, DriverResult* result) {
-  *result = kDriverInvalidValue;
-  if (!Restore() || !FreeWindow()) return 0;
-  if (count > kMostPages) count = kMostPages;
-  uint32_t fresh[kMostPages];
-  const uint32_t taken = TakeChunks(to, fresh, count);
-  *result = taken == 0 ? kDriverOutOfMemory : Fill(pages, fresh, taken);
+// Puts fresh chunks that have the pages' data in the place of the pages' own. Returns how many of
+// the first were used, which are 0 in `fresh` then.
+uint32_t Mover::Exchange(const uint64_t* pages, uint32_t* fresh, uint32_t count,
+                         DriverResult* result) {
   uint32_t moved = 0;
-  while (moved < taken && *result == kDriverSuccess) {
-    const uint32_t run = RunOf(pages + moved, taken - moved, chunks_->chunk_bytes());
+  while (moved < count && *result == kDriverSuccess) {
+    const uint32_t run = RunOf(pages + moved, count - moved, chunks_->chunk_bytes());
     uint32_t used = 0;
     *result = chunks_->Exchange(pages[moved], fresh + moved, run, &used);
     for (uint32_t i = 0; i < run && *result != kDriverSuccess; ++i) {
@@ -165,8 +96,19 @@ uint32_t Mover::Move(uint64_t* pages, uint32_t count, ChunkMemory to, DriverResu
     }
     for (uint32_t i = 0; i < used; ++i) fresh[moved++] = 0;
   }
-  PutBack(fresh, moved, taken);
   Restore();
+  return moved;
+}
+
+uint32_t Mover::Move(uint64_t* pages, uint32_t count, ChunkMemory to, DriverResult* result) {
+  *result = kDriverInvalidValue;
+  if (!Restore() || !window_.Free()) return 0;
+  if (count > kMostPages) count = kMostPages;
+  uint32_t fresh[kMostPages];
+  const uint32_t taken = TakeChunks(to, fresh, count);
+  *result = taken == 0 ? kDriverOutOfMemory : Fill(pages, fresh, taken);
+  const uint32_t moved = Exchange(pages, fresh, taken, result);
+  PutBack(fresh, moved, taken);
   return moved;
 }
 

@@ -11,7 +11,7 @@
 // touch it: the new chunk is mapped at its address and filled there, many pages at a time, and
 // while they are filled the next ones are mapped (Return).
 //
-// Ownership: the window, until Close; chunks stay the store's. Threads: the device's lock; but for
+// Ownership: its window, until Close; chunks stay the store's. Threads: the device's lock; but for
 // a return with the submission gate closed and all work that was submitted done. Errors: how many
 // pages moved; the rest is as before. A page that can be mapped neither with the new nor with the
 // old chunk is *lost* for the moment: its chunk is kept, Restore tries again. Units: bytes; pages
@@ -26,13 +26,14 @@
 
 #include "allocator/core/driver.h"
 #include "allocator/core/events.h"
+#include "allocator/offload/copy_window.h"
 #include "allocator/physical/chunk_exchange.h"
 
 namespace vramstow {
 
 class Mover {
  public:
-  static constexpr uint32_t kMostPages = 128;
+  static constexpr uint32_t kMostPages = CopyWindow::kPlaces;
 
   // How many of the sorted pages follow one another from the first on; `count` is not 0.
   static uint32_t RunOf(const uint64_t* pages, uint32_t count, uint64_t page_bytes) {
@@ -76,32 +77,29 @@ class Mover {
   // coming afterwards.
   uint32_t End(Return* coming, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock);
 
+  // For who fills chunks by himself (Transfer). As many chunks of this kind as there are; and back
+  // to the store with those that were not used.
+  uint32_t TakeChunks(ChunkMemory kind, uint32_t* fresh, uint32_t count)
+      VRAMSTOW_REQUIRES(kDeviceLock);
+  void PutBack(const uint32_t* fresh, uint32_t from, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Puts chunks that have the data of the sorted pages, at most kMostPages, in their place. Returns
+  // how many of the first were; these are 0 in `fresh` then.
+  uint32_t Exchange(const uint64_t* pages, uint32_t* fresh, uint32_t count, DriverResult* result)
+      VRAMSTOW_REQUIRES(kDeviceLock);
+
   // Tries to map what is lost once more. True: nothing is lost (any more).
   bool Restore() VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
-  uint64_t PlaceOf(uint32_t number) const { return window_ + number * chunks_->chunk_bytes(); }
-  void Keep(uint32_t place, uint32_t* chunk) VRAMSTOW_REQUIRES(kDeviceLock);
-  void Release(uint32_t place) VRAMSTOW_REQUIRES(kDeviceLock);
-  bool FreeWindow() VRAMSTOW_REQUIRES(kDeviceLock);
-  DriverResult OpenWindow() VRAMSTOW_REQUIRES(kDeviceLock);
-  DriverResult MapWindow(const uint32_t* fresh, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  DriverResult EmptyWindow(uint32_t* fresh, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  uint32_t TakeChunks(ChunkMemory kind, uint32_t* fresh, uint32_t count)
-      VRAMSTOW_REQUIRES(kDeviceLock);
-  void PutBack(const uint32_t* fresh, uint32_t from, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult Copy(const DriverCopy* copies, uint32_t count);
   DriverResult GiveAccess(const Return& coming) VRAMSTOW_REQUIRES(kDeviceLock);
   void Drop(Return* coming) VRAMSTOW_REQUIRES(kDeviceLock);
 
   const DriverTable* driver_ = nullptr;
-  const PoolEvents* events_ = nullptr;
   ChunkExchange* chunks_ = nullptr;
-  uint64_t window_ = 0;
-  uint32_t stuck_[kMostPages] = {};  // chunks that could not be unmapped from the window, by place
-  bool placed_[kMostPages] = {};     // while the window is filled
+  CopyWindow window_;
   uint32_t lost_count_ = 0;
   uint64_t lost_[kMostPages] = {};  // addresses of pages
 };

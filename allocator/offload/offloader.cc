@@ -9,16 +9,16 @@ namespace vramstow {
 
 bool Offloader::Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig& config) {
   pool_ = pool;
-  gate_ = gate;
+  standstill_.Open(pool, gate, config);
   config_ = config;
   slice_pages_ = kFirstSlicePages;
   last_out_ns_ = 0;
   wanted_from_clock_ = 0;
   watch_until_ns_ = 0;
-  stopping_.store(false, std::memory_order_relaxed);
   graphs_away_.store(false, std::memory_order_relaxed);
   mover_.Open(pool->driver(), &pool->events(), &pool->exchange());
   pages_.Open(pool);
+  quiet_.Open({pool, &mover_, &pages_, &host_, &standstill_, &record_, config.keep_free_bytes});
   host_refusal_ = pool->device().host_memory ? kDriverSuccess : kDriverNotSupported;
   if (!pool->device().copies) config_.host_bytes = 0;
   host_.Open(pool, config_);
@@ -44,6 +44,7 @@ DriverResult Offloader::TryHost() {
 
 void Offloader::Close(bool alive) {
   DeviceLock device_lock(pool_->mutex());
+  quiet_.Close(alive);
   mover_.Close(alive);
   host_.Close(alive);
   pages_.Close();
@@ -59,69 +60,6 @@ void Offloader::Watch(bool wanted) {
 }
 
 // --- Moving -------------------------------------------------------------------------------------
-
-// The device's lock is held. True: all work that was submitted has finished.
-bool Offloader::WaitForWork() {
-  Fences& fences = pool_->fences();
-  if (fences.capturing()) return false;
-  const uint64_t deadline = pool_->WaitClock() + config_.work_wait_ns;
-  // Peers, and other contexts of this device, may use the memory, too.
-  return WaitForStreams(deadline) && WaitForOthers(deadline);
-}
-
-bool Offloader::WaitForStreams(uint64_t deadline_ns) {
-  Fences& fences = pool_->fences();
-  const uint32_t tick = fences.OpenTick(Fences::kEverything);
-  for (;;) {
-    const uint64_t until = std::min(pool_->WaitClock() + kHearingNs, deadline_ns);
-    if (fences.WaitFor(Fences::kEverything, tick, until)) return true;
-    if (fences.broken()) return fences.Synchronize() == kDriverSuccess;
-    // Before its time: it cannot be waited for.
-    if (pool_->WaitClock() < until || !GoesOn(deadline_ns)) return false;
-  }
-}
-
-bool Offloader::WaitForOthers(uint64_t deadline_ns) {
-  const DriverTable* driver = pool_->driver();
-  if (driver->finish_others == nullptr) return true;
-  for (;;) {
-    const uint64_t until = std::min(pool_->WaitClock() + kHearingNs, deadline_ns);
-    const DriverResult result = driver->finish_others(driver->self, until);
-    if (result != kDriverNotReady || !GoesOn(deadline_ns)) return result == kDriverSuccess;
-  }
-}
-
-// The same, and no work is submitted until OpenGate.
-bool Offloader::CloseGate() {
-  if (pool_->fences().capturing()) return false;
-  if (!gate_->Close(config_.gate_wait_ns, hears_stop_ ? &stopping_ : nullptr)) return false;
-  const bool quiet = WaitForWork();
-  if (!quiet) gate_->Open();
-  return quiet;
-}
-
-void Offloader::OpenGate(uint64_t closed_ns) {
-  gate_->Open();
-  const uint64_t duration = pool_->Now() - closed_ns;
-  Bump(&gate_closed_, 1);
-  Bump(&gate_ns_, duration);
-  if (duration > longest_gate_ns_.load(std::memory_order_relaxed)) {
-    longest_gate_ns_.store(duration, std::memory_order_relaxed);
-  }
-}
-
-// One event for each run of neighbouring pages; the first has the time that the gate was closed.
-void Offloader::Emit(const uint64_t* pages, uint32_t count, Motion motion, OffloadReason reason,
-                     uint64_t gate_ns) {
-  const uint64_t size = pool_->page_bytes();
-  const EventKind kind = motion == Motion::kBack ? EventKind::kReturn : EventKind::kOffload;
-  for (uint32_t i = 0; i < count;) {
-    const uint32_t run = Mover::RunOf(pages + i, count - i, size);
-    pool_->events().Moved(kind, pages[i], run * size, i == 0 ? gate_ns : 0,
-                          static_cast<uint64_t>(reason));
-    i += run;
-  }
-}
 
 uint32_t Offloader::MoveSlice(uint64_t* slice, uint32_t count, Motion motion,
                               DriverResult* result) {
@@ -145,7 +83,7 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
   uint64_t moved = 0;
   *outcome = OffloadResult::kDone;
   while (moved < count && moved < pages_.count()) {
-    if (hears_stop_ && stopping_.load(std::memory_order_relaxed)) break;
+    if (standstill_.gives_up()) break;
     uint64_t wanted = std::min({count - moved, pages_.count() - moved, uint64_t{slice_pages_}});
     wanted = pages_.WholeChunks(moved, wanted, Mover::kMostPages);
     uint64_t room = wanted;
@@ -161,40 +99,41 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
     uint64_t slice[Mover::kMostPages];
     for (uint64_t i = 0; i < wanted; ++i) slice[i] = pages_.AddressOf(moved + i);
     std::sort(slice, slice + wanted);
-    if (!CloseGate()) {
-      Bump(&refused_, 1);
+    if (!standstill_.Begin()) {
+      Bump(&record_.refused, 1);
       *outcome = pool_->fences().capturing() ? OffloadResult::kCapturing : OffloadResult::kBusy;
       break;
     }
-    const uint64_t since = pool_->Now();
     DriverResult result = kDriverSuccess;
     const uint32_t done = MoveSlice(slice, static_cast<uint32_t>(wanted), motion, &result);
-    OpenGate(since);
-    const uint64_t duration = pool_->Now() - since;
-    Emit(slice, done, motion, reason, duration);
+    const uint64_t duration = standstill_.End();
+    const EventKind kind = motion == Motion::kBack ? EventKind::kReturn : EventKind::kOffload;
+    MoveRecord::Emit(*pool_, kind, slice, done, reason, duration);
     moved += done;
     // The next slice is as large as fits the time; never more than twice this one.
     const uint64_t fitting = done * config_.slice_ns / std::max<uint64_t>(duration, 1);
     slice_pages_ = static_cast<uint32_t>(std::clamp<uint64_t>(
         std::min<uint64_t>(fitting, uint64_t{slice_pages_} * 2), 1, Mover::kMostPages));
     if (result != kDriverSuccess) {
-      Bump(&failed_, 1);
+      Bump(&record_.failed, 1);
       *outcome = result == kDriverOutOfMemory ? OffloadResult::kNoRoom : OffloadResult::kFailed;
       break;
     }
   }
   const uint64_t bytes = moved * pool_->page_bytes();
   if (moved != 0) host_.NoteMove();
-  if (motion == Motion::kBack) Bump(&in_, bytes);
-  if (motion == Motion::kOut || motion == Motion::kPause) Bump(&out_, bytes);
+  if (motion == Motion::kBack) Bump(&record_.in_bytes, bytes);
+  if (motion == Motion::kOut || motion == Motion::kPause) Bump(&record_.out_bytes, bytes);
   return moved;
 }
 
 // The device's lock is held. What was touched in the clock's present number may have been touched
 // before it left, so only later numbers say that a page is used on the host.
-void Offloader::EndMoveOut() {
+void Offloader::EndMoveOut(uint64_t spare_pages) {
   last_out_ns_ = pool_->Now();
   wanted_from_clock_ = Clock() + 1;
+  const uint64_t away = MappedHostBytes() / pool_->page_bytes();
+  quiet_.NoteAway(away - std::min(away, spare_pages));
 }
 
 uint64_t Offloader::Relieve(void* self, uint64_t bytes) {
@@ -217,6 +156,13 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   const uint64_t size = pool_->page_bytes();
   // Who asks for what is idle means the coldest.
   const bool pressure = reason == OffloadReason::kPressure;
+  const uint64_t relieved = pressure ? quiet_.Relieve((bytes + size - 1) / size) * size : 0;
+  if (relieved >= bytes) {
+    EndMoveOut((relieved - bytes) / size);
+    *moved_bytes = relieved;
+    return OffloadResult::kDone;
+  }
+  bytes -= relieved;
   pages_.Fill(PagesThatAre::kResident, kAnyTag, pressure ? config_.policy : kByAge, Clock());
   pages_.DropPinned();
   pages_.DropTouchedSince(before);
@@ -226,7 +172,7 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   const uint64_t moved = MoveSlices(count, Motion::kOut, reason, &outcome);
   if (moved != 0) pool_->MarkOffloaded();
   EndMoveOut();
-  *moved_bytes = moved * size;
+  *moved_bytes = relieved + moved * size;
   return outcome;
 }
 
@@ -260,11 +206,11 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
   // What could not be mapped anywhere comes first.
   mover_.Restore();
   if (MappedHostBytes() == 0) {
-    if (pool_->WaitClock() >= watch_until_ns_) Watch(false);
+    if (pool_->WaitClock() >= watch_until_ns_ && quiet_.empty()) Watch(false);
     return 0;
   }
   if (pool_->Now() - last_out_ns_ < config_.calm_ns) return 0;
-  if (stopping_.load(std::memory_order_relaxed)) return 0;
+  if (standstill_.stopping()) return 0;
   const uint64_t size = pool_->page_bytes();
   ListPages(PagesThatAre::kOffloaded, kAnyTag);
   pages_.DropUntouchedSince(wanted_from_clock_);
@@ -272,28 +218,71 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
   pages_.PutLargestFirst(count);
   count = EnsureDeviceChunks(count);
   OffloadResult outcome = OffloadResult::kDone;
-  hears_stop_ = true;
+  standstill_.set_hears_stop(true);
   const uint64_t moved = MoveSlices(count, Motion::kBack, OffloadReason::kTouched, &outcome);
-  hears_stop_ = false;
+  standstill_.set_hears_stop(false);
   return moved * size;
+}
+
+// --- Quiet times --------------------------------------------------------------------------------
+
+void Offloader::BeginQuiet(const QuietRange* ranges, uint64_t count) {
+  if (!maps_host_ || !host_.any()) return;
+  DeviceLock device_lock(pool_->mutex());
+  // A job that fits costs no call of the driver.
+  if (!quiet_.IsWorthIt(MappedHostBytes() / pool_->page_bytes())) return;
+  Watch(true);
+  StartClockAnew();
+  if (quiet_.Set(ranges, count, Clock())) BringBackOthers();
+  quiet_.Begin();
+}
+
+// Touches from here on have a number of the clock that none before has.
+void Offloader::StartClockAnew() {
+  const uint64_t now = submissions_.load(std::memory_order_relaxed);
+  submissions_.fetch_add(kClockStep - now % kClockStep, std::memory_order_relaxed);
+  pool_->SetClock(Clock());
+}
+
+// Quiet memory is enough to make room in the iteration, so that all other memory can be back.
+void Offloader::BringBackOthers() {
+  pages_.Fill(PagesThatAre::kOffloaded, kAnyTag, quiet_.known(), Clock());
+  pages_.DropRank(QuietBlocks::kQuiet);
+  if (pages_.count() == 0) return;
+  standstill_.WaitForWork();
+  pool_->TakeCached(pages_.count());
+  const uint64_t count = EnsureDeviceChunks(pages_.count());
+  OffloadResult outcome = OffloadResult::kDone;
+  MoveSlices(count, Motion::kBack, OffloadReason::kTouched, &outcome);
+}
+
+void Offloader::EndQuiet() {
+  if (!maps_host_) return;
+  DeviceLock device_lock(pool_->mutex());
+  if (!quiet_.empty()) quiet_.End();
+}
+
+void Offloader::AdvanceQuiet() {
+  DeviceLock device_lock(pool_->mutex());
+  quiet_.Advance();
 }
 
 // --- Numbers ------------------------------------------------------------------------------------
 
 OffloadStats Offloader::Stats() const {
   OffloadStats stats{};
-  stats.out_bytes = out_.load(std::memory_order_relaxed);
-  stats.in_bytes = in_.load(std::memory_order_relaxed);
+  stats.out_bytes = record_.out_bytes.load(std::memory_order_relaxed);
+  stats.in_bytes = record_.in_bytes.load(std::memory_order_relaxed);
   stats.offloaded_bytes = pool_->exchange().offloaded_bytes();
   stats.paused_bytes = pool_->exchange().paused_bytes();
   stats.host_bytes = pool_->exchange().host_bytes();
   stats.lacking_bytes = lacking_.load(std::memory_order_relaxed);
   stats.released_host_bytes = host_.released_bytes();
-  stats.gate_closed = gate_closed_.load(std::memory_order_relaxed);
-  stats.gate_ns = gate_ns_.load(std::memory_order_relaxed);
-  stats.longest_gate_ns = longest_gate_ns_.load(std::memory_order_relaxed);
-  stats.refused = refused_.load(std::memory_order_relaxed);
-  stats.failed = failed_.load(std::memory_order_relaxed);
+  stats.gate_closed = standstill_.count();
+  stats.gate_ns = standstill_.all_ns();
+  stats.longest_gate_ns = standstill_.longest_ns();
+  stats.refused = record_.refused.load(std::memory_order_relaxed);
+  stats.failed = record_.failed.load(std::memory_order_relaxed);
   stats.mappings_used_up = host_.mappings_used_up();
   return stats;
 }

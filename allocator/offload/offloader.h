@@ -32,17 +32,15 @@
 #include "allocator/offload/mover.h"
 #include "allocator/offload/page_list.h"
 #include "allocator/offload/policy.h"
+#include "allocator/offload/quiet_moves.h"
+#include "allocator/offload/standstill.h"
 #include "allocator/pool/pool_pages.h"
 
 namespace vramstow {
 
-struct OffloadConfig : HostLimits {
+struct OffloadConfig : HostLimits, StandstillLimits {
   // What is moved while the gate is closed shall take about this long.
   uint64_t slice_ns = 5'000'000;
-  // How long the gate may wait for submissions that are on their way, and then for the work that
-  // was submitted.
-  uint64_t gate_wait_ns = 1'000'000'000;
-  uint64_t work_wait_ns = 5'000'000'000;
   // No page comes back so soon after one had to leave, or where less than `keep_free_bytes` of the
   // device would then be free.
   uint64_t calm_ns = 50'000'000;
@@ -100,9 +98,8 @@ class Offloader {
   // Moves back offloaded pages that were touched since they left, as long as there is room.
   uint64_t BringBack(uint64_t most_bytes);
   // The process ends: from now on BringBack moves nothing, and one that waits for work gives up
-  // within kHearingNs. From any thread, without a lock.
-  static constexpr uint64_t kHearingNs = 10'000'000;
-  void StopBringingBack() { stopping_.store(true, std::memory_order_relaxed); }
+  // within Standstill::kHearingNs. From any thread, without a lock.
+  void StopBringingBack() { standstill_.Stop(); }
 
   // Gives host memory back that holds nothing, if nothing was moved for the last `unused_ns`.
   // Returns how many bytes the host has back.
@@ -160,6 +157,21 @@ class Offloader {
   // by itself, other memory makes room for it. kHeld: a part is paused.
   OffloadResult ReturnHeld(uint64_t address, uint64_t size);
 
+  // --- Quiet times (ahead.cc)
+  // --------------------------------------------------------------------- Work does not write these
+  // blocks until EndQuiet: what has to leave in this time is copied beside the work, as much as was
+  // on the host at most in the time before; and it is copied back when there is room again. What
+  // was told before is over.
+  void BeginQuiet(const QuietRange* ranges, uint64_t count);
+  // Work may write them again. What was copied back is in place afterwards.
+  void EndQuiet();
+  // Whether AdvanceQuiet is to be called, by whoever is about to submit work and holds no lock.
+  bool wants_to_advance() const {
+    return quiet_.wants_to_advance(submissions_.load(std::memory_order_relaxed));
+  }
+  // Begins to copy quiet memory: out, as much as will have to leave, or back, if there is room.
+  void AdvanceQuiet();
+
   OffloadStats Stats() const;
 
  private:
@@ -167,10 +179,13 @@ class Offloader {
   static constexpr OffloadPolicy kByAge = {RankColdest};
   enum class Motion : uint8_t { kOut, kBack, kPause, kDiscard };
 
+  static constexpr uint64_t kClockStep = 16;
   // Never 0. Sixteen submissions share a number, so that it lasts for days.
   uint32_t Clock() const {
-    return static_cast<uint32_t>(submissions_.load(std::memory_order_relaxed) >> 4) + 1;
+    return static_cast<uint32_t>(submissions_.load(std::memory_order_relaxed) / kClockStep) + 1;
   }
+  void StartClockAnew() VRAMSTOW_REQUIRES(kDeviceLock);
+  void BringBackOthers() VRAMSTOW_REQUIRES(kDeviceLock);
   void Watch(bool wanted);
   // All pages of blocks with this tag that are so, in no order. Returns how many.
   uint64_t ListPages(PagesThatAre which, uint32_t tag, bool graphs = false)
@@ -178,23 +193,12 @@ class Offloader {
     return pages_.Fill(which, tag, kByAge, Clock(), graphs);
   }
   DriverResult TryHost() VRAMSTOW_REQUIRES(kDeviceLock);
-  bool WaitForWork() VRAMSTOW_REQUIRES(kDeviceLock);
-  bool WaitForStreams(uint64_t deadline_ns) VRAMSTOW_REQUIRES(kDeviceLock);
-  bool WaitForOthers(uint64_t deadline_ns) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Whether to go on waiting, which is not later than `deadline_ns`.
-  bool GoesOn(uint64_t deadline_ns) VRAMSTOW_REQUIRES(kDeviceLock) {
-    return !(hears_stop_ && stopping_.load(std::memory_order_relaxed)) &&
-           pool_->WaitClock() < deadline_ns;
-  }
-  bool CloseGate() VRAMSTOW_REQUIRES(kDeviceLock);
-  void OpenGate(uint64_t closed_ns);
   uint32_t MoveSlice(uint64_t* slice, uint32_t count, Motion motion, DriverResult* result)
       VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t MoveSlices(uint64_t count, Motion motion, OffloadReason reason, OffloadResult* outcome)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  void Emit(const uint64_t* pages, uint32_t count, Motion motion, OffloadReason reason,
-            uint64_t gate_ns) VRAMSTOW_REQUIRES(kDeviceLock);
-  void EndMoveOut() VRAMSTOW_REQUIRES(kDeviceLock);
+  // `spare_pages`: so many more than were wanted.
+  void EndMoveOut(uint64_t spare_pages = 0) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t Room() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t MappedHostBytes() const;
   uint64_t EnsureDeviceChunks(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
@@ -213,7 +217,7 @@ class Offloader {
       VRAMSTOW_REQUIRES(kDeviceLock);
 
   PoolPages* pool_ = nullptr;
-  SubmissionGate* gate_ = nullptr;
+  Standstill standstill_;
   OffloadConfig config_;
   Mover mover_;
   HostStock host_;
@@ -226,19 +230,12 @@ class Offloader {
   uint32_t wanted_from_clock_ = 0;
   uint64_t watch_until_ns_ = 0;
   PageList pages_;
-  bool hears_stop_ = false;  // what is under way gives up when the process ends
-  std::atomic<bool> stopping_{false};
+  QuietMoves quiet_;
   std::atomic<bool> tracks_touches_{false};
   std::atomic<bool> graphs_away_{false};
   std::atomic<uint64_t> submissions_{0};
-  std::atomic<uint64_t> out_{0};
-  std::atomic<uint64_t> in_{0};
   std::atomic<uint64_t> lacking_{0};
-  std::atomic<uint64_t> gate_closed_{0};
-  std::atomic<uint64_t> gate_ns_{0};
-  std::atomic<uint64_t> longest_gate_ns_{0};
-  std::atomic<uint64_t> refused_{0};
-  std::atomic<uint64_t> failed_{0};
+  MoveRecord record_;
 };
 
 }  // namespace vramstow

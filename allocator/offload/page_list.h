@@ -73,6 +73,24 @@ class PageList {
     DropIf([clock](const Page& page) { return page.touched < clock; });
   }
 
+  void KeepRank(uint64_t rank) VRAMSTOW_REQUIRES(kDeviceLock) {
+    DropIf([rank](const Page& page) { return page.rank != rank; });
+  }
+  void DropRank(uint64_t rank) VRAMSTOW_REQUIRES(kDeviceLock) {
+    DropIf([rank](const Page& page) { return page.rank == rank; });
+  }
+  // Of a list that is sorted by address: how many pages lie at this address or before it, and
+  // whether one lies at it.
+  uint64_t CountUpTo(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
+    const auto is_before = [](uint64_t at, const Page& page) { return at < page.address; };
+    return static_cast<uint64_t>(std::upper_bound(pages_, pages_ + count_, address, is_before) -
+                                 pages_);
+  }
+  bool HasAddress(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
+    const uint64_t count = CountUpTo(address);
+    return count != 0 && pages_[count - 1].address == address;
+  }
+
   // The first `wanted` pages are those with the smallest ranks, or the largest.
   void PutSmallestFirst(uint64_t wanted) VRAMSTOW_REQUIRES(kDeviceLock) {
     if (has_large_) return SortByRank();

@@ -79,7 +79,7 @@ uint32_t Offloader::Mark(uint64_t watch_ns) {
 
 uint64_t Offloader::EndReturn(Mover::Return* coming, DriverResult* result) {
   const uint32_t count = mover_.End(coming, result);
-  Emit(coming->pages, count, Motion::kBack, OffloadReason::kAsked, 0);
+  MoveRecord::Emit(*pool_, EventKind::kReturn, coming->pages, count, OffloadReason::kAsked, 0);
   return count;
 }
 
@@ -135,11 +135,11 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
   }
   if (result == kDriverOutOfMemory) *outcome = OffloadResult::kNoRoom;
   if (result != kDriverSuccess && result != kDriverOutOfMemory) {
-    Bump(&failed_, 1);
+    Bump(&record_.failed, 1);
     *outcome = OffloadResult::kFailed;
   }
   if (returned != 0) host_.NoteMove();
-  Bump(&in_, returned * pool_->page_bytes());
+  Bump(&record_.in_bytes, returned * pool_->page_bytes());
   return returned;
 }
 
@@ -149,7 +149,7 @@ uint64_t Offloader::ReturnRegion(uint32_t tag, uint64_t most, OffloadResult* out
   pool_->TakeCached(std::min(ListPages(PagesThatAre::kPaused, tag, true), most));
   uint64_t moved = ReturnPaused(tag, most, outcome);
   if (*outcome != OffloadResult::kNoRoom || moved == most) return moved;
-  *outcome = WaitForWork() ? OffloadResult::kDone : OffloadResult::kBusy;
+  *outcome = standstill_.WaitForWork() ? OffloadResult::kDone : OffloadResult::kBusy;
   if (*outcome != OffloadResult::kDone) return moved;
   pool_->TakeCached(std::min(ListPages(PagesThatAre::kPaused, tag, true), most - moved));
   return moved + ReturnPaused(tag, most - moved, outcome);
@@ -162,7 +162,7 @@ uint64_t Offloader::ReturnOffloaded(List list, uint64_t most, OffloadResult* out
   pool_->TakeCached(std::min(list(), most));
   uint64_t wanted = std::min(list(), most);
   uint64_t count = EnsureDeviceChunks(wanted);
-  if (count < wanted && WaitForWork()) {
+  if (count < wanted && standstill_.WaitForWork()) {
     pool_->TakeCached(wanted);
     wanted = std::min(list(), most);
     count = EnsureDeviceChunks(wanted);

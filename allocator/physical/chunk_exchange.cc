@@ -10,13 +10,18 @@ void ChunkExchange::Open(const DriverTable* driver, const PoolEvents* events, Ad
   events_ = events;
   space_ = space;
   table_ = table;
+  places_.Open(driver, events, table->chunk_bytes());
+  maps_own_ = true;
 }
 
 void ChunkExchange::Close(bool alive) {
   if (alive) ReleaseHost(~uint64_t{0});
+  places_.Close(alive);
   stuck_device_ = 0;
   host_chunks_ = 0;
   stuck_host_.store(0, std::memory_order_relaxed);
+  taken_device_ = 0;
+  taken_host_.store(0, std::memory_order_relaxed);
   host_bytes_.store(0, std::memory_order_relaxed);
 }
 
@@ -29,8 +34,23 @@ uint32_t ChunkExchange::TakeOutUntouched() {
 uint32_t ChunkExchange::TakeOut(uint32_t index) {
   if (index == 0) return 0;
   table_->TakeIdle(index);
-  (*table_)[index].taken = true;
+  NoteTaken(index, true);
   return index;
+}
+
+void ChunkExchange::NoteTaken(uint32_t chunk, bool taken) {
+  if ((*table_)[chunk].taken == taken) return;
+  (*table_)[chunk].taken = taken;
+  CountTaken(chunk, taken);
+}
+
+void ChunkExchange::CountTaken(uint32_t chunk, bool taken) {
+  const uint64_t one = taken ? 1 : ~uint64_t{0};
+  if (table_->IsHost(chunk) || (*table_)[chunk].kind == ChunkMemory::kPinned) {
+    Bump(&taken_host_, one);
+  } else {
+    taken_device_ += one;
+  }
 }
 
 DriverResult ChunkExchange::MakeHost() {
@@ -41,8 +61,30 @@ DriverResult ChunkExchange::MakeHost() {
   if (result != kDriverSuccess) return result;
   Bump(&host_bytes_, chunk_bytes());
   table_->Add(handle, ChunkMemory::kHost);
+  MapOwn(table_->IdleHead(ChunkMemory::kHost));
   ++host_chunks_;
   return kDriverSuccess;
+}
+
+// Without an address of its own a chunk is mapped for each copy.
+void ChunkExchange::MapOwn(uint32_t chunk) {
+  const uint64_t address = maps_own_ ? places_.Take() : 0;
+  if (address == 0) return;
+  if (table_->MapHandle(address, chunk) != kDriverSuccess) return places_.Give(address);
+  (*table_)[chunk].own = address;
+  if (table_->GiveAccess(address, chunk_bytes(), /*host=*/false) == kDriverSuccess) return;
+  (*table_)[chunk].own |= kNoAccess;
+  UnmapOwn(chunk);
+}
+
+DriverResult ChunkExchange::UnmapOwn(uint32_t chunk) {
+  const uint64_t address = (*table_)[chunk].own & ~kNoAccess;
+  if (address == 0) return kDriverSuccess;
+  const DriverResult result = table_->UnmapHandle(address, chunk);
+  if (result != kDriverSuccess) return result;
+  places_.Give(address);
+  (*table_)[chunk].own = 0;
+  return result;
 }
 
 bool ChunkExchange::AddPinned(uint64_t memory) {
@@ -65,6 +107,7 @@ uint64_t ChunkExchange::ReleaseHost(uint64_t count) {
     following = (*table_)[index].next;
     if (table_->DropShadows(index, 0) != kDriverSuccess) break;
     if ((*table_)[index].mappings != 0) continue;
+    if (UnmapOwn(index) != kDriverSuccess) break;
     const uint64_t handle = (*table_)[index].handle;
     const uint64_t told =
         events_->Physical(EventKind::kFree, handle, chunk_bytes(), kDriverSuccess, true);
@@ -83,6 +126,7 @@ uint64_t ChunkExchange::ReleaseHost(uint64_t count) {
 
 void ChunkExchange::NoteStuck(uint32_t chunk, bool stuck) {
   const uint64_t one = stuck ? 1 : ~uint64_t{0};
+  CountTaken(chunk, !stuck);  // it stays out of the store
   if (table_->IsHost(chunk)) {
     Bump(&stuck_host_, one);
   } else {
@@ -111,7 +155,7 @@ DriverResult ChunkExchange::Restore(uint64_t address) {
 // A chunk that was taken out is in use at a page now, and the one before goes to the store; no work
 // touches either.
 void ChunkExchange::Replace(uint32_t old, uint32_t chunk, uint32_t number) {
-  (*table_)[chunk].taken = false;
+  NoteTaken(chunk, false);
   (*table_)[chunk].place = number;
   (*table_)[chunk].last = 0;
   (*table_)[chunk].home = 0;
@@ -142,6 +186,12 @@ DriverResult ChunkExchange::UnmapChunk(uint32_t number) {
 // were.
 DriverResult ChunkExchange::UnmapRun(uint32_t number, uint32_t* count) {
   const uint32_t wanted = *count;
+  bool is_one_run = wanted > 1;
+  for (uint32_t i = 0; i < wanted && is_one_run; ++i) {
+    const Page& page = (*space_)[number + i];
+    is_one_run = page.mapped != 0 && !table_->IsLarge(page.chunk);
+  }
+  if (is_one_run && table_->UnmapRunAt(number, wanted) == kDriverSuccess) return kDriverSuccess;
   for (*count = 0; *count < wanted;) {
     const DriverResult result = UnmapChunk(number + *count);
     if (result != kDriverSuccess) return result;
@@ -155,7 +205,13 @@ DriverResult ChunkExchange::MapRun(uint32_t number, const uint32_t* chunks, uint
   const uint32_t wanted = *count;
   for (*count = 0; *count < wanted; ++*count) {
     table_->DropShadows(chunks[*count], ChunkTable::kMostMappings - 1);
-    const DriverResult result = table_->MapAt(chunks[*count], number + *count);
+    DriverResult result = table_->MapAt(chunks[*count], number + *count);
+    if (result != kDriverSuccess && OwnAddress(chunks[*count]) != 0 &&
+        UnmapOwn(chunks[*count]) == kDriverSuccess) {
+      // Perhaps this driver maps a handle only once.
+      result = table_->MapAt(chunks[*count], number + *count);
+      maps_own_ = result != kDriverSuccess;
+    }
     if (result != kDriverSuccess) return result;
     (*space_)[number + *count].fresh = true;
   }

@@ -19,6 +19,7 @@
 #include "allocator/core/events.h"
 #include "allocator/physical/address_space.h"
 #include "allocator/physical/chunk_table.h"
+#include "allocator/physical/own_places.h"
 
 namespace vramstow {
 
@@ -45,7 +46,7 @@ class ChunkExchange {
   uint32_t TakeOutUntouched() VRAMSTOW_REQUIRES(kDeviceLock);
   // Puts it back.
   void PutBack(uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock) {
-    (*table_)[chunk].taken = false;
+    NoteTaken(chunk, false);
     table_->PutIdle(chunk);
   }
   // Makes a chunk of host memory, in the store; nothing is counted against the limit.
@@ -101,9 +102,19 @@ class ChunkExchange {
   DriverResult UnmapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock) {
     return table_->UnmapHandle(address, chunk);
   }
+  // Neighbouring mappings at once; on an error none was removed.
+  DriverResult UnmapHandles(uint64_t address, const uint32_t* chunks, uint32_t count)
+      VRAMSTOW_REQUIRES(kDeviceLock) {
+    return table_->UnmapHandles(address, chunks, count);
+  }
   DriverResult GiveAccess(uint64_t address, uint64_t bytes, bool host)
       VRAMSTOW_REQUIRES(kDeviceLock) {
     return table_->GiveAccess(address, bytes, host);
+  }
+  // Where copies reach a chunk of host memory wherever else it is mapped; 0: nowhere.
+  uint64_t OwnAddress(uint32_t chunk) const {
+    const uint64_t own = (*table_)[chunk].own;
+    return (own & kNoAccess) != 0 ? 0 : own;
   }
   bool IsHost(uint32_t chunk) const { return table_->IsHost(chunk); }
   // Where the data of the paused page at this address is; 0: it was given up.
@@ -116,9 +127,10 @@ class ChunkExchange {
   // Host memory that is held, in use somewhere or not; and what of it is in use at pages.
   uint64_t host_bytes() const { return host_bytes_.load(std::memory_order_relaxed); }
   uint64_t offloaded_bytes() const {
-    const uint64_t elsewhere =
-        idle_host_chunks() + idle_pinned_chunks() + stuck_host_.load(std::memory_order_relaxed);
-    return host_bytes() - elsewhere * chunk_bytes();
+    const uint64_t elsewhere = idle_host_chunks() + idle_pinned_chunks() +
+                               stuck_host_.load(std::memory_order_relaxed) +
+                               taken_host_.load(std::memory_order_relaxed);
+    return host_bytes() > elsewhere * chunk_bytes() ? host_bytes() - elsewhere * chunk_bytes() : 0;
   }
   // Pages that are paused; and of those, what was given up.
   uint64_t paused_bytes() const { return table_->paused_pages() * chunk_bytes(); }
@@ -127,8 +139,17 @@ class ChunkExchange {
   // `stuck` false, it is not any more.
   void NoteStuck(uint32_t chunk, bool stuck) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t stuck_bytes() const { return stuck_device_ * chunk_bytes(); }
+  // Chunks of the device that were taken out and are in use nowhere yet.
+  uint64_t taken_bytes() const { return taken_device_ * chunk_bytes(); }
 
  private:
+  // A mapping at an own address that has no access and could not be removed.
+  static constexpr uint64_t kNoAccess = 1;
+
+  void NoteTaken(uint32_t chunk, bool taken) VRAMSTOW_REQUIRES(kDeviceLock);
+  void CountTaken(uint32_t chunk, bool taken) VRAMSTOW_REQUIRES(kDeviceLock);
+  void MapOwn(uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult UnmapOwn(uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
   uint32_t TakeOut(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   void RemovePinned(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   uint32_t WholeChunks(uint32_t number, uint32_t count) const VRAMSTOW_REQUIRES(kDeviceLock);
@@ -142,9 +163,13 @@ class ChunkExchange {
   const PoolEvents* events_ = nullptr;
   AddressSpace* space_ = nullptr;
   ChunkTable* table_ = nullptr;
+  OwnPlaces places_;
+  bool maps_own_ = true;       // the driver maps a handle more than once
   uint64_t stuck_device_ = 0;  // chunks
   uint64_t host_chunks_ = 0;
+  uint64_t taken_device_ = 0;
   std::atomic<uint64_t> stuck_host_{0};
+  std::atomic<uint64_t> taken_host_{0};
   std::atomic<uint64_t> host_bytes_{0};
 };
 

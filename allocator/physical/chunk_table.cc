@@ -138,6 +138,18 @@ DriverResult ChunkTable::UnmapHandle(uint64_t address, uint32_t chunk) {
   return result;
 }
 
+DriverResult ChunkTable::UnmapHandles(uint64_t address, const uint32_t* chunks, uint32_t count) {
+  if (!unmaps_runs_) return kDriverNotSupported;
+  const uint64_t size = chunk_bytes();
+  const DriverResult result = driver_->unmap(driver_->self, address, count * size);
+  unmaps_runs_ = result == kDriverSuccess;
+  for (uint32_t i = 0; i < count && result == kDriverSuccess; ++i) {
+    events_->Mapping(EventKind::kUnmap, address + i * size, size, chunks_[chunks[i]].handle,
+                     result);
+  }
+  return result;
+}
+
 DriverResult ChunkTable::SetAccess(uint64_t address, uint64_t bytes, bool host) const {
   const auto set =
       host && driver_->set_host_access != nullptr ? driver_->set_host_access : driver_->set_access;
@@ -174,10 +186,30 @@ DriverResult ChunkTable::MapAt(uint32_t index, uint32_t number) {
 
 // Removes the mapping of a page that no work takes any more.
 DriverResult ChunkTable::UnmapAt(uint32_t number) {
+  const Page& page = (*space_)[number];
+  const DriverResult result = UnmapHandle(space_->AddressOf(number), page.mapped);
+  if (result == kDriverSuccess) ForgetMapping(number);
+  return result;
+}
+
+DriverResult ChunkTable::UnmapRunAt(uint32_t number, uint32_t count) {
+  if (!unmaps_runs_) return kDriverNotSupported;
+  const uint64_t size = chunk_bytes();
+  const uint64_t address = space_->AddressOf(number);
+  const DriverResult result = driver_->unmap(driver_->self, address, count * size);
+  unmaps_runs_ = result == kDriverSuccess;
+  for (uint32_t i = 0; i < count && result == kDriverSuccess; ++i) {
+    const uint32_t mapped = (*space_)[number + i].mapped;
+    events_->Mapping(EventKind::kUnmap, address + i * size, size, chunks_[mapped].handle, result);
+    ForgetMapping(number + i);
+  }
+  return result;
+}
+
+// The page is not mapped any more.
+void ChunkTable::ForgetMapping(uint32_t number) {
   Page& page = (*space_)[number];
   Chunk& chunk = chunks_[page.mapped];
-  const DriverResult result = UnmapHandle(space_->AddressOf(number), page.mapped);
-  if (result != kDriverSuccess) return result;
   uint32_t* link = &chunk.pages;
   while (*link != number) link = &(*space_)[*link].next;
   *link = page.next;
@@ -187,7 +219,6 @@ DriverResult ChunkTable::UnmapAt(uint32_t number) {
   --mappings_;
   page.mapped = 0;
   page.fresh = false;
-  return kDriverSuccess;
 }
 
 // Unmaps shadows of a chunk, where work lets go of them, until it has at most so many mappings.

@@ -52,6 +52,7 @@ class ChunkTable {
     uint8_t order;    // of a large chunk: it has 2^order pages
     uint32_t lead;    // of a large chunk: the record of its first page; 0: it is none
     uint32_t follow;  // the record of its next page; 0: this is the last
+    uint64_t own;     // of host memory: where it stays mapped for copies; 0: nowhere
   };
 
   bool Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
@@ -138,6 +139,10 @@ class ChunkTable {
   // As such, told as events, at any reserved address: what is in use where stays the same.
   DriverResult MapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Neighbouring mappings at once; on an error none was removed. A driver that does not do this is
+  // not asked again.
+  DriverResult UnmapHandles(uint64_t address, const uint32_t* chunks, uint32_t count)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   // `host`: the chunks there are host memory, which the host may touch, too.
   DriverResult GiveAccess(uint64_t address, uint64_t bytes, bool host)
       VRAMSTOW_REQUIRES(kDeviceLock);
@@ -149,6 +154,8 @@ class ChunkTable {
   // Of pages; the one that is unmapped is taken by no work any more.
   DriverResult MapAt(uint32_t index, uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapAt(uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
+  // The same of neighbouring mapped pages, at once; on an error none was removed.
+  DriverResult UnmapRunAt(uint32_t number, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult DropShadows(uint32_t index, uint32_t most) VRAMSTOW_REQUIRES(kDeviceLock);
   // False: a chunk that leaves a page is unmapped there at once.
   bool shadows() const { return shadows_; }
@@ -157,6 +164,7 @@ class ChunkTable {
   uint64_t shadow_count() const { return mappings_ + paused_pages() - in_use_; }
 
  private:
+  void ForgetMapping(uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
   static constexpr int kIdleKinds = 3;  // what was given up is never idle
   static constexpr uint32_t kMaxChunks = uint32_t{1} << 24;
 
@@ -178,6 +186,7 @@ class ChunkTable {
   std::atomic<uint64_t> idle_large_pages_{0};
   uint64_t large_ = 0;
   bool shadows_ = true;
+  bool unmaps_runs_ = true;  // the driver removes several mappings at once
   uint64_t max_shadows_ = 0;
   uint64_t mappings_ = 0;
   uint64_t in_use_ = 0;     // pages

@@ -21,7 +21,7 @@ void PoolParts::EnsureAllFences() {
 
 const char* PoolParts::Check() {
   uint64_t backed = chunks.idle_chunks() * config.chunk_bytes + exchange.stuck_bytes() +
-                    segment_store.lost_bytes();
+                    exchange.taken_bytes() + segment_store.lost_bytes();
   const char* found = nullptr;
   heaps.VisitLocked([&](StreamHeap* heap) {
     kDeviceLock.AssertHeld();

@@ -51,6 +51,8 @@ class PoolPages {
   ChunkStore& chunks() const { return parts_->chunks; }
   ChunkExchange& exchange() const { return parts_->exchange; }
   Fences& fences() const { return parts_->fences; }
+  // Of live blocks, of all heaps.
+  uint64_t AllocatedBytes() const { return parts_->heaps.AllocatedBytes(); }
   // Makes chunks until the store has `count` of those that it has `idle` of, as far as the limit
   // and the device allow it.
   void MakeUpTo(uint64_t count, uint64_t idle) VRAMSTOW_REQUIRES(kDeviceLock);

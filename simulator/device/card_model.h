@@ -26,7 +26,7 @@ class CardModel {
 
   bool is_on() const { return rates_ != nullptr; }
 
-  // Of an operator or a collective. `link_bytes`: of what it touches, these lie on the host.
+  // The time of an operator or a collective, of whose operands `link_bytes` lie on the host.
   uint64_t WorkNs(const vramstowSimulatorWorkLine& line, uint64_t link_bytes) const;
   // A kernel of which only the name is known.
   uint64_t KernelNs() const;

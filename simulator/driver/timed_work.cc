@@ -1,5 +1,4 @@
-// What libraries tell of the size of work: for the log, and for the time that it takes with
-// clock=model.
+// Libraries tell the size of work, for the log and for the time that work takes with clock=model.
 #include <string.h>
 
 #include <algorithm>
@@ -31,7 +30,7 @@ class TimedWork : public Work {
   LinkTraffic* traffic_;
 };
 
-// What work reads and writes on the host, each direction by itself: the longer one counts.
+// Work reads and writes the host in both directions at once: the longer direction counts.
 uint64_t LinkBytes(const Machine& machine, const vramstowSimulatorRange* ranges, size_t count) {
   uint64_t read = 0;
   uint64_t written = 0;

@@ -206,11 +206,18 @@ DriverResult FakeDevice::MapHandle(uint64_t address, uint64_t size, uint64_t han
 }
 
 DriverResult FakeDevice::UnmapRange(uint64_t address, uint64_t size) {
-  const auto found = mappings_.find(address);
-  if (found == mappings_.end() || found->second.size != size) {
-    Violate("unmap of something else than one whole mapping");
+  std::vector<uint64_t> whole;
+  uint64_t at = address;
+  for (auto found = mappings_.find(at); at < address + size && found != mappings_.end();
+       found = mappings_.find(at)) {
+    whole.push_back(at);
+    at += found->second.size;
+  }
+  if (whole.empty() || at != address + size) {
+    Violate("unmap of something else than whole mappings");
     return kDriverInvalidValue;
   }
+  if (whole.size() > 1 && !options_.unmaps_runs) return kDriverInvalidValue;
   for (const auto& [name, stream] : streams_) {
     for (const Work& work : stream.unfinished) {
       if (work.address < address + size && address < work.address + work.size) {
@@ -218,8 +225,10 @@ DriverResult FakeDevice::UnmapRange(uint64_t address, uint64_t size) {
       }
     }
   }
-  mapped_.erase(mapped_.find(found->second.handle));
-  mappings_.erase(found);
+  for (const uint64_t one : whole) {
+    mapped_.erase(mapped_.find(mappings_.at(one).handle));
+    mappings_.erase(one);
+  }
   return kDriverSuccess;
 }
 

@@ -33,8 +33,10 @@ class FakeDevice {
     bool copies = true;
     bool context_events = true;
     uint64_t largest_reserve = ~uint64_t{0};
-    bool many_mappings = true;  // of one handle
-    uint64_t odd_bytes = 0;     // how far from a multiple of the granularity `allocate` begins
+    bool many_mappings = true;     // of one handle
+    bool unmaps_runs = true;       // several mappings at once
+    bool copies_at_start = false;  // else when somebody waits for them
+    uint64_t odd_bytes = 0;        // how far from a multiple of the granularity `allocate` begins
     // To name a stream that was destroyed is a violation: a driver need not notice it.
     bool names_end = false;
   };

@@ -92,9 +92,19 @@ void FakeDevice::FillTable() {
     VRAMSTOW_FAKE_CALL("copy_start");
     *job = device->next_handle_++;
     device->jobs_[*job].assign(copies, copies + count);
+    if (!device->options_.copies_at_start) return kDriverSuccess;
+    for (const DriverCopy& copy : std::exchange(device->jobs_[*job], {})) {
+      const DriverResult result = device->Copy(copy);
+      if (result != kDriverSuccess) return result;
+    }
     return kDriverSuccess;
   };
-  // Only here anything is copied: who does not wait has nothing.
+  table_.copy_start_after = [](void* self, const DriverCopy* copies, uint32_t count,
+                               uint64_t* job) {
+    if (!static_cast<FakeDevice*>(self)->options_.context_events) return kDriverNotSupported;
+    return static_cast<FakeDevice*>(self)->table_.copy_start(self, copies, count, job);
+  };
+  // Unless they were made at once, only here anything is copied: who does not wait has nothing.
   table_.copy_finish = [](void* self, uint64_t job) {
     auto* const finished = static_cast<FakeDevice*>(self);
     const auto copies = finished->jobs_.extract(job);

@@ -24,7 +24,7 @@ TEST_F(OffloadTest, WhatComesBackIsNotWaitedForOnceTheProcessEnds) {
   const DriverTable* table = device_->table();
   const uint64_t since = table->now(table->self);
   EXPECT_EQ(offloader_.BringBack(kGiB), 0U);
-  EXPECT_LT(table->now(table->self) - since, 2 * Offloader::kHearingNs);
+  EXPECT_LT(table->now(table->self) - since, 2 * Standstill::kHearingNs);
   EXPECT_GE(pauses, 3);
   device_->set_on_pause(nullptr);
   device_->FinishAll();
@@ -43,7 +43,7 @@ TEST_F(OffloadTest, WithoutSuchAWordItIsWaitedForAsLongAsAllowed) {
   EXPECT_EQ(offloader_.Offload(0, &moved), OffloadResult::kBusy);
   EXPECT_GE(table->now(table->self) - since, work_wait_ns_);
   // It moves where the work ends while it is waited for, though later than somebody would look.
-  uint64_t ended = table->now(table->self) + 5 * Offloader::kHearingNs;
+  uint64_t ended = table->now(table->self) + 5 * Standstill::kHearingNs;
   device_->set_on_pause([&] {
     if (table->now(table->self) > ended) device_->FinishAll();
   });

@@ -33,7 +33,7 @@ class OffloadTest : public testing::Test {
     tags_.clear();
     shared_.clear();
     expected_.clear();
-    FakeDevice::Options options;
+    FakeDevice::Options options = device_options_;
     options.total_bytes = device_bytes;
     options.host_memory = maps_host;
     device_ = std::make_unique<FakeDevice>(options);
@@ -159,7 +159,8 @@ class OffloadTest : public testing::Test {
 
   const char* log_path_ = std::getenv("VRAMSTOW_DRIVER_LOG");
   DriverLog log_;
-  OffloadConfig config_;  // what Start does not set
+  OffloadConfig config_;                // what Start does not set
+  FakeDevice::Options device_options_;  // the same
   uint64_t work_wait_ns_ = 1'000'000;
   uint64_t large_chunk_bytes_ = 0;
   uint64_t large_chunk_part_ = 2;

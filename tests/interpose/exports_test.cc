@@ -23,17 +23,26 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Of release 0.1.0.
-constexpr const char* kFirstNode[] = {
-    "vramstow_census@@VRAMSTOW_1.0",      "vramstow_dump@@VRAMSTOW_1.0",
-    "vramstow_empty_cache@@VRAMSTOW_1.0", "vramstow_get_blocks@@VRAMSTOW_1.0",
-    "vramstow_get_stats@@VRAMSTOW_1.0",   "vramstow_iteration@@VRAMSTOW_1.0",
-    "vramstow_mark@@VRAMSTOW_1.0",        "vramstow_offload@@VRAMSTOW_1.0",
-    "vramstow_pause@@VRAMSTOW_1.0",       "vramstow_range_pop@@VRAMSTOW_1.0",
-    "vramstow_range_push@@VRAMSTOW_1.0",  "vramstow_region_pop@@VRAMSTOW_1.0",
-    "vramstow_region_push@@VRAMSTOW_1.0", "vramstow_register_pressure_hook@@VRAMSTOW_1.0",
-    "vramstow_reset_peaks@@VRAMSTOW_1.0", "vramstow_resume@@VRAMSTOW_1.0",
-    "vramstow_set_limit@@VRAMSTOW_1.0",   "vramstow_unregister_pressure_hook@@VRAMSTOW_1.0",
-    "vramstow_version@@VRAMSTOW_1.0"};
+constexpr const char* kFirstNode[] = {"vramstow_census@@VRAMSTOW_1.0",
+                                      "vramstow_dump@@VRAMSTOW_1.0",
+                                      "vramstow_empty_cache@@VRAMSTOW_1.0",
+                                      "vramstow_get_blocks@@VRAMSTOW_1.0",
+                                      "vramstow_get_stats@@VRAMSTOW_1.0",
+                                      "vramstow_iteration@@VRAMSTOW_1.0",
+                                      "vramstow_mark@@VRAMSTOW_1.0",
+                                      "vramstow_offload@@VRAMSTOW_1.0",
+                                      "vramstow_pause@@VRAMSTOW_1.0",
+                                      "vramstow_quiet@@VRAMSTOW_1.0",
+                                      "vramstow_range_pop@@VRAMSTOW_1.0",
+                                      "vramstow_range_push@@VRAMSTOW_1.0",
+                                      "vramstow_region_pop@@VRAMSTOW_1.0",
+                                      "vramstow_region_push@@VRAMSTOW_1.0",
+                                      "vramstow_register_pressure_hook@@VRAMSTOW_1.0",
+                                      "vramstow_reset_peaks@@VRAMSTOW_1.0",
+                                      "vramstow_resume@@VRAMSTOW_1.0",
+                                      "vramstow_set_limit@@VRAMSTOW_1.0",
+                                      "vramstow_unregister_pressure_hook@@VRAMSTOW_1.0",
+                                      "vramstow_version@@VRAMSTOW_1.0"};
 constexpr char kTable[] = "vramstow_get_table@@VRAMSTOW_PRIVATE";
 
 std::string OutputOf(const std::string& command) {

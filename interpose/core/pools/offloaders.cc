@@ -124,6 +124,14 @@ bool Offloaders::CountSubmission() {
   return watched;
 }
 
+bool Offloaders::AnyWantsToAdvance() const {
+  const int count = count_.load(std::memory_order_acquire);
+  for (int i = 0; i < count; ++i) {
+    if (offloaders_[i].load(std::memory_order_relaxed)->wants_to_advance()) return true;
+  }
+  return false;
+}
+
 bool Offloaders::AnyTracksTouches() const {
   const int count = count_.load(std::memory_order_acquire);
   for (int i = 0; i < count; ++i) {

@@ -50,6 +50,8 @@ class Offloaders {
 
   // Counts a submission at each offloader that observes touches. True: there is one.
   bool CountSubmission();
+  // True if an offloader wants to begin to copy quiet memory.
+  bool AnyWantsToAdvance() const;
   // True if an offloader observes touches.
   bool AnyTracksTouches() const;
 

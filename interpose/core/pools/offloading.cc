@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/keep_errno.h"
 #include "base/units.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
@@ -126,6 +127,16 @@ bool Offloading::RefusesGraph() {
       "(VRAMSTOW_GRAPHS, graphs=True): that and later such launches are refused with "
       "CUDA_ERROR_ILLEGAL_STATE (401) until vramstow_resume has brought all of it back.");
   return true;
+}
+
+void Offloading::AdvanceQuiet() {
+  const KeepErrno keep_errno;
+  for (int i = 0; i < pools_.count(); ++i) {
+    const Pools::Use use = pools_.At(i);
+    if (!use || use.offloader() == nullptr || !use.offloader()->wants_to_advance()) continue;
+    const PoolCall call;
+    use.offloader()->AdvanceQuiet();
+  }
 }
 
 bool Offloading::Maintain() {

@@ -33,6 +33,11 @@ class Offloading {
   // are not known. Called when CUDA has been initialised. A real driver says nothing.
   void WatchUses();
 
+  // Before Offloaders::Pass, by a thread that holds no lock: lets quiet memory move.
+  void PrepareSubmission() {
+    if (offloaders_.is_known_wanted() && offloaders_.AnyWantsToAdvance()) AdvanceQuiet();
+  }
+
   // --- Touches, between Offloaders::Pass and submission
   // Counts a submission. True: what it touches has to be passed on.
   bool Watch();
@@ -52,6 +57,7 @@ class Offloading {
 
  private:
   void TouchAll(const uint64_t* addresses, int count);
+  void AdvanceQuiet();
   void AskForArguments(CUfunction function, void** arguments);
   void LogTrouble(const Offloader& offloader);
 

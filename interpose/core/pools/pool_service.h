@@ -160,7 +160,7 @@ class PoolService {
   class Submission {
    public:
     explicit Submission(const PoolService& service)
-        : pass_(&service.links_.offloaders),
+        : pass_(Prepared(service)),
           offloading_(service.links_.offloading),
           watched_(offloading_.Watch()) {}
     // Whether somebody wants to know what it touches.
@@ -168,6 +168,11 @@ class PoolService {
     Offloading& offloading() const { return offloading_; }
 
    private:
+    static Offloaders* Prepared(const PoolService& service) {
+      service.links_.offloading.PrepareSubmission();
+      return &service.links_.offloaders;
+    }
+
     const Offloaders::Pass pass_;
     Offloading& offloading_;
     const bool watched_;

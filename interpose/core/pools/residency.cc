@@ -70,6 +70,17 @@ int Residency::AskForRegion(const char* region, uint64_t* bytes, Move move) cons
   });
 }
 
+int Residency::Quiet(const vramstow_range* ranges, uint64_t count) const {
+  static_assert(sizeof(vramstow_range) == sizeof(QuietRange));
+  if (ranges == nullptr && count != 0) return VRAMSTOW_INVALID;
+  if (!offloaders_.automatic()) return VRAMSTOW_NOT_ACTIVE;
+  return AskAll([&](Offloader* offloader) {
+    offloader->EndQuiet();
+    if (count != 0) offloader->BeginQuiet(reinterpret_cast<const QuietRange*>(ranges), count);
+    return VRAMSTOW_OK;
+  });
+}
+
 int Residency::PushRegion(const char* name) const {
   return regions_.Push(name, WantsPool(process_.options()));
 }

@@ -13,6 +13,8 @@
 
 #include "interpose/core/runtime/core.h"
 
+struct vramstow_range;
+
 namespace vramstow {
 
 class Residency {
@@ -29,6 +31,9 @@ class Residency {
   int OffloadRegion(const char* region) const;
   int ResumeRegion(const char* region) const;
   int PauseRegion(const char* region, int contents) const;
+
+  // No work writes these ranges until the next call; `count` may be 0.
+  int Quiet(const struct vramstow_range* ranges, uint64_t count) const;
 
   // The same, and how much moved.
   int Offload(const char* region, uint64_t* bytes) const;

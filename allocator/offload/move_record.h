@@ -1,0 +1,38 @@
+// MoveRecord: what moved, for the numbers and for the trace.
+//
+// Ownership: a value. Threads: Moved with the device's lock; the numbers from any thread. Errors:
+// none. Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_MOVE_RECORD_H_
+#define VRAMSTOW_ALLOCATOR_OFFLOAD_MOVE_RECORD_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/core/counter.h"
+#include "allocator/offload/mover.h"
+#include "allocator/pool/pool_pages.h"
+
+namespace vramstow {
+
+struct MoveRecord {
+  std::atomic<uint64_t> out_bytes{0};
+  std::atomic<uint64_t> in_bytes{0};
+  std::atomic<uint64_t> refused{0};  // the gate or the work did not let memory move
+  std::atomic<uint64_t> failed{0};   // a driver call did
+
+  // One event for each run of neighbouring pages; the first has the time that the gate was closed.
+  static void Emit(const PoolPages& pool, EventKind kind, const uint64_t* pages, uint32_t count,
+                   OffloadReason reason, uint64_t gate_ns) {
+    const uint64_t size = pool.page_bytes();
+    for (uint32_t i = 0; i < count;) {
+      const uint32_t run = Mover::RunOf(pages + i, count - i, size);
+      pool.events().Moved(kind, pages[i], run * size, i == 0 ? gate_ns : 0,
+                          static_cast<uint64_t>(reason));
+      i += run;
+    }
+  }
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_OFFLOAD_MOVE_RECORD_H_

@@ -1,0 +1,87 @@
+// QuietMoves: when quiet memory moves: out before memory lacks, back before the quiet time ends.
+//
+// Idea: what lacked in the iteration before will lack again. So much of the quiet memory is copied
+// out in groups, while the device is behind the program. When memory lacks, it is exchanged. Once
+// as much memory is free again as was in use when the device was full, it is copied back; the end
+// of the quiet time exchanges that.
+//
+// Ownership: as QuietExchange; what the links name outlives it. Threads: the device's lock, but for
+// wants_to_advance. Errors: what does not move is as before, and the record counts it. Units:
+// bytes; pages are chunks.
+#ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_MOVES_H_
+#define VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_MOVES_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/core/device_lock.h"
+#include "allocator/offload/host_stock.h"
+#include "allocator/offload/move_record.h"
+#include "allocator/offload/quiet_exchange.h"
+#include "allocator/offload/standstill.h"
+
+namespace vramstow {
+
+class QuietMoves {
+ public:
+  struct Links {
+    PoolPages* pool;
+    Mover* mover;
+    PageList* list;
+    HostStock* host;
+    Standstill* standstill;
+    MoveRecord* record;
+    uint64_t keep_free_bytes;
+  };
+
+  void Open(const Links& links);
+  void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock) { exchange_.Close(alive); }
+
+  // The host holds this number of pages for which the device has no room.
+  void NoteAway(uint64_t pages) { needed_pages_ = pages > needed_pages_ ? pages : needed_pages_; }
+  // A quiet time may begin. False: nothing lacked since the last one, and `away_pages` is 0.
+  bool IsWorthIt(uint64_t away_pages) VRAMSTOW_REQUIRES(kDeviceLock);
+  // These blocks are quiet; touches with this number of the clock, or a later one, say of a page
+  // that it is not. True: they are enough to make all room that is needed.
+  bool Set(const QuietRange* ranges, uint64_t count, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
+  // From now on Advance moves them.
+  void Begin() VRAMSTOW_REQUIRES(kDeviceLock);
+  void End() VRAMSTOW_REQUIRES(kDeviceLock);
+  bool empty() const VRAMSTOW_REQUIRES(kDeviceLock) { return exchange_.empty(); }
+  // Ranks quiet pages as QuietBlocks::kQuiet.
+  OffloadPolicy known() { return exchange_.known(); }
+
+  // Whether Advance is to be called, at this submission.
+  bool wants_to_advance(uint64_t submission) const {
+    return advances_.load(std::memory_order_relaxed) && submission % kAdvanceStep == 0;
+  }
+  void Advance() VRAMSTOW_REQUIRES(kDeviceLock);
+  // Memory lacks: makes room for `most` chunks by what was copied ahead. Returns how many idle
+  // chunks there are more.
+  uint64_t Relieve(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
+
+ private:
+  // One submission in this number begins a copy.
+  static constexpr uint64_t kAdvanceStep = 64;
+  static constexpr uint64_t kSpare = 8;  // the copies have one page in this number more
+
+  void BeginLeaving() VRAMSTOW_REQUIRES(kDeviceLock);
+  void BeginReturning() VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t Finish(EventKind kind, OffloadReason reason, uint64_t most)
+      VRAMSTOW_REQUIRES(kDeviceLock);
+
+  Links links_ = {};
+  QuietExchange exchange_;
+  uint64_t needed_pages_ = 0;    // on the host at most, since the last quiet time began
+  uint64_t wanted_pages_ = 0;    // the same of the time before
+  uint64_t leaving_pages_ = 0;   // that are to be copied out, and are not under way
+  uint64_t expected_pages_ = 0;  // that will have to leave
+  uint64_t away_pages_ = 0;      // that lie on the host
+  uint64_t full_bytes_ = 0;      // were allocated when the device was full
+  bool was_full_ = false;        // since the quiet time began
+  std::atomic<bool> advances_{false};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_MOVES_H_

@@ -1,0 +1,238 @@
+// Quiet memory on a fake device: what is copied ahead is exchanged when it is needed, and only
+// while it is still what was copied.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/allocator/offload_fixture.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kState = 8 * kMiB;
+
+class QuietTest : public OffloadTest {
+ protected:
+  // A card of 64 MiB with four blocks that are quiet between steps, and an iteration before this
+  // one, in which 16 MiB lacked.
+  void StartSteps() {
+    StartOn({.total_bytes = 64 * kMiB});
+    for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
+    for (int i = 0; i < 2; ++i) Iterate();
+    EXPECT_EQ(offloader_.Stats().offloaded_bytes, 0U) << "all of it is back between two steps";
+  }
+  void StartOn(FakeDevice::Options options) {
+    options.copies_at_start = true;  // a copy that is out of date is seen as such
+    states_.clear();
+    device_options_ = options;
+    Start(options.total_bytes);
+  }
+  // What a program does between two steps: memory that comes and goes, beyond the card.
+  void Iterate() {
+    Begin();
+    RunForward();
+    RunBackward();
+    End();
+  }
+  void Begin() { offloader_.BeginQuiet(states_.data(), states_.size()); }
+  void End() { offloader_.EndQuiet(); }
+  void RunForward() {
+    for (int i = 0; i < 6; ++i) {
+      Submit(64);
+      const uint64_t block = Take(kState);
+      if (block != 0) activations_.push_back(block);
+    }
+  }
+  void RunBackward() {
+    while (!activations_.empty()) {
+      Give(activations_.back());
+      activations_.pop_back();
+      Submit(64);
+    }
+  }
+  // Work that touches nothing.
+  void Submit(int count) {
+    for (int i = 0; i < count; ++i) {
+      if (offloader_.wants_to_advance()) offloader_.AdvanceQuiet();
+      offloader_.Tick();
+    }
+  }
+  uint64_t StatesOnHost() const {
+    uint64_t bytes = 0;
+    for (const QuietRange& state : states_) {
+      for (uint64_t at = 0; at < state.bytes; at += 2 * kMiB) {
+        bytes += device_->OnHost(state.address + at) ? 2 * kMiB : 0;
+      }
+    }
+    return bytes;
+  }
+
+  std::vector<QuietRange> states_;
+  std::vector<uint64_t> activations_;
+};
+
+TEST_F(QuietTest, WhatWillLackIsCopiedAheadAndLeavesAtOnce) {
+  StartSteps();
+  Begin();
+  Submit(640);
+  const uint64_t copies = device_->Calls("copy_start");
+  EXPECT_EQ(StatesOnHost(), 0U) << "it is copied, and not exchanged";
+  RunForward();
+  EXPECT_EQ(device_->Calls("copy_start"), copies) << "nothing is copied when memory lacks";
+  EXPECT_GE(StatesOnHost(), 16 * kMiB);
+  ExpectContents();
+  RunBackward();
+  End();
+  EXPECT_EQ(StatesOnHost(), 0U);
+  ExpectContents();
+}
+
+TEST_F(QuietTest, AJobThatFitsCostsNoCallOfTheDriver) {
+  StartOn({.total_bytes = 128 * kMiB});
+  for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
+  Iterate();
+  const uint64_t calls = device_->AllCalls();
+  Begin();
+  Submit(640);
+  End();
+  EXPECT_EQ(device_->AllCalls(), calls);
+}
+
+TEST_F(QuietTest, WhatIsWrittenMeanwhileKeepsWhatWasWritten) {
+  StartSteps();
+  Begin();
+  Submit(640);
+  // Work that names the block writes it after it was copied.
+  for (const QuietRange& state : states_) {
+    offloader_.Touch(state.address + kState / 2);
+    Fill(state.address);
+  }
+  RunForward();
+  ExpectContents();
+  RunBackward();
+  End();
+  ExpectContents();
+}
+
+TEST_F(QuietTest, WhatIsWrittenOnItsWayBackKeepsWhatWasWritten) {
+  StartSteps();
+  Begin();
+  Submit(640);
+  RunForward();
+  ASSERT_GE(StatesOnHost(), 16 * kMiB);
+  RunBackward();
+  Submit(640);
+  for (const QuietRange& state : states_) {
+    offloader_.Touch(state.address + kState / 2);
+    Fill(state.address);
+  }
+  End();
+  ExpectContents();
+}
+
+TEST_F(QuietTest, ABlockThatTakesThePlaceOfAQuietOneIsNotTakenForIt) {
+  StartSteps();
+  Begin();
+  Submit(640);
+  Give(states_[0].address);
+  Take(kState);
+  RunForward();
+  ExpectContents();
+  RunBackward();
+  End();
+  ExpectContents();
+}
+
+TEST_F(QuietTest, WithoutContextEventsMemoryMovesWhenItLacks) {
+  StartOn({.total_bytes = 64 * kMiB, .context_events = false});
+  for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
+  for (int i = 0; i < 3; ++i) Iterate();
+  EXPECT_GT(offloader_.Stats().out_bytes, 0U);
+  ExpectContents();
+}
+
+TEST_F(QuietTest, ADriverThatRemovesOneMappingAtATimeServesAll) {
+  StartOn({.total_bytes = 64 * kMiB, .many_mappings = true, .unmaps_runs = false});
+  for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
+  for (int i = 0; i < 3; ++i) Iterate();
+  ExpectContents();
+}
+
+TEST_F(QuietTest, ADriverThatMapsAHandleOnceServesAll) {
+  StartOn({.total_bytes = 64 * kMiB, .many_mappings = false});
+  for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
+  for (int i = 0; i < 3; ++i) Iterate();
+  ExpectContents();
+}
+
+TEST_F(QuietTest, EveryFailureLeavesEveryByteReadable) {
+  for (const std::string call :
+       {"create_host", "map", "set_access", "copy_start", "copy_finish", "unmap", "create", ""}) {
+    for (const bool forever : {false, true}) {
+      bool clean = false;
+      for (uint64_t nth = 1; nth < 300 && !clean; ++nth) {
+        SCOPED_TRACE(call + " " + std::to_string(nth) + (forever ? " for good" : " once"));
+        StartSteps();
+        const uint64_t before = call.empty() ? device_->AllCalls() : device_->Calls(call);
+        device_->FailNth(call, nth, forever, kDriverUnknown);
+        Iterate();
+        const uint64_t now = call.empty() ? device_->AllCalls() : device_->Calls(call);
+        clean = now - before < nth;
+        device_->FailNothing();
+        offloader_.BringBack(0);  // what could not be mapped anywhere is there again
+        ExpectContents();
+        Iterate();
+        ExpectContents();
+        EXPECT_STREQ(pool_->Check(), nullptr);
+        if (HasFailure()) return;
+        TearDown();
+      }
+      EXPECT_TRUE(clean) << call;
+    }
+  }
+}
+
+// Random programs: states come and go, are written with a word and within steps, and all else is
+// allocated, written and freed at any time.
+TEST_F(QuietTest, RandomProgramsKeepEveryByte) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    random_.seed(seed);
+    StartOn({.total_bytes = (40 + random_() % 40) * kMiB, .unmaps_runs = seed % 3 != 0});
+    for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
+    for (int step = 0; step < 150; ++step) {
+      const uint64_t what = random_() % 8;
+      const QuietRange& state = states_[random_() % states_.size()];
+      if (what == 0) Begin();
+      if (what == 1) {
+        End();
+        for (const QuietRange& one : states_) Fill(one.address);
+      }
+      if (what == 2) {
+        offloader_.Touch(state.address + random_() % kState);
+        Fill(state.address);
+      }
+      if (what == 3 || what == 4) {
+        const uint64_t block = Take((1 + random_() % 12) * kMiB);
+        if (block != 0) activations_.push_back(block);
+      }
+      if (what == 5 && !activations_.empty()) {
+        Give(activations_.back());
+        activations_.pop_back();
+      }
+      if (what == 6) offloader_.BringBack(64 * kMiB);
+      Submit(static_cast<int>(random_() % 200));
+    }
+    ExpectContents();
+    End();
+    ExpectContents();
+    EXPECT_STREQ(pool_->Check(), nullptr);
+    if (HasFailure()) return;
+    activations_.clear();
+    TearDown();
+  }
+}
+
+}  // namespace
+}  // namespace vramstow
