@@ -65,16 +65,33 @@ class Step:
 
 def read_call_log(path: Path) -> list[Step]:
     steps = []
+    mapped: dict[int, int] = {}
     # A last line without its end was being written when the process was killed.
     lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
     for row in csv.DictReader(lines):
         call = row["call"]
         if call not in GIVES and call not in TAKES:
             raise AssertionError(f"{path}: the comparison does not know {call}")
-        if int(row["result"]) == 0:
-            size = int(row["bytes"]) if call in GIVES else None
-            steps.append(Step(call, int(row["address"], 0), size))
+        if int(row["result"]) != 0:
+            continue
+        address, bytes_ = int(row["address"], 0), int(row["bytes"])
+        if call == "cuMemMap":
+            mapped[address] = bytes_
+        if call == "cuMemUnmap":
+            steps += [Step(call, one, None) for one in take_mappings(mapped, address, bytes_)]
+        else:
+            steps.append(Step(call, address, bytes_ if call in GIVES else None))
     return steps
+
+
+def take_mappings(mapped: dict[int, int], address: int, size: int) -> list[int]:
+    """Where the mappings begin that one call removes; a trace tells of each by itself."""
+    removed = []
+    at = address
+    while at < address + size and at in mapped:
+        removed.append(at)
+        at += mapped.pop(at)
+    return removed or [address]
 
 
 def read_trace(vramstow: Path, path: Path, pooled: bool = False) -> list[Step]:
