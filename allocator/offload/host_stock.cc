@@ -46,7 +46,8 @@ uint64_t HostStock::EnsureMapped(uint64_t count) {
     lacking = chunks.host_chunks() < most ? most - chunks.host_chunks() : 0;
     mappings_used_up_.store(true, std::memory_order_relaxed);
   }
-  for (uint64_t i = 0; i < lacking && chunks.MakeHost() == kDriverSuccess; ++i) {
+  constexpr auto kMapped = ChunkExchange::OwnAddressIs::kMapped;
+  for (uint64_t i = 0; i < lacking && chunks.MakeHost(kMapped) == kDriverSuccess; ++i) {
   }
   return std::min(chunks.idle_host_chunks(), count);
 }

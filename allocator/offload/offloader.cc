@@ -35,7 +35,7 @@ DriverResult Offloader::TryHost() {
   ChunkExchange& chunks = pool_->exchange();
   RelaxedCapture relaxed(pool_->driver());
   relaxed.Begin();
-  const DriverResult made = chunks.MakeHost();
+  const DriverResult made = chunks.MakeHost(ChunkExchange::OwnAddressIs::kNone);
   if (made != kDriverSuccess) return made;
   const DriverResult tried = mover_.Try();
   chunks.ReleaseHost(1);

@@ -53,7 +53,7 @@ void ChunkExchange::CountTaken(uint32_t chunk, bool taken) {
   }
 }
 
-DriverResult ChunkExchange::MakeHost() {
+DriverResult ChunkExchange::MakeHost(OwnAddressIs own) {
   if (!table_->EnsureSpare()) return kDriverOutOfMemory;
   uint64_t handle = 0;
   const DriverResult result = driver_->create_host(driver_->self, chunk_bytes(), &handle);
@@ -61,7 +61,7 @@ DriverResult ChunkExchange::MakeHost() {
   if (result != kDriverSuccess) return result;
   Bump(&host_bytes_, chunk_bytes());
   table_->Add(handle, ChunkMemory::kHost);
-  MapOwn(table_->IdleHead(ChunkMemory::kHost));
+  if (own == OwnAddressIs::kMapped) MapOwn(table_->IdleHead(ChunkMemory::kHost));
   ++host_chunks_;
   return kDriverSuccess;
 }

@@ -50,7 +50,9 @@ class ChunkExchange {
     table_->PutIdle(chunk);
   }
   // Makes a chunk of host memory, in the store; nothing is counted against the limit.
-  DriverResult MakeHost() VRAMSTOW_REQUIRES(kDeviceLock);
+  // With kMapped, copies reach it at an address of its own from then on, if the driver allows that.
+  enum class OwnAddressIs : uint8_t { kMapped, kNone };
+  DriverResult MakeHost(OwnAddressIs own) VRAMSTOW_REQUIRES(kDeviceLock);
   // The same, kPinned, of memory that belongs to the caller. False: no memory for the record.
   bool AddPinned(uint64_t memory) VRAMSTOW_REQUIRES(kDeviceLock);
   // Calls visit(memory) for every pinned chunk that is in use nowhere.
