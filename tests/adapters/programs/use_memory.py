@@ -1,18 +1,22 @@
-"""Runs operators one by one and says what each reads and writes, for who compares touches with it.
+"""Runs operators, collectives, a kernel and graphs one by one, and says what each reads and writes.
 
-The last line printed is JSON: for each operator its number N and the ranges [address, bytes] of the
-tensors that it reads or writes; and the ranges of all tensors. In the trace, a block of BEGIN + N
-bytes is allocated before the operator, and one of END + N bytes after it. Every tensor has pages of
-its own. Run with --pool=on --offload=explicit,touches.
+For who compares touches with it. The last line printed is JSON: for each case its number N and the
+ranges [address, bytes] of the tensors that it reads or writes; and the ranges of all tensors. In
+the trace, a block of BEGIN + N bytes is allocated before the case, and one of END + N bytes after
+it. Every tensor has pages of its own. Run with --pool=on --offload=explicit,touches.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 from collections.abc import Callable, Iterable
+from ctypes import byref, c_uint64, c_void_p
 from typing import Any
 
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 
 BEGIN, END = 1_000_000, 2_000_000
@@ -20,8 +24,16 @@ N = 1280  # a matrix of floats has 6.25 MiB, so its middle is on a page of its o
 Tensors = dict[str, torch.Tensor]
 Case = tuple[str, Callable[[Tensors], Any], str]
 
+KERNEL = b"""
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry of_no_operator(.param .u64 from, .param .u64 to, .param .u32 count) { ret; }
+"""
+
 torch.manual_seed(0)
 device = torch.device("cuda")
+driver = ctypes.CDLL("libcuda.so.1")
 
 
 def square() -> torch.Tensor:
@@ -146,6 +158,64 @@ def run_optimizer(foreach: bool) -> tuple[Callable[[], Any], list[tuple[int, int
     return optimizer.step, ranges_of([*parameters, *grads, *states])
 
 
+def collectives() -> Iterable[Case]:
+    """Of the ranks that the card is told of, where this one is the only one that runs."""
+    rank, world = (int(os.environ.get(name, no)) for name, no in (("RANK", 0), ("WORLD_SIZE", 1)))
+    dist.init_process_group("nccl", store=dist.HashStore(), rank=rank, world_size=world)
+    part = slice(N // 2, N // 2 + N // world) if world > 1 else slice(N)
+    yield "all_reduce", lambda t: dist.all_reduce(t["a"]), "a"
+    yield "all_gather", lambda t: dist.all_gather_into_tensor(t["a"], t["b"][part]), "ab"
+    yield "reduce_scatter", lambda t: dist.reduce_scatter_tensor(t["a"][part], t["b"]), "ab"
+
+
+def call(name: str, *arguments: object) -> None:
+    result = getattr(driver, name)(*arguments)
+    if result != 0:
+        raise SystemExit(f"{name} gave {result}")
+
+
+def middle_of(tensor: torch.Tensor) -> int:
+    """An address on a page that the tensor shares with no other."""
+    return tensor.data_ptr() + tensor.nbytes // 2
+
+
+def make_kernel() -> Callable[[torch.Tensor, torch.Tensor], None]:
+    """A kernel that the driver is asked for, and that stands for no operator."""
+    module, function = c_void_p(), c_void_p()
+    call("cuModuleLoadData", byref(module), KERNEL)
+    call("cuModuleGetFunction", byref(function), module, b"of_no_operator")
+
+    def launch(source: torch.Tensor, target: torch.Tensor) -> None:
+        values = (c_uint64(middle_of(source)), c_uint64(middle_of(target)), ctypes.c_uint(1))
+        arguments = (c_void_p * len(values))(*map(ctypes.addressof, values))
+        call("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, None, arguments, None)
+
+    return launch
+
+
+def make_graph(source: torch.Tensor, target: torch.Tensor) -> Callable[[], None]:
+    """A graph that copies, made without a capture, so that nothing of it is pinned."""
+    copy = (c_uint64 * 25)()  # CUDA_MEMCPY3D
+    copy[4] = copy[15] = 2  # both sides are on the device
+    copy[6], copy[17] = source.data_ptr(), target.data_ptr()
+    copy[22], copy[23], copy[24] = source.nbytes, 1, 1
+    context, graph, node, executable = c_void_p(), c_void_p(), c_void_p(), c_void_p()
+    call("cuCtxGetCurrent", byref(context))
+    call("cuGraphCreate", byref(graph), 0)
+    call("cuGraphAddMemcpyNode", byref(node), graph, None, c_uint64(0), copy, context)
+    call("cuGraphInstantiateWithFlags", byref(executable), graph, c_uint64(0))
+    return lambda: call("cuGraphLaunch", executable, None)
+
+
+def capture(source: torch.Tensor, target: torch.Tensor) -> torch.cuda.CUDAGraph:
+    """What it uses is pinned from now on, and neither it nor other work touches that any more."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        target.copy_(source)
+        target.mul_(2)
+    return graph
+
+
 def main() -> None:
     spare = square()
     found: dict[str, tuple[int, list[tuple[int, int]]]] = {}
@@ -164,7 +234,17 @@ def main() -> None:
     for foreach in (False, True):
         step, used = run_optimizer(foreach)
         note(f"adam_foreach_{foreach}", step, used)
+    for name, run, names in collectives():
+        note(name, lambda run=run: run(tensors), ranges_of([tensors[one] for one in names]))
+    a, b, c, d = lists(tensors, "abcd")
+    launch = make_kernel()
+    note("kernel", lambda: launch(a, b), ranges_of([a, b]))
+    note("graph", make_graph(a, b), ranges_of([a, b]))
+    graph = capture(c, d)
+    note("captured", graph.replay, [])
+    note("pinned", lambda: torch.add(c, d, out=a), ranges_of([a]))
     torch.cuda.synchronize()
+    dist.destroy_process_group()
     everything = ranges_of([*tensors.values(), spare])
     print(json.dumps({"cases": found, "tensors": everything}))
 

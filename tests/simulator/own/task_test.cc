@@ -24,6 +24,7 @@ struct TaskApi {
   decltype(&vramstowSimulatorWatchUncomputedReads) watch_reads;
   decltype(&vramstowSimulatorCountUnknownSizes) count_sizes;
   decltype(&vramstowSimulatorWatchUnknownSizes) watch_sizes;
+  decltype(&vramstowSimulatorWatchUses) watch_uses;
 };
 
 template <typename Function>
@@ -43,6 +44,7 @@ TaskApi FindTaskApi(const Driver& driver) {
   Find(driver, "vramstowSimulatorWatchUncomputedReads", &api.watch_reads);
   Find(driver, "vramstowSimulatorCountUnknownSizes", &api.count_sizes);
   Find(driver, "vramstowSimulatorWatchUnknownSizes", &api.watch_sizes);
+  Find(driver, "vramstowSimulatorWatchUses", &api.watch_uses);
   return api;
 }
 
@@ -190,6 +192,54 @@ TEST(TaskTest, RunsAtEachLaunchOfTheGraphThatItWasCapturedIn) {
               driver.cuGraphLaunch(executable, scene.stream);
               driver.cuGraphLaunch(executable, scene.stream);
               CHECK_IN_CHILD(scene.Read() == 6);
+              return 0;
+            }));
+}
+
+// How often each of three blocks was told to be used.
+struct Uses {
+  CUdeviceptr blocks[3] = {};
+  int counts[3] = {};
+
+  static void Count(const vramstowSimulatorRange* ranges, size_t count, void* user) {
+    auto* uses = static_cast<Uses*>(user);
+    for (size_t i = 0; i < count; ++i) {
+      for (int block = 0; block < 3; ++block) {
+        if (ranges[i].address == uses->blocks[block]) ++uses->counts[block];
+      }
+    }
+  }
+  bool Are(int task, int from, int to) const {
+    return counts[0] == task && counts[1] == from && counts[2] == to;
+  }
+};
+
+TEST(TaskTest, EachLaunchOfAGraphTellsWhatItsCapturedNodesUse) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start());
+              const Driver& driver = scene.driver;
+              Uses uses;
+              uses.blocks[0] = scene.block;
+              CHECK_IN_CHILD(driver.cuMemAlloc(&uses.blocks[1], 512) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(driver.cuMemAlloc(&uses.blocks[2], 512) == CUDA_SUCCESS);
+              CUgraph graph = nullptr;
+              CUgraphExec executable = nullptr;
+              scene.api.watch_uses(Uses::Count, &uses);
+              driver.cuStreamBeginCapture(scene.stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+              driver.cuMemcpyDtoDAsync(uses.blocks[2], uses.blocks[1], 512, scene.stream);
+              CHECK_IN_CHILD(scene.Append(3, kChanges) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(driver.cuStreamEndCapture(scene.stream, &graph) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(driver.cuGraphInstantiate(&executable, graph, 0) == CUDA_SUCCESS);
+              // The task was told when it was captured.
+              CHECK_IN_CHILD(uses.Are(1, 0, 0));
+              driver.cuGraphLaunch(executable, scene.stream);
+              CHECK_IN_CHILD(uses.Are(2, 1, 1));
+              driver.cuGraphLaunch(executable, scene.stream);
+              CHECK_IN_CHILD(uses.Are(3, 2, 2));
+              scene.api.watch_uses(nullptr, nullptr);
+              driver.cuGraphLaunch(executable, scene.stream);
+              CHECK_IN_CHILD(uses.Are(3, 2, 2));
               return 0;
             }));
 }
