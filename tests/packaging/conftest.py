@@ -29,7 +29,8 @@ BESIDE_TORCH = {"libc10.so", "libc10_cuda.so", "libtorch_cpu.so", "libstdc++.so.
 OPTIONAL = {"libvramstow-unwind.so": re.compile(r"liblzma(-\w+)?\.so\.5(\.\d+)*")}
 # Of the libraries that a host process gets with the preload: what it may see of them.
 VISIBLE = {
-    "libvramstow.so": r"cu[A-Z]\w+|vramstow_\w+|dl(v?sym|open)|VRAMSTOW_[\w.]+",
+    "libvramstow.so": r"cu[A-Z]\w+|vramstow_\w+|dl(v?sym|open)|VRAMSTOW_[\w.]+"
+    r"|ibv_\w+|IBVERBS_[\d.]+|ncclComm\w+",
     "libvramstow-core.so": "vramstow_core_attach|InitializeInjectionNvtx2",
     "libvramstow-cupti.so": r"cupti\w+|vramstow_cupti_watch",
 }

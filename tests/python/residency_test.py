@@ -167,6 +167,7 @@ def locked() -> int:
     return sum(int(status[kind].split()[0]) for kind in kinds) >> 10
 with vramstow.region("weights"):
     weights = device.allocate(82 * MIB)
+device.fill(weights, 7, 82 * MIB)
 device.write(weights, 42)
 def cycle(sleep) -> None:
     assert sleep("weights") and vramstow.resume("weights")

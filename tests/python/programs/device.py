@@ -37,6 +37,15 @@ def write(address: int, word: int) -> None:
     )
 
 
+def fill(address: int, word: int, size: int) -> None:
+    """Fills memory with 32-bit words, so that a copy of it takes memory of the host, too."""
+    _check(
+        _driver.cuMemsetD32_v2(
+            ctypes.c_uint64(address), ctypes.c_uint(word), ctypes.c_size_t(size // 4)
+        )
+    )
+
+
 def read(address: int) -> int:
     value = ctypes.c_uint64()
     _check(
