@@ -13,9 +13,21 @@ void QuietExchange::Open(PoolPages* pool, Mover* mover, PageList* list) {
   list_ = list;
   under_way_ = PagesThatAre::kPaused;
   used_ = 0;
+  pool->exchange().SetCopyWait({WaitForCopies, this});
+}
+
+// A block may be freed while its pages are copied, and its pages be unmapped.
+void QuietExchange::WaitForCopies(void* self, uint64_t address, uint64_t bytes) {
+  kDeviceLock.AssertHeld();
+  auto* const exchange = static_cast<QuietExchange*>(self);
+  for (uint32_t i = 0; i < exchange->used_; ++i) {
+    Transfer& transfer = exchange->transfers_[i];
+    if (transfer.Has(address, bytes)) transfer.Wait();
+  }
 }
 
 void QuietExchange::Close(bool alive) {
+  pool_->exchange().SetCopyWait({});
   for (uint32_t i = 0; transfers_ != nullptr && i < kMostTransfers; ++i) {
     transfers_[i].Close(alive);
   }

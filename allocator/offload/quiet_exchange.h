@@ -76,6 +76,7 @@ class QuietExchange {
  private:
   static constexpr uint32_t kMostTransfers = 128;
 
+  static void WaitForCopies(void* self, uint64_t address, uint64_t bytes);
   bool EnsureTransfers() VRAMSTOW_REQUIRES(kDeviceLock);
 
   PoolPages* pool_ = nullptr;

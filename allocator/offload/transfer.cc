@@ -34,6 +34,7 @@ DriverResult Transfer::Begin(const uint64_t* pages, uint32_t count, ChunkMemory 
   if (result == kDriverSuccess) result = begin(driver_->self, copies, taken, &job_);
   if (result == kDriverSuccess) {
     count_ = taken;
+    is_done_ = false;
     return result;
   }
   window_.Empty(fresh_, taken);
@@ -41,10 +42,22 @@ DriverResult Transfer::Begin(const uint64_t* pages, uint32_t count, ChunkMemory 
   return result;
 }
 
+bool Transfer::Has(uint64_t address, uint64_t bytes) const {
+  return std::any_of(pages_, pages_ + count_, [&](uint64_t page) {
+    return page < address + bytes && address < page + page_bytes_;
+  });
+}
+
+void Transfer::Wait() {
+  if (count_ == 0 || is_done_) return;
+  copied_ = driver_->copy_finish(driver_->self, job_);
+  is_done_ = true;
+}
+
 // The copies are done, and the window is empty. On an error nothing is known of the copies.
 DriverResult Transfer::Stop() {
-  const DriverResult result =
-      count_ == 0 ? kDriverSuccess : driver_->copy_finish(driver_->self, job_);
+  Wait();
+  const DriverResult result = count_ == 0 ? kDriverSuccess : copied_;
   // A chunk that is stuck in the window is 0 in fresh_, and its page stays where it is.
   window_.Empty(fresh_, count_);
   return result;

@@ -34,6 +34,11 @@ class Transfer {
   uint32_t count() const { return count_; }  // 0: nothing is under way
   uint64_t page(uint32_t number) const { return pages_[number]; }
 
+  // Whether a page of [address, address + bytes) is under way.
+  bool Has(uint64_t address, uint64_t bytes) const;
+  // The copies are done afterwards; what was under way still is.
+  void Wait() VRAMSTOW_REQUIRES(kDeviceLock);
+
   // Begins to copy the sorted pages, at most kMostPages and as many as there are idle chunks of
   // this kind. Nothing is under way before, nor on an error.
   DriverResult Begin(const uint64_t* pages, uint32_t count, ChunkMemory to, Start start)
@@ -66,6 +71,8 @@ class Transfer {
   CopyWindow window_;
   uint32_t count_ = 0;
   uint64_t job_ = 0;
+  bool is_done_ = true;  // the copies were waited for
+  DriverResult copied_ = kDriverSuccess;
   uint64_t page_bytes_ = 0;
   uint64_t pages_[kMostPages] = {};
   uint32_t fresh_[kMostPages] = {};  // at the place of its number in the window; 0: stuck there

@@ -118,6 +118,7 @@ class ChunkExchange {
     const uint64_t own = (*table_)[chunk].own;
     return (own & kNoAccess) != 0 ? 0 : own;
   }
+  void SetCopyWait(const ChunkTable::CopyWait& copies) { table_->SetCopyWait(copies); }
   bool IsHost(uint32_t chunk) const { return table_->IsHost(chunk); }
   // Where the data of the paused page at this address is; 0: it was given up.
   uint64_t KeptAt(uint64_t address) { return PinnedMemory(space_->PageAt(address).chunk); }

@@ -131,6 +131,7 @@ DriverResult ChunkTable::MapHandle(uint64_t address, uint32_t chunk) {
 }
 
 DriverResult ChunkTable::UnmapHandle(uint64_t address, uint32_t chunk) {
+  WaitForCopies(address, chunk_bytes());
   const uint64_t told = events_->Mapping(EventKind::kUnmap, address, chunk_bytes(),
                                          chunks_[chunk].handle, kDriverSuccess);
   const DriverResult result = driver_->unmap(driver_->self, address, chunk_bytes());
@@ -196,6 +197,7 @@ DriverResult ChunkTable::UnmapRunAt(uint32_t number, uint32_t count) {
   if (!unmaps_runs_) return kDriverNotSupported;
   const uint64_t size = chunk_bytes();
   const uint64_t address = space_->AddressOf(number);
+  WaitForCopies(address, count * size);
   const DriverResult result = driver_->unmap(driver_->self, address, count * size);
   unmaps_runs_ = result == kDriverSuccess;
   for (uint32_t i = 0; i < count && result == kDriverSuccess; ++i) {

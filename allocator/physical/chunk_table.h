@@ -55,6 +55,14 @@ class ChunkTable {
     uint64_t own;     // of host memory: where it stays mapped for copies; 0: nowhere
   };
 
+  // Copies that read mapped pages beside all streams: whoever makes them is asked to wait for those
+  // that read a range before its mapping is removed.
+  struct CopyWait {
+    void (*wait)(void* self, uint64_t address, uint64_t bytes) = nullptr;
+    void* self = nullptr;
+  };
+  void SetCopyWait(const CopyWait& copies) { copies_ = copies; }
+
   bool Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
             const Fences* fences, uint64_t max_shadows);
   void Close() VRAMSTOW_REQUIRES(kDeviceLock);
@@ -164,6 +172,9 @@ class ChunkTable {
   uint64_t shadow_count() const { return mappings_ + paused_pages() - in_use_; }
 
  private:
+  void WaitForCopies(uint64_t address, uint64_t bytes) const {
+    if (copies_.wait != nullptr) copies_.wait(copies_.self, address, bytes);
+  }
   void ForgetMapping(uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
   static constexpr int kIdleKinds = 3;  // what was given up is never idle
   static constexpr uint32_t kMaxChunks = uint32_t{1} << 24;
@@ -186,6 +197,7 @@ class ChunkTable {
   std::atomic<uint64_t> idle_large_pages_{0};
   uint64_t large_ = 0;
   bool shadows_ = true;
+  CopyWait copies_;
   bool unmaps_runs_ = true;  // the driver removes several mappings at once
   uint64_t max_shadows_ = 0;
   uint64_t mappings_ = 0;

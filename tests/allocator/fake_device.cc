@@ -225,6 +225,13 @@ DriverResult FakeDevice::UnmapRange(uint64_t address, uint64_t size) {
       }
     }
   }
+  for (const auto& [job, copies] : jobs_) {
+    for (const DriverCopy& copy : copies) {
+      const bool reads = copy.from < address + size && address < copy.from + copy.size;
+      const bool writes = copy.to < address + size && address < copy.to + copy.size;
+      if (options_.guards_copies && (reads || writes)) Violate("unmap under a copy");
+    }
+  }
   for (const uint64_t one : whole) {
     mapped_.erase(mapped_.find(mappings_.at(one).handle));
     mappings_.erase(one);

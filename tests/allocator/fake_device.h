@@ -35,6 +35,7 @@ class FakeDevice {
     uint64_t largest_reserve = ~uint64_t{0};
     bool many_mappings = true;     // of one handle
     bool unmaps_runs = true;       // several mappings at once
+    bool guards_copies = false;    // to unmap what a copy under way uses is a violation
     bool copies_at_start = false;  // else when somebody waits for them
     uint64_t odd_bytes = 0;        // how far from a multiple of the granularity `allocate` begins
     // To name a stream that was destroyed is a violation: a driver need not notice it.

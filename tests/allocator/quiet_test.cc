@@ -22,8 +22,9 @@ class QuietTest : public OffloadTest {
     for (int i = 0; i < 2; ++i) Iterate();
     EXPECT_EQ(offloader_.Stats().offloaded_bytes, 0U) << "all of it is back between two steps";
   }
-  void StartOn(FakeDevice::Options options) {
-    options.copies_at_start = true;  // a copy that is out of date is seen as such
+  // With `copies_at_start` a copy that is out of date is seen as such.
+  void StartOn(FakeDevice::Options options, bool copies_at_start = true) {
+    options.copies_at_start = copies_at_start;
     states_.clear();
     device_options_ = options;
     Start(options.total_bytes);
@@ -142,6 +143,18 @@ TEST_F(QuietTest, ABlockThatTakesThePlaceOfAQuietOneIsNotTakenForIt) {
   RunBackward();
   End();
   ExpectContents();
+}
+
+// The copies run beside the streams that the pool knows of: a page that is given up waits for them.
+TEST_F(QuietTest, WhatIsFreedAndGivenBackIsNotUnmappedUnderItsCopy) {
+  StartOn({.total_bytes = 64 * kMiB, .guards_copies = true}, /*copies_at_start=*/false);
+  for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
+  for (int i = 0; i < 2; ++i) Iterate();
+  Begin();
+  Submit(640);
+  for (const QuietRange& state : states_) Give(state.address);
+  pool_->Trim({});
+  End();
 }
 
 TEST_F(QuietTest, WithoutContextEventsMemoryMovesWhenItLacks) {
