@@ -88,7 +88,7 @@ uint64_t QuietExchange::Begin(PagesThatAre which, uint64_t most) {
         static_cast<uint32_t>(std::min<uint64_t>(count - begun, Transfer::kMostPages));
     for (uint32_t i = 0; i < wanted; ++i) pages[i] = list_->AddressOf(first + begun + i);
     Transfer& transfer = transfers_[used_];
-    if (transfer.Begin(pages, wanted, to, Transfer::Start::kAfterWork) != kDriverSuccess) break;
+    if (transfer.Begin(pages, wanted, to) != kDriverSuccess) break;
     ++used_;
     begun += transfer.count();
     last_begun_ = transfer.page(transfer.count() - 1);

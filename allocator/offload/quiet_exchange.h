@@ -26,8 +26,8 @@ class QuietExchange {
   void Open(PoolPages* pool, Mover* mover, PageList* list);
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // These blocks are quiet; touches with this number of the clock, or a later one, say of a page
-  // that it is not. Nothing is under way afterwards.
+  // These blocks are quiet. A page that is touched at this number of the clock, or later, is not
+  // quiet any more. Nothing is under way afterwards.
   void Set(const QuietRange* ranges, uint64_t count, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
   void Clear() VRAMSTOW_REQUIRES(kDeviceLock);
   bool empty() const VRAMSTOW_REQUIRES(kDeviceLock) { return blocks_.empty(); }

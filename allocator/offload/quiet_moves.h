@@ -1,9 +1,9 @@
 // QuietMoves: when quiet memory moves: out before memory lacks, back before the quiet time ends.
 //
-// Idea: what lacked in the iteration before will lack again. So much of the quiet memory is copied
-// out in groups, while the device is behind the program. When memory lacks, it is exchanged. Once
-// as much memory is free again as was in use when the device was full, it is copied back; the end
-// of the quiet time exchanges that.
+// Idea: an iteration needs as much room as the one before. This many bytes of quiet memory are
+// copied to the host in groups, while the device is behind the program. When the device is full,
+// the copies are exchanged for the pages. When enough memory is free again, the pages are copied
+// back, and the end of the quiet time exchanges these copies.
 //
 // Ownership: as QuietExchange; what the links name outlives it. Threads: the device's lock, but for
 // wants_to_advance. Errors: what does not move is as before, and the record counts it. Units:
@@ -41,8 +41,8 @@ class QuietMoves {
   void NoteAway(uint64_t pages) { needed_pages_ = pages > needed_pages_ ? pages : needed_pages_; }
   // A quiet time may begin. False: nothing lacked since the last one, and `away_pages` is 0.
   bool IsWorthIt(uint64_t away_pages) VRAMSTOW_REQUIRES(kDeviceLock);
-  // These blocks are quiet; touches with this number of the clock, or a later one, say of a page
-  // that it is not. True: they are enough to make all room that is needed.
+  // These blocks are quiet. A page that is touched at this number of the clock, or later, is not
+  // quiet any more. True: they are enough to make all room that is needed.
   bool Set(const QuietRange* ranges, uint64_t count, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
   // From now on Advance moves them.
   void Begin() VRAMSTOW_REQUIRES(kDeviceLock);

@@ -19,10 +19,9 @@ void Transfer::Close(bool alive) {
   window_.Close(alive);
 }
 
-DriverResult Transfer::Begin(const uint64_t* pages, uint32_t count, ChunkMemory to, Start start) {
+DriverResult Transfer::Begin(const uint64_t* pages, uint32_t count, ChunkMemory to) {
   if (!window_.Free()) return kDriverUnknown;
-  const auto begin = start == Start::kNow ? driver_->copy_start : driver_->copy_start_after;
-  if (begin == nullptr) return kDriverNotSupported;
+  if (driver_->copy_start_after == nullptr) return kDriverNotSupported;
   const uint32_t taken = mover_->TakeChunks(to, fresh_, std::min(count, kMostPages));
   if (taken == 0) return kDriverOutOfMemory;
   DriverResult result = window_.Map(fresh_, taken);
@@ -31,7 +30,9 @@ DriverResult Transfer::Begin(const uint64_t* pages, uint32_t count, ChunkMemory 
     pages_[i] = pages[i];
     copies[i] = {window_.AddressOf(i, fresh_[i]), pages[i], page_bytes_};
   }
-  if (result == kDriverSuccess) result = begin(driver_->self, copies, taken, &job_);
+  if (result == kDriverSuccess) {
+    result = driver_->copy_start_after(driver_->self, copies, taken, &job_);
+  }
   if (result == kDriverSuccess) {
     count_ = taken;
     is_done_ = false;

@@ -21,10 +21,6 @@ namespace vramstow {
 class Transfer {
  public:
   static constexpr uint32_t kMostPages = Mover::kMostPages;
-  enum class Start : uint8_t {
-    kNow,        // no work touches the pages or the fresh chunks
-    kAfterWork,  // after all work that was submitted
-  };
 
   void Open(const DriverTable* driver, const PoolEvents* events, ChunkExchange* chunks,
             Mover* mover);
@@ -39,9 +35,9 @@ class Transfer {
   // The copies are done afterwards; what was under way still is.
   void Wait() VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Begins to copy the sorted pages, at most kMostPages and as many as there are idle chunks of
-  // this kind. Nothing is under way before, nor on an error.
-  DriverResult Begin(const uint64_t* pages, uint32_t count, ChunkMemory to, Start start)
+  // Begins to copy the sorted pages, behind all work that was submitted: at most kMostPages, and as
+  // many as there are idle chunks of this kind. Nothing is under way before, nor on an error.
+  DriverResult Begin(const uint64_t* pages, uint32_t count, ChunkMemory to)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // Waits for the copies and exchanges the pages for which keeps(address) is true. No work runs.
   // Gives the pages that moved in `moved`, of which it returns the number. Nothing is under way
