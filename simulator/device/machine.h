@@ -5,6 +5,7 @@
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_MACHINE_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_MACHINE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -40,6 +41,8 @@ class Machine {
   const Card& card() const { return spec_.card; }
   // What the process sees of the machine.
   int devices() const { return static_cast<int>(spec_.cards.size()); }
+  // A kernel of which no more is known.
+  uint64_t KernelNs() const { return std::max(spec_.kernel_time_ns, model.KernelNs()); }
 
   const AddressSpace& space() const { return *space_; }
 

@@ -80,10 +80,7 @@ Call::Call(const char* name, Needs needs) VRAMSTOW_NO_LOCK_ANALYSIS : globals_(G
   try {
     ++state_.calls;
     state_.machine->timeline.BeginCall(ClockWhileWorkIsPending(state_));
-    // What an operator of PyTorch takes in all, the model tells when it has been called.
-    if (thread.held_kernels == 0 || !state_.machine->model.is_on()) {
-      state_.machine->timeline.Advance(kCallNs);
-    }
+    if (!IsTimedByOperator(*state_.machine)) state_.machine->timeline.Advance(kCallNs);
     if (thread.depth > 0) context_ = thread.stack[thread.depth - 1];
     if (needs != Needs::kInit) refused_ = CheckContext(context_, needs);
     if (refused_ == CUDA_SUCCESS && !state_.machine->spec().faults.empty()) refused_ = Fault();

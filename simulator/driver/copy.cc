@@ -25,7 +25,11 @@ bool CanReachBox(const Contents& contents, const CopyBox& box, int stream_device
 class CopyWork : public Work {
  public:
   CopyWork(State* state, Context* context, const CopyBox& box, TakenBytes taken)
-      : state_(state), context_(context), box_(box), taken_(std::move(taken)) {
+      : state_(state),
+        context_(context),
+        box_(box),
+        taken_(std::move(taken)),
+        is_timed_by_operator_(IsTimedByOperator(*state->machine) && StaysOnCard()) {
     if (taken_.staged == nullptr) return;
     box_.from = {reinterpret_cast<uintptr_t>(taken_.staged->data()), box_.width,
                  box_.width * box_.height};
@@ -68,6 +72,7 @@ class CopyWork : public Work {
 
   uint64_t DurationNs() const override {
     const Machine& machine = *state_->machine;
+    if (is_timed_by_operator_) return 0;
     if (machine.model.is_on()) {
       return machine.model.CopyNs(PlaceOf(box_.to), PlaceOf(box_.from), box_.Bytes());
     }
@@ -104,6 +109,11 @@ class CopyWork : public Work {
         .fetch_add(box_.Bytes(), std::memory_order_relaxed);
   }
 
+  bool StaysOnCard() const {
+    return box_.to.device == box_.from.device && PlaceOf(box_.to) == CopyPlace::kDevice &&
+           PlaceOf(box_.from) == CopyPlace::kDevice;
+  }
+
   bool IsOnDevice(const CopySide& side) const {
     return state_->machine->contents.IsDevice(side.address);
   }
@@ -126,6 +136,7 @@ class CopyWork : public Work {
   Context* context_;
   CopyBox box_;
   TakenBytes taken_;
+  bool is_timed_by_operator_;
 };
 
 std::shared_ptr<std::vector<char>> Stage(const CopyBox& box) {

@@ -111,8 +111,8 @@ std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launc
     }
   }
   const Machine& machine = *state->machine;
-  static const auto* idle = new std::shared_ptr<Work>(std::make_shared<IdleKernel>(
-      std::max(machine.spec().kernel_time_ns, machine.model.KernelNs())));
+  static const auto* idle =
+      new std::shared_ptr<Work>(std::make_shared<IdleKernel>(machine.KernelNs()));
   static const auto* held =
       new std::shared_ptr<Work>(std::make_shared<IdleKernel>(machine.spec().kernel_time_ns));
   // Somebody computes what they should, and would do it a second time.

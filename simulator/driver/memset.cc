@@ -13,7 +13,10 @@ namespace {
 class FillWork : public Work {
  public:
   FillWork(State* state, Context* context, const FillBox& box)
-      : state_(state), context_(context), box_(box) {}
+      : state_(state),
+        context_(context),
+        box_(box),
+        is_timed_by_operator_(IsTimedByOperator(*state->machine)) {}
 
   void AddUses(std::vector<vramstowSimulatorRange>* uses) const override {
     uses->push_back({box_.address, box_.Reach(), kVramstowSimulatorFills});
@@ -33,6 +36,7 @@ class FillWork : public Work {
   }
 
   uint64_t DurationNs() const override {
+    if (is_timed_by_operator_) return 0;
     return box_.element * box_.width * box_.height * 1000 /
            state_->machine->card().local_bytes_per_us;
   }
@@ -41,6 +45,7 @@ class FillWork : public Work {
   State* state_;
   Context* context_;
   FillBox box_;
+  bool is_timed_by_operator_;
 };
 
 }  // namespace

@@ -72,6 +72,10 @@ ThreadState& CurrentThread() {
   return thread;
 }
 
+bool IsTimedByOperator(const Machine& machine) {
+  return CurrentThread().held_kernels > 0 && machine.model.is_on();
+}
+
 int SaidCudaVersion() {
   try {
     Spec spec;

@@ -165,6 +165,9 @@ DriverGlobals& Globals();
 // For code that runs under the lock and is handed no State: kernels, ends of captures.
 State& HeldState();
 ThreadState& CurrentThread();
+// Whether this thread is inside an operator of PyTorch whose time the model tells as a whole: then
+// no call, kernel, fill or copy within the card that belongs to it takes time of its own.
+bool IsTimedByOperator(const Machine& machine);
 
 // Reads the SPEC and makes the machine. Called with the lock held.
 CUresult StartMachine(State* state);

@@ -164,7 +164,7 @@ class KnownKernel : public Work {
     Conclude(outcome, &memory);
   }
 
-  uint64_t DurationNs() const override { return state_->machine->spec().kernel_time_ns; }
+  uint64_t DurationNs() const override { return state_->machine->KernelNs(); }
 
  private:
   static constexpr const char* kStrange = " (arguments not as expected)";

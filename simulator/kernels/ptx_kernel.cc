@@ -75,7 +75,7 @@ class PtxKernel : public Work {
     Conclude(ending, &memory);
   }
 
-  uint64_t DurationNs() const override { return state_->machine->spec().kernel_time_ns; }
+  uint64_t DurationNs() const override { return state_->machine->KernelNs(); }
 
  private:
   unsigned __int128 LeastSteps() const {

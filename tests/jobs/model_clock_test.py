@@ -26,6 +26,24 @@ for step in range(7):
     optimizer.step()
     loss.item()
 """
+# Operators that PyTorch carries out by copies within the card and by fills, beside the others.
+COPIES = """
+import sys
+import torch
+model = torch.nn.Linear(2048, 2048).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+x = torch.randn(int(sys.argv[1]), 2048).cuda()
+for step in range(7):
+    y = model(x)
+    for _ in range(8):
+        y = y.clone()
+        torch.zeros_like(y)
+    optimizer.zero_grad()
+    loss = y.square().mean()
+    loss.backward()
+    optimizer.step()
+    loss.item()
+"""
 # Of an H100, by its data sheet: no step is faster than its products at this rate.
 FLOAT32_RATE = 66.9e12
 
@@ -95,6 +113,19 @@ def test_a_job_that_lives_by_offload_is_not_called_healthy(tmp_path: Path) -> No
     assert "Healthy" not in screen
     assert had["offload"]["carries_job"] is False
     assert "Healthy" in told("analyze", roomy)
+
+
+def test_a_step_takes_as_long_as_plan_says(tmp_path: Path) -> None:
+    (tmp_path / "copies.py").write_text(COPIES)
+    program = [sys.executable, str(tmp_path / "copies.py")]
+    planned = json.loads(
+        told("plan", "--json", "--cards=h100", "--batch=16384", "--", *program, "{batch}")
+    )
+    run = [VRAMSTOW, "run", "--simulate=h100,clock=model", f"--trace-dir={tmp_path}", "--"]
+    subprocess.run([*run, *program, "16384"], check=True, capture_output=True, timeout=300)
+    (trace,) = tmp_path.glob("*.stow")
+    by_plan = planned["rows"][0]["step_seconds"]
+    assert facts(trace)["model_clock"]["step_seconds"] == pytest.approx(by_plan, rel=0.05)
 
 
 def test_without_that_clock_nothing_is_told_of_it(tmp_path: Path) -> None:
