@@ -13,11 +13,16 @@ constexpr double kMemoryShare = 0.80;
 constexpr double kLinkShare = 0.75;
 constexpr double kCollectiveSeconds = 15e-6;
 
+// A product of 16-bit numbers with rows of an odd number of elements (docs/plan.md says why).
+constexpr double kOddShare = 0.29;
+
 double RateOf(const CardRates& rates, std::string_view precision) {
   if (precision == "bf16") return rates.bf16;
   if (precision == "f16") return rates.f16;
   if (precision == "tf32") return rates.tf32;
   if (precision == "f64") return rates.f64;
+  if (precision == "bf16_odd") return rates.bf16 * kOddShare;
+  if (precision == "f16_odd") return rates.f16 * kOddShare;
   return rates.f32;
 }
 

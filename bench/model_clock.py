@@ -1,10 +1,13 @@
 """What the simulated card's model clock says beside what real cards took: tables in Markdown.
 
-python bench/model_clock.py [plan] [NAME…]
+python bench/model_clock.py [plan] [gpt2] [NAME…]
 
 plan    the trainings of bench/step_times.py: a step as `vramstow plan` estimates it, a step by the
         clock (`clock=model`), and what was published. Both count the same work, so that they have
         to agree within 5%.
+
+gpt2    trainings of GPT-2, most of them too small for their cards: the step and the memory that
+        PyTorch reserved, as published and in the rehearsal.
 
 NAME picks rows whose name begins so. Each row takes one or two rehearsals of seconds to minutes; no
 machine's own time is in any figure.
@@ -18,12 +21,51 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from step_times import PROGRAM, PUBLISHED, VRAMSTOW, Published, estimated
+from step_times import PROGRAM, PUBLISHED, ROOT, VRAMSTOW, Published, estimated
 
+JOBS = ROOT / "bench/model_clock_jobs.py"
 STEPS = 5  # the first two are not looked at
+TOKENS = 8 * 1024  # of a step of each training of GPT-2
+
+
+@dataclass(frozen=True)
+class Job:
+    """One rehearsal of a job of model_clock_jobs.py, and what was published of it."""
+
+    name: str
+    card: str
+    arguments: str
+    seconds: float
+    reserved_bytes: float
+
+
+def speed_tip(name: str, arguments: str, tokens_per_second: int, reserved_gib: float) -> Job:
+    """Of rasbt/LLMs-from-scratch, ch05/10_llm-training-speed/README.md, PyTorch 2.6. Twice the
+    batch of 32, which takes 22.5 GiB, did not fit: so the A100 has 40 GB."""
+    seconds = TOKENS / tokens_per_second
+    return Job(name, "a100-40gb", f"gpt {arguments}", seconds, reserved_gib * 2**30)
+
+
+WRITTEN = "--written-norm --written-gelu"
+GPT2 = [
+    Job(
+        "autocast, as docs/card.md has it",
+        "h100",
+        "gpt --precision autocast --written-gelu --bias --tied --fused-attention",
+        0.0732,
+        15286e6,
+    ),
+    speed_tip("f32, all written out", f"--precision f32 {WRITTEN}", 12526, 26.2422),
+    speed_tip("tf32", f"--precision tf32 {WRITTEN}", 27648, 26.2422),
+    speed_tip("fused AdamW", f"--precision tf32 {WRITTEN} --fused-optimizer", 28399, 26.2422),
+    speed_tip("bf16", f"{WRITTEN} --fused-optimizer", 45486, 13.7871),
+    speed_tip("PyTorch's norm and GELU", "--fused-optimizer", 55256, 11.5645),
+    speed_tip("fused attention", "--fused-optimizer --fused-attention", 91901, 5.9004),
+]
 
 
 def command(one: Published) -> list[str]:
@@ -67,7 +109,32 @@ def plan(names: list[str]) -> None:
         )
 
 
-TABLES: dict[str, Callable[[list[str]], None]] = {"plan": plan}
+def rehearsed(card: str, arguments: str) -> dict[str, float]:
+    """What a job of model_clock_jobs.py tells."""
+    run = [VRAMSTOW, "run", "--quiet", "--no-trace", f"--simulate={card},clock=model", "--"]
+    program = [sys.executable, JOBS, *arguments.split()]
+    done = subprocess.run([*run, *program], check=True, stdout=subprocess.PIPE, text=True)
+    told: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def gpt2(names: list[str]) -> None:
+    print("| GPT-2, batch 8 of 1,024 | card | published | clock | | reserved | rehearsal | |")
+    print("|---|---|---|---|---|---|---|---|")
+    for one in GPT2:
+        if not is_asked_for(one.name, names):
+            continue
+        told = rehearsed(one.card, one.arguments)
+        seconds, reserved = told["seconds"], told["reserved_bytes"]
+        print(
+            f"| {one.name} | {one.card} | {one.seconds * 1e3:.1f} ms | {seconds * 1e3:.1f} ms "
+            f"| {seconds / one.seconds:.2f} | {one.reserved_bytes / 2**30:.2f} GiB "
+            f"| {reserved / 2**30:.2f} GiB | {reserved / one.reserved_bytes:.2f} |",
+            flush=True,
+        )
+
+
+TABLES: dict[str, Callable[[list[str]], None]] = {"plan": plan, "gpt2": gpt2}
 
 
 def main() -> int:

@@ -91,7 +91,7 @@ PUBLISHED = [
     ),
     Published(
         "gpt2-124m 1024x12",
-        "a100",
+        "a100-40gb",
         "--kind gpt2 --words 50257 --length 1024 --batch 12",
         12 * 1024 / 0.250,
         "nanoGPT's README, without torch.compile, A100 of 40 GB",

@@ -182,11 +182,13 @@ void vramstowSimulatorNoteUnknownSize(const char* by);
 
 // A line of the log. Texts have no comma and no end of line.
 struct vramstowSimulatorWorkLine {
-  size_t size;            // of this struct, as its user knows it
-  const char* kind;       // operator, copy, kernel, collective
-  const char* name;       // "mm", "to_device", "all_reduce"
-  const char* precision;  // of products: f16, bf16, tf32, f32, f64; else "-"
-  uint64_t operations;    // of products, additions and all; else 0
+  size_t size;       // of this struct, as its user knows it
+  const char* kind;  // operator, copy, kernel, collective
+  const char* name;  // "mm", "to_device", "all_reduce"
+  // Of products: f16, bf16, tf32, f32, f64; f16_odd, bf16_odd where a row of a matrix has an odd
+  // number of elements. Else "-".
+  const char* precision;
+  uint64_t operations;  // of products, additions and all; else 0
   uint64_t read_bytes;
   uint64_t written_bytes;
   uint64_t items;  // of a collective: the ranks; of an embedding or a loss: the tokens; else 0

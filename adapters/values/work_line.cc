@@ -58,6 +58,25 @@ const char* PrecisionOf(const Stack& given) {
   }
 }
 
+// Whether a row of a matrix of 16-bit numbers begins between two words of 4 bytes. Tensor cores are
+// fed by copies of at least that size; without them a library falls back to older kernels.
+bool HasOddRows(const Stack& values) {
+  bool odd = false;
+  for (const c10::IValue& value : values) {
+    VisitTensors(value, [&](const at::Tensor& tensor) {
+      if (!tensor.defined() || tensor.dim() < 2 || tensor.element_size() != 2) return;
+      const int64_t last = tensor.dim() - 1;
+      const int64_t stride = std::max(tensor.stride(last), tensor.stride(last - 1));
+      odd |= tensor.size(last) > 1 && tensor.size(last - 1) > 1 && stride % 2 != 0;
+    });
+  }
+  return odd;
+}
+
+bool IsMatrixProduct(std::string_view name) {
+  return name.find("mm") != std::string_view::npos;  // mm, addmm, bmm, baddbmm
+}
+
 uint64_t ElementsOfTensor(const c10::IValue& value) {
   if (!value.isTensor() || !value.toTensor().defined()) return 0;
   return static_cast<uint64_t>(value.toTensor().numel());
@@ -109,6 +128,10 @@ void LogOperator(const Plan& plan, const Stack& given, const Stack& results, uin
   line.name = plan.name;
   if (operations == 0) operations = OperationsOfRecurrent(plan.name, given);
   line.precision = operations == 0 ? "-" : PrecisionOf(given);
+  if (operations != 0 && IsMatrixProduct(plan.name) && (HasOddRows(given) || HasOddRows(results))) {
+    if (std::string_view(line.precision) == "bf16") line.precision = "bf16_odd";
+    if (std::string_view(line.precision) == "f16") line.precision = "f16_odd";
+  }
   line.operations = operations;
   for (size_t i = 0; i < given.size(); ++i) {
     VisitTensors(given[i], [&](const at::Tensor& tensor) {

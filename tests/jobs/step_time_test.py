@@ -28,6 +28,7 @@ torch.backends.cuda.matmul.allow_tf32 = True
 product = left @ torch.ones(128, 32, device="cuda")
 torch.backends.cuda.matmul.allow_tf32 = False
 half = product.half() @ torch.ones(32, 16, device="cuda", dtype=torch.half)
+half @ torch.ones(16, 9, device="cuda", dtype=torch.half)
 query = torch.ones(2, 4, 64, 32, device="cuda", dtype=torch.half)
 functional.scaled_dot_product_attention(query, query, query)
 functional.scaled_dot_product_attention(query, query, query, is_causal=True)
@@ -54,6 +55,7 @@ def test_the_work_log_has_operations_bytes_and_copies(tmp_path: Path) -> None:
     assert [(line["precision"], int(line["operations"])) for line in products] == [
         ("tf32", 2 * 64 * 128 * 32),
         ("f16", 2 * 64 * 32 * 16),
+        ("f16_odd", 2 * 64 * 16 * 9),
     ]
     assert int(products[0]["read_bytes"]) == 4 * (64 * 128 + 128 * 32)
     assert int(products[0]["written_bytes"]) == 4 * 64 * 32

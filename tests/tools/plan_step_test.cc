@@ -33,6 +33,11 @@ TEST(StepTime, AProductTakesItsOperationsAtTheRateOfItsPrecision) {
               DoubleNear(0.04, 1e-9));
 }
 
+TEST(StepTime, AProductWithRowsOfAnOddNumberOfElementsIsSlower) {
+  EXPECT_THAT(Of("5,operator,mm,bf16_odd,1000000000000,1000,1000,0\n").products,
+              DoubleNear(0.02 / 0.29, 1e-9));
+}
+
 TEST(StepTime, WhatMemoryBoundsTakesItsBytes) {
   // 8·10^9 bytes at four fifths of 1000·10^9 a second.
   EXPECT_THAT(Of("5,operator,add,-,0,6000000000,2000000000,0\n").memory, DoubleNear(0.01, 1e-9));
@@ -107,8 +112,8 @@ TEST(StepTime, LinesAreReadWhole) {
 
 // Every card that can be simulated has its rates, and larger is not slower by mistake.
 TEST(CardRates, EachCardHasThem) {
-  for (const char* key : {"h200", "h100", "b200", "gb200", "a100", "l40s", "rtx4090", "rtx6000ada",
-                          "rtx5090", "rtx3090", "a30", "a10", "l4", "t4", "v100"}) {
+  for (const char* key : {"h200", "h100", "b200", "gb200", "a100", "a100-40gb", "l40s", "rtx4090",
+                          "rtx6000ada", "rtx5090", "rtx3090", "a30", "a10", "l4", "t4", "v100"}) {
     const CardRates* rates = FindCardRates(key);
     ASSERT_NE(rates, nullptr) << key;
     EXPECT_GE(rates->f16, rates->tf32) << key;
