@@ -158,6 +158,16 @@ void ChunkStore::PutToUse(uint32_t index, uint32_t number, uint32_t timeline, ui
   table_.BeginUse(index, number);
 }
 
+bool ChunkStore::ComesEarlier(const Page& page, uint64_t address) const {
+  if (page.chunk != 0 || page.mapped == 0) return false;
+  const Page* const first = &space_->PageAt(address);
+  for (uint32_t number = table_[page.mapped].pages; number != 0; number = (*space_)[number].next) {
+    const Page* const other = &(*space_)[number];
+    if (other >= first && other < &page && other->chunk == 0) return true;
+  }
+  return false;
+}
+
 // Brings any chunk that the stream may have to a page.
 DriverResult ChunkStore::MapFresh(uint32_t number, uint32_t timeline, uint32_t* tick) {
   Page& page = (*space_)[number];

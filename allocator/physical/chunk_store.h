@@ -123,8 +123,15 @@ class ChunkStore {
     if (chunk.kind == ChunkMemory::kDevice &&
         (chunk.place != 0 ? can_be_had(chunk.place) : table_.UsableBy(chunk, timeline)))
       return 0;
+    return CostOfUnmapping(page);
+  }
+  // The same for a page whose own chunk does not come.
+  uint32_t CostOfUnmapping(const Page& page) const VRAMSTOW_REQUIRES(kDeviceLock) {
     return fences_->Completed(page.timeline, page.tick) ? 2 : kImpossible;
   }
+  // Whether the chunk that is mapped at this unused page is mapped at another unused one, too, from
+  // the address on and below this page.
+  bool ComesEarlier(const Page& page, uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock);
   // The page that the chunk in use at this page left, if it can come home without a driver call; 0:
   // it cannot, and belongs here from now on.
   uint32_t HomeOf(const Page& page) VRAMSTOW_REQUIRES(kDeviceLock) {

@@ -45,7 +45,11 @@ uint64_t Planner::CostOf(const HeapPages& heap, const Plan& plan) const {
   uint64_t cost = 0;
   for (uint64_t i = 0; i < plan.pages && cost < ChunkStore::kImpossible; ++i) {
     const Page& page = heap.space->PageAt(plan.address + i * heap.spans->page_bytes());
-    cost += heap.chunks->CostOf(page, heap.timeline, can_be_had);
+    const uint32_t one = heap.chunks->CostOf(page, heap.timeline, can_be_had);
+    // A chunk that two pages wait for comes to the first one. While chunks can be recalled there is
+    // another try.
+    const bool again = one == 0 && mark_ == 0 && heap.chunks->ComesEarlier(page, plan.address);
+    cost += again ? heap.chunks->CostOfUnmapping(page) : one;
   }
   return cost;
 }

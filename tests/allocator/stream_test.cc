@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -291,6 +292,42 @@ INSTANTIATE_TEST_SUITE_P(, PoolStreamFaults,
                            return one.param.call +
                                   std::string(one.param.context_events ? "" : "_alone");
                          });
+
+// Free memory of the own stream needs no wait, however often its chunks have moved while the work
+// of before has not ended: a page that a chunk has left may wait for it beside another one.
+TEST(PoolOwnStream, FreeMemoryIsServedWhileNoWorkEnds) {
+  constexpr uint64_t kTotal = 48 * kMiB;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    FakeDevice device({.total_bytes = kTotal});
+    Pool pool;
+    PoolConfig config;
+    config.check = true;
+    config.last_wait_ns = 1'000'000;
+    ASSERT_EQ(pool.Open(device.table(), config), PoolError::kOk);
+    std::mt19937_64 random(seed);
+    std::vector<Block> live;
+    uint64_t bytes = 0;
+    for (int step = 0; step < 400; ++step) {
+      const uint64_t size = (1 + random() % 8) * 2 * kMiB;
+      while (bytes + size > kTotal) {
+        const size_t victim = random() % live.size();
+        EXPECT_EQ(pool.Free(live[victim].address), PoolError::kOk);
+        bytes -= live[victim].size;
+        live.erase(live.begin() + static_cast<std::ptrdiff_t>(victim));
+      }
+      Block block{};
+      ASSERT_EQ(pool.Allocate({.size = size, .stream = 1}, &block), PoolError::kOk) << step;
+      device.Submit(1, block.address, block.size);
+      live.push_back(block);
+      bytes += block.size;
+    }
+    for (const Block& block : live) EXPECT_EQ(pool.Free(block.address), PoolError::kOk);
+    device.FinishAll();
+    pool.Close(PoolEnd::kAlive);
+    for (const std::string& each : device.violations()) ADD_FAILURE() << each;
+  }
+}
 
 }  // namespace
 }  // namespace vramstow
