@@ -12,6 +12,10 @@ namespace {
 constexpr uint64_t kStartMinNs = 1000;
 constexpr uint64_t kStartSpreadNs = 4000;
 constexpr uint64_t kAskNs = 2000;
+// With a model's clock: who has asked so often in a row pauses in between, twice as long each time,
+// up to about a millisecond.
+constexpr uint64_t kAsksAtOnce = 16;
+constexpr uint64_t kMostDoublings = 9;
 // A shorter pause between two calls is the program's own work, or the machine's other work.
 constexpr uint64_t kPauseNs = 1000000;
 // Work that was enqueued so long ago is asked about by real time alone.
@@ -40,6 +44,7 @@ Timeline::~Timeline() {
 Mark Timeline::Enqueue(const QueuePointer& queue, std::shared_ptr<Work> work,
                        std::vector<Mark> waits, uint64_t duration_ns) {
   if (work != nullptr && work->OnHost()) ++pending_host_work_;
+  asked_in_a_row_ = 0;
   std::erase_if(waits, [](const Mark& mark) { return mark.Reached(); });
   queue->operations_.push_back(Queue::Operation{.work = std::move(work),
                                                 .appended = {},
@@ -170,11 +175,17 @@ void Timeline::CatchUp(const Mark& mark) {
   if (now > now_ns()) Advance(now - now_ns());
 }
 
+uint64_t Timeline::NextAskNs() {
+  ++asked_in_a_row_;
+  if (!modelled_ || asked_in_a_row_ <= kAsksAtOnce) return kAskNs;
+  return kAskNs << std::min(asked_in_a_row_ - kAsksAtOnce, kMostDoublings);
+}
+
 bool Timeline::Ask(const Mark& mark) {
   if (mark.Reached()) return true;
   CatchUp(mark);
   if (mark.Reached()) return true;
-  Advance(kAskNs);
+  Advance(NextAskNs());
   if (adversarial_ && ++asked_ % kAsksPerStep == 0) StepTowards(mark);
   return mark.Reached();
 }

@@ -16,7 +16,8 @@
 //
 // With a model's clock (clock=model) work takes the time that a card would take, starts when it
 // can, and real time counts for nothing; a program that is far ahead of its card waits, as on a
-// card.
+// card. Who asks for work again and again, and submits none meanwhile, waits longer from question
+// to question: whoever polls pauses, and such a wait has an end.
 //
 // Operations on the host (callbacks) run on another thread, by real time: the timeline hands them
 // out with TakeHostWork and goes on in that queue when FinishHostWork is called.
@@ -170,6 +171,7 @@ class Timeline {
   void MoveTo(uint64_t now) { now_.store(now, std::memory_order_relaxed); }
   void HoldBack(const QueuePointer& queue);
   void CatchUp(const Mark& mark);
+  uint64_t NextAskNs();
   uint64_t EndOf(const Queue::Operation& operation, uint64_t start);
   void TryStart(const QueuePointer& queue, uint64_t not_before);
   void Complete(const QueuePointer& queue, uint64_t time);
@@ -183,6 +185,7 @@ class Timeline {
   std::atomic<uint64_t> now_{0};
   uint64_t order_ = 0;
   uint64_t asked_ = 0;
+  uint64_t asked_in_a_row_ = 0;  // in vain, since work was enqueued last
   uint64_t pending_host_work_ = 0;
   RealTime real_;
   uint64_t left_ns_ = 0;               // when the last call ended; 0: there was none

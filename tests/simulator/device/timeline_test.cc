@@ -240,6 +240,21 @@ TEST(TimelineTest, WorkOfAModelsClockStartsWhenItCanAndTakesItsTime) {
   EXPECT_EQ(12000u, end);
 }
 
+TEST(TimelineTest, WhoPollsAModelledCardPausesLongerAndLonger) {
+  Timeline timeline(1, false, /*modelled=*/true);
+  const QueuePointer queue = Timeline::NewQueue();
+  const Mark mark = timeline.Enqueue(queue, nullptr, {}, 1000 * kMillisecond);
+  for (int i = 0; i < 16; ++i) EXPECT_FALSE(timeline.Ask(mark));
+  EXPECT_LT(timeline.now_ns(), kMillisecond / 10) << "some questions cost little";
+  int asked = 0;
+  while (asked < 2000 && !timeline.Ask(mark)) ++asked;
+  EXPECT_LT(asked, 1100);
+  EXPECT_LE(timeline.now_ns(), 1002 * kMillisecond);
+  const uint64_t now = timeline.now_ns();
+  EXPECT_FALSE(timeline.Ask(timeline.Enqueue(queue, nullptr, {}, kMillisecond)));
+  EXPECT_LT(timeline.now_ns(), now + kMillisecond / 10) << "work was submitted since";
+}
+
 TEST(TimelineTest, AProgramFarAheadOfAModelledCardWaits) {
   Timeline timeline(1, false, /*modelled=*/true);
   const QueuePointer queue = Timeline::NewQueue();
