@@ -1,6 +1,6 @@
 """What the simulated card's model clock says beside what real cards took: tables in Markdown.
 
-python bench/model_clock.py [plan] [gpt2] [NAME…]
+python bench/model_clock.py [plan] [gpt2] [moves] [NAME…]
 
 plan    the trainings of bench/step_times.py: a step as `vramstow plan` estimates it, a step by the
         clock (`clock=model`), and what was published. Both count the same work, so that they have
@@ -8,6 +8,9 @@ plan    the trainings of bench/step_times.py: a step as `vramstow plan` estimate
 
 gpt2    trainings of GPT-2, most of them too small for their cards: the step and the memory that
         PyTorch reserved, as published and in the rehearsal.
+
+moves   jobs of others that move memory, without and with it: the ratio of the times and that of the
+        memory, as published and in the rehearsal.
 
 NAME picks rows whose name begins so. Each row takes one or two rehearsals of seconds to minutes; no
 machine's own time is in any figure.
@@ -28,6 +31,7 @@ from typing import Any
 from step_times import PROGRAM, PUBLISHED, ROOT, VRAMSTOW, Published, estimated
 
 JOBS = ROOT / "bench/model_clock_jobs.py"
+MOVES = ROOT / "bench/model_clock_moves.py"
 STEPS = 5  # the first two are not looked at
 TOKENS = 8 * 1024  # of a step of each training of GPT-2
 
@@ -65,6 +69,70 @@ GPT2 = [
     speed_tip("bf16", f"{WRITTEN} --fused-optimizer", 45486, 13.7871),
     speed_tip("PyTorch's norm and GELU", "--fused-optimizer", 55256, 11.5645),
     speed_tip("fused attention", "--fused-optimizer --fused-attention", 91901, 5.9004),
+]
+
+
+@dataclass(frozen=True)
+class Move:
+    """A job of model_clock_moves.py, and what was published of it without offload and with it."""
+
+    name: str
+    job: str
+    card: str
+    seconds: tuple[float, float]
+    gigabytes: tuple[float, float] | None = None
+    time: str = "seconds"  # which of the job's figures they are
+    memory: str = "allocated"
+    is_ratio: bool = False  # the times are published as a ratio alone
+
+
+# The L20 of the third and the fourth row is told by its relative, the L40S.
+MOVED = [
+    Move(
+        "pytorch#174436",
+        "pipeline",
+        "h100",
+        (256 / 44.2, 256 / 29.2),
+        (45.62, 17.22),
+    ),
+    Move(
+        "musubi-tuner#749",
+        "adapters",
+        "rtx5090",
+        (6.7, 9.0),
+        (22.0, 11.2),
+        memory="used",
+    ),
+    Move(
+        "DeepSpeed#8287",
+        "checkpoints",
+        "h200",
+        (1.0, 1.02),
+        (1.0, 0.86),
+        is_ratio=True,
+    ),
+    Move(
+        "torch_memory_saver#111, pause",
+        "saver",
+        "l40s",
+        (4 / 2.41, 4 / 24.43),
+        time="pause",
+    ),
+    Move(
+        "torch_memory_saver#111, resume",
+        "saver",
+        "l40s",
+        (4 / 5.32, 4 / 23.54),
+        time="resume",
+    ),
+    Move(
+        "torch_memory_saver#86, resume",
+        "saver",
+        "h100",
+        (4.846 / 0.623, 1.0),
+        time="resume",
+        is_ratio=True,
+    ),
 ]
 
 
@@ -109,10 +177,10 @@ def plan(names: list[str]) -> None:
         )
 
 
-def rehearsed(card: str, arguments: str) -> dict[str, float]:
-    """What a job of model_clock_jobs.py tells."""
+def rehearsed(card: str, arguments: str, jobs: Path = JOBS) -> dict[str, float]:
+    """What a job tells."""
     run = [VRAMSTOW, "run", "--quiet", "--no-trace", f"--simulate={card},clock=model", "--"]
-    program = [sys.executable, JOBS, *arguments.split()]
+    program = [sys.executable, jobs, *arguments.split()]
     done = subprocess.run([*run, *program], check=True, stdout=subprocess.PIPE, text=True)
     told: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return told
@@ -134,7 +202,41 @@ def gpt2(names: list[str]) -> None:
         )
 
 
-TABLES: dict[str, Callable[[list[str]], None]] = {"plan": plan, "gpt2": gpt2}
+def ratio(values: tuple[float, float]) -> float:
+    """Never below 1."""
+    return max(values) / min(values)
+
+
+def pair(values: tuple[float, float], unit: str, is_ratio: bool = False) -> str:
+    """As in "5.79 → 8.77 s (1.51)"."""
+    if is_ratio:
+        return f"({ratio(values):.2f})"
+    return f"{values[0]:.3g} → {values[1]:.3g} {unit} ({ratio(values):.2f})"
+
+
+def beside(found: tuple[float, float], published: tuple[float, float]) -> str:
+    return f"{ratio(found) / ratio(published):.2f}"
+
+
+def moves(names: list[str]) -> None:
+    print("| job, without → with | card | published | clock | | published | rehearsal | |")
+    print("|---|---|---|---|---|---|---|---|")
+    for one in MOVED:
+        if not is_asked_for(one.name, names):
+            continue
+        told = [rehearsed(one.card, one.job + how, MOVES) for how in ("", " --offload")]
+        seconds = (told[0][one.time], told[1][one.time])
+        row = f"| {one.name} | {one.card} | {pair(one.seconds, 's', one.is_ratio)} "
+        row += f"| {pair(seconds, 's')} | {beside(seconds, one.seconds)} "
+        if one.gigabytes is None:
+            print(row + "| | | |", flush=True)
+            continue
+        held = (told[0][one.memory] / 1e9, told[1][one.memory] / 1e9)
+        row += f"| {pair(one.gigabytes, 'GB', one.is_ratio)} | {pair(held, 'GB')} "
+        print(row + f"| {beside(held, one.gigabytes)} |", flush=True)
+
+
+TABLES: dict[str, Callable[[list[str]], None]] = {"plan": plan, "gpt2": gpt2, "moves": moves}
 
 
 def main() -> int:

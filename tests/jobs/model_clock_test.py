@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import VRAMSTOW
+from conftest import ROOT, VRAMSTOW
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -126,6 +126,17 @@ def test_a_step_takes_as_long_as_plan_says(tmp_path: Path) -> None:
     (trace,) = tmp_path.glob("*.stow")
     by_plan = planned["rows"][0]["step_seconds"]
     assert facts(trace)["model_clock"]["step_seconds"] == pytest.approx(by_plan, rel=0.05)
+
+
+def test_keeping_page_locked_memory_makes_a_resume_faster_as_published() -> None:
+    job = [sys.executable, ROOT / "bench/model_clock_moves.py", "saver"]
+    resume = []
+    for how in ([], ["--offload"]):
+        output = told(
+            "run", "--quiet", "--no-trace", "--simulate=h100,clock=model", "--", *job, *how
+        )
+        resume.append(json.loads(output)["resume"])
+    assert resume[0] / resume[1] == pytest.approx(4.846 / 0.623, rel=0.3)
 
 
 def test_without_that_clock_nothing_is_told_of_it(tmp_path: Path) -> None:

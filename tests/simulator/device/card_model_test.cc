@@ -58,6 +58,13 @@ TEST(CardModelTest, MakingMemoryOfTheHostIsSlow) {
   EXPECT_LT(model.VmmNs(VmmCall::kCreate, /*on_host=*/false, kGib), 30'000u);
 }
 
+TEST(CardModelTest, PageLockedMemoryIsMadeAndGivenBackAsSlowlyAsOthersHaveMeasured) {
+  const CardModel model = ModelOf("h100,clock=model");
+  constexpr uint64_t kGib = uint64_t{1} << 30;
+  EXPECT_NEAR(310e6, static_cast<double>(model.PinNs(kGib)), 1e6);
+  EXPECT_NEAR(145e6, static_cast<double>(model.UnpinNs(kGib)), 1e6);
+}
+
 TEST(CardModelTest, NothingTakesTimeWithoutTheModelsClock) {
   const CardModel model = ModelOf("h100");
   EXPECT_FALSE(model.is_on());
