@@ -245,13 +245,19 @@ void Offloader::StartClockAnew() {
 }
 
 // Quiet memory is enough to make room in the iteration, so that all other memory can be back.
+// Pages that only freed blocks had are gone when what is cached was taken, so they are listed anew.
 void Offloader::BringBackOthers() {
-  pages_.Fill(PagesThatAre::kOffloaded, kAnyTag, quiet_.known(), Clock());
-  pages_.DropRank(QuietBlocks::kQuiet);
-  if (pages_.count() == 0) return;
+  const auto list = [this] {
+    kDeviceLock.AssertHeld();
+    pages_.Fill(PagesThatAre::kOffloaded, kAnyTag, quiet_.known(), Clock());
+    pages_.DropRank(QuietBlocks::kQuiet);
+    return pages_.count();
+  };
+  const uint64_t wanted = list();
+  if (wanted == 0) return;
   standstill_.WaitForWork();
-  pool_->TakeCached(pages_.count());
-  const uint64_t count = EnsureDeviceChunks(pages_.count());
+  pool_->TakeCached(wanted);
+  const uint64_t count = EnsureDeviceChunks(list());
   OffloadResult outcome = OffloadResult::kDone;
   MoveSlices(count, Motion::kBack, OffloadReason::kTouched, &outcome);
 }

@@ -1,0 +1,191 @@
+// Random programs with quiet memory on a fake device: blocks, quiet times, pauses, moves, captures
+// and failures, and writes of which offload hears and of which it does not. No byte is wrong.
+//
+// VRAMSTOW_STEPS says how many steps are made, VRAMSTOW_SEED the first program's seed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "tests/allocator/offload_fixture.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kState = 6 * kMiB;
+constexpr uint32_t kStateTag = 9;
+constexpr int kStepsOfAProgram = 2'000;
+
+uint64_t NumberOr(const char* variable, uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+class QuietRandomTest : public OffloadTest {
+ protected:
+  void Begin(uint64_t seed);
+  void Step();
+  void End();
+
+ private:
+  // Whether the program may use the block now.
+  bool MayUse(uint64_t address) const { return paused_tags_.count(tags_.at(address)) == 0; }
+  bool IsState(uint64_t address) const {
+    const auto is = [&](const QuietRange& state) { return state.address == address; };
+    return std::find_if(states_.begin(), states_.end(), is) != states_.end();
+  }
+  uint64_t AnyBlock() {
+    if (live_.empty()) return 0;
+    return std::next(live_.begin(), static_cast<std::ptrdiff_t>(random_() % live_.size()))->first;
+  }
+  uint32_t AnyTag() {
+    return random_() % 4 == 0 ? kStateTag : 1 + static_cast<uint32_t>(random_() % 3);
+  }
+  void Submit(uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i) {
+      if (offloader_.wants_to_advance()) offloader_.AdvanceQuiet();
+      offloader_.Tick();
+    }
+  }
+  void TakeAny() {
+    const uint64_t stream = 1 + random_() % 3;
+    const uint64_t size = (kMiB / 4) << random_() % 6;
+    const uint64_t block = Take(size + random_() % size, stream, TagThatIsThere());
+    if (block != 0) device_->Submit(stream, block, size);
+  }
+  // What is allocated under a paused tag does not belong to the pause; this program has none such.
+  uint32_t TagThatIsThere() {
+    const auto tag = static_cast<uint32_t>(random_() % 4);
+    return paused_tags_.count(tag) == 0 ? tag : 0;
+  }
+  void GiveAny() {
+    const uint64_t block = AnyBlock();
+    if (block == 0 || (IsState(block) && random_() % 8 != 0)) return;
+    std::erase_if(states_, [&](const QuietRange& state) { return state.address == block; });
+    Give(block);
+  }
+  void TakeState() {
+    if (states_.size() >= 4 || paused_tags_.count(kStateTag) != 0) return;
+    const uint64_t block = Take(kState, 1, kStateTag);
+    if (block != 0) states_.push_back({block, kState});
+  }
+  // Work that names the block writes it.
+  void WriteSeen() {
+    const uint64_t block = AnyBlock();
+    if (block == 0 || !MayUse(block)) return;
+    Submit(1);
+    offloader_.Touch(block + random_() % live_.at(block));
+    Fill(block);
+  }
+  // Work that has the address from memory writes it: no quiet memory, as its owner has promised.
+  void WriteUnseen() {
+    const uint64_t block = AnyBlock();
+    if (block == 0 || !MayUse(block) || (quiet_ && IsState(block))) return;
+    Submit(1);
+    Fill(block);
+  }
+  void BeginQuiet() {
+    if (paused_tags_.count(kStateTag) != 0) return;
+    offloader_.BeginQuiet(states_.data(), states_.size());
+    quiet_ = true;
+  }
+  void EndQuiet() {
+    offloader_.EndQuiet();
+    quiet_ = false;
+    for (const QuietRange& state : states_) {
+      if (MayUse(state.address) && random_() % 2 == 0) Fill(state.address);
+    }
+  }
+  void Move() {
+    if (random_() % 2 == 0) {
+      offloader_.MoveOut(random_() % (16 * kMiB), OffloadReason::kAsked);
+    } else {
+      device_->Advance(random_() % 100'000'000);
+      offloader_.BringBack(random_() % (64 * kMiB));
+    }
+  }
+  void Fail() {
+    static const std::vector<std::string> calls = {
+        "create_host", "host_allocate", "map",    "set_access",      "copy_start",
+        "copy_finish", "unmap",         "create", "event_record_all"};
+    device_->FailNth(calls[random_() % calls.size()], 1 + random_() % 20, false);
+  }
+  void ToggleCapture() {
+    capturing_ = !capturing_;
+    if (capturing_) pool_->CaptureBegins();
+    if (!capturing_) pool_->CaptureEnds();
+  }
+
+  std::vector<QuietRange> states_;
+  bool quiet_ = false;
+};
+
+void QuietRandomTest::Begin(uint64_t seed) {
+  random_.seed(seed);
+  device_options_ = {};
+  device_options_.copies_at_start = random_() % 3 != 0;
+  device_options_.guards_copies = true;
+  device_options_.unmaps_runs = random_() % 3 != 0;
+  device_options_.many_mappings = random_() % 4 != 0;
+  paused_tags_.clear();
+  states_.clear();
+  capturing_ = quiet_ = false;
+  Start((40 + random_() % 40) * kMiB, random_() % 4 == 0 ? 48 * kMiB : kGiB);
+  device_->set_on_pause([this] {
+    for (uint64_t stream = 1; stream <= 3; ++stream) device_->Finish(stream, 1);
+  });
+}
+
+void QuietRandomTest::Step() {
+  const uint64_t what = random_() % 100;
+  if (what < 22) return TakeAny();
+  if (what < 42) return GiveAny();
+  if (what < 47) return TakeState();
+  if (what < 55) return WriteSeen();
+  if (what < 63) return WriteUnseen();
+  if (what < 69) return BeginQuiet();
+  if (what < 73) return EndQuiet();
+  if (what < 80) return Submit(random_() % 200);
+  if (what < 84) return Move();
+  if (what < 86) return PauseSome(AnyTag());
+  if (what < 91) return ResumeSome(random_() % 4 == 0 ? 0 : AnyTag());
+  if (what < 95) return device_->Finish(1 + random_() % 3, random_() % 4);
+  if (what == 95) pool_->Trim({});
+  if (what == 96) ToggleCapture();
+  if (what == 97) Fail();
+  if (what == 98) offloader_.ReleaseHost(0);
+  if (what == 99) device_->FailNothing();
+}
+
+void QuietRandomTest::End() {
+  if (capturing_) pool_->CaptureEnds();
+  device_->FailNothing();
+  offloader_.EndQuiet();
+  ExpectContentsButOf(paused_tags_);
+  TearDown();
+}
+
+TEST_F(QuietRandomTest, NoByteIsWrongAfterManySteps) {
+  const uint64_t steps = NumberOr("VRAMSTOW_STEPS", 40'000);
+  const uint64_t first = NumberOr("VRAMSTOW_SEED", 1);
+  uint64_t out_bytes = 0;
+  uint64_t done = 0;
+  for (uint64_t seed = first; done < steps && !HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Begin(seed);
+    for (int step = 0; step < kStepsOfAProgram && !HasFailure(); ++step, ++done) {
+      Step();
+      if (step % 16 == 0) ExpectContentsButOf(paused_tags_);
+    }
+    out_bytes += offloader_.Stats().out_bytes;
+    End();
+  }
+  EXPECT_GT(out_bytes / kMiB, done / 100) << "enough has moved";
+  RecordProperty("steps", static_cast<int>(done));
+}
+
+}  // namespace
+}  // namespace vramstow
