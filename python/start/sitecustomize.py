@@ -299,14 +299,22 @@ def _card_options() -> list[str]:
     return spec.split(",")
 
 
-def _wants_values() -> bool:
+def _says_what_a_card_would_do() -> bool:
+    """Whether the rehearsal has to know each operator, computed or not."""
+    return any(
+        option == "clock=model" or option.startswith("work-log=") for option in _card_options()
+    )
+
+
+def _wants_operators() -> bool:
     options = _card_options()
-    return options[0] != "" and "contents=discard" not in options  # of which all reads as zeros
+    is_kept = "contents=discard" not in options  # else all reads as zeros
+    return options[0] != "" and (is_kept or _says_what_a_card_would_do())
 
 
 def _compute_values(folder: str) -> None:
     """Has the simulated card compute what PyTorch's operators give."""
-    wants_all = _OFFLOADED or "clock=model" in _card_options()
+    wants_all = _OFFLOADED or _says_what_a_card_would_do()
     only_sizes = not _WITHOUT_VALUES.isdisjoint(_card_options()) and not wants_all
     try:
         _load(_library_for(folder, _FINISHED_VALUES), _VALUES, int(only_sizes))
@@ -404,7 +412,7 @@ def _release_lock(folder: str) -> None:
 def _wanted() -> "dict[str, tuple[str, ...]]":
     """The parts that have to be compiled for this run, and how."""
     wanted: dict[str, tuple[str, ...]] = {}
-    if _wants_values():
+    if _wants_operators():
         wanted[_FINISHED_VALUES] = ("--values",)
     if not _wants_tensors():
         return wanted
@@ -422,7 +430,7 @@ def _prepare(torch: object) -> None:
     if not folder:
         return
     _compile(folder, _wanted())
-    if _wants_values():
+    if _wants_operators():
         _compute_values(folder)
         if _WITHOUT_VALUES.isdisjoint(_card_options()):
             _run_triton_as_ptx()
@@ -524,7 +532,7 @@ def _run_next_sitecustomize() -> None:
 
 
 os.environ[_HOOKED] = "1"
-if _wants_values() or _wants_tensors():
+if _wants_operators() or _wants_tensors():
     sys.meta_path.insert(0, _Finder("torch", _prepare, _release_lock))
 _go_on_without_other_ranks()
 _show_card_to_jax()

@@ -145,3 +145,11 @@ def test_without_that_clock_nothing_is_told_of_it(tmp_path: Path) -> None:
     assert clock["iterations"] == 0
     assert clock["step_seconds"] is None
     assert "An iteration takes" not in summary + told("analyze", trace)
+
+
+def test_work_takes_its_time_where_nothing_is_kept(tmp_path: Path) -> None:
+    seconds = [
+        facts(rehearsed(tmp_path / card, card)[0])["model_clock"]["step_seconds"]
+        for card in ("h100,clock=model", "h100,clock=model,contents=discard")
+    ]
+    assert seconds[1] == pytest.approx(seconds[0], rel=0.02)

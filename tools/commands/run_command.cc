@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -439,11 +440,16 @@ int CannotStart(const std::string& command, const ChildEnd& end) {
   return kExitNotExecutable;
 }
 
-// Whether a rehearsal on this card computes anything; what is discarded reads as zeros.
-bool WantsValues(const std::string& simulate) {
+// Whether a rehearsal on this card has to know PyTorch's operators: to compute them, unless all is
+// discarded and reads as zeros, or to say what a card would have to do.
+bool WantsOperators(const std::string& simulate) {
   const std::vector<std::string> options = absl::StrSplit(simulate, ',');
-  return !simulate.empty() &&
-         std::find(options.begin(), options.end(), "contents=discard") == options.end();
+  const auto has = [&](absl::string_view begin) {
+    return std::any_of(options.begin(), options.end(), [begin](const std::string& option) {
+      return absl::StartsWith(option, begin);
+    });
+  };
+  return !simulate.empty() && (!has("contents=discard") || has("clock=model") || has("work-log="));
 }
 
 // Runs the command; in a rehearsal of some ranks of a job once for each of these, and then the
@@ -498,7 +504,7 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
         FindHostMappings({installation, settings.simulate, kPatienceMs}, HostTrialOf::kUnknown));
   }
   PrepareCensuses(installation, command.front(), &environment);
-  if (WantsValues(settings.simulate)) {
+  if (WantsOperators(settings.simulate)) {
     const std::string why = [&] {
       const ProgressBar bar(STDERR_FILENO);
       return PrepareValues(installation, command.front(), &environment);
