@@ -94,6 +94,8 @@ const char* EventKindName(EventKind kind) {
       return "touch";
     case EventKind::kModelClock:
       return "model_clock";
+    case EventKind::kModelWork:
+      return "model_work";
   }
   return "unknown";
 }

@@ -75,6 +75,7 @@ enum class EventKind : uint8_t {
   kLaunch = 42,
   kTouch = 43,       // (*) submitted work names the address
   kModelClock = 44,  // (*) the simulated card's own time, and what went over the link up to then
+  kModelWork = 45,   // (*) how long that card takes for all work up to then
 };
 
 // The kind of memory that an event speaks of. Stored in traces: only append.

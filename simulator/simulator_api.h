@@ -211,6 +211,10 @@ struct vramstowSimulatorModelClock {
   uint64_t to_host_bytes;    // that copies brought over the link
   uint64_t to_device_bytes;
   uint64_t wait_ns;  // for which the program waited for work
+  // Of operators and copies that libraries told of, collectives not among them.
+  uint64_t work_ns;       // what they take, if all that they use lay on the card
+  uint64_t operators;     // how many they are
+  uint64_t link_work_ns;  // what they take longer, because some of it lies on the host
 };
 
 // Fills in `size` bytes of the clock, so that the struct may grow at its end. 0: done; else there

@@ -40,7 +40,7 @@ constexpr uint64_t kSites = [] {
         EventKind::kImport, EventKind::kPoolCreate, EventKind::kContextCreate,
         EventKind::kGraphAllocate, EventKind::kCacheGrow, EventKind::kCacheOutOfMemory,
         EventKind::kCacheTrim, EventKind::kMark}) {
-    static_assert(static_cast<unsigned>(EventKind::kModelClock) < 64);
+    static_assert(static_cast<unsigned>(EventKind::kModelWork) < 64);
     bits |= uint64_t{1} << static_cast<unsigned>(kind);
   }
   return bits;

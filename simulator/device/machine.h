@@ -32,6 +32,13 @@ struct LinkTraffic {
   std::atomic<uint64_t> waited_ns{0};  // the program, for work
 };
 
+// The work of all devices so far, with clock=model. It is written and read as the traffic is.
+struct WorkSums {
+  std::atomic<uint64_t> work_ns{0};  // if all that it uses lay on the card
+  std::atomic<uint64_t> operators{0};
+  std::atomic<uint64_t> link_ns{0};  // that it takes longer, because some of it lies on the host
+};
+
 class Machine {
  public:
   // Null: *error has one sentence.
@@ -60,6 +67,7 @@ class Machine {
   Timeline timeline;
   CardModel model;
   LinkTraffic traffic;
+  WorkSums work_sums;
   CallLog call_log;
   WorkLog work_log;  // needs no lock
   Random random;     // for faults; the timeline has its own

@@ -42,6 +42,12 @@ uint64_t LinkBytes(const Machine& machine, const vramstowSimulatorRange* ranges,
   return std::max(read, written);
 }
 
+void AddUp(uint64_t least_ns, uint64_t work_ns, WorkSums* sums) {
+  sums->work_ns.fetch_add(least_ns, std::memory_order_relaxed);
+  sums->operators.fetch_add(1, std::memory_order_relaxed);
+  sums->link_ns.fetch_add(work_ns - least_ns, std::memory_order_relaxed);
+}
+
 void TakeTime(State* state, CUstream handle, const vramstowSimulatorWorkLine& line,
               const vramstowSimulatorRange* ranges, size_t count) {
   const ThreadState& thread = CurrentThread();
@@ -53,9 +59,10 @@ void TakeTime(State* state, CUstream handle, const vramstowSimulatorWorkLine& li
   const uint64_t link_bytes = LinkBytes(machine, ranges, count);
   const bool is_collective = std::string_view(line.kind) == "collective";
   const auto part = is_collective ? Work::Part::kCollectives : Work::Part::kKernels;
-  auto work = std::make_shared<TimedWork>(machine.model.WorkNs(line, link_bytes),
-                                          Work::EngineOf(stream->context->device, part), link_bytes,
-                                          &machine.traffic);
+  const uint64_t work_ns = machine.model.WorkNs(line, link_bytes);
+  if (!is_collective) AddUp(machine.model.WorkNs(line, 0), work_ns, &machine.work_sums);
+  auto work = std::make_shared<TimedWork>(work_ns, Work::EngineOf(stream->context->device, part),
+                                          link_bytes, &machine.traffic);
   machine.timeline.Advance(machine.model.OperatorCallNs());
   if (stream->capture == nullptr) {
     const uint64_t duration = work->DurationNs();
@@ -106,6 +113,9 @@ int vramstowSimulatorReadModelClock(vramstowSimulatorModelClock* clock, size_t s
   now.to_host_bytes = machine.traffic.to_host_bytes.load(std::memory_order_relaxed);
   now.to_device_bytes = machine.traffic.to_device_bytes.load(std::memory_order_relaxed);
   now.wait_ns = machine.traffic.waited_ns.load(std::memory_order_relaxed);
+  now.work_ns = machine.work_sums.work_ns.load(std::memory_order_relaxed);
+  now.operators = machine.work_sums.operators.load(std::memory_order_relaxed);
+  now.link_work_ns = machine.work_sums.link_ns.load(std::memory_order_relaxed);
   memcpy(clock, &now, std::min(size, sizeof now));
   return 0;
 }

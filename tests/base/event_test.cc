@@ -10,7 +10,7 @@ namespace {
 
 TEST(Event, EveryKindHasANameOfItsOwn) {
   std::set<std::string> names;
-  for (int i = 0; i <= static_cast<int>(EventKind::kModelClock); ++i) {
+  for (int i = 0; i <= static_cast<int>(EventKind::kModelWork); ++i) {
     const std::string name = EventKindName(static_cast<EventKind>(i));
     EXPECT_NE(name, "unknown") << i;
     EXPECT_TRUE(names.insert(name).second) << name;

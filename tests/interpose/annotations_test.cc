@@ -84,13 +84,16 @@ TEST_F(Annotations, EachMarkHasTheTimeOfASimulatedCardBeforeIt) {
     const NamedEvent& event = trace.events[i];
     if (event.kind == EventKind::kMark) {
       ++marks;
-      ASSERT_GT(i, 0u);
-      EXPECT_EQ(trace.events[i - 1].kind, EventKind::kModelClock) << i;
+      ASSERT_GT(i, 1u);
+      EXPECT_EQ(trace.events[i - 2].kind, EventKind::kModelClock) << i;
+      EXPECT_EQ(trace.events[i - 1].kind, EventKind::kModelWork) << i;
     }
     if (event.kind != EventKind::kModelClock) continue;
     const ModelClockEvent now = ModelClockEvent::Of(event);
     const bool is_for_mark =
-        i + 1 < trace.events.size() && trace.events[i + 1].kind == EventKind::kMark;
+        i + 2 < trace.events.size() && trace.events[i + 2].kind == EventKind::kMark;
+    ASSERT_LT(i + 1, trace.events.size());
+    EXPECT_EQ(ModelWorkEvent::Of(trace.events[i + 1]).work_ns, 5 * now.link_read_bytes);
     EXPECT_GE(now.model_ns - last.model_ns, is_for_mark ? 60'000u : 100'000u);
     EXPECT_EQ(now.link_read_bytes, now.model_ns / 60);
     EXPECT_EQ(now.out_bytes, 2 * now.link_read_bytes);

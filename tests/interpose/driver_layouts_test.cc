@@ -28,6 +28,9 @@ VRAMSTOW_SAME_FIELD(ModelClock, vramstowSimulatorModelClock, link_read_bytes);
 VRAMSTOW_SAME_FIELD(ModelClock, vramstowSimulatorModelClock, to_host_bytes);
 VRAMSTOW_SAME_FIELD(ModelClock, vramstowSimulatorModelClock, to_device_bytes);
 VRAMSTOW_SAME_FIELD(ModelClock, vramstowSimulatorModelClock, wait_ns);
+VRAMSTOW_SAME_FIELD(ModelClock, vramstowSimulatorModelClock, work_ns);
+VRAMSTOW_SAME_FIELD(ModelClock, vramstowSimulatorModelClock, operators);
+VRAMSTOW_SAME_FIELD(ModelClock, vramstowSimulatorModelClock, link_work_ns);
 
 #undef VRAMSTOW_SAME_FIELD
 

@@ -21,6 +21,7 @@ TYPED = (
     "Launch",
     "Touch",
     "ModelClock",
+    "ModelWork",
 )
 MADE = re.compile(r"\bkind\s*=\s*EventKind::k(" + "|".join(TYPED) + r")\b")
 ROOMS = ("allocator", "interpose", "tracer", "tools", "adapters", "bench")

@@ -163,6 +163,7 @@ bool EventFolder::LookAtDriver(const Event& event) {
     case EventKind::kLaunch:
     case EventKind::kTouch:
     case EventKind::kModelClock:
+    case EventKind::kModelWork:
       return true;
     default:
       return false;

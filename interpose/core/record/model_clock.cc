@@ -10,7 +10,7 @@ void ModelClock::Start() {
   is_there_.store(driver_.ReadModelClock(&clock), std::memory_order_relaxed);
 }
 
-bool ModelClock::TakeSample(bool at_mark, ModelClockEvent* sample) {
+bool ModelClock::TakeSample(bool at_mark, ModelClockEvent* sample, ModelWorkEvent* work) {
   constexpr uint64_t kStepNs = 100'000;
   Driver::ModelClock clock = {};
   if (!driver_.ReadModelClock(&clock)) return false;
@@ -22,6 +22,7 @@ bool ModelClock::TakeSample(bool at_mark, ModelClockEvent* sample) {
   }
   *sample = {clock.now_ns, clock.link_read_bytes, clock.to_host_bytes, clock.to_device_bytes,
              held_ns_.load(std::memory_order_relaxed)};
+  *work = {clock.work_ns, clock.operators, clock.link_work_ns};
   return true;
 }
 

@@ -27,8 +27,9 @@ class ModelClock {
   void Start();
   bool is_there() const { return is_there_.load(std::memory_order_relaxed); }
 
-  // True: a sample is due, and this is it. `at_mark`: also where less time has passed.
-  bool TakeSample(bool at_mark, ModelClockEvent* sample);
+  // True: a sample is due, and these are the time and the work up to it. `at_mark`: also where less
+  // time has passed.
+  bool TakeSample(bool at_mark, ModelClockEvent* sample, ModelWorkEvent* work);
   // Work was held up so long while memory moved.
   void NoteHeld(uint64_t nanoseconds) {
     held_ns_.fetch_add(nanoseconds, std::memory_order_relaxed);

@@ -149,7 +149,10 @@ bool Trace::IsOpenFor(const Event& event) {
 
 void Trace::SampleClock(bool at_mark) {
   ModelClockEvent sample;
-  if (model_clock_.TakeSample(at_mark, &sample)) recorder_.RecordWithStack(sample.ToEvent());
+  ModelWorkEvent work;
+  if (!model_clock_.TakeSample(at_mark, &sample, &work)) return;
+  recorder_.RecordWithStack(sample.ToEvent());
+  recorder_.RecordWithStack(work.ToEvent());
 }
 
 uint64_t Trace::Record(const CallSite& site, Event event) {

@@ -106,6 +106,9 @@ class Driver {
     uint64_t to_host_bytes;
     uint64_t to_device_bytes;
     uint64_t wait_ns;
+    uint64_t work_ns;
+    uint64_t operators;
+    uint64_t link_work_ns;
   };
   // False: there is no such clock. Takes no lock.
   bool ReadModelClock(ModelClock* clock) const;

@@ -22,17 +22,23 @@ namespace vramstow {
 struct ModelClockSample {
   uint64_t event = 0;
   ModelClockEvent sums;  // since the process began
+  ModelWorkEvent work;   // the same; all 0 in traces that do not have it
 };
 
 class ModelClockLog {
  public:
   static constexpr size_t kMost = size_t{1} << 18;
 
-  // `event`: a kModelClock, the `number`th of all.
+  // `event`: a kModelClock or a kModelWork, the `number`th of all.
   void Add(const Event& event, uint64_t number) {
-    if (seen_++ % events_per_sample_ != 0) return;
+    if (event.kind == EventKind::kModelWork) {
+      if (is_kept_) samples_.back().work = ModelWorkEvent::Of(event);
+      return;
+    }
+    is_kept_ = seen_++ % events_per_sample_ == 0;
+    if (!is_kept_) return;
     if (samples_.size() == kMost) Halve();
-    samples_.push_back({number, ModelClockEvent::Of(event)});
+    samples_.push_back({number, ModelClockEvent::Of(event), {}});
   }
 
   std::vector<ModelClockSample> Take() { return std::move(samples_); }
@@ -47,6 +53,7 @@ class ModelClockLog {
   std::vector<ModelClockSample> samples_;
   uint64_t seen_ = 0;
   uint64_t events_per_sample_ = 1;
+  bool is_kept_ = false;  // the last one
 };
 
 // The last sample before the event; null: there is none.
@@ -54,6 +61,20 @@ inline const ModelClockSample* SampleBefore(const std::vector<ModelClockSample>&
                                             uint64_t event) {
   const auto next = std::ranges::lower_bound(samples, event, {}, &ModelClockSample::event);
   return next == samples.begin() ? nullptr : &*(next - 1);
+}
+
+// A sum of the work that the card was given up to an event; between two samples it grows evenly
+// with events.
+inline double WorkAt(const std::vector<ModelClockSample>& samples, uint64_t event,
+                     uint64_t ModelWorkEvent::*sum) {
+  const ModelClockSample* before = SampleBefore(samples, event);
+  if (before == nullptr) return 0;
+  const auto at_before = static_cast<double>(before->work.*sum);
+  if (before == &samples.back()) return at_before;
+  const ModelClockSample* after = before + 1;
+  const double share = static_cast<double>(event - before->event) /
+                       static_cast<double>(after->event - before->event);
+  return at_before + share * static_cast<double>(after->work.*sum - before->work.*sum);
 }
 
 }  // namespace vramstow
