@@ -12,6 +12,11 @@ constexpr double kMemoryShare = 0.80;
 // Links between cards reach this share.
 constexpr double kLinkShare = 0.75;
 constexpr double kCollectiveSeconds = 15e-6;
+// Pinned copies reach this share of the bus to the host.
+constexpr double kHostShare = 0.80;
+// cuMemSetAccess of the host's memory, for each GiB (docs/card.md#times).
+constexpr double kHostAccessSeconds = 9.6e-3;
+constexpr double kGib = 1024.0 * 1024 * 1024;
 
 // A product of 16-bit numbers with rows of an odd number of elements (docs/plan.md says why).
 constexpr double kOddShare = 0.29;
@@ -61,6 +66,15 @@ double SecondsOfCollective(const WorkSize& work, const CardRates& rates) {
   if (work.name == "send" || work.name == "receive") bytes = most;
   const double link = rates.links > 0 ? rates.links : rates.host;
   return bytes / (link * kGiga * kLinkShare) + kCollectiveSeconds;
+}
+
+double SecondsOverHostLink(uint64_t bytes, const CardRates& rates) {
+  return static_cast<double>(bytes) / (rates.host * kGiga * kHostShare);
+}
+
+MoveCost CostOfMoves(uint64_t out_bytes, uint64_t in_bytes, const CardRates& rates) {
+  return {SecondsOverHostLink(out_bytes, rates) + SecondsOverHostLink(in_bytes, rates),
+          kHostAccessSeconds * static_cast<double>(out_bytes) / kGib};
 }
 
 }  // namespace vramstow

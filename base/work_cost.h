@@ -42,6 +42,16 @@ OperatorCost CostOfOperator(const WorkSize& work, const CardRates& rates);
 // For which the slowest link of a ring, or the card's own, is busy.
 double SecondsOfCollective(const WorkSize& work, const CardRates& rates);
 
+// For which a copy between the host and the card holds the bus, in one direction.
+double SecondsOverHostLink(uint64_t bytes, const CardRates& rates);
+
+// The time to move live memory to the host and back, by docs/card.md#times.
+struct MoveCost {
+  double link = 0;  // both ways: beside the work, if they begin early enough
+  double stop = 0;  // for which work stands still while the host's memory is mapped
+};
+MoveCost CostOfMoves(uint64_t out_bytes, uint64_t in_bytes, const CardRates& rates);
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_BASE_WORK_COST_H_

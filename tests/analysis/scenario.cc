@@ -206,7 +206,7 @@ class Runner {
       Move(words[1], /*is_return=*/false, words[3], line);
     } else if (verb == "return" && words.size() == 2) {
       Move(words[1], /*is_return=*/true, "touched", line);
-    } else if (verb == "clock" && words.size() == 10) {
+    } else if (verb == "clock" && (words.size() == 10 || words.size() == 14)) {
       Clock(words, line);
     } else if (verb == "fail" && words.size() == 4 && words[2] == "at") {
       Refuse(Bytes(words[1], line), StackOf(words[3], line));
@@ -331,7 +331,7 @@ class Runner {
     if (why == OffloadReason::kUnknown) return Fail("no such reason", line);
     source_.Add(MoveEvent{is_return, block->second.address, block->second.size, 0, why}.ToEvent());
   }
-  // clock 12ms read SIZE out SIZE in SIZE held 3ms
+  // clock 12ms read SIZE out SIZE in SIZE held 3ms, and what may follow: work 9ms 40 operators
   void Clock(const std::vector<std::string>& words, const std::string& line) {
     if (words[2] != "read" || words[4] != "out" || words[6] != "in" || words[8] != "held") {
       return Fail("not understood", line);
@@ -340,6 +340,9 @@ class Runner {
                                 Bytes(words[5], line), Bytes(words[7], line),
                                 Milliseconds(words[9], line)}
                     .ToEvent());
+    if (words.size() != 14) return;
+    if (words[10] != "work" || words[13] != "operators") return Fail("not understood", line);
+    source_.Add(ModelWorkEvent{Milliseconds(words[11], line), std::stoull(words[12])}.ToEvent());
   }
   uint64_t Milliseconds(const std::string& word, const std::string& line) {
     uint64_t number = 0;
@@ -426,6 +429,8 @@ class Runner {
     }
     if (what == "step") return CheckStep(rest, line);
     if (what == "carried") return CheckCarried(rest, line);
+    if (what == "moves") return CheckMovesCost(rest, line);
+    if (what == "change") return CheckHandChange(words[2], rest, line);
     if (what == "growth" || what == "grows") return CheckGrowth(what, rest, line);
     if (what == "site") {
       const auto& sites = outcome_.facts.by_site;
@@ -478,13 +483,11 @@ class Runner {
   // step 12ms held 3ms read SIZE out SIZE in SIZE of N, or none.
   void CheckStep(const std::string& rest, const std::string& line) {
     const ModelClockFacts& clock = outcome_.facts.model_clock;
-    const auto ms = [](double seconds) {
-      return std::to_string(static_cast<int>(seconds * 1000 + 0.5)) + "ms";
-    };
     if (!clock.known()) return Same("none", rest, line);
-    Same(ms(clock.step_seconds) + " held " + ms(clock.wait_seconds) + " read " +
-             FormatBytes(clock.link_read_bytes).text + " out " + FormatBytes(clock.out_bytes).text +
-             " in " + FormatBytes(clock.in_bytes).text + " of " + std::to_string(clock.iterations),
+    Same(InMilliseconds(clock.step_seconds) + " held " + InMilliseconds(clock.wait_seconds) +
+             " read " + FormatBytes(clock.link_read_bytes).text + " out " +
+             FormatBytes(clock.out_bytes).text + " in " + FormatBytes(clock.in_bytes).text +
+             " of " + std::to_string(clock.iterations),
          rest, line);
   }
   // carried SIZE needed of SIZE, SIZE moved, mostly SITE; or no.
@@ -496,6 +499,27 @@ class Runner {
              text(offload.most_bytes) + " moved, mostly " +
              (offload.sites.empty() ? "nobody's" : offload.sites.front().site),
          rest, line);
+  }
+  // moves 6ms, or none.
+  void CheckMovesCost(const std::string& rest, const std::string& line) {
+    const std::optional<double>& cost = outcome_.facts.offload.step_cost_seconds;
+    Same(cost.has_value() ? InMilliseconds(*cost) : "none", rest, line);
+  }
+  // change NAME N of LAYERS needs SIZE fits 3ms; too much; or none.
+  void CheckHandChange(const std::string& name, const std::string& rest, const std::string& line) {
+    const std::vector<HandChange>& changes = outcome_.facts.offload.by_hand;
+    const auto change = std::ranges::find(changes, name, &HandChange::change);
+    if (change == changes.end()) return Same(name + " none", rest, line);
+    std::string found = name;
+    if (change->count != 0) found += " " + std::to_string(change->count);
+    if (change->layers != 0) found += " of " + std::to_string(change->layers);
+    found += std::string(" needs ") + FormatBytes(change->needed_bytes).text +
+             (change->fits ? " fits" : " too much");
+    if (change->seconds.has_value()) found += " " + InMilliseconds(*change->seconds);
+    Same(found, rest, line);
+  }
+  static std::string InMilliseconds(double seconds) {
+    return std::to_string(static_cast<int>(seconds * 1000 + 0.5)) + "ms";
   }
   // growth BYTES UNIT, or none; grows BYTES UNIT CATEGORY SITE, the first.
   void CheckGrowth(const std::string& what, const std::string& rest, const std::string& line) {

@@ -101,6 +101,7 @@ def test_a_job_that_lives_by_offload_is_not_called_healthy(tmp_path: Path) -> No
     assert has["offload"]["card_bytes"] == 1400 << 20
     assert has["offload"]["needed_bytes"] > 1400 << 20
     assert has["offload"]["most_bytes"] > 0
+    assert had["offload"]["step_cost_seconds"] is None
     moves = has["model_clock"]["link_read_bytes"] + has["model_clock"]["out_bytes"]
     assert moves > had["model_clock"]["link_read_bytes"] + had["model_clock"]["out_bytes"]
     assert has["model_clock"]["step_seconds"] > had["model_clock"]["step_seconds"]
@@ -111,6 +112,16 @@ def test_a_job_that_lives_by_offload_is_not_called_healthy(tmp_path: Path) -> No
     assert first in screen
     assert "train.py:" in screen.split("Moved")[1].split("Peak")[0]
     assert "Healthy" not in screen
+    # What moves cost is what they make an iteration longer, and one change would do without them.
+    longer = has["model_clock"]["step_seconds"] - had["model_clock"]["step_seconds"]
+    assert has["offload"]["step_cost_seconds"] == pytest.approx(longer, rel=0.25)
+    assert "Moving memory costs about" in screen
+    assert "Moving memory costs about" in summary
+    best = has["offload"]["by_hand"][0]
+    assert best["fits"] is True
+    assert best["needed_bytes"] < 1400 << 20
+    assert 0 <= best["seconds"] < had["model_clock"]["step_seconds"]
+    assert "which fits without moves" in screen
     assert had["offload"]["carries_job"] is False
     assert "Healthy" in told("analyze", roomy)
 

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -76,6 +77,11 @@ constexpr uint64_t kMostUntold = 10;
 // Where a rehearsal says what a card would have to do.
 constexpr char kWorkLogOption[] = ",work-log=";
 constexpr char kWorkLogName[] = "-work-%p.csv";
+
+// By the card's own clock a rehearsal knows what moves and changes cost, unless it has another one.
+std::string WithClock(const std::string& spec) {
+  return absl::StrContains(spec, "clock=") ? spec : absl::StrCat(spec, ",clock=model");
+}
 
 constexpr size_t kMostHints = 3;
 
@@ -173,8 +179,9 @@ class PlanRehearser {
     const std::string what = WhatOf(card_text, choice);
     Progress::OfProcess().Begin(absl::StrCat("rehearsal ", ++runs_, ": ", what));
     const std::string run = absl::StrCat(folder_, "/", runs_);
-    const auto estimate = EstimateOn(absl::StrCat(card->spec, kWorkLogOption, run, kWorkLogName),
-                                     program_, CommandOf(choice), run, FlagsOf(choice));
+    const auto estimate =
+        EstimateOn(absl::StrCat(WithClock(card->spec), kWorkLogOption, run, kWorkLogName), program_,
+                   CommandOf(choice), run, FlagsOf(choice));
     if (absl::IsFailedPrecondition(estimate.status())) {
       trial.problem = absl::StrCat("It fails: ", estimate.status().message());
     } else if (!estimate.ok()) {
@@ -242,8 +249,9 @@ class PlanRehearser {
               : absl::StrCat("In a replay of its rehearsal the peak is then ", Bytes(lowered),
                              " in place of ", Bytes(*peak_bytes));
       hints.push_back(absl::StrCat(
-          "With one change ", TextOf(next->choice), first.fits ? " may fit, too: " : " may fit: ",
-          Printable(change.title), ". ", proof, ". ", Printable(change.action)));
+          "With one change ", TextOf(next->choice),
+          first.fits ? " may fit, too: " : " may fit: ", Printable(change.title), ". ", proof, ". ",
+          Printable(change.action), " It costs: ", Printable(change.cost)));
     }
     return hints;
   }
@@ -310,12 +318,13 @@ class PlanRehearser {
     if (steps.empty()) return std::nullopt;
     std::ranges::sort(steps, {}, &StepTime::seconds);
     const StepTime& step = steps[steps.size() / 2];
+    const double moves = estimate.facts.offload.step_cost_seconds.value_or(0);
     ++timed_;
     if (step.untold > untold_ && step.untold * kMostUntold > step.launched) {
       untold_ = step.untold;
       launched_ = step.launched;
     }
-    return PlanStep{.seconds = step.seconds,
+    return PlanStep{.seconds = step.seconds + moves,
                     .tokens = step.tokens * processes,
                     .parts = {{"products", step.products},
                               {"attention", step.attention},
@@ -323,7 +332,8 @@ class PlanRehearser {
                               {"launches", step.launches},
                               {"collectives", step.collectives},
                               {"transfers", step.transfers},
-                              {"program", step.program}},
+                              {"program", step.program},
+                              {"moves", moves}},
                     .launched = step.launched,
                     .untold = step.untold};
   }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tools/analysis/accounts/analyzer.h"
 #include "tools/analysis/advice/advise.h"
+#include "tools/analysis/advice/hand_changes.h"
 #include "tools/analysis/advice/neighbours.h"
 #include "tools/analysis/advice/order.h"
 #include "tools/analysis/explain/explain.h"
@@ -135,6 +136,7 @@ absl::StatusOr<Facts> ExplainFile(const std::string& path) {
   absl::StatusOr<Analysis> analysis = AnalyzeAll(path);
   if (!analysis.ok()) return analysis.status();
   const Explanation explanation(analysis->detail, &analysis->facts);
+  FindHandChanges(analysis->detail, explanation.categories(), &analysis->facts);
   return std::move(analysis->facts);
 }
 

@@ -12,9 +12,6 @@
 namespace vramstow {
 namespace {
 
-constexpr double kGiga = 1e9;
-// Of the bus.
-constexpr double kHostShare = 0.80;
 // Of collectives, what computing does not hide even where it lasts longer.
 constexpr double kNeverHidden = 0.10;
 
@@ -104,7 +101,7 @@ StepTime EstimateStep(std::span<const WorkItem> items, const CardRates& rates) {
         ++step.launched;
         break;
       case WorkItem::Kind::kCopy:
-        step.transfers += static_cast<double>(item.read_bytes) / (rates.host * kGiga * kHostShare);
+        step.transfers += SecondsOverHostLink(item.read_bytes, rates);
         break;
       case WorkItem::Kind::kCollective:
         collectives += SecondsOfCollective(SizeOf(item), rates);

@@ -232,6 +232,9 @@ std::string WordsText(const Facts& facts) {
       {"need", NeedInWords(facts.offload)},
       {"carried", CarriedInWords(facts.offload)},
       {"moved", facts.offload.carries_job ? MostMovedInWords(facts.offload) : ""},
+      {"costs", MovesCostInWords(facts)},
+      {"instead", HandChangeInWords(facts, 0)},
+      {"or", HandChangeInWords(facts, 1)},
       {"step", StepInWords(facts.model_clock)}};
   for (const auto& [key, sentence] : words) {
     json.Key(key);

@@ -378,6 +378,18 @@ std::string Healthy(const FactSet& set, const Facts& facts, const TextStyle& sty
   return text + Extras(facts, style);
 }
 
+// What moves cost, and what could be done instead; empty: nothing is known of both.
+std::string CostsAndChanges(const Facts& facts, const TextStyle& style) {
+  const std::pair<const char*, std::string> lines[] = {{"Costs", MovesCostInWords(facts)},
+                                                       {"Instead", HandChangeInWords(facts, 0)},
+                                                       {"Or", HandChangeInWords(facts, 1)}};
+  std::string text;
+  for (const auto& [label, words] : lines) {
+    if (!words.empty()) text += Labelled(label, words, style);
+  }
+  return text;
+}
+
 // A job that would have run out of memory if none had been moved.
 std::string Carried(const FactSet& set, const Facts& facts, const TextStyle& style) {
   std::string text =
@@ -386,9 +398,11 @@ std::string Carried(const FactSet& set, const Facts& facts, const TextStyle& sty
   if (const std::string moved = MostMovedInWords(facts.offload); !moved.empty()) {
     text += Labelled("Moved", moved, style);
   }
-  text += StepLine(facts, style);
+  const std::string changes = CostsAndChanges(facts, style);
+  text += changes + StepLine(facts, style);
   text += Labelled("Peak", PeakInWords(facts), style);
-  if (FirstUncertain(set) == nullptr) text += OneThing(facts, style);
+  const bool has_change = !HandChangeInWords(facts, 0).empty();
+  if (!has_change && FirstUncertain(set) == nullptr) text += OneThing(facts, style);
   return text + Extras(facts, style);
 }
 

@@ -245,6 +245,14 @@ std::string PeakSection(const Facts& facts) {
                            "\n");
     }
     text += OffloadedSites(facts.offload);
+    if (const std::string cost = MovesCostInWords(facts); !cost.empty()) {
+      absl::StrAppend(&text, "    ", cost, "\n");
+    }
+    for (size_t i = 0; i < facts.offload.by_hand.size(); ++i) {
+      const std::string change = HandChangeInWords(facts, i);
+      if (!change.empty())
+        absl::StrAppend(&text, i == 0 ? "    Instead: " : "    Or: ", change, "\n");
+    }
   }
   if (facts.largest_at_peak.empty()) return text;
   text += "  largest blocks at the peak:\n" + BlocksAtPeak(facts.largest_at_peak);

@@ -60,6 +60,11 @@ std::string NeedInWords(const OffloadFacts& offload);
 std::string CarriedInWords(const OffloadFacts& offload);
 // "900 MiB of train.py:9 main, …"; empty: nobody knows whose it was.
 std::string MostMovedInWords(const OffloadFacts& offload);
+// Of such a job: what moves cost in an iteration; empty: no clock tells.
+std::string MovesCostInWords(const Facts& facts);
+// And with which change by hand it would need no moves: the `number`th best, from 0; empty: none is
+// known.
+std::string HandChangeInWords(const Facts& facts, size_t number);
 // What an iteration takes by the simulated card's clock, and what goes over the link in it; empty:
 // it is not known.
 std::string StepInWords(const ModelClockFacts& clock);

@@ -17,14 +17,55 @@ uint64_t Nanoseconds(double seconds) { return static_cast<uint64_t>(seconds * 1e
 
 bool IsTooSmall(const OffloadFacts& offload) { return offload.needed_bytes > offload.card_bytes; }
 
+std::string ChangeInWords(const HandChange& change) {
+  if (change.change == "checkpoint_layers") {
+    const bool is_all = change.count == change.layers;
+    return absl::StrCat("Put torch.utils.checkpoint around ",
+                        is_all ? "each of the " : absl::StrCat(change.count, " of the "),
+                        change.layers, " repeated layers, so that the backward pass computes ",
+                        change.count == 1 ? "it" : "them", " again");
+  }
+  if (change.change == "micro_batches") {
+    return absl::StrCat("Divide each batch into ", change.count,
+                        " micro-batches, and step the optimizer after the last one");
+  }
+  if (change.change == "state_on_host") {
+    return absl::StrCat("Keep ", Bytes(change.moved_bytes),
+                        " of the optimizer's state in host memory, and copy it to the GPU for each "
+                        "step of the optimizer and back");
+  }
+  if (change.change == "state_in_8_bits") {
+    return "Use an optimizer that keeps its state in 8 bits";
+  }
+  return "Put the forward pass and the loss under torch.autocast(\"cuda\", dtype=torch.bfloat16)";
+}
+
+// By how much a change makes an iteration longer, beside what moves cost.
+std::string TimeInWords(const Facts& facts, const HandChange& change) {
+  if (!facts.model_clock.known()) {
+    return " Rehearse the job with clock=model to see what that costs in time.";
+  }
+  if (!change.seconds.has_value()) return " The model does not tell what that costs in time.";
+  const uint64_t cost_ns = Nanoseconds(*change.seconds);
+  if (cost_ns == 0) return " It makes no iteration longer.";
+  const std::optional<double>& moves = facts.offload.step_cost_seconds;
+  const bool is_dearer = moves.has_value() && *moves < *change.seconds;
+  return absl::StrCat(" It makes an iteration about ", Time(cost_ns), " longer",
+                      is_dearer ? ", which is more than moves cost." : ".");
+}
+
 }  // namespace
 
 std::string MovedInWords(const OffloadFacts& offload) {
-  return absl::StrFormat(
-      "%s to the host, %s back (about %s at 24 GiB/s); submissions waited %s, at most %s at once",
-      Bytes(offload.out_bytes), Bytes(offload.returned_bytes),
-      Time(LinkNs(offload.out_bytes + offload.returned_bytes)), Time(offload.gate_ns),
-      Time(offload.longest_gate_ns));
+  // Where a clock tells what moves cost, a link of another speed says nothing.
+  const std::string at_usual_speed =
+      offload.step_cost_seconds.has_value()
+          ? ""
+          : absl::StrCat(" (about ", Time(LinkNs(offload.out_bytes + offload.returned_bytes)),
+                         " at 24 GiB/s)");
+  return absl::StrFormat("%s to the host, %s back%s; submissions waited %s, at most %s at once",
+                         Bytes(offload.out_bytes), Bytes(offload.returned_bytes), at_usual_speed,
+                         Time(offload.gate_ns), Time(offload.longest_gate_ns));
 }
 
 // The holders whose memory went, the most first.
@@ -61,10 +102,35 @@ std::string MostMovedInWords(const OffloadFacts& offload) {
   constexpr size_t kMost = 3;
   std::string text;
   for (size_t i = 0; i < std::min(offload.sites.size(), kMost); ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : ", ", Bytes(offload.sites[i].bytes), " of ",
-                    Printable(offload.sites[i].site));
+    const OffloadSite& site = offload.sites[i];
+    absl::StrAppend(
+        &text, i == 0 ? "" : ", ", Bytes(site.bytes), " made at ", Printable(site.site),
+        site.operation.empty() ? "" : absl::StrCat(" (", Printable(site.operation), ")"));
   }
-  return text.empty() ? "" : text + ", all moves together.";
+  return text.empty() ? "" : text + "; all moves of the job added up.";
+}
+
+std::string MovesCostInWords(const Facts& facts) {
+  const std::optional<double>& cost = facts.offload.step_cost_seconds;
+  if (!cost.has_value() || !facts.model_clock.known()) return "";
+  return absl::StrCat("Moving memory costs about ", Time(Nanoseconds(*cost)), " of the ",
+                      Time(Nanoseconds(facts.model_clock.step_seconds)),
+                      " that an iteration takes.");
+}
+
+std::string HandChangeInWords(const Facts& facts, size_t number) {
+  const std::vector<HandChange>& changes = facts.offload.by_hand;
+  if (!facts.offload.carries_job || number >= changes.size()) return "";
+  const HandChange& change = changes[number];
+  // The best one is told even where it is not enough.
+  if (!change.fits && number > 0) return "";
+  std::string text =
+      absl::StrCat(ChangeInWords(change), ". The job then needs about ", Bytes(change.needed_bytes),
+                   change.fits ? ", which fits without moves in vramstow's pool."
+                               : ", which is still more than the GPU has.");
+  absl::StrAppend(&text, change.changes_numbers ? " It rounds numbers differently." : "",
+                  TimeInWords(facts, change));
+  return text;
 }
 
 std::string StepInWords(const ModelClockFacts& clock) {

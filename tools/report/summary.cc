@@ -236,13 +236,25 @@ std::string Story(const FactSet& set) {
   return "";
 }
 
+// What that costs, and what could be done instead.
+std::string CostsAndChanges(const Facts& total) {
+  const std::pair<const char*, std::string> lines[] = {{"costs", MovesCostInWords(total)},
+                                                       {"instead", HandChangeInWords(total, 0)},
+                                                       {"or", HandChangeInWords(total, 1)}};
+  std::string text;
+  for (const auto& [label, words] : lines) {
+    if (!words.empty()) text += Line(label, words);
+  }
+  return text;
+}
+
 // A job that ran only because memory was moved, and whose memory that was.
 std::string CarriedStory(const Facts& total) {
   if (!total.offload.carries_job) return "";
   const std::string moved = MostMovedInWords(total.offload);
   return Line("ran",
               absl::StrCat(NeedInWords(total.offload), ". ", CarriedInWords(total.offload))) +
-         (moved.empty() ? "" : Line("moved", moved));
+         (moved.empty() ? "" : Line("moved", moved)) + CostsAndChanges(total);
 }
 
 // The trial before the run said so.

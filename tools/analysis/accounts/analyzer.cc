@@ -1,6 +1,7 @@
 #include "tools/analysis/accounts/analyzer.h"
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -23,13 +24,38 @@ Analyzer::Analyzer(const EventSource& source)
       pool_(&accounts_, &segments_, &looks_),
       framework_(&accounts_, &space_, &segments_, &failures_, source.TellsFreeCompleted()) {}
 
+namespace {
+
+// A line may have several sites, by the ways that lead to it. The most first, as they come.
+void JoinAlike(std::vector<OffloadSite>* sites) {
+  std::vector<OffloadSite> joined;
+  for (const OffloadSite& site : *sites) {
+    const auto same = std::ranges::find_if(joined, [&](const OffloadSite& one) {
+      return one.site == site.site && one.operation == site.operation;
+    });
+    if (same == joined.end()) {
+      joined.push_back(site);
+    } else {
+      same->bytes += site.bytes;
+    }
+  }
+  std::ranges::stable_sort(joined, std::greater(), &OffloadSite::bytes);
+  *sites = std::move(joined);
+}
+
+bool IsOfModelClock(EventKind kind) {
+  return kind == EventKind::kModelClock || kind == EventKind::kModelWork;
+}
+
+}  // namespace
+
 void Analyzer::Add(const Event& event, uint32_t stack) {
   accounts_.Begin(event, stack);
   if (timeline_.IsBeyond(accounts_.now_ns())) CloseInterval();
   samples_.Pass(accounts_.now_ns(), accounts_.levels());
   switch (event.layer) {
     case Layer::kDriver:
-      if (event.kind == EventKind::kModelClock) [[unlikely]] {
+      if (IsOfModelClock(event.kind)) [[unlikely]] {
         model_clock_.Add(event, accounts_.events());
       } else {
         driver_.Add(event);
@@ -217,6 +243,7 @@ void Analyzer::FillOffload(const Detail& detail, OffloadFacts* offload) const {
     site.site = detail.sites[site.number].site;
     site.operation = detail.sites[site.number].operation;
   }
+  JoinAlike(&offload->sites);
 }
 
 Analysis AnalyzeInDetail(EventSource* source, const std::string& file) {

@@ -6,6 +6,7 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/find_causes.h"
+#include "tools/analysis/advice/hand_changes.h"
 #include "tools/analysis/advice/order.h"
 #include "tools/analysis/advice/table.h"
 
@@ -60,6 +61,7 @@ std::vector<RankedAdvice> FindHints(const Evidence& evidence, const std::vector<
 }  // namespace
 
 void Advise(const Detail& detail, const Explanation& explanation, Facts* facts) {
+  FindHandChanges(detail, explanation.categories(), facts);
   std::vector<Cause> causes =
       ExplainOutOfMemory(detail, explanation.passes(), explanation.categories(), facts);
   if (facts->out_of_memory.empty() && !HasRoom(*facts)) {

@@ -16,6 +16,8 @@
 namespace vramstow {
 namespace {
 
+constexpr size_t kMostDigits = 6;
+
 // "Decoder.blocks.3.up" is of layer "Decoder.blocks.3".
 std::string LayerOf(const std::string& module) {
   size_t begin = 0;
@@ -50,6 +52,47 @@ uint64_t MostOfEarlierPass(const FailureMoment& moment, const std::vector<const 
   uint64_t most = 0;
   for (const auto& [pass, bytes] : by_pass) most = std::max(most, bytes);
   return most;
+}
+
+// Modules of one list ("Decoder.blocks.0", "Decoder.blocks.1"), by their numbers: of the list that
+// made most.
+std::map<size_t, std::vector<const Life*>> LayersByModule(const Detail& detail,
+                                                          const std::vector<const Life*>& lives) {
+  std::map<std::string, std::map<size_t, std::vector<const Life*>>> lists;
+  std::map<std::string, uint64_t> bytes;
+  for (const Life* life : lives) {
+    const std::string layer = LayerOf(detail.sites[life->site].module);
+    const size_t digits = layer.find_last_not_of("0123456789") + 1;
+    if (layer.empty() || digits == layer.size() || layer.size() - digits > kMostDigits) continue;
+    const std::string list = layer.substr(0, digits);
+    lists[list][std::stoul(layer.substr(digits))].push_back(life);
+    bytes[list] += life->size;
+  }
+  if (lists.empty()) return {};
+  const auto most = std::ranges::max_element(bytes, {}, [](const auto& one) { return one.second; });
+  return std::move(lists[most->first]);
+}
+
+// Without modules: lines that ran as often as the lines that made most, or several times as often.
+std::map<size_t, std::vector<const Life*>> LayersByTurn(const std::vector<const Life*>& lives) {
+  std::map<std::pair<uint32_t, uint64_t>, std::vector<const Life*>> alike;  // of a site and size
+  for (const Life* life : lives) alike[{life->site, life->size}].push_back(life);
+  std::map<size_t, uint64_t> bytes_by_turns;
+  for (const auto& [key, made] : alike) {
+    if (made.size() > 1) bytes_by_turns[made.size()] += made.size() * key.second;
+  }
+  if (bytes_by_turns.empty()) return {};
+  const size_t turns = std::ranges::max_element(bytes_by_turns, {}, [](const auto& one) {
+                         return one.second;
+                       })->first;
+  std::map<size_t, std::vector<const Life*>> layers;
+  for (const auto& [key, made] : alike) {
+    if (made.size() % turns != 0) continue;
+    const size_t of_each = made.size() / turns;
+    for (size_t i = 0; i < made.size(); ++i) layers[i / of_each].push_back(made[i]);
+  }
+  for (auto& [number, made] : layers) std::ranges::sort(made, {}, &Life::birth);
+  return layers;
 }
 
 }  // namespace
@@ -140,6 +183,20 @@ Change WithCheckpoints(const Detail& detail, const std::vector<const Life*>& liv
     dropped.insert(dropped.end(), layer->second.begin(), std::prev(layer->second.end()));
   }
   return Without(detail, dropped);
+}
+
+RepeatedLayers FindRepeatedLayers(const Detail& detail, const std::vector<const Life*>& lives) {
+  std::map<size_t, std::vector<const Life*>> by_number = LayersByModule(detail, lives);
+  if (by_number.size() < 2) by_number = LayersByTurn(lives);
+  RepeatedLayers layers;
+  if (by_number.size() < 2) return layers;
+  for (auto& [number, made] : by_number) {
+    RepeatedLayer layer{made.front()->birth, std::move(made)};
+    layer.within.pop_back();
+    layers.list.push_back(std::move(layer));
+  }
+  std::ranges::sort(layers.list, {}, &RepeatedLayer::begin);
+  return layers;
 }
 
 bool AreStepsOfOne(const std::vector<const Life*>& lives) {

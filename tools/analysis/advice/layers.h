@@ -36,6 +36,18 @@ size_t CountLayers(const Detail& detail, const std::vector<const Life*>& lives);
 // backward pass makes it again, and of each other layer its last result, which is the input of the
 // next one. Nothing: there is one layer only.
 Change WithCheckpoints(const Detail& detail, const std::vector<const Life*>& lives);
+// One of several layers alike, with the activations that it keeps for the backward pass.
+struct RepeatedLayer {
+  uint64_t begin = 0;               // when it made the first of these
+  std::vector<const Life*> within;  // all but its last result, which is the next one's input
+};
+// Layers that do the same one after the other, in their order. Empty: nothing tells that there are.
+struct RepeatedLayers {
+  std::vector<RepeatedLayer> list;
+};
+// The activations are those of one forward pass, by birth.
+RepeatedLayers FindRepeatedLayers(const Detail& detail, const std::vector<const Life*>& lives);
+
 // The most that one earlier iteration made on the lines of these blocks, if this iteration made at
 // least four times as much; 0: it did not, or there was no earlier iteration.
 uint64_t UsualOfUnevenBatch(const FailureMoment& moment, const std::vector<const Life*>& lives);

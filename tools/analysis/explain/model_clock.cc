@@ -12,6 +12,7 @@ namespace {
 struct Step {
   const IterationFacts* iteration = nullptr;
   ModelClockEvent sums;
+  ModelWorkEvent work;
 };
 
 std::optional<Step> StepOf(const Detail& detail, const IterationFacts& iteration) {
@@ -24,6 +25,8 @@ std::optional<Step> StepOf(const Detail& detail, const IterationFacts& iteration
                end->sums.link_read_bytes - begin->sums.link_read_bytes,
                end->sums.out_bytes - begin->sums.out_bytes,
                end->sums.in_bytes - begin->sums.in_bytes, end->sums.held_ns - begin->sums.held_ns};
+  step.work = {end->work.work_ns - begin->work.work_ns, end->work.operators - begin->work.operators,
+               end->work.link_ns - begin->work.link_ns};
   return step;
 }
 
@@ -57,6 +60,9 @@ ModelClockFacts FindModelClock(const Detail& detail, const IterationsFacts& iter
   facts.link_read_bytes = MedianOf(steps, &ModelClockEvent::link_read_bytes);
   facts.out_bytes = MedianOf(steps, &ModelClockEvent::out_bytes);
   facts.in_bytes = MedianOf(steps, &ModelClockEvent::in_bytes);
+  facts.work_seconds = Seconds(middle.work.work_ns);
+  facts.operators = middle.work.operators;
+  facts.link_seconds = Seconds(middle.work.link_ns);
   facts.begin_event = middle.iteration->begin_event;
   facts.end_event = middle.iteration->end_event;
   return facts;

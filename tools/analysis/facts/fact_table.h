@@ -170,6 +170,30 @@ struct Described<OffloadSite> {
 };
 
 template <>
+struct Described<HandChange> {
+  using S = HandChange;
+  static constexpr auto kFacts = std::tuple{
+      Fact("change", &S::change, Merge::kFirst,
+           "`checkpoint_layers` (recompute them in the backward pass), `micro_batches`, "
+           "`state_on_host` (the optimizer's, but for its step), `state_in_8_bits` (of 32), "
+           "`lower_precision` (autocast)"),
+      Fact("needed_bytes", &S::needed_bytes, Merge::kFirst, "what the job then needs of the card"),
+      Fact("fits", &S::fits, Merge::kFirst,
+           "whether that fits with vramstow's pool, with a 64th of the card left free"),
+      Fact("changes_numbers", &S::changes_numbers, Merge::kFirst, "results are rounded otherwise"),
+      Fact("count", &S::count, Merge::kFirst,
+           "the fewest layers, or the number of micro-batches; null for the others")
+          .KnownIf([](const Facts&, const S& self) { return self.count != 0; }),
+      Fact("layers", &S::layers, Merge::kFirst, "how many layers there are; null without")
+          .KnownIf([](const Facts&, const S& self) { return self.layers != 0; }),
+      Fact("moved_bytes", &S::moved_bytes, Merge::kFirst, "to the host and back in each iteration"),
+      Fact("seconds", &S::seconds, Merge::kFirst,
+           "by how much it makes an iteration longer, by the model of the card; null where that "
+           "is not known: without `clock=model`, and for `lower_precision`"),
+  };
+};
+
+template <>
 struct Described<OffloadFacts> {
   using S = OffloadFacts;
   static constexpr auto kFacts = std::tuple{
@@ -194,6 +218,12 @@ struct Described<OffloadFacts> {
           .KnownIf([](const Facts&, const S& self) { return self.needed_bytes != 0; }),
       Fact("card_bytes", &S::card_bytes, Merge::kMost, "the same: the memory of that card")
           .KnownIf([](const Facts&, const S& self) { return self.card_bytes != 0; }),
+      Fact("step_cost_seconds", &S::step_cost_seconds, Merge::kOwn,
+           "what moves make an iteration longer, by the model of the card; null without "
+           "`clock=model`, and of several traces"),
+      Fact("by_hand", &S::by_hand, Merge::kOwn,
+           "where `carries_job`: changes of the program by hand with which the job would need "
+           "less, the best first"),
       Inner(&S::left_out, Merge::kSum),
       Fact("sites", &S::sites, Merge::kOwn, "whose memory went, most first"),
   };

@@ -60,6 +60,14 @@ struct Described<ModelClockFacts> {
            "what copies brought to the host in it, those of `--offload` among them")
           .KnownIf(IsKnown),
       Fact("in_bytes", &S::in_bytes, Merge::kMost, "the same to the device").KnownIf(IsKnown),
+      Fact("work_seconds", &S::work_seconds, Merge::kMost,
+           "what the card computes in it, if all memory lay on the card; null also in traces of "
+           "earlier versions")
+          .KnownIf([](const Facts&, const S& self) { return self.work_seconds > 0; }),
+      Fact("link_seconds", &S::link_seconds, Merge::kMost,
+           "what that takes longer, because some of it is used in place in host memory")
+          .KnownIf([](const Facts&, const S& self) { return self.work_seconds > 0; }),
+      Inner(&S::operators, Merge::kMost),
       Inner(&S::begin_event, Merge::kOwn),
       Inner(&S::end_event, Merge::kOwn),
   };

@@ -19,6 +19,9 @@ struct ModelClockFacts {
   // The iteration that takes the median time: [begin, end) in events.
   uint64_t begin_event = 0;
   uint64_t end_event = 0;
+  double work_seconds = 0;  // that the card computes, if all lay on it; 0: not known
+  uint64_t operators = 0;
+  double link_seconds = 0;  // that operators take longer, because memory lies on the host
 
   bool known() const { return iterations != 0; }
 };

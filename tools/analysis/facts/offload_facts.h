@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,18 @@ struct OffloadSite {
   std::string site;
   std::string operation;
   uint64_t bytes = 0;  // all moves together
+};
+
+// A change of the program by hand with which the job would need less, so that nothing has to move.
+struct HandChange {
+  std::string change;         // as docs/metrics.md has it
+  uint64_t needed_bytes = 0;  // that the job then needs of the card
+  bool fits = false;
+  bool changes_numbers = false;        // what the program computes is rounded otherwise
+  uint64_t count = 0;                  // of layers, or of micro-batches; 0: it has none
+  uint64_t layers = 0;                 // of how many
+  uint64_t moved_bytes = 0;            // to the host and back in each iteration
+  std::optional<double> seconds = {};  // of an iteration, more; not known: no clock tells
 };
 
 // Live memory that was moved to the host or paused (--offload).
@@ -36,8 +49,11 @@ struct OffloadFacts {
   // the card is; 0: not known.
   uint64_t needed_bytes = 0;
   uint64_t card_bytes = 0;
-  uint64_t left_out = 0;           // moves that are in the sums only
-  std::vector<OffloadSite> sites;  // most first; of one trace only
+  // The time that offload costs in an iteration, by the simulated card's clock.
+  std::optional<double> step_cost_seconds = {};
+  std::vector<HandChange> by_hand;  // where it is so, the best first; of one trace only
+  uint64_t left_out = 0;            // moves that are in the sums only
+  std::vector<OffloadSite> sites;   // most first; of one trace only
 };
 
 // A ring of references that kept dead tensors.

@@ -75,5 +75,6 @@ function fillCarried(model) {
   if (!words.need) return;
   byId('carried-title').textContent = `${words.need}.`;
   byId('carried').replaceChildren(element('p', {}, words.carried), words.moved ? element('p', {}, 'Moved: ', words.moved) : '',
-      words.step ? element('p', {}, words.step) : '');
+      words.costs ? element('p', {}, words.costs) : '', words.instead ? element('p', {}, 'Instead: ', words.instead) : '',
+      words.or ? element('p', {}, 'Or: ', words.or) : '', words.step ? element('p', {}, words.step) : '');
 }

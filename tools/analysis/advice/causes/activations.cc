@@ -10,6 +10,7 @@
 #include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/step_cost.h"
 #include "tools/analysis/advice/table.h"
 #include "tools/analysis/explain/census_summary.h"
 
@@ -28,7 +29,8 @@ void TellOfNoBatch(const FailureMoment& moment, const std::vector<const Life*>& 
   cause->place = PlaceOf(moment.detail(), (*largest)->site);
   cause->evidence += " " + AdviceText(BytesOf(without)) + " of it do not grow with the batch, as " +
                      about.substr(0, about.find(']')) + "].";
-  cause->cost = "Recomputation makes an iteration about a third longer.";
+  cause->cost = RecomputationInWords(moment.detail(), moment.facts(), cause->held,
+                                     "Recomputation makes an iteration about a third longer.");
   cause->action =
       "Let this line work on a part at a time, each part under torch.utils.checkpoint; a smaller "
       "batch does not help.";
@@ -98,8 +100,9 @@ Found FindActivations(const FailureMoment& moment) {
   cause.evidence = AdviceText(BytesOf(activations)) +
                    " were made in this iteration and wait for its backward pass: " +
                    LargestPlaces(moment.detail(), activations) + ".";
-  cause.cost =
-      "Micro-batches cost a little time; recomputation makes an iteration about a third longer.";
+  cause.cost = RecomputationInWords(
+      moment.detail(), moment.facts(), activations,
+      "Micro-batches cost a little time; recomputation makes an iteration about a third longer.");
   cause.action = "Divide the batch by " + std::to_string(parts) + " and step after every " +
                  std::to_string(parts) +
                  ", or put torch.utils.checkpoint around the repeated layer.";

@@ -5,6 +5,7 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/step_cost.h"
 
 namespace vramstow {
 namespace {
@@ -20,6 +21,16 @@ bool MayTrain(const Detail& detail) {
          std::ranges::none_of(detail.sites, &SiteDetail::by_stack);
 }
 
+std::string CostOfParts(const Evidence& evidence, uint64_t parts) {
+  const StepCost cost(evidence.detail(), evidence.facts());
+  if (cost.is_known()) {
+    const double seconds = cost.OfMicroBatches(parts, evidence.AtPeak("parameters"));
+    return "About " + AdviceTime(seconds) + " for more kernels and for sums of gradients" +
+           OfModelInWords(cost);
+  }
+  return "A little time: kernels are smaller, and " + std::to_string(parts) + " times as many.";
+}
+
 // As many micro-batches as bring activations below the rest; with more the rest decides.
 Hint FindAccumulateGradients(const Evidence& evidence) {
   if (!MayTrain(evidence.detail())) return std::nullopt;
@@ -31,15 +42,15 @@ Hint FindAccumulateGradients(const Evidence& evidence) {
   const uint64_t saved = activations - activations / batches;
   if (!evidence.IsWorthIt(saved)) return std::nullopt;
   const std::string number = std::to_string(batches);
-  return AdviceFacts{
-      .title = "Make the same batch of " + number + " micro-batches",
-      .bytes = saved,
-      .evidence = AdviceText(activations) + " of activations at the peak grow with the batch, " +
-                  AdviceText(rest) + " do not: with " + number + " micro-batches " +
-                  AdviceText(activations / batches) + " of activations are left.",
-      .cost = "A little time: kernels are smaller, and " + number + " times as many.",
-      .action = "Divide the batch by " + number + ", divide the loss by " + number +
-                ", and step the optimizer after every " + number + "."};
+  return AdviceFacts{.title = "Make the same batch of " + number + " micro-batches",
+                     .bytes = saved,
+                     .evidence = AdviceText(activations) +
+                                 " of activations at the peak grow with the batch, " +
+                                 AdviceText(rest) + " do not: with " + number + " micro-batches " +
+                                 AdviceText(activations / batches) + " of activations are left.",
+                     .cost = CostOfParts(evidence, batches),
+                     .action = "Divide the batch by " + number + ", divide the loss by " + number +
+                               ", and step the optimizer after every " + number + "."};
 }
 
 // The activations that it saves at the peak tell the number of micro-batches.

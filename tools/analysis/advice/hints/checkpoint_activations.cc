@@ -4,6 +4,7 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/layers.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/step_cost.h"
 
 namespace vramstow {
 namespace {
@@ -18,7 +19,9 @@ Hint FindCheckpointActivations(const Evidence& evidence) {
                                  AdvicePercent(activations, evidence.facts().peak.allocated_bytes) +
                                  ") wait for the backward pass" +
                                  (sites.empty() ? "." : ": most at " + sites + "."),
-                     .cost = "About a third more time in the forward and backward pass.",
+                     .cost = RecomputationInWords(
+                         evidence.detail(), evidence.facts(), evidence.LiveOf("activations"),
+                         "About a third more time in the forward and backward pass."),
                      .action =
                          "Put torch.utils.checkpoint around the repeated layer, or use the "
                          "framework's switch (gradient_checkpointing_enable())."};

@@ -5,24 +5,11 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/lower_precision.h"
 #include "tools/analysis/advice/rule.h"
 
 namespace vramstow {
 namespace {
-
-// Autocast is a context, which no stack shows, but it converts what modules are given.
-bool UsesLowerPrecision(const Detail& detail) {
-  const auto converts = [](const SiteDetail& site) {
-    return site.site.starts_with("backward of ToCopy") ||
-           (OperatorName(site) == "_to_copy" && !site.module.empty());
-  };
-  const auto names_it = [](const std::string& frame) {
-    return frame.find("autocast") != std::string::npos ||
-           frame.find("bfloat16") != std::string::npos || frame.find("half") != std::string::npos;
-  };
-  return std::ranges::any_of(detail.sites, converts) ||
-         std::ranges::any_of(detail.frames, names_it);
-}
 
 // No trace has the type of numbers; a trace does show that nothing converts them.
 Hint FindLowerPrecision(const Evidence& evidence) {

@@ -10,6 +10,7 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/step_cost.h"
 #include "tools/analysis/explain/census_summary.h"
 #include "tools/analysis/explain/holders.h"
 #include "tools/base/link.h"
@@ -69,6 +70,19 @@ std::string WhatToDo(const Waiting& waiting, uint64_t bytes) {
   return "U" + pool;
 }
 
+std::string CostOfWaiting(const Evidence& evidence, uint64_t bytes) {
+  const std::string beside =
+      ", beside the work if they begin early, and as much pinned host memory.";
+  const StepCost cost(evidence.detail(), evidence.facts());
+  if (cost.is_known()) {
+    return "About " + AdviceTime(cost.OfRoundTrip(bytes)) + " of copies each time" + beside +
+           " --offload holds work up for about " + AdviceTime(cost.OfMapping(bytes)) +
+           " more, to map host memory. All this is" + OfModelInWords(cost).substr(1);
+  }
+  return "About " + std::to_string(LinkNs(2 * bytes) / 1'000'000) +
+         " ms of transfers at 24 GiB/s each time" + beside;
+}
+
 Hint FindOffloadBlocks(const Evidence& evidence) {
   std::map<std::string, uint64_t> by_site;
   uint64_t bytes = 0;
@@ -85,16 +99,13 @@ Hint FindOffloadBlocks(const Evidence& evidence) {
   std::ranges::sort(sorted, std::ranges::greater());
   std::vector<std::string> names;
   for (const auto& [held, name] : sorted) names.push_back(name + " (" + AdviceText(held) + ")");
-  const uint64_t milliseconds = LinkNs(2 * bytes) / 1'000'000;
-  return AdviceFacts{
-      .title = "Blocks wait so long that they could wait on the host",
-      .bytes = bytes,
-      .evidence = AdviceText(bytes) + " at the peak stay at least " + std::to_string(kLeastStays) +
-                  " times as long as a transfer takes: " + FirstNames(names) + ".",
-      .cost = "About " + std::to_string(milliseconds) +
-              " ms of transfers at 24 GiB/s each time, beside the work if they begin early, and as "
-              "much pinned host memory.",
-      .action = WhatToDo(WhatWaits(evidence, lives), bytes)};
+  return AdviceFacts{.title = "Blocks wait so long that they could wait on the host",
+                     .bytes = bytes,
+                     .evidence = AdviceText(bytes) + " at the peak stay at least " +
+                                 std::to_string(kLeastStays) +
+                                 " times as long as a transfer takes: " + FirstNames(names) + ".",
+                     .cost = CostOfWaiting(evidence, bytes),
+                     .action = WhatToDo(WhatWaits(evidence, lives), bytes)};
 }
 
 Change OffloadBlocksChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {

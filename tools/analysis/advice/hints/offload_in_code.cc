@@ -4,12 +4,28 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/step_cost.h"
 #include "tools/base/link.h"
 
 namespace vramstow {
 namespace {
 
 constexpr size_t kMostNamed = 3;
+
+std::string CostOfMovesInCode(const Evidence& evidence) {
+  const OffloadFacts& offload = evidence.facts().offload;
+  const ModelClockFacts& clock = evidence.facts().model_clock;
+  const StepCost cost(evidence.detail(), evidence.facts());
+  if (cost.is_known() && offload.step_cost_seconds.has_value()) {
+    const uint64_t bytes = std::max(clock.out_bytes, clock.in_bytes);
+    return "About " + AdviceTime(cost.OfRoundTrip(bytes)) +
+           " of copies in an iteration, but beside the work, where offload costs about " +
+           AdviceTime(*offload.step_cost_seconds) + " of its time now" + OfModelInWords(cost);
+  }
+  const uint64_t all_ns = LinkNs(offload.out_bytes + offload.returned_bytes);
+  return "The same transfers, about " + std::to_string(all_ns / 1'000'000) +
+         " ms in all at 24 GiB/s, but beside the work instead of before it.";
+}
 
 // A block that moved for lack of room moves back when it is used; code that knows when that is can
 // move it meanwhile.
@@ -22,15 +38,13 @@ Hint FindOffloadInCode(const Evidence& evidence) {
     sites += (sites.empty() ? "" : ", ") + offload.sites[i].site + " (" +
              AdviceText(offload.sites[i].bytes) + ")";
   }
-  const uint64_t milliseconds = LinkNs(offload.out_bytes + offload.returned_bytes) / 1'000'000;
   return AdviceFacts{
       .title = "Memory moved to the host because the card was full",
       .bytes = offload.most_bytes,
       .evidence = AdviceText(pressed) + " left for lack of room, " +
                   AdviceText(offload.returned_bytes) + " came back, and work waited meanwhile" +
                   (sites.empty() ? "." : "; most of it of " + sites + "."),
-      .cost = "The same transfers, about " + std::to_string(milliseconds) +
-              " ms in all at 24 GiB/s, but beside the work instead of before it.",
+      .cost = CostOfMovesInCode(evidence),
       .action =
           "Move these blocks in code, where it is known when they are needed: "
           "torch.autograd.graph.save_on_cpu() for activations, the optimizer's state or "

@@ -1,10 +1,24 @@
 // Advice: what the optimizer keeps is a large part of the peak.
+#include <string>
+
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/step_cost.h"
 
 namespace vramstow {
 namespace {
+
+std::string CostOfLessState(const Evidence& evidence, uint64_t state) {
+  const StepCost cost(evidence.detail(), evidence.facts());
+  if (cost.is_known()) {
+    return "8-bit state costs nothing that is known. State on the host costs about " +
+           AdviceTime(cost.OfRoundTrip(state)) +
+           " of copies for each step, if work waits for them" + OfModelInWords(cost);
+  }
+  return "8-bit state costs nothing that is known; state on the host costs a transfer for each "
+         "step.";
+}
 
 Hint FindSmallerOptimizerState(const Evidence& evidence) {
   const uint64_t state = evidence.AtPeak("optimizer_state");
@@ -14,9 +28,7 @@ Hint FindSmallerOptimizerState(const Evidence& evidence) {
                      .evidence = AdviceText(state) + " of the peak (" +
                                  AdvicePercent(state, evidence.facts().peak.allocated_bytes) +
                                  ") were made by the optimizer and kept.",
-                     .cost =
-                         "8-bit state costs nothing that is known; state on the host costs a "
-                         "transfer for each step.",
+                     .cost = CostOfLessState(evidence, state),
                      .action =
                          "Use an optimizer with 8-bit state, shard it over the ranks, or keep its "
                          "state on the host."};

@@ -1,0 +1,257 @@
+#include "tools/analysis/advice/hand_changes.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/analysis/advice/highest_need.h"
+#include "tools/analysis/advice/layers.h"
+#include "tools/analysis/advice/lower_precision.h"
+#include "tools/analysis/advice/step_cost.h"
+#include "tools/analysis/explain/failure_moment.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kLeftFree = 64;  // of the card this part: pieces are left over
+constexpr uint64_t kMostParts = 16;
+
+using LiveList = std::vector<const Life*>;
+
+// One iteration, by what its tensors are for.
+struct RelievedIteration {
+  RelievedIteration(const Detail& detail, const CategoryFinder& categories,
+                    const IterationFacts& facts)
+      : begin(facts.begin_event),
+        step(StepOf(detail, facts)),
+        need(detail, DeviceAtPeak(detail), facts.begin_event, facts.end_event) {
+    for (const Life& life : detail.lives) {
+      const bool is_here = life.birth < facts.end_event && life.death > facts.begin_event;
+      if (!is_here || !life.tensor || life.pending) continue;
+      const std::string name = categories.NameOf(life);
+      if (name == "optimizer_state") state.push_back(&life);
+      if (life.birth < begin) continue;
+      if (name == "gradients") gradients.push_back(&life);
+      const SiteDetail& site = detail.sites[life.site];
+      if (site.in_optimizer) continue;
+      if (name == "activations") activations.push_back(&life);
+      // Copies of weights in another precision do not grow with the batch.
+      const bool is_of_batch = name == "activations" || name == "temporaries";
+      if (is_of_batch && OperatorName(site) != "_to_copy") of_batch.push_back(&life);
+    }
+  }
+
+  // Where the optimizer begins; without one the iteration's end.
+  static uint64_t StepOf(const Detail& detail, const IterationFacts& facts) {
+    uint64_t step = facts.end_event;
+    for (auto life = detail.lives.rbegin(); life != detail.lives.rend(); ++life) {
+      if (life->birth >= facts.end_event) continue;
+      if (life->birth < facts.begin_event) break;
+      const SiteDetail& site = detail.sites[life->site];
+      if (site.in_backward) break;
+      if (site.in_optimizer) step = life->birth;
+    }
+    return step;
+  }
+
+  uint64_t begin;
+  uint64_t step;
+  HighestNeed need;
+  LiveList activations;
+  LiveList of_batch;
+  LiveList gradients;
+  LiveList state;
+};
+
+void AddParts(const LiveList& lives, uint64_t part, uint64_t of, std::vector<Relieved>* reliefs) {
+  for (const Life* life : lives) {
+    reliefs->push_back({static_cast<int64_t>(life->size / of * part), life->birth, life->death});
+  }
+}
+
+class HandChangeFinder {
+ public:
+  HandChangeFinder(const Detail& detail, const CategoryFinder& categories, Facts* facts)
+      : detail_(detail),
+        facts_(facts),
+        cost_(detail, *facts),
+        usable_bytes_(facts->offload.card_bytes - facts->offload.card_bytes / kLeftFree) {
+    for (const IterationFacts* one : Chosen()) iterations_.emplace_back(detail, categories, *one);
+    for (const RelievedIteration& one : iterations_)
+      highest_ = std::max(highest_, one.need.With({}));
+  }
+
+  void Find() {
+    if (iterations_.empty()) return;
+    FindLayers();
+    FindMicroBatches();
+    FindStateOnHost();
+    FindStateInEightBits();
+    FindLowerPrecision();
+    std::vector<HandChange>& found = facts_->offload.by_hand;
+    std::ranges::stable_sort(found, [](const HandChange& a, const HandChange& b) {
+      if (a.fits != b.fits) return a.fits;
+      if (a.changes_numbers != b.changes_numbers) return b.changes_numbers;
+      if (a.seconds.has_value() != b.seconds.has_value()) return a.seconds.has_value();
+      return a.seconds.value_or(0) < b.seconds.value_or(0);
+    });
+  }
+
+ private:
+  // The iteration of the peak, and the one that the clock calls usual or else the third.
+  std::vector<const IterationFacts*> Chosen() const {
+    constexpr size_t kUsual = 2;
+    std::vector<const IterationFacts*> chosen;
+    const std::vector<IterationFacts>& list = facts_->iterations.list;
+    for (size_t i = 0; i < list.size(); ++i) {
+      const bool is_peak =
+          list[i].begin_event <= detail_.peak_event && detail_.peak_event < list[i].end_event;
+      const bool is_usual = facts_->model_clock.known()
+                                ? list[i].begin_event == facts_->model_clock.begin_event
+                                : i == kUsual;
+      if (is_peak || is_usual) chosen.push_back(&list[i]);
+    }
+    return chosen;
+  }
+
+  // The need of the job with these changes in each iteration.
+  template <typename Relieve>
+  uint64_t NeedWith(const Relieve& relieve) const {
+    uint64_t highest = 0;
+    for (const RelievedIteration& one : iterations_) {
+      highest = std::max(highest, one.need.With(relieve(one)));
+    }
+    const uint64_t needed = facts_->offload.needed_bytes;
+    return highest < highest_ ? needed - std::min(needed, highest_ - highest)
+                              : needed + (highest - highest_);
+  }
+
+  void Add(HandChange change, uint64_t needed_bytes) {
+    if (needed_bytes >= facts_->offload.needed_bytes) return;
+    change.needed_bytes = needed_bytes;
+    change.fits = needed_bytes <= usable_bytes_;
+    facts_->offload.by_hand.push_back(std::move(change));
+  }
+
+  // The fewest layers; where none are enough, all.
+  void FindLayers() {
+    std::vector<RepeatedLayers> layers;
+    size_t most = 0;
+    for (const RelievedIteration& one : iterations_) {
+      layers.push_back(FindRepeatedLayers(detail_, one.activations));
+      most = std::max(most, layers.back().list.size());
+    }
+    if (most < 2) return;
+    const auto need = [&](size_t count) {
+      size_t turn = 0;
+      return NeedWith([&](const RelievedIteration&) {
+        std::vector<Relieved> reliefs;
+        const std::vector<RepeatedLayer>& list = layers[turn++].list;
+        for (size_t i = 0; i < std::min(count, list.size()); ++i) {
+          AddParts(list[i].within, 1, 1, &reliefs);
+        }
+        return reliefs;
+      });
+    };
+    size_t least = 1;
+    for (size_t enough = most; least < enough;) {
+      const size_t middle = (least + enough) / 2;
+      if (need(middle) <= usable_bytes_) {
+        enough = middle;
+      } else {
+        least = middle + 1;
+      }
+    }
+    HandChange change{.change = "checkpoint_layers", .count = least, .layers = most};
+    const RepeatedLayers& usual = layers.back().list.size() > 1 ? layers.back() : layers.front();
+    if (cost_.is_known()) change.seconds = cost_.OfRecomputing(usual, least);
+    Add(std::move(change), need(least));
+  }
+
+  // Gradients of the parts before are there while a part runs.
+  void FindMicroBatches() {
+    for (uint64_t parts = 2; parts <= kMostParts; parts *= 2) {
+      const uint64_t needed = NeedWith([&](const RelievedIteration& one) {
+        std::vector<Relieved> reliefs;
+        AddParts(one.of_batch, parts - 1, parts, &reliefs);
+        for (const Life* life : one.gradients) {
+          reliefs.push_back({-static_cast<int64_t>(life->size), one.begin, life->birth});
+        }
+        return reliefs;
+      });
+      if (needed > usable_bytes_ && parts < kMostParts) continue;
+      HandChange change{.change = "micro_batches", .count = parts};
+      if (cost_.is_known()) {
+        change.seconds = cost_.OfMicroBatches(parts, BytesOf(iterations_.back().gradients));
+      }
+      return Add(std::move(change), needed);
+    }
+  }
+
+  // As much of it as is too much, from the iteration's begin to the optimizer's.
+  void FindStateOnHost() {
+    const OffloadFacts& offload = facts_->offload;
+    const uint64_t lacking = offload.needed_bytes - std::min(offload.needed_bytes, usable_bytes_);
+    uint64_t moved = 0;
+    const uint64_t needed = NeedWith([&](const RelievedIteration& one) {
+      std::vector<Relieved> reliefs;
+      uint64_t bytes = 0;
+      for (const Life* life : one.state) {
+        if (bytes >= lacking) break;
+        bytes += life->size;
+        reliefs.push_back({static_cast<int64_t>(life->size), std::max(one.begin, life->birth),
+                           std::min(one.step, life->death)});
+      }
+      moved = std::max(moved, bytes);
+      return reliefs;
+    });
+    if (moved == 0) return;
+    HandChange change{.change = "state_on_host", .moved_bytes = moved};
+    if (cost_.is_known()) change.seconds = cost_.OfRoundTrip(moved);
+    Add(std::move(change), needed);
+  }
+
+  // The optimizer's step reads and writes less: it is no slower.
+  void FindStateInEightBits() {
+    const uint64_t needed = NeedWith([&](const RelievedIteration& one) {
+      std::vector<Relieved> reliefs;
+      AddParts(one.state, 3, 4, &reliefs);
+      return reliefs;
+    });
+    HandChange change{.change = "state_in_8_bits", .changes_numbers = true};
+    if (cost_.is_known()) change.seconds = 0;
+    Add(std::move(change), needed);
+  }
+
+  // How much faster products are then, the trace does not tell.
+  void FindLowerPrecision() {
+    if (UsesLowerPrecision(detail_)) return;
+    const uint64_t needed = NeedWith([&](const RelievedIteration& one) {
+      std::vector<Relieved> reliefs;
+      AddParts(one.activations, 1, 2, &reliefs);
+      return reliefs;
+    });
+    Add({.change = "lower_precision", .changes_numbers = true}, needed);
+  }
+
+  const Detail& detail_;
+  Facts* facts_;
+  StepCost cost_;
+  std::vector<RelievedIteration> iterations_;
+  uint64_t usable_bytes_;
+  uint64_t highest_ = 0;
+};
+
+}  // namespace
+
+void FindHandChanges(const Detail& detail, const CategoryFinder& categories, Facts* facts) {
+  FindOffloadCost(facts);
+  const OffloadFacts& offload = facts->offload;
+  // Without call stacks nothing tells what blocks are for.
+  const bool is_told = std::ranges::any_of(detail.sites, &SiteDetail::by_stack);
+  if (!offload.carries_job || offload.needed_bytes <= offload.card_bytes || !is_told) return;
+  HandChangeFinder(detail, categories, facts).Find();
+}
+
+}  // namespace vramstow

@@ -1,0 +1,44 @@
+// HighestNeed: what tensors of a device need at the most in one iteration, as it was and with some
+// of them smaller or gone for a while.
+//
+// Ownership: copies. Threads: const calls are free. Errors: none. Units: bytes, events counted from
+// 1.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_HIGHEST_NEED_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_HIGHEST_NEED_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tools/analysis/facts/detail.h"
+
+namespace vramstow {
+
+// Bytes that are not needed from one event to another. A negative number: more are needed.
+struct Relieved {
+  int64_t bytes = 0;
+  uint64_t begin = 0;
+  uint64_t end = kStillLive;
+};
+
+class HighestNeed {
+ public:
+  // In [begin, end) in events.
+  HighestNeed(const Detail& detail, int device, uint64_t begin, uint64_t end);
+
+  uint64_t With(const std::vector<Relieved>& reliefs) const;
+
+ private:
+  using Steps = std::vector<std::pair<uint64_t, int64_t>>;  // by event
+
+  static uint64_t HighestOf(const Steps& steps);
+  void Add(int64_t bytes, uint64_t begin, uint64_t end, Steps* steps) const;
+
+  uint64_t begin_;
+  uint64_t end_;
+  Steps steps_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ADVICE_HIGHEST_NEED_H_

@@ -1,0 +1,24 @@
+#include "tools/analysis/advice/lower_precision.h"
+
+#include <algorithm>
+#include <string>
+
+#include "tools/analysis/explain/failure_moment.h"
+
+namespace vramstow {
+
+// Autocast is a context, which no stack shows, but it converts what modules are given.
+bool UsesLowerPrecision(const Detail& detail) {
+  const auto converts = [](const SiteDetail& site) {
+    return site.site.starts_with("backward of ToCopy") ||
+           (OperatorName(site) == "_to_copy" && !site.module.empty());
+  };
+  const auto names_it = [](const std::string& frame) {
+    return frame.find("autocast") != std::string::npos ||
+           frame.find("bfloat16") != std::string::npos || frame.find("half") != std::string::npos;
+  };
+  return std::ranges::any_of(detail.sites, converts) ||
+         std::ranges::any_of(detail.frames, names_it);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,15 @@
+// UsesLowerPrecision: whether call stacks or operators show autocast, or a conversion to 16 bits.
+//
+// Ownership: none. Threads: pure. Errors: none.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LOWER_PRECISION_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LOWER_PRECISION_H_
+
+#include "tools/analysis/facts/detail.h"
+
+namespace vramstow {
+
+bool UsesLowerPrecision(const Detail& detail);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LOWER_PRECISION_H_

@@ -1,0 +1,90 @@
+#include "tools/analysis/advice/step_cost.h"
+
+#include <algorithm>
+
+#include "base/work_cost.h"
+#include "tools/analysis/advice/card_of.h"
+#include "tools/analysis/advice/lower_precision.h"
+#include "tools/base/words.h"
+
+namespace vramstow {
+
+StepCost::StepCost(const Detail& detail, const Facts& facts)
+    : detail_(detail), facts_(facts), rates_(RatesOfCard(facts)) {}
+
+double StepCost::Longer(double card_seconds, double operators) const {
+  const double card = facts_.model_clock.work_seconds;
+  const auto launched = static_cast<double>(facts_.model_clock.operators);
+  return std::max(card + card_seconds, kProgramSeconds * (launched + operators)) -
+         std::max(card, kProgramSeconds * launched);
+}
+
+double StepCost::OfRecomputing(const RepeatedLayers& layers, size_t count) const {
+  if (layers.list.size() < 2) return 0;
+  // The last layer is not between these two moments.
+  const uint64_t begin = layers.list.front().begin;
+  const uint64_t end = layers.list.back().begin;
+  const double of_all = static_cast<double>(count) / static_cast<double>(layers.list.size() - 1);
+  const double work_ns = WorkAt(detail_.model_clock, end, &ModelWorkEvent::work_ns) -
+                         WorkAt(detail_.model_clock, begin, &ModelWorkEvent::work_ns);
+  const double operators = WorkAt(detail_.model_clock, end, &ModelWorkEvent::operators) -
+                           WorkAt(detail_.model_clock, begin, &ModelWorkEvent::operators);
+  return Longer(work_ns / 1e9 * of_all, operators * of_all);
+}
+
+double StepCost::OfRoundTrip(uint64_t bytes) const {
+  return CostOfMoves(bytes, bytes, *rates_).link;
+}
+
+double StepCost::OfMapping(uint64_t bytes) const { return CostOfMoves(bytes, bytes, *rates_).stop; }
+
+double StepCost::OfMicroBatches(uint64_t parts, uint64_t gradient_bytes) const {
+  // The sum and the new part are read, and the sum is written. In 16 bits, weights are converted
+  // once more, and gradients back.
+  const uint64_t accesses = UsesLowerPrecision(detail_) ? 4 : 2;
+  const auto more = static_cast<double>(parts - 1);
+  const auto operators = static_cast<double>(facts_.model_clock.operators);
+  const WorkSize sum = {.name = "add_",
+                        .precision = "f32",
+                        .read_bytes = accesses * gradient_bytes,
+                        .written_bytes = accesses / 2 * gradient_bytes};
+  const double adding = CostOfOperator(sum, *rates_).memory;
+  return Longer(more * (kKernelSeconds * operators + adding), more * operators);
+}
+
+// Moves cost no more than work was held up and worked over the link. They cost nothing where the
+// card or the program was busy all the same.
+void FindOffloadCost(Facts* facts) {
+  const ModelClockFacts& clock = facts->model_clock;
+  if (facts->offload.out_bytes == 0 || clock.work_seconds <= 0) return;
+  const double own =
+      std::max(clock.work_seconds, kProgramSeconds * static_cast<double>(clock.operators));
+  facts->offload.step_cost_seconds =
+      std::min(std::max(0.0, clock.step_seconds - own), clock.wait_seconds + clock.link_seconds);
+}
+
+std::string AdviceTime(double seconds) { return Time(static_cast<uint64_t>(seconds * 1e9 + 0.5)); }
+
+std::string OfModelInWords(const StepCost& cost) {
+  return ", by the model of the card; an iteration takes " + AdviceTime(cost.step()) + ".";
+}
+
+std::string RecomputationInWords(const Detail& detail, const Facts& facts,
+                                 const std::vector<const Life*>& activations,
+                                 const std::string& otherwise) {
+  const StepCost cost(detail, facts);
+  if (!cost.is_known()) return otherwise;
+  const RepeatedLayers layers = FindRepeatedLayers(detail, activations);
+  const size_t count = layers.list.size();
+  if (count < 2) return otherwise;
+  std::string text = "About " + AdviceTime(cost.OfRecomputing(layers, 1)) +
+                     " for each layer that is computed again, " +
+                     AdviceTime(cost.OfRecomputing(layers, count)) + " for all " +
+                     std::to_string(count) + OfModelInWords(cost);
+  if (const auto& moves = facts.offload.step_cost_seconds; moves.has_value()) {
+    text += " Offload costs about " + AdviceTime(*moves) + " of it.";
+  }
+  return text;
+}
+
+}  // namespace vramstow
