@@ -22,7 +22,7 @@ from conftest import BUILD, ROOT
 KIT = ROOT / "tests/card"
 sys.path.insert(0, str(KIT))
 
-from kit import contract, page, rehearsal, results, steps  # noqa: E402
+from kit import contract, page, rehearsal, results, steps, touches  # noqa: E402
 from kit.machine import Ended, Machine, NoTimeError  # noqa: E402
 from kit.outcome import FAILED, NOTHING, OK, Costs, FailedError, NothingShownError  # noqa: E402
 
@@ -139,6 +139,42 @@ def test_mappings_are_counted_beside_those_that_a_process_may_have(
     limit.write_text("1998\n")
     with pytest.raises(FailedError, match="more than half of them: 1,310 of 1,998"):
         steps.offload(FakeMachine(tmp_path, {"oversubscribed": out}), steps.Seen())
+
+
+def use_of_memory(*touched: int) -> dict[str, str]:
+    """A job with one case, that uses the first of two tensors, and the trace of these touches."""
+    first, second = [0x10000000, 8 << 20], [0x20000000, 8 << 20]
+    told = {"cases": {"relu": [0, [first]]}, "tensors": [first, second]}
+    rows = [f"allocate,0x1,{touches.BEGIN}"]
+    rows += [f"touch,{address:#x},0" for address in touched]
+    rows += [f"allocate,0x1,{touches.END}", "touch,0x20000000,0"]
+    return {
+        "use_memory": json.dumps(told),
+        "export": "\n".join(["kind,address,requested", *rows]),
+    }
+
+
+def test_touches_that_differ_are_findings_on_a_card_and_failures_in_a_rehearsal(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "touched").mkdir()
+    (tmp_path / "touched/one.stow").touch()
+
+    def take(*touched: int, is_rehearsal: bool) -> str:
+        machine = FakeMachine(tmp_path, use_of_memory(*touched))
+        machine.log = ["the job", "its events"]
+        machine.is_rehearsal = is_rehearsal
+        return steps.touched(machine, steps.Seen())
+
+    for is_rehearsal in (False, True):
+        said = take(0x10400000, is_rehearsal=is_rehearsal)
+        assert said == "1 cases, 1 of 1 tensors that they use were seen"
+        with pytest.raises(FailedError, match=r"no touch was seen: .* not seen: relu 1"):
+            take(is_rehearsal=is_rehearsal)
+    both = (0x10400000, 0x20400000)
+    assert "seen and not used: relu 1 (findings" in take(*both, is_rehearsal=False)
+    with pytest.raises(FailedError, match="seen and not used: relu 1"):
+        take(*both, is_rehearsal=True)
 
 
 def test_losses_without_native_ones_show_nothing(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from bare_root import BareRoot
 from conftest import BUILD, ROOT, check_needs, must
 
 MOST_BYTES = 50 << 20
-STEPS = 18
+STEPS = 19
 # A simulated card says nothing of a link, whatever is measured.
 NOT_SHOWN = {"sleep cost"}
 SPECS = ("h200", "h200,primary=private")

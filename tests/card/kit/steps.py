@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kit import touches
 from kit.contract import Contract, told
 from kit.machine import Ended, Machine
 from kit.outcome import Costs, FailedError, NothingShownError
@@ -394,6 +395,18 @@ def explain(machine: Machine, _seen: Seen) -> str:
     return f"{allocations} allocations in a trace of {trace.stat().st_size} bytes"
 
 
+def touched(machine: Machine, _seen: Seen) -> str:
+    """Whether the memory that operators use is seen as they are launched."""
+    folder = machine.folder / "touched"
+    folder.mkdir(exist_ok=True)
+    flags = ("--pool=on", "--offload=explicit,touches", f"--trace-dir={folder}")
+    ended = must(machine, machine.under(machine.job("use_memory.py"), *flags))
+    [trace] = folder.glob("*.stow")
+    exported = must(machine, machine.vramstow("export", str(trace), "--to", "csv")).out
+    machine.log.pop()  # the events: many megabytes, and the trace has them
+    return touches.judge(touches.compare(last_json(ended.out), exported), machine.is_rehearsal)
+
+
 @dataclass(frozen=True)
 class Step:
     name: str
@@ -435,6 +448,13 @@ STEPS = (
     ),
     Step("identity", "a look-up has the driver's own answer", 60, 60, identity),
     Step("explain", "a trace is written and read", 60, 60, explain),
+    Step(
+        "touched",
+        "touches of the tensors that operators use are seen; differences are findings on a card",
+        90,
+        90,
+        touched,
+    ),
     Step("contract", "the driver does what the simulator does", 60, 150, contract),
     Step(
         "sleep cost",
