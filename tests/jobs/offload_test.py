@@ -125,3 +125,16 @@ def test_what_a_graph_uses_sleeps_where_no_graph_is_launched(
     assert why.startswith("pause: a captured graph may use the rest (with graphs=True ")
     assert launches == [refused, refused]
     assert job.err.count("a CUDA graph was to be launched while memory") == 1
+
+
+def test_what_nodes_of_graphs_name_stays(rehearse: Rehearse, python: str) -> None:
+    env = SLEEPING | {"VRAMSTOW_LEVEL": "tensors"}
+    job = rehearse(python, PROGRAMS / "graph_of_nodes.py", card=CARD, env=env)
+    assert job.status == 0, job.err[-4000:]
+    (none, *others) = job.out.splitlines()
+    assert none == "none: paused"
+    assert [line.split(":")[0] for line in others] == [
+        *("fill", "copy", "kernel", "any", "changed", "changed instance")
+    ]
+    for line in others:
+        assert "a captured graph may use the rest" in line

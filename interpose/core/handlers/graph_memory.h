@@ -1,4 +1,6 @@
-// Memory that graphs allocate and free when they are launched.
+// Memory that graphs allocate and free when they are launched, and with --offload what their nodes
+// name: a graph uses it whenever it is launched, so it stays where it is, as what a captured stream
+// named.
 //
 // See record.h for what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_GRAPH_MEMORY_H_
@@ -52,6 +54,72 @@ CUresult GraphAddMemAllocNode(const Call& call, CUgraphNode* node, CUgraph graph
       readable ? DeviceOfNode(call, result, parameters->poolProps.location) : kNoDevice);
 }
 
+// --- What a node names
+template <typename Argument>
+void PinArgument(Offloading*, Argument) {}
+template <typename Description>
+void PinKernel(Offloading* offloading, const Description* kernel, CUfunction function) {
+  offloading->PinArguments(function, kernel->kernelParams, kernel->extra);
+}
+template <typename Description>
+void PinKernelOfAnyKind(Offloading* offloading, const Description* kernel) {
+  const auto of_library = reinterpret_cast<CUfunction>(kernel->kern);
+  PinKernel(offloading, kernel, kernel->func != nullptr ? kernel->func : of_library);
+}
+inline void PinArgument(Offloading* offloading, const CUDA_KERNEL_NODE_PARAMS_v1* kernel) {
+  if (kernel != nullptr) PinKernel(offloading, kernel, kernel->func);
+}
+inline void PinArgument(Offloading* offloading, const CUDA_KERNEL_NODE_PARAMS_v2* kernel) {
+  if (kernel != nullptr) PinKernelOfAnyKind(offloading, kernel);
+}
+inline void PinArgument(Offloading* offloading, const CUDA_MEMCPY3D* copy) {
+  if (copy == nullptr) return;
+  offloading->Pin(copy->srcDevice);
+  offloading->Pin(copy->dstDevice);
+}
+inline void PinArgument(Offloading* offloading, const CUDA_MEMSET_NODE_PARAMS* fill) {
+  if (fill != nullptr) offloading->Pin(fill->dst);
+}
+template <typename Description>
+void PinOperations(Offloading* offloading, const Description& batch) {
+  for (unsigned int i = 0; batch.paramArray != nullptr && i < batch.count; ++i) {
+    const CUstreamBatchMemOpParams& one = batch.paramArray[i];
+    const CUstreamBatchMemOpType kind = one.operation;
+    const bool waits =
+        kind == CU_STREAM_MEM_OP_WAIT_VALUE_32 || kind == CU_STREAM_MEM_OP_WAIT_VALUE_64;
+    const bool writes =
+        kind == CU_STREAM_MEM_OP_WRITE_VALUE_32 || kind == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+    if (waits) offloading->Pin(one.waitValue.address);
+    if (writes) offloading->Pin(one.writeValue.address);
+  }
+}
+inline void PinArgument(Offloading* offloading, const CUDA_BATCH_MEM_OP_NODE_PARAMS* batch) {
+  if (batch != nullptr) PinOperations(offloading, *batch);
+}
+inline void PinArgument(Offloading* offloading, CUgraphNodeParams* node) {
+  if (node == nullptr) return;
+  if (node->type == CU_GRAPH_NODE_TYPE_KERNEL) PinKernelOfAnyKind(offloading, &node->kernel);
+  if (node->type == CU_GRAPH_NODE_TYPE_MEMCPY) PinArgument(offloading, &node->memcpy.copyParams);
+  if (node->type == CU_GRAPH_NODE_TYPE_MEMSET) offloading->Pin(node->memset.dst);
+  if (node->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) PinOperations(offloading, node->memOp);
+}
+
+// What an overload for constants should be found for.
+inline void PinArgument(Offloading* offloading, CUDA_MEMCPY3D* copy) {
+  PinArgument(offloading, static_cast<const CUDA_MEMCPY3D*>(copy));
+}
+
+// Makes or changes a node of a graph.
+template <typename Call, typename... Arguments>
+CUresult SetNode(const Call& call, Arguments... arguments) {
+  {
+    const PoolService::Submission submission(call.pools());
+    Offloading& offloading = submission.offloading();
+    if (offloading.MayMove()) (PinArgument(&offloading, arguments), ...);
+  }
+  return call.Forward(arguments...);
+}
+
 // A node of any kind: memory nodes are recorded.
 template <typename Call>
 void RecordIfMemoryNode(const Call& call, CUresult result, const CUgraphNode* node,
@@ -71,7 +139,7 @@ template <typename Call>
 CUresult GraphAddNode(const Call& call, CUgraphNode* node, CUgraph graph,
                       const CUgraphNode* dependencies, size_t dependency_count,
                       CUgraphNodeParams* parameters) {
-  const CUresult result = call.Forward(node, graph, dependencies, dependency_count, parameters);
+  const CUresult result = SetNode(call, node, graph, dependencies, dependency_count, parameters);
   RecordIfMemoryNode(call, result, node, parameters);
   return result;
 }
@@ -81,7 +149,7 @@ CUresult GraphAddNode(const Call& call, CUgraphNode* node, CUgraph graph,
                       const CUgraphNode* dependencies, const CUgraphEdgeData* edges,
                       size_t dependency_count, CUgraphNodeParams* parameters) {
   const CUresult result =
-      call.Forward(node, graph, dependencies, edges, dependency_count, parameters);
+      SetNode(call, node, graph, dependencies, edges, dependency_count, parameters);
   RecordIfMemoryNode(call, result, node, parameters);
   return result;
 }

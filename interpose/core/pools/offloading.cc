@@ -37,15 +37,14 @@ bool Offloading::Watch() {
 bool Offloading::Watches() const { return offloaders_.AnyTracksTouches() || pools_.AnyCapture(); }
 
 // The pools are held once for all of them; an address that is no pool's does nothing there.
-void Offloading::TouchAll(const uint64_t* addresses, int count) {
-  const bool capturing = pools_.AnyCapture();
+void Offloading::TouchAll(const uint64_t* addresses, int count, UsedBy by) {
+  const bool stays = by == UsedBy::kGraph || pools_.AnyCapture();
   for (int i = 0; i < pools_.count(); ++i) {
     const Pools::Use use = pools_.At(i);
     if (!use || use.offloader() == nullptr) continue;
     Offloader* offloader = use.offloader();
     for (int k = 0; k < count; ++k) {
-      if (capturing) {
-        // A graph may use it again, without a word to anybody.
+      if (stays) {
         offloader->Pin(addresses[k]);
       } else {
         offloader->Touch(addresses[k]);
@@ -54,24 +53,25 @@ void Offloading::TouchAll(const uint64_t* addresses, int count) {
   }
 }
 
-void Offloading::TouchWords(const void* memory, uint64_t size) {
+void Offloading::NoteWords(const void* memory, uint64_t size, UsedBy by) {
   constexpr int kRoom = 32;
   const auto* bytes = static_cast<const unsigned char*>(memory);
   uint64_t found[kRoom];
   int count = 0;
   for (uint64_t at = 0; at + sizeof(uint64_t) <= size; at += sizeof(uint64_t)) {
-    if (count == kRoom) TouchAll(found, std::exchange(count, 0));
+    if (count == kRoom) TouchAll(found, std::exchange(count, 0), by);
     count += PutIfAddress(bytes + at, &found[count]);
   }
-  if (count != 0) TouchAll(found, count);
+  if (count != 0) TouchAll(found, count, by);
 }
 
 // Kernels that KernelArguments knows nothing of.
-void Offloading::AskForArguments(CUfunction function, void** arguments) {
+void Offloading::AskForArguments(CUfunction function, void** arguments, UsedBy by) {
   ArgumentSizes sizes = kernel_arguments_.Ask(function);
   constexpr size_t kMostArguments = 4096;
   size_t size = 0;
-  for (size_t i = 0; i < kMostArguments && sizes.Next(&size); ++i) TouchWords(arguments[i], size);
+  for (size_t i = 0; i < kMostArguments && sizes.Next(&size); ++i)
+    NoteWords(arguments[i], size, by);
 }
 
 void Offloading::WatchUses() {
@@ -87,17 +87,21 @@ void Offloading::OnUses(const Driver::UsedRange* ranges, size_t count, void* sel
   uint64_t addresses[kRoom];
   int known = 0;
   for (size_t i = 0; i < count; ++i) {
-    if (known == kRoom) offloading->TouchAll(addresses, std::exchange(known, 0));
+    if (known == kRoom) offloading->TouchAll(addresses, std::exchange(known, 0), UsedBy::kWork);
     if (ranges[i].bytes != 0) addresses[known++] = ranges[i].address + ranges[i].bytes / 2;
   }
-  offloading->TouchAll(addresses, known);
+  offloading->TouchAll(addresses, known, UsedBy::kWork);
 }
 
 void Offloading::TouchArguments(CUfunction function, void** arguments, void** extra) {
   if (driver_.HoldsKernels()) return;  // OnUses hears of it
+  NoteArguments(function, arguments, extra, UsedBy::kWork);
+}
+
+void Offloading::NoteArguments(CUfunction function, void** arguments, void** extra, UsedBy by) {
   if (arguments != nullptr) {
     const KernelArguments::Layout* layout = kernel_arguments_.Find(function);
-    if (layout == nullptr) return AskForArguments(function, arguments);
+    if (layout == nullptr) return AskForArguments(function, arguments, by);
     uint64_t found[KernelArguments::kMost];
     int count = 0;
     for (int i = 0; i < layout->count; ++i) {
@@ -105,10 +109,10 @@ void Offloading::TouchArguments(CUfunction function, void** arguments, void** ex
       if (layout->sizes[i] < 2 * sizeof(uint64_t)) {
         count += PutIfAddress(argument, &found[count]);
       } else {
-        TouchWords(argument, layout->sizes[i]);
+        NoteWords(argument, layout->sizes[i], by);
       }
     }
-    if (count != 0) TouchAll(found, count);
+    if (count != 0) TouchAll(found, count, by);
     return;
   }
   const void* buffer = nullptr;
@@ -117,7 +121,7 @@ void Offloading::TouchArguments(CUfunction function, void** arguments, void** ex
     if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[i + 1];
     if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *static_cast<size_t*>(extra[i + 1]);
   }
-  if (buffer != nullptr) TouchWords(buffer, size);
+  if (buffer != nullptr) NoteWords(buffer, size, by);
 }
 
 bool Offloading::RefusesGraph() {

@@ -41,10 +41,17 @@ class Offloading {
   // --- Touches, between Offloaders::Pass and submission
   // Counts a submission. True: what it touches has to be passed on.
   bool Watch();
-  void Touch(uint64_t address) { TouchAll(&address, 1); }
-  void TouchWords(const void* memory, uint64_t size);
+  void Touch(uint64_t address) { TouchAll(&address, 1, UsedBy::kWork); }
+  void TouchWords(const void* memory, uint64_t size) { NoteWords(memory, size, UsedBy::kWork); }
   // The arguments of a kernel, as cuLaunchKernel takes them; either may be null.
   void TouchArguments(CUfunction function, void** arguments, void** extra);
+
+  // --- What a node of a graph names, between Offloaders::Pass and the driver: it stays where it is
+  bool MayMove() { return offloaders_.wanted(); }
+  void Pin(uint64_t address) { TouchAll(&address, 1, UsedBy::kGraph); }
+  void PinArguments(CUfunction function, void** arguments, void** extra) {
+    NoteArguments(function, arguments, extra, UsedBy::kGraph);
+  }
 
   // Whether a graph must not be launched now. That it was tried is logged once.
   bool RefusesGraph();
@@ -56,9 +63,14 @@ class Offloading {
   void Stop() { offloaders_.StopBringingBack(); }
 
  private:
-  void TouchAll(const uint64_t* addresses, int count);
+  // A graph may use what it names again, without a word to anybody, as may captured work.
+  enum class UsedBy : uint8_t { kWork, kGraph };
+
+  void TouchAll(const uint64_t* addresses, int count, UsedBy by);
+  void NoteWords(const void* memory, uint64_t size, UsedBy by);
+  void NoteArguments(CUfunction function, void** arguments, void** extra, UsedBy by);
   void AdvanceQuiet();
-  void AskForArguments(CUfunction function, void** arguments);
+  void AskForArguments(CUfunction function, void** arguments, UsedBy by);
   void LogTrouble(const Offloader& offloader);
 
   bool Watches() const;

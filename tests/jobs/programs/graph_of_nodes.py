@@ -1,0 +1,143 @@
+"""What nodes of CUDA graphs name does not move: prints for each way to make a node why it stays."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+import torch
+import vramstow
+
+KERNEL = b"""
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry store(.param .u64 place)
+{
+  .reg .u64 %rd<3>;
+  .reg .u32 %r<2>;
+  ld.param.u64 %rd1, [place];
+  cvta.to.global.u64 %rd2, %rd1;
+  mov.u32 %r1, 7;
+  st.global.u32 [%rd2], %r1;
+  ret;
+}
+"""
+BYTES = 8 << 20
+ON_DEVICE = 2  # CU_MEMORYTYPE_DEVICE
+MEMSET_NODE = 2  # CU_GRAPH_NODE_TYPE_MEMSET
+WORD, COUNT, POINTER = ctypes.c_uint, ctypes.c_size_t, ctypes.c_void_p
+
+
+def structure(**fields: type) -> type[ctypes.Structure]:
+    return type("Parameters", (ctypes.Structure,), {"_fields_": list(fields.items())})
+
+
+def side(name: str) -> dict[str, type]:
+    return (
+        {f"{name}_{at}": COUNT for at in ("x", "y", "z", "level")}
+        | {f"{name}_kind": WORD, f"{name}_host": POINTER, f"{name}_device": ctypes.c_uint64}
+        | {f"{name}_{what}": POINTER for what in ("array", "reserved")}
+        | {f"{name}_{size}": COUNT for size in ("pitch", "height")}
+    )
+
+
+Fill = structure(
+    place=ctypes.c_uint64, pitch=COUNT, value=WORD, element=WORD, width=COUNT, height=COUNT
+)
+Copy = structure(**side("from"), **side("to"), width=COUNT, height=COUNT, depth=COUNT)
+Launch = structure(
+    function=POINTER,
+    **{f"{what}_{at}": WORD for what in ("grid", "block") for at in "xyz"},
+    shared=WORD,
+    arguments=POINTER,
+    extra=POINTER,
+    kernel=POINTER,
+    context=POINTER,
+)
+Node = structure(kind=WORD, zeros=WORD * 3, fill=Fill, context=POINTER, rest=ctypes.c_char * 256)
+
+cuda = ctypes.CDLL("libcuda.so.1")
+context, graph, node = POINTER(), POINTER(), POINTER()
+
+
+def check(result: int) -> None:
+    assert result == 0, result
+
+
+def fill(place: int) -> ctypes.Structure:
+    return Fill(place, 0, 1, 1, 16, 1)
+
+
+def add(function: str, parameters: ctypes.Structure, *more: object) -> None:
+    made = (ctypes.byref(node), graph, None, COUNT(0), ctypes.byref(parameters))
+    check(cuda[function](*made, *more))
+
+
+def copy(place: int) -> ctypes.Structure:
+    return Copy(
+        from_kind=ON_DEVICE,
+        from_device=plain.data_ptr(),
+        to_kind=ON_DEVICE,
+        to_device=place,
+        width=16,
+        height=1,
+        depth=1,
+    )
+
+
+def launch(place: int) -> ctypes.Structure:
+    module, function = POINTER(), POINTER()
+    check(cuda.cuModuleLoadData(ctypes.byref(module), KERNEL))
+    check(cuda.cuModuleGetFunction(ctypes.byref(function), module, b"store"))
+    argument = ctypes.c_uint64(place)
+    arguments = (POINTER * 1)(ctypes.addressof(argument))
+    kept.extend((argument, arguments))
+    ones = {f"{what}_{at}": 1 for what in ("grid", "block") for at in "xyz"}
+    return Launch(function=function, arguments=ctypes.addressof(arguments), **ones)
+
+
+def add_any(place: int) -> None:
+    parameters = Node(kind=MEMSET_NODE, fill=fill(place))
+    made = (ctypes.byref(node), graph, None, None, COUNT(0), ctypes.byref(parameters))
+    check(cuda.cuGraphAddNode_v2(*made))
+
+
+def change(place: int) -> None:
+    add("cuGraphAddMemsetNode", fill(plain.data_ptr()), context)
+    check(cuda.cuGraphMemsetNodeSetParams(node, ctypes.byref(fill(place))))
+
+
+def change_instance(place: int) -> None:
+    add("cuGraphAddMemsetNode", fill(plain.data_ptr()), context)
+    instance = POINTER()
+    check(cuda.cuGraphInstantiateWithFlags(ctypes.byref(instance), graph, ctypes.c_uint64(0)))
+    given = ctypes.byref(fill(place))
+    check(cuda.cuGraphExecMemsetNodeSetParams(instance, node, given, context))
+
+
+WAYS: dict[str, Callable[[int], None]] = {
+    "none": lambda _: None,
+    "fill": lambda place: add("cuGraphAddMemsetNode", fill(place), context),
+    "copy": lambda place: add("cuGraphAddMemcpyNode", copy(place), context),
+    "kernel": lambda place: add("cuGraphAddKernelNode_v2", launch(place)),
+    "any": add_any,
+    "changed": change,
+    "changed instance": change_instance,
+}
+
+torch.cuda.init()
+plain = torch.zeros(BYTES, dtype=torch.uint8, device="cuda")
+kept: list[object] = []
+check(cuda.cuCtxGetCurrent(ctypes.byref(context)))
+for way, make in WAYS.items():
+    with vramstow.region(way):
+        named = torch.zeros(BYTES, dtype=torch.uint8, device="cuda")
+    check(cuda.cuGraphCreate(ctypes.byref(graph), 0))
+    make(named.data_ptr() + BYTES // 2)
+    try:
+        vramstow.pause(way)
+        print(f"{way}: paused", flush=True)
+    except vramstow.OffloadError as error:
+        print(f"{way}: {error}", flush=True)
+    vramstow.resume(way)
