@@ -189,6 +189,35 @@ TEST_F(MappingTest, AccessCoversSeveralMappingsAtOnce) {
   EXPECT_OK(driver_.cuMemAddressFree(range, 4 * page_));
 }
 
+TEST_F(MappingTest, UnmappingARunThatEndsWithinAMappingIsRefused) {
+  const CUdeviceptr range = Reserve(3);
+  const CUmemGenericAllocationHandle first = Create(1);
+  const CUmemGenericAllocationHandle second = Create(2);
+  ASSERT_OK(driver_.cuMemMap(range, page_, 0, first, 0));
+  ASSERT_OK(driver_.cuMemMap(range + page_, 2 * page_, 0, second, 0));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemUnmap(range, 2 * page_));
+  EXPECT_OK(driver_.cuMemUnmap(range, 3 * page_));
+  EXPECT_OK(driver_.cuMemRelease(first));
+  EXPECT_OK(driver_.cuMemRelease(second));
+  EXPECT_OK(driver_.cuMemAddressFree(range, 3 * page_));
+}
+
+TEST_F(MappingTest, UnmappingOneOfTwoAddressesLeavesTheOther) {
+  const CUdeviceptr range = Reserve(2);
+  const CUmemGenericAllocationHandle handle = Create(1);
+  MapOne(range, handle, 1);
+  MapOne(range + page_, handle, 1);
+  ASSERT_OK(driver_.cuMemsetD8(range, 22, page_));
+  ASSERT_OK(driver_.cuCtxSynchronize());
+  ASSERT_OK(driver_.cuMemUnmap(range, page_));
+  EXPECT_EQ(22, Read(range + page_, 1)[0]);
+  ASSERT_OK(driver_.cuMemsetD8(range + page_, 23, page_));
+  EXPECT_EQ(23, Read(range + 2 * page_ - 1, 1)[0]);
+  EXPECT_OK(driver_.cuMemUnmap(range + page_, page_));
+  EXPECT_OK(driver_.cuMemRelease(handle));
+  EXPECT_OK(driver_.cuMemAddressFree(range, 2 * page_));
+}
+
 TEST_F(MappingTest, AccessToUnmappedAddressesIsRefused) {
   const CUdeviceptr range = Reserve(2);
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, SetAccess(range, 1, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));

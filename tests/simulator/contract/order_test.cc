@@ -304,5 +304,71 @@ TEST_F(StreamRuleTest, EventOfAnotherContextIsNotRecordedHere) {
   EXPECT_OK(driver_.cuCtxDestroy(other));
 }
 
+// What one context copies to the host, and another one from there, by streams of their own.
+class TwoContextsTest : public OrderTest {
+ protected:
+  static constexpr size_t kBytes = kMiB;
+
+  void SetUp() override {
+    OrderTest::SetUp();
+    ASSERT_OK(driver_.cuMemHostAlloc(&host_, kBytes, CU_MEMHOSTALLOC_PORTABLE));
+    memset(host_, 0, kBytes);
+    source_ = Allocate(kBytes);
+    ASSERT_OK(driver_.cuMemsetD8(source_, 31, kBytes));
+    ASSERT_OK(driver_.cuCtxSynchronize());
+    first_ = NewStream();
+    event_ = NewEvent(CU_EVENT_DISABLE_TIMING);
+#if CUDA_VERSION >= 13000
+    ASSERT_OK(driver_.cuCtxCreate(&other_, nullptr, 0, device_));
+#else
+    ASSERT_OK(driver_.cuCtxCreate(&other_, 0, device_));
+#endif
+    ASSERT_OK(driver_.cuMemAlloc(&target_, kBytes));
+    ASSERT_OK(driver_.cuStreamCreate(&second_, CU_STREAM_NON_BLOCKING));
+    ASSERT_OK(driver_.cuCtxSetCurrent(context_));
+  }
+  void TearDown() override {
+    if (other_ != nullptr) {
+      EXPECT_OK(driver_.cuCtxDestroy(other_));
+    }
+    EXPECT_OK(driver_.cuCtxSetCurrent(context_));
+    if (host_ != nullptr) {
+      EXPECT_OK(driver_.cuMemFreeHost(host_));
+    }
+    OrderTest::TearDown();
+  }
+  // `record` records the event behind a copy that is held back; the other context waits for it.
+  template <typename Record>
+  void CopyBehind(Record record) {
+    HeldStream held(first_);
+    ASSERT_OK(driver_.cuMemcpyDtoHAsync(host_, source_, kBytes, first_));
+    ASSERT_OK(record());
+    ASSERT_OK(driver_.cuCtxSetCurrent(other_));
+    ASSERT_OK(driver_.cuStreamWaitEvent(second_, event_, 0));
+    ASSERT_OK(driver_.cuMemcpyHtoDAsync(target_, host_, kBytes, second_));
+    EXPECT_CUDA(CUDA_ERROR_NOT_READY, driver_.cuStreamQuery(second_));
+    EXPECT_TRUE(held.LetGo());
+    ASSERT_OK(driver_.cuStreamSynchronize(second_));
+    EXPECT_EQ(31, Read(target_ + kBytes - 1, 1)[0]);
+  }
+
+  void* host_ = nullptr;
+  CUdeviceptr source_ = 0;
+  CUdeviceptr target_ = 0;
+  CUstream first_ = nullptr;
+  CUstream second_ = nullptr;
+  CUevent event_ = nullptr;
+  CUcontext other_ = nullptr;
+};
+
+TEST_F(TwoContextsTest, EventOfAStreamOrdersACopyOfAnotherContext) {
+  CopyBehind([&] { return driver_.cuEventRecord(event_, first_); });
+}
+
+TEST_F(TwoContextsTest, EventOfAWholeContextOrdersACopyOfAnotherContext) {
+  NEEDS(cuCtxRecordEvent);
+  CopyBehind([&] { return driver_.cuCtxRecordEvent(context_, event_); });
+}
+
 }  // namespace
 }  // namespace vramstow::simulator
