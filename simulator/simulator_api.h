@@ -220,6 +220,9 @@ struct vramstowSimulatorModelClock {
 // Fills in `size` bytes of the clock, so that the struct may grow at its end. 0: done; else there
 // is no such clock. Needs no lock.
 int vramstowSimulatorReadModelClock(struct vramstowSimulatorModelClock* clock, size_t size);
+// By that clock, the host does nothing for so long. For who would sleep until work has ended: real
+// time counts for nothing there. Without such a clock nothing happens.
+void vramstowSimulatorPass(uint64_t nanoseconds);
 
 // As a network card does by what it was told of memory: copies `size` bytes at `offset` of what a
 // descriptor of cuMemGetHandleForAddressRange stands for, out of it or into it. That is the

@@ -77,6 +77,7 @@ bool CudaDriver::Look(Resolve resolve, void* resolve_context) {
   look(&functions_.CtxPopCurrent, "cuCtxPopCurrent_v2", true);
   look(&functions_.CtxSynchronize, "cuCtxSynchronize", true);
   look(&functions_.CtxRecordEvent, "cuCtxRecordEvent", false);
+  look(&functions_.CtxWaitEvent, "cuCtxWaitEvent", false);
   look(&functions_.DeviceGetAttribute, "cuDeviceGetAttribute", true);
   look(&functions_.DeviceTotalMem, "cuDeviceTotalMem_v2", true);
   look(&functions_.MemGetInfo, "cuMemGetInfo_v2", true);
@@ -308,6 +309,18 @@ CUresult CudaDriver::WaitForContext(CUstream stream) const {
   return result;
 }
 
+// All streams of the context wait for the work that the stream has now.
+CUresult CudaDriver::MakeContextWait(CUstream stream) const {
+  if (functions_.CtxWaitEvent == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  CUevent event = nullptr;
+  CUresult result = functions_.EventCreate(&event, CU_EVENT_DISABLE_TIMING);
+  if (result != CUDA_SUCCESS) return result;
+  result = functions_.EventRecord(event, stream);
+  if (result == CUDA_SUCCESS) result = functions_.CtxWaitEvent(context_, event);
+  functions_.EventDestroy(event);
+  return result;
+}
+
 CUresult CudaDriver::StartCopies(const DriverCopy* copies, uint32_t count, bool after_work,
                                  uint64_t* job) const {
   CUstream stream = nullptr;
@@ -358,6 +371,11 @@ void CudaDriver::FillOffload() {
       return kDriverNotSupported;
     }
     return driver->StartCopies(copies, count, /*after_work=*/true, job);
+  };
+  table_.copy_order = [](void* self, uint64_t job) -> DriverResult {
+    if (Self(self)->AnyOthers()) return kDriverNotSupported;
+    VRAMSTOW_CUDA_CALL();
+    return driver->MakeContextWait(reinterpret_cast<CUstream>(job));
   };
   table_.copy_finish = [](void* self, uint64_t job) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
@@ -415,7 +433,9 @@ void CudaDriver::FillOrder() {
     const CardClock& clock = Self(self)->card_clock_;
     return clock.now == nullptr ? RealTime() : clock.now(clock.of);
   };
-  table_.pause = [](void*, uint64_t nanoseconds) {
+  table_.pause = [](void* self, uint64_t nanoseconds) {
+    const CardClock& clock = Self(self)->card_clock_;
+    if (clock.pass != nullptr) return clock.pass(clock.of, nanoseconds);
     const timespec time{static_cast<time_t>(nanoseconds / 1'000'000'000),
                         static_cast<long>(nanoseconds % 1'000'000'000)};
     nanosleep(&time, nullptr);
@@ -509,13 +529,27 @@ DriverResult CudaDriver::FinishContext(CUcontext context, uint64_t deadline_ns) 
   return result;
 }
 
-DriverResult CudaDriver::FinishOthers(uint64_t deadline_ns) const {
+// The context with this number in the list, if it may use memory of this one; otherwise null.
+CUcontext CudaDriver::OtherAt(uint32_t number) const {
+  CUcontext context = nullptr;
+  int device = 0;
+  if (!others_.at(others_.list, number, &context, &device) || context == context_) return nullptr;
   const uint64_t peers = peers_.load(std::memory_order_acquire);
+  const bool is_peer = device < kMostPeers && (peers >> device & 1) != 0;
+  return device == device_ || is_peer ? context : nullptr;
+}
+
+bool CudaDriver::AnyOthers() const {
   for (uint32_t number = 0; number < others_.count; ++number) {
-    CUcontext context = nullptr;
-    int device = 0;
-    if (!others_.at(others_.list, number, &context, &device) || context == context_) continue;
-    if (device != device_ && (device >= kMostPeers || (peers >> device & 1) == 0)) continue;
+    if (OtherAt(number) != nullptr) return true;
+  }
+  return false;
+}
+
+DriverResult CudaDriver::FinishOthers(uint64_t deadline_ns) const {
+  for (uint32_t number = 0; number < others_.count; ++number) {
+    CUcontext context = OtherAt(number);
+    if (context == nullptr) continue;
     // Before CUDA 12.5 nothing short of waiting without an end tells.
     if (functions_.CtxRecordEvent == nullptr) return kDriverNotSupported;
     const DriverResult result = FinishContext(context, deadline_ns);

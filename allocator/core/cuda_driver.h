@@ -46,10 +46,11 @@ class CudaDriver {
   // What is known of streams; without it the driver alone is asked.
   void SetStreamRecord(const StreamRecord& streams) { streams_ = streams; }
 
-  // The clock that a simulated card has of its own: what the table's `now` gives. Before the pool
-  // opens.
+  // The clock that a simulated card has of its own: what the table's `now` gives, and what passes
+  // in its `pause`. Before the pool opens.
   struct CardClock {
     uint64_t (*now)(const void* of) = nullptr;
+    void (*pass)(const void* of, uint64_t nanoseconds) = nullptr;
     const void* of = nullptr;
   };
   void SetCardClock(const CardClock& clock) { card_clock_ = clock; }
@@ -73,6 +74,7 @@ class CudaDriver {
     decltype(&cuCtxPopCurrent) CtxPopCurrent;
     decltype(&cuCtxSynchronize) CtxSynchronize;
     decltype(&cuCtxRecordEvent) CtxRecordEvent;  // null before driver 12.5
+    decltype(&cuCtxWaitEvent) CtxWaitEvent;      // the same
     decltype(&cuDeviceGetAttribute) DeviceGetAttribute;
     decltype(&cuDeviceTotalMem) DeviceTotalMem;
     decltype(&cuMemGetInfo) MemGetInfo;
@@ -112,12 +114,15 @@ class CudaDriver {
   DriverResult Record(CUevent event, CUstream stream) const;
   DriverResult RecordForeign(CUevent event, CUstream stream, CUcontext context) const;
   DriverResult FinishContext(CUcontext context, uint64_t deadline_ns) const;
+  CUcontext OtherAt(uint32_t number) const;
+  bool AnyOthers() const;
   DriverResult FinishOthers(uint64_t deadline_ns) const;
   CUmemAllocationProp Properties() const;
   void Settle(const CUmemAllocationProp& properties) const;
   CUresult SetAccess(uint64_t address, uint64_t size, const CUmemLocation* host) const;
   bool CanCopy() const;
   CUresult WaitForContext(CUstream stream) const;
+  CUresult MakeContextWait(CUstream stream) const;
   CUresult StartCopies(const DriverCopy* copies, uint32_t count, bool after_work,
                        uint64_t* job) const;
   CUresult CreateHost(uint64_t size, CUmemGenericAllocationHandle* handle) const;

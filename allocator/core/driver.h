@@ -119,6 +119,10 @@ struct DriverTable {
   // is known of. Not supported: nothing was begun. Null: as that.
   DriverResult (*copy_start_after)(void* self, const DriverCopy* copies, uint32_t count,
                                    uint64_t* job) = nullptr;
+  // Work that is submitted to the context from now on waits for such a job, which is finished later
+  // all the same. Null, or not supported: as if not called; work of others could not be made to
+  // wait. Not called while a capture is known of.
+  DriverResult (*copy_order)(void* self, uint64_t job) = nullptr;
   // Waits until all of it is done. On an error nothing is known of the destinations.
   DriverResult (*copy_finish)(void* self, uint64_t job);
 

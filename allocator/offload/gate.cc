@@ -41,7 +41,8 @@ bool SubmissionGate::Close(uint64_t wait_ns, const std::atomic<bool>* stop) {
   if (!closed_.compare_exchange_strong(open, 1, std::memory_order_seq_cst)) return false;
   for (const Lane& lane : lanes_) {
     while (lane.inside.load(std::memory_order_seq_cst) != 0) {
-      if (Now() >= deadline_ns || (stop != nullptr && stop->load(std::memory_order_relaxed))) {
+      const bool stops = stop != nullptr && stop->load(std::memory_order_relaxed);
+      if (stops || waiting_.load(std::memory_order_relaxed) != 0 || Now() >= deadline_ns) {
         Open();
         return false;
       }
@@ -59,6 +60,7 @@ void SubmissionGate::Open() {
 
 void SubmissionGate::Reset() {
   closed_.store(0, std::memory_order_relaxed);
+  waiting_.store(0, std::memory_order_relaxed);
   for (Lane& lane : lanes_) lane.inside.store(0, std::memory_order_relaxed);
 }
 

@@ -36,9 +36,14 @@ class SubmissionGate {
     lanes_[lane % kLanes].inside.fetch_sub(1, std::memory_order_release);
   }
 
+  // Whoever is inside waits, until EndWait, for something that the one who closes may hold: Close
+  // gives up meanwhile.
+  void BeginWait() { waiting_.fetch_add(1, std::memory_order_relaxed); }
+  void EndWait() { waiting_.fetch_sub(1, std::memory_order_relaxed); }
+
   // True: nobody is inside, until Open. False: somebody still was after `wait_ns`, or when `*stop`
-  // became true (null: nobody says so), or another thread has closed the gate; then it need not be
-  // opened.
+  // became true (null: nobody says so), or somebody inside waits, or another thread has closed the
+  // gate; then it need not be opened.
   bool Close(uint64_t wait_ns, const std::atomic<bool>* stop = nullptr);
   void Open();
   void Reset();
@@ -51,6 +56,7 @@ class SubmissionGate {
   void EnterSlow(std::atomic<uint32_t>* inside);
 
   std::atomic<uint32_t> closed_{0};
+  std::atomic<uint32_t> waiting_{0};
   Lane lanes_[kLanes];
 };
 

@@ -82,6 +82,17 @@ uint32_t Mover::Pause(uint64_t* pages, uint32_t count, bool keep, DriverResult* 
   return paused;
 }
 
+uint32_t Mover::Park(const uint64_t* pages, const uint32_t* fresh, uint32_t count,
+                     DriverResult* result) {
+  uint32_t parked = 0;
+  while (parked < count && *result == kDriverSuccess) {
+    uint32_t done = RunOf(pages + parked, count - parked, chunks_->chunk_bytes());
+    *result = chunks_->Park(pages[parked], fresh + parked, &done);
+    parked += done;
+  }
+  return parked;
+}
+
 // Puts fresh chunks that have the pages' data in the place of the pages' own. Returns how many of
 // the first were used, which are 0 in `fresh` then.
 uint32_t Mover::Exchange(const uint64_t* pages, uint32_t* fresh, uint32_t count,
@@ -137,7 +148,8 @@ DriverResult Mover::Lay(Return* coming) {
   const uint32_t wanted = coming->count;
   DriverResult result = kDriverSuccess;
   for (coming->count = 0; coming->count < wanted; ++coming->count) {
-    const uint32_t chunk = chunks_->TakeOutUntouched();
+    const uint32_t chunk = coming->is_after_work ? chunks_->TakeOut(ChunkMemory::kDevice)
+                                                 : chunks_->TakeOutUntouched();
     result =
         chunk == 0 ? kDriverOutOfMemory : chunks_->Underlay(coming->pages[coming->count], chunk);
     coming->fresh[coming->count] = chunk;
@@ -159,17 +171,26 @@ DriverResult Mover::Begin(Return* coming) {
   }
   coming->copies = kept != 0;
   if (kept == 0) return kDriverSuccess;
-  const DriverResult result = driver_->copy_start(driver_->self, copies, kept, &coming->job);
+  const auto start = coming->is_after_work ? driver_->copy_start_after : driver_->copy_start;
+  const DriverResult result = start(driver_->self, copies, kept, &coming->job);
   if (result == kDriverSuccess) return result;
   coming->copies = false;
   Drop(coming);
   return result;
 }
 
+bool Mover::Order(Return* coming) {
+  coming->is_ordered = coming->copies && driver_->copy_order != nullptr &&
+                       driver_->copy_order(driver_->self, coming->job) == kDriverSuccess;
+  return coming->is_ordered;
+}
+
+// Work has used what was ordered: there is no way back from that.
 uint32_t Mover::End(Return* coming, DriverResult* result) {
   *result = coming->copies ? driver_->copy_finish(driver_->self, coming->job) : kDriverSuccess;
   coming->copies = false;
-  if (*result != kDriverSuccess) Drop(coming);
+  if (*result != kDriverSuccess && !coming->is_ordered) Drop(coming);
+  coming->is_ordered = false;
   const uint32_t count = coming->count;
   for (uint32_t i = 0; i < count; ++i) chunks_->EndPause(coming->pages[i]);
   coming->count = 0;

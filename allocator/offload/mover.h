@@ -67,12 +67,16 @@ class Mover {
     uint32_t count = 0;
     uint64_t job = 0;  // the copies under way
     bool copies = false;
+    bool is_after_work = false;  // the chunks may still be in use by work that was submitted
+    bool is_ordered = false;     // work that is submitted from now on waits for the copies
   };
   // Maps chunks, which the store has, under the first pages of `coming`, as many as it can; the
   // rest, and all that fails later, stays paused.
   DriverResult Lay(Return* coming) VRAMSTOW_REQUIRES(kDeviceLock);
   // Begins to copy what they held.
   DriverResult Begin(Return* coming) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Makes work that is submitted from now on wait for the copies. False: it does not.
+  bool Order(Return* coming) VRAMSTOW_REQUIRES(kDeviceLock);
   // Waits for that; then, if it has no error, the pages are there. Returns how many. None is
   // coming afterwards.
   uint32_t End(Return* coming, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock);
@@ -82,6 +86,10 @@ class Mover {
   uint32_t TakeChunks(ChunkMemory kind, uint32_t* fresh, uint32_t count)
       VRAMSTOW_REQUIRES(kDeviceLock);
   void PutBack(const uint32_t* fresh, uint32_t from, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Parks the pages with chunks that have their data (ChunkExchange::Park), in the order that they
+  // are in. Returns how many of the first were.
+  uint32_t Park(const uint64_t* pages, const uint32_t* fresh, uint32_t count, DriverResult* result)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   // Puts chunks that have the data of the sorted pages, at most kMostPages, in their place. Returns
   // how many of the first were; these are 0 in `fresh` then.
   uint32_t Exchange(const uint64_t* pages, uint32_t* fresh, uint32_t count, DriverResult* result)

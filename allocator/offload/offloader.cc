@@ -132,7 +132,7 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
 void Offloader::EndMoveOut(uint64_t spare_pages) {
   last_out_ns_ = pool_->Now();
   wanted_from_clock_ = Clock() + 1;
-  const uint64_t away = MappedHostBytes() / pool_->page_bytes();
+  const uint64_t away = MappedHostBytes() / pool_->page_bytes() + quiet_.parked_pages();
   quiet_.NoteAway(away - std::min(away, spare_pages));
 }
 
@@ -205,11 +205,13 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
   DeviceLock device_lock(pool_->mutex());
   // What could not be mapped anywhere comes first.
   mover_.Restore();
+  const bool is_calm = pool_->Now() - last_out_ns_ >= config_.calm_ns;
+  if ((is_calm || most_bytes == 0) && quiet_.MustEnd()) quiet_.Finish();
   if (MappedHostBytes() == 0) {
     if (pool_->WaitClock() >= watch_until_ns_ && quiet_.empty()) Watch(false);
     return 0;
   }
-  if (pool_->Now() - last_out_ns_ < config_.calm_ns) return 0;
+  if (!is_calm) return 0;
   if (standstill_.stopping()) return 0;
   const uint64_t size = pool_->page_bytes();
   ListPages(PagesThatAre::kOffloaded, kAnyTag);
@@ -229,6 +231,7 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
 void Offloader::BeginQuiet(const QuietRange* ranges, uint64_t count) {
   if (!maps_host_ || !host_.any()) return;
   DeviceLock device_lock(pool_->mutex());
+  quiet_.Finish();
   // A job that fits costs no call of the driver.
   if (!quiet_.IsWorthIt(MappedHostBytes() / pool_->page_bytes())) return;
   Watch(true);
@@ -255,8 +258,8 @@ void Offloader::BringBackOthers() {
   };
   const uint64_t wanted = list();
   if (wanted == 0) return;
-  standstill_.WaitForWork();
-  pool_->TakeCached(wanted);
+  // This gives up pages of blocks that were freed.
+  pool_->TakeFreed(wanted);
   const uint64_t count = EnsureDeviceChunks(list());
   OffloadResult outcome = OffloadResult::kDone;
   MoveSlices(count, Motion::kBack, OffloadReason::kTouched, &outcome);
@@ -280,7 +283,7 @@ OffloadStats Offloader::Stats() const {
   stats.out_bytes = record_.out_bytes.load(std::memory_order_relaxed);
   stats.in_bytes = record_.in_bytes.load(std::memory_order_relaxed);
   stats.offloaded_bytes = pool_->exchange().offloaded_bytes();
-  stats.paused_bytes = pool_->exchange().paused_bytes();
+  stats.paused_bytes = pool_->exchange().paused_bytes() - pool_->exchange().parked_bytes();
   stats.host_bytes = pool_->exchange().host_bytes();
   stats.lacking_bytes = lacking_.load(std::memory_order_relaxed);
   stats.released_host_bytes = host_.released_bytes();

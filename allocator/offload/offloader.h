@@ -150,21 +150,24 @@ class Offloader {
   // Whether memory is paused that a captured graph may use: launching one is an error then. For
   // who has passed the gate.
   bool refuses_graphs() const {
-    return graphs_away_.load(std::memory_order_relaxed) && pool_->exchange().paused_bytes() != 0;
+    const ChunkExchange& chunks = pool_->exchange();
+    return graphs_away_.load(std::memory_order_relaxed) &&
+           chunks.paused_bytes() != chunks.parked_bytes();
   }
 
   // Brings back what lies on the host of memory that is held (Pool::HoldChunks); where memory moves
   // by itself, other memory makes room for it. kHeld: a part is paused.
   OffloadResult ReturnHeld(uint64_t address, uint64_t size);
 
-  // --- Quiet times (ahead.cc)
-  // --------------------------------------------------------------------- Work does not write these
-  // blocks until EndQuiet: what has to leave in this time is copied beside the work, as much as was
-  // on the host at most in the time before; and it is copied back when there is room again. What
-  // was told before is over.
+  // --- Quiet times ------------------------------------------------------------------------------
+  // Nobody uses these blocks until EndQuiet: what has to leave meanwhile leaves beside the work, as
+  // much as in the time before, and comes back when there is room. What was told before is over.
   void BeginQuiet(const QuietRange* ranges, uint64_t count);
-  // Work may write them again. What was copied back is in place afterwards.
+  // They may be used again: on the device or, without room, on the host. Works inside the gate.
   void EndQuiet();
+  // Whether work that uses this address must wait for EndQuiet. For who has passed the gate.
+  bool IsAway(uint64_t address) const { return quiet_.IsAway(address); }
+  bool has_away() const { return quiet_.has_away(); }
   // Whether AdvanceQuiet is to be called, by whoever is about to submit work and holds no lock.
   bool wants_to_advance() const {
     return quiet_.wants_to_advance(submissions_.load(std::memory_order_relaxed));

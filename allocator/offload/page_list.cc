@@ -32,6 +32,8 @@ bool PageList::Is(uint64_t address, PagesThatAre which) {
       return !chunks.Paused(address);
     case PagesThatAre::kPaused:
       return chunks.Paused(address);
+    case PagesThatAre::kParked:
+      return pool_->exchange().IsParked(address);
     case PagesThatAre::kAway:
       break;
   }
@@ -64,13 +66,16 @@ void PageList::Add(const Span& span, bool of_graph, PagesThatAre which, const Of
   const uint64_t end = span.address + span.size;
   for (uint64_t at = span.address / page * page; at < end; at += page) {
     if (!live && !all && pool_->chunks().ExtentOf(at).pages == 1) continue;
+    const auto used_bytes =
+        static_cast<uint32_t>(live ? std::min(at + page, end) - std::max(at, span.address) : 0);
     if (count_ > 0 && pages_[count_ - 1].address == at) {
       Page& shared = pages_[count_ - 1];
+      shared.used_bytes += used_bytes;
       shared.rank = std::max(shared.rank, rank);
       shared.touched = std::max(shared.touched, touched);
       shared.live = shared.live || live || all;
     } else if (count_ < room_ && Is(at, which)) {
-      pages_[count_++] = {at, rank, touched, live || all, of_graph};
+      pages_[count_++] = {at, rank, touched, used_bytes, live || all, of_graph};
     }
   }
 }
@@ -151,7 +156,7 @@ uint64_t PageList::FillFrom(uint64_t address, uint64_t size) {
   const uint64_t page = pool_->page_bytes();
   if (!EnsureRoom(size / page + 2)) return 0;
   for (uint64_t at = address / page * page; at < address + size; at += page) {
-    if (Is(at, PagesThatAre::kOffloaded)) pages_[count_++] = {at, 0, 0, true, false};
+    if (Is(at, PagesThatAre::kOffloaded)) pages_[count_++] = {at, 0, 0, 0, true, false};
   }
   return count_;
 }

@@ -27,6 +27,7 @@ enum class PagesThatAre : uint8_t {
   kOffloaded,
   kThere,   // one of these
   kPaused,  // also under what is free by now
+  kParked,  // paused, of a heap that is not
   kAway,    // offloaded or paused
 };
 
@@ -37,8 +38,9 @@ class PageList {
     uint64_t address;
     uint64_t rank;  // the smallest go first
     uint32_t touched;
-    bool live;      // blocks lie on it
-    bool of_graph;  // captured graphs write to what its heap has cached
+    uint32_t used_bytes;  // that blocks have
+    bool live;            // blocks lie on it
+    bool of_graph;        // captured graphs write to what its heap has cached
   };
   // Why some of the pages may not leave: how many pages each reason keeps.
   struct Kept {
@@ -76,6 +78,10 @@ class PageList {
   void KeepRank(uint64_t rank) VRAMSTOW_REQUIRES(kDeviceLock) {
     DropIf([rank](const Page& page) { return page.rank != rank; });
   }
+  // Those stay that have no free part.
+  void KeepFull() VRAMSTOW_REQUIRES(kDeviceLock) {
+    DropIf([full = pool_->page_bytes()](const Page& page) { return page.used_bytes < full; });
+  }
   void DropRank(uint64_t rank) VRAMSTOW_REQUIRES(kDeviceLock) {
     DropIf([rank](const Page& page) { return page.rank == rank; });
   }
@@ -85,6 +91,14 @@ class PageList {
     const auto is_before = [](uint64_t at, const Page& page) { return at < page.address; };
     return static_cast<uint64_t>(std::upper_bound(pages_, pages_ + count_, address, is_before) -
                                  pages_);
+  }
+  // How many pages from this place on follow one another in the address space.
+  uint32_t RunFrom(uint64_t place, uint64_t page_bytes) const VRAMSTOW_REQUIRES(kDeviceLock) {
+    uint32_t run = 1;
+    while (place + run < count_ &&
+           pages_[place + run].address == pages_[place].address + run * page_bytes)
+      ++run;
+    return run;
   }
   bool HasAddress(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
     const uint64_t count = CountUpTo(address);

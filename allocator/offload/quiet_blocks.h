@@ -30,6 +30,12 @@ class QuietBlocks {
   void Clear() VRAMSTOW_REQUIRES(kDeviceLock) { count_ = 0; }
   bool empty() const VRAMSTOW_REQUIRES(kDeviceLock) { return count_ == 0; }
 
+  // Calls visit(range) for each, in order of address.
+  template <typename Visitor>
+  void Visit(Visitor visit) const VRAMSTOW_REQUIRES(kDeviceLock) {
+    for (uint64_t i = 0; i < count_; ++i) visit(entries_[i].range);
+  }
+
   // Ranks of pages for a list: kQuiet where all blocks of a page are. The first one notes which
   // blocks these are.
   static constexpr uint64_t kQuiet = 0;

@@ -6,119 +6,186 @@ namespace vramstow {
 
 void QuietMoves::Open(const Links& links) {
   links_ = links;
-  exchange_.Open(links.pool, links.mover, links.list);
+  parking_.Open(links.pool, links.mover, links.list);
   needed_pages_ = 0;
+  wanted_pages_ = 0;
   full_bytes_ = 0;
+  has_ended_ = false;
   advances_.store(false, std::memory_order_relaxed);
 }
 
 bool QuietMoves::IsWorthIt(uint64_t away_pages) {
-  wanted_pages_ = needed_pages_ != 0 ? needed_pages_ : away_pages;
+  if (has_ended_) return false;
+  // What was parked beyond the need hides the need, so that the number falls slowly.
+  const uint64_t least = wanted_pages_ - (wanted_pages_ + kFall - 1) / kFall;
+  wanted_pages_ = std::max(needed_pages_ != 0 ? needed_pages_ : away_pages, least);
   needed_pages_ = 0;
   leaving_pages_ = 0;
-  if (wanted_pages_ == 0) exchange_.Clear();
+  if (wanted_pages_ == 0) parking_.Clear();
   return wanted_pages_ != 0;
 }
 
 bool QuietMoves::Set(const QuietRange* ranges, uint64_t count, uint32_t clock) {
-  exchange_.Set(ranges, count, clock);
-  return wanted_pages_ <= exchange_.List(PagesThatAre::kThere);
+  parking_.Set(ranges, count, clock);
+  return wanted_pages_ <= parking_.List(PagesThatAre::kThere);
 }
 
 void QuietMoves::Begin() {
-  away_pages_ = exchange_.List(PagesThatAre::kOffloaded);
+  host_pages_ = parking_.List(PagesThatAre::kOffloaded);
+  needed_pages_ = host_pages_;
+  step_tick_ = links_.pool->fences().OpenTick(Fences::kEverything);
   was_full_ = false;
-  expected_pages_ = wanted_pages_ > away_pages_ ? wanted_pages_ - away_pages_ : 0;
+  returned_pages_ = 0;
+  expected_pages_ = wanted_pages_ > host_pages_ ? wanted_pages_ - host_pages_ : 0;
   // Some will be of no use: what is allocated on their pages meanwhile makes these unquiet.
   leaving_pages_ =
-      std::min(expected_pages_ + expected_pages_ / kSpare, exchange_.List(PagesThatAre::kResident));
-  advances_.store(leaving_pages_ + away_pages_ != 0, std::memory_order_relaxed);
+      std::min(expected_pages_ + expected_pages_ / kSpare, parking_.List(PagesThatAre::kResident));
+  // The earlier the better: work may need the room before all copies are done.
+  BeginLeaving();
+  advances_.store(leaving_pages_ + host_pages_ != 0, std::memory_order_relaxed);
 }
 
 void QuietMoves::End() {
   advances_.store(false, std::memory_order_relaxed);
-  if (exchange_.under_way() == PagesThatAre::kOffloaded) {
-    Finish(EventKind::kReturn, OffloadReason::kTouched, ~uint64_t{0});
-  }
-  exchange_.Clear();
+  parking_.CancelLeaving();
+  ReturnAll();
+  // What the driver did not let come back is tried again.
+  has_ended_ = parking_.parked_at_rest() != 0;
+  if (!has_ended_) parking_.Clear();
 }
 
-// Exchanges what was copied ahead; returns how many pages moved.
-uint64_t QuietMoves::Finish(EventKind kind, OffloadReason reason, uint64_t most) {
-  MoveRecord& record = *links_.record;
-  if (!links_.standstill->Begin()) {
-    Bump(&record.refused, 1);
-    exchange_.Cancel();
-    return 0;
-  }
-  const uint64_t since = links_.pool->Now();
-  DriverResult result = kDriverSuccess;
-  const uint64_t moved = exchange_.Finish(
-      most,
-      [&](const uint64_t* pages, uint32_t count) {
-        MoveRecord::Emit(*links_.pool, kind, pages, count, reason, links_.pool->Now() - since);
-      },
-      &result);
-  links_.standstill->End();
-  if (result != kDriverSuccess) Bump(&record.failed, 1);
-  if (moved != 0) links_.host->NoteMove();
-  Bump(kind == EventKind::kReturn ? &record.in_bytes : &record.out_bytes,
-       moved * links_.pool->page_bytes());
-  return moved;
+void QuietMoves::Finish() {
+  if (!parking_.empty()) End();
+  if (parking_.parked() != 0) EndReturning();
 }
 
-uint64_t QuietMoves::Relieve(uint64_t most) {
-  full_bytes_ = links_.pool->AllocatedBytes();
-  if (exchange_.empty()) return 0;
-  const uint64_t idle = links_.pool->chunks().idle_chunks();
-  leaving_pages_ = 0;
-  if (exchange_.under_way() == PagesThatAre::kOffloaded) exchange_.Cancel();
-  if (exchange_.under_way() == PagesThatAre::kResident) {
-    const uint64_t moved =
-        Finish(EventKind::kOffload, OffloadReason::kPressure, std::max(most, expected_pages_));
-    if (moved != 0) links_.pool->MarkOffloaded();
-  }
-  was_full_ = true;
-  away_pages_ = exchange_.List(PagesThatAre::kOffloaded);
-  advances_.store(away_pages_ != 0, std::memory_order_relaxed);
-  const uint64_t now = links_.pool->chunks().idle_chunks();
-  return now > idle ? now - idle : 0;
+bool QuietMoves::MustEnd() {
+  const bool is_coming = parking_.empty() && parking_.parked() != 0;
+  return has_ended_ || is_coming || parking_.HasFreed();
 }
 
-void QuietMoves::Advance() {
-  if (exchange_.empty() || !advances_.load(std::memory_order_relaxed)) return;
-  if (leaving_pages_ != 0) return BeginLeaving();
-  if (exchange_.under_way() == PagesThatAre::kPaused) BeginReturning();
-}
+// --- Out ----------------------------------------------------------------------------------------
 
 // Begins to copy one group of pages out: to make memory of the host takes the program's time.
 void QuietMoves::BeginLeaving() {
   const uint64_t count = std::min<uint64_t>(leaving_pages_, Transfer::kMostPages);
-  const uint64_t begun = exchange_.Begin(PagesThatAre::kResident, links_.host->EnsureMapped(count));
+  if (count == 0) return;
+  const uint64_t begun = parking_.BeginLeaving(links_.host->EnsureMapped(count));
   if (begun != 0) links_.host->NoteMove();
   leaving_pages_ = begun < count ? 0 : leaving_pages_ - begun;
 }
 
-// Pages stay on the host until the device was full in this iteration.
-void QuietMoves::BeginReturning() {
+// Nobody uses on the host what the step did, once that has ended.
+void QuietMoves::ParkHost() {
   PoolPages* const pool = links_.pool;
-  // The pages fit if so much of the memory that was in use on the full device is free now.
-  const uint64_t bytes = away_pages_ * pool->page_bytes();
-  const uint64_t wanted = bytes + std::max(links_.keep_free_bytes, bytes / kSpare);
-  const bool has_room = pool->AllocatedBytes() + wanted <= full_bytes_;
-  was_full_ = was_full_ || !has_room;
-  if (!has_room || !was_full_) return;
-  const uint64_t count = exchange_.List(PagesThatAre::kOffloaded);
-  // The program is ahead of the device, which still uses what the program has freed: submissions
-  // wait, the device does not.
-  if (!links_.standstill->WaitForWork()) return;
-  pool->TakeCached(count);
+  const uint64_t now = pool->WaitClock();
+  if (!pool->fences().WaitFor(Fences::kEverything, step_tick_, now)) return;
+  host_pages_ = 0;
+  if (!links_.standstill->BeginBesideWork()) return;
+  parking_.ParkHost();
+  links_.standstill->End();
+}
+
+// Returns how many pages left the device.
+uint64_t QuietMoves::Park(uint64_t most) {
+  MoveRecord& record = *links_.record;
+  if (!links_.standstill->BeginBesideWork()) {
+    Bump(&record.refused, 1);
+    parking_.CancelLeaving();
+    return 0;
+  }
+  const uint64_t since = links_.pool->Now();
+  DriverResult result = kDriverSuccess;
+  const uint64_t left = parking_.Park(
+      most,
+      [&](const uint64_t* pages, uint32_t count) {
+        MoveRecord::Emit(*links_.pool, EventKind::kOffload, pages, count, OffloadReason::kPressure,
+                         links_.pool->Now() - since);
+      },
+      &result);
+  links_.standstill->End();
+  if (result != kDriverSuccess) Bump(&record.failed, 1);
+  if (left == 0) return 0;
+  links_.host->NoteMove();
+  links_.pool->MarkOffloaded();
+  Bump(&record.out_bytes, left * links_.pool->page_bytes());
+  return left;
+}
+
+uint64_t QuietMoves::Relieve(uint64_t most) {
+  full_bytes_ = links_.pool->AllocatedBytes();
+  if (parking_.empty() || has_ended_) return 0;
+  const uint64_t idle = links_.pool->chunks().idle_chunks();
+  leaving_pages_ = 0;
+  returned_pages_ = 0;
+  was_full_ = true;
+  const uint64_t wanted = std::max(most, expected_pages_);
+  if (parking_.is_leaving()) expected_pages_ = wanted - std::min(wanted, Park(wanted));
+  advances_.store(parking_.parked_at_rest() + host_pages_ != 0, std::memory_order_relaxed);
+  const uint64_t now = links_.pool->chunks().idle_chunks();
+  return now > idle ? now - idle : 0;
+}
+
+// --- Back ---------------------------------------------------------------------------------------
+
+void QuietMoves::Advance() {
+  if (!advances_.load(std::memory_order_relaxed)) return;
+  if (leaving_pages_ != 0) return BeginLeaving();
+  if (host_pages_ != 0) ParkHost();
+  // Pages stay on the host until the device was full in this iteration.
+  was_full_ = was_full_ || Room() == 0;
+  if (was_full_) BeginReturning(kLeastReturning);
+  advances_.store(parking_.parked_at_rest() + host_pages_ != 0 || parking_.is_leaving(),
+                  std::memory_order_relaxed);
+}
+
+// How many pages fit: so much of the memory that was in use on the full device is free.
+uint64_t QuietMoves::Room() const {
+  const uint64_t size = links_.pool->page_bytes();
+  const uint64_t away = parking_.parked_at_rest() * size;
+  const uint64_t kept = std::max(links_.keep_free_bytes, away / kSpare);
+  const uint64_t used = links_.pool->AllocatedBytes() + returned_pages_ * size + kept;
+  return full_bytes_ > used ? (full_bytes_ - used) / size : 0;
+}
+
+// Begins to bring as many pages back as there is room for, if these are so many. Returns how many.
+uint64_t QuietMoves::BeginReturning(uint64_t least) {
+  PoolPages* const pool = links_.pool;
+  const uint64_t resting = parking_.parked_at_rest();
+  uint64_t count = std::min(resting, Room());
+  if (count == 0 || count < std::min(resting, least)) return 0;
+  if (parking_.has_all_groups()) EndReturning();
+  pool->TakeFreed(count);
   pool->MakeUpTo(count, pool->chunks().idle_chunks());
-  if (pool->chunks().idle_chunks() < count) return;
-  needed_pages_ = std::max(needed_pages_, count);
-  away_pages_ = 0;
-  advances_.store(false, std::memory_order_relaxed);
-  if (exchange_.Begin(PagesThatAre::kOffloaded, count) != 0) links_.host->NoteMove();
+  count = std::min(count, pool->chunks().idle_chunks());
+  const uint64_t begun = parking_.BeginReturning(count);
+  returned_pages_ += begun;
+  if (begun != 0) links_.host->NoteMove();
+  return begun;
+}
+
+void QuietMoves::EndReturning() {
+  DriverResult result = kDriverSuccess;
+  const uint64_t back = parking_.EndReturning(
+      [&](const uint64_t* pages, uint32_t count) {
+        MoveRecord::Emit(*links_.pool, EventKind::kReturn, pages, count, OffloadReason::kTouched,
+                         0);
+      },
+      &result);
+  if (result != kDriverSuccess) Bump(&links_.record->failed, 1);
+  Bump(&links_.record->in_bytes, back * links_.pool->page_bytes());
+}
+
+// The program goes on at once where the driver makes its work wait for the copies.
+void QuietMoves::ReturnAll() {
+  for (uint64_t left = parking_.parked_at_rest(); left != 0;) {
+    const uint64_t begun = BeginReturning(/*least=*/1);
+    if (begun == 0) break;
+    left -= std::min(left, begun);
+  }
+  if (!parking_.OrderReturning()) EndReturning();
+  if (parking_.parked_at_rest() == 0) return;
+  if (parking_.MapParked() != kDriverSuccess) Bump(&links_.record->failed, 1);
 }
 
 }  // namespace vramstow

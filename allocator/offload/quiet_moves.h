@@ -2,12 +2,12 @@
 //
 // Idea: an iteration needs as much room as the one before. This many bytes of quiet memory are
 // copied to the host in groups, while the device is behind the program. When the device is full,
-// the copies are exchanged for the pages. When enough memory is free again, the pages are copied
-// back, and the end of the quiet time exchanges these copies.
+// they are parked. As memory becomes free again, they are brought back; the end of the quiet time
+// waits for the rest. What does not fit then is used on the host.
 //
-// Ownership: as QuietExchange; what the links name outlives it. Threads: the device's lock, but for
-// wants_to_advance. Errors: what does not move is as before, and the record counts it. Units:
-// bytes; pages are chunks.
+// Ownership: as QuietParking; what the links name outlives it. Threads: the device's lock, but for
+// wants_to_advance and IsAway. Errors: what does not move is as before, and the record counts it.
+// Units: bytes; pages are chunks.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_MOVES_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_MOVES_H_
 
@@ -17,7 +17,7 @@
 #include "allocator/core/device_lock.h"
 #include "allocator/offload/host_stock.h"
 #include "allocator/offload/move_record.h"
-#include "allocator/offload/quiet_exchange.h"
+#include "allocator/offload/quiet_parking.h"
 #include "allocator/offload/standstill.h"
 
 namespace vramstow {
@@ -35,11 +35,11 @@ class QuietMoves {
   };
 
   void Open(const Links& links);
-  void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock) { exchange_.Close(alive); }
+  void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock) { parking_.Close(alive); }
 
   // The host holds this number of pages for which the device has no room.
   void NoteAway(uint64_t pages) { needed_pages_ = pages > needed_pages_ ? pages : needed_pages_; }
-  // A quiet time may begin. False: nothing lacked since the last one, and `away_pages` is 0.
+  // A quiet time may begin. False: nothing lacked for some time, and `away_pages` is 0.
   bool IsWorthIt(uint64_t away_pages) VRAMSTOW_REQUIRES(kDeviceLock);
   // These blocks are quiet. A page that is touched at this number of the clock, or later, is not
   // quiet any more. True: they are enough to make all room that is needed.
@@ -47,37 +47,56 @@ class QuietMoves {
   // From now on Advance moves them.
   void Begin() VRAMSTOW_REQUIRES(kDeviceLock);
   void End() VRAMSTOW_REQUIRES(kDeviceLock);
-  bool empty() const VRAMSTOW_REQUIRES(kDeviceLock) { return exchange_.empty(); }
+  // The same, and waits for what is on its way back.
+  void Finish() VRAMSTOW_REQUIRES(kDeviceLock);
+  bool empty() const VRAMSTOW_REQUIRES(kDeviceLock) { return parking_.empty(); }
   // Ranks quiet pages as QuietBlocks::kQuiet.
-  OffloadPolicy known() { return exchange_.known(); }
+  OffloadPolicy known() { return parking_.known(); }
 
   // Whether Advance is to be called, at this submission.
   bool wants_to_advance(uint64_t submission) const {
     return advances_.load(std::memory_order_relaxed) && submission % kAdvanceStep == 0;
   }
   void Advance() VRAMSTOW_REQUIRES(kDeviceLock);
+  // Whether work that uses this address has to wait for End. Any thread that is inside the gate.
+  bool IsAway(uint64_t address) const { return parking_.IsAway(address); }
+  bool has_away() const { return parking_.has_away(); }
+  uint64_t parked_pages() const VRAMSTOW_REQUIRES(kDeviceLock) { return parking_.parked(); }
+  // Whether End is to be called although the quiet time goes on, because a parked block was freed,
+  // or again, because the driver failed.
+  bool MustEnd() VRAMSTOW_REQUIRES(kDeviceLock);
   // Memory lacks: makes room for `most` chunks by what was copied ahead. Returns how many idle
   // chunks there are more.
   uint64_t Relieve(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
   // One submission in this number begins a copy.
-  static constexpr uint64_t kAdvanceStep = 64;
+  static constexpr uint64_t kAdvanceStep = 16;
   static constexpr uint64_t kSpare = 8;  // the copies have one page in this number more
+  static constexpr uint64_t kFall =
+      16;  // less is needed: one page in this number is copied no more
+  // Fewer pages come back only if they are all: each group takes calls of the driver.
+  static constexpr uint64_t kLeastReturning = 32;
 
   void BeginLeaving() VRAMSTOW_REQUIRES(kDeviceLock);
-  void BeginReturning() VRAMSTOW_REQUIRES(kDeviceLock);
-  uint64_t Finish(EventKind kind, OffloadReason reason, uint64_t most)
-      VRAMSTOW_REQUIRES(kDeviceLock);
+  void ParkHost() VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t Room() const VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t Park(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t BeginReturning(uint64_t least) VRAMSTOW_REQUIRES(kDeviceLock);
+  void EndReturning() VRAMSTOW_REQUIRES(kDeviceLock);
+  void ReturnAll() VRAMSTOW_REQUIRES(kDeviceLock);
 
   Links links_ = {};
-  QuietExchange exchange_;
+  QuietParking parking_;
   uint64_t needed_pages_ = 0;    // on the host at most, since the last quiet time began
   uint64_t wanted_pages_ = 0;    // the same of the time before
   uint64_t leaving_pages_ = 0;   // that are to be copied out, and are not under way
   uint64_t expected_pages_ = 0;  // that will have to leave
-  uint64_t away_pages_ = 0;      // that lie on the host
+  uint64_t host_pages_ = 0;      // that the step before used on the host
+  uint32_t step_tick_ = 0;       // of all streams, behind that step
+  uint64_t returned_pages_ = 0;  // since the device was full
   uint64_t full_bytes_ = 0;      // were allocated when the device was full
+  bool has_ended_ = false;       // and something is parked still
   bool was_full_ = false;        // since the quiet time began
   std::atomic<bool> advances_{false};
 };

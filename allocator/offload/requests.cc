@@ -25,6 +25,7 @@ OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, bool graphs, uint6
   uint64_t moved = 0;
   {
     DeviceLock device_lock(pool_->mutex());
+    quiet_.Finish();
     if (graphs) graphs_away_.store(true, std::memory_order_relaxed);
     if (motion != Motion::kOut) pool_->Pause(tag, graphs);
     ListPages(motion == Motion::kOut ? PagesThatAre::kResident : PagesThatAre::kThere, tag,
@@ -182,6 +183,7 @@ OffloadResult Offloader::ReturnHeld(uint64_t address, uint64_t size) {
     uint64_t left = 0;
     {
       DeviceLock device_lock(pool_->mutex());
+      quiet_.Finish();
       mover_.Restore();
       OffloadResult outcome = OffloadResult::kDone;
       if (list() != 0) ReturnOffloaded(list, ~uint64_t{0}, &outcome);
@@ -199,6 +201,7 @@ OffloadResult Offloader::ReturnHeld(uint64_t address, uint64_t size) {
 OffloadResult Offloader::Resume(uint32_t tag, uint64_t most_bytes, uint64_t* bytes) {
   DeviceLock device_lock(pool_->mutex());
   *bytes = 0;
+  quiet_.Finish();
   if (!mover_.Restore()) return OffloadResult::kFailed;
   if (pool_->fences().capturing()) return OffloadResult::kCapturing;
   const uint64_t most = most_bytes / pool_->page_bytes();

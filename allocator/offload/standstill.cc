@@ -22,6 +22,13 @@ bool Standstill::WaitForWork() {
   return WaitForStreams(deadline) && WaitForOthers(deadline);
 }
 
+bool Standstill::WaitForWork(uint64_t most_ns) {
+  Fences& fences = pool_->fences();
+  if (fences.broken() || fences.capturing()) return WaitForWork();
+  const uint32_t tick = fences.OpenTick(Fences::kEverything);
+  return fences.WaitFor(Fences::kEverything, tick, pool_->WaitClock() + most_ns);
+}
+
 bool Standstill::WaitForStreams(uint64_t deadline_ns) {
   Fences& fences = pool_->fences();
   const uint32_t tick = fences.OpenTick(Fences::kEverything);
@@ -44,13 +51,21 @@ bool Standstill::WaitForOthers(uint64_t deadline_ns) {
   }
 }
 
-bool Standstill::Begin() {
+bool Standstill::CloseGate() {
   if (pool_->fences().capturing()) return false;
-  if (!gate_->Close(limits_.gate_wait_ns, hears_stop_ ? &stopping_ : nullptr)) return false;
-  const bool is_quiet = WaitForWork();
+  return gate_->Close(limits_.gate_wait_ns, hears_stop_ ? &stopping_ : nullptr);
+}
+
+bool Standstill::BeginIf(bool is_quiet) {
   if (!is_quiet) gate_->Open();
   began_ns_ = pool_->Now();
   return is_quiet;
+}
+
+bool Standstill::Begin() { return CloseGate() && BeginIf(WaitForWork()); }
+
+bool Standstill::BeginBesideWork() {
+  return CloseGate() && BeginIf(WaitForOthers(pool_->WaitClock() + limits_.work_wait_ns));
 }
 
 uint64_t Standstill::End() {

@@ -35,10 +35,14 @@ class Standstill {
 
   // True: no work runs, and none is submitted until End.
   bool Begin() VRAMSTOW_REQUIRES(kDeviceLock);
+  // The same, but work of the context's own streams may run.
+  bool BeginBesideWork() VRAMSTOW_REQUIRES(kDeviceLock);
   // Returns how long it was.
   uint64_t End();
   // True: all work that was submitted has finished. Submissions go on.
   bool WaitForWork() VRAMSTOW_REQUIRES(kDeviceLock);
+  // The same of the context's own streams, for that long at most.
+  bool WaitForWork(uint64_t most_ns) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // The process ends: what has set_hears_stop gives up within kHearingNs.
   static constexpr uint64_t kHearingNs = 10'000'000;
@@ -53,6 +57,8 @@ class Standstill {
   uint64_t longest_ns() const { return longest_ns_.load(std::memory_order_relaxed); }
 
  private:
+  bool CloseGate() VRAMSTOW_REQUIRES(kDeviceLock);
+  bool BeginIf(bool is_quiet) VRAMSTOW_REQUIRES(kDeviceLock);
   bool WaitForStreams(uint64_t deadline_ns) VRAMSTOW_REQUIRES(kDeviceLock);
   bool WaitForOthers(uint64_t deadline_ns) VRAMSTOW_REQUIRES(kDeviceLock);
   // Whether to go on waiting, which is not later than `deadline_ns`.

@@ -4,42 +4,41 @@
 
 namespace vramstow {
 
-void Transfer::Open(const DriverTable* driver, const PoolEvents* events, ChunkExchange* chunks,
-                    Mover* mover) {
+void Transfer::Open(const DriverTable* driver, ChunkExchange* chunks, Mover* mover) {
   driver_ = driver;
+  chunks_ = chunks;
   mover_ = mover;
   page_bytes_ = chunks->chunk_bytes();
   count_ = 0;
-  window_.Open(driver, events, chunks);
 }
 
 void Transfer::Close(bool alive) {
   if (alive) Cancel();
   count_ = 0;
-  window_.Close(alive);
 }
 
-DriverResult Transfer::Begin(const uint64_t* pages, uint32_t count, ChunkMemory to) {
-  if (!window_.Free()) return kDriverUnknown;
+DriverResult Transfer::Begin(const uint64_t* pages, uint32_t count) {
   if (driver_->copy_start_after == nullptr) return kDriverNotSupported;
-  const uint32_t taken = mover_->TakeChunks(to, fresh_, std::min(count, kMostPages));
+  const uint32_t taken =
+      mover_->TakeChunks(ChunkMemory::kHost, fresh_, std::min(count, kMostPages));
   if (taken == 0) return kDriverOutOfMemory;
-  DriverResult result = window_.Map(fresh_, taken);
+  DriverResult result = kDriverSuccess;
   DriverCopy copies[kMostPages];
   for (uint32_t i = 0; i < taken; ++i) {
+    const uint64_t own = chunks_->OwnAddress(fresh_[i]);
+    if (own == 0) result = kDriverNotSupported;
     pages_[i] = pages[i];
-    copies[i] = {window_.AddressOf(i, fresh_[i]), pages[i], page_bytes_};
+    copies[i] = {own, pages[i], page_bytes_};
   }
   if (result == kDriverSuccess) {
     result = driver_->copy_start_after(driver_->self, copies, taken, &job_);
   }
-  if (result == kDriverSuccess) {
-    count_ = taken;
-    is_done_ = false;
+  if (result != kDriverSuccess) {
+    mover_->PutBack(fresh_, 0, taken);
     return result;
   }
-  window_.Empty(fresh_, taken);
-  mover_->PutBack(fresh_, 0, taken);
+  count_ = taken;
+  is_done_ = false;
   return result;
 }
 
@@ -55,21 +54,10 @@ void Transfer::Wait() {
   is_done_ = true;
 }
 
-// The copies are done, and the window is empty. On an error nothing is known of the copies.
-DriverResult Transfer::Stop() {
-  Wait();
-  const DriverResult result = count_ == 0 ? kDriverSuccess : copied_;
-  // A chunk that is stuck in the window is 0 in fresh_, and its page stays where it is.
-  window_.Empty(fresh_, count_);
-  return result;
-}
-
-uint32_t Transfer::Exchange(uint32_t count, uint64_t* moved, DriverResult* result) {
-  uint32_t done = 0;
-  if (count != 0 && *result == kDriverSuccess && mover_->Restore()) {
-    done = mover_->Exchange(pages_, fresh_, count, result);
-  }
-  std::copy(pages_, pages_ + done, moved);
+uint32_t Transfer::Park(uint32_t count, uint64_t* parked, DriverResult* result) {
+  const uint32_t done =
+      *result == kDriverSuccess && count != 0 ? mover_->Park(pages_, fresh_, count, result) : 0;
+  std::copy(pages_, pages_ + done, parked);
   mover_->PutBack(fresh_, done, count_);
   count_ = 0;
   return done;
@@ -77,7 +65,7 @@ uint32_t Transfer::Exchange(uint32_t count, uint64_t* moved, DriverResult* resul
 
 void Transfer::Cancel() {
   if (count_ == 0) return;
-  Stop();
+  Wait();
   mover_->PutBack(fresh_, 0, count_);
   count_ = 0;
 }

@@ -271,6 +271,69 @@ DriverResult ChunkExchange::Pause(uint64_t address, const uint32_t* pinned, uint
   return kDriverSuccess;
 }
 
+// How many of the neighbouring pages have numbers that follow one another and no large chunk.
+uint32_t ChunkExchange::SinglePages(uint64_t address, uint32_t count) const {
+  const uint32_t number = space_->NumberOf(address);
+  while (space_->NumberOf(address + (count - 1) * chunk_bytes()) != number + count - 1) --count;
+  uint32_t single = 0;
+  while (single < count && !table_->IsLarge((*space_)[number + single].chunk)) ++single;
+  return single;
+}
+
+DriverResult ChunkExchange::Park(uint64_t address, const uint32_t* chunks, uint32_t* count) {
+  *count = SinglePages(address, *count);
+  if (*count == 0) return kDriverInvalidValue;
+  const uint32_t number = space_->NumberOf(address);
+  const DriverResult result = UnmapRun(number, count);
+  for (uint32_t i = 0; i < *count; ++i) {
+    Page& page = (*space_)[number + i];
+    const uint32_t old = page.chunk;
+    page.chunk = chunks[i];
+    Replace(old, chunks[i], number + i);
+    table_->BeginParking(chunks[i]);
+  }
+  return result;
+}
+
+DriverResult ChunkExchange::ParkHost(uint64_t address, uint32_t* count) {
+  *count = SinglePages(address, *count);
+  if (*count == 0) return kDriverInvalidValue;
+  const uint32_t number = space_->NumberOf(address);
+  for (uint32_t i = 0; i < *count; ++i) {
+    if (OwnAddress((*space_)[number + i].chunk) == 0) *count = i;
+  }
+  if (*count == 0) return kDriverNotSupported;
+  const DriverResult result = UnmapRun(number, count);
+  for (uint32_t i = 0; i < *count; ++i) table_->BeginParking((*space_)[number + i].chunk);
+  return result;
+}
+
+// Maps the chunk of a parked page there, unless an earlier call has and could not undo it.
+DriverResult ChunkExchange::MapKept(uint32_t number) {
+  const Page& page = (*space_)[number];
+  if (page.mapped == page.chunk) return kDriverSuccess;
+  const DriverResult result = page.mapped != 0 ? table_->UnmapAt(number) : kDriverSuccess;
+  return result == kDriverSuccess ? table_->MapAt(page.chunk, number) : result;
+}
+
+DriverResult ChunkExchange::MapParked(uint64_t address, uint32_t* count) {
+  *count = SinglePages(address, *count);
+  if (*count == 0) return kDriverInvalidValue;
+  const uint32_t number = space_->NumberOf(address);
+  DriverResult result = kDriverSuccess;
+  uint32_t mapped = 0;
+  while (mapped < *count && result == kDriverSuccess) {
+    result = MapKept(number + mapped);
+    if (result == kDriverSuccess) ++mapped;
+  }
+  const DriverResult access =
+      mapped == 0 ? result : table_->GiveAccess(address, mapped * chunk_bytes(), /*host=*/true);
+  *count = access == kDriverSuccess ? mapped : 0;
+  for (uint32_t i = *count; i < mapped; ++i) table_->UnmapAt(number + i);
+  for (uint32_t i = 0; i < *count; ++i) table_->EndParking((*space_)[number + i].chunk);
+  return result == kDriverSuccess ? access : result;
+}
+
 DriverResult ChunkExchange::Underlay(uint64_t address, uint32_t chunk) {
   const uint32_t number = space_->NumberOf(address);
   // What an earlier one could not take away.
@@ -278,11 +341,15 @@ DriverResult ChunkExchange::Underlay(uint64_t address, uint32_t chunk) {
       (*space_)[number].mapped != 0 ? table_->UnmapAt(number) : kDriverSuccess;
   if (result != kDriverSuccess) return result;
   table_->DropShadows(chunk, ChunkTable::kMostMappings - 1);
-  return table_->MapAt(chunk, number);
+  const DriverResult mapped = table_->MapAt(chunk, number);
+  ChunkTable::Chunk& kept = (*table_)[(*space_)[number].chunk];
+  kept.replaced = kept.parked && mapped == kDriverSuccess;
+  return mapped;
 }
 
 void ChunkExchange::EndUnderlay(uint64_t address) {
   const uint32_t number = space_->NumberOf(address);
+  (*table_)[(*space_)[number].chunk].replaced = false;
   if ((*space_)[number].mapped != 0) table_->UnmapAt(number);
 }
 
@@ -291,7 +358,11 @@ void ChunkExchange::EndPause(uint64_t address) {
   Page& page = (*space_)[number];
   const uint32_t kept = page.chunk;
   page.chunk = page.mapped;
-  table_->NotePaused(false);
+  if (table_->IsParked(kept)) {
+    table_->EndParking(kept);
+  } else {
+    table_->NotePaused(false);
+  }
   Replace(kept, page.chunk, number);
 }
 

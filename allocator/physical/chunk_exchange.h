@@ -88,6 +88,21 @@ class ChunkExchange {
   // that is given up. No work touches the pages.
   DriverResult Pause(uint64_t address, const uint32_t* pinned, uint32_t* count)
       VRAMSTOW_REQUIRES(kDeviceLock);
+  // The same of up to *count neighbouring pages, with chunks of host memory that have an address of
+  // their own: the pages are parked. They come back as paused pages do, or by MapParked. *count: so
+  // many of the first are parked, even if the result is an error. No page of a large chunk is.
+  DriverResult Park(uint64_t address, const uint32_t* chunks, uint32_t* count)
+      VRAMSTOW_REQUIRES(kDeviceLock);
+  // Parks neighbouring pages that are mapped to host memory.
+  DriverResult ParkHost(uint64_t address, uint32_t* count) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Maps what holds the data of parked pages at them. On an error *count of them are mapped.
+  DriverResult MapParked(uint64_t address, uint32_t* count) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Whether the page at this address is parked, and no chunk is on its way to it.
+  bool IsParked(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
+    const ChunkTable::Chunk& chunk = (*table_)[space_->PageAt(address).chunk];
+    return chunk.parked && !chunk.replaced;
+  }
+  uint64_t parked_bytes() const { return table_->parked_pages() * chunk_bytes(); }
   // Maps a chunk that was taken out under a paused page, which stays paused, without access.
   DriverResult Underlay(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
   // Undoes it; the chunk is the caller's still. If that fails it stays mapped there, too, and the
@@ -120,8 +135,11 @@ class ChunkExchange {
   }
   void SetCopyWait(const ChunkTable::CopyWait& copies) { table_->SetCopyWait(copies); }
   bool IsHost(uint32_t chunk) const { return table_->IsHost(chunk); }
-  // Where the data of the paused page at this address is; 0: it was given up.
-  uint64_t KeptAt(uint64_t address) { return PinnedMemory(space_->PageAt(address).chunk); }
+  // Where copies reach the data of the paused page at this address; 0: it was given up.
+  uint64_t KeptAt(uint64_t address) {
+    const uint32_t chunk = space_->PageAt(address).chunk;
+    return table_->IsParked(chunk) ? OwnAddress(chunk) : PinnedMemory(chunk);
+  }
   uint64_t PinnedMemory(uint32_t chunk) const { return (*table_)[chunk].handle; }
   uint64_t idle_host_chunks() const { return table_->IdleOf(ChunkMemory::kHost); }
   uint64_t idle_pinned_chunks() const { return table_->IdleOf(ChunkMemory::kPinned); }
@@ -135,7 +153,7 @@ class ChunkExchange {
                                taken_host_.load(std::memory_order_relaxed);
     return host_bytes() > elsewhere * chunk_bytes() ? host_bytes() - elsewhere * chunk_bytes() : 0;
   }
-  // Pages that are paused; and of those, what was given up.
+  // Pages that are paused or parked; and of those, what was given up.
   uint64_t paused_bytes() const { return table_->paused_pages() * chunk_bytes(); }
   uint64_t discarded_bytes() const { return table_->discarded_pages() * chunk_bytes(); }
   // A chunk that was taken out is mapped where it is of no use, and cannot be unmapped for now; or,
@@ -156,6 +174,8 @@ class ChunkExchange {
   uint32_t TakeOut(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   void RemovePinned(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   uint32_t WholeChunks(uint32_t number, uint32_t count) const VRAMSTOW_REQUIRES(kDeviceLock);
+  uint32_t SinglePages(uint64_t address, uint32_t count) const VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult MapKept(uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapChunk(uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapRun(uint32_t number, uint32_t* count) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult MapRun(uint32_t number, const uint32_t* chunks, uint32_t* count)

@@ -94,6 +94,8 @@ class ChunkStore {
   // Whether the page in use at this address is not on the device: in host memory, or paused.
   bool OnHost(uint64_t address) { return IsHost(space_->PageAt(address).chunk); }
   bool Paused(uint64_t address) { return table_.IsPaused(space_->PageAt(address).chunk); }
+  // Paused while the heap goes on (ChunkExchange::Park).
+  bool Parked(uint64_t address) { return table_.IsParked(space_->PageAt(address).chunk); }
   // The neighbouring pages that the chunk in use at this address backs. One, but for large chunks.
   struct Extent {
     uint64_t address;

@@ -26,6 +26,7 @@ void ChunkTable::Close() {
   large_ = 0;
   discarded_ = 0;
   paused_.store(0, std::memory_order_relaxed);
+  parked_.store(0, std::memory_order_relaxed);
   mappings_ = 0;
   in_use_ = 0;
 }
@@ -92,7 +93,11 @@ void ChunkTable::TakeIdle(uint32_t index) {
 
 // The page at which a chunk was in use is used no more.
 void ChunkTable::EndUse(Page* page) {
-  if (IsPaused(page->chunk)) Bump(&paused_, ~uint64_t{0});
+  if (IsParked(page->chunk)) {
+    EndParking(page->chunk);
+  } else if (IsPaused(page->chunk)) {
+    NotePaused(false);
+  }
   page->chunk = 0;
   --in_use_;
 }
@@ -120,6 +125,19 @@ void ChunkTable::BeginUse(uint32_t index, uint32_t number) {
 }
 
 void ChunkTable::NotePaused(bool paused) { Bump(&paused_, paused ? 1 : ~uint64_t{0}); }
+
+void ChunkTable::BeginParking(uint32_t index) {
+  chunks_[index].parked = true;
+  Bump(&parked_, 1);
+  NotePaused(true);
+}
+
+void ChunkTable::EndParking(uint32_t index) {
+  chunks_[index].parked = false;
+  chunks_[index].replaced = false;
+  Bump(&parked_, ~uint64_t{0});
+  NotePaused(false);
+}
 
 // --- Mappings ------------------------------------------------------------------------------------
 

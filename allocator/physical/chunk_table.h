@@ -49,6 +49,8 @@ class ChunkTable {
     uint32_t next;
     ChunkMemory kind;
     bool taken;       // out of the store: it may be mapped somewhere, and is nobody's to use
+    bool parked;      // host memory that is in use at a page and not mapped there
+    bool replaced;    // parked, and what will take its place is mapped there
     uint8_t order;    // of a large chunk: it has 2^order pages
     uint32_t lead;    // of a large chunk: the record of its first page; 0: it is none
     uint32_t follow;  // the record of its next page; 0: this is the last
@@ -82,7 +84,10 @@ class ChunkTable {
   uint64_t committed_bytes() const { return committed_.load(std::memory_order_relaxed); }
   uint64_t chunk_bytes() const { return space_->page_bytes(); }
   bool IsHost(uint32_t chunk) const { return chunks_[chunk].kind != ChunkMemory::kDevice; }
-  bool IsPaused(uint32_t chunk) const { return chunks_[chunk].kind >= ChunkMemory::kPinned; }
+  bool IsPaused(uint32_t chunk) const {
+    return chunks_[chunk].kind >= ChunkMemory::kPinned || chunks_[chunk].parked;
+  }
+  bool IsParked(uint32_t chunk) const { return chunks_[chunk].parked; }
 
   // --- Idle chunks -------------------------------------------------------------------------------
   void PutIdle(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
@@ -139,6 +144,10 @@ class ChunkTable {
   void EndUse(Page* page) VRAMSTOW_REQUIRES(kDeviceLock);
   // A page in use is paused from now on, or is not any more.
   void NotePaused(bool paused) VRAMSTOW_REQUIRES(kDeviceLock);
+  // A chunk of host memory that is in use becomes parked, which counts as paused, or ends to be so.
+  void BeginParking(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
+  void EndParking(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t parked_pages() const { return parked_.load(std::memory_order_relaxed); }
   uint64_t pages_in_use() const { return in_use_; }
   uint64_t paused_pages() const { return paused_.load(std::memory_order_relaxed); }
   uint64_t discarded_pages() const { return discarded_; }
@@ -201,9 +210,10 @@ class ChunkTable {
   bool unmaps_runs_ = true;  // the driver removes several mappings at once
   uint64_t max_shadows_ = 0;
   uint64_t mappings_ = 0;
-  uint64_t in_use_ = 0;     // pages
-  uint64_t discarded_ = 0;  // pages
-  std::atomic<uint64_t> paused_{0};
+  uint64_t in_use_ = 0;              // pages
+  uint64_t discarded_ = 0;           // pages
+  std::atomic<uint64_t> paused_{0};  // with those that are parked
+  std::atomic<uint64_t> parked_{0};
   std::atomic<uint64_t> committed_{0};
 };
 

@@ -72,6 +72,16 @@ uint64_t Stripper::StripSpan(uint32_t index, uint64_t count, DriverResult* resul
   return of_device;
 }
 
+bool Stripper::IsParked(uint32_t index) const {
+  if (heap_.chunks->segments()) return false;
+  const Span& span = (*heap_.spans)[index];
+  const uint64_t page = heap_.spans->page_bytes();
+  for (uint64_t at = span.address / page * page; at < span.address + span.size; at += page) {
+    if (heap_.chunks->Parked(at)) return true;
+  }
+  return false;
+}
+
 // From the top down, so that what is left to look at keeps its number.
 void Stripper::DropHostPages(uint32_t index) {
   SpanTable& spans = *heap_.spans;

@@ -29,6 +29,9 @@ class Stripper {
   // single ones are not enough: the pages may then be more than `count`.
   StripResult Strip(uint64_t count, uint32_t before_epoch, const Plan& plan, bool own)
       VRAMSTOW_REQUIRES(kDeviceLock);
+  // Whether a page of a block is parked. Such a block stays pending when it is freed: a neighbour
+  // on the page comes back with it, and nobody may use the page before.
+  bool IsParked(uint32_t index) const VRAMSTOW_REQUIRES(kDeviceLock);
   // The chunks of a free span's whole pages that lie in host memory, unless work may touch them.
   void DropHostPages(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   // The same of all free spans.

@@ -36,6 +36,18 @@ void PoolPages::TakeCached(uint64_t count) {
   trimmer_->StripAll(count - idle, ~uint32_t{0});
 }
 
+void PoolPages::TakeFreed(uint64_t count) {
+  uint64_t idle = parts_->chunks.idle_chunks();
+  if (idle >= count || parts_->chunks.segments()) return;
+  VisitHeaps(kAnyTag, /*graphs=*/false, [&](StreamHeap* heap) {
+    kDeviceLock.AssertHeld();
+    heap->mutex.AssertHeld();
+    if (idle >= count) return;
+    heap->Settle();
+    idle += heap->Strip(count - idle, ~uint32_t{0}, Plan(), /*own=*/true).pages;
+  });
+}
+
 uint64_t PoolPages::Hold(uint64_t address, uint64_t size) {
   const uint64_t page = page_bytes();
   uint64_t at = address / page * page;

@@ -205,13 +205,11 @@ bool StreamHeap::Settle() {
   EmptyBins();
   for (uint32_t index = pending_.first(); index != 0;) {
     const uint32_t following = spans_[index].list_next;
-    if (pending_.IsDone(spans_[index])) {
-      const bool offloaded = spans_[index].offloaded;
+    const HeapPages pages = Pages();
+    const bool offloaded = spans_[index].offloaded;
+    if (pending_.IsDone(spans_[index]) && !(offloaded && Stripper(pages).IsParked(index))) {
       const uint32_t free = Retire(index);
-      if (offloaded) {
-        const HeapPages pages = Pages();
-        Stripper(pages).DropHostPages(free);
-      }
+      if (offloaded) Stripper(pages).DropHostPages(free);
       any = true;
     }
     index = following;

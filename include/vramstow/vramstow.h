@@ -201,11 +201,12 @@ VRAMSTOW_FUNCTION(vramstow_offload, (const char* region), (region))
 VRAMSTOW_FUNCTION(vramstow_pause, (const char* region, int contents), (region, contents))
 VRAMSTOW_FUNCTION(vramstow_resume, (const char* region), (region))
 
-/* With --offload=auto: from now on, until the next call, no work writes these ranges of device
- * memory (in bytes). An optimizer does not write its state between two steps, for example. What has
- * to leave a full device meanwhile is taken from them first, and is copied to the host and back
- * beside the program's work. Work that is submitted already may write them still. The call with no
- * range ends this before the ranges are written; memory that was copied back is in place then. */
+/* With --offload=auto: from now on, until the next call, no work uses these ranges of device memory
+ * (in bytes). An optimizer does not use its state between two steps, for example. What has to leave
+ * a full device meanwhile is taken from them first, and is copied to the host and back beside the
+ * program's work. Work that is submitted already may use them still. Work that names an address of
+ * theirs ends this, too; work that reaches them by a pointer in device memory alone fails. The call
+ * with no range ends this before the ranges are used. */
 struct vramstow_range {
   uint64_t address;
   uint64_t bytes;

@@ -313,17 +313,22 @@ CUresult cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t* flags) {
 CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
   std::vector<vramstowSimulatorRange> uses;
   const UseWatch& watch = UseWatch::Global();
-  const CUresult result = WithExec("cuGraphLaunch", handle, [&](Call& call, GraphExec* executable) {
+  if (watch.is_watched()) {
+    // Under another name: it is no launch that may be told to fail.
+    WithExec("uses of a graph", handle, [&](Call&, GraphExec* executable) {
+      AddUses(*executable, &uses);
+      return CUDA_SUCCESS;
+    });
+    watch.Tell(uses.data(), uses.size());
+  }
+  return WithExec("cuGraphLaunch", handle, [&](Call& call, GraphExec* executable) {
     Stream* stream = FindStream(call, stream_handle);
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (stream->capture != nullptr) return RefuseCapturing(call, stream);
     const CUresult implicit = RefuseImplicit(call, stream);
     if (implicit != CUDA_SUCCESS) return implicit;
-    if (watch.is_watched()) AddUses(*executable, &uses);
     return LaunchGraph(call, executable, stream);
   });
-  if (result == CUDA_SUCCESS) watch.Tell(uses.data(), uses.size());
-  return result;
 }
 
 CUresult cuGraphUpload(CUgraphExec handle, CUstream stream_handle) {

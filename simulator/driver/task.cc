@@ -325,6 +325,8 @@ int vramstowSimulatorAppend(CUstream stream, const vramstowSimulatorTask* task) 
   DriverGlobals& globals = Globals();
   CUresult result = CUDA_ERROR_NOT_INITIALIZED;
   bool taken = false;
+  // Who moves memory may have to bring it back first.
+  UseWatch::Global().Tell(task->ranges, task->range_count);
   if (!CurrentThread().inside_callback && globals.initialized && !globals.forked &&
       !globals.shut_down) {
     const MutexLock lock(&globals.mutex);
@@ -338,7 +340,6 @@ int vramstowSimulatorAppend(CUstream stream, const vramstowSimulatorTask* task) 
     }
   }
   if (!taken && task->drop != nullptr) task->drop(task->user);
-  if (result == CUDA_SUCCESS) UseWatch::Global().Tell(task->ranges, task->range_count);
   return result;
 }
 

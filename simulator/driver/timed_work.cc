@@ -102,6 +102,15 @@ void vramstowSimulatorLogWork(CUstream stream, const vramstowSimulatorWorkLine* 
   }
 }
 
+void vramstowSimulatorPass(uint64_t nanoseconds) {
+  DriverGlobals& globals = Globals();
+  if (!globals.initialized.load(std::memory_order_acquire) || globals.forked) return;
+  if (CurrentThread().inside_callback) return;
+  const MutexLock lock(&globals.mutex);
+  Machine& machine = *globals.state().machine;
+  if (machine.model.is_on()) machine.timeline.Advance(nanoseconds);
+}
+
 int vramstowSimulatorReadModelClock(vramstowSimulatorModelClock* clock, size_t size) {
   DriverGlobals& globals = Globals();
   if (!globals.initialized.load(std::memory_order_acquire) || globals.forked) return -1;

@@ -104,6 +104,16 @@ void FakeDevice::FillTable() {
     if (!static_cast<FakeDevice*>(self)->options_.context_events) return kDriverNotSupported;
     return static_cast<FakeDevice*>(self)->table_.copy_start(self, copies, count, job);
   };
+  // Work that is submitted later finds all of it done.
+  table_.copy_order = [](void* self, uint64_t job) {
+    VRAMSTOW_FAKE_CALL("copy_order");
+    if (!device->options_.context_events) return kDriverNotSupported;
+    for (const DriverCopy& copy : std::exchange(device->jobs_[job], {})) {
+      const DriverResult result = device->Copy(copy);
+      if (result != kDriverSuccess) return result;
+    }
+    return kDriverSuccess;
+  };
   // Unless they were made at once, only here anything is copied: who does not wait has nothing.
   table_.copy_finish = [](void* self, uint64_t job) {
     auto* const finished = static_cast<FakeDevice*>(self);

@@ -1,5 +1,5 @@
-// Quiet memory on a fake device: what is copied ahead is exchanged when it is needed, and only
-// while it is still what was copied.
+// Quiet memory on a fake device: what is copied ahead is parked when memory lacks, only while it is
+// still what was copied, and is back before anybody uses it.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -20,7 +20,8 @@ class QuietTest : public OffloadTest {
     StartOn({.total_bytes = 64 * kMiB});
     for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
     for (int i = 0; i < 2; ++i) Iterate();
-    EXPECT_EQ(offloader_.Stats().offloaded_bytes, 0U) << "all of it is back between two steps";
+    EXPECT_EQ(StatesAway(), 0U) << "all of it is back between two steps";
+    stops_ = offloader_.Stats().gate_closed;
   }
   // With `copies_at_start` a copy that is out of date is seen as such.
   void StartOn(FakeDevice::Options options, bool copies_at_start = true) {
@@ -59,18 +60,30 @@ class QuietTest : public OffloadTest {
       offloader_.Tick();
     }
   }
-  uint64_t StatesOnHost() const {
+  // What the states have neither on the device nor where it can be reached.
+  uint64_t StatesAway() const {
     uint64_t bytes = 0;
     for (const QuietRange& state : states_) {
       for (uint64_t at = 0; at < state.bytes; at += 2 * kMiB) {
-        bytes += device_->OnHost(state.address + at) ? 2 * kMiB : 0;
+        bytes += device_->Accessible(state.address + at, 8) ? 0 : 2 * kMiB;
       }
     }
     return bytes;
   }
+  // As the hooks do for each address that work names.
+  void Touch(uint64_t address) {
+    offloader_.Touch(address);
+    if (offloader_.IsAway(address)) offloader_.EndQuiet();
+  }
+  // A program that reads all of its memory names it.
+  void ReadAll() {
+    for (const auto& [address, size] : live_) Touch(address);
+    ExpectContents();
+  }
 
   std::vector<QuietRange> states_;
   std::vector<uint64_t> activations_;
+  uint64_t stops_ = 0;
 };
 
 TEST_F(QuietTest, WhatWillLackIsCopiedAheadAndLeavesAtOnce) {
@@ -78,14 +91,118 @@ TEST_F(QuietTest, WhatWillLackIsCopiedAheadAndLeavesAtOnce) {
   Begin();
   Submit(640);
   const uint64_t copies = device_->Calls("copy_start");
-  EXPECT_EQ(StatesOnHost(), 0U) << "it is copied, and not exchanged";
+  EXPECT_EQ(StatesAway(), 0U) << "it is copied, and not parked";
   RunForward();
   EXPECT_EQ(device_->Calls("copy_start"), copies) << "nothing is copied when memory lacks";
-  EXPECT_GE(StatesOnHost(), 16 * kMiB);
+  EXPECT_GE(StatesAway(), 16 * kMiB);
+  EXPECT_GE(offloader_.Stats().offloaded_bytes, 16 * kMiB);
+  EXPECT_EQ(offloader_.Stats().paused_bytes, 0U);
+  RunBackward();
+  End();
+  EXPECT_EQ(StatesAway(), 0U);
+  EXPECT_LE(offloader_.Stats().gate_closed, stops_ + 1) << "the gate closes to park, no more";
+  ExpectContents();
+}
+
+TEST_F(QuietTest, ItComesBackAsMemoryBecomesFree) {
+  StartSteps();
+  Begin();
+  Submit(640);
+  RunForward();
+  const uint64_t away = StatesAway();
+  ASSERT_GE(away, 16 * kMiB);
+  RunBackward();
+  Submit(640);
+  const uint64_t copies = device_->Calls("copy_start");
+  End();
+  EXPECT_EQ(device_->Calls("copy_start"), copies) << "all copies began before the end";
+  ExpectContents();
+}
+
+// The device fills up anew while copies fill what comes back.
+TEST_F(QuietTest, WhatIsOnItsWayBackIsAwayAlsoWhereMoreIsParked) {
+  StartOn({.total_bytes = 64 * kMiB}, /*copies_at_start=*/false);
+  for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
+  for (int i = 0; i < 2; ++i) Iterate();
+  Begin();
+  Submit(640);
+  RunForward();
+  ASSERT_GE(StatesAway(), 16 * kMiB);
+  while (activations_.size() > 2) {
+    Give(activations_.back());
+    activations_.pop_back();
+  }
+  Submit(64);
+  RunForward();
+  ReadAll();
+  RunBackward();
+  End();
+  ExpectContents();
+}
+
+TEST_F(QuietTest, WhatIsParkedIsBackBeforeWorkUsesIt) {
+  StartSteps();
+  Begin();
+  Submit(640);
+  RunForward();
+  ASSERT_GE(StatesAway(), 16 * kMiB);
+  // In the middle of a block, while the device is full.
+  uint64_t away = 0;
+  for (const QuietRange& state : states_) {
+    if (!device_->Accessible(state.address + 4 * kMiB, 8)) away = state.address;
+  }
+  ASSERT_NE(away, 0U);
+  EXPECT_TRUE(offloader_.IsAway(away));
+  EXPECT_TRUE(offloader_.IsAway(away + kState - 1));
+  EXPECT_FALSE(offloader_.IsAway(activations_[0]));
+  Touch(away + 1);
+  EXPECT_EQ(StatesAway(), 0U);
+  EXPECT_FALSE(offloader_.IsAway(away));
   ExpectContents();
   RunBackward();
   End();
-  EXPECT_EQ(StatesOnHost(), 0U);
+  ExpectContents();
+}
+
+// Two small blocks share a page. The one that goes on living comes back with what it holds, and
+// what was freed is not served before.
+TEST_F(QuietTest, AFreedNeighbourOfAParkedBlockIsServedOnlyWhenThePageIsBack) {
+  StartOn({.total_bytes = 64 * kMiB});
+  for (int i = 0; i < 6; ++i) states_.push_back({Take(5 * kMiB), 5 * kMiB});
+  for (int i = 0; i < 2; ++i) Iterate();
+  Begin();
+  Submit(640);
+  RunForward();
+  ASSERT_GT(StatesAway(), 0U);
+  Give(states_[1].address);
+  Give(states_[4].address);
+  RunBackward();
+  for (int i = 0; i < 4; ++i) {
+    const uint64_t block = Take(3 * kMiB);
+    ASSERT_NE(block, 0U);
+    EXPECT_TRUE(device_->Accessible(block, 3 * kMiB));
+    activations_.push_back(block);
+  }
+  offloader_.BringBack(0);
+  ReadAll();
+  End();
+  ExpectContents();
+  EXPECT_STREQ(pool_->Check(), nullptr);
+}
+
+TEST_F(QuietTest, APauseOfItsRegionBringsItBackFirst) {
+  StartSteps();
+  Begin();
+  Submit(640);
+  RunForward();
+  ASSERT_GE(StatesAway(), 16 * kMiB);
+  uint64_t bytes = 0;
+  EXPECT_EQ(offloader_.Pause(PoolPages::kAnyTag, /*keep=*/true, &bytes), OffloadResult::kDone);
+  EXPECT_EQ(offloader_.Resume(PoolPages::kAnyTag, ~uint64_t{0}, &bytes), OffloadResult::kNoRoom);
+  RunBackward();
+  EXPECT_EQ(offloader_.Resume(PoolPages::kAnyTag, ~uint64_t{0}, &bytes), OffloadResult::kDone);
+  ExpectContents();
+  End();
   ExpectContents();
 }
 
@@ -106,11 +223,10 @@ TEST_F(QuietTest, WhatIsWrittenMeanwhileKeepsWhatWasWritten) {
   Submit(640);
   // Work that names the block writes it after it was copied.
   for (const QuietRange& state : states_) {
-    offloader_.Touch(state.address + kState / 2);
+    Touch(state.address + kState / 2);
     Fill(state.address);
   }
   RunForward();
-  ExpectContents();
   RunBackward();
   End();
   ExpectContents();
@@ -121,11 +237,11 @@ TEST_F(QuietTest, WhatIsWrittenOnItsWayBackKeepsWhatWasWritten) {
   Begin();
   Submit(640);
   RunForward();
-  ASSERT_GE(StatesOnHost(), 16 * kMiB);
+  ASSERT_GE(StatesAway(), 16 * kMiB);
   RunBackward();
   Submit(640);
   for (const QuietRange& state : states_) {
-    offloader_.Touch(state.address + kState / 2);
+    Touch(state.address + kState / 2);
     Fill(state.address);
   }
   End();
@@ -139,7 +255,6 @@ TEST_F(QuietTest, ABlockThatTakesThePlaceOfAQuietOneIsNotTakenForIt) {
   Give(states_[0].address);
   Take(kState);
   RunForward();
-  ExpectContents();
   RunBackward();
   End();
   ExpectContents();
@@ -180,8 +295,8 @@ TEST_F(QuietTest, ADriverThatMapsAHandleOnceServesAll) {
 }
 
 TEST_F(QuietTest, EveryFailureLeavesEveryByteReadable) {
-  for (const std::string call :
-       {"create_host", "map", "set_access", "copy_start", "copy_finish", "unmap", "create", ""}) {
+  for (const std::string call : {"create_host", "map", "set_access", "copy_start", "copy_order",
+                                 "copy_finish", "unmap", "create", ""}) {
     for (const bool forever : {false, true}) {
       bool clean = false;
       for (uint64_t nth = 1; nth < 300 && !clean; ++nth) {
@@ -223,7 +338,7 @@ TEST_F(QuietTest, RandomProgramsKeepEveryByte) {
         for (const QuietRange& one : states_) Fill(one.address);
       }
       if (what == 2) {
-        offloader_.Touch(state.address + random_() % kState);
+        Touch(state.address + random_() % kState);
         Fill(state.address);
       }
       if (what == 3 || what == 4) {
@@ -235,9 +350,9 @@ TEST_F(QuietTest, RandomProgramsKeepEveryByte) {
         activations_.pop_back();
       }
       if (what == 6) offloader_.BringBack(64 * kMiB);
+      if (what == 7) ReadAll();
       Submit(static_cast<int>(random_() % 200));
     }
-    ExpectContents();
     End();
     ExpectContents();
     EXPECT_STREQ(pool_->Check(), nullptr);

@@ -114,7 +114,9 @@ def test_a_job_that_lives_by_offload_is_not_called_healthy(tmp_path: Path) -> No
     assert "Healthy" not in screen
     # What moves cost is what they make an iteration longer, and one change would do without them.
     longer = has["model_clock"]["step_seconds"] - had["model_clock"]["step_seconds"]
-    assert has["offload"]["step_cost_seconds"] == pytest.approx(longer, rel=0.25)
+    # It is an upper bound: this program waits for its card in each step, moves or not.
+    cost = has["offload"]["step_cost_seconds"]
+    assert 0.75 * longer <= cost < has["model_clock"]["step_seconds"]
     assert "Moving memory costs about" in screen
     assert "Moving memory costs about" in summary
     best = has["offload"]["by_hand"][0]

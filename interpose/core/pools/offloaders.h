@@ -70,6 +70,19 @@ class Offloaders {
     uint32_t lane_ = 0;
   };
 
+  // While it lives, this thread, which may be inside the gate, waits for what who closes the gate
+  // may hold.
+  class Wait {
+   public:
+    explicit Wait(Offloaders* offloaders) : gate_(offloaders->gate_) { gate_.BeginWait(); }
+    ~Wait() { gate_.EndWait(); }
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+
+   private:
+    SubmissionGate& gate_;
+  };
+
   // In a forked child, async-signal-safe.
   void AbandonAfterFork();
 

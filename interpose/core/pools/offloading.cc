@@ -49,8 +49,28 @@ void Offloading::TouchAll(const uint64_t* addresses, int count, UsedBy by) {
       } else {
         offloader->Touch(addresses[k]);
       }
+      if (offloader->IsAway(addresses[k])) EndQuiet(offloader);
     }
   }
+}
+
+// The thread may be inside the gate.
+void Offloading::EndQuiet(Offloader* offloader) {
+  const KeepErrno keep_errno;
+  const Offloaders::Wait wait(&offloaders_);
+  const PoolCall call;
+  offloader->EndQuiet();
+}
+
+void Offloading::EndAllQuiet() {
+  for (int i = 0; i < pools_.count(); ++i) {
+    const Pools::Use use = pools_.At(i);
+    if (use && use.offloader() != nullptr && use.offloader()->has_away()) EndQuiet(use.offloader());
+  }
+}
+
+void Offloading::PrepareCapture() {
+  if (offloaders_.is_known_wanted()) EndAllQuiet();
 }
 
 void Offloading::NoteWords(const void* memory, uint64_t size, UsedBy by) {
@@ -68,6 +88,8 @@ void Offloading::NoteWords(const void* memory, uint64_t size, UsedBy by) {
 // Kernels that KernelArguments knows nothing of.
 void Offloading::AskForArguments(CUfunction function, void** arguments, UsedBy by) {
   ArgumentSizes sizes = kernel_arguments_.Ask(function);
+  // It may use anything.
+  if (!sizes.known()) return EndAllQuiet();
   constexpr size_t kMostArguments = 4096;
   size_t size = 0;
   for (size_t i = 0; i < kMostArguments && sizes.Next(&size); ++i)

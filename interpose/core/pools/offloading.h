@@ -38,7 +38,10 @@ class Offloading {
     if (offloaders_.is_known_wanted() && offloaders_.AnyWantsToAdvance()) AdvanceQuiet();
   }
 
-  // --- Touches, between Offloaders::Pass and submission
+  // Before a capture begins: parked memory comes back, because a graph may use it from now on.
+  void PrepareCapture();
+
+  // --- Touches, between Offloaders::Pass and submission: what was parked of it is back afterwards
   // Counts a submission. True: what it touches has to be passed on.
   bool Watch();
   void Touch(uint64_t address) { TouchAll(&address, 1, UsedBy::kWork); }
@@ -70,6 +73,8 @@ class Offloading {
   void NoteWords(const void* memory, uint64_t size, UsedBy by);
   void NoteArguments(CUfunction function, void** arguments, void** extra, UsedBy by);
   void AdvanceQuiet();
+  void EndQuiet(Offloader* offloader);
+  void EndAllQuiet();
   void AskForArguments(CUfunction function, void** arguments, UsedBy by);
   void LogTrouble(const Offloader& offloader);
 

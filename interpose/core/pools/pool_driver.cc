@@ -32,7 +32,10 @@ CudaDriver::CardClock CardClockOf(const Driver& real) {
     last_ns.store(time_ns, std::memory_order_relaxed);
     return time_ns;
   };
-  return {now, &real};
+  const auto pass = [](const void* of, uint64_t nanoseconds) {
+    PassModelTime(*static_cast<const Driver*>(of), nanoseconds);
+  };
+  return {now, pass, &real};
 }
 
 }  // namespace

@@ -345,7 +345,10 @@ void PoolService::PeerEnabled(CUcontext peer, int by_device) const {
 void PoolService::StreamCreated(CUstream stream) const { links_.pools.StreamCreated(stream); }
 void PoolService::StreamDestroyed(CUstream stream) const { links_.pools.StreamDestroyed(stream); }
 void PoolService::StreamStays(CUstream stream) const { links_.pools.StreamStays(stream); }
-void PoolService::CaptureBegins(CUstream stream) const { links_.pools.CaptureBegins(stream); }
+void PoolService::CaptureBegins(CUstream stream) const {
+  links_.offloading.PrepareCapture();
+  links_.pools.CaptureBegins(stream);
+}
 void PoolService::CaptureEnded(CUstream stream) const { links_.pools.CaptureEnded(stream); }
 void PoolService::SharedMemoryMade() const { links_.pools.NoteSharedMemory(); }
 void PoolService::FunctionsGone() const { links_.kernel_arguments.Forget(); }

@@ -33,4 +33,8 @@ bool ReadModelTime(const Driver& driver, uint64_t* time_ns) {
   return true;
 }
 
+void PassModelTime(const Driver& driver, uint64_t nanoseconds) {
+  driver.PassModelTime(nanoseconds);
+}
+
 }  // namespace vramstow

@@ -44,6 +44,8 @@ class ModelClock {
 
 // The time of a simulated card's own clock. False: it has none.
 bool ReadModelTime(const Driver& driver, uint64_t* time_ns);
+// By that clock, this thread does nothing for so long.
+void PassModelTime(const Driver& driver, uint64_t nanoseconds);
 
 }  // namespace vramstow
 

@@ -48,6 +48,7 @@ bool Driver::Bind(const VramstowShim& shim, const link_map* library) {
   look_up("vramstowSimulatorWatchUnknownSizes", &simulator_watch_sizes_);
   look_up("vramstowSimulatorCountUnknownSizes", &simulator_count_sizes_);
   look_up("vramstowSimulatorReadModelClock", &simulator_clock_);
+  look_up("vramstowSimulatorPass", &simulator_pass_);
   ready_.store(true, std::memory_order_release);
   return true;
 }
@@ -149,6 +150,11 @@ uint64_t Driver::CountUnknownSizes() const {
 bool Driver::ReadModelClock(ModelClock* clock) const {
   const auto read = reinterpret_cast<int (*)(ModelClock*, size_t)>(Load(simulator_clock_));
   return read != nullptr && read(clock, sizeof *clock) == 0;
+}
+
+void Driver::PassModelTime(uint64_t nanoseconds) const {
+  const auto pass = reinterpret_cast<void (*)(uint64_t)>(Load(simulator_pass_));
+  if (pass != nullptr) pass(nanoseconds);
 }
 
 const char* Driver::path() const {

@@ -22,10 +22,10 @@ struct link_map;
 namespace vramstow {
 
 // What the pool calls besides functions that are hooked.
-#define VRAMSTOW_POOL_FUNCTIONS(query)                                                  \
-  query(cuCtxPushCurrent_v2) query(cuCtxPopCurrent_v2) query(cuCtxSynchronize)          \
-      query(cuCtxRecordEvent) query(cuMemGetAllocationGranularity) query(cuEventCreate) \
-          query(cuEventDestroy_v2) query(cuEventRecord) query(cuEventQuery)             \
+#define VRAMSTOW_POOL_FUNCTIONS(query)                                                           \
+  query(cuCtxPushCurrent_v2) query(cuCtxPopCurrent_v2) query(cuCtxSynchronize)                   \
+      query(cuCtxRecordEvent) query(cuCtxWaitEvent) query(cuMemGetAllocationGranularity)         \
+          query(cuEventCreate) query(cuEventDestroy_v2) query(cuEventRecord) query(cuEventQuery) \
               query(cuStreamSynchronize) query(cuStreamGetCtx) query(cuStreamWaitEvent)
 
 // What vramstow itself calls. Except for the pool's, none of these changes anything.
@@ -112,6 +112,8 @@ class Driver {
   };
   // False: there is no such clock. Takes no lock.
   bool ReadModelClock(ModelClock* clock) const;
+  // By that clock, this thread does nothing for so long.
+  void PassModelTime(uint64_t nanoseconds) const;
 
   // The driver's file; null while there is no driver.
   const char* path() const;
@@ -134,6 +136,7 @@ class Driver {
   Address simulator_watch_sizes_{nullptr};
   Address simulator_count_sizes_{nullptr};
   Address simulator_clock_{nullptr};
+  Address simulator_pass_{nullptr};
 };
 
 }  // namespace vramstow

@@ -52,15 +52,18 @@ double StepCost::OfMicroBatches(uint64_t parts, uint64_t gradient_bytes) const {
   return Longer(more * (kKernelSeconds * operators + adding), more * operators);
 }
 
-// Moves cost no more than work was held up and worked over the link. They cost nothing where the
-// card or the program was busy all the same.
+// Moves cost no more than work was held up, worked over the link, and waited for copies. They cost
+// nothing where the card or the program was busy all the same.
 void FindOffloadCost(Facts* facts) {
   const ModelClockFacts& clock = facts->model_clock;
   if (facts->offload.out_bytes == 0 || clock.work_seconds <= 0) return;
   const double own =
       std::max(clock.work_seconds, kProgramSeconds * static_cast<double>(clock.operators));
-  facts->offload.step_cost_seconds =
-      std::min(std::max(0.0, clock.step_seconds - own), clock.wait_seconds + clock.link_seconds);
+  const CardRates* rates = RatesOfCard(*facts);
+  const double copies =
+      rates == nullptr ? 0 : CostOfMoves(clock.out_bytes, clock.in_bytes, *rates).link;
+  facts->offload.step_cost_seconds = std::min(std::max(0.0, clock.step_seconds - own),
+                                              clock.wait_seconds + clock.link_seconds + copies);
 }
 
 std::string AdviceTime(double seconds) { return Time(static_cast<uint64_t>(seconds * 1e9 + 0.5)); }

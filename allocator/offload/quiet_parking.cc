@@ -1,0 +1,205 @@
+#include "allocator/offload/quiet_parking.h"
+
+#include <algorithm>
+#include <new>
+
+#include "allocator/core/host_memory.h"
+
+namespace vramstow {
+
+void QuietParking::Open(PoolPages* pool, Mover* mover, PageList* list) {
+  pool_ = pool;
+  mover_ = mover;
+  list_ = list;
+  leaving_ = 0;
+  returning_ = 0;
+  laid_ = 0;
+  pool->exchange().SetCopyWait({WaitForCopies, this});
+}
+
+// A block may be freed while its pages are copied, and its pages be unmapped.
+void QuietParking::WaitForCopies(void* self, uint64_t address, uint64_t bytes) {
+  kDeviceLock.AssertHeld();
+  auto* const parking = static_cast<QuietParking*>(self);
+  for (uint32_t i = 0; i < parking->leaving_; ++i) {
+    Transfer& transfer = parking->transfers_[i];
+    if (transfer.Has(address, bytes)) transfer.Wait();
+  }
+}
+
+void QuietParking::Close(bool alive) {
+  pool_->exchange().SetCopyWait({});
+  for (uint32_t i = 0; alive && i < returning_; ++i) {
+    DriverResult result = kDriverSuccess;
+    mover_->End(&returns_[i], &result);
+  }
+  for (uint32_t i = 0; transfers_ != nullptr && i < kMost; ++i) transfers_[i].Close(alive);
+  if (transfers_ != nullptr) FreeHostMemory(transfers_, kMost * sizeof(Transfer));
+  if (returns_ != nullptr) FreeHostMemory(returns_, kMost * sizeof(Mover::Return));
+  transfers_ = nullptr;
+  returns_ = nullptr;
+  leaving_ = 0;
+  returning_ = 0;
+  laid_ = 0;
+  blocks_.Close();
+  away_.Close();
+}
+
+bool QuietParking::EnsureGroups() {
+  if (returns_ == nullptr) {
+    returns_ = static_cast<Mover::Return*>(AllocateHostMemory(kMost * sizeof(Mover::Return)));
+    for (uint32_t i = 0; returns_ != nullptr && i < kMost; ++i) new (&returns_[i]) Mover::Return;
+  }
+  if (transfers_ == nullptr) {
+    transfers_ = static_cast<Transfer*>(AllocateHostMemory(kMost * sizeof(Transfer)));
+    for (uint32_t i = 0; transfers_ != nullptr && i < kMost; ++i) {
+      new (&transfers_[i]) Transfer;
+      transfers_[i].Open(pool_->driver(), &pool_->exchange(), mover_);
+    }
+  }
+  return returns_ != nullptr && transfers_ != nullptr;
+}
+
+void QuietParking::Set(const QuietRange* ranges, uint64_t count, uint32_t clock) {
+  CancelLeaving();
+  // What is away and could not be told would be used.
+  if (!away_.Reserve(count)) count = 0;
+  blocks_.Set(ranges, count);
+  clock_ = clock;
+  list_->Fill(PagesThatAre::kThere, PoolPages::kAnyTag, blocks_.Noting(), clock);
+}
+
+void QuietParking::Clear() {
+  CancelLeaving();
+  blocks_.Clear();
+}
+
+uint64_t QuietParking::List(PagesThatAre which) {
+  list_->Fill(which, PoolPages::kAnyTag, blocks_.Known(), clock_);
+  list_->DropPinned();
+  list_->DropTouchedSince(clock_);
+  list_->KeepRank(QuietBlocks::kQuiet);
+  list_->KeepFull();
+  return list_->count();
+}
+
+uint64_t QuietParking::ListParked() {
+  list_->Fill(PagesThatAre::kParked, PoolPages::kAnyTag, blocks_.Known(), clock_);
+  list_->SortByAddress(list_->count());
+  return list_->count();
+}
+
+// A block that was freed is none of those that were noted.
+bool QuietParking::HasFreed() {
+  if (parked() == 0) return false;
+  list_->Fill(PagesThatAre::kParked, PoolPages::kAnyTag, blocks_.Known(), clock_);
+  list_->DropRank(QuietBlocks::kQuiet);
+  return list_->count() != 0;
+}
+
+uint64_t QuietParking::BeginLeaving(uint64_t most) {
+  if (!EnsureGroups() || pool_->fences().capturing()) return 0;
+  // Pages of large chunks move together: they are left to whoever stops for them.
+  if (pool_->chunks().any_large()) return 0;
+  List(PagesThatAre::kResident);
+  list_->SortByAddress(list_->count());
+  const uint64_t first = leaving_ == 0 ? 0 : list_->CountUpTo(last_leaving_);
+  const uint64_t count = std::min(list_->count() - first, most);
+  uint64_t begun = 0;
+  while (begun < count && leaving_ < kMost) {
+    uint64_t pages[Transfer::kMostPages];
+    const auto wanted =
+        static_cast<uint32_t>(std::min<uint64_t>(count - begun, Transfer::kMostPages));
+    for (uint32_t i = 0; i < wanted; ++i) pages[i] = list_->AddressOf(first + begun + i);
+    Transfer& transfer = transfers_[leaving_];
+    if (transfer.Begin(pages, wanted) != kDriverSuccess) break;
+    ++leaving_;
+    begun += transfer.count();
+    last_leaving_ = transfer.page(transfer.count() - 1);
+    if (transfer.count() < wanted) break;
+  }
+  return begun;
+}
+
+void QuietParking::CancelLeaving() {
+  for (uint32_t i = 0; i < leaving_; ++i) transfers_[i].Cancel();
+  leaving_ = 0;
+}
+
+void QuietParking::ParkHost() {
+  List(PagesThatAre::kOffloaded);
+  list_->SortByAddress(list_->count());
+  const uint64_t size = pool_->page_bytes();
+  for (uint64_t i = 0; i < list_->count();) {
+    uint32_t run = list_->RunFrom(i, size);
+    if (pool_->exchange().ParkHost(list_->AddressOf(i), &run) != kDriverSuccess) break;
+    i += run;
+  }
+  NoteAway();
+}
+
+// Blocks of which a page is parked, or is on its way back. The gate is closed.
+void QuietParking::NoteAway() {
+  away_.Clear();
+  const uint64_t size = pool_->page_bytes();
+  blocks_.Visit([&](const QuietRange& range) {
+    kDeviceLock.AssertHeld();
+    const uint64_t end = range.address + range.bytes;
+    for (uint64_t at = range.address / size * size; at < end; at += size) {
+      if (pool_->chunks().Parked(at)) return away_.Add(range.address, range.bytes);
+    }
+  });
+  away_.Publish();
+}
+
+// As long as a page is parked, all blocks count as away that were.
+void QuietParking::NoteBack() {
+  if (parked_at_rest() == 0) away_.Clear();
+}
+
+uint64_t QuietParking::BeginReturning(uint64_t most) {
+  if (!EnsureGroups() || most == 0) return 0;
+  const uint64_t count = std::min(ListParked(), most);
+  uint64_t begun = 0;
+  while (begun < count && returning_ < kMost) {
+    Mover::Return& coming = returns_[returning_];
+    const auto wanted = static_cast<uint32_t>(std::min<uint64_t>(count - begun, Mover::kMostPages));
+    coming.count = wanted;
+    coming.is_after_work = true;
+    for (uint32_t i = 0; i < wanted; ++i) coming.pages[i] = list_->AddressOf(begun + i);
+    mover_->Lay(&coming);
+    if (mover_->Begin(&coming) != kDriverSuccess || coming.count == 0) break;
+    ++returning_;
+    begun += coming.count;
+    laid_ += coming.count;
+    if (coming.count < wanted) break;
+  }
+  return begun;
+}
+
+bool QuietParking::OrderReturning() {
+  if (pool_->fences().capturing()) return false;
+  const bool is_ordered = std::all_of(returns_, returns_ + returning_, [&](Mover::Return& coming) {
+    kDeviceLock.AssertHeld();
+    return coming.is_ordered || mover_->Order(&coming);
+  });
+  if (is_ordered && parked_at_rest() == 0) away_.Clear();
+  return is_ordered;
+}
+
+DriverResult QuietParking::MapParked() {
+  const uint64_t size = pool_->page_bytes();
+  ListParked();
+  DriverResult result = kDriverSuccess;
+  for (uint64_t i = 0; i < list_->count();) {
+    const uint32_t wanted = list_->RunFrom(i, size);
+    uint32_t run = wanted;
+    const DriverResult one = pool_->exchange().MapParked(list_->AddressOf(i), &run);
+    if (one != kDriverSuccess) result = one;
+    i += one == kDriverSuccess ? run : std::max<uint32_t>(run, 1);
+  }
+  NoteBack();
+  return result;
+}
+
+}  // namespace vramstow

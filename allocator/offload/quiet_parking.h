@@ -1,0 +1,144 @@
+// QuietParking: quiet memory that leaves the device and comes back while work runs.
+//
+// Idea: memory that nobody uses for a while (quiet_blocks.h) is copied to the host beside the
+// program's work. When the device is full, the pages are *parked*: their mappings are removed, and
+// nothing else is mapped there, so that neither running work has to end nor access to host memory
+// has to be given. They come back as paused pages do: chunks are mapped under them and filled, and
+// work goes on meanwhile. A page that was touched since it was copied is not parked. Whoever is
+// about to touch a parked block asks IsAway first and has all of it brought back.
+//
+// Ownership: what is under way, in memory of its own, until Close. Threads: the device's lock, but
+// for IsAway. Errors: what does not move is as before. Units: pages are chunks.
+#ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_PARKING_H_
+#define VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_PARKING_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "allocator/core/device_lock.h"
+#include "allocator/offload/away_ranges.h"
+#include "allocator/offload/page_list.h"
+#include "allocator/offload/quiet_blocks.h"
+#include "allocator/offload/transfer.h"
+#include "allocator/pool/pool_pages.h"
+
+namespace vramstow {
+
+class QuietParking {
+ public:
+  // The list is the caller's and is filled anew by most calls.
+  void Open(PoolPages* pool, Mover* mover, PageList* list);
+  void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
+
+  // These blocks are quiet. A page that is touched at this number of the clock, or later, is not
+  // quiet any more. No page is parked, and none is on its way.
+  void Set(const QuietRange* ranges, uint64_t count, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
+  void Clear() VRAMSTOW_REQUIRES(kDeviceLock);
+  bool empty() const VRAMSTOW_REQUIRES(kDeviceLock) { return blocks_.empty(); }
+  // Ranks quiet pages as QuietBlocks::kQuiet.
+  OffloadPolicy known() { return blocks_.Known(); }
+
+  // Lists the quiet pages that are so. Returns how many.
+  uint64_t List(PagesThatAre which) VRAMSTOW_REQUIRES(kDeviceLock);
+  // How many pages are parked, and how many of these are not on their way back.
+  uint64_t parked() const { return pool_->exchange().parked_bytes() / pool_->page_bytes(); }
+  uint64_t parked_at_rest() const { return parked() - laid_; }
+  // Whether the address lies in a block of which a page is parked. Any thread; the answer holds as
+  // long as the gate cannot be closed.
+  bool IsAway(uint64_t address) const { return away_.Contains(address); }
+  bool has_away() const { return !away_.empty(); }
+
+  // Begins to copy up to `most` quiet pages to the host, for which there are idle chunks. Returns
+  // how many.
+  uint64_t BeginLeaving(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
+  bool is_leaving() const { return leaving_ != 0; }
+  // Whether no further page can be on its way back before EndReturning.
+  bool has_all_groups() const { return returning_ == kMost; }
+  bool HasFreed() VRAMSTOW_REQUIRES(kDeviceLock);
+  // Parks what was copied and is still right, in the order of the copies, until `most` pages are
+  // parked, and calls left(pages, count) for each group. The gate is closed; work that was
+  // submitted since the copies began may run. Returns how many left the device. Groups behind the
+  // last one stay on their way.
+  template <typename Left>
+  uint64_t Park(uint64_t most, Left left, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock) {
+    List(PagesThatAre::kResident);
+    list_->SortByAddress(list_->count());
+    uint64_t all = 0;
+    uint32_t taken = 0;
+    *result = kDriverSuccess;
+    while (taken < leaving_ && all < most) {
+      uint64_t pages[Transfer::kMostPages];
+      DriverResult one = kDriverSuccess;
+      const uint32_t count = transfers_[taken++].Park(
+          [&](uint64_t page) {
+            kDeviceLock.AssertHeld();
+            return list_->HasAddress(page);
+          },
+          pages, &one);
+      if (count != 0) left(pages, count);
+      all += count;
+      if (*result == kDriverSuccess) *result = one;
+    }
+    std::rotate(transfers_, transfers_ + taken, transfers_ + leaving_);
+    leaving_ -= taken;
+    NoteAway();
+    return all;
+  }
+  // Parks quiet pages that are mapped to host memory. The gate is closed; no work uses them.
+  void ParkHost() VRAMSTOW_REQUIRES(kDeviceLock);
+  // Gives up what is leaving; the copies are waited for.
+  void CancelLeaving() VRAMSTOW_REQUIRES(kDeviceLock);
+
+  // Begins to bring up to `most` parked pages back, for which there are idle chunks, behind all
+  // work that was submitted. Returns how many.
+  uint64_t BeginReturning(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Work that is submitted from now on waits for what is on its way back. False: it does not.
+  bool OrderReturning() VRAMSTOW_REQUIRES(kDeviceLock);
+  // Waits for those that are on their way back, and calls back(pages, count) for each group.
+  // Returns how many are back.
+  template <typename Back>
+  uint64_t EndReturning(Back back, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock) {
+    uint64_t all = 0;
+    *result = kDriverSuccess;
+    for (uint32_t i = 0; i < returning_; ++i) {
+      Mover::Return& coming = returns_[i];
+      DriverResult one = kDriverSuccess;
+      const uint32_t count = mover_->End(&coming, &one);
+      if (count != 0) back(coming.pages, count);
+      all += count;
+      if (*result == kDriverSuccess) *result = one;
+    }
+    returning_ = 0;
+    laid_ = 0;
+    NoteBack();
+    return all;
+  }
+  // Maps parked pages that are not on their way back to the host memory that holds them.
+  DriverResult MapParked() VRAMSTOW_REQUIRES(kDeviceLock);
+
+ private:
+  static constexpr uint32_t kMost = 128;  // groups under way in one direction
+
+  static void WaitForCopies(void* self, uint64_t address, uint64_t bytes);
+  bool EnsureGroups() VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t ListParked() VRAMSTOW_REQUIRES(kDeviceLock);
+  void NoteAway() VRAMSTOW_REQUIRES(kDeviceLock);
+  void NoteBack() VRAMSTOW_REQUIRES(kDeviceLock);
+
+  PoolPages* pool_ = nullptr;
+  Mover* mover_ = nullptr;
+  PageList* list_ = nullptr;
+  QuietBlocks blocks_;
+  AwayRanges away_;
+  uint32_t clock_ = 0;
+  Transfer* transfers_ = nullptr;  // kMost
+  uint32_t leaving_ = 0;
+  uint64_t last_leaving_ = 0;         // the address of the last page that is leaving
+  Mover::Return* returns_ = nullptr;  // kMost
+  uint32_t returning_ = 0;
+  uint64_t laid_ = 0;  // pages that are on their way back
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_PARKING_H_
