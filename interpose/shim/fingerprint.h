@@ -21,8 +21,8 @@ constexpr uint64_t HooksFingerprint() {
 #define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) \
   hash = AddToFingerprint(hash, #symbol #parameters);
 #include "interpose/shim/hooks.def"
-#define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, result, absent, handler, parameters, \
-                              arguments, what)                                               \
+#define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, group, result, absent, handler, \
+                              parameters, arguments, what)                              \
   hash = AddToFingerprint(hash, #symbol #parameters);
 #include "interpose/shim/library_hooks.def"
 #define VRAMSTOW_API(version, name, function, core, parameters, arguments) \

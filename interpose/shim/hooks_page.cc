@@ -70,16 +70,17 @@ struct LibraryRow {
   const char* symbol;
   const char* version;
   const char* library;
+  const char* group;
   const char* what;
 };
 constexpr LibraryRow kLibraryHooks[] = {
-#define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, result, absent, handler, parameters, \
-                              arguments, what)                                               \
-  {#symbol, #version, #library, what},
+#define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, group, result, absent, handler, \
+                              parameters, arguments, what)                              \
+  {#symbol, #version, #library, #group, what},
 #include "interpose/shim/library_hooks.def"
 };
 
-constexpr char kLibraries[] =
+constexpr char kRegistrations[] =
     "\n## Registration by other libraries, with `--pool` only\n\n"
     "These are functions of other libraries (`interpose/shim/library_hooks.def`), by which a "
     "network "
@@ -89,7 +90,16 @@ constexpr char kLibraries[] =
     "in front of them. A linked\n"
     "program comes here if it asks for this version of the symbol; `dlsym` and `dlvsym` find every "
     "version, of every copy of the\n"
-    "library. [What registered memory is](pool.md#registered-memory).\n\n"
+    "library. [What registered memory is](pool.md#registered-memory).\n\n";
+
+constexpr char kCollectives[] =
+    "\n## Collectives of NCCL, with `--offload` only\n\n"
+    "NCCL's kernels may get their buffers by a queue in memory, so that no launch names them. "
+    "Where memory may move, these functions\n"
+    "tell that the buffers are used, as launches and copies do, and then call NCCL. Without "
+    "`--offload` a program gets NCCL's own functions.\n\n";
+
+constexpr char kLibraryTable[] =
     "| function | version | library | what vramstow does |\n|---|---|---|---|\n";
 
 std::string Version(int version) {
@@ -111,6 +121,18 @@ std::string TableRow(const std::string& other_cells, const std::string& go_on, s
     start = go_on;
   }
   return rows + start + last + " |\n";
+}
+
+std::string LibraryTable(const char* group) {
+  std::string table = kLibraryTable;
+  for (const LibraryRow& row : kLibraryHooks) {
+    if (std::strcmp(row.group, group) != 0) continue;
+    const std::string version = std::strcmp(row.version, "none") == 0 ? "" : row.version;
+    table +=
+        TableRow(std::string("| `") + row.symbol + "` | " + version + " | " + row.library + " | ",
+                 "| | | | ", row.what);
+  }
+  return table;
 }
 
 std::string Page() {
@@ -137,13 +159,8 @@ std::string Page() {
     }
     if (!forwarded.empty()) page += "| function | what vramstow does |\n|---|---|\n" + forwarded;
   }
-  page += kLibraries;
-  for (const LibraryRow& row : kLibraryHooks) {
-    const std::string version = std::strcmp(row.version, "none") == 0 ? "" : row.version;
-    page +=
-        TableRow(std::string("| `") + row.symbol + "` | " + version + " | " + row.library + " | ",
-                 "| | | | ", row.what);
-  }
+  page += kRegistrations + LibraryTable("registration");
+  page += kCollectives + LibraryTable("collective");
   return page;
 }
 

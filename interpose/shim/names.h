@@ -30,6 +30,11 @@ inline constexpr const char* kHookLibraries[] = {
 #define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, ...) #library,
 #include "interpose/shim/library_hooks.def"
 };
+enum class HookGroup : unsigned char { registration, collective };
+inline constexpr HookGroup kHookGroups[] = {
+#define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, group, ...) HookGroup::group,
+#include "interpose/shim/library_hooks.def"
+};
 
 // The rows of the table in the order of their symbols.
 struct SortedHooks {
@@ -61,7 +66,7 @@ inline bool MayBeHooked(const char* symbol) {
     case 'i':
       return StartsWith(symbol, "ibv_");
     case 'n':
-      return StartsWith(symbol, "ncclComm");
+      return StartsWith(symbol, "nccl");
     default:
       return false;
   }

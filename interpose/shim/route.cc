@@ -10,6 +10,7 @@
 
 #include "base/keep_errno.h"
 #include "interpose/shim/core_loader.h"
+#include "interpose/shim/known_callers.h"
 #include "interpose/shim/names.h"
 #include "interpose/shim/objects.h"
 #include "interpose/shim/runtime_copies.h"
@@ -177,17 +178,27 @@ int Errno() { return ENOSYS; }
 int NcclError() { return 2; }  // ncclSystemError
 
 void* const kAbsent[] = {
-#define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, result, absent, ...) \
+#define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, group, result, absent, ...) \
   reinterpret_cast<void*>(absent),
 #include "interpose/shim/library_hooks.def"
 };
 
-// Only what every caller gets is remembered.
+// Only collectives are remembered: they are called in every step.
+KnownCallers known_callers[kLibraryHookCount];
+
+// The slot remembers what every caller gets.
 void* ResolveInLibrary(void** slot, unsigned hook, const void* caller) {
+  const unsigned row = hook - kFirstLibraryHook;
+  if (void* known = known_callers[row].Find(caller)) return known;
+  const KeepErrno keep_errno;
   const Definition found = FindInLibrary(hook, nullptr, caller);
-  if (found.address == nullptr) return kAbsent[hook - kFirstLibraryHook];
+  if (found.address == nullptr) return kAbsent[row];
   void* target = Replace(hook, found.address, kVramstowLinked, caller);
-  if (found.for_all) __atomic_store_n(slot, target, __ATOMIC_RELEASE);
+  if (found.for_all) {
+    __atomic_store_n(slot, target, __ATOMIC_RELEASE);
+  } else if (kHookGroups[row] == HookGroup::collective && KeepLoaded(found.address)) {
+    known_callers[row].Remember(caller, target);
+  }
   return target;
 }
 
@@ -197,9 +208,9 @@ void* ResolveInLibrary(void** slot, unsigned hook, const void* caller) {
 // the slot.
 extern "C" __attribute__((visibility("hidden"))) void* vramstow_shim_resolve(void** slot,
                                                                              const void* caller) {
-  KeepErrno keep_errno;
   const unsigned hook = static_cast<unsigned>(slot - vramstow_shim_slots);
   if (hook >= kFirstLibraryHook) return ResolveInLibrary(slot, hook, caller);
+  KeepErrno keep_errno;
   void* real = FindSymbol(RTLD_NEXT, kHookSymbols[hook]);
   if (real == nullptr) {
     void* driver = OpenLibrary("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);

@@ -29,18 +29,29 @@ void* FindInFile(const char* file, const char* name, const char* version) {
   return found;
 }
 
+// The file of the library at this address; null: none.
+const char* FileAt(const void* address) {
+  Dl_info about;
+  void* object = nullptr;
+  if (dladdr1(address, &about, &object, RTLD_DL_LINKMAP) == 0) return nullptr;
+  return about.dli_fname;
+}
+
 }  // namespace
 
 Definition FindForCaller(const char* name, const char* version, const void* own,
                          const char* library, const void* caller) {
   if (void* found = FindIn(RTLD_NEXT, name, version)) return {found, true};
-  Dl_info about;
-  void* object = nullptr;
-  if (dladdr1(caller, &about, &object, RTLD_DL_LINKMAP) != 0 && about.dli_fname != nullptr) {
-    void* found = FindInFile(about.dli_fname, name, version);
+  if (const char* file = FileAt(caller)) {
+    void* found = FindInFile(file, name, version);
     if (found != nullptr && found != own) return {found, false};
   }
   return {FindInFile(library, name, version), false};
+}
+
+bool KeepLoaded(const void* function) {
+  const char* file = FileAt(function);
+  return file != nullptr && OpenLibrary(file, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != nullptr;
 }
 
 }  // namespace vramstow

@@ -56,6 +56,16 @@ def test_messages_pass_whatever_is_computed(rehearse: Rehearse, python: str) -> 
     assert job.assert_trace_equals_call_log() > 0
 
 
+def test_offload_hears_of_collectives_whatever_is_computed(rehearse: Rehearse, python: str) -> None:
+    """vramstow stands in front of them, and NCCL gets what PyTorch gave."""
+    settings = {"VRAMSTOW_POOL": "on", "VRAMSTOW_OFFLOAD": "auto,host=1GiB,touches"}
+    for card in ("h100,world=8,rank=0,values=off", "h100,world=8,rank=0"):
+        for kind in ("ddp", "fsdp"):
+            job = rehearse(python, PROGRAM, kind, card=card, env=settings)
+            assert job.status == 0, job.err[-4000:]
+            assert said(job, "done") == done([0], 8)
+
+
 @pytest.mark.parametrize(("kind", "world"), AMONG_ALL)
 def test_one_rank_takes_what_it_takes_among_all(
     rehearse: Rehearse, python: str, kind: str, world: int

@@ -30,7 +30,7 @@ OPTIONAL = {"libvramstow-unwind.so": re.compile(r"liblzma(-\w+)?\.so\.5(\.\d+)*"
 # Of the libraries that a host process gets with the preload: what it may see of them.
 VISIBLE = {
     "libvramstow.so": r"cu[A-Z]\w+|vramstow_\w+|dl(v?sym|open)|VRAMSTOW_[\w.]+"
-    r"|ibv_\w+|IBVERBS_[\d.]+|ncclComm\w+",
+    r"|ibv_\w+|IBVERBS_[\d.]+|nccl[A-Z]\w+",
     "libvramstow-core.so": "vramstow_core_attach|InitializeInjectionNvtx2",
     "libvramstow-cupti.so": r"cupti\w+|vramstow_cupti_watch",
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "interpose/core/handlers/collectives.h"
 #include "interpose/core/handlers/library_entry.h"
 #include "interpose/core/handlers/registrations.h"
 #include "interpose/core/runtime/log.h"
@@ -20,6 +21,12 @@ enum class Row : uint8_t {
 };
 constexpr size_t kRows = static_cast<size_t>(Row::kCount);
 
+enum class Group : uint8_t { registration, collective };
+constexpr Group kGroups[] = {
+#define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, group, ...) Group::group,
+#include "interpose/shim/library_hooks.def"
+};
+
 // For each row, as many copies and versions of a function as a process may have.
 constexpr size_t kPlaces = 8;
 using Wrappers = std::array<void*, kPlaces>;
@@ -30,8 +37,8 @@ void* RealOf(Row row, size_t place) {
 }
 
 #define VRAMSTOW_WITHOUT_BRACKETS(...) __VA_ARGS__
-#define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, result, absent, function, parameters,      \
-                              arguments, what)                                                     \
+#define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, group, result, absent, function,           \
+                              parameters, arguments, what)                                         \
   template <size_t kPlace>                                                                         \
   result Enter_##symbol parameters {                                                               \
     const LibraryCall<result(*) parameters> call(handler_context, RealOf(Row::k##symbol, kPlace)); \
@@ -57,11 +64,16 @@ Wrappers WrappersOf(Row row) {
   return {};
 }
 
+// Collectives are left alone where memory does not move.
+bool IsWanted(unsigned row, const Options& options) {
+  return kGroups[row] == Group::collective ? WantsOffload(options) : WantsPool(options);
+}
+
 }  // namespace
 
 void* ReplaceInLibrary(unsigned row, void* real) {
   Process& process = handler_context.process;
-  if (row >= kRows || !process.Start() || !WantsPool(process.options())) return real;
+  if (row >= kRows || !process.Start() || !IsWanted(row, process.options())) return real;
   for (size_t place = 0; place < kPlaces; ++place) {
     void* found = nullptr;
     std::atomic<void*>& known = real_functions[row][place];
@@ -73,7 +85,7 @@ void* ReplaceInLibrary(unsigned row, void* real) {
   static constinit std::atomic<bool> logged{false};
   if (!logged.exchange(true, std::memory_order_relaxed)) {
     Log("more copies of a library that registers memory are in use than can be followed: pooled "
-        "memory that the last ones register may move.");
+        "memory that the last ones register may move, and what they use counts as idle.");
   }
   return real;
 }

@@ -33,6 +33,7 @@ class LibraryCall {
   }
 
   Registrations& registrations() const { return context_.registrations; }
+  const PoolService& pools() const { return context_.pools; }
 
  private:
   const HandlerContext& context_;

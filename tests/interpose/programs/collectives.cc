@@ -1,4 +1,8 @@
-// A stand-in for NCCL's registration: it gives the same handle for a part of what it knows.
+// A stand-in for NCCL. Its registration gives the same handle for a part of what it knows; its
+// collectives remember what they were called with.
+#include <type_traits>
+
+#include "tests/interpose/programs/collective_calls.h"
 #include "tests/interpose/programs/network.h"
 
 #define NCCL_EXPORT extern "C" __attribute__((visibility("default")))
@@ -45,7 +49,37 @@ int Deregister(void* handle) {
   return 0;
 }
 
+vramstow::collectives::Told told;
+
+template <typename Argument>
+uint64_t Number(Argument argument) {
+  if constexpr (std::is_pointer_v<Argument>) {
+    return reinterpret_cast<uint64_t>(argument);
+  } else {
+    return static_cast<uint64_t>(argument);
+  }
+}
+
+template <typename... Arguments>
+int Collect(const char* name, Arguments... arguments) {
+  told.errno_at_call = errno;
+  told.name = name;
+  told.count = 0;
+  ((told.arguments[told.count++] = Number(arguments)), ...);
+  if (told.inside != nullptr) told.inside();
+  errno = told.errno_after;
+  return told.result;
+}
+
 }  // namespace
+
+NCCL_EXPORT vramstow::collectives::Told* StandInTold() { return &told; }
+
+#define WITHOUT_BRACKETS(...) __VA_ARGS__
+#define COLLECTIVE(name, parameters, arguments) \
+  NCCL_EXPORT int name parameters { return Collect(#name, WITHOUT_BRACKETS arguments); }
+COLLECTIVES(COLLECTIVE, COLLECTIVE)
+#undef COLLECTIVE
 
 NCCL_EXPORT Control* StandInControl() {
   control.write = vramstow::network::Write;

@@ -1,0 +1,112 @@
+// Memory that NCCL's collectives use, by all ways in which programs come to them: their buffers
+// count as touched, though no launch names them.
+#include <gmock/gmock.h>
+
+#include <set>
+#include <sstream>
+
+#include "tests/interpose/support.h"
+
+namespace vramstow {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class Collectives : public Interposed {
+ protected:
+  Outcome RunWay(const std::string& way, const std::string& scenario,
+                 std::map<std::string, std::string> environment = {},
+                 const std::string& preload = kShim) {
+    const std::map<std::string, std::string> variables = {
+        {"VRAMSTOW_POOL", "on"},
+        {"VRAMSTOW_CHECK", "1"},
+        {"VRAMSTOW_OFFLOAD", "explicit,host=1GiB,touches"},
+        {"VRAMSTOW_HOST_MAPPING", "*=node:0"},
+        {"VRAMSTOW_CONTROL_DIR", folder()},
+        {"VRAMSTOW_SIMULATE", "h200,memory=1GiB"},
+        {"LD_LIBRARY_PATH",
+         kPrograms + (way == "dlvsym" ? "/versioned" : "") + ":" VRAMSTOW_TEST_SIMULATOR}};
+    environment.insert(variables.begin(), variables.end());
+    const std::string program = way == "linked" ? "collecting_linked" : "collecting";
+    return Run({program, way, scenario}, environment, preload);
+  }
+  void ExpectDone(const std::string& way, const std::string& scenario,
+                  const std::map<std::string, std::string>& environment = {},
+                  const std::string& preload = kShim) {
+    const Outcome outcome = RunWay(way, scenario, environment, preload);
+    EXPECT_EQ(outcome.status, 0) << way << ", " << scenario << ": " << outcome.error;
+    EXPECT_THAT(outcome.out, HasSubstr("done\n")) << way << ", " << scenario;
+    EXPECT_THAT(outcome.error, Not(HasSubstr("report this")));
+  }
+};
+
+class CollectivesBy : public Collectives, public testing::WithParamInterface<const char*> {};
+
+std::string NameOfWay(const testing::TestParamInfo<const char*>& way) {
+  std::string name = way.param;
+  std::erase(name, '-');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, CollectivesBy,
+                         testing::Values("linked", "own-scope", "dlsym", "global", "dlvsym"),
+                         NameOfWay);
+
+TEST_P(CollectivesBy, TheBuffersOfEachCountAsTouchedAndNothingElse) {
+  const Outcome outcome = RunWay(GetParam(), "touched");
+  ASSERT_EQ(outcome.status, 0) << outcome.error;
+  std::set<uint64_t> touched;
+  for (const NamedEvent& event : OfKind(OnlyTrace(), EventKind::kTouch)) {
+    touched.insert(event.address);
+  }
+  std::istringstream lines(outcome.out);
+  std::string state;
+  std::string name;
+  uint64_t address = 0;
+  int used = 0;
+  while (lines >> state && state != "done" && lines >> name >> address) {
+    EXPECT_EQ(touched.contains(address), state == "used")
+        << name << " of a block that is " << state;
+    used += state == "used" ? 1 : 0;
+  }
+  EXPECT_EQ(used, 8 * 2 + 3);
+}
+
+TEST_P(CollectivesBy, BuffersOfCapturedOnesStayWhereTheyAre) { ExpectDone(GetParam(), "captured"); }
+
+TEST_P(CollectivesBy, MemoryMayMoveWhileTheLibraryIsAsked) { ExpectDone(GetParam(), "inside"); }
+
+TEST_P(CollectivesBy, TheLibraryHearsWhatItWasToldWithoutVramstowToo) {
+  ExpectDone(GetParam(), "foreign");
+  ExpectDone(GetParam(), "foreign", {{"VRAMSTOW_OFFLOAD", "auto,host=1GiB"}});
+  ExpectDone(GetParam(), "foreign", {{"VRAMSTOW_OFFLOAD", "off"}});
+  ExpectDone(GetParam(), "foreign", {{"VRAMSTOW_POOL", "off"}});
+  ExpectDone(GetParam(), "foreign", {}, "");
+}
+
+TEST_F(Collectives, WithoutOffloadTheProgramGetsTheLibrarysOwnFunction) {
+  for (const char* way : {"dlsym", "global", "dlvsym"}) {
+    const Outcome outcome = RunWay(way, "plain", {{"VRAMSTOW_OFFLOAD", "off"}});
+    EXPECT_EQ(outcome.out, "libnccl.so.2\ndone\n") << outcome.error;
+    EXPECT_THAT(outcome.error, IsEmpty());
+    EXPECT_EQ(RunWay(way, "plain", {{"VRAMSTOW_POOL", "off"}}).out, "libnccl.so.2\ndone\n");
+    EXPECT_EQ(RunWay(way, "plain").out, "libvramstow-core.so\ndone\n");
+  }
+}
+
+// A look-up by the dynamic linker takes half a microsecond and more.
+TEST_F(Collectives, ACallerWithACopyOfItsOwnIsLookedUpOnce) {
+  const Outcome outcome = RunWay("own-scope", "often", {{"VRAMSTOW_POOL", "off"}});
+  ASSERT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_LT(std::stoi(outcome.out), kIsSanitized ? 10000 : 200) << "nanoseconds";
+}
+
+TEST_F(Collectives, ACallerThatComesAgainGetsTheLibraryThatStayed) {
+  ExpectDone("own-scope", "reopened");
+  ExpectDone("own-scope", "reopened", {{"VRAMSTOW_OFFLOAD", "off"}});
+}
+
+}  // namespace
+}  // namespace vramstow

@@ -1,0 +1,253 @@
+// Calls NCCL's collectives on pooled memory: `collecting WAY SCENARIO`. NCCL is a stand-in that
+// uses nothing, so that only the calls themselves can tell what is used.
+#include <ctime>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "include/vramstow/vramstow.h"
+#include "tests/interpose/programs/collective_calls.h"
+#include "tests/interpose/programs/pool_api.h"
+
+#ifndef LINKED
+extern "C" CollectiveCalls UseCollectives() { std::_Exit(98); }
+#endif
+
+namespace vramstow::host {
+namespace {
+
+constexpr size_t kSize = size_t{4} << 20;
+
+PoolApi api;
+CollectiveCalls nccl;
+void* user_library;  // with way own-scope
+
+// --- Ways ---------------------------------------------------------------------------------------
+
+void* LookUp(void* scope, const std::string& way, const char* name) {
+  void* found = way == "dlvsym" ? dlvsym(scope, name, "NCCL_2") : dlsym(scope, name);
+  HOST_CHECK(found != nullptr);
+  return found;
+}
+
+CollectiveCalls OpenUser() {
+  user_library = dlopen("libcollective_user.so", RTLD_NOW | RTLD_LOCAL);
+  HOST_CHECK(user_library != nullptr);
+  return Look<decltype(&UseCollectives)>(user_library, "UseCollectives")();
+}
+
+CollectiveCalls Open(const std::string& way) {
+  if (way == "linked") return UseCollectives();
+  if (way == "own-scope") return OpenUser();
+  const bool global = way == "global";
+  void* library = dlopen("libnccl.so.2", RTLD_NOW | (global ? RTLD_GLOBAL : RTLD_LOCAL));
+  HOST_CHECK(library != nullptr);
+  void* scope = global ? RTLD_DEFAULT : library;
+  CollectiveCalls calls = {};
+#define COLLECTIVE(name, parameters, arguments) \
+  calls.name = reinterpret_cast<decltype(calls.name)>(LookUp(scope, way, #name));
+  COLLECTIVES(COLLECTIVE, COLLECTIVE)
+#undef COLLECTIVE
+  calls.told = Look<collectives::Told* (*)()>(library, "StandInTold")();
+  return calls;
+}
+
+// --- What the scenarios have in common ----------------------------------------------------------
+
+constexpr int kAnswer = 5;  // no success: the library's word is the caller's
+constexpr int kErrnoBefore = 71;
+constexpr int kErrnoAfter = 72;
+
+CUdeviceptr Allocate(size_t size) {
+  CUdeviceptr block = 0;
+  HOST_CHECK(api.Alloc(&block, size) == CUDA_SUCCESS);
+  return block;
+}
+
+CUdeviceptr AllocateIn(const char* region, size_t size) {
+  HOST_CHECK(vramstow_region_push(region) == VRAMSTOW_OK);
+  const CUdeviceptr block = Allocate(size);
+  HOST_CHECK(vramstow_region_pop() == VRAMSTOW_OK);
+  return block;
+}
+
+vramstow_stats Stats() {
+  vramstow_stats stats = {};
+  HOST_CHECK(vramstow_get_stats(0, &stats, sizeof stats) == VRAMSTOW_OK);
+  return stats;
+}
+
+using Buffers = std::vector<CUdeviceptr>;
+
+// The buffers come first; the other arguments are not to be mistaken for one another.
+template <typename T>
+T ArgumentAt(size_t place, const Buffers& buffers) {
+  const uint64_t value = place < buffers.size() ? buffers[place] : 0x1000 + place;
+  if constexpr (std::is_pointer_v<T>) {
+    return reinterpret_cast<T>(value);
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+// The library gets all as it was given, and the caller gets the library's answer and errno.
+template <typename... Arguments, size_t... kPlaces>
+void Call(int (*function)(Arguments...), const char* name, const Buffers& buffers,
+          std::index_sequence<kPlaces...>) {
+  nccl.told->result = kAnswer;
+  nccl.told->errno_after = kErrnoAfter;
+  errno = kErrnoBefore;
+  const int result = function(ArgumentAt<Arguments>(kPlaces, buffers)...);
+  HOST_CHECK(errno == kErrnoAfter && nccl.told->errno_at_call == kErrnoBefore);
+  HOST_CHECK(result == kAnswer);
+  HOST_CHECK(std::strcmp(nccl.told->name, name) == 0);
+  HOST_CHECK(nccl.told->count == static_cast<int>(sizeof...(Arguments)));
+  for (size_t i = 0; i < sizeof...(Arguments); ++i) {
+    HOST_CHECK(nccl.told->arguments[i] == ArgumentAt<uint64_t>(i, buffers));
+  }
+}
+
+struct Collective {
+  const char* name;
+  size_t buffers;
+  void (*call)(const Buffers& buffers);
+};
+
+template <typename... Arguments>
+constexpr std::index_sequence_for<Arguments...> PlacesOf(int (*)(Arguments...)) {
+  return {};
+}
+
+#define COLLECTIVE_OF(count, name) \
+  {#name, count,                   \
+   [](const Buffers& buffers) { Call(nccl.name, #name, buffers, PlacesOf(nccl.name)); }},
+#define COLLECTIVE(name, parameters, arguments) COLLECTIVE_OF(2, name)
+#define COLLECTIVE_OF_ONE(name, parameters, arguments) COLLECTIVE_OF(1, name)
+const Collective kCollectives[] = {COLLECTIVES(COLLECTIVE, COLLECTIVE_OF_ONE)};
+#undef COLLECTIVE_OF_ONE
+#undef COLLECTIVE
+#undef COLLECTIVE_OF
+
+// Enough work on other memory, so that a touch now is later than those before.
+void LetWorkPass() {
+  static const CUdeviceptr other = Allocate(kSize);
+  for (int i = 0; i < 64; ++i) HOST_CHECK(api.SetD8(other, 1, 16) == CUDA_SUCCESS);
+}
+
+// --- Scenarios ----------------------------------------------------------------------------------
+
+// Prints where buffers are that were used, and a block beside them that was not.
+void Touched() {
+  for (const Collective& collective : kCollectives) {
+    Buffers buffers;
+    for (size_t i = 0; i < collective.buffers; ++i) buffers.push_back(Allocate(kSize));
+    const CUdeviceptr beside = Allocate(kSize);
+    LetWorkPass();
+    // Within a block, as a bucket of gradients is.
+    for (CUdeviceptr& buffer : buffers) buffer += 512;
+    collective.call(buffers);
+    for (const CUdeviceptr buffer : buffers) {
+      std::printf("used %s %llu\n", collective.name, static_cast<unsigned long long>(buffer));
+    }
+    std::printf("idle %s %llu\n", collective.name, static_cast<unsigned long long>(beside));
+  }
+}
+
+// A graph may use again what was named while it was captured.
+void Captured() {
+  for (const Collective& collective : kCollectives) {
+    Buffers buffers;
+    for (size_t i = 0; i < collective.buffers; ++i) {
+      buffers.push_back(AllocateIn(collective.name, kSize));
+    }
+    HOST_CHECK(vramstow_offload(collective.name) == VRAMSTOW_OK);
+    HOST_CHECK(Stats().offloaded_bytes == collective.buffers * kSize);
+    HOST_CHECK(vramstow_resume(collective.name) == VRAMSTOW_OK);
+    CUstream stream = nullptr;
+    CUgraph graph = nullptr;
+    HOST_CHECK(api.StreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    HOST_CHECK(api.BeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED) == CUDA_SUCCESS);
+    collective.call(buffers);
+    HOST_CHECK(api.EndCapture(stream, &graph) == CUDA_SUCCESS);
+    HOST_CHECK(vramstow_offload(collective.name) == VRAMSTOW_OF_GRAPH);
+    HOST_CHECK(Stats().offloaded_bytes == 0);
+    HOST_CHECK(api.GraphDestroy(graph) == CUDA_SUCCESS);
+  }
+}
+
+// Memory moves while the library is asked: it may allocate and launch like any other.
+void Inside() {
+  static const CUdeviceptr block = Allocate(kSize);
+  nccl.told->inside = [] {
+    HOST_CHECK(vramstow_offload(nullptr) == VRAMSTOW_OK);
+    HOST_CHECK(Stats().offloaded_bytes != 0);
+    HOST_CHECK(api.SetD8(block, 1, kSize) == CUDA_SUCCESS);
+    HOST_CHECK(api.Free(Allocate(kSize)) == CUDA_SUCCESS);
+    HOST_CHECK(vramstow_resume(nullptr) == VRAMSTOW_OK);
+  };
+  for (const Collective& collective : kCollectives) {
+    collective.call(Buffers(collective.buffers, block));
+  }
+}
+
+// No buffer, and memory of nobody.
+void Foreign() {
+  for (const Collective& collective : kCollectives) {
+    collective.call(Buffers(collective.buffers, 0));
+    collective.call(Buffers(collective.buffers, ~CUdeviceptr{0}));
+  }
+}
+
+// Prints which library has the function that the program gets.
+void Plain() {
+  Foreign();
+  Dl_info about;
+  HOST_CHECK(dladdr(reinterpret_cast<void*>(nccl.ncclAllReduce), &about) != 0);
+  std::printf("%s\n", std::strrchr(about.dli_fname, '/') + 1);
+}
+
+uint64_t ProcessorTime() {
+  timespec time = {};
+  HOST_CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0);
+  return static_cast<uint64_t>(time.tv_sec) * 1000000000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+// A caller that sees its own copy of the library is not looked up at each call.
+void Often() {
+  constexpr uint64_t kCalls = 100000;
+  Foreign();
+  const uint64_t start = ProcessorTime();
+  for (uint64_t i = 0; i < kCalls; ++i) {
+    nccl.ncclAllReduce(nullptr, nullptr, 0, 0, 0, nullptr, nullptr);
+  }
+  std::printf("%llu\n", static_cast<unsigned long long>((ProcessorTime() - start) / kCalls));
+}
+
+// The caller goes and comes again.
+void Reopened() {
+  for (int i = 0; i < 3; ++i) {
+    Foreign();
+    HOST_CHECK(dlclose(user_library) == 0);
+    nccl = OpenUser();
+  }
+  Foreign();
+}
+
+}  // namespace
+}  // namespace vramstow::host
+
+int main(int argc, char** argv) {
+  using namespace vramstow::host;  // NOLINT(google-build-using-namespace): the program is all of it
+  HOST_CHECK(argc == 3);
+  const std::map<std::string, void (*)()> scenarios = {
+      {"touched", Touched}, {"captured", Captured}, {"inside", Inside},    {"foreign", Foreign},
+      {"plain", Plain},     {"often", Often},       {"reopened", Reopened}};
+  HOST_CHECK(scenarios.count(argv[2]) != 0);
+  api = StartPoolApi();
+  nccl = Open(argv[1]);
+  scenarios.at(argv[2])();
+  std::printf("done\n");
+  return 0;
+}

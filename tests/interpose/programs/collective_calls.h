@@ -1,0 +1,83 @@
+// NCCL's collectives as its stand-in has them, however a program comes to them.
+//
+// COLLECTIVE(name, parameters, arguments): all take their buffers first. COLLECTIVE_OF_ONE: of one.
+#ifndef VRAMSTOW_TESTS_INTERPOSE_PROGRAMS_COLLECTIVE_CALLS_H_
+#define VRAMSTOW_TESTS_INTERPOSE_PROGRAMS_COLLECTIVE_CALLS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#define COLLECTIVES(collective, collective_of_one)                                                 \
+  collective(                                                                                      \
+      ncclAllReduce,                                                                               \
+      (const void* send, void* recv, size_t count, int type, int op, void* comm, void* stream),    \
+      (send, recv, count, type, op, comm, stream))                                                 \
+      collective(ncclBroadcast,                                                                    \
+                 (const void* send, void* recv, size_t count, int type, int root, void* comm,      \
+                  void* stream),                                                                   \
+                 (send, recv, count, type, root, comm, stream))                                    \
+          collective(ncclReduce,                                                                   \
+                     (const void* send, void* recv, size_t count, int type, int op, int root,      \
+                      void* comm, void* stream),                                                   \
+                     (send, recv, count, type, op, root, comm, stream))                            \
+              collective(ncclAllGather,                                                            \
+                         (const void* send, void* recv, size_t count, int type, void* comm,        \
+                          void* stream),                                                           \
+                         (send, recv, count, type, comm, stream))                                  \
+                  collective(ncclReduceScatter,                                                    \
+                             (const void* send, void* recv, size_t count, int type, int op,        \
+                              void* comm, void* stream),                                           \
+                             (send, recv, count, type, op, comm, stream))                          \
+                      collective(ncclAlltoAll,                                                     \
+                                 (const void* send, void* recv, size_t count, int type,            \
+                                  void* comm, void* stream),                                       \
+                                 (send, recv, count, type, comm, stream))                          \
+                          collective(ncclGather,                                                   \
+                                     (const void* send, void* recv, size_t count, int type,        \
+                                      int root, void* comm, void* stream),                         \
+                                     (send, recv, count, type, root, comm, stream))                \
+                              collective(ncclScatter,                                              \
+                                         (const void* send, void* recv, size_t count, int type,    \
+                                          int root, void* comm, void* stream),                     \
+                                         (send, recv, count, type, root, comm, stream))            \
+                                  collective_of_one(ncclBcast,                                     \
+                                                    (void* buff, size_t count, int type, int root, \
+                                                     void* comm, void* stream),                    \
+                                                    (buff, count, type, root, comm, stream))       \
+                                      collective_of_one(ncclSend,                                  \
+                                                        (const void* buff, size_t count, int type, \
+                                                         int peer, void* comm, void* stream),      \
+                                                        (buff, count, type, peer, comm, stream))   \
+                                          collective_of_one(                                       \
+                                              ncclRecv,                                            \
+                                              (void* buff, size_t count, int type, int peer,       \
+                                               void* comm, void* stream),                          \
+                                              (buff, count, type, peer, comm, stream))
+
+namespace vramstow::collectives {
+
+constexpr int kMostArguments = 8;
+
+// The last call of the stand-in, and its answer.
+struct Told {
+  const char* name = nullptr;
+  int count = 0;
+  uint64_t arguments[kMostArguments] = {};
+  int errno_at_call = 0;
+  int errno_after = 0;
+  int result = 0;
+  void (*inside)() = nullptr;  // called by each collective; null: nothing
+};
+
+}  // namespace vramstow::collectives
+
+struct CollectiveCalls {
+#define COLLECTIVE(name, parameters, arguments) int(*name) parameters;
+  COLLECTIVES(COLLECTIVE, COLLECTIVE)
+#undef COLLECTIVE
+  vramstow::collectives::Told* told;
+};
+
+extern "C" CollectiveCalls UseCollectives();
+
+#endif  // VRAMSTOW_TESTS_INTERPOSE_PROGRAMS_COLLECTIVE_CALLS_H_
