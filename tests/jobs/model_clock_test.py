@@ -117,13 +117,13 @@ def test_a_job_that_lives_by_offload_is_not_called_healthy(tmp_path: Path) -> No
     # It is an upper bound: this program waits for its card in each step, moves or not.
     cost = has["offload"]["step_cost_seconds"]
     assert 0.75 * longer <= cost < has["model_clock"]["step_seconds"]
-    assert "Moving memory costs about" in screen
-    assert "Moving memory costs about" in summary
+    assert "Offload costs about" in screen
+    assert "Offload costs about" in summary
     best = has["offload"]["by_hand"][0]
     assert best["fits"] is True
     assert best["needed_bytes"] < 1400 << 20
     assert 0 <= best["seconds"] < had["model_clock"]["step_seconds"]
-    assert "which fits without moves" in screen
+    assert "which fits without offload" in summary
     assert had["offload"]["carries_job"] is False
     assert "Healthy" in told("analyze", roomy)
 

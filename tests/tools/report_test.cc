@@ -326,22 +326,23 @@ TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysWhatThatCostsAndWhatWouldD
   facts.model_clock = {5, 0.412, 0.180, 0, 0, 0, 1, 2};
   facts.offload.step_cost_seconds = 0.180;
   facts.offload.by_hand = {
-      {"checkpoint_layers", 79 * kGiB, true, false, 2, 48, 0, 0.009},
-      {"state_on_host", 78 * kGiB, true, false, 0, 0, 8 * kGiB, 0.330},
+      {"checkpoint_layers", "net.py:8", 79 * kGiB, true, false, 2, 48, 0, 0.009},
+      {"state_on_host", "", 78 * kGiB, true, false, 0, 0, 8 * kGiB, 0.330},
   };
-  EXPECT_THAT(Screen({facts}, {300, true, false}),
-              AllOf(HasSubstr("Costs    Moving memory costs about 180 ms of the 412 ms that an "
+  EXPECT_THAT(Screen({facts}, {400, true, false}),
+              AllOf(HasSubstr("Costs    Offload costs about 180 ms of the 412 ms that an "
                               "iteration takes.\n"),
                     HasSubstr("Instead  Put torch.utils.checkpoint around 2 of the 48 repeated "
-                              "layers, so that the backward pass computes them again. The job then "
-                              "needs about 79.0 GiB, which fits without moves in vramstow's pool. "
-                              "It makes an iteration about 9.00 ms longer.\n"),
+                              "layers (net.py:8), so that the backward pass computes them again. "
+                              "The job then needs about 79.0 GiB, which fits without offload (in "
+                              "vramstow's pool). It makes an iteration about 9.00 ms longer, in "
+                              "place of the 180 ms that offload costs.\n"),
                     HasSubstr("Or       Keep 8.00 GiB of the optimizer's state in host memory, and "
                               "copy it to the GPU"),
-                    HasSubstr("330 ms longer, which is more than moves cost."),
+                    HasSubstr("330 ms longer, which is more than the 180 ms that offload costs."),
                     Not(HasSubstr("at 24 GiB/s"))));
   EXPECT_THAT(RunSummary(MergeTraces({facts}), {.directory = "/tmp/x"}),
-              AllOf(HasSubstr("  costs        Moving memory costs"),
+              AllOf(HasSubstr("  costs        Offload costs"),
                     HasSubstr("  instead      Put torch.utils.checkpoint"),
                     HasSubstr("  or           Keep 8.00 GiB")));
   const Json json = Json::parse(JsonReport(MergeTraces({facts})));
@@ -352,7 +353,7 @@ TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysWhatThatCostsAndWhatWouldD
   // Without that clock no time is made up.
   facts.model_clock = {};
   facts.offload.step_cost_seconds.reset();
-  facts.offload.by_hand = {{"checkpoint_layers", 88 * kGiB, false, false, 48, 48, 0, {}}};
+  facts.offload.by_hand = {{"checkpoint_layers", "", 88 * kGiB, false, false, 48, 48, 0, {}}};
   EXPECT_THAT(Screen({facts}, {300, true, false}),
               AllOf(HasSubstr("Instead  Put torch.utils.checkpoint around each of the 48 repeated "
                               "layers, so that the backward pass computes them again. The job then "

@@ -20,10 +20,12 @@ bool IsTooSmall(const OffloadFacts& offload) { return offload.needed_bytes > off
 std::string ChangeInWords(const HandChange& change) {
   if (change.change == "checkpoint_layers") {
     const bool is_all = change.count == change.layers;
-    return absl::StrCat("Put torch.utils.checkpoint around ",
-                        is_all ? "each of the " : absl::StrCat(change.count, " of the "),
-                        change.layers, " repeated layers, so that the backward pass computes ",
-                        change.count == 1 ? "it" : "them", " again");
+    return absl::StrCat(
+        "Put torch.utils.checkpoint around ",
+        is_all ? "each of the " : absl::StrCat(change.count, " of the "), change.layers,
+        " repeated layers",
+        change.place.empty() ? "" : absl::StrCat(" (", Printable(change.place), ")"),
+        ", so that the backward pass computes ", change.count == 1 ? "it" : "them", " again");
   }
   if (change.change == "micro_batches") {
     return absl::StrCat("Divide each batch into ", change.count,
@@ -40,7 +42,7 @@ std::string ChangeInWords(const HandChange& change) {
   return "Put the forward pass and the loss under torch.autocast(\"cuda\", dtype=torch.bfloat16)";
 }
 
-// By how much a change makes an iteration longer, beside what moves cost.
+// By how much a change makes an iteration longer, beside what offload costs.
 std::string TimeInWords(const Facts& facts, const HandChange& change) {
   if (!facts.model_clock.known()) {
     return " Rehearse the job with clock=model to see what that costs in time.";
@@ -49,9 +51,12 @@ std::string TimeInWords(const Facts& facts, const HandChange& change) {
   const uint64_t cost_ns = Nanoseconds(*change.seconds);
   if (cost_ns == 0) return " It makes no iteration longer.";
   const std::optional<double>& moves = facts.offload.step_cost_seconds;
-  const bool is_dearer = moves.has_value() && *moves < *change.seconds;
-  return absl::StrCat(" It makes an iteration about ", Time(cost_ns), " longer",
-                      is_dearer ? ", which is more than moves cost." : ".");
+  const std::string longer =
+      absl::StrCat(" It makes an iteration about ", Time(cost_ns), " longer");
+  if (!moves.has_value()) return longer + ".";
+  return absl::StrCat(longer,
+                      *moves < *change.seconds ? ", which is more than the " : ", in place of the ",
+                      Time(Nanoseconds(*moves)), " that offload costs.");
 }
 
 }  // namespace
@@ -113,7 +118,7 @@ std::string MostMovedInWords(const OffloadFacts& offload) {
 std::string MovesCostInWords(const Facts& facts) {
   const std::optional<double>& cost = facts.offload.step_cost_seconds;
   if (!cost.has_value() || !facts.model_clock.known()) return "";
-  return absl::StrCat("Moving memory costs about ", Time(Nanoseconds(*cost)), " of the ",
+  return absl::StrCat("Offload costs about ", Time(Nanoseconds(*cost)), " of the ",
                       Time(Nanoseconds(facts.model_clock.step_seconds)),
                       " that an iteration takes.");
 }
@@ -126,7 +131,7 @@ std::string HandChangeInWords(const Facts& facts, size_t number) {
   if (!change.fits && number > 0) return "";
   std::string text =
       absl::StrCat(ChangeInWords(change), ". The job then needs about ", Bytes(change.needed_bytes),
-                   change.fits ? ", which fits without moves in vramstow's pool."
+                   change.fits ? ", which fits without offload (in vramstow's pool)."
                                : ", which is still more than the GPU has.");
   absl::StrAppend(&text, change.changes_numbers ? " It rounds numbers differently." : "",
                   TimeInWords(facts, change));

@@ -165,6 +165,10 @@ class HandChangeFinder {
     }
     HandChange change{.change = "checkpoint_layers", .count = least, .layers = most};
     const RepeatedLayers& usual = layers.back().list.size() > 1 ? layers.back() : layers.front();
+    const LiveList& within = usual.list.front().within;
+    if (!within.empty()) {
+      change.place = detail_.sites[(*std::ranges::max_element(within, {}, &Life::size))->site].site;
+    }
     if (cost_.is_known()) change.seconds = cost_.OfRecomputing(usual, least);
     Add(std::move(change), need(least));
   }

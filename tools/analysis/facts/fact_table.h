@@ -177,6 +177,8 @@ struct Described<HandChange> {
            "`checkpoint_layers` (recompute them in the backward pass), `micro_batches`, "
            "`state_on_host` (the optimizer's, but for its step), `state_in_8_bits` (of 32), "
            "`lower_precision` (autocast)"),
+      Fact("place", &S::place, Merge::kFirst, "a line of the layers; null for the others")
+          .KnownIf([](const Facts&, const S& self) { return !self.place.empty(); }),
       Fact("needed_bytes", &S::needed_bytes, Merge::kFirst, "what the job then needs of the card"),
       Fact("fits", &S::fits, Merge::kFirst,
            "whether that fits with vramstow's pool, with a 64th of the card left free"),

@@ -26,6 +26,7 @@ struct OffloadSite {
 // A change of the program by hand with which the job would need less, so that nothing has to move.
 struct HandChange {
   std::string change;         // as docs/metrics.md has it
+  std::string place = {};     // a line of the layers; empty: it is about no line
   uint64_t needed_bytes = 0;  // that the job then needs of the card
   bool fits = false;
   bool changes_numbers = false;        // what the program computes is rounded otherwise
