@@ -9,6 +9,7 @@ void QuietMoves::Open(const Links& links) {
   parking_.Open(links.pool, links.mover, links.list);
   needed_pages_ = 0;
   wanted_pages_ = 0;
+  in_place_pages_ = 0;
   full_bytes_ = 0;
   has_ended_ = false;
   advances_.store(false, std::memory_order_relaxed);
@@ -32,11 +33,14 @@ bool QuietMoves::Set(const QuietRange* ranges, uint64_t count, uint32_t clock) {
 
 void QuietMoves::Begin() {
   host_pages_ = parking_.List(PagesThatAre::kOffloaded);
-  needed_pages_ = host_pages_;
+  const uint64_t on_host = host_pages_;
+  // Those for which the step before had no room stay, or each step would map them anew.
+  if (host_pages_ <= in_place_pages_ && ++kept_in_place_ % kTryAgain != 0) host_pages_ = 0;
+  needed_pages_ = on_host;
   step_tick_ = links_.pool->fences().OpenTick(Fences::kEverything);
   was_full_ = false;
   returned_pages_ = 0;
-  expected_pages_ = wanted_pages_ > host_pages_ ? wanted_pages_ - host_pages_ : 0;
+  expected_pages_ = wanted_pages_ > on_host ? wanted_pages_ - on_host : 0;
   // Some will be of no use: what is allocated on their pages meanwhile makes these unquiet.
   leaving_pages_ =
       std::min(expected_pages_ + expected_pages_ / kSpare, parking_.List(PagesThatAre::kResident));
@@ -184,6 +188,7 @@ void QuietMoves::ReturnAll() {
     left -= std::min(left, begun);
   }
   if (!parking_.OrderReturning()) EndReturning();
+  in_place_pages_ = parking_.List(PagesThatAre::kOffloaded) + parking_.parked_at_rest();
   if (parking_.parked_at_rest() == 0) return;
   if (parking_.MapParked() != kDriverSuccess) Bump(&links_.record->failed, 1);
 }

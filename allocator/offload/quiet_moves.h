@@ -75,6 +75,8 @@ class QuietMoves {
   static constexpr uint64_t kSpare = 8;  // the copies have one page in this number more
   static constexpr uint64_t kFall =
       16;  // less is needed: one page in this number is copied no more
+  // In one quiet time in this number it is tried whether there is room by now.
+  static constexpr uint64_t kTryAgain = 16;
   // Fewer pages come back only if they are all: each group takes calls of the driver.
   static constexpr uint64_t kLeastReturning = 32;
 
@@ -93,6 +95,8 @@ class QuietMoves {
   uint64_t leaving_pages_ = 0;   // that are to be copied out, and are not under way
   uint64_t expected_pages_ = 0;  // that will have to leave
   uint64_t host_pages_ = 0;      // that the step before used on the host
+  uint64_t in_place_pages_ = 0;  // for which the last step had no room
+  uint64_t kept_in_place_ = 0;   // quiet times in which these stayed
   uint32_t step_tick_ = 0;       // of all streams, behind that step
   uint64_t returned_pages_ = 0;  // since the device was full
   uint64_t full_bytes_ = 0;      // were allocated when the device was full
