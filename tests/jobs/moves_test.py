@@ -39,6 +39,21 @@ def test_results_are_the_same_where_memory_moves(rehearse: Rehearse, python: str
     assert [step["result"] for step in narrow] == [step["result"] for step in roomy]
 
 
+@pytest.mark.parametrize("use", ["read", "copy", "copy_a_part", "write", "free"])
+def test_the_state_of_an_optimizer_may_be_used_between_steps(
+    rehearse: Rehearse, python: str, use: str
+) -> None:
+    command = (python, ROOT / "tests/jobs/programs/uses_state.py", use)
+    *roomy, held = told(rehearse(*command, card=CARD))
+    memory = held["outside_bytes"] + int(held["allocated_bytes"] / 1.15)
+    small = rehearse(*command, card=f"{CARD},memory={memory >> 20}MiB", env=MOVES)
+    *narrow, _ = told(small)
+    offload = small.analysis()["offload"]
+    assert offload["out_bytes"] >= 8 << 20
+    assert offload["returned_bytes"] >= 8 << 20
+    assert narrow == roomy
+
+
 @pytest.mark.parametrize(
     ("job", "means"),
     [
