@@ -58,30 +58,6 @@ void Mover::PutBack(const uint32_t* fresh, uint32_t from, uint32_t count) {
   }
 }
 
-uint32_t Mover::Pause(uint64_t* pages, uint32_t count, bool keep, DriverResult* result) {
-  *result = kDriverInvalidValue;
-  if (!Restore()) return 0;
-  if (count > kMostPages) count = kMostPages;
-  uint32_t pinned[kMostPages] = {};
-  const uint32_t taken = keep ? TakeChunks(ChunkMemory::kPinned, pinned, count) : count;
-  *result = taken == 0 ? kDriverOutOfMemory : kDriverSuccess;
-  if (keep && taken != 0) {
-    DriverCopy copies[kMostPages];
-    for (uint32_t i = 0; i < taken; ++i) {
-      copies[i] = {chunks_->PinnedMemory(pinned[i]), pages[i], chunks_->chunk_bytes()};
-    }
-    *result = Copy(copies, taken);
-  }
-  uint32_t paused = 0;
-  while (paused < taken && *result == kDriverSuccess) {
-    uint32_t done = RunOf(pages + paused, taken - paused, chunks_->chunk_bytes());
-    *result = chunks_->Pause(pages[paused], pinned + paused, &done);
-    paused += done;
-  }
-  PutBack(pinned, paused, taken);
-  return paused;
-}
-
 uint32_t Mover::Park(const uint64_t* pages, const uint32_t* fresh, uint32_t count,
                      DriverResult* result) {
   uint32_t parked = 0;

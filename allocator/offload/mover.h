@@ -54,10 +54,6 @@ class Mover {
   // Whether an idle chunk of host memory, of which the store has one, can be mapped, reached by the
   // device and copied to. Nothing is different afterwards.
   DriverResult Try() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Takes the memory away from under the pages; `keep`: what they hold goes to pinned chunks, which
-  // the store has. Otherwise as Move.
-  uint32_t Pause(uint64_t* pages, uint32_t count, bool keep, DriverResult* result)
-      VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Paused pages on their way back. Of three steps the first can be done while another return
   // copies; Begin and End come one after the other.
@@ -81,8 +77,8 @@ class Mover {
   // coming afterwards.
   uint32_t End(Return* coming, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // For who fills chunks by himself (Transfer). As many chunks of this kind as there are; and back
-  // to the store with those that were not used.
+  // For who fills chunks by himself (Transfer, PauseSlices). As many chunks of this kind as there
+  // are; and back to the store with those that were not used.
   uint32_t TakeChunks(ChunkMemory kind, uint32_t* fresh, uint32_t count)
       VRAMSTOW_REQUIRES(kDeviceLock);
   void PutBack(const uint32_t* fresh, uint32_t from, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);

@@ -17,6 +17,7 @@ bool Offloader::Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig&
   watch_until_ns_ = 0;
   graphs_away_.store(false, std::memory_order_relaxed);
   mover_.Open(pool->driver(), &pool->events(), &pool->exchange());
+  pausing_.Open(pool, &mover_);
   pages_.Open(pool);
   quiet_.Open({pool, &mover_, &pages_, &host_, &standstill_, &record_, config.keep_free_bytes});
   host_refusal_ = pool->device().host_memory ? kDriverSuccess : kDriverNotSupported;
@@ -63,17 +64,9 @@ void Offloader::Watch(bool wanted) {
 
 uint32_t Offloader::MoveSlice(uint64_t* slice, uint32_t count, Motion motion,
                               DriverResult* result) {
-  switch (motion) {
-    case Motion::kOut:
-      return mover_.Move(slice, count, ChunkMemory::kHost, result);
-    case Motion::kBack:
-      return mover_.Move(slice, count, ChunkMemory::kDevice, result);
-    case Motion::kPause:
-      return mover_.Pause(slice, count, /*keep=*/true, result);
-    case Motion::kDiscard:
-      break;
-  }
-  return mover_.Pause(slice, count, /*keep=*/false, result);
+  if (motion == Motion::kOut) return mover_.Move(slice, count, ChunkMemory::kHost, result);
+  if (motion == Motion::kBack) return mover_.Move(slice, count, ChunkMemory::kDevice, result);
+  return pausing_.Pause(slice, count, /*keep=*/motion == Motion::kPause, result);
 }
 
 // The device's lock is held. Moves the first `count` of the listed pages, as far as it goes;

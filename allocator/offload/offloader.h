@@ -31,6 +31,7 @@
 #include "allocator/offload/host_stock.h"
 #include "allocator/offload/mover.h"
 #include "allocator/offload/page_list.h"
+#include "allocator/offload/pause_slices.h"
 #include "allocator/offload/policy.h"
 #include "allocator/offload/quiet_moves.h"
 #include "allocator/offload/standstill.h"
@@ -223,6 +224,7 @@ class Offloader {
   Standstill standstill_;
   OffloadConfig config_;
   Mover mover_;
+  PauseSlices pausing_;
   HostStock host_;
   bool maps_host_ = false;
   DriverResult host_refusal_ = kDriverSuccess;

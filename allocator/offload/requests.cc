@@ -26,6 +26,7 @@ OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, bool graphs, uint6
   {
     DeviceLock device_lock(pool_->mutex());
     quiet_.Finish();
+    pausing_.Begin();
     if (graphs) graphs_away_.store(true, std::memory_order_relaxed);
     if (motion != Motion::kOut) pool_->Pause(tag, graphs);
     ListPages(motion == Motion::kOut ? PagesThatAre::kResident : PagesThatAre::kThere, tag,
@@ -39,7 +40,7 @@ OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, bool graphs, uint6
     EndMoveOut();
   }
   *bytes = moved * pool_->page_bytes();
-  if (moved != 0) pool_->Trim(*bytes);
+  if (moved != 0) pausing_.Trim(*bytes);
   return outcome;
 }
 

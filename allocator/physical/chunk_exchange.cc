@@ -253,14 +253,14 @@ DriverResult ChunkExchange::Exchange(uint64_t address, const uint32_t* chunks, u
 }
 
 DriverResult ChunkExchange::Pause(uint64_t address, const uint32_t* pinned, uint32_t* count) {
-  const uint32_t most = *count;
-  const uint32_t pages = PagesAt(address);
-  *count = 0;
-  if (!BeginsChunk(address) || pages > most) return kDriverInvalidValue;
-  if (pinned[0] == 0 && !table_->EnsureSpare(pages)) return kDriverOutOfMemory;
   const uint32_t number = space_->NumberOf(address);
-  const DriverResult result = UnmapChunk(number);
-  if (result != kDriverSuccess) return result;
+  uint32_t pages = *count;
+  *count = 0;
+  while (space_->NumberOf(address + (pages - 1) * chunk_bytes()) != number + pages - 1) --pages;
+  pages = BeginsChunk(address) ? WholeChunks(number, pages) : 0;
+  if (pages == 0) return kDriverInvalidValue;
+  if (pinned[0] == 0 && !table_->EnsureSpare(pages)) return kDriverOutOfMemory;
+  const DriverResult result = UnmapRun(number, &pages);
   for (; *count < pages; ++*count) {
     Page& page = (*space_)[number + *count];
     const uint32_t old = page.chunk;
@@ -268,7 +268,7 @@ DriverResult ChunkExchange::Pause(uint64_t address, const uint32_t* pinned, uint
     table_->NotePaused(true);
     Replace(old, page.chunk, number + *count);
   }
-  return kDriverSuccess;
+  return result;
 }
 
 // How many of the neighbouring pages have numbers that follow one another and no large chunk.

@@ -66,8 +66,10 @@ void PoolPages::Release(uint64_t address, uint64_t size) {
   }
 }
 
-void PoolPages::Trim(uint64_t bytes) {
-  const TrimResult result = trimmer_->Trim({.bytes = bytes});
+uint64_t PoolPages::ReleaseIdle(uint64_t count) { return trimmer_->ReleaseIdle(count); }
+
+void PoolPages::Trim(uint64_t bytes, uint64_t released) {
+  const TrimResult result = trimmer_->Trim({.bytes = bytes}, released);
   if (result.released_bytes != 0) parts_->RunHooks(HookKind::kTrimmed, result.released_bytes);
 }
 

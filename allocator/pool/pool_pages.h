@@ -63,8 +63,11 @@ class PoolPages {
   // As Pool::HoldChunks and Pool::ReleaseChunks.
   uint64_t Hold(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock);
   void Release(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Gives so many bytes back to the device. Without the device's lock.
-  void Trim(uint64_t bytes);
+  // Releases up to `count` idle chunks. Returns the number.
+  uint64_t ReleaseIdle(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Gives `bytes` back to the device. `released` chunks of them went before. Without the
+  // device's lock.
+  void Trim(uint64_t bytes, uint64_t released = 0);
   // How many bytes of a range of the pool's lie on the host now. Without the device's lock.
   uint64_t BytesOnHost(uint64_t address, uint64_t size);
   // From now on nothing at [address, address + size) moves as long as its blocks live. False: part

@@ -1,5 +1,7 @@
 #include "allocator/pool/trimmer.h"
 
+#include <algorithm>
+
 #include "allocator/core/counter.h"
 #include "allocator/pool/backing.h"
 #include "base/rounding.h"
@@ -80,18 +82,17 @@ uint64_t Trimmer::TrimOnce(uint64_t chunks, bool* waits) {
   return released;
 }
 
-TrimResult Trimmer::Trim(const TrimRequest& request) {
+TrimResult Trimmer::Trim(const TrimRequest& request, uint64_t released) {
   const uint64_t since = parts_->Now();
   const uint64_t waits_since = parts_->WaitClock();
   const uint64_t chunk = parts_->config.chunk_bytes;
   const uint64_t wanted =
       request.bytes == ~uint64_t{0} ? request.bytes : DivideUp(request.bytes, chunk);
-  uint64_t released = 0;
   for (;;) {
     {
       DeviceLock device_lock(&parts_->mutex);
       bool waits = false;
-      released += TrimOnce(wanted - released, &waits);
+      released += TrimOnce(wanted - std::min(released, wanted), &waits);
       parts_->CheckIfAsked();
       if (released >= wanted || !waits || parts_->WaitClock() - waits_since >= request.wait_ns ||
           parts_->fences.capturing()) {

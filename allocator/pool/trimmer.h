@@ -27,8 +27,9 @@ class Trimmer {
   uint64_t StripOthers(const AllocationAttempt* attempt, uint64_t count, uint32_t before_epoch)
       VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Without the device's lock. Gives back up to request.bytes; hooks are not run.
-  TrimResult Trim(const TrimRequest& request);
+  // Without the device's lock. Gives back up to request.bytes, of which `released` chunks went back
+  // just before (ReleaseIdle); hooks are not run.
+  TrimResult Trim(const TrimRequest& request, uint64_t released = 0);
   // What decay and watermark ask for. Gives back how many bytes went.
   uint64_t Maintain();
 

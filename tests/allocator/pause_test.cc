@@ -290,6 +290,62 @@ TEST_F(OffloadTest, AResumeWithoutAWaitForItsCopiesWouldBeNoticed) {
   EXPECT_NE(device_->Read(block + 2 * kMiB), expected_.at(block + 2 * kMiB));
 }
 
+// The driver needs time for each call.
+TEST_F(OffloadTest, APauseUnmapsRunsAndReleasesBesideItsCopies) {
+  constexpr uint64_t kBytes = 600 * kMiB;
+  static decltype(DriverTable::copy_finish) finish;
+  static FakeDevice* device;
+  static uint64_t released;  // before the last copies ended
+  static uint64_t slices;
+  Start(kGiB, kGiB, [](DriverTable* table) {
+    finish = table->copy_finish;
+    table->copy_finish = [](void* self, uint64_t job) {
+      released = device->Calls("release");
+      ++slices;
+      return finish(self, job);
+    };
+  });
+  ASSERT_NE(Take(kBytes, 1, 7), 0U);
+  const uint64_t unmaps = device_->Calls("unmap");
+  const uint64_t releases = device_->Calls("release");
+  slices = 0;
+  device = device_.get();
+  ASSERT_EQ(Pause(7), kBytes);
+  EXPECT_GE(slices, 3U);
+  EXPECT_EQ(device_->Calls("unmap") - unmaps, slices);
+  EXPECT_EQ(device_->Calls("release") - releases, kBytes / (2 * kMiB));
+  EXPECT_GE(released - releases, kBytes / (2 * kMiB) - Mover::kMostPages);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), kBytes);
+  ExpectContents();
+}
+
+// The next Pause moves the rest.
+TEST_F(OffloadTest, AFailureInAnySliceOfAPauseLosesNothing) {
+  constexpr uint64_t kBytes = 600 * kMiB;
+  for (const std::string call :
+       {"host_allocate", "copy_start", "copy_finish", "unmap", "release"}) {
+    for (const uint64_t nth : {1, 2, 3, 4, 5, 100, 200}) {
+      for (const bool forever : {false, true}) {
+        SCOPED_TRACE(call + " " + std::to_string(nth) + (forever ? " for good" : " once"));
+        Start(kGiB);
+        ASSERT_NE(Take(kBytes, 1, 7), 0U);
+        device_->FailNth(call, nth, forever, kDriverUnknown);
+        const uint64_t first = Pause(7);
+        EXPECT_EQ(first == kBytes, last_ == OffloadResult::kDone);
+        EXPECT_EQ(offloader_.Stats().paused_bytes, first);
+        EXPECT_STREQ(pool_->Check(), nullptr);
+        device_->FailNothing();
+        EXPECT_EQ(Pause(7), kBytes - first);
+        EXPECT_EQ(offloader_.Stats().paused_bytes, kBytes);
+        EXPECT_STREQ(pool_->Check(), nullptr);
+        EXPECT_EQ(Resume(7, ~uint64_t{0}), kBytes);
+        ExpectContents();
+        TearDown();
+      }
+    }
+  }
+}
+
 TEST_F(OffloadTest, WhatAGraphMayUseIsNotPaused) {
   Start(64 * kMiB);
   const uint64_t input = Take(10 * kMiB, 1, 7);
