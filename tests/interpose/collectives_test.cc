@@ -5,40 +5,19 @@
 #include <set>
 #include <sstream>
 
-#include "tests/interpose/support.h"
+#include "tests/interpose/ways.h"
 
 namespace vramstow {
 namespace {
 
-using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 
-class Collectives : public Interposed {
+class Collectives : public Ways {
  protected:
-  Outcome RunWay(const std::string& way, const std::string& scenario,
-                 std::map<std::string, std::string> environment = {},
-                 const std::string& preload = kShim) {
-    const std::map<std::string, std::string> variables = {
-        {"VRAMSTOW_POOL", "on"},
-        {"VRAMSTOW_CHECK", "1"},
-        {"VRAMSTOW_OFFLOAD", "explicit,host=1GiB,touches"},
-        {"VRAMSTOW_HOST_MAPPING", "*=node:0"},
-        {"VRAMSTOW_CONTROL_DIR", folder()},
-        {"VRAMSTOW_SIMULATE", "h200,memory=1GiB"},
-        {"LD_LIBRARY_PATH",
-         kPrograms + (way == "dlvsym" ? "/versioned" : "") + ":" VRAMSTOW_TEST_SIMULATOR}};
-    environment.insert(variables.begin(), variables.end());
-    const std::string program = way == "linked" ? "collecting_linked" : "collecting";
-    return Run({program, way, scenario}, environment, preload);
-  }
-  void ExpectDone(const std::string& way, const std::string& scenario,
-                  const std::map<std::string, std::string>& environment = {},
-                  const std::string& preload = kShim) {
-    const Outcome outcome = RunWay(way, scenario, environment, preload);
-    EXPECT_EQ(outcome.status, 0) << way << ", " << scenario << ": " << outcome.error;
-    EXPECT_THAT(outcome.out, HasSubstr("done\n")) << way << ", " << scenario;
-    EXPECT_THAT(outcome.error, Not(HasSubstr("report this")));
+  Collectives()
+      : Ways("collecting", {{"VRAMSTOW_OFFLOAD", "explicit,host=1GiB,touches"},
+                            {"VRAMSTOW_SIMULATE", "h200,memory=1GiB"}}) {
+    UseVersionedLibrary();
   }
 };
 

@@ -2,39 +2,19 @@
 // come to them.
 #include <gmock/gmock.h>
 
-#include "tests/interpose/support.h"
+#include "tests/interpose/ways.h"
 
 namespace vramstow {
 namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 
-class Registered : public Interposed {
+class Registered : public Ways {
  protected:
-  Outcome RunWay(const std::string& way, const std::string& scenario,
-                 std::map<std::string, std::string> environment = {},
-                 const std::string& preload = kShim) {
-    const std::map<std::string, std::string> variables = {
-        {"VRAMSTOW_POOL", "on"},
-        {"VRAMSTOW_CHECK", "1"},
-        {"VRAMSTOW_OFFLOAD", "explicit,host=1GiB"},
-        {"VRAMSTOW_HOST_MAPPING", "*=node:0"},
-        {"VRAMSTOW_CONTROL_DIR", folder()},
-        {"VRAMSTOW_SIMULATE", "h200,memory=256MiB"},
-        {"LD_LIBRARY_PATH", kPrograms + ":" VRAMSTOW_TEST_SIMULATOR}};
-    environment.insert(variables.begin(), variables.end());
-    const std::string program = way == "linked" ? "registering_linked" : "registering";
-    return Run({program, way, scenario}, environment, preload);
-  }
-  void ExpectDone(const std::string& way, const std::string& scenario,
-                  const std::map<std::string, std::string>& environment = {}) {
-    const Outcome outcome = RunWay(way, scenario, environment);
-    EXPECT_EQ(outcome.status, 0) << way << ", " << scenario << ": " << outcome.error;
-    EXPECT_THAT(outcome.out, HasSubstr("done\n")) << way << ", " << scenario;
-    EXPECT_THAT(outcome.error, Not(HasSubstr("report this")));
-  }
+  Registered()
+      : Ways("registering", {{"VRAMSTOW_OFFLOAD", "explicit,host=1GiB"},
+                             {"VRAMSTOW_SIMULATE", "h200,memory=256MiB"}}) {}
 };
 
 class RegisteredBy : public Registered, public testing::WithParamInterface<const char*> {};
