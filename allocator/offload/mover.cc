@@ -58,15 +58,15 @@ void Mover::PutBack(const uint32_t* fresh, uint32_t from, uint32_t count) {
   }
 }
 
-uint32_t Mover::Park(const uint64_t* pages, const uint32_t* fresh, uint32_t count,
-                     DriverResult* result) {
-  uint32_t parked = 0;
-  while (parked < count && *result == kDriverSuccess) {
-    uint32_t done = RunOf(pages + parked, count - parked, chunks_->chunk_bytes());
-    *result = chunks_->Park(pages[parked], fresh + parked, &done);
-    parked += done;
+uint32_t Mover::Pause(const uint64_t* pages, const uint32_t* kept, uint32_t count,
+                      DriverResult* result) {
+  uint32_t paused = 0;
+  while (paused < count && *result == kDriverSuccess) {
+    uint32_t done = RunOf(pages + paused, count - paused, chunks_->chunk_bytes());
+    *result = chunks_->Pause(pages[paused], kept + paused, &done);
+    paused += done;
   }
-  return parked;
+  return paused;
 }
 
 // Puts fresh chunks that have the pages' data in the place of the pages' own. Returns how many of

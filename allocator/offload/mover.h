@@ -82,19 +82,17 @@ class Mover {
   uint32_t TakeChunks(ChunkMemory kind, uint32_t* fresh, uint32_t count)
       VRAMSTOW_REQUIRES(kDeviceLock);
   void PutBack(const uint32_t* fresh, uint32_t from, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Parks the pages with chunks that have their data (ChunkExchange::Park), in the order that they
-  // are in. Returns how many of the first were.
-  uint32_t Park(const uint64_t* pages, const uint32_t* fresh, uint32_t count, DriverResult* result)
-      VRAMSTOW_REQUIRES(kDeviceLock);
-  // Puts chunks that have the data of the sorted pages, at most kMostPages, in their place. Returns
-  // how many of the first were; these are 0 in `fresh` then.
-  uint32_t Exchange(const uint64_t* pages, uint32_t* fresh, uint32_t count, DriverResult* result)
+  // Pauses the sorted pages run by run (ChunkExchange::Pause); `kept` has chunks with their data.
+  // Returns how many of the first pages are paused.
+  uint32_t Pause(const uint64_t* pages, const uint32_t* kept, uint32_t count, DriverResult* result)
       VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Tries to map what is lost once more. True: nothing is lost (any more).
   bool Restore() VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
+  uint32_t Exchange(const uint64_t* pages, uint32_t* fresh, uint32_t count, DriverResult* result)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count)
       VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult Copy(const DriverCopy* copies, uint32_t count);

@@ -28,7 +28,6 @@ uint32_t PauseSlices::Pause(const uint64_t* pages, uint32_t count, bool keep,
                             DriverResult* result) {
   *result = kDriverInvalidValue;
   if (!mover_->Restore()) return 0;
-  ChunkExchange& chunks = pool_->exchange();
   count = std::min(count, Mover::kMostPages);
   uint32_t pinned[Mover::kMostPages] = {};
   if (keep) count = mover_->TakeChunks(ChunkMemory::kPinned, pinned, count);
@@ -40,12 +39,7 @@ uint32_t PauseSlices::Pause(const uint64_t* pages, uint32_t count, bool keep,
     ReleaseEarlier();
     *result = pool_->driver()->copy_finish(pool_->driver()->self, job);
   }
-  uint32_t paused = 0;
-  while (paused < count && *result == kDriverSuccess) {
-    uint32_t done = Mover::RunOf(pages + paused, count - paused, chunks.chunk_bytes());
-    *result = chunks.Pause(pages[paused], pinned + paused, &done);
-    paused += done;
-  }
+  const uint32_t paused = mover_->Pause(pages, pinned, count, result);
   mover_->PutBack(pinned, paused, count);
   unreleased_ += paused;
   return paused;

@@ -17,7 +17,7 @@ void QuietMoves::Open(const Links& links) {
 
 bool QuietMoves::IsWorthIt(uint64_t away_pages) {
   if (has_ended_) return false;
-  // What was parked beyond the need hides the need, so that the number falls slowly.
+  // Spare parked pages serve requests that would have counted, so the number falls slowly only.
   const uint64_t least = wanted_pages_ - (wanted_pages_ + kFall - 1) / kFall;
   wanted_pages_ = std::max(needed_pages_ != 0 ? needed_pages_ : away_pages, least);
   needed_pages_ = 0;
@@ -139,8 +139,7 @@ void QuietMoves::Advance() {
   // Pages stay on the host until the device was full in this iteration.
   was_full_ = was_full_ || Room() == 0;
   if (was_full_) BeginReturning(kLeastReturning);
-  advances_.store(parking_.parked_at_rest() + host_pages_ != 0 || parking_.is_leaving(),
-                  std::memory_order_relaxed);
+  advances_.store(parking_.parked_at_rest() + host_pages_ != 0, std::memory_order_relaxed);
 }
 
 // How many pages fit: so much of the memory that was in use on the full device is free.

@@ -47,7 +47,7 @@ class QuietMoves {
   // From now on Advance moves them.
   void Begin() VRAMSTOW_REQUIRES(kDeviceLock);
   void End() VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same, and waits for what is on its way back.
+  // Ends the quiet time as End does, and waits for the pages that are on their way back.
   void Finish() VRAMSTOW_REQUIRES(kDeviceLock);
   bool empty() const VRAMSTOW_REQUIRES(kDeviceLock) { return parking_.empty(); }
   // Ranks quiet pages as QuietBlocks::kQuiet.
@@ -73,8 +73,8 @@ class QuietMoves {
   // One submission in this number begins a copy.
   static constexpr uint64_t kAdvanceStep = 16;
   static constexpr uint64_t kSpare = 8;  // the copies have one page in this number more
-  static constexpr uint64_t kFall =
-      16;  // less is needed: one page in this number is copied no more
+  // Where fewer pages were needed, one page in this number is copied no more.
+  static constexpr uint64_t kFall = 16;
   // In one quiet time in this number it is tried whether there is room by now.
   static constexpr uint64_t kTryAgain = 16;
   // Fewer pages come back only if they are all: each group takes calls of the driver.

@@ -92,7 +92,7 @@ uint64_t QuietParking::ListParked() {
 // A block that was freed is none of those that were noted.
 bool QuietParking::HasFreed() {
   if (parked() == 0) return false;
-  list_->Fill(PagesThatAre::kParked, PoolPages::kAnyTag, blocks_.Known(), clock_);
+  ListParked();
   list_->DropRank(QuietBlocks::kQuiet);
   return list_->count() != 0;
 }

@@ -54,6 +54,7 @@ class QuietParking {
   bool is_leaving() const { return leaving_ != 0; }
   // Whether no further page can be on its way back before EndReturning.
   bool has_all_groups() const { return returning_ == kMost; }
+  // Whether a parked page lies under a block that was freed.
   bool HasFreed() VRAMSTOW_REQUIRES(kDeviceLock);
   // Parks what was copied and is still right, in the order of the copies, until `most` pages are
   // parked, and calls left(pages, count) for each group. The gate is closed; work that was

@@ -22,13 +22,6 @@ bool Standstill::WaitForWork() {
   return WaitForStreams(deadline) && WaitForOthers(deadline);
 }
 
-bool Standstill::WaitForWork(uint64_t most_ns) {
-  Fences& fences = pool_->fences();
-  if (fences.broken() || fences.capturing()) return WaitForWork();
-  const uint32_t tick = fences.OpenTick(Fences::kEverything);
-  return fences.WaitFor(Fences::kEverything, tick, pool_->WaitClock() + most_ns);
-}
-
 bool Standstill::WaitForStreams(uint64_t deadline_ns) {
   Fences& fences = pool_->fences();
   const uint32_t tick = fences.OpenTick(Fences::kEverything);

@@ -35,14 +35,13 @@ class Standstill {
 
   // True: no work runs, and none is submitted until End.
   bool Begin() VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same, but work of the context's own streams may run.
+  // True if nobody submits work until End, and no work of other contexts runs. Work of the
+  // context's own streams may run.
   bool BeginBesideWork() VRAMSTOW_REQUIRES(kDeviceLock);
   // Returns how long it was.
   uint64_t End();
   // True: all work that was submitted has finished. Submissions go on.
   bool WaitForWork() VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same of the context's own streams, for that long at most.
-  bool WaitForWork(uint64_t most_ns) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // The process ends: what has set_hears_stop gives up within kHearingNs.
   static constexpr uint64_t kHearingNs = 10'000'000;

@@ -56,7 +56,7 @@ void Transfer::Wait() {
 
 uint32_t Transfer::Park(uint32_t count, uint64_t* parked, DriverResult* result) {
   const uint32_t done =
-      *result == kDriverSuccess && count != 0 ? mover_->Park(pages_, fresh_, count, result) : 0;
+      *result == kDriverSuccess && count != 0 ? mover_->Pause(pages_, fresh_, count, result) : 0;
   std::copy(pages_, pages_ + done, parked);
   mover_->PutBack(fresh_, done, count_);
   count_ = 0;

@@ -222,8 +222,7 @@ DriverResult ChunkExchange::Exchange(uint64_t address, const uint32_t* chunks, u
                                      uint32_t* used) {
   *used = 0;
   const uint32_t number = space_->NumberOf(address);
-  // Ranges of addresses may touch, but neither numbers nor access go across.
-  while (space_->NumberOf(address + (count - 1) * chunk_bytes()) != number + count - 1) --count;
+  count = CountNeighbours(address, count);
   if (!BeginsChunk(address) || WholeChunks(number, count) != count) return kDriverInvalidValue;
   DriverResult result = UnmapRun(number, &count);
   uint32_t mapped = count;
@@ -252,59 +251,41 @@ DriverResult ChunkExchange::Exchange(uint64_t address, const uint32_t* chunks, u
   return result;
 }
 
-DriverResult ChunkExchange::Pause(uint64_t address, const uint32_t* pinned, uint32_t* count) {
+DriverResult ChunkExchange::Pause(uint64_t address, const uint32_t* kept, uint32_t* count) {
   const uint32_t number = space_->NumberOf(address);
-  uint32_t pages = *count;
+  uint32_t pages = CountNeighbours(address, *count);
   *count = 0;
-  while (space_->NumberOf(address + (pages - 1) * chunk_bytes()) != number + pages - 1) --pages;
   pages = BeginsChunk(address) ? WholeChunks(number, pages) : 0;
   if (pages == 0) return kDriverInvalidValue;
-  if (pinned[0] == 0 && !table_->EnsureSpare(pages)) return kDriverOutOfMemory;
+  if (kept[0] == 0 && !table_->EnsureSpare(pages)) return kDriverOutOfMemory;
   const DriverResult result = UnmapRun(number, &pages);
   for (; *count < pages; ++*count) {
     Page& page = (*space_)[number + *count];
     const uint32_t old = page.chunk;
-    page.chunk = pinned[*count] != 0 ? pinned[*count] : table_->AddNothing();
-    table_->NotePaused(true);
+    page.chunk = kept[*count] != 0 ? kept[*count] : table_->AddNothing();
     Replace(old, page.chunk, number + *count);
+    table_->BeginPause(page.chunk);
   }
   return result;
 }
 
-// How many of the neighbouring pages have numbers that follow one another and no large chunk.
-uint32_t ChunkExchange::SinglePages(uint64_t address, uint32_t count) const {
+// How many of the pages have numbers that follow one another: ranges of addresses may touch, but
+// neither numbers nor access go across.
+uint32_t ChunkExchange::CountNeighbours(uint64_t address, uint32_t count) const {
   const uint32_t number = space_->NumberOf(address);
   while (space_->NumberOf(address + (count - 1) * chunk_bytes()) != number + count - 1) --count;
-  uint32_t single = 0;
-  while (single < count && !table_->IsLarge((*space_)[number + single].chunk)) ++single;
-  return single;
-}
-
-DriverResult ChunkExchange::Park(uint64_t address, const uint32_t* chunks, uint32_t* count) {
-  *count = SinglePages(address, *count);
-  if (*count == 0) return kDriverInvalidValue;
-  const uint32_t number = space_->NumberOf(address);
-  const DriverResult result = UnmapRun(number, count);
-  for (uint32_t i = 0; i < *count; ++i) {
-    Page& page = (*space_)[number + i];
-    const uint32_t old = page.chunk;
-    page.chunk = chunks[i];
-    Replace(old, chunks[i], number + i);
-    table_->BeginParking(chunks[i]);
-  }
-  return result;
+  return count;
 }
 
 DriverResult ChunkExchange::ParkHost(uint64_t address, uint32_t* count) {
-  *count = SinglePages(address, *count);
-  if (*count == 0) return kDriverInvalidValue;
+  *count = CountNeighbours(address, *count);
   const uint32_t number = space_->NumberOf(address);
   for (uint32_t i = 0; i < *count; ++i) {
     if (OwnAddress((*space_)[number + i].chunk) == 0) *count = i;
   }
   if (*count == 0) return kDriverNotSupported;
   const DriverResult result = UnmapRun(number, count);
-  for (uint32_t i = 0; i < *count; ++i) table_->BeginParking((*space_)[number + i].chunk);
+  for (uint32_t i = 0; i < *count; ++i) table_->BeginPause((*space_)[number + i].chunk);
   return result;
 }
 
@@ -317,8 +298,7 @@ DriverResult ChunkExchange::MapKept(uint32_t number) {
 }
 
 DriverResult ChunkExchange::MapParked(uint64_t address, uint32_t* count) {
-  *count = SinglePages(address, *count);
-  if (*count == 0) return kDriverInvalidValue;
+  *count = CountNeighbours(address, *count);
   const uint32_t number = space_->NumberOf(address);
   DriverResult result = kDriverSuccess;
   uint32_t mapped = 0;
@@ -330,7 +310,7 @@ DriverResult ChunkExchange::MapParked(uint64_t address, uint32_t* count) {
       mapped == 0 ? result : table_->GiveAccess(address, mapped * chunk_bytes(), /*host=*/true);
   *count = access == kDriverSuccess ? mapped : 0;
   for (uint32_t i = *count; i < mapped; ++i) table_->UnmapAt(number + i);
-  for (uint32_t i = 0; i < *count; ++i) table_->EndParking((*space_)[number + i].chunk);
+  for (uint32_t i = 0; i < *count; ++i) table_->EndPause((*space_)[number + i].chunk);
   return result == kDriverSuccess ? access : result;
 }
 
@@ -358,11 +338,7 @@ void ChunkExchange::EndPause(uint64_t address) {
   Page& page = (*space_)[number];
   const uint32_t kept = page.chunk;
   page.chunk = page.mapped;
-  if (table_->IsParked(kept)) {
-    table_->EndParking(kept);
-  } else {
-    table_->NotePaused(false);
-  }
+  table_->EndPause(kept);
   Replace(kept, page.chunk, number);
 }
 

@@ -82,20 +82,18 @@ class ChunkExchange {
   // called for each page until it succeeds.
   DriverResult Exchange(uint64_t address, const uint32_t* chunks, uint32_t count, uint32_t* used)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // Takes the memory away from under a page in use; nothing may touch it until EndPause.
-  // All pages of a large chunk are paused: `pinned` has a chunk for each of *count neighbouring
-  // pages, and *count is then how many were paused. Each was taken out and has its page's data; 0:
-  // that is given up. No work touches the pages.
-  DriverResult Pause(uint64_t address, const uint32_t* pinned, uint32_t* count)
-      VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same of up to *count neighbouring pages, with chunks of host memory that have an address of
-  // their own: the pages are parked. They come back as paused pages do, or by MapParked. *count: so
-  // many of the first are parked, even if the result is an error. No page of a large chunk is.
-  DriverResult Park(uint64_t address, const uint32_t* chunks, uint32_t* count)
+  // Takes the memory away from under up to *count neighbouring pages in use; nothing may touch them
+  // until EndPause. `kept` has a chunk for each page, which was taken out and has the page's data;
+  // with 0 the data are given up. A page whose data lie in host memory that has an address of its
+  // own is parked: MapParked can map it there, too. All pages of a large chunk are paused or none.
+  // No work touches the pages. Afterwards the first *count pages are paused, even if the result is
+  // an error.
+  DriverResult Pause(uint64_t address, const uint32_t* kept, uint32_t* count)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // Parks neighbouring pages that are mapped to host memory.
   DriverResult ParkHost(uint64_t address, uint32_t* count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Maps what holds the data of parked pages at them. On an error *count of them are mapped.
+  // Maps the chunks that hold the data of parked pages at them. On an error the first *count pages
+  // are mapped.
   DriverResult MapParked(uint64_t address, uint32_t* count) VRAMSTOW_REQUIRES(kDeviceLock);
   // Whether the page at this address is parked, and no chunk is on its way to it.
   bool IsParked(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
@@ -174,7 +172,7 @@ class ChunkExchange {
   uint32_t TakeOut(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   void RemovePinned(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   uint32_t WholeChunks(uint32_t number, uint32_t count) const VRAMSTOW_REQUIRES(kDeviceLock);
-  uint32_t SinglePages(uint64_t address, uint32_t count) const VRAMSTOW_REQUIRES(kDeviceLock);
+  uint32_t CountNeighbours(uint64_t address, uint32_t count) const VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult MapKept(uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapChunk(uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapRun(uint32_t number, uint32_t* count) VRAMSTOW_REQUIRES(kDeviceLock);

@@ -94,7 +94,7 @@ class ChunkStore {
   // Whether the page in use at this address is not on the device: in host memory, or paused.
   bool OnHost(uint64_t address) { return IsHost(space_->PageAt(address).chunk); }
   bool Paused(uint64_t address) { return table_.IsPaused(space_->PageAt(address).chunk); }
-  // Paused while the heap goes on (ChunkExchange::Park).
+  // Whether the page is paused while its heap goes on (ChunkExchange::Pause).
   bool Parked(uint64_t address) { return table_.IsParked(space_->PageAt(address).chunk); }
   // The neighbouring pages that the chunk in use at this address backs. One, but for large chunks.
   struct Extent {
@@ -127,12 +127,12 @@ class ChunkStore {
       return 0;
     return CostOfUnmapping(page);
   }
-  // The same for a page whose own chunk does not come.
+  // As CostOf, for an unused page that does not get the chunk which is mapped there.
   uint32_t CostOfUnmapping(const Page& page) const VRAMSTOW_REQUIRES(kDeviceLock) {
     return fences_->Completed(page.timeline, page.tick) ? 2 : kImpossible;
   }
-  // Whether the chunk that is mapped at this unused page is mapped at another unused one, too, from
-  // the address on and below this page.
+  // True if the chunk that is mapped at this unused page is also mapped at an unused page that lies
+  // at `address` or behind it, and before this page.
   bool ComesEarlier(const Page& page, uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock);
   // The page that the chunk in use at this page left, if it can come home without a driver call; 0:
   // it cannot, and belongs here from now on.

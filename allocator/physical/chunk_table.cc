@@ -93,11 +93,7 @@ void ChunkTable::TakeIdle(uint32_t index) {
 
 // The page at which a chunk was in use is used no more.
 void ChunkTable::EndUse(Page* page) {
-  if (IsParked(page->chunk)) {
-    EndParking(page->chunk);
-  } else if (IsPaused(page->chunk)) {
-    NotePaused(false);
-  }
+  if (IsPaused(page->chunk)) EndPause(page->chunk);
   page->chunk = 0;
   --in_use_;
 }
@@ -124,19 +120,19 @@ void ChunkTable::BeginUse(uint32_t index, uint32_t number) {
   ++in_use_;
 }
 
-void ChunkTable::NotePaused(bool paused) { Bump(&paused_, paused ? 1 : ~uint64_t{0}); }
-
-void ChunkTable::BeginParking(uint32_t index) {
+void ChunkTable::BeginPause(uint32_t index) {
+  Bump(&paused_, 1);
+  if (chunks_[index].kind != ChunkMemory::kHost) return;
   chunks_[index].parked = true;
   Bump(&parked_, 1);
-  NotePaused(true);
 }
 
-void ChunkTable::EndParking(uint32_t index) {
+void ChunkTable::EndPause(uint32_t index) {
+  Bump(&paused_, ~uint64_t{0});
+  if (!chunks_[index].parked) return;
   chunks_[index].parked = false;
   chunks_[index].replaced = false;
   Bump(&parked_, ~uint64_t{0});
-  NotePaused(false);
 }
 
 // --- Mappings ------------------------------------------------------------------------------------

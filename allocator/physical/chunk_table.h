@@ -142,11 +142,10 @@ class ChunkTable {
   // The chunk, which is in no list, is in use at this page.
   void BeginUse(uint32_t index, uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
   void EndUse(Page* page) VRAMSTOW_REQUIRES(kDeviceLock);
-  // A page in use is paused from now on, or is not any more.
-  void NotePaused(bool paused) VRAMSTOW_REQUIRES(kDeviceLock);
-  // A chunk of host memory that is in use becomes parked, which counts as paused, or ends to be so.
-  void BeginParking(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
-  void EndParking(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
+  // The page at which this chunk is in use is paused from now on, or is not any more. A chunk that
+  // could be mapped there is parked meanwhile.
+  void BeginPause(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
+  void EndPause(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t parked_pages() const { return parked_.load(std::memory_order_relaxed); }
   uint64_t pages_in_use() const { return in_use_; }
   uint64_t paused_pages() const { return paused_.load(std::memory_order_relaxed); }

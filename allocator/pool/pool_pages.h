@@ -58,7 +58,8 @@ class PoolPages {
   void MakeUpTo(uint64_t count, uint64_t idle) VRAMSTOW_REQUIRES(kDeviceLock);
   // The store has `count` chunks that no work touches, as far as cached memory gives them.
   void TakeCached(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same with what work that was submitted still uses: whoever takes it has to come after that.
+  // The store has `count` chunks, as far as cached memory gives them. Work that was submitted may
+  // still use them, so whoever takes them has to come after that work.
   void TakeFreed(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   // As Pool::HoldChunks and Pool::ReleaseChunks.
   uint64_t Hold(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock);

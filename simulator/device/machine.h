@@ -32,7 +32,8 @@ struct LinkTraffic {
   std::atomic<uint64_t> waited_ns{0};  // the program, for work
 };
 
-// The work of all devices so far, with clock=model. It is written and read as the traffic is.
+// The work of all devices so far, with clock=model. Written under the driver's lock, read without
+// it.
 struct WorkSums {
   std::atomic<uint64_t> work_ns{0};  // if all that it uses lay on the card
   std::atomic<uint64_t> operators{0};

@@ -26,7 +26,7 @@ Analyzer::Analyzer(const EventSource& source)
 
 namespace {
 
-// A line may have several sites, by the ways that lead to it. The most first, as they come.
+// A line may have several call sites, one for each call path. They are sorted by bytes, most first.
 void JoinAlike(std::vector<OffloadSite>* sites) {
   std::vector<OffloadSite> joined;
   for (const OffloadSite& site : *sites) {
