@@ -22,6 +22,9 @@ enum class CopyPlace : uint8_t { kDevice, kPinned, kPageable };
 
 class CardModel {
  public:
+  // What each call of the driver takes of the host's time, with any clock.
+  static constexpr uint64_t kCallNs = 300;
+
   explicit CardModel(const Spec& spec);
 
   bool is_on() const { return rates_ != nullptr; }

@@ -11,9 +11,6 @@
 namespace vramstow::simulator {
 namespace {
 
-// What one call costs the host in virtual time.
-constexpr uint64_t kCallNs = 300;
-
 CUresult CheckContext(const Context* context, Needs needs) {
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (!context->alive) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -80,7 +77,7 @@ Call::Call(const char* name, Needs needs) VRAMSTOW_NO_LOCK_ANALYSIS : globals_(G
   try {
     ++state_.calls;
     state_.machine->timeline.BeginCall(ClockWhileWorkIsPending(state_));
-    if (!IsTimedByOperator(*state_.machine)) state_.machine->timeline.Advance(kCallNs);
+    if (!IsTimedByOperator(*state_.machine)) state_.machine->timeline.Advance(CardModel::kCallNs);
     if (thread.depth > 0) context_ = thread.stack[thread.depth - 1];
     if (needs != Needs::kInit) refused_ = CheckContext(context_, needs);
     if (refused_ == CUDA_SUCCESS && !state_.machine->spec().faults.empty()) refused_ = Fault();

@@ -22,7 +22,7 @@ from conftest import BUILD, ROOT
 KIT = ROOT / "tests/card"
 sys.path.insert(0, str(KIT))
 
-from kit import contract, page, rehearsal, results, steps, touches  # noqa: E402
+from kit import contract, page, rehearsal, results, steps, times, touches  # noqa: E402
 from kit.machine import Ended, Machine, NoTimeError  # noqa: E402
 from kit.outcome import FAILED, NOTHING, OK, Costs, FailedError, NothingShownError  # noqa: E402
 
@@ -227,6 +227,58 @@ def test_costs_are_held_to_goals(tmp_path: Path) -> None:
     machine.is_rehearsal = True
     with pytest.raises(NothingShownError, match="link"):
         steps.sleep_cost(machine, steps.Seen())
+    machine.answers = {"sleep_cost": "by the model's clock\n" + slow.format("1.25")}
+    seen = steps.sleep_cost(machine, steps.Seen())
+    assert "a pinned copy's rate pause reaches 0.98, resume 0.11" in seen
+
+
+def test_times_are_findings_on_a_card_and_the_models_on_a_simulated_one(tmp_path: Path) -> None:
+    rows = [
+        {"name": "map", "unit": "us", "measured": 0.7, "modelled": 1.0},
+        {"name": "copy", "unit": "GB/s", "measured": 55.0, "modelled": 55.1},
+    ]
+
+    def step(clock: str, why_not_all: str = "") -> str:
+        said = {"clock": clock, "model_card": "h100", "times": rows, "why_not_all": why_not_all}
+        machine = FakeMachine(tmp_path, {"driver_times": json.dumps(said)})
+        return steps.driver_times(machine, steps.Seen())
+
+    seen = step("card", "cuMemCreate failed with 801.")
+    assert "1 of 2 times differ by more than 25% from the model of h100: map (0.70)" in seen
+    assert "copy: 55 GB/s (model 55.1)" in seen and "failed with 801" in seen
+    with pytest.raises(FailedError, match="other than the model: map: "):
+        step("model")
+    with pytest.raises(NothingShownError):
+        step("machine")
+    rows[0]["measured"] = 1.0
+    assert step("model").startswith("2 times, all of them the model's")
+    with pytest.raises(FailedError, match="801"):
+        step("model", "cuMemCreate failed with 801.")
+    rows[0]["measured"] = 0.0
+    with pytest.raises(FailedError, match="no time: map"):
+        step("card")
+
+
+def test_the_program_that_times_the_driver_gives_the_model_of_a_simulated_card(
+    tmp_path: Path,
+) -> None:
+    program = BUILD / "tests/driver_times"
+    if not program.exists():
+        pytest.skip("the build has no driver_times")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/driver_times").symlink_to(program)
+    machine = Machine(tmp_path, sys.executable, 1 << 30, tmp_path)
+    machine.driver = str(BUILD / "lib/vramstow/simulator/libcuda.so.1")
+    for card, rate in (("h100", "54.9"), ("a100", "25")):
+        machine.begin(60, 60)
+        machine.extra = {"VRAMSTOW_SIMULATED_CARD": f"{card},clock=model"}
+        seen = times.measure(machine)
+        assert seen.startswith("34 times, all of them the model's"), seen
+        assert f"copy to the host, mapped host memory: {rate} GB/s" in seen
+        assert "page-locked memory is made: 0.31 s/GiB (model 0.31)" in seen
+    machine.extra = {"VRAMSTOW_SIMULATED_CARD": "h100"}
+    with pytest.raises(NothingShownError, match="says nothing of a driver's times"):
+        times.measure(machine)
 
 
 def test_the_callers_way_to_the_driver_is_kept(

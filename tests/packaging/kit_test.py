@@ -23,9 +23,9 @@ from bare_root import BareRoot
 from conftest import BUILD, ROOT, check_needs, must
 
 MOST_BYTES = 50 << 20
-STEPS = 19
-# A simulated card says nothing of a link, whatever is measured.
-NOT_SHOWN = {"sleep cost"}
+STEPS = 20
+# A simulated card says nothing of a link and of calls, unless its clock is the model's.
+NOT_SHOWN = {"sleep cost", "times"}
 SPECS = ("h200", "h200,primary=private")
 SIMULATOR = BUILD / "lib/vramstow/simulator"
 KIT = ROOT / "tests/card"
@@ -88,6 +88,18 @@ def test_all_steps_show_what_they_prove_in_a_rehearsal(
     ran, results = accept(bundle, tmp_path, spec=spec)
     assert ran.returncode == 3, ran.stdout + ran.stderr
     check_rehearsal(results, (tmp_path / "results.md").read_text(), NOT_SHOWN)
+
+
+def test_a_rehearsal_by_the_models_clock_shows_times_and_the_cost_of_sleep(
+    bundle: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch", reason="needs the PyTorch wheel")
+    only = ("--only", "before,times,sleep cost,after")
+    ran, results = accept(bundle, tmp_path, *only, spec="h100,clock=model")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    seen = {step["name"]: step["seen"] for step in results["steps"]}
+    assert "all of them the model's" in seen["times"]
+    assert "of a pinned copy's rate pause reaches" in seen["sleep cost"]
 
 
 def test_a_kit_that_is_killed_leaves_the_steps_until_then(bundle: Path, tmp_path: Path) -> None:

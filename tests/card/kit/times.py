@@ -1,0 +1,60 @@
+"""The times that the simulator's clock assumes (clock=model), measured on the card.
+
+bin/driver_times measures them, and knows what the model of this card has for each. Where the card
+is simulated and its clock is the model's, both must be the same; on a card they are findings.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from kit.machine import Machine
+from kit.outcome import FailedError, NothingShownError
+
+SAME = 0.01  # copies have their calls in addition
+FINDING = 0.25  # what is worth a look on a card
+
+
+@dataclass(frozen=True)
+class Time:
+    name: str
+    unit: str
+    measured: float
+    modelled: float
+
+    @property
+    def apart(self) -> float:
+        """How far they are from each other, as a share of the model's."""
+        return abs(self.measured - self.modelled) / self.modelled
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.measured:.3g} {self.unit} (model {self.modelled:.3g})"
+
+
+def told(times: list[Time], clock: str, model_card: str, why_not_all: str = "") -> str:
+    """All of them as one text, first those that differ; raises what the step comes to."""
+    text = "; ".join(map(str, times))
+    missing = f"; not all were measured: {why_not_all}" if why_not_all else ""
+    wrong = [str(time) for time in times if not time.measured > 0]
+    if wrong:
+        raise FailedError(f"it took no time: {'; '.join(wrong)}")
+    if clock == "machine":
+        raise NothingShownError(f"a simulated card says nothing of a driver's times: {text}")
+    apart = [time for time in times if time.apart > (SAME if clock == "model" else FINDING)]
+    if clock == "model" and (apart or missing):
+        raise FailedError(f"other than the model: {'; '.join(map(str, apart))}{missing}")
+    if clock == "model":
+        return f"{len(times)} times, all of them the model's: {text}"
+    names = ", ".join(f"{time.name} ({time.measured / time.modelled:.2f})" for time in apart)
+    beside = f"{len(apart)} of {len(times)} times differ by more than {FINDING:.0%} from"
+    return f"{beside} the model of {model_card}: {names or 'none'}. All: {text}{missing}"
+
+
+def measure(machine: Machine) -> str:
+    ended = machine.run([str(machine.bundle / "bin/driver_times"), machine.driver])
+    if ended.failure_reason:
+        raise FailedError(ended.failure_reason)
+    said = json.loads(ended.out)
+    times = [Time(**row) for row in said["times"]]
+    return told(times, said["clock"], said["model_card"], said["why_not_all"])
