@@ -8,6 +8,7 @@
 
 #include "base/keep_errno.h"
 #include "interpose/core/handlers/record.h"
+#include "interpose/core/handlers/stream_operations.h"
 
 namespace vramstow::handlers {
 
@@ -82,16 +83,8 @@ inline void PinArgument(Offloading* offloading, const CUDA_MEMSET_NODE_PARAMS* f
 }
 template <typename Description>
 void PinOperations(Offloading* offloading, const Description& batch) {
-  for (unsigned int i = 0; batch.paramArray != nullptr && i < batch.count; ++i) {
-    const CUstreamBatchMemOpParams& one = batch.paramArray[i];
-    const CUstreamBatchMemOpType kind = one.operation;
-    const bool waits =
-        kind == CU_STREAM_MEM_OP_WAIT_VALUE_32 || kind == CU_STREAM_MEM_OP_WAIT_VALUE_64;
-    const bool writes =
-        kind == CU_STREAM_MEM_OP_WRITE_VALUE_32 || kind == CU_STREAM_MEM_OP_WRITE_VALUE_64;
-    if (waits) offloading->Pin(one.waitValue.address);
-    if (writes) offloading->Pin(one.writeValue.address);
-  }
+  VisitOperations(batch.paramArray, batch.count,
+                  [offloading](CUdeviceptr address) { offloading->Pin(address); });
 }
 inline void PinArgument(Offloading* offloading, const CUDA_BATCH_MEM_OP_NODE_PARAMS* batch) {
   if (batch != nullptr) PinOperations(offloading, *batch);

@@ -7,6 +7,7 @@
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_SUBMISSIONS_H_
 
 #include "interpose/core/handlers/record.h"
+#include "interpose/core/handlers/stream_operations.h"
 #include "interpose/core/record/launches.h"
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/handle_kinds.h"
@@ -49,6 +50,19 @@ CUresult Submit(const Call& call, Arguments... arguments) {
   const PoolService::Submission submission(call.pools());
   if (submission.watched()) (NoteArgument(&submission.offloading(), arguments), ...);
   return call.Forward(arguments...);
+}
+
+// A batch names memory in its list.
+template <typename Call>
+CUresult SubmitOperations(const Call& call, CUstream stream, unsigned int count,
+                          CUstreamBatchMemOpParams* operations, unsigned int flags) {
+  const PoolService::Submission submission(call.pools());
+  if (submission.watched()) {
+    Offloading& offloading = submission.offloading();
+    VisitOperations(operations, count,
+                    [&offloading](CUdeviceptr address) { offloading.Touch(address); });
+  }
+  return call.Forward(stream, count, operations, flags);
 }
 
 template <typename Call, typename Handle>
