@@ -24,6 +24,7 @@
 #include "interpose/core/pools/live_streams.h"
 #include "interpose/core/pools/offloaders.h"
 #include "interpose/core/pools/offloading.h"
+#include "interpose/core/pools/open_collectives.h"
 #include "interpose/core/pools/pool_service.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
@@ -118,7 +119,8 @@ constinit Pools pools({process,
                        {CanCollect, CollectGarbage, nullptr}});
 constinit Offloading offloading(driver, pools, offloaders, kernel_arguments);
 constinit Application application(process, pools, observed_memory);
-constinit Residency residency(process, pools, offloaders, regions);
+constinit OpenCollectives open_collectives;
+constinit Residency residency(process, pools, offloaders, regions, open_collectives);
 constinit Exports exports(driver, pools);
 constinit Imports imports(process, driver, pool_trace);
 constinit PoolService pool_service({process, driver, callers, trace, free_bytes, pools, offloaders,
@@ -219,6 +221,7 @@ void AbandonAfterFork() {
     thread->recorder = nullptr;
     thread->pool_call = nullptr;
     thread->lane = 0;
+    thread->collectives = 0;
     thread->launches = 0;
   }
   activity.Abandon();
@@ -232,6 +235,7 @@ void AbandonAfterFork() {
   offloaders.AbandonAfterFork();
   regions.AbandonAfterFork();
   registration_table.AbandonAfterFork();
+  open_collectives.AbandonAfterFork();
   hooks.AbandonAfterFork();
   service.Abandon();
   imports.AbandonAfterFork();
@@ -276,10 +280,21 @@ constexpr VramstowCore kCore = {Replace, ReplaceInLibrary, Finish, &kApi, TableO
 
 // --- What functions without an argument of ours reach -------------------------------------------
 
-constinit const HandlerContext handler_context = {
-    process,       driver,           contexts, unseen_contexts, handle_kinds,        routing,
-    trace,         free_bytes,       launches, activity,        interception_report, pool_service,
-    registrations, OnCudaInitialised};
+constinit const HandlerContext handler_context = {process,
+                                                  driver,
+                                                  contexts,
+                                                  unseen_contexts,
+                                                  handle_kinds,
+                                                  routing,
+                                                  trace,
+                                                  free_bytes,
+                                                  launches,
+                                                  activity,
+                                                  interception_report,
+                                                  pool_service,
+                                                  registrations,
+                                                  open_collectives,
+                                                  OnCudaInitialised};
 
 constinit const FrameworkContext framework_context = {
     process, trace,           free_bytes,           pools, pool_trace, StartService,

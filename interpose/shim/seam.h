@@ -26,10 +26,11 @@ extern "C" {
 enum { kVramstowMostRegions = 14 };
 
 struct VramstowThread {
-  void* recorder;  /* where the recorder keeps this thread's place */
-  void* pool_call; /* which call of the program a pool works for */
-  uint32_t depth;  /* how many wrappers this thread is in */
-  uint32_t lane;   /* of the gate that submissions pass; 0: none yet */
+  void* recorder;       /* where the recorder keeps this thread's place */
+  void* pool_call;      /* which call of the program a pool works for */
+  uint32_t depth;       /* how many wrappers this thread is in */
+  uint32_t lane;        /* of the gate that submissions pass; 0: none yet */
+  uint32_t collectives; /* how many calls of collectives, and groups of such, it is in */
   /* With --cupti: CUPTI's number of the call that the program is in, 0: none or not known; whether
    * that is a call of the runtime; and what was recorded of it. */
   uint32_t correlation;

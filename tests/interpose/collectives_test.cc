@@ -75,6 +75,20 @@ TEST_F(Collectives, WithoutOffloadTheProgramGetsTheLibrarysOwnFunction) {
   }
 }
 
+// Four quiet blocks of 8 MiB, and as much again and a half beside them.
+const std::map<std::string, std::string> kQuietCard = {
+    {"VRAMSTOW_OFFLOAD", "auto,host=1GiB"},
+    {"VRAMSTOW_SIMULATE", "h200,memory=128MiB,context=64MiB"}};
+
+TEST_P(CollectivesBy, WhatAnOpenGroupUsesIsNotParked) {
+  ExpectDone(GetParam(), "quiet", kQuietCard);
+  ExpectDone(GetParam(), "grouped", kQuietCard);
+}
+
+TEST_P(CollectivesBy, WhatACollectiveUsesIsNotParkedBeforeItsWorkIsSubmitted) {
+  ExpectDone(GetParam(), "quiet-inside", kQuietCard);
+}
+
 // A look-up by the dynamic linker takes half a microsecond and more.
 TEST_F(Collectives, ACallerWithACopyOfItsOwnIsLookedUpOnce) {
   const Outcome outcome = RunWay("own-scope", "often", {{"VRAMSTOW_POOL", "off"}});

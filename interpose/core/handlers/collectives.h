@@ -1,15 +1,18 @@
 // NCCL's collectives: their kernels get the buffers by a queue in memory that no launch names.
 //
 // So the buffers count as touched when the program hands them over. That is told before NCCL is
-// asked, because NCCL may allocate and launch, for which this thread must be outside the gate. A
-// call is handed on with its arguments as they are, and its answer is the library's. A LibraryCall
-// (library_entry.h) has what these functions need.
+// asked, because NCCL may allocate and launch, for which this thread must be outside the gate.
+// Until NCCL has submitted the work, at the end of the call or of the group that it is in, no quiet
+// time begins for them. A call is handed on with its arguments as they are, and its answer is the
+// library's. A LibraryCall (library_entry.h) has what these functions need.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_COLLECTIVES_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_COLLECTIVES_H_
 
 #include <cstdint>
 
 #include "base/keep_errno.h"
+#include "interpose/core/handlers/nccl_results.h"
+#include "interpose/core/pools/open_collectives.h"
 #include "interpose/core/pools/pool_service.h"
 
 namespace vramstow::handlers {
@@ -18,22 +21,48 @@ namespace vramstow::handlers {
 template <typename Call, typename... Buffers>
 void NoteBuffers(const Call& call, Buffers... buffers) {
   const KeepErrno keep_errno;
+  const uint64_t addresses[] = {reinterpret_cast<uint64_t>(buffers)...};
+  // First, or a quiet time could begin that has neither seen this nor the touch.
+  call.open_collectives().Note(addresses, sizeof...(Buffers));
   const PoolService::Submission submission(call.pools());
   if (!submission.watched()) return;
-  (submission.offloading().Touch(reinterpret_cast<uint64_t>(buffers)), ...);
+  for (const uint64_t address : addresses) submission.offloading().Touch(address);
+}
+
+// Asks NCCL for the end of a collective, or of a group.
+template <typename Call, typename... Arguments>
+int Submitted(const Call& call, Arguments... arguments) {
+  const int result = call.Forward(arguments...);
+  const KeepErrno keep_errno;
+  call.open_collectives().Close(result != kNcclInProgress);
+  return result;
 }
 
 template <typename Call, typename... Others>
 int UseTwo(const Call& call, const void* send, void* receive, Others... others) {
+  OpenCollectives::Open();
   NoteBuffers(call, send, receive);
-  return call.Forward(send, receive, others...);
+  return Submitted(call, send, receive, others...);
 }
 
 // A buffer that is sent is const, one that is received is not.
 template <typename Call, typename Buffer, typename... Others>
 int UseOne(const Call& call, Buffer* buffer, Others... others) {
+  OpenCollectives::Open();
   NoteBuffers(call, buffer);
-  return call.Forward(buffer, others...);
+  return Submitted(call, buffer, others...);
+}
+
+template <typename Call>
+int BeginGroup(const Call& call) {
+  const int result = call.Forward();
+  if (result == kNcclSuccess) OpenCollectives::Open();
+  return result;
+}
+
+template <typename Call, typename... Arguments>
+int EndGroup(const Call& call, Arguments... arguments) {
+  return Submitted(call, arguments...);
 }
 
 }  // namespace vramstow::handlers

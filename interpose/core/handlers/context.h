@@ -25,6 +25,7 @@ struct HandlerContext {
   InterceptionReport& report;
   const PoolService& pools;
   Registrations& registrations;
+  OpenCollectives& open_collectives;
   void (*on_cuda_initialised)();  // after each cuInit that succeeded
 };
 

@@ -36,14 +36,14 @@ void* RealOf(Row row, size_t place) {
   return real_functions[static_cast<size_t>(row)][place].load(std::memory_order_acquire);
 }
 
-#define VRAMSTOW_WITHOUT_BRACKETS(...) __VA_ARGS__
+#define VRAMSTOW_BEHIND_OTHERS(...) __VA_OPT__(, ) __VA_ARGS__
 #define VRAMSTOW_LIBRARY_HOOK(symbol, version, library, group, result, absent, function,           \
                               parameters, arguments, what)                                         \
   template <size_t kPlace>                                                                         \
   result Enter_##symbol parameters {                                                               \
     const LibraryCall<result(*) parameters> call(handler_context, RealOf(Row::k##symbol, kPlace)); \
     if (!call.active()) return call.Forward arguments;                                             \
-    return handlers::function(call, VRAMSTOW_WITHOUT_BRACKETS arguments);                          \
+    return handlers::function(call VRAMSTOW_BEHIND_OTHERS arguments);                              \
   }                                                                                                \
   template <size_t... kPlaceOf>                                                                    \
   Wrappers WrappersOf_##symbol(std::index_sequence<kPlaceOf...>) {                                 \

@@ -33,6 +33,7 @@ class LibraryCall {
   }
 
   Registrations& registrations() const { return context_.registrations; }
+  OpenCollectives& open_collectives() const { return context_.open_collectives; }
   const PoolService& pools() const { return context_.pools; }
 
  private:

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "interpose/core/handlers/nccl_results.h"
 #include "interpose/core/pools/registrations.h"
 
 namespace vramstow::handlers {
@@ -60,15 +61,7 @@ int DeregMr(const Call& call, void* region) {
   return result;
 }
 
-// --- NCCL: ncclResult_t.
-
-inline constexpr int kNcclSuccess = 0;
-inline constexpr int kNcclSystemError = 2;
-inline constexpr int kNcclInProgress = 7;
-
-inline bool IsNcclSuccess(int result) {
-  return result == kNcclSuccess || result == kNcclInProgress;
-}
+// --- NCCL
 
 // A library that does not register gives no handle, and says that all went well.
 template <typename Call>

@@ -1,8 +1,10 @@
 #include "interpose/core/pools/residency.h"
 
+#include "allocator/core/host_memory.h"
 #include "base/keep_errno.h"
 #include "base/units.h"
 #include "interpose/core/pools/offloaders.h"
+#include "interpose/core/pools/open_collectives.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
 #include "interpose/core/pools/regions.h"
@@ -70,13 +72,30 @@ int Residency::AskForRegion(const char* region, uint64_t* bytes, Move move) cons
   });
 }
 
-int Residency::Quiet(const vramstow_range* ranges, uint64_t count) const {
+// Collectives that are not submitted yet use some of it.
+void Residency::BeginQuiet(Offloader* offloader, const vramstow_range* ranges,
+                           uint64_t count) const {
   static_assert(sizeof(vramstow_range) == sizeof(QuietRange));
+  const auto* const all = reinterpret_cast<const QuietRange*>(ranges);
+  open_collectives_.WhileNoneOpens([&] {
+    if (!open_collectives_.any()) return offloader->BeginQuiet(all, count);
+    auto* const left = static_cast<QuietRange*>(AllocateHostMemory(count * sizeof(QuietRange)));
+    if (left == nullptr) return;
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < count; ++i) {
+      if (!open_collectives_.Uses(all[i].address, all[i].bytes)) left[kept++] = all[i];
+    }
+    if (kept != 0) offloader->BeginQuiet(left, kept);
+    FreeHostMemory(left, count * sizeof(QuietRange));
+  });
+}
+
+int Residency::Quiet(const vramstow_range* ranges, uint64_t count) const {
   if (ranges == nullptr && count != 0) return VRAMSTOW_INVALID;
   if (!offloaders_.automatic()) return VRAMSTOW_NOT_ACTIVE;
   return AskAll([&](Offloader* offloader) {
     offloader->EndQuiet();
-    if (count != 0) offloader->BeginQuiet(reinterpret_cast<const QuietRange*>(ranges), count);
+    if (count != 0) BeginQuiet(offloader, ranges, count);
     return VRAMSTOW_OK;
   });
 }

@@ -17,11 +17,17 @@ struct vramstow_range;
 
 namespace vramstow {
 
+class Offloader;
+
 class Residency {
  public:
   constexpr Residency(const Process& process, Pools& pools, Offloaders& offloaders,
-                      Regions& regions)
-      : process_(process), pools_(pools), offloaders_(offloaders), regions_(regions) {}
+                      Regions& regions, OpenCollectives& open_collectives)
+      : process_(process),
+        pools_(pools),
+        offloaders_(offloaders),
+        regions_(regions),
+        open_collectives_(open_collectives) {}
   Residency(const Residency&) = delete;
   Residency& operator=(const Residency&) = delete;
 
@@ -50,10 +56,13 @@ class Residency {
   template <typename Move>
   int AskForRegion(const char* region, uint64_t* bytes, Move move) const;
 
+  void BeginQuiet(Offloader* offloader, const struct vramstow_range* ranges, uint64_t count) const;
+
   const Process& process_;
   Pools& pools_;
   Offloaders& offloaders_;
   Regions& regions_;
+  OpenCollectives& open_collectives_;
 };
 
 }  // namespace vramstow

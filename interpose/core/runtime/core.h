@@ -38,6 +38,7 @@ class Exports;
 class Imports;
 class Offloaders;
 class Offloading;
+class OpenCollectives;
 class PoolService;
 class PoolTrace;
 class Pools;

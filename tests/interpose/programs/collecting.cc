@@ -50,6 +50,9 @@ CollectiveCalls Open(const std::string& way) {
   calls.name = reinterpret_cast<decltype(calls.name)>(LookUp(scope, way, #name));
   COLLECTIVES(COLLECTIVE, COLLECTIVE)
 #undef COLLECTIVE
+#define GROUP(name) calls.name = reinterpret_cast<decltype(calls.name)>(LookUp(scope, way, #name));
+  COLLECTIVE_GROUPS(GROUP)
+#undef GROUP
   calls.told = Look<collectives::Told* (*)()>(library, "StandInTold")();
   return calls;
 }
@@ -192,6 +195,114 @@ void Inside() {
   }
 }
 
+// --- Quiet times: see the card's size in the test
+
+constexpr size_t kState = size_t{8} << 20;
+std::vector<vramstow_range> states;
+Buffers activations;
+
+// How much of the quiet memory no work could use: the driver's own word, past every hook.
+size_t AwayBytes(size_t first = 0, size_t count = 4) {
+  constexpr size_t kPage = size_t{2} << 20;
+  static auto* const get_access = Look<decltype(&cuMemGetAccess)>(api.driver, "cuMemGetAccess");
+  const CUmemLocation card = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0};
+  size_t bytes = 0;
+  for (size_t i = first; i < first + count; ++i) {
+    const vramstow_range& state = states[i];
+    for (uint64_t at = 0; at < state.bytes; at += kPage) {
+      unsigned long long access = 0;
+      const CUresult result = get_access(&access, &card, state.address + at);
+      if (result != CUDA_SUCCESS || access == 0) bytes += kPage;
+    }
+  }
+  return bytes;
+}
+
+void BeginQuiet() {
+  HOST_CHECK(vramstow_quiet(states.data(), states.size()) == VRAMSTOW_OK);
+  for (int i = 0; i < 10; ++i) LetWorkPass();
+}
+
+void EndQuiet() { HOST_CHECK(vramstow_quiet(nullptr, 0) == VRAMSTOW_OK); }
+
+// More than the card has.
+void RunForward() {
+  for (int i = 0; i < 6; ++i) {
+    activations.push_back(Allocate(kState));
+    HOST_CHECK(api.SetD8(activations.back(), 1, kState) == CUDA_SUCCESS);
+    LetWorkPass();
+  }
+}
+
+void RunBackward() {
+  for (; !activations.empty(); activations.pop_back()) {
+    HOST_CHECK(api.Free(activations.back()) == CUDA_SUCCESS);
+    LetWorkPass();
+  }
+}
+
+// Returns how much was away when the card was full.
+size_t Iterate() {
+  BeginQuiet();
+  RunForward();
+  const size_t away = AwayBytes();
+  RunBackward();
+  EndQuiet();
+  HOST_CHECK(AwayBytes() == 0);
+  return away;
+}
+
+// In the first iteration memory moves in stops. In the next it would be parked.
+void StartQuiet() {
+  for (int i = 0; i < 4; ++i) states.push_back({Allocate(kState), kState});
+  HOST_CHECK(Iterate() == 0);
+}
+
+void UseStates() {
+  for (const vramstow_range& state : states) kCollectives[0].call({state.address, state.address});
+}
+
+// What the others would be without collectives.
+void Quiet() {
+  StartQuiet();
+  HOST_CHECK(Iterate() != 0);
+}
+
+// A group's work is submitted when the group ends. A quiet time begins before.
+void Grouped() {
+  StartQuiet();
+  HOST_CHECK(nccl.ncclGroupStart() == 0);
+  HOST_CHECK(nccl.ncclGroupStart() == 0);
+  UseStates();
+  nccl.told->result = 0;
+  HOST_CHECK(nccl.ncclGroupEnd() == 0);  // the inner one submits nothing
+  BeginQuiet();
+  RunForward();
+  HOST_CHECK(AwayBytes() == 0);
+  nccl.told->inside = [] { HOST_CHECK(AwayBytes() == 0); };
+  HOST_CHECK(nccl.ncclGroupEnd() == 0);
+  nccl.told->inside = nullptr;
+  RunBackward();
+  EndQuiet();
+  HOST_CHECK(Iterate() != 0);
+}
+
+// As where another thread begins a quiet time while the library submits a collective's work.
+void QuietInside() {
+  StartQuiet();
+  nccl.told->inside = [] {
+    BeginQuiet();
+    RunForward();
+    HOST_CHECK(AwayBytes(0, 2) == 0);
+    HOST_CHECK(AwayBytes(2, 2) != 0);
+  };
+  kCollectives[0].call({states[0].address, states[1].address + 512});
+  nccl.told->inside = nullptr;
+  RunBackward();
+  EndQuiet();
+  HOST_CHECK(Iterate() != 0);
+}
+
 // No buffer, and memory of nobody.
 void Foreign() {
   for (const Collective& collective : kCollectives) {
@@ -242,8 +353,10 @@ int main(int argc, char** argv) {
   using namespace vramstow::host;  // NOLINT(google-build-using-namespace): the program is all of it
   HOST_CHECK(argc == 3);
   const std::map<std::string, void (*)()> scenarios = {
-      {"touched", Touched}, {"captured", Captured}, {"inside", Inside},    {"foreign", Foreign},
-      {"plain", Plain},     {"often", Often},       {"reopened", Reopened}};
+      {"touched", Touched},         {"captured", Captured}, {"inside", Inside},
+      {"foreign", Foreign},         {"plain", Plain},       {"often", Often},
+      {"reopened", Reopened},       {"quiet", Quiet},       {"grouped", Grouped},
+      {"quiet-inside", QuietInside}};
   HOST_CHECK(scenarios.count(argv[2]) != 0);
   api = StartPoolApi();
   nccl = Open(argv[1]);

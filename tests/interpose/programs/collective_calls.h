@@ -54,6 +54,9 @@
                                                void* comm, void* stream),                          \
                                               (buff, count, type, peer, comm, stream))
 
+// What has no buffers: a group holds collectives back until its end.
+#define COLLECTIVE_GROUPS(group) group(ncclGroupStart) group(ncclGroupEnd)
+
 namespace vramstow::collectives {
 
 constexpr int kMostArguments = 8;
@@ -66,7 +69,7 @@ struct Told {
   int errno_at_call = 0;
   int errno_after = 0;
   int result = 0;
-  void (*inside)() = nullptr;  // called by each collective; null: nothing
+  void (*inside)() = nullptr;  // called by each of them; null: nothing
 };
 
 }  // namespace vramstow::collectives
@@ -75,6 +78,9 @@ struct CollectiveCalls {
 #define COLLECTIVE(name, parameters, arguments) int(*name) parameters;
   COLLECTIVES(COLLECTIVE, COLLECTIVE)
 #undef COLLECTIVE
+#define GROUP(name) int (*name)();
+  COLLECTIVE_GROUPS(GROUP)
+#undef GROUP
   vramstow::collectives::Told* told;
 };
 

@@ -6,6 +6,9 @@ extern "C" {
 #define COLLECTIVE(name, parameters, arguments) int name parameters;
 COLLECTIVES(COLLECTIVE, COLLECTIVE)
 #undef COLLECTIVE
+#define GROUP(name) int name();
+COLLECTIVE_GROUPS(GROUP)
+#undef GROUP
 vramstow::collectives::Told* StandInTold();
 }
 
@@ -20,6 +23,13 @@ namespace {
   }
 COLLECTIVES(COLLECTIVE, COLLECTIVE)
 #undef COLLECTIVE
+#define GROUP(name)               \
+  int Call_##name() {             \
+    volatile int result = name(); \
+    return result;                \
+  }
+COLLECTIVE_GROUPS(GROUP)
+#undef GROUP
 
 }  // namespace
 
@@ -28,6 +38,9 @@ extern "C" __attribute__((visibility("default"))) CollectiveCalls UseCollectives
 #define COLLECTIVE(name, parameters, arguments) calls.name = Call_##name;
   COLLECTIVES(COLLECTIVE, COLLECTIVE)
 #undef COLLECTIVE
+#define GROUP(name) calls.name = Call_##name;
+  COLLECTIVE_GROUPS(GROUP)
+#undef GROUP
   calls.told = StandInTold();
   return calls;
 }

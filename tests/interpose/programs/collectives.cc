@@ -80,6 +80,10 @@ NCCL_EXPORT vramstow::collectives::Told* StandInTold() { return &told; }
   NCCL_EXPORT int name parameters { return Collect(#name, WITHOUT_BRACKETS arguments); }
 COLLECTIVES(COLLECTIVE, COLLECTIVE)
 #undef COLLECTIVE
+#define GROUP(name) \
+  NCCL_EXPORT int name() { return Collect(#name); }
+COLLECTIVE_GROUPS(GROUP)
+#undef GROUP
 
 NCCL_EXPORT Control* StandInControl() {
   control.write = vramstow::network::Write;
