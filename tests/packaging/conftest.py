@@ -122,7 +122,7 @@ def check_needs(tree: Path, newest_glibc: str) -> None:
         dynamic = must("readelf", "-dW", path)
         needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic))
         foreign = needed - C_LIBRARY
-        if path.parent.name == "compiled-adapters" or path.name == "driver_contract":
+        if path.parent.name == "compiled-adapters" or path.name.startswith("driver_"):
             foreign -= BESIDE_TORCH
         if path.name in OPTIONAL:
             foreign = {name for name in foreign if not OPTIONAL[path.name].fullmatch(name)}
