@@ -143,6 +143,12 @@ CUresult CaptureLaunch(Call& call, Stream* stream, const Launch& launch) {
   return refused;
 }
 
+CUresult CaptureValues(Call& call, Stream* stream, ValuesNode values) {
+  const CUresult refused = RefuseInvalid(*stream);
+  if (refused == CUDA_SUCCESS) Append(call, stream, std::move(values));
+  return refused;
+}
+
 CUresult CaptureHostFunction(Call& call, Stream* stream, CUhostFn function, void* user) {
   const CUresult refused = RefuseInvalid(*stream);
   if (refused == CUDA_SUCCESS) Append(call, stream, HostNode{function, user});

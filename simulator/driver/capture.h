@@ -18,6 +18,7 @@ namespace vramstow::simulator {
 
 struct Graph;
 struct Launch;
+struct ValuesNode;
 
 // One capture in progress.
 struct Capture {
@@ -62,6 +63,7 @@ GraphNode* FindLastNode(const Stream& stream);
 CUresult CaptureCopy(Call& call, Stream* stream, const CopyBox& box);
 CUresult CaptureFill(Call& call, Stream* stream, const FillBox& box);
 CUresult CaptureLaunch(Call& call, Stream* stream, const Launch& launch);
+CUresult CaptureValues(Call& call, Stream* stream, ValuesNode values);
 CUresult CaptureHostFunction(Call& call, Stream* stream, CUhostFn function, void* user);
 // Also gives the address, which is good from now on for nodes that depend on this one.
 CUresult CaptureAllocate(Call& call, Stream* stream, int device, uint64_t bytes, uint64_t* address);

@@ -191,7 +191,8 @@ CUgraphNodeType GraphNode::Type() const {
                                                   : CU_GRAPH_NODE_TYPE_WAIT_EVENT;
                              },
                              [](const AllocateNode&) { return CU_GRAPH_NODE_TYPE_MEM_ALLOC; },
-                             [](const FreeNode&) { return CU_GRAPH_NODE_TYPE_MEM_FREE; }},
+                             [](const FreeNode&) { return CU_GRAPH_NODE_TYPE_MEM_FREE; },
+                             [](const ValuesNode&) { return CU_GRAPH_NODE_TYPE_BATCH_MEM_OP; }},
                     parameters);
 }
 
@@ -319,6 +320,9 @@ std::shared_ptr<Work> MakeOwnWork(State* state, const GraphNode& node) {
             return MakeCopyWork(state, node.context, copy.box, {});
           },
           [&](const FillNode& fill) -> Made { return MakeFillWork(state, node.context, fill.box); },
+          [&](const ValuesNode& node_values) -> Made {
+            return MakeValuesWork(state, node.context, node_values.values);
+          },
           [](const HostNode& host) -> Made {
             return std::make_shared<HostFunction>(
                 [function = host.function, user = host.user] { function(user); });

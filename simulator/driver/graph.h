@@ -16,6 +16,7 @@
 #include "simulator/driver/copy.h"
 #include "simulator/driver/fill.h"
 #include "simulator/driver/module.h"
+#include "simulator/driver/stream_values.h"
 
 namespace vramstow::simulator {
 
@@ -76,7 +77,7 @@ struct FreeNode {
   uint64_t address = 0;
 };
 using NodeParameters = std::variant<EmptyNode, KernelNode, CopyNode, FillNode, HostNode, ChildNode,
-                                    EventNode, AllocateNode, FreeNode>;
+                                    EventNode, AllocateNode, FreeNode, ValuesNode>;
 
 struct GraphNode {
   Graph* graph = nullptr;

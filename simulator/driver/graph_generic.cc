@@ -18,9 +18,7 @@ CUresult RefuseKind(CUgraphNodeType type) {
   const uint64_t bit = uint64_t{1} << (static_cast<unsigned>(type) % 64);
   if ((said.fetch_or(bit) & bit) == 0) {
     const char* kind = type == CU_GRAPH_NODE_TYPE_CONDITIONAL ? "conditional graph nodes"
-                       : type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP
-                           ? "stream memory operations in graphs"
-                           : "external semaphores in graphs";
+                                                              : "external semaphores in graphs";
     fprintf(stderr, "vramstow: the simulated card does not support %s.\n", kind);
   }
   return CUDA_ERROR_NOT_SUPPORTED;
@@ -43,6 +41,10 @@ CUDA_KERNEL_NODE_PARAMS Narrow(const CUDA_KERNEL_NODE_PARAMS_v3& given) {
 
 CUDA_MEMSET_NODE_PARAMS Narrow(const CUDA_MEMSET_NODE_PARAMS_v2& given) {
   return {given.dst, given.pitch, given.value, given.elementSize, given.width, given.height};
+}
+
+CUDA_BATCH_MEM_OP_NODE_PARAMS Narrow(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2& given) {
+  return {given.ctx, given.count, given.paramArray, given.flags};
 }
 
 CUDA_HOST_NODE_PARAMS Narrow(const CUDA_HOST_NODE_PARAMS_v2& given) {
@@ -89,8 +91,11 @@ CUresult AddNodeOfKind(CUgraphNode* out, CUgraph graph, const CUgraphNode* befor
       return AddMemory(out, graph, before, count, &given->alloc);
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
       return cuGraphAddMemFreeNode(out, graph, before, count, given->free.dptr);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: {
+      const CUDA_BATCH_MEM_OP_NODE_PARAMS batch = Narrow(given->memOp);
+      return cuGraphAddBatchMemOpNode(out, graph, before, count, &batch);
+    }
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
       return RefuseKind(given->type);
@@ -132,6 +137,10 @@ CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* given) {
       const CUDA_HOST_NODE_PARAMS host = Narrow(given->host);
       return cuGraphHostNodeSetParams(node, &host);
     }
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: {
+      const CUDA_BATCH_MEM_OP_NODE_PARAMS batch = Narrow(given->memOp);
+      return cuGraphBatchMemOpNodeSetParams(node, &batch);
+    }
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
       return cuGraphEventWaitNodeSetEvent(node, given->eventWait.event);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
@@ -160,6 +169,10 @@ CUresult cuGraphExecNodeSetParams(CUgraphExec executable, CUgraphNode node,
     case CU_GRAPH_NODE_TYPE_HOST: {
       const CUDA_HOST_NODE_PARAMS host = Narrow(given->host);
       return cuGraphExecHostNodeSetParams(executable, node, &host);
+    }
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: {
+      const CUDA_BATCH_MEM_OP_NODE_PARAMS batch = Narrow(given->memOp);
+      return cuGraphExecBatchMemOpNodeSetParams(executable, node, &batch);
     }
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
       return cuGraphExecEventWaitNodeSetEvent(executable, node, given->eventWait.event);

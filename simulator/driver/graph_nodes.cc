@@ -150,6 +150,15 @@ CUresult ReadHost(const CUDA_HOST_NODE_PARAMS* given, NodeParameters* parameters
   return CUDA_SUCCESS;
 }
 
+CUresult ReadBatch(Call& call, const Context& context, const CUDA_BATCH_MEM_OP_NODE_PARAMS* given,
+                   NodeParameters* parameters) {
+  if (given == nullptr || given->flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  ValuesNode node;
+  const CUresult result = ReadOperations(call, context, given->paramArray, given->count, &node);
+  if (result == CUDA_SUCCESS) *parameters = std::move(node);
+  return result;
+}
+
 CUresult ReadEvent(Call& call, CUevent handle, bool record, NodeParameters* parameters) {
   Event* event = call.state().events.Find(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -301,6 +310,40 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec executable, CUgraphNode node
   (void)context;
   return SetExec("cuGraphExecMemsetNodeSetParams", executable, node,
                  [&](Call&, NodeParameters* parameters) { return ReadFill(given, parameters); });
+}
+
+CUresult cuGraphAddBatchMemOpNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
+                                  size_t count, const CUDA_BATCH_MEM_OP_NODE_PARAMS* given) {
+  return Add("cuGraphAddBatchMemOpNode", {out, graph, dependencies, count},
+             [&](Call& call, NodeParameters* parameters) {
+               return ReadBatch(call, *call.context(), given, parameters);
+             });
+}
+
+CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode handle, CUDA_BATCH_MEM_OP_NODE_PARAMS* out) {
+  return With<ValuesNode>(
+      "cuGraphBatchMemOpNodeGetParams", handle, [&](Call&, GraphNode* node, ValuesNode* batch) {
+        if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        *out = {reinterpret_cast<CUcontext>(node->context),
+                static_cast<unsigned>(batch->given.size()), batch->given.data(), 0};
+        return CUDA_SUCCESS;
+      });
+}
+
+CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode handle,
+                                        const CUDA_BATCH_MEM_OP_NODE_PARAMS* given) {
+  return With<ValuesNode>("cuGraphBatchMemOpNodeSetParams", handle,
+                          [&](Call& call, GraphNode* node, ValuesNode*) {
+                            return ReadBatch(call, *node->context, given, &node->parameters);
+                          });
+}
+
+CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec executable, CUgraphNode node,
+                                            const CUDA_BATCH_MEM_OP_NODE_PARAMS* given) {
+  return SetExec("cuGraphExecBatchMemOpNodeSetParams", executable, node,
+                 [&](Call& call, NodeParameters* parameters) {
+                   return ReadBatch(call, *call.context(), given, parameters);
+                 });
 }
 
 CUresult cuGraphAddHostNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,

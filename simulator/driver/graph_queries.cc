@@ -90,6 +90,12 @@ CUresult cuGraphNodeGetParams(CUgraphNode node, CUgraphNodeParams* out) {
       out->host.userData = host.userData;
       return read;
     }
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: {
+      CUDA_BATCH_MEM_OP_NODE_PARAMS batch = {};
+      const CUresult read = cuGraphBatchMemOpNodeGetParams(node, &batch);
+      out->memOp = {batch.ctx, batch.count, batch.paramArray, batch.flags};
+      return read;
+    }
     case CU_GRAPH_NODE_TYPE_GRAPH:
       return cuGraphChildGraphNodeGetGraph(node, &out->graph.graph);
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:

@@ -1,10 +1,13 @@
 // Stream memory operations: a stream writes a value, or waits for one.
-#include <cuda.h>
+#include "simulator/driver/stream_values.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "simulator/driver/capture.h"
+#include "simulator/driver/graph.h"
 #include "simulator/driver/host_memory.h"
 #include "simulator/driver/host_worker.h"
 #include "simulator/driver/stream.h"
@@ -12,146 +15,130 @@
 namespace vramstow::simulator {
 namespace {
 
-struct Value {
-  uint64_t address = 0;
-  uint64_t value = 0;
-  uint64_t size = 4;  // bytes: 4 or 8
-  unsigned flags = 0;
-};
+// The conditions of CUstreamWaitValue_flags.
+bool Holds(const StreamValue& wished, uint64_t now) {
+  const bool wide = wished.size == 8;
+  const uint64_t wish = wide ? wished.value : static_cast<uint32_t>(wished.value);
+  switch (wished.flags & ~static_cast<unsigned>(CU_STREAM_WAIT_VALUE_FLUSH)) {
+    case CU_STREAM_WAIT_VALUE_EQ:
+      return now == wish;
+    case CU_STREAM_WAIT_VALUE_AND:
+      return (now & wish) != 0;
+    case CU_STREAM_WAIT_VALUE_NOR:
+      return (~(now | wish) & (wide ? ~uint64_t{0} : 0xffffffffu)) != 0;
+    default:  // GEQ: cyclic, as documented
+      return wide ? static_cast<int64_t>(now - wish) >= 0
+                  : static_cast<int32_t>(static_cast<uint32_t>(now - wish)) >= 0;
+  }
+}
 
-class WriteValue : public Work {
+// One after the other. Where one of them waits, the memory is looked at until it holds what is
+// waited for: the host, another stream or another process may write it.
+class ValuesWork : public Work {
  public:
-  WriteValue(State* state, Context* context, const Value& value)
-      : state_(state), context_(context), value_(value) {}
+  ValuesWork(State* state, Context* context, std::vector<StreamValue> values)
+      : state_(state), context_(context), values_(std::move(values)) {}
+
+  bool OnHost() const override {
+    return std::any_of(values_.begin(), values_.end(),
+                       [](const StreamValue& value) { return !value.write; });
+  }
   void Run(uint64_t /*time_ns*/) override {
-    if (context_->sticky != CUDA_SUCCESS) return;
-    Contents& contents = state_->machine->contents;
-    if (contents.Check(value_.address, value_.size, context_->device, true, true) !=
-        Result::kSuccess) {
-      context_->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
-      return;
+    const bool is_on_host = OnHost();
+    for (const StreamValue& value : values_) {
+      if (!value.write) {
+        Wait(value);
+      } else if (is_on_host) {
+        const MutexLock lock(&Globals().mutex);
+        if (!IsEnded()) Write(value);
+      } else {
+        if (context_->sticky == CUDA_SUCCESS) Write(value);
+      }
     }
-    contents.Copy(value_.address, reinterpret_cast<uintptr_t>(&value_.value), value_.size);
+  }
+  void AddUses(std::vector<vramstowSimulatorRange>* uses) const override {
+    for (const StreamValue& value : values_) {
+      const auto use = value.write ? kVramstowSimulatorFills : kVramstowSimulatorReads;
+      uses->push_back({value.address, value.size, use});
+    }
   }
 
  private:
-  State* state_;
-  Context* context_;
-  Value value_;
-};
-
-// Looks at the memory until it holds what is waited for: the host, another stream or another
-// process may write it.
-class WaitValue : public Work {
- public:
-  WaitValue(State* state, Context* context, const Value& value)
-      : state_(state), context_(context), value_(value) {}
-  bool OnHost() const override { return true; }
-  void Run(uint64_t /*time_ns*/) override {
-    constexpr auto kPause = std::chrono::microseconds(50);
-    while (!IsOver()) std::this_thread::sleep_for(kPause);
+  bool IsEnded() const {
+    return Globals().shut_down || !context_->alive || context_->sticky != CUDA_SUCCESS;
   }
-
- private:
-  bool IsOver() {
-    DriverGlobals& globals = Globals();
-    const MutexLock lock(&globals.mutex);
-    if (globals.shut_down || !context_->alive || context_->sticky != CUDA_SUCCESS) return true;
-    Contents& contents = state_->machine->contents;
-    if (contents.Check(value_.address, value_.size, context_->device, false, true) !=
-        Result::kSuccess) {
-      context_->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
+  // The driver's lock is held.
+  bool Reaches(const StreamValue& value) {
+    if (state_->machine->contents.Check(value.address, value.size, context_->device, value.write,
+                                        true) == Result::kSuccess) {
       return true;
     }
-    uint64_t now = 0;
-    contents.Copy(reinterpret_cast<uintptr_t>(&now), value_.address, value_.size);
-    return Holds(now);
+    context_->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
+    return false;
   }
-
-  // The conditions of CUstreamWaitValue_flags.
-  bool Holds(uint64_t now) const {
-    const bool wide = value_.size == 8;
-    const uint64_t wish = wide ? value_.value : static_cast<uint32_t>(value_.value);
-    switch (value_.flags & ~static_cast<unsigned>(CU_STREAM_WAIT_VALUE_FLUSH)) {
-      case CU_STREAM_WAIT_VALUE_EQ:
-        return now == wish;
-      case CU_STREAM_WAIT_VALUE_AND:
-        return (now & wish) != 0;
-      case CU_STREAM_WAIT_VALUE_NOR:
-        return (~(now | wish) & (wide ? ~uint64_t{0} : 0xffffffffu)) != 0;
-      default:  // GEQ: cyclic, as documented
-        return wide ? static_cast<int64_t>(now - wish) >= 0
-                    : static_cast<int32_t>(static_cast<uint32_t>(now - wish)) >= 0;
-    }
+  void Write(const StreamValue& value) {
+    if (!Reaches(value)) return;
+    state_->machine->contents.Copy(value.address, reinterpret_cast<uintptr_t>(&value.value),
+                                   value.size);
+  }
+  void Wait(const StreamValue& value) {
+    constexpr auto kPause = std::chrono::microseconds(50);
+    while (!IsOver(value)) std::this_thread::sleep_for(kPause);
+  }
+  bool IsOver(const StreamValue& value) {
+    const MutexLock lock(&Globals().mutex);
+    if (IsEnded() || !Reaches(value)) return true;
+    uint64_t now = 0;
+    state_->machine->contents.Copy(reinterpret_cast<uintptr_t>(&now), value.address, value.size);
+    return Holds(value, now);
   }
 
   State* state_;
   Context* context_;
-  Value value_;
+  std::vector<StreamValue> values_;
 };
 
 // Device memory, or host memory that the device can use; aligned to its size.
-bool IsUsable(Call& call, const Stream& stream, const Value& value, bool write) {
+bool IsUsable(Call& call, const Context& context, const StreamValue& value) {
   const Contents& contents = call.machine().contents;
   if (value.address == 0 || value.address % value.size != 0) return false;
   if (!contents.IsDevice(value.address) &&
       !IsPinned(call.machine().memory.FindAround(value.address))) {
     return false;
   }
-  return contents.Check(value.address, value.size, stream.context->device, write, true) ==
+  return contents.Check(value.address, value.size, context.device, value.write, true) ==
          Result::kSuccess;
 }
 
-CUresult CheckValue(Call& call, const Stream& stream, const Value& value, bool write) {
+CUresult CheckValue(Call& call, const Context& context, const StreamValue& value) {
   constexpr unsigned kWaitFlags = CU_STREAM_WAIT_VALUE_NOR | CU_STREAM_WAIT_VALUE_FLUSH;
   constexpr unsigned kWriteFlags = CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
-  if ((value.flags & ~(write ? kWriteFlags : kWaitFlags)) != 0) return CUDA_ERROR_INVALID_VALUE;
-  // Documented: no flush of remote writes where the device cannot.
-  if (!write && (value.flags & CU_STREAM_WAIT_VALUE_FLUSH) != 0) return CUDA_ERROR_NOT_SUPPORTED;
-  return IsUsable(call, stream, value, write) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-void SubmitValue(Call& call, Stream* stream, const Value& value, bool write) {
-  State* state = &call.state();
-  if (write) {
-    Submit(call, stream, std::make_shared<WriteValue>(state, stream->context, value));
-  } else {
-    Submit(call, stream, std::make_shared<WaitValue>(state, stream->context, value));
+  if ((value.flags & ~(value.write ? kWriteFlags : kWaitFlags)) != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
   }
-}
-
-CUresult OneValue(const char* name, CUstream handle, const Value& value, bool write) {
-  return Serve(name, Needs::kContext, [&](Call& call) -> CUresult {
-    Stream* stream = FindStream(call, handle);
-    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    // A capture would record a node that is not simulated.
-    if (stream->capture != nullptr) return RefuseCapturing(call, stream);
-    const CUresult implicit = RefuseImplicit(call, stream);
-    if (implicit != CUDA_SUCCESS) return implicit;
-    const CUresult result = CheckValue(call, *stream, value, write);
-    if (result == CUDA_SUCCESS) SubmitValue(call, stream, value, write);
-    return result;
-  });
+  // Documented: no flush of remote writes where the device cannot.
+  if (!value.write && (value.flags & CU_STREAM_WAIT_VALUE_FLUSH) != 0) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  return IsUsable(call, context, value) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 // One operation of a batch. False: it is none.
-bool ReadOperation(const CUstreamBatchMemOpParams& given, Value* value, bool* write, bool* empty) {
+bool ReadOperation(const CUstreamBatchMemOpParams& given, StreamValue* value, bool* empty) {
   *empty = false;
   switch (given.operation) {
     case CU_STREAM_MEM_OP_WAIT_VALUE_32:
     case CU_STREAM_MEM_OP_WAIT_VALUE_64: {
       const bool wide = given.operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
       *value = {given.waitValue.address, wide ? given.waitValue.value64 : given.waitValue.value,
-                wide ? 8u : 4u, given.waitValue.flags};
-      *write = false;
+                wide ? 8u : 4u, given.waitValue.flags, /*write=*/false};
       return true;
     }
     case CU_STREAM_MEM_OP_WRITE_VALUE_32:
     case CU_STREAM_MEM_OP_WRITE_VALUE_64: {
       const bool wide = given.operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
       *value = {given.writeValue.address, wide ? given.writeValue.value64 : given.writeValue.value,
-                wide ? 8u : 4u, given.writeValue.flags};
-      *write = true;
+                wide ? 8u : 4u, given.writeValue.flags, /*write=*/true};
       return true;
     }
     case CU_STREAM_MEM_OP_BARRIER:
@@ -162,7 +149,75 @@ bool ReadOperation(const CUstreamBatchMemOpParams& given, Value* value, bool* wr
   }
 }
 
+// Each as work of its own, or all of them as one node of a graph.
+CUresult SubmitBatch(Call& call, CUstream handle, const CUstreamBatchMemOpParams* operations,
+                     unsigned count) {
+  Stream* stream = FindStream(call, handle);
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const bool captured = stream->capture != nullptr;
+  const CUresult implicit = captured ? CUDA_SUCCESS : RefuseImplicit(call, stream);
+  if (implicit != CUDA_SUCCESS) return implicit;
+  ValuesNode node;
+  const CUresult result = ReadOperations(call, *stream->context, operations, count, &node);
+  if (result != CUDA_SUCCESS) return result;
+  if (captured) return CaptureValues(call, stream, std::move(node));
+  for (const StreamValue& value : node.values) {
+    Submit(call, stream, MakeValuesWork(&call.state(), stream->context, {value}));
+  }
+  return CUDA_SUCCESS;
+}
+
+template <typename Value>
+CUresult WriteOne(const char* name, CUstream stream, CUdeviceptr address, Value value,
+                  unsigned flags) {
+  CUstreamBatchMemOpParams one = {};
+  one.operation =
+      sizeof(Value) == 8 ? CU_STREAM_MEM_OP_WRITE_VALUE_64 : CU_STREAM_MEM_OP_WRITE_VALUE_32;
+  one.writeValue.address = address;
+  one.writeValue.value64 = value;
+  one.writeValue.flags = flags;
+  return Serve(name, Needs::kContext,
+               [&](Call& call) { return SubmitBatch(call, stream, &one, 1); });
+}
+
+template <typename Value>
+CUresult WaitForOne(const char* name, CUstream stream, CUdeviceptr address, Value value,
+                    unsigned flags) {
+  CUstreamBatchMemOpParams one = {};
+  one.operation =
+      sizeof(Value) == 8 ? CU_STREAM_MEM_OP_WAIT_VALUE_64 : CU_STREAM_MEM_OP_WAIT_VALUE_32;
+  one.waitValue.address = address;
+  one.waitValue.value64 = value;
+  one.waitValue.flags = flags;
+  return Serve(name, Needs::kContext,
+               [&](Call& call) { return SubmitBatch(call, stream, &one, 1); });
+}
+
 }  // namespace
+
+CUresult ReadOperations(Call& call, const Context& context,
+                        const CUstreamBatchMemOpParams* operations, unsigned count,
+                        ValuesNode* node) {
+  constexpr unsigned kMost = 256;
+  if (operations == nullptr || count == 0 || count > kMost) return CUDA_ERROR_INVALID_VALUE;
+  node->given.assign(operations, operations + count);
+  for (const CUstreamBatchMemOpParams& one : node->given) {
+    StreamValue value;
+    bool empty = false;
+    if (!ReadOperation(one, &value, &empty)) return CUDA_ERROR_NOT_SUPPORTED;
+    if (empty) continue;
+    const CUresult result = CheckValue(call, context, value);
+    if (result != CUDA_SUCCESS) return result;
+    node->values.push_back(value);
+  }
+  return CUDA_SUCCESS;
+}
+
+std::shared_ptr<Work> MakeValuesWork(State* state, Context* context,
+                                     std::vector<StreamValue> values) {
+  return std::make_shared<ValuesWork>(state, context, std::move(values));
+}
+
 }  // namespace vramstow::simulator
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
@@ -177,50 +232,28 @@ extern "C" {
 
 CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_t value,
                                  unsigned int flags) {
-  return OneValue("cuStreamWriteValue32", stream, {address, value, 4, flags}, true);
+  return WriteOne("cuStreamWriteValue32", stream, address, value, flags);
 }
 
 CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr address, cuuint64_t value,
                                  unsigned int flags) {
-  return OneValue("cuStreamWriteValue64", stream, {address, value, 8, flags}, true);
+  return WriteOne("cuStreamWriteValue64", stream, address, value, flags);
 }
 
 CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_t value,
                                 unsigned int flags) {
-  return OneValue("cuStreamWaitValue32", stream, {address, value, 4, flags}, false);
+  return WaitForOne("cuStreamWaitValue32", stream, address, value, flags);
 }
 
 CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr address, cuuint64_t value,
                                 unsigned int flags) {
-  return OneValue("cuStreamWaitValue64", stream, {address, value, 8, flags}, false);
+  return WaitForOne("cuStreamWaitValue64", stream, address, value, flags);
 }
 
 CUresult cuStreamBatchMemOp_v2(CUstream handle, unsigned int count,
                                CUstreamBatchMemOpParams* operations, unsigned int flags) {
-  return Serve("cuStreamBatchMemOp", Needs::kContext, [&](Call& call) -> CUresult {
-    constexpr unsigned kMost = 256;
-    Stream* stream = FindStream(call, handle);
-    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    if (operations == nullptr || count == 0 || count > kMost || flags != 0) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (stream->capture != nullptr) return RefuseCapturing(call, stream);
-    const CUresult implicit = RefuseImplicit(call, stream);
-    if (implicit != CUDA_SUCCESS) return implicit;
-    // All are checked before the first is submitted.
-    for (const bool submit : {false, true}) {
-      for (unsigned i = 0; i < count; ++i) {
-        Value value;
-        bool write = false;
-        bool empty = false;
-        if (!ReadOperation(operations[i], &value, &write, &empty)) return CUDA_ERROR_NOT_SUPPORTED;
-        if (empty) continue;
-        const CUresult result = CheckValue(call, *stream, value, write);
-        if (result != CUDA_SUCCESS) return result;
-        if (submit) SubmitValue(call, stream, value, write);
-      }
-    }
-    return CUDA_SUCCESS;
+  return Serve("cuStreamBatchMemOp", Needs::kContext, [&](Call& call) {
+    return flags != 0 ? CUDA_ERROR_INVALID_VALUE : SubmitBatch(call, handle, operations, count);
   });
 }
 

@@ -135,7 +135,7 @@ def test_what_nodes_of_graphs_name_stays(rehearse: Rehearse, python: str) -> Non
     assert none == "none: paused"
     assert [line.split(":")[0] for line in others] == [
         *("fill", "copy", "kernel", "any", "changed", "changed instance"),
-        *("operations", "captured write", "captured wait", "captured operations"),
+        *("operations", "any operations", "captured write", "captured wait", "captured operations"),
     ]
     for line in others:
         assert "a captured graph may use the rest" in line

@@ -63,14 +63,8 @@ Node = structure(kind=WORD, zeros=WORD * 3, fill=Fill, context=POINTER, rest=cty
 Operation = structure(
     kind=WORD, place=ctypes.c_uint64, value=ctypes.c_uint64, flags=WORD, rest=COUNT * 2
 )
-Batch = structure(
-    kind=WORD,
-    zeros=WORD * 3,
-    context=POINTER,
-    count=WORD,
-    operations=POINTER,
-    rest=ctypes.c_char * 256,
-)
+Batch = structure(context=POINTER, count=WORD, operations=POINTER, flags=WORD)
+AnyBatch = structure(kind=WORD, zeros=WORD * 3, batch=Batch, rest=ctypes.c_char * 256)
 
 cuda = ctypes.CDLL("libcuda.so.1")
 context, graph, node = POINTER(), POINTER(), POINTER()
@@ -138,20 +132,22 @@ def operations(place: int) -> ctypes.Array:
     return made
 
 
-# The simulated driver has no stream memory operations in graphs: what it says is left aside.
-def add_operations(place: int) -> None:
-    given = ctypes.addressof(operations(place))
-    parameters = Batch(kind=OPERATIONS_NODE, context=context, count=2, operations=given)
+def batch(place: int) -> ctypes.Structure:
+    return Batch(context=context, count=2, operations=ctypes.addressof(operations(place)))
+
+
+def add_any_operations(place: int) -> None:
+    parameters = AnyBatch(kind=OPERATIONS_NODE, batch=batch(place))
     made = (ctypes.byref(node), graph, None, None, COUNT(0), ctypes.byref(parameters))
-    cuda.cuGraphAddNode_v2(*made)
+    check(cuda.cuGraphAddNode_v2(*made))
 
 
-def capture(submit: Callable[[ctypes.c_void_p], object]) -> None:
+def capture(submit: Callable[[ctypes.c_void_p], int]) -> None:
     stream, captured = POINTER(), POINTER()
     check(cuda.cuStreamCreate(ctypes.byref(stream), 1))
     check(cuda.cuStreamBeginCapture_v2(stream, RELAXED))
-    submit(stream)
-    cuda.cuStreamEndCapture(stream, ctypes.byref(captured))
+    check(submit(stream))
+    check(cuda.cuStreamEndCapture(stream, ctypes.byref(captured)))
 
 
 def capture_value(function: str, place: int) -> None:
@@ -170,7 +166,8 @@ WAYS: dict[str, Callable[[int], None]] = {
     "any": add_any,
     "changed": change,
     "changed instance": change_instance,
-    "operations": add_operations,
+    "operations": lambda place: add("cuGraphAddBatchMemOpNode", batch(place)),
+    "any operations": add_any_operations,
     "captured write": lambda place: capture_value("cuStreamWriteValue32_v2", place),
     "captured wait": lambda place: capture_value("cuStreamWaitValue64_v2", place),
     "captured operations": capture_batch,

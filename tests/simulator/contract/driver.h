@@ -177,6 +177,10 @@ class DriverFunction {
   X(cuGraphAddMemsetNode) \
   X(cuGraphAddMemcpyNode) \
   X(cuGraphAddHostNode) \
+  X(cuGraphAddBatchMemOpNode) \
+  X(cuGraphBatchMemOpNodeGetParams) \
+  X(cuGraphBatchMemOpNodeSetParams) \
+  X(cuGraphExecBatchMemOpNodeSetParams) \
   X(cuGraphAddChildGraphNode) \
   X(cuGraphAddDependencies) \
   X(cuGraphExecUpdate) \

@@ -1,0 +1,41 @@
+// Stream memory operations: values that a stream writes or waits for, by themselves or as nodes of
+// graphs.
+//
+// Ownership: values. Threads: the driver's lock. Errors: CUresult. Units: bytes.
+#ifndef VRAMSTOW_SIMULATOR_DRIVER_STREAM_VALUES_H_
+#define VRAMSTOW_SIMULATOR_DRIVER_STREAM_VALUES_H_
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "simulator/driver/call.h"
+
+namespace vramstow::simulator {
+
+struct StreamValue {
+  uint64_t address = 0;
+  uint64_t value = 0;
+  uint64_t size = 4;  // 4 or 8
+  unsigned flags = 0;
+  bool write = false;  // else it is waited for
+};
+
+// A batch as it was given, and what it does.
+struct ValuesNode {
+  std::vector<CUstreamBatchMemOpParams> given;
+  std::vector<StreamValue> values;
+};
+
+// Documented: a batch holds 256 operations. All are checked.
+CUresult ReadOperations(Call& call, const Context& context,
+                        const CUstreamBatchMemOpParams* operations, unsigned count,
+                        ValuesNode* node);
+std::shared_ptr<Work> MakeValuesWork(State* state, Context* context,
+                                     std::vector<StreamValue> values);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DRIVER_STREAM_VALUES_H_
