@@ -136,6 +136,7 @@ def test_what_nodes_of_graphs_name_stays(rehearse: Rehearse, python: str) -> Non
     assert [line.split(":")[0] for line in others] == [
         *("fill", "copy", "kernel", "any", "changed", "changed instance"),
         *("operations", "any operations", "captured write", "captured wait", "captured operations"),
+        "captured decompression",
     ]
     for line in others:
         assert "a captured graph may use the rest" in line

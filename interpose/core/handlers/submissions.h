@@ -65,6 +65,20 @@ CUresult SubmitOperations(const Call& call, CUstream stream, unsigned int count,
   return call.Forward(stream, count, operations, flags);
 }
 
+// So does a batch of compressed buffers.
+template <typename Call>
+CUresult Decompress(const Call& call, CUmemDecompressParams* buffers, size_t count,
+                    unsigned int flags, size_t* error_index, CUstream stream) {
+  const PoolService::Submission submission(call.pools());
+  for (size_t i = 0; submission.watched() && buffers != nullptr && i < count; ++i) {
+    for (const void* named : {buffers[i].src, static_cast<const void*>(buffers[i].dst),
+                              static_cast<const void*>(buffers[i].dstActBytes)}) {
+      submission.offloading().Touch(reinterpret_cast<uint64_t>(named));
+    }
+  }
+  return call.Forward(buffers, count, flags, error_index, stream);
+}
+
 template <typename Call, typename Handle>
 void NoteHandle(const Call& call, CUresult result, const Handle* handle, HandleKind kind,
                 const void* from) {

@@ -65,6 +65,15 @@ Operation = structure(
 )
 Batch = structure(context=POINTER, count=WORD, operations=POINTER, flags=WORD)
 AnyBatch = structure(kind=WORD, zeros=WORD * 3, batch=Batch, rest=ctypes.c_char * 256)
+Compressed = structure(
+    size=COUNT,
+    out_size=COUNT,
+    told_size=POINTER,
+    from_place=POINTER,
+    to_place=POINTER,
+    kind=WORD,
+    rest=ctypes.c_char * 20,
+)
 
 cuda = ctypes.CDLL("libcuda.so.1")
 context, graph, node = POINTER(), POINTER(), POINTER()
@@ -158,6 +167,17 @@ def capture_batch(place: int) -> None:
     capture(lambda stream: cuda.cuStreamBatchMemOp_v2(stream, 2, operations(place), 0))
 
 
+# A simulated card decompresses nothing: what it says is left aside.
+def capture_decompression(place: int) -> None:
+    buffers = Compressed(size=16, out_size=16, from_place=plain.data_ptr(), to_place=place)
+
+    def submit(stream: ctypes.c_void_p) -> int:
+        cuda.cuMemBatchDecompressAsync(ctypes.byref(buffers), COUNT(1), 0, None, stream)
+        return 0
+
+    capture(submit)
+
+
 WAYS: dict[str, Callable[[int], None]] = {
     "none": lambda _: None,
     "fill": lambda place: add("cuGraphAddMemsetNode", fill(place), context),
@@ -171,6 +191,7 @@ WAYS: dict[str, Callable[[int], None]] = {
     "captured write": lambda place: capture_value("cuStreamWriteValue32_v2", place),
     "captured wait": lambda place: capture_value("cuStreamWaitValue64_v2", place),
     "captured operations": capture_batch,
+    "captured decompression": capture_decompression,
 }
 
 torch.cuda.init()
