@@ -95,6 +95,7 @@ bool CudaDriver::Look(Resolve resolve, void* resolve_context) {
   look(&functions_.EventDestroy, "cuEventDestroy_v2", true);
   look(&functions_.EventRecord, "cuEventRecord", true);
   look(&functions_.EventQuery, "cuEventQuery", true);
+  look(&functions_.StreamQuery, "cuStreamQuery", false);
   look(&functions_.ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", true);
   look(&functions_.MemcpyAsync, "cuMemcpyAsync", false);
   look(&functions_.MemHostAlloc, "cuMemHostAlloc", false);
@@ -376,6 +377,12 @@ void CudaDriver::FillOffload() {
     if (Self(self)->AnyOthers()) return kDriverNotSupported;
     VRAMSTOW_CUDA_CALL();
     return driver->MakeContextWait(reinterpret_cast<CUstream>(job));
+  };
+  table_.copy_done = [](void* self, uint64_t job) -> bool {
+    const CudaDriver* const driver = Self(self);
+    const Current current(driver);
+    const auto query = driver->functions_.StreamQuery;
+    return current.ok() && query != nullptr && query(reinterpret_cast<CUstream>(job)) != CUDA_ERROR_NOT_READY;
   };
   table_.copy_finish = [](void* self, uint64_t job) -> DriverResult {
     VRAMSTOW_CUDA_CALL();

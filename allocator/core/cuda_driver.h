@@ -92,6 +92,7 @@ class CudaDriver {
     decltype(&cuEventDestroy) EventDestroy;
     decltype(&cuEventRecord) EventRecord;
     decltype(&cuEventQuery) EventQuery;
+    decltype(&cuStreamQuery) StreamQuery;
     decltype(&cuThreadExchangeStreamCaptureMode) ThreadExchangeStreamCaptureMode;
     decltype(&cuMemcpyAsync) MemcpyAsync;
     decltype(&cuMemHostAlloc) MemHostAlloc;

@@ -123,6 +123,9 @@ struct DriverTable {
   // all the same. Null, or not supported: as if not called; work of others could not be made to
   // wait. Not called while a capture is known of.
   DriverResult (*copy_order)(void* self, uint64_t job) = nullptr;
+  // Whether such a job has ended, with an error or without; copy_finish does not wait then. Null:
+  // nobody knows.
+  bool (*copy_done)(void* self, uint64_t job) = nullptr;
   // Waits until all of it is done. On an error nothing is known of the destinations.
   DriverResult (*copy_finish)(void* self, uint64_t job);
 

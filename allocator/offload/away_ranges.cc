@@ -19,8 +19,8 @@ void AwayRanges::Close() {
   table_count_ = 0;
 }
 
-// The last range that begins at the address or before it.
-bool AwayRanges::Find(uint64_t address, uint64_t count) const {
+// The last range that begins at the address or before it; the first if there is none.
+uint64_t AwayRanges::PlaceOf(uint64_t address, uint64_t count) const {
   const Range* const ranges = ranges_.load(std::memory_order_acquire);
   uint64_t first = 0;
   while (count > 1) {
@@ -29,8 +29,22 @@ bool AwayRanges::Find(uint64_t address, uint64_t count) const {
     first += after ? half : 0;
     count -= half;
   }
-  return ranges[first].begin.load(std::memory_order_relaxed) <= address &&
-         address < ranges[first].end.load(std::memory_order_relaxed);
+  return first;
+}
+
+bool AwayRanges::Find(uint64_t address, uint64_t count) const {
+  const Range* const ranges = ranges_.load(std::memory_order_acquire);
+  const Range& range = ranges[PlaceOf(address, count)];
+  return range.begin.load(std::memory_order_relaxed) <= address &&
+         address < range.end.load(std::memory_order_acquire);
+}
+
+void AwayRanges::Remove(uint64_t address) {
+  const uint64_t count = count_.load(std::memory_order_relaxed);
+  if (count == 0) return;
+  Range& range = ranges_.load(std::memory_order_relaxed)[PlaceOf(address, count)];
+  if (range.begin.load(std::memory_order_relaxed) != address) return;
+  range.end.store(address, std::memory_order_release);
 }
 
 bool AwayRanges::Reserve(uint64_t count) {

@@ -33,6 +33,8 @@ class AwayRanges {
   void Clear() VRAMSTOW_REQUIRES(kDeviceLock);
   void Add(uint64_t address, uint64_t bytes) VRAMSTOW_REQUIRES(kDeviceLock);
   void Publish() VRAMSTOW_REQUIRES(kDeviceLock);
+  // The range that begins at this address is found no more.
+  void Remove(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
   struct Range {
@@ -44,6 +46,7 @@ class AwayRanges {
   static constexpr int kMostTables = 40;
 
   bool Find(uint64_t address, uint64_t count) const;
+  uint64_t PlaceOf(uint64_t address, uint64_t count) const;
 
   std::atomic<Range*> ranges_{nullptr};
   std::atomic<uint64_t> count_{0};

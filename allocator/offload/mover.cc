@@ -161,6 +161,11 @@ bool Mover::Order(Return* coming) {
   return coming->is_ordered;
 }
 
+bool Mover::IsDone(const Return& coming) const {
+  if (!coming.copies) return true;
+  return driver_->copy_done != nullptr && driver_->copy_done(driver_->self, coming.job);
+}
+
 // Work has used what was ordered: there is no way back from that.
 uint32_t Mover::End(Return* coming, DriverResult* result) {
   *result = coming->copies ? driver_->copy_finish(driver_->self, coming->job) : kDriverSuccess;

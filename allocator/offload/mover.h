@@ -73,6 +73,8 @@ class Mover {
   DriverResult Begin(Return* coming) VRAMSTOW_REQUIRES(kDeviceLock);
   // Makes work that is submitted from now on wait for the copies. False: it does not.
   bool Order(Return* coming) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Whether End would not wait.
+  bool IsDone(const Return& coming) const;
   // Waits for that; then, if it has no error, the pages are there. Returns how many. None is
   // coming afterwards.
   uint32_t End(Return* coming, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock);

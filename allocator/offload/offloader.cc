@@ -149,7 +149,9 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   const uint64_t size = pool_->page_bytes();
   // Who asks for what is idle means the coldest.
   const bool pressure = reason == OffloadReason::kPressure;
-  const uint64_t relieved = pressure ? quiet_.Relieve((bytes + size - 1) / size) * size : 0;
+  if (pressure) StartClockAnew();
+  const uint64_t relieved =
+      pressure ? quiet_.Relieve((bytes + size - 1) / size, Clock()) * size : 0;
   if (relieved >= bytes) {
     EndMoveOut((relieved - bytes) / size);
     *moved_bytes = relieved;
@@ -264,9 +266,15 @@ void Offloader::EndQuiet() {
   if (!quiet_.empty()) quiet_.End();
 }
 
+void Offloader::Need(uint64_t address) {
+  DeviceLock device_lock(pool_->mutex());
+  if (!quiet_.Need(address) && !quiet_.empty()) quiet_.End();
+}
+
 void Offloader::AdvanceQuiet() {
   DeviceLock device_lock(pool_->mutex());
-  quiet_.Advance();
+  StartClockAnew();
+  quiet_.Advance(Clock());
 }
 
 // --- Numbers ------------------------------------------------------------------------------------

@@ -142,6 +142,9 @@ class Offloader {
     const bool news = pool_->Touch(address, clock);
     if (news && config_.tells_touches) pool_->events().Touched(address, clock);
   }
+  // From now on somebody may use the block at this address without naming it. A block of which that
+  // is not so counts as idle when nothing was seen to touch it for a while.
+  void Expose(uint64_t address) { pool_->Expose(address, Clock()); }
   // The page at this address stays where it is as long as its blocks live: a graph may use it.
   void Pin(uint64_t address) { pool_->Touch(address, AddressSpace::kPinned); }
 
@@ -166,13 +169,15 @@ class Offloader {
   void BeginQuiet(const QuietRange* ranges, uint64_t count);
   // They may be used again: on the device or, without room, on the host. Works inside the gate.
   void EndQuiet();
-  // Whether work that uses this address must wait for EndQuiet. For who has passed the gate.
+  // Whether work that uses this address must call Need before. For who has passed the gate.
   bool IsAway(uint64_t address) const { return quiet_.IsAway(address); }
   bool has_away() const { return quiet_.has_away(); }
   // Whether AdvanceQuiet is to be called, by whoever is about to submit work and holds no lock.
   bool wants_to_advance() const {
     return quiet_.wants_to_advance(submissions_.load(std::memory_order_relaxed));
   }
+  // Work may use this address: its block is back. Works inside the gate.
+  void Need(uint64_t address);
   // Begins to copy quiet memory: out, as much as will have to leave, or back, if there is room.
   void AdvanceQuiet();
 

@@ -44,8 +44,11 @@ bool PageList::Is(uint64_t address, PagesThatAre which) {
 PageUse PageList::UseOf(const Span& span, uint32_t clock) const {
   PageUse use{span.address, span.size, span.id, 0, 0, clock};
   const uint64_t page = pool_->page_bytes();
+  // On a page at an end another block may have been allocated later.
+  use.born = pool_->TouchesAt(span.address + span.size / 2).born;
   for (uint64_t at = span.address / page * page; at < span.address + span.size; at += page) {
     const AddressSpace::Touches touches = pool_->TouchesAt(at);
+    use.exposed = std::max(use.exposed, touches.exposed);
     if (touches.last < use.touched) continue;
     use.touched = touches.last;
     use.gaps = touches.gaps;

@@ -78,6 +78,12 @@ class PageList {
   void KeepRank(uint64_t rank) VRAMSTOW_REQUIRES(kDeviceLock) {
     DropIf([rank](const Page& page) { return page.rank != rank; });
   }
+  // Those stay of which a part lies between these addresses.
+  void KeepRange(uint64_t begin, uint64_t end) VRAMSTOW_REQUIRES(kDeviceLock) {
+    DropIf([begin, end, size = pool_->page_bytes()](const Page& page) {
+      return page.address + size <= begin || end <= page.address;
+    });
+  }
   // Those stay that have no free part.
   void KeepFull() VRAMSTOW_REQUIRES(kDeviceLock) {
     DropIf([full = pool_->page_bytes()](const Page& page) { return page.used_bytes < full; });

@@ -27,10 +27,12 @@ namespace vramstow {
 struct PageUse {
   uint64_t block_address;  // of the block that was touched last, of those on the page
   uint64_t block_bytes;
-  uint64_t block_id;  // grows from allocation to allocation
+  uint64_t block_id;  // grows from allocation to allocation of a heap
   uint64_t gaps;      // AddressSpace::Touches::gaps of that block
   uint32_t touched;   // by the clock; 0: never
   uint32_t now;
+  uint32_t born = 0;     // by the clock; 0: nobody watched then
+  uint32_t exposed = 0;  // when somebody last got its address to keep; 0: never
 };
 
 struct OffloadPolicy {

@@ -11,6 +11,11 @@ namespace {
 // block.
 constexpr uint64_t kRounding = 512;
 
+// A policy's function gets its object as constant, but these fill it.
+QuietBlocks* Mutable(const void* self) {
+  return const_cast<QuietBlocks*>(static_cast<const QuietBlocks*>(self));
+}
+
 }  // namespace
 
 void QuietBlocks::Close() {
@@ -20,16 +25,19 @@ void QuietBlocks::Close() {
   count_ = 0;
 }
 
-void QuietBlocks::Set(const QuietRange* ranges, uint64_t count) {
+void QuietBlocks::Set(const QuietRange* ranges, uint64_t count, uint32_t since) {
   count_ = 0;
-  if (count > room_) {
-    void* memory = AllocateHostMemory(count * sizeof(Entry));
+  idle_count_ = 0;
+  since_ = since;
+  if (count + kMostIdle > room_) {
+    const uint64_t room = count + kMostIdle;
+    void* memory = AllocateHostMemory(room * sizeof(Entry));
     if (memory == nullptr) return;
     if (entries_ != nullptr) FreeHostMemory(entries_, room_ * sizeof(Entry));
     entries_ = static_cast<Entry*>(memory);
-    room_ = count;
+    room_ = room;
   }
-  for (uint64_t i = 0; i < count; ++i) entries_[i] = {ranges[i], 0};
+  for (uint64_t i = 0; i < count; ++i) entries_[i] = {ranges[i], 0, 0, since, false, false, false};
   count_ = count;
   std::sort(entries_, entries_ + count_,
             [](const Entry& a, const Entry& b) { return a.range.address < b.range.address; });
@@ -52,15 +60,103 @@ QuietBlocks::Entry* QuietBlocks::FindCovering(const PageUse& use) const {
   return nullptr;
 }
 
+const QuietBlocks::Entry* QuietBlocks::FindKnown(const PageUse& use) const {
+  const Entry* entry = FindCovering(use);
+  const bool is_known =
+      entry != nullptr && entry->block_id == use.block_id && use.touched < entry->since;
+  return is_known ? entry : nullptr;
+}
+
 uint64_t QuietBlocks::RankAndNote(const void* self, const PageUse& use) {
-  Entry* entry = static_cast<const QuietBlocks*>(self)->FindCovering(use);
+  QuietBlocks* const blocks = Mutable(self);
+  Entry* entry = blocks->FindCovering(use);
   if (entry != nullptr) entry->block_id = use.block_id;
   return entry != nullptr ? kQuiet : 1;
 }
 
 uint64_t QuietBlocks::RankKnown(const void* self, const PageUse& use) {
-  const Entry* entry = static_cast<const QuietBlocks*>(self)->FindCovering(use);
-  return entry != nullptr && entry->block_id == use.block_id ? kQuiet : 1;
+  return static_cast<const QuietBlocks*>(self)->FindKnown(use) != nullptr ? kQuiet : 1;
+}
+
+uint64_t QuietBlocks::RankNew(const void* self, const PageUse& use) {
+  const Entry* const entry = static_cast<const QuietBlocks*>(self)->FindKnown(use);
+  return entry != nullptr && entry->is_new ? kQuiet : 1;
+}
+
+// --- Idle blocks --------------------------------------------------------------------------------
+
+QuietBlocks::Entry* QuietBlocks::FindIdle(uint64_t address) {
+  Entry* const behind = std::upper_bound(
+      entries_, entries_ + count_, address,
+      [](uint64_t at, const Entry& entry) { return at < entry.range.address; });
+  if (behind == entries_) return nullptr;
+  Entry* const found = behind - 1;
+  return found->is_idle && address - found->range.address < found->range.bytes ? found : nullptr;
+}
+
+const QuietBlocks::Entry* QuietBlocks::IdleBefore(uint64_t birth) const {
+  const Entry* found = nullptr;
+  for (uint64_t i = 0; i < count_; ++i) {
+    const Entry& entry = entries_[i];
+    if (!entry.is_idle || entry.birth >= birth) continue;
+    if (found == nullptr || found->birth < entry.birth) found = &entry;
+  }
+  return found;
+}
+
+bool QuietBlocks::MayBeIdle(const PageUse& use) const {
+  if (use.block_bytes < kLeastIdleBytes || use.born < since_) return false;
+  if (use.touched >= touched_before_ || use.exposed >= since_) return false;
+  const Entry* entry = FindCovering(use);
+  return entry == nullptr || entry->block_id != use.block_id;
+}
+
+uint64_t QuietBlocks::RankAndConsider(const void* self, const PageUse& use) {
+  QuietBlocks* const blocks = Mutable(self);
+  if (blocks->MayBeIdle(use)) {
+    const uint64_t birth = uint64_t{use.born} << 32 | (use.block_id & 0xFFFFFFFFU);
+    blocks->Consider({{use.block_address, use.block_bytes}, use.block_id, birth});
+  }
+  return 1;
+}
+
+void QuietBlocks::Consider(const Candidate& candidate) {
+  uint64_t place = candidate_count_;
+  while (place > 0 && candidates_[place - 1].birth > candidate.birth) --place;
+  if (place == kMostCandidates) return;
+  candidate_count_ = std::min(candidate_count_ + 1, kMostCandidates);
+  std::copy_backward(candidates_ + place, candidates_ + candidate_count_ - 1,
+                     candidates_ + candidate_count_);
+  candidates_[place] = candidate;
+}
+
+void QuietBlocks::Choose(uint64_t most, uint32_t since) {
+  for (uint64_t i = 0; i < count_; ++i) entries_[i].is_new = false;
+  uint64_t bytes = 0;
+  for (uint64_t i = 0; i < candidate_count_ && bytes < most && idle_count_ < kMostIdle; ++i) {
+    Add(candidates_[i], since);
+    bytes += candidates_[i].range.bytes;
+  }
+  candidate_count_ = 0;
+}
+
+// Where another range overlaps the block, its own block is gone.
+void QuietBlocks::Add(const Candidate& candidate, uint32_t since) {
+  const QuietRange& range = candidate.range;
+  Entry* const end = std::remove_if(entries_, entries_ + count_, [&](const Entry& entry) {
+    return entry.range.address < range.address + range.bytes &&
+           range.address < entry.range.address + entry.range.bytes;
+  });
+  count_ = static_cast<uint64_t>(end - entries_);
+  if (count_ == room_) return;
+  Entry* const place =
+      std::lower_bound(entries_, end, range.address, [](const Entry& entry, uint64_t address) {
+        return entry.range.address < address;
+      });
+  std::copy_backward(place, end, end + 1);
+  *place = {range, candidate.block_id, candidate.birth, since, true, true, false};
+  ++count_;
+  ++idle_count_;
 }
 
 }  // namespace vramstow

@@ -1,11 +1,14 @@
-// QuietBlocks: the blocks that no work writes until somebody says otherwise.
+// QuietBlocks: the blocks that no work uses for a while.
 //
 // Idea: a program knows times in which it does not write some of its memory: an optimizer does not
-// write its state between two steps. A copy that is made in such a time stays right. A block is
-// quiet as long as it is the block that it was when it was told, and nothing was seen to touch it.
+// write its state between two steps. A copy that is made in such a time stays right. Other blocks
+// are *idle*: they are younger than the quiet time, nothing was seen to touch them for a while, and
+// nobody keeps their address where it is not seen. A block is quiet as long as it is the block that
+// it was, and nothing was seen to touch it.
 //
-// Ownership: room for as many ranges as were ever told, until Close. Threads: the device's lock.
-// Errors: without memory no block is quiet. Units: bytes.
+// Ownership: room for as many ranges as were ever told, and kMostIdle, until Close. Threads: the
+// device's lock. Errors: without memory no block is quiet. Units: bytes; time by the clock of
+// touches.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_BLOCKS_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_BLOCKS_H_
 
@@ -23,38 +26,80 @@ struct QuietRange {
 
 class QuietBlocks {
  public:
+  static constexpr uint64_t kMostIdle = 4096;
+
+  struct Entry {
+    QuietRange range;
+    uint64_t block_id;  // of the block that begins there; 0: not noted
+    uint64_t birth;     // of an idle block: in this order they were allocated
+    uint32_t since;     // a touch at this time or later ends it
+    bool is_idle;
+    bool is_new;   // idle, and added by the last Choose
+    bool is_back;  // idle, and work uses it again
+  };
+
   void Close() VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // These ranges are quiet, and no others.
-  void Set(const QuietRange* ranges, uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  // These ranges are quiet, and no others, until they are touched at this time or later.
+  void Set(const QuietRange* ranges, uint64_t count, uint32_t since) VRAMSTOW_REQUIRES(kDeviceLock);
   void Clear() VRAMSTOW_REQUIRES(kDeviceLock) { count_ = 0; }
   bool empty() const VRAMSTOW_REQUIRES(kDeviceLock) { return count_ == 0; }
 
-  // Calls visit(range) for each, in order of address.
+  // Calls visit(entry) for each, in order of address.
   template <typename Visitor>
   void Visit(Visitor visit) const VRAMSTOW_REQUIRES(kDeviceLock) {
-    for (uint64_t i = 0; i < count_; ++i) visit(entries_[i].range);
+    for (uint64_t i = 0; i < count_; ++i) visit(entries_[i]);
   }
+  // The idle block in which the address lies; null: there is none.
+  Entry* FindIdle(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
+  // The youngest idle block that was allocated before this `birth`; null: there is none.
+  const Entry* IdleBefore(uint64_t birth) const VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Ranks of pages for a list: kQuiet where all blocks of a page are. The first one notes which
   // blocks these are.
   static constexpr uint64_t kQuiet = 0;
   OffloadPolicy Noting() { return {RankAndNote, this}; }
   OffloadPolicy Known() { return {RankKnown, this}; }
+  // The same, but only for blocks that the last Choose added.
+  OffloadPolicy New() { return {RankNew, this}; }
+
+  // Candidates are the oldest blocks that could be idle and were last touched before this time.
+  OffloadPolicy Considering(uint32_t touched_before) VRAMSTOW_REQUIRES(kDeviceLock) {
+    candidate_count_ = 0;
+    touched_before_ = touched_before;
+    return {RankAndConsider, this};
+  }
+  // Candidates become idle, the oldest first, until they are `most` bytes.
+  void Choose(uint64_t most, uint32_t since) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
-  struct Entry {
+  struct Candidate {
     QuietRange range;
-    uint64_t block_id;  // of the block that begins there; 0: not noted
+    uint64_t block_id;
+    uint64_t birth;
   };
+  static constexpr uint64_t kMostCandidates = 64;
+  // Smaller blocks share their pages with others.
+  static constexpr uint64_t kLeastIdleBytes = uint64_t{4} << 20;
 
   static uint64_t RankAndNote(const void* self, const PageUse& use);
   static uint64_t RankKnown(const void* self, const PageUse& use);
+  static uint64_t RankNew(const void* self, const PageUse& use);
+  static uint64_t RankAndConsider(const void* self, const PageUse& use);
   Entry* FindCovering(const PageUse& use) const;
+  const Entry* FindKnown(const PageUse& use) const;
+  bool MayBeIdle(const PageUse& use) const;
+  void Consider(const Candidate& candidate);
+  void Add(const Candidate& candidate, uint32_t since) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  Entry* entries_ = nullptr;
+  Entry* entries_ = nullptr;  // in order of address; they do not overlap
   uint64_t room_ = 0;
   uint64_t count_ = 0;
+  uint64_t idle_count_ = 0;
+  uint32_t since_ = 0;  // when the quiet time began
+  uint32_t touched_before_ = 0;
+  Candidate candidates_[kMostCandidates] = {};  // in order of age
+  uint64_t candidate_count_ = 0;
 };
 
 }  // namespace vramstow

@@ -1,6 +1,7 @@
 #include "allocator/offload/quiet_moves.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace vramstow {
 
@@ -28,7 +29,8 @@ bool QuietMoves::IsWorthIt(uint64_t away_pages) {
 
 bool QuietMoves::Set(const QuietRange* ranges, uint64_t count, uint32_t clock) {
   parking_.Set(ranges, count, clock);
-  return wanted_pages_ <= parking_.List(PagesThatAre::kThere);
+  idle_known_ = std::exchange(idle_parked_, 0);
+  return wanted_pages_ <= parking_.List(PagesThatAre::kThere) + idle_known_;
 }
 
 void QuietMoves::Begin() {
@@ -40,13 +42,19 @@ void QuietMoves::Begin() {
   step_tick_ = links_.pool->fences().OpenTick(Fences::kEverything);
   was_full_ = false;
   returned_pages_ = 0;
-  expected_pages_ = wanted_pages_ > on_host ? wanted_pages_ - on_host : 0;
+  const uint64_t expected = wanted_pages_ > on_host ? wanted_pages_ - on_host : 0;
   // Some will be of no use: what is allocated on their pages meanwhile makes these unquiet.
-  leaving_pages_ =
-      std::min(expected_pages_ + expected_pages_ / kSpare, parking_.List(PagesThatAre::kResident));
+  const uint64_t wanted = expected + expected / kSpare;
+  leaving_pages_ = std::min(wanted, parking_.List(PagesThatAre::kResident));
+  idle_pages_ = wanted - leaving_pages_;
+  expected_pages_ = std::min(expected, leaving_pages_);
   // The earlier the better: work may need the room before all copies are done.
   BeginLeaving();
-  advances_.store(leaving_pages_ + host_pages_ != 0, std::memory_order_relaxed);
+  advances_.store(WantsToAdvance(), std::memory_order_relaxed);
+}
+
+bool QuietMoves::WantsToAdvance() const {
+  return leaving_pages_ + idle_pages_ + host_pages_ + parking_.parked() != 0;
 }
 
 void QuietMoves::End() {
@@ -77,6 +85,17 @@ void QuietMoves::BeginLeaving() {
   const uint64_t begun = parking_.BeginLeaving(links_.host->EnsureMapped(count));
   if (begun != 0) links_.host->NoteMove();
   leaving_pages_ = begun < count ? 0 : leaving_pages_ - begun;
+}
+
+// Begins to copy idle blocks out. Nobody submits work while they are chosen: what is touched later
+// is seen. Returns how many pages.
+uint64_t QuietMoves::BeginLeavingIdle(uint64_t most, uint32_t clock) {
+  if (clock <= kIdleAfter || !links_.standstill->BeginBesideWork()) return 0;
+  uint64_t begun = parking_.AddIdle(most, clock - kIdleAfter, clock);
+  if (begun != 0) begun = parking_.BeginLeavingIdle(links_.host->EnsureMapped(begun));
+  links_.standstill->End();
+  if (begun != 0) links_.host->NoteMove();
+  return begun;
 }
 
 // Nobody uses on the host what the step did, once that has ended.
@@ -116,30 +135,52 @@ uint64_t QuietMoves::Park(uint64_t most) {
   return left;
 }
 
-uint64_t QuietMoves::Relieve(uint64_t most) {
+// The same of idle blocks that were not copied ahead.
+uint64_t QuietMoves::ParkIdle(uint64_t most, uint32_t clock) {
+  uint64_t parked = 0;
+  while (parked < most) {
+    if (!parking_.is_leaving() && BeginLeavingIdle(most - parked, clock) == 0) break;
+    const uint64_t one = Park(most - parked);
+    idle_parked_ += one;
+    parked += one;
+  }
+  return parked;
+}
+
+uint64_t QuietMoves::Relieve(uint64_t most, uint32_t clock) {
   full_bytes_ = links_.pool->AllocatedBytes();
   if (parking_.empty() || has_ended_) return 0;
   const uint64_t idle = links_.pool->chunks().idle_chunks();
   leaving_pages_ = 0;
   returned_pages_ = 0;
   was_full_ = true;
-  const uint64_t wanted = std::max(most, expected_pages_);
-  if (parking_.is_leaving()) expected_pages_ = wanted - std::min(wanted, Park(wanted));
-  advances_.store(parking_.parked_at_rest() + host_pages_ != 0, std::memory_order_relaxed);
+  if (parking_.is_returning()) EndReturning(QuietParking::Wait::kNo);
+  if (expected_pages_ != 0 && parking_.is_leaving()) Park(std::exchange(expected_pages_, 0));
+  const uint64_t made = links_.pool->chunks().idle_chunks() - idle;
+  // Each group closes the gate once.
+  if (made < most) ParkIdle(std::max(most - made, kLeastReturning), clock);
+  advances_.store(WantsToAdvance(), std::memory_order_relaxed);
   const uint64_t now = links_.pool->chunks().idle_chunks();
   return now > idle ? now - idle : 0;
 }
 
 // --- Back ---------------------------------------------------------------------------------------
 
-void QuietMoves::Advance() {
+void QuietMoves::Advance(uint32_t clock) {
   if (!advances_.load(std::memory_order_relaxed)) return;
   if (leaving_pages_ != 0) return BeginLeaving();
   if (host_pages_ != 0) ParkHost();
+  const uint64_t room = Room();
   // Pages stay on the host until the device was full in this iteration.
-  was_full_ = was_full_ || Room() == 0;
+  was_full_ = was_full_ || room == 0;
+  if (was_full_ && room != 0) idle_pages_ = 0;
+  if (idle_pages_ != 0) {
+    const uint64_t begun = BeginLeavingIdle(idle_pages_, clock);
+    idle_pages_ -= std::min(idle_pages_, begun);
+  }
+  if (parking_.is_returning()) EndReturning(QuietParking::Wait::kNo);
   if (was_full_) BeginReturning(kLeastReturning);
-  advances_.store(parking_.parked_at_rest() + host_pages_ != 0, std::memory_order_relaxed);
+  advances_.store(WantsToAdvance(), std::memory_order_relaxed);
 }
 
 // How many pages fit: so much of the memory that was in use on the full device is free.
@@ -158,8 +199,7 @@ uint64_t QuietMoves::BeginReturning(uint64_t least) {
   uint64_t count = std::min(resting, Room());
   if (count == 0 || count < std::min(resting, least)) return 0;
   if (parking_.has_all_groups()) EndReturning();
-  pool->TakeFreed(count);
-  pool->MakeUpTo(count, pool->chunks().idle_chunks());
+  PrepareChunks(count);
   count = std::min(count, pool->chunks().idle_chunks());
   const uint64_t begun = parking_.BeginReturning(count);
   returned_pages_ += begun;
@@ -167,9 +207,41 @@ uint64_t QuietMoves::BeginReturning(uint64_t least) {
   return begun;
 }
 
-void QuietMoves::EndReturning() {
+void QuietMoves::PrepareChunks(uint64_t count) {
+  links_.pool->TakeFreed(count);
+  links_.pool->MakeUpTo(count, links_.pool->chunks().idle_chunks());
+}
+
+// Begins to bring all of an idle block back, in place on the host where the device has no room.
+void QuietMoves::ReturnBlock(const QuietRange& block) {
+  for (const auto wait : {QuietParking::Wait::kNo, QuietParking::Wait::kYes}) {
+    uint64_t count = parking_.CountParked(block);
+    if (count == 0) return;
+    // What is back may have been freed, and gives its chunks.
+    EndReturning(wait);
+    PrepareChunks(count);
+    count = std::min(count, links_.pool->chunks().idle_chunks());
+    returned_pages_ += parking_.BeginReturning(block, count);
+  }
+  if (parking_.CountParked(block) == 0) return;
+  if (parking_.MapParked(block) != kDriverSuccess) Bump(&links_.record->failed, 1);
+}
+
+bool QuietMoves::Need(uint64_t address) {
+  const QuietRange block = parking_.IdleBlockAt(address);
+  if (block.bytes == 0) return false;
+  ReturnBlock(block);
+  if (!parking_.OrderReturning(block)) EndReturning();
+  if (parking_.CountParked(block) != 0) return false;
+  parking_.NoteBlockBack(block);
+  links_.host->NoteMove();
+  return true;
+}
+
+void QuietMoves::EndReturning(QuietParking::Wait wait) {
   DriverResult result = kDriverSuccess;
   const uint64_t back = parking_.EndReturning(
+      wait,
       [&](const uint64_t* pages, uint32_t count) {
         MoveRecord::Emit(*links_.pool, EventKind::kReturn, pages, count, OffloadReason::kTouched,
                          0);

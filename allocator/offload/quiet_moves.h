@@ -57,8 +57,12 @@ class QuietMoves {
   bool wants_to_advance(uint64_t submission) const {
     return advances_.load(std::memory_order_relaxed) && submission % kAdvanceStep == 0;
   }
-  void Advance() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Whether work that uses this address has to wait for End. Any thread that is inside the gate.
+  // Touches from now on have this number of the clock, or a later one.
+  void Advance(uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Work is about to use the idle block at this address: it is back afterwards. False: it is not,
+  // or no idle block lies there; then call End.
+  bool Need(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Whether work that uses this address has to wait for Need or End. Any thread that is inside the gate.
   bool IsAway(uint64_t address) const { return parking_.IsAway(address); }
   bool has_away() const { return parking_.has_away(); }
   uint64_t parked_pages() const VRAMSTOW_REQUIRES(kDeviceLock) { return parking_.parked(); }
@@ -67,7 +71,8 @@ class QuietMoves {
   bool MustEnd() VRAMSTOW_REQUIRES(kDeviceLock);
   // Memory lacks: makes room for `most` chunks by what was copied ahead. Returns how many idle
   // chunks there are more.
-  uint64_t Relieve(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Touches from now on have this number of the clock, or a later one.
+  uint64_t Relieve(uint64_t most, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
   // One submission in this number begins a copy.
@@ -80,12 +85,21 @@ class QuietMoves {
   // Fewer pages come back only if they are all: each group takes calls of the driver.
   static constexpr uint64_t kLeastReturning = 32;
 
+  // A block is not idle before it has been left alone for so long, by the clock.
+  static constexpr uint32_t kIdleAfter = 2;
+
   void BeginLeaving() VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t BeginLeavingIdle(uint64_t most, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t ParkIdle(uint64_t most, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
+  bool WantsToAdvance() const VRAMSTOW_REQUIRES(kDeviceLock);
   void ParkHost() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t Room() const VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t Park(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t BeginReturning(uint64_t least) VRAMSTOW_REQUIRES(kDeviceLock);
-  void EndReturning() VRAMSTOW_REQUIRES(kDeviceLock);
+  void PrepareChunks(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  void ReturnBlock(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
+  void EndReturning(QuietParking::Wait wait = QuietParking::Wait::kYes)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   void ReturnAll() VRAMSTOW_REQUIRES(kDeviceLock);
 
   Links links_ = {};
@@ -93,7 +107,10 @@ class QuietMoves {
   uint64_t needed_pages_ = 0;    // on the host at most, since the last quiet time began
   uint64_t wanted_pages_ = 0;    // the same of the time before
   uint64_t leaving_pages_ = 0;   // that are to be copied out, and are not under way
-  uint64_t expected_pages_ = 0;  // that will have to leave
+  uint64_t idle_pages_ = 0;      // the same of idle blocks
+  uint64_t idle_known_ = 0;      // pages of idle blocks that were parked in the time before
+  uint64_t idle_parked_ = 0;     // and since the quiet time began
+  uint64_t expected_pages_ = 0;  // that will have to leave, of those that were told
   uint64_t host_pages_ = 0;      // that the step before used on the host
   uint64_t in_place_pages_ = 0;  // for which the last step had no room
   uint64_t kept_in_place_ = 0;   // quiet times in which these stayed

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "allocator/core/host_memory.h"
 
@@ -63,8 +64,8 @@ bool QuietParking::EnsureGroups() {
 void QuietParking::Set(const QuietRange* ranges, uint64_t count, uint32_t clock) {
   CancelLeaving();
   // What is away and could not be told would be used.
-  if (!away_.Reserve(count)) count = 0;
-  blocks_.Set(ranges, count);
+  if (!away_.Reserve(count + QuietBlocks::kMostIdle)) count = 0;
+  blocks_.Set(ranges, count, clock);
   clock_ = clock;
   list_->Fill(PagesThatAre::kThere, PoolPages::kAnyTag, blocks_.Noting(), clock);
 }
@@ -77,7 +78,6 @@ void QuietParking::Clear() {
 uint64_t QuietParking::List(PagesThatAre which) {
   list_->Fill(which, PoolPages::kAnyTag, blocks_.Known(), clock_);
   list_->DropPinned();
-  list_->DropTouchedSince(clock_);
   list_->KeepRank(QuietBlocks::kQuiet);
   list_->KeepFull();
   return list_->count();
@@ -104,7 +104,11 @@ uint64_t QuietParking::BeginLeaving(uint64_t most) {
   List(PagesThatAre::kResident);
   list_->SortByAddress(list_->count());
   const uint64_t first = leaving_ == 0 ? 0 : list_->CountUpTo(last_leaving_);
-  const uint64_t count = std::min(list_->count() - first, most);
+  return BeginGroups(first, std::min(list_->count() - first, most));
+}
+
+// Begins to copy these pages of the list out, which is in order of address.
+uint64_t QuietParking::BeginGroups(uint64_t first, uint64_t count) {
   uint64_t begun = 0;
   while (begun < count && leaving_ < kMost) {
     uint64_t pages[Transfer::kMostPages];
@@ -119,6 +123,25 @@ uint64_t QuietParking::BeginLeaving(uint64_t most) {
     if (transfer.count() < wanted) break;
   }
   return begun;
+}
+
+uint64_t QuietParking::AddIdle(uint64_t pages, uint32_t touched_before, uint32_t clock) {
+  // Without room for what is away, nothing was told.
+  if (blocks_.empty() || !EnsureGroups() || pool_->fences().capturing()) return 0;
+  if (pool_->chunks().any_large()) return 0;
+  list_->Fill(PagesThatAre::kResident, PoolPages::kAnyTag, blocks_.Considering(touched_before),
+              clock);
+  blocks_.Choose(pages * pool_->page_bytes(), clock);
+  list_->Fill(PagesThatAre::kResident, PoolPages::kAnyTag, blocks_.New(), clock);
+  list_->DropPinned();
+  list_->KeepRank(QuietBlocks::kQuiet);
+  list_->KeepFull();
+  list_->SortByAddress(list_->count());
+  return list_->count();
+}
+
+uint64_t QuietParking::BeginLeavingIdle(uint64_t most) {
+  return BeginGroups(0, std::min(list_->count(), most));
 }
 
 void QuietParking::CancelLeaving() {
@@ -142,8 +165,10 @@ void QuietParking::ParkHost() {
 void QuietParking::NoteAway() {
   away_.Clear();
   const uint64_t size = pool_->page_bytes();
-  blocks_.Visit([&](const QuietRange& range) {
+  blocks_.Visit([&](const QuietBlocks::Entry& entry) {
     kDeviceLock.AssertHeld();
+    if (entry.is_back) return;
+    const QuietRange& range = entry.range;
     const uint64_t end = range.address + range.bytes;
     for (uint64_t at = range.address / size * size; at < end; at += size) {
       if (pool_->chunks().Parked(at)) return away_.Add(range.address, range.bytes);
@@ -157,22 +182,75 @@ void QuietParking::NoteBack() {
   if (parked_at_rest() == 0) away_.Clear();
 }
 
+// Begins to bring these parked pages back. False: not all of them.
+bool QuietParking::BeginGroup(const uint64_t* pages, uint32_t count) {
+  if (returning_ == kMost) return false;
+  Mover::Return& coming = returns_[returning_];
+  coming.count = count;
+  coming.is_after_work = true;
+  std::copy(pages, pages + count, coming.pages);
+  std::sort(coming.pages, coming.pages + count);
+  mover_->Lay(&coming);
+  if (mover_->Begin(&coming) != kDriverSuccess || coming.count == 0) return false;
+  ++returning_;
+  laid_ += coming.count;
+  return coming.count == count;
+}
+
+template <typename Visitor>
+void QuietParking::VisitParked(const QuietRange& block, Visitor visit) {
+  const uint64_t size = pool_->page_bytes();
+  const uint64_t end = block.address + block.bytes;
+  for (uint64_t at = block.address / size * size; at < end; at += size) {
+    if (pool_->exchange().IsParked(at)) visit(at);
+  }
+}
+
+uint64_t QuietParking::CountParked(const QuietRange& block) {
+  uint64_t count = 0;
+  VisitParked(block, [&](uint64_t) { ++count; });
+  return count;
+}
+
+uint64_t QuietParking::BeginReturning(const QuietRange& block, uint64_t most) {
+  const uint64_t before = laid_;
+  uint64_t pages[Mover::kMostPages];
+  uint32_t count = 0;
+  bool goes_on = EnsureGroups();
+  VisitParked(block, [&](uint64_t at) {
+    kDeviceLock.AssertHeld();
+    if (!goes_on || laid_ - before + count == most) return;
+    pages[count++] = at;
+    if (count == Mover::kMostPages) goes_on = BeginGroup(pages, std::exchange(count, 0));
+  });
+  if (goes_on && count != 0) BeginGroup(pages, count);
+  return laid_ - before;
+}
+
+// The youngest come first: a backward pass uses them first.
+uint64_t QuietParking::ReturnIdle(uint64_t most) {
+  uint64_t begun = 0;
+  const QuietBlocks::Entry* next = blocks_.IdleBefore(~uint64_t{0});
+  while (next != nullptr && begun < most) {
+    begun += BeginReturning(next->range, most - begun);
+    next = blocks_.IdleBefore(next->birth);
+  }
+  return begun;
+}
+
 uint64_t QuietParking::BeginReturning(uint64_t most) {
   if (!EnsureGroups() || most == 0) return 0;
-  const uint64_t count = std::min(ListParked(), most);
-  uint64_t begun = 0;
-  while (begun < count && returning_ < kMost) {
-    Mover::Return& coming = returns_[returning_];
-    const auto wanted = static_cast<uint32_t>(std::min<uint64_t>(count - begun, Mover::kMostPages));
-    coming.count = wanted;
-    coming.is_after_work = true;
-    for (uint32_t i = 0; i < wanted; ++i) coming.pages[i] = list_->AddressOf(begun + i);
-    mover_->Lay(&coming);
-    if (mover_->Begin(&coming) != kDriverSuccess || coming.count == 0) break;
-    ++returning_;
-    begun += coming.count;
-    laid_ += coming.count;
-    if (coming.count < wanted) break;
+  uint64_t begun = ReturnIdle(most);
+  const uint64_t count = std::min(ListParked(), most - begun);
+  for (uint64_t at = 0; at < count;) {
+    uint64_t pages[Mover::kMostPages];
+    const auto wanted = static_cast<uint32_t>(std::min<uint64_t>(count - at, Mover::kMostPages));
+    for (uint32_t i = 0; i < wanted; ++i) pages[i] = list_->AddressOf(at + i);
+    const uint64_t before = laid_;
+    const bool goes_on = BeginGroup(pages, wanted);
+    begun += laid_ - before;
+    if (!goes_on) break;
+    at += wanted;
   }
   return begun;
 }
@@ -187,9 +265,33 @@ bool QuietParking::OrderReturning() {
   return is_ordered;
 }
 
-DriverResult QuietParking::MapParked() {
+// Pages of a group are in order of address.
+bool QuietParking::OrderReturning(const QuietRange& block) {
+  if (pool_->fences().capturing()) return false;
+  const uint64_t end = block.address + block.bytes;
   const uint64_t size = pool_->page_bytes();
+  return std::all_of(returns_, returns_ + returning_, [&](Mover::Return& coming) {
+    kDeviceLock.AssertHeld();
+    const uint64_t* const pages = coming.pages;
+    const uint64_t* const last = pages + coming.count;
+    const uint64_t* const at = std::lower_bound(pages, last, block.address / size * size);
+    return at == last || *at >= end || coming.is_ordered || mover_->Order(&coming);
+  });
+}
+
+DriverResult QuietParking::MapParked() {
   ListParked();
+  return MapListed();
+}
+
+DriverResult QuietParking::MapParked(const QuietRange& block) {
+  ListParked();
+  list_->KeepRange(block.address, block.address + block.bytes);
+  return MapListed();
+}
+
+DriverResult QuietParking::MapListed() {
+  const uint64_t size = pool_->page_bytes();
   DriverResult result = kDriverSuccess;
   for (uint64_t i = 0; i < list_->count();) {
     const uint32_t wanted = list_->RunFrom(i, size);
@@ -200,6 +302,18 @@ DriverResult QuietParking::MapParked() {
   }
   NoteBack();
   return result;
+}
+
+QuietRange QuietParking::IdleBlockAt(uint64_t address) {
+  const QuietBlocks::Entry* const entry = blocks_.FindIdle(address);
+  return entry == nullptr ? QuietRange{} : entry->range;
+}
+
+void QuietParking::NoteBlockBack(const QuietRange& block) {
+  QuietBlocks::Entry* const entry = blocks_.FindIdle(block.address);
+  if (entry == nullptr) return;
+  entry->is_back = true;
+  away_.Remove(block.address);
 }
 
 }  // namespace vramstow

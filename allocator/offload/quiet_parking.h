@@ -33,6 +33,11 @@ class QuietParking {
   // These blocks are quiet. A page that is touched at this number of the clock, or later, is not
   // quiet any more. No page is parked, and none is on its way.
   void Set(const QuietRange* ranges, uint64_t count, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Finds idle blocks, which were last touched before this number of the clock, of about so many
+  // pages; as Set, they are quiet until they are touched. Returns how many of their pages are.
+  // Nobody submits work meanwhile.
+  uint64_t AddIdle(uint64_t pages, uint32_t touched_before, uint32_t clock)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   void Clear() VRAMSTOW_REQUIRES(kDeviceLock);
   bool empty() const VRAMSTOW_REQUIRES(kDeviceLock) { return blocks_.empty(); }
   // Ranks quiet pages as QuietBlocks::kQuiet.
@@ -51,9 +56,12 @@ class QuietParking {
   // Begins to copy up to `most` quiet pages to the host, for which there are idle chunks. Returns
   // how many.
   uint64_t BeginLeaving(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
+  // The same for those of the last AddIdle. Nobody has submitted work since then.
+  uint64_t BeginLeavingIdle(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
   bool is_leaving() const { return leaving_ != 0; }
   // Whether no further page can be on its way back before EndReturning.
   bool has_all_groups() const { return returning_ == kMost; }
+  bool is_returning() const { return returning_ != 0; }
   // Whether a parked page lies under a block that was freed.
   bool HasFreed() VRAMSTOW_REQUIRES(kDeviceLock);
   // Parks what was copied and is still right, in the order of the copies, until `most` pages are
@@ -93,29 +101,48 @@ class QuietParking {
   // Begins to bring up to `most` parked pages back, for which there are idle chunks, behind all
   // work that was submitted. Returns how many.
   uint64_t BeginReturning(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
+  // The same for pages of an idle block.
+  uint64_t BeginReturning(const QuietRange& block, uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
   // Work that is submitted from now on waits for what is on its way back. False: it does not.
   bool OrderReturning() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Waits for those that are on their way back, and calls back(pages, count) for each group.
-  // Returns how many are back.
+  // The same for what is on its way to this block.
+  bool OrderReturning(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Waits for those that are on their way back, or takes only groups for which nobody has to wait,
+  // and calls back(pages, count) for each group. Returns how many are back.
+  enum class Wait : uint8_t { kYes, kNo };
   template <typename Back>
-  uint64_t EndReturning(Back back, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock) {
+  uint64_t EndReturning(Wait wait, Back back, DriverResult* result)
+      VRAMSTOW_REQUIRES(kDeviceLock) {
     uint64_t all = 0;
     *result = kDriverSuccess;
-    for (uint32_t i = 0; i < returning_; ++i) {
-      Mover::Return& coming = returns_[i];
+    uint32_t ended = 0;
+    while (ended < returning_ && (wait == Wait::kYes || mover_->IsDone(returns_[ended]))) {
+      Mover::Return& coming = returns_[ended++];
+      laid_ -= coming.count;
       DriverResult one = kDriverSuccess;
       const uint32_t count = mover_->End(&coming, &one);
       if (count != 0) back(coming.pages, count);
       all += count;
       if (*result == kDriverSuccess) *result = one;
     }
-    returning_ = 0;
-    laid_ = 0;
+    if (ended == 0) return 0;
+    std::rotate(returns_, returns_ + ended, returns_ + returning_);
+    returning_ -= ended;
     NoteBack();
     return all;
   }
-  // Maps parked pages that are not on their way back to the host memory that holds them.
+  // Maps parked pages that are not on their way back to the host memory that holds them: all, or
+  // those of an idle block.
   DriverResult MapParked() VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult MapParked(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
+
+  // --- Idle blocks
+  // The idle block in which this address lies; no bytes: there is none.
+  QuietRange IdleBlockAt(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
+  // How many of its pages are parked, and not on their way back.
+  uint64_t CountParked(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Work may use it without a question from now on: no page is parked that is not on its way.
+  void NoteBlockBack(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
   static constexpr uint32_t kMost = 128;  // groups under way in one direction
@@ -123,6 +150,12 @@ class QuietParking {
   static void WaitForCopies(void* self, uint64_t address, uint64_t bytes);
   bool EnsureGroups() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t ListParked() VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t BeginGroups(uint64_t first, uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  bool BeginGroup(const uint64_t* pages, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t ReturnIdle(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult MapListed() VRAMSTOW_REQUIRES(kDeviceLock);
+  template <typename Visitor>
+  void VisitParked(const QuietRange& block, Visitor visit) VRAMSTOW_REQUIRES(kDeviceLock);
   void NoteAway() VRAMSTOW_REQUIRES(kDeviceLock);
   void NoteBack() VRAMSTOW_REQUIRES(kDeviceLock);
 

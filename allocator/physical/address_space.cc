@@ -173,25 +173,34 @@ Page& AddressSpace::operator[](uint32_t number) {
 }
 
 // Two threads that touch a page at once may lose a gap, which is a hint only.
-bool AddressSpace::Touch(uint64_t address, uint32_t when) {
-  constexpr uint32_t kMoment = 2;  // touches that are less apart belong to one use
-  constexpr uint32_t kLongestGap = 0xFFFF;
+AddressSpace::PageTouches* AddressSpace::FindTouches(uint64_t address) const {
   const int count = count_.load(std::memory_order_acquire);
   for (int i = 0; i < count; ++i) {
     const uint64_t offset = address - arenas_[i].address;
-    if (offset >= arenas_[i].size) continue;
-    PageTouches& page = arenas_[i].touches[offset / page_bytes_];
-    const uint32_t last = page.last.load(std::memory_order_relaxed);
-    if (last == when || (last >= kPinned && when != kHeld)) return false;
-    page.last.store(when, std::memory_order_relaxed);
-    if (last != 0 && when < kPinned && when - last >= kMoment) {
-      const uint32_t gap = when - last < kLongestGap ? when - last : kLongestGap;
-      const uint64_t gaps = page.gaps.load(std::memory_order_relaxed);
-      page.gaps.store(gaps << 16 | gap, std::memory_order_relaxed);
-    }
-    return true;
+    if (offset < arenas_[i].size) return &arenas_[i].touches[offset / page_bytes_];
   }
-  return false;
+  return nullptr;
+}
+
+bool AddressSpace::Touch(uint64_t address, uint32_t when) {
+  constexpr uint32_t kMoment = 2;  // touches that are less apart belong to one use
+  constexpr uint32_t kLongestGap = 0xFFFF;
+  PageTouches* const page = FindTouches(address);
+  if (page == nullptr) return false;
+  const uint32_t last = page->last.load(std::memory_order_relaxed);
+  if (last == when || (last >= kPinned && when != kHeld)) return false;
+  page->last.store(when, std::memory_order_relaxed);
+  if (last != 0 && when < kPinned && when - last >= kMoment) {
+    const uint32_t gap = when - last < kLongestGap ? when - last : kLongestGap;
+    const uint64_t gaps = page->gaps.load(std::memory_order_relaxed);
+    page->gaps.store(gaps << 16 | gap, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+void AddressSpace::Expose(uint64_t address, uint32_t when) {
+  PageTouches* const page = FindTouches(address);
+  if (page != nullptr) page->exposed.store(when, std::memory_order_relaxed);
 }
 
 AddressSpace::PageTouches& AddressSpace::TouchesOf(uint64_t address) const {
@@ -200,12 +209,15 @@ AddressSpace::PageTouches& AddressSpace::TouchesOf(uint64_t address) const {
 }
 
 void AddressSpace::Renew(uint64_t address, uint32_t when) {
-  TouchesOf(address).last.store(when, std::memory_order_relaxed);
+  PageTouches& page = TouchesOf(address);
+  page.last.store(when, std::memory_order_relaxed);
+  page.born.store(when, std::memory_order_relaxed);
 }
 
 AddressSpace::Touches AddressSpace::TouchesAt(uint64_t address) const {
   const PageTouches& page = TouchesOf(address);
-  return {page.last.load(std::memory_order_relaxed), page.gaps.load(std::memory_order_relaxed)};
+  return {page.last.load(std::memory_order_relaxed), page.gaps.load(std::memory_order_relaxed),
+          page.exposed.load(std::memory_order_relaxed), page.born.load(std::memory_order_relaxed)};
 }
 
 uint64_t AddressSpace::reserved_bytes() const {

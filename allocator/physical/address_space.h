@@ -96,10 +96,15 @@ class AddressSpace {
     // How long it was between the last touches that were more than a moment apart: four numbers of
     // 16 bits, the latest in the lowest.
     uint64_t gaps;
+    uint32_t exposed;  // when Expose was last called; 0: never
+    uint32_t born;     // when Renew was last called; 0: never
   };
   // True: that is news: a page of ours, not pinned or held, not touched at the same time before.
   bool Touch(uint64_t address, uint32_t when);
+  // A block was allocated on the page at this time, which counts as a touch.
   void Renew(uint64_t address, uint32_t when);
+  // From this time on, work may use the page by an address that is not named to anybody.
+  void Expose(uint64_t address, uint32_t when);
   // Of a page of ours.
   Touches TouchesAt(uint64_t address) const;
 
@@ -121,6 +126,8 @@ class AddressSpace {
 
   struct PageTouches {
     std::atomic<uint32_t> last;
+    std::atomic<uint32_t> exposed;
+    std::atomic<uint32_t> born;
     std::atomic<uint64_t> gaps;
   };
 
@@ -142,6 +149,8 @@ class AddressSpace {
   void Mark(uint64_t address, uint64_t size, uint16_t heap);
   int ArenaOf(uint64_t address) const;
   PageTouches& TouchesOf(uint64_t address) const;
+  // Null: no page of ours.
+  PageTouches* FindTouches(uint64_t address) const;
 
   const DriverTable* driver_ = nullptr;
   const PoolEvents* events_ = nullptr;

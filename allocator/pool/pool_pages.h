@@ -43,6 +43,7 @@ class PoolPages {
   void SetClock(uint32_t clock) { parts_->touch_clock.store(clock, std::memory_order_relaxed); }
   // True: that is news: a page of the pool's, not pinned, not touched at the same time before.
   bool Touch(uint64_t address, uint32_t when) { return parts_->space.Touch(address, when); }
+  void Expose(uint64_t address, uint32_t when) { parts_->space.Expose(address, when); }
   AddressSpace::Touches TouchesAt(uint64_t address) const {
     return parts_->space.TouchesAt(address);
   }

@@ -101,8 +101,10 @@ void FakeDevice::FillTable() {
   };
   table_.copy_start_after = [](void* self, const DriverCopy* copies, uint32_t count,
                                uint64_t* job) {
-    if (!static_cast<FakeDevice*>(self)->options_.context_events) return kDriverNotSupported;
-    return static_cast<FakeDevice*>(self)->table_.copy_start(self, copies, count, job);
+    auto* const after = static_cast<FakeDevice*>(self);
+    if (!after->options_.context_events) return kDriverNotSupported;
+    after->FinishAll();
+    return after->table_.copy_start(self, copies, count, job);
   };
   // Work that is submitted later finds all of it done.
   table_.copy_order = [](void* self, uint64_t job) {
@@ -113,6 +115,11 @@ void FakeDevice::FillTable() {
       if (result != kDriverSuccess) return result;
     }
     return kDriverSuccess;
+  };
+  table_.copy_done = [](void* self, uint64_t job) {
+    const auto* const finished = static_cast<FakeDevice*>(self);
+    const auto copies = finished->jobs_.find(job);
+    return copies != finished->jobs_.end() && copies->second.empty();
   };
   // Unless they were made at once, only here anything is copied: who does not wait has nothing.
   table_.copy_finish = [](void* self, uint64_t job) {

@@ -57,7 +57,14 @@ class QuietRandomTest : public OffloadTest {
     const uint64_t stream = 1 + random_() % 3;
     const uint64_t size = (kMiB / 4) << random_() % 6;
     const uint64_t block = Take(size + random_() % size, stream, TagThatIsThere());
-    if (block != 0) device_->Submit(stream, block, size);
+    if (block == 0) return;
+    device_->Submit(stream, block, size);
+    if (random_() % 2 == 0) Expose(block);
+  }
+  // Something keeps the block's address: work may use it without naming it.
+  void Expose(uint64_t block) {
+    offloader_.Expose(block);
+    exposed_.insert(block);
   }
   // What is allocated under a paused tag does not belong to the pause; this program has none such.
   uint32_t TagThatIsThere() {
@@ -68,6 +75,7 @@ class QuietRandomTest : public OffloadTest {
     const uint64_t block = AnyBlock();
     if (block == 0 || (IsState(block) && random_() % 8 != 0)) return;
     std::erase_if(states_, [&](const QuietRange& state) { return state.address == block; });
+    exposed_.erase(block);
     Give(block);
   }
   void TakeState() {
@@ -79,7 +87,7 @@ class QuietRandomTest : public OffloadTest {
   bool Name(uint64_t address) {
     offloader_.Touch(address);
     if (!offloader_.IsAway(address)) return true;
-    offloader_.EndQuiet();
+    offloader_.Need(address);
     return !offloader_.IsAway(address);
   }
   // Work that names the block writes it.
@@ -92,7 +100,8 @@ class QuietRandomTest : public OffloadTest {
   // Work that has the address from memory writes it: no quiet memory, as its owner has promised.
   void WriteUnseen() {
     const uint64_t block = AnyBlock();
-    if (block == 0 || !MayUse(block) || (quiet_ && IsState(block))) return;
+    if (block == 0 || !MayUse(block) || exposed_.count(block) == 0) return;
+    if (quiet_ && IsState(block)) return;
     if (offloader_.IsAway(block)) return;  // the driver failed at the end of a quiet time
     Submit(1);
     Fill(block);
@@ -132,6 +141,7 @@ class QuietRandomTest : public OffloadTest {
   }
 
   std::vector<QuietRange> states_;
+  std::set<uint64_t> exposed_;
   bool quiet_ = false;
   uint64_t away_words_ = 0;
 };
@@ -145,6 +155,7 @@ void QuietRandomTest::Begin(uint64_t seed) {
   device_options_.many_mappings = random_() % 4 != 0;
   paused_tags_.clear();
   states_.clear();
+  exposed_.clear();
   capturing_ = quiet_ = false;
   Start((40 + random_() % 40) * kMiB, random_() % 4 == 0 ? 48 * kMiB : kGiB);
   device_->set_on_pause([this] {

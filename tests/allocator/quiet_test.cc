@@ -73,7 +73,7 @@ class QuietTest : public OffloadTest {
   // As the hooks do for each address that work names.
   void Touch(uint64_t address) {
     offloader_.Touch(address);
-    if (offloader_.IsAway(address)) offloader_.EndQuiet();
+    if (offloader_.IsAway(address)) offloader_.Need(address);
   }
   // A program that reads all of its memory names it.
   void ReadAll() {

@@ -49,7 +49,7 @@ void Offloading::TouchAll(const uint64_t* addresses, int count, UsedBy by) {
       } else {
         offloader->Touch(addresses[k]);
       }
-      if (offloader->IsAway(addresses[k])) EndQuiet(offloader);
+      if (offloader->IsAway(addresses[k])) Need(offloader, addresses[k]);
     }
   }
 }
@@ -60,6 +60,13 @@ void Offloading::EndQuiet(Offloader* offloader) {
   const Offloaders::Wait wait(&offloaders_);
   const PoolCall call;
   offloader->EndQuiet();
+}
+
+void Offloading::Need(Offloader* offloader, uint64_t address) {
+  const KeepErrno keep_errno;
+  const Offloaders::Wait wait(&offloaders_);
+  const PoolCall call;
+  offloader->Need(address);
 }
 
 void Offloading::EndAllQuiet() {

@@ -74,6 +74,7 @@ class Offloading {
   void NoteArguments(CUfunction function, void** arguments, void** extra, UsedBy by);
   void AdvanceQuiet();
   void EndQuiet(Offloader* offloader);
+  void Need(Offloader* offloader, uint64_t address);
   void EndAllQuiet();
   void AskForArguments(CUfunction function, void** arguments, UsedBy by);
   void LogTrouble(const Offloader& offloader);
