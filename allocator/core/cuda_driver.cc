@@ -322,12 +322,25 @@ CUresult CudaDriver::MakeContextWait(CUstream stream) const {
   return result;
 }
 
-CUresult CudaDriver::StartCopies(const DriverCopy* copies, uint32_t count, bool after_work,
+// The stream waits for the work that another one has now.
+CUresult CudaDriver::WaitForStream(CUstream stream, CUstream previous) const {
+  if (functions_.StreamWaitEvent == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  CUevent event = nullptr;
+  CUresult result = functions_.EventCreate(&event, CU_EVENT_DISABLE_TIMING);
+  if (result != CUDA_SUCCESS) return result;
+  result = functions_.EventRecord(event, previous);
+  if (result == CUDA_SUCCESS) result = functions_.StreamWaitEvent(stream, event, 0);
+  functions_.EventDestroy(event);
+  return result;
+}
+
+template <typename Wait>
+CUresult CudaDriver::StartCopies(const DriverCopy* copies, uint32_t count, Wait wait,
                                  uint64_t* job) const {
   CUstream stream = nullptr;
   CUresult result = functions_.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
   if (result != CUDA_SUCCESS) return result;
-  if (after_work) result = WaitForContext(stream);
+  result = wait(stream);
   for (uint32_t i = 0; i < count && result == CUDA_SUCCESS; ++i) {
     result = functions_.MemcpyAsync(copies[i].to, copies[i].from, copies[i].size, stream);
   }
@@ -362,7 +375,7 @@ void CudaDriver::FillOffload() {
   table_.copy_start = [](void* self, const DriverCopy* copies, uint32_t count,
                          uint64_t* job) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
-    return driver->StartCopies(copies, count, /*after_work=*/false, job);
+    return driver->StartCopies(copies, count, [](CUstream) { return CUDA_SUCCESS; }, job);
   };
   table_.copy_start_after = [](void* self, const DriverCopy* copies, uint32_t count,
                                uint64_t* job) -> DriverResult {
@@ -371,7 +384,16 @@ void CudaDriver::FillOffload() {
     if (functions.CtxRecordEvent == nullptr || functions.StreamWaitEvent == nullptr) {
       return kDriverNotSupported;
     }
-    return driver->StartCopies(copies, count, /*after_work=*/true, job);
+    const auto wait = [driver](CUstream stream) { return driver->WaitForContext(stream); };
+    return driver->StartCopies(copies, count, wait, job);
+  };
+  table_.copy_start_behind = [](void* self, uint64_t previous, const DriverCopy* copies,
+                                uint32_t count, uint64_t* job) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    const auto wait = [&](CUstream stream) {
+      return driver->WaitForStream(stream, reinterpret_cast<CUstream>(previous));
+    };
+    return driver->StartCopies(copies, count, wait, job);
   };
   table_.copy_order = [](void* self, uint64_t job) -> DriverResult {
     if (Self(self)->AnyOthers()) return kDriverNotSupported;

@@ -124,7 +124,10 @@ class CudaDriver {
   bool CanCopy() const;
   CUresult WaitForContext(CUstream stream) const;
   CUresult MakeContextWait(CUstream stream) const;
-  CUresult StartCopies(const DriverCopy* copies, uint32_t count, bool after_work,
+  CUresult WaitForStream(CUstream stream, CUstream previous) const;
+  // `wait(stream)` makes the stream wait for what the copies come after.
+  template <typename Wait>
+  CUresult StartCopies(const DriverCopy* copies, uint32_t count, Wait wait,
                        uint64_t* job) const;
   CUresult CreateHost(uint64_t size, CUmemGenericAllocationHandle* handle) const;
 

@@ -153,6 +153,12 @@ uint64_t PageList::Fill(PagesThatAre which, uint32_t tag, const OffloadPolicy& p
   return count_;
 }
 
+void PageList::Consider(const OffloadPolicy& policy, uint32_t clock) {
+  pool_->VisitSpans(PoolPages::kAnyTag, /*graphs=*/false, [&](const Span& span, bool) {
+    if (span.state == SpanState::kLive) policy.rank(policy.self, UseOf(span, clock));
+  });
+}
+
 uint64_t PageList::FillFrom(uint64_t address, uint64_t size) {
   count_ = 0;
   has_large_ = pool_->chunks().any_large();

@@ -55,6 +55,8 @@ class PageList {
   // `graphs`, also all that the heaps of graphs have cached. Returns how many they are.
   uint64_t Fill(PagesThatAre which, uint32_t tag, const OffloadPolicy& policy, uint32_t clock,
                 bool graphs = false) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Shows all blocks to the policy, and leaves the list as it is.
+  void Consider(const OffloadPolicy& policy, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
   // The pages of a range of held memory that are offloaded. The same for these.
   uint64_t FillFrom(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t count() const { return count_; }

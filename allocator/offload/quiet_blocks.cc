@@ -11,6 +11,11 @@ namespace {
 // block.
 constexpr uint64_t kRounding = 512;
 
+bool IsOpen(const QuietBlocks::Entry& entry) {
+  return entry.is_idle && !entry.is_back &&
+         entry.begun_up_to < entry.range.address + entry.range.bytes;
+}
+
 // A policy's function gets its object as constant, but these fill it.
 QuietBlocks* Mutable(const void* self) {
   return const_cast<QuietBlocks*>(static_cast<const QuietBlocks*>(self));
@@ -37,7 +42,7 @@ void QuietBlocks::Set(const QuietRange* ranges, uint64_t count, uint32_t since) 
     entries_ = static_cast<Entry*>(memory);
     room_ = room;
   }
-  for (uint64_t i = 0; i < count; ++i) entries_[i] = {ranges[i], 0, 0, since, false, false, false};
+  for (uint64_t i = 0; i < count; ++i) entries_[i] = {ranges[i], 0, 0, since, false, false, 0};
   count_ = count;
   std::sort(entries_, entries_ + count_,
             [](const Entry& a, const Entry& b) { return a.range.address < b.range.address; });
@@ -78,9 +83,9 @@ uint64_t QuietBlocks::RankKnown(const void* self, const PageUse& use) {
   return static_cast<const QuietBlocks*>(self)->FindKnown(use) != nullptr ? kQuiet : 1;
 }
 
-uint64_t QuietBlocks::RankNew(const void* self, const PageUse& use) {
+uint64_t QuietBlocks::RankOpen(const void* self, const PageUse& use) {
   const Entry* const entry = static_cast<const QuietBlocks*>(self)->FindKnown(use);
-  return entry != nullptr && entry->is_new ? kQuiet : 1;
+  return entry != nullptr && IsOpen(*entry) ? kQuiet : 1;
 }
 
 // --- Idle blocks --------------------------------------------------------------------------------
@@ -102,6 +107,24 @@ const QuietBlocks::Entry* QuietBlocks::IdleBefore(uint64_t birth) const {
     if (found == nullptr || found->birth < entry.birth) found = &entry;
   }
   return found;
+}
+
+QuietBlocks::Entry* QuietBlocks::FirstOpen() {
+  Entry* first = nullptr;
+  for (uint64_t i = 0; i < count_; ++i) {
+    Entry& entry = entries_[i];
+    if (IsOpen(entry) && (first == nullptr || entry.birth < first->birth)) first = &entry;
+  }
+  return first;
+}
+
+uint64_t QuietBlocks::OpenBytes() const {
+  uint64_t bytes = 0;
+  for (uint64_t i = 0; i < count_; ++i) {
+    const Entry& entry = entries_[i];
+    if (IsOpen(entry)) bytes += entry.range.address + entry.range.bytes - entry.begun_up_to;
+  }
+  return bytes;
 }
 
 bool QuietBlocks::MayBeIdle(const PageUse& use) const {
@@ -130,16 +153,6 @@ void QuietBlocks::Consider(const Candidate& candidate) {
   candidates_[place] = candidate;
 }
 
-void QuietBlocks::Choose(uint64_t most, uint32_t since) {
-  for (uint64_t i = 0; i < count_; ++i) entries_[i].is_new = false;
-  uint64_t bytes = 0;
-  for (uint64_t i = 0; i < candidate_count_ && bytes < most && idle_count_ < kMostIdle; ++i) {
-    Add(candidates_[i], since);
-    bytes += candidates_[i].range.bytes;
-  }
-  candidate_count_ = 0;
-}
-
 // Where another range overlaps the block, its own block is gone.
 void QuietBlocks::Add(const Candidate& candidate, uint32_t since) {
   const QuietRange& range = candidate.range;
@@ -154,7 +167,7 @@ void QuietBlocks::Add(const Candidate& candidate, uint32_t since) {
         return entry.range.address < address;
       });
   std::copy_backward(place, end, end + 1);
-  *place = {range, candidate.block_id, candidate.birth, since, true, true, false};
+  *place = {range, candidate.block_id, candidate.birth, since, true, false, range.address};
   ++count_;
   ++idle_count_;
 }

@@ -34,8 +34,8 @@ class QuietBlocks {
     uint64_t birth;     // of an idle block: in this order they were allocated
     uint32_t since;     // a touch at this time or later ends it
     bool is_idle;
-    bool is_new;   // idle, and added by the last Choose
-    bool is_back;  // idle, and work uses it again
+    bool is_back;         // idle, and work uses it again
+    uint64_t begun_up_to;  // of an idle block: pages below this address were begun to copy
   };
 
   void Close() VRAMSTOW_REQUIRES(kDeviceLock);
@@ -54,14 +54,18 @@ class QuietBlocks {
   Entry* FindIdle(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
   // The youngest idle block that was allocated before this `birth`; null: there is none.
   const Entry* IdleBefore(uint64_t birth) const VRAMSTOW_REQUIRES(kDeviceLock);
+  // The oldest idle block of which a part was not begun to copy; null: there is none.
+  Entry* FirstOpen() VRAMSTOW_REQUIRES(kDeviceLock);
+  // How many bytes of all idle blocks were not.
+  uint64_t OpenBytes() const VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Ranks of pages for a list: kQuiet where all blocks of a page are. The first one notes which
   // blocks these are.
   static constexpr uint64_t kQuiet = 0;
   OffloadPolicy Noting() { return {RankAndNote, this}; }
   OffloadPolicy Known() { return {RankKnown, this}; }
-  // The same, but only for blocks that the last Choose added.
-  OffloadPolicy New() { return {RankNew, this}; }
+  // The same, but only for idle blocks of which a part was not begun to copy.
+  OffloadPolicy Open() { return {RankOpen, this}; }
 
   // Candidates are the oldest blocks that could be idle and were last touched before this time.
   OffloadPolicy Considering(uint32_t touched_before) VRAMSTOW_REQUIRES(kDeviceLock) {
@@ -69,8 +73,18 @@ class QuietBlocks {
     touched_before_ = touched_before;
     return {RankAndConsider, this};
   }
-  // Candidates become idle, the oldest first, until they are `most` bytes.
-  void Choose(uint64_t most, uint32_t since) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Candidates become idle, the oldest first, until they are `most` bytes; calls visit(range) for
+  // each.
+  template <typename Visitor>
+  void Choose(uint64_t most, uint32_t since, Visitor visit) VRAMSTOW_REQUIRES(kDeviceLock) {
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; i < candidate_count_ && bytes < most && idle_count_ < kMostIdle; ++i) {
+      Add(candidates_[i], since);
+      visit(candidates_[i].range);
+      bytes += candidates_[i].range.bytes;
+    }
+    candidate_count_ = 0;
+  }
 
  private:
   struct Candidate {
@@ -84,7 +98,7 @@ class QuietBlocks {
 
   static uint64_t RankAndNote(const void* self, const PageUse& use);
   static uint64_t RankKnown(const void* self, const PageUse& use);
-  static uint64_t RankNew(const void* self, const PageUse& use);
+  static uint64_t RankOpen(const void* self, const PageUse& use);
   static uint64_t RankAndConsider(const void* self, const PageUse& use);
   Entry* FindCovering(const PageUse& use) const;
   const Entry* FindKnown(const PageUse& use) const;

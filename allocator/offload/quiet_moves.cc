@@ -27,9 +27,16 @@ bool QuietMoves::IsWorthIt(uint64_t away_pages) {
   return wanted_pages_ != 0;
 }
 
+// After the iteration: one copy in kFall may be of no use.
+void QuietMoves::AdaptIdle() {
+  if (idle_used_ > idle_parked_ / kFall) idle_after_ = std::min(idle_after_ * 2, kMostIdle);
+  idle_used_ = 0;
+  idle_known_ = std::exchange(idle_parked_, 0);
+}
+
 bool QuietMoves::Set(const QuietRange* ranges, uint64_t count, uint32_t clock) {
   parking_.Set(ranges, count, clock);
-  idle_known_ = std::exchange(idle_parked_, 0);
+  AdaptIdle();
   return wanted_pages_ <= parking_.List(PagesThatAre::kThere) + idle_known_;
 }
 
@@ -44,10 +51,9 @@ void QuietMoves::Begin() {
   returned_pages_ = 0;
   const uint64_t expected = wanted_pages_ > on_host ? wanted_pages_ - on_host : 0;
   // Some will be of no use: what is allocated on their pages meanwhile makes these unquiet.
-  const uint64_t wanted = expected + expected / kSpare;
-  leaving_pages_ = std::min(wanted, parking_.List(PagesThatAre::kResident));
-  idle_pages_ = wanted - leaving_pages_;
-  expected_pages_ = std::min(expected, leaving_pages_);
+  leaving_pages_ =
+      std::min(expected + expected / kSpare, parking_.List(PagesThatAre::kResident));
+  idle_pages_ = expected - std::min(expected, leaving_pages_);
   // The earlier the better: work may need the room before all copies are done.
   BeginLeaving();
   advances_.store(WantsToAdvance(), std::memory_order_relaxed);
@@ -78,9 +84,10 @@ bool QuietMoves::MustEnd() {
 
 // --- Out ----------------------------------------------------------------------------------------
 
-// Begins to copy one group of pages out: to make memory of the host takes the program's time.
+// Begins to copy one group of pages out: to make memory of the host takes the program's time, and a
+// program that waits for all work of the device waits for the copies, too.
 void QuietMoves::BeginLeaving() {
-  const uint64_t count = std::min<uint64_t>(leaving_pages_, Transfer::kMostPages);
+  const uint64_t count = std::min(leaving_pages_, kGroupPages);
   if (count == 0) return;
   const uint64_t begun = parking_.BeginLeaving(links_.host->EnsureMapped(count));
   if (begun != 0) links_.host->NoteMove();
@@ -90,11 +97,12 @@ void QuietMoves::BeginLeaving() {
 // Begins to copy idle blocks out. Nobody submits work while they are chosen: what is touched later
 // is seen. Returns how many pages.
 uint64_t QuietMoves::BeginLeavingIdle(uint64_t most, uint32_t clock) {
-  if (clock <= kIdleAfter || !links_.standstill->BeginBesideWork()) return 0;
-  uint64_t begun = parking_.AddIdle(most, clock - kIdleAfter, clock);
+  if (clock <= idle_after_ || !links_.standstill->BeginBesideWork()) return 0;
+  uint64_t begun = std::min(parking_.AddIdle(most, clock - idle_after_, clock), most);
   if (begun != 0) begun = parking_.BeginLeavingIdle(links_.host->EnsureMapped(begun));
   links_.standstill->End();
   if (begun != 0) links_.host->NoteMove();
+  idle_pages_ -= std::min(idle_pages_, begun);
   return begun;
 }
 
@@ -118,15 +126,21 @@ uint64_t QuietMoves::Park(uint64_t most) {
     return 0;
   }
   const uint64_t since = links_.pool->Now();
+  const uint64_t under_way = parking_.leaving_pages();
   DriverResult result = kDriverSuccess;
   const uint64_t left = parking_.Park(
       most,
       [&](const uint64_t* pages, uint32_t count) {
+        kDeviceLock.AssertHeld();
+        idle_parked_ += parking_.CountIdle(pages, count);
         MoveRecord::Emit(*links_.pool, EventKind::kOffload, pages, count, OffloadReason::kPressure,
                          links_.pool->Now() - since);
       },
       &result);
   links_.standstill->End();
+  const uint64_t used = under_way - parking_.leaving_pages() - left;
+  idle_used_ += used;
+  idle_pages_ += used;
   if (result != kDriverSuccess) Bump(&record.failed, 1);
   if (left == 0) return 0;
   links_.host->NoteMove();
@@ -135,16 +149,14 @@ uint64_t QuietMoves::Park(uint64_t most) {
   return left;
 }
 
-// The same of idle blocks that were not copied ahead.
-uint64_t QuietMoves::ParkIdle(uint64_t most, uint32_t clock) {
-  uint64_t parked = 0;
-  while (parked < most) {
+// Parks pages in the order in which they were begun to copy, and idle blocks where these are too
+// few.
+void QuietMoves::ParkFirst(uint64_t most, uint32_t clock) {
+  for (uint64_t parked = 0; parked < most;) {
     if (!parking_.is_leaving() && BeginLeavingIdle(most - parked, clock) == 0) break;
-    const uint64_t one = Park(most - parked);
-    idle_parked_ += one;
-    parked += one;
+    // Each time closes the gate once. To park more would be to wait for more copies.
+    parked += Park(std::max(most - parked, kLeastReturning));
   }
-  return parked;
 }
 
 uint64_t QuietMoves::Relieve(uint64_t most, uint32_t clock) {
@@ -155,10 +167,7 @@ uint64_t QuietMoves::Relieve(uint64_t most, uint32_t clock) {
   returned_pages_ = 0;
   was_full_ = true;
   if (parking_.is_returning()) EndReturning(QuietParking::Wait::kNo);
-  if (expected_pages_ != 0 && parking_.is_leaving()) Park(std::exchange(expected_pages_, 0));
-  const uint64_t made = links_.pool->chunks().idle_chunks() - idle;
-  // Each group closes the gate once.
-  if (made < most) ParkIdle(std::max(most - made, kLeastReturning), clock);
+  ParkFirst(most, clock);
   advances_.store(WantsToAdvance(), std::memory_order_relaxed);
   const uint64_t now = links_.pool->chunks().idle_chunks();
   return now > idle ? now - idle : 0;
@@ -174,10 +183,7 @@ void QuietMoves::Advance(uint32_t clock) {
   // Pages stay on the host until the device was full in this iteration.
   was_full_ = was_full_ || room == 0;
   if (was_full_ && room != 0) idle_pages_ = 0;
-  if (idle_pages_ != 0) {
-    const uint64_t begun = BeginLeavingIdle(idle_pages_, clock);
-    idle_pages_ -= std::min(idle_pages_, begun);
-  }
+  if (idle_pages_ != 0) BeginLeavingIdle(std::min(idle_pages_, kGroupPages), clock);
   if (parking_.is_returning()) EndReturning(QuietParking::Wait::kNo);
   if (was_full_) BeginReturning(kLeastReturning);
   advances_.store(WantsToAdvance(), std::memory_order_relaxed);

@@ -75,8 +75,8 @@ class QuietMoves {
   uint64_t Relieve(uint64_t most, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
-  // One submission in this number begins a copy.
-  static constexpr uint64_t kAdvanceStep = 16;
+  // One submission in this number begins copies.
+  static constexpr uint64_t kAdvanceStep = 8;
   static constexpr uint64_t kSpare = 8;  // the copies have one page in this number more
   // Where fewer pages were needed, one page in this number is copied no more.
   static constexpr uint64_t kFall = 16;
@@ -84,13 +84,17 @@ class QuietMoves {
   static constexpr uint64_t kTryAgain = 16;
   // Fewer pages come back only if they are all: each group takes calls of the driver.
   static constexpr uint64_t kLeastReturning = 32;
+  static constexpr uint64_t kGroupPages = Transfer::kMostPages;
 
-  // A block is not idle before it has been left alone for so long, by the clock.
-  static constexpr uint32_t kIdleAfter = 2;
+  // A block is idle when it has been left alone for so long, by the clock: longer where too many
+  // were used again soon.
+  static constexpr uint32_t kLeastIdle = 1;
+  static constexpr uint32_t kMostIdle = 16;
 
+  void AdaptIdle() VRAMSTOW_REQUIRES(kDeviceLock);
   void BeginLeaving() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t BeginLeavingIdle(uint64_t most, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
-  uint64_t ParkIdle(uint64_t most, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
+  void ParkFirst(uint64_t most, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
   bool WantsToAdvance() const VRAMSTOW_REQUIRES(kDeviceLock);
   void ParkHost() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t Room() const VRAMSTOW_REQUIRES(kDeviceLock);
@@ -108,9 +112,10 @@ class QuietMoves {
   uint64_t wanted_pages_ = 0;    // the same of the time before
   uint64_t leaving_pages_ = 0;   // that are to be copied out, and are not under way
   uint64_t idle_pages_ = 0;      // the same of idle blocks
+  uint32_t idle_after_ = kLeastIdle;
+  uint64_t idle_used_ = 0;  // pages of idle blocks that were used before they could be parked
   uint64_t idle_known_ = 0;      // pages of idle blocks that were parked in the time before
   uint64_t idle_parked_ = 0;     // and since the quiet time began
-  uint64_t expected_pages_ = 0;  // that will have to leave, of those that were told
   uint64_t host_pages_ = 0;      // that the step before used on the host
   uint64_t in_place_pages_ = 0;  // for which the last step had no room
   uint64_t kept_in_place_ = 0;   // quiet times in which these stayed

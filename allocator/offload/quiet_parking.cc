@@ -104,11 +104,12 @@ uint64_t QuietParking::BeginLeaving(uint64_t most) {
   List(PagesThatAre::kResident);
   list_->SortByAddress(list_->count());
   const uint64_t first = leaving_ == 0 ? 0 : list_->CountUpTo(last_leaving_);
-  return BeginGroups(first, std::min(list_->count() - first, most));
+  // Work that was given since the quiet time began does not use them.
+  return BeginGroups(first, std::min(list_->count() - first, most), After::kFirstGroup);
 }
 
 // Begins to copy these pages of the list out, which is in order of address.
-uint64_t QuietParking::BeginGroups(uint64_t first, uint64_t count) {
+uint64_t QuietParking::BeginGroups(uint64_t first, uint64_t count, After after) {
   uint64_t begun = 0;
   while (begun < count && leaving_ < kMost) {
     uint64_t pages[Transfer::kMostPages];
@@ -116,7 +117,9 @@ uint64_t QuietParking::BeginGroups(uint64_t first, uint64_t count) {
         static_cast<uint32_t>(std::min<uint64_t>(count - begun, Transfer::kMostPages));
     for (uint32_t i = 0; i < wanted; ++i) pages[i] = list_->AddressOf(first + begun + i);
     Transfer& transfer = transfers_[leaving_];
-    if (transfer.Begin(pages, wanted) != kDriverSuccess) break;
+    const bool is_behind = after == After::kFirstGroup && leaving_ != 0;
+    const Transfer* const previous = is_behind ? &transfers_[leaving_ - 1] : nullptr;
+    if (transfer.Begin(pages, wanted, previous) != kDriverSuccess) break;
     ++leaving_;
     begun += transfer.count();
     last_leaving_ = transfer.page(transfer.count() - 1);
@@ -129,10 +132,18 @@ uint64_t QuietParking::AddIdle(uint64_t pages, uint32_t touched_before, uint32_t
   // Without room for what is away, nothing was told.
   if (blocks_.empty() || !EnsureGroups() || pool_->fences().capturing()) return 0;
   if (pool_->chunks().any_large()) return 0;
-  list_->Fill(PagesThatAre::kResident, PoolPages::kAnyTag, blocks_.Considering(touched_before),
-              clock);
-  blocks_.Choose(pages * pool_->page_bytes(), clock);
-  list_->Fill(PagesThatAre::kResident, PoolPages::kAnyTag, blocks_.New(), clock);
+  const uint64_t wanted = pages * pool_->page_bytes();
+  const uint64_t open = blocks_.OpenBytes();
+  if (open < wanted) {
+    list_->Consider(blocks_.Considering(touched_before), clock);
+    blocks_.Choose(wanted - open, clock, [&](const QuietRange& range) {
+      kDeviceLock.AssertHeld();
+      // They were made of a block that lay there before.
+      for (uint32_t i = 0; i < leaving_; ++i) transfers_[i].Forget(range.address, range.bytes);
+    });
+  }
+  if (blocks_.OpenBytes() == 0) return 0;
+  list_->Fill(PagesThatAre::kResident, PoolPages::kAnyTag, blocks_.Open(), clock);
   list_->DropPinned();
   list_->KeepRank(QuietBlocks::kQuiet);
   list_->KeepFull();
@@ -141,7 +152,24 @@ uint64_t QuietParking::AddIdle(uint64_t pages, uint32_t touched_before, uint32_t
 }
 
 uint64_t QuietParking::BeginLeavingIdle(uint64_t most) {
-  return BeginGroups(0, std::min(list_->count(), most));
+  uint64_t begun = 0;
+  while (begun < most && leaving_ < kMost) {
+    QuietBlocks::Entry* const entry = blocks_.FirstOpen();
+    if (entry == nullptr) break;
+    const uint64_t end = entry->range.address + entry->range.bytes;
+    const uint64_t first = list_->CountUpTo(entry->begun_up_to - 1);
+    const uint64_t listed = list_->CountUpTo(end - 1) - first;
+    const uint64_t count = std::min(listed, most - begun);
+    const uint64_t one = BeginGroups(first, count, After::kAllWork);
+    begun += one;
+    if (one == listed) {
+      entry->begun_up_to = end;
+    } else if (one != 0) {
+      entry->begun_up_to = last_leaving_ + pool_->page_bytes();
+    }
+    if (one < count) break;
+  }
+  return begun;
 }
 
 void QuietParking::CancelLeaving() {
@@ -177,9 +205,12 @@ void QuietParking::NoteAway() {
   away_.Publish();
 }
 
-// As long as a page is parked, all blocks count as away that were.
+// As long as a page is parked, or on its way back with work that does not wait for it, all blocks
+// count as away that were.
 void QuietParking::NoteBack() {
-  if (parked_at_rest() == 0) away_.Clear();
+  const bool is_ordered = std::all_of(returns_, returns_ + returning_,
+                                      [](const Mover::Return& coming) { return coming.is_ordered; });
+  if (is_ordered && parked_at_rest() == 0) away_.Clear();
 }
 
 // Begins to bring these parked pages back. False: not all of them.
@@ -307,6 +338,13 @@ DriverResult QuietParking::MapListed() {
 QuietRange QuietParking::IdleBlockAt(uint64_t address) {
   const QuietBlocks::Entry* const entry = blocks_.FindIdle(address);
   return entry == nullptr ? QuietRange{} : entry->range;
+}
+
+uint64_t QuietParking::CountIdle(const uint64_t* pages, uint32_t count) {
+  return static_cast<uint64_t>(std::count_if(pages, pages + count, [&](uint64_t page) {
+    kDeviceLock.AssertHeld();
+    return blocks_.FindIdle(page) != nullptr;
+  }));
 }
 
 void QuietParking::NoteBlockBack(const QuietRange& block) {

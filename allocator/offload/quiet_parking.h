@@ -33,9 +33,9 @@ class QuietParking {
   // These blocks are quiet. A page that is touched at this number of the clock, or later, is not
   // quiet any more. No page is parked, and none is on its way.
   void Set(const QuietRange* ranges, uint64_t count, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Finds idle blocks, which were last touched before this number of the clock, of about so many
-  // pages; as Set, they are quiet until they are touched. Returns how many of their pages are.
-  // Nobody submits work meanwhile.
+  // Finds idle blocks, which were last touched before this number of the clock, until so many of
+  // their pages were not begun to copy; as after Set, they are quiet until they are touched.
+  // Nobody submits work meanwhile, and until BeginLeavingIdle. Returns how many pages there are.
   uint64_t AddIdle(uint64_t pages, uint32_t touched_before, uint32_t clock)
       VRAMSTOW_REQUIRES(kDeviceLock);
   void Clear() VRAMSTOW_REQUIRES(kDeviceLock);
@@ -56,9 +56,14 @@ class QuietParking {
   // Begins to copy up to `most` quiet pages to the host, for which there are idle chunks. Returns
   // how many.
   uint64_t BeginLeaving(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same for those of the last AddIdle. Nobody has submitted work since then.
+  // The same for idle blocks, the oldest first.
   uint64_t BeginLeavingIdle(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
   bool is_leaving() const { return leaving_ != 0; }
+  uint64_t leaving_pages() const {
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < leaving_; ++i) count += transfers_[i].count();
+    return count;
+  }
   // Whether no further page can be on its way back before EndReturning.
   bool has_all_groups() const { return returning_ == kMost; }
   bool is_returning() const { return returning_ != 0; }
@@ -139,6 +144,8 @@ class QuietParking {
   // --- Idle blocks
   // The idle block in which this address lies; no bytes: there is none.
   QuietRange IdleBlockAt(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
+  // How many of these pages lie in one.
+  uint64_t CountIdle(const uint64_t* pages, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   // How many of its pages are parked, and not on their way back.
   uint64_t CountParked(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
   // Work may use it without a question from now on: no page is parked that is not on its way.
@@ -150,7 +157,9 @@ class QuietParking {
   static void WaitForCopies(void* self, uint64_t address, uint64_t bytes);
   bool EnsureGroups() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t ListParked() VRAMSTOW_REQUIRES(kDeviceLock);
-  uint64_t BeginGroups(uint64_t first, uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  // What copies come after.
+  enum class After : uint8_t { kAllWork, kFirstGroup };
+  uint64_t BeginGroups(uint64_t first, uint64_t count, After after) VRAMSTOW_REQUIRES(kDeviceLock);
   bool BeginGroup(const uint64_t* pages, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t ReturnIdle(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult MapListed() VRAMSTOW_REQUIRES(kDeviceLock);

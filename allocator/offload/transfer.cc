@@ -17,7 +17,16 @@ void Transfer::Close(bool alive) {
   count_ = 0;
 }
 
-DriverResult Transfer::Begin(const uint64_t* pages, uint32_t count) {
+DriverResult Transfer::Start(const DriverCopy* copies, uint32_t count, const Transfer* previous) {
+  void* const self = driver_->self;
+  if (previous == nullptr || driver_->copy_start_behind == nullptr) {
+    return driver_->copy_start_after(self, copies, count, &job_);
+  }
+  if (previous->is_done_) return driver_->copy_start(self, copies, count, &job_);
+  return driver_->copy_start_behind(self, previous->job_, copies, count, &job_);
+}
+
+DriverResult Transfer::Begin(const uint64_t* pages, uint32_t count, const Transfer* previous) {
   if (driver_->copy_start_after == nullptr) return kDriverNotSupported;
   const uint32_t taken =
       mover_->TakeChunks(ChunkMemory::kHost, fresh_, std::min(count, kMostPages));
@@ -28,11 +37,10 @@ DriverResult Transfer::Begin(const uint64_t* pages, uint32_t count) {
     const uint64_t own = chunks_->OwnAddress(fresh_[i]);
     if (own == 0) result = kDriverNotSupported;
     pages_[i] = pages[i];
+    is_forgotten_[i] = false;
     copies[i] = {own, pages[i], page_bytes_};
   }
-  if (result == kDriverSuccess) {
-    result = driver_->copy_start_after(driver_->self, copies, taken, &job_);
-  }
+  if (result == kDriverSuccess) result = Start(copies, taken, previous);
   if (result != kDriverSuccess) {
     mover_->PutBack(fresh_, 0, taken);
     return result;
@@ -40,6 +48,13 @@ DriverResult Transfer::Begin(const uint64_t* pages, uint32_t count) {
   count_ = taken;
   is_done_ = false;
   return result;
+}
+
+void Transfer::Forget(uint64_t address, uint64_t bytes) {
+  for (uint32_t i = 0; i < count_; ++i) {
+    const bool is_in = pages_[i] < address + bytes && address < pages_[i] + page_bytes_;
+    is_forgotten_[i] = is_forgotten_[i] || is_in;
+  }
 }
 
 bool Transfer::Has(uint64_t address, uint64_t bytes) const {

@@ -28,6 +28,8 @@ class Transfer {
   uint32_t count() const { return count_; }  // 0: nothing is under way
   uint64_t page(uint32_t number) const { return pages_[number]; }
 
+  // What is copied of [address, address + bytes) is out of date: none of it will be parked.
+  void Forget(uint64_t address, uint64_t bytes) VRAMSTOW_REQUIRES(kDeviceLock);
   // Whether a page of [address, address + bytes) is under way.
   bool Has(uint64_t address, uint64_t bytes) const;
   // The copies are done afterwards; what was under way still is.
@@ -35,7 +37,10 @@ class Transfer {
 
   // Begins to copy the sorted pages, behind all work that was submitted: at most kMostPages, and as
   // many as there are idle chunks. Nothing is under way before, nor on an error.
-  DriverResult Begin(const uint64_t* pages, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  // With `previous`, behind its copies alone: what work has been given since then does not use the
+  // pages, or they are not parked.
+  DriverResult Begin(const uint64_t* pages, uint32_t count, const Transfer* previous)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   // Waits for the copies and parks the pages for which keeps(address) is true. Gives the pages that
   // were parked in `parked`, of which it returns the number. Nothing is under way afterwards.
   template <typename Keeps>
@@ -45,7 +50,7 @@ class Transfer {
     *result = count_ == 0 ? kDriverSuccess : copied_;
     uint32_t left = 0;
     for (uint32_t i = 0; i < count_; ++i) {
-      if (*result != kDriverSuccess || !keeps(pages_[i])) continue;
+      if (*result != kDriverSuccess || is_forgotten_[i] || !keeps(pages_[i])) continue;
       std::swap(pages_[left], pages_[i]);
       std::swap(fresh_[left++], fresh_[i]);
     }
@@ -55,6 +60,8 @@ class Transfer {
   void Cancel() VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
+  DriverResult Start(const DriverCopy* copies, uint32_t count, const Transfer* previous)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   uint32_t Park(uint32_t count, uint64_t* parked, DriverResult* result)
       VRAMSTOW_REQUIRES(kDeviceLock);
 
@@ -68,6 +75,7 @@ class Transfer {
   uint64_t page_bytes_ = 0;
   uint64_t pages_[kMostPages] = {};
   uint32_t fresh_[kMostPages] = {};
+  bool is_forgotten_[kMostPages] = {};
 };
 
 }  // namespace vramstow

@@ -342,6 +342,12 @@ std::pair<uint64_t, uint64_t> FakeDevice::ReachedByCopy(uint64_t address, uint64
   return {};
 }
 
+DriverResult FakeDevice::StartOrdered(const DriverCopy* copies, uint32_t count, uint64_t* job) {
+  const DriverResult result = table_.copy_start(this, copies, count, job);
+  if (result == kDriverSuccess) ordered_jobs_.insert(*job);
+  return result;
+}
+
 DriverResult FakeDevice::Copy(const DriverCopy& copy) {
   const auto to = ReachedByCopy(copy.to, copy.size);
   const auto from = ReachedByCopy(copy.from, copy.size);

@@ -136,6 +136,8 @@ class FakeDevice {
   DriverResult Record(uint64_t event, const uint64_t* stream);
   DriverResult Release(uint64_t handle);
   DriverResult Copy(const DriverCopy& copy);
+  // Copies that come after work that was submitted: that has ended when they have.
+  DriverResult StartOrdered(const DriverCopy* copies, uint32_t count, uint64_t* job);
   // Where the bytes at an address lie that a copy may reach: a handle (0: nowhere) and an offset.
   std::pair<uint64_t, uint64_t> ReachedByCopy(uint64_t address, uint64_t size);
   // The mapping that the address lies in, or null.
@@ -158,6 +160,7 @@ class FakeDevice {
   std::set<uint64_t> host_handles_;
   uint64_t host_created_ = 0;
   std::map<uint64_t, std::vector<DriverCopy>> jobs_;          // copies under way
+  std::set<uint64_t> ordered_jobs_;                           // those that come after work
   std::map<uint64_t, std::pair<uint64_t, uint64_t>> pinned_;  // address: size, handle
   std::map<uint64_t, Mapping> mappings_;
   std::multiset<uint64_t> mapped_;              // handles

@@ -104,7 +104,13 @@ void FakeDevice::FillTable() {
     auto* const after = static_cast<FakeDevice*>(self);
     if (!after->options_.context_events) return kDriverNotSupported;
     after->FinishAll();
-    return after->table_.copy_start(self, copies, count, job);
+    return after->StartOrdered(copies, count, job);
+  };
+  table_.copy_start_behind = [](void* self, uint64_t previous, const DriverCopy* copies,
+                                uint32_t count, uint64_t* job) {
+    auto* const behind = static_cast<FakeDevice*>(self);
+    if (behind->jobs_.count(previous) == 0) behind->Violate("copy behind no job");
+    return behind->StartOrdered(copies, count, job);
   };
   // Work that is submitted later finds all of it done.
   table_.copy_order = [](void* self, uint64_t job) {
@@ -126,6 +132,7 @@ void FakeDevice::FillTable() {
     auto* const finished = static_cast<FakeDevice*>(self);
     const auto copies = finished->jobs_.extract(job);
     if (copies.empty()) finished->Violate("copy_finish of no job");
+    if (finished->ordered_jobs_.erase(job) != 0) finished->FinishAll();
     VRAMSTOW_FAKE_CALL("copy_finish");
     for (const DriverCopy& copy : copies.mapped()) {
       const DriverResult result = device->Copy(copy);

@@ -45,6 +45,18 @@ CUresult Copy(const Call& call, CUdeviceptr to, CUdeviceptr from, size_t bytes, 
   return call.Forward(to, from, bytes, stream...);
 }
 
+// cuMemcpyHtoD and the same with a stream.
+template <typename Call, typename... Stream>
+CUresult CopyFromHost(const Call& call, CUdeviceptr to, const void* from, size_t bytes,
+                      Stream... stream) {
+  const PoolService::Submission submission(call.pools());
+  if (submission.watched()) {
+    submission.offloading().Touch(to);
+    submission.offloading().ExposeWords(from, bytes);
+  }
+  return call.Forward(to, from, bytes, stream...);
+}
+
 }  // namespace vramstow::handlers
 
 #endif  // VRAMSTOW_INTERPOSE_CORE_HANDLERS_COPIES_H_

@@ -49,6 +49,7 @@ void Offloading::TouchAll(const uint64_t* addresses, int count, UsedBy by) {
       } else {
         offloader->Touch(addresses[k]);
       }
+      if (by == UsedBy::kUnknownKernel) offloader->Expose(addresses[k]);
       if (offloader->IsAway(addresses[k])) Need(offloader, addresses[k]);
     }
   }
@@ -92,6 +93,12 @@ void Offloading::NoteWords(const void* memory, uint64_t size, UsedBy by) {
   if (count != 0) TouchAll(found, count, by);
 }
 
+void Offloading::ExposeWords(const void* memory, uint64_t size) {
+  constexpr uint64_t kLargest = 64 * kKiB;
+  if (memory == nullptr || size > kLargest) return;
+  NoteWords(memory, size, UsedBy::kUnknownKernel);
+}
+
 // Kernels that KernelArguments knows nothing of.
 void Offloading::AskForArguments(CUfunction function, void** arguments, UsedBy by) {
   ArgumentSizes sizes = kernel_arguments_.Ask(function);
@@ -130,6 +137,8 @@ void Offloading::TouchArguments(CUfunction function, void** arguments, void** ex
 void Offloading::NoteArguments(CUfunction function, void** arguments, void** extra, UsedBy by) {
   if (arguments != nullptr) {
     const KernelArguments::Layout* layout = kernel_arguments_.Find(function);
+    const bool is_known = layout != nullptr && layout->writes_no_addresses;
+    if (by == UsedBy::kWork && !is_known) by = UsedBy::kUnknownKernel;
     if (layout == nullptr) return AskForArguments(function, arguments, by);
     uint64_t found[KernelArguments::kMost];
     int count = 0;
@@ -150,6 +159,7 @@ void Offloading::NoteArguments(CUfunction function, void** arguments, void** ext
     if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[i + 1];
     if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *static_cast<size_t*>(extra[i + 1]);
   }
+  if (by == UsedBy::kWork) by = UsedBy::kUnknownKernel;
   if (buffer != nullptr) NoteWords(buffer, size, by);
 }
 

@@ -46,6 +46,9 @@ class Offloading {
   bool Watch();
   void Touch(uint64_t address) { TouchAll(&address, 1, UsedBy::kWork); }
   void TouchWords(const void* memory, uint64_t size) { NoteWords(memory, size, UsedBy::kWork); }
+  // Host memory is copied to the device, where kernels find the addresses that it holds. Large
+  // memory is taken for data.
+  void ExposeWords(const void* memory, uint64_t size);
   // The arguments of a kernel, as cuLaunchKernel takes them; either may be null.
   void TouchArguments(CUfunction function, void** arguments, void** extra);
 
@@ -66,8 +69,9 @@ class Offloading {
   void Stop() { offloaders_.StopBringingBack(); }
 
  private:
-  // A graph may use what it names again, without a word to anybody, as may captured work.
-  enum class UsedBy : uint8_t { kWork, kGraph };
+  // A graph may use what it names again, without a word to anybody, as may captured work; and so
+  // may later kernels what a kernel is given that is not known.
+  enum class UsedBy : uint8_t { kWork, kGraph, kUnknownKernel };
 
   void TouchAll(const uint64_t* addresses, int count, UsedBy by);
   void NoteWords(const void* memory, uint64_t size, UsedBy by);

@@ -5,6 +5,7 @@
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/handle_kinds.h"
+#include "interpose/core/runtime/kernel_names.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/settings.h"
 #include "interpose/core/runtime/this_thread.h"
@@ -23,21 +24,7 @@ const void* Self() { return ThisThread(); }
 
 // What the kernel's source calls it, as the compiler wrote it; null where the driver does not say.
 const char* Launches::NameOf(CUfunction function) const {
-  const char* name = nullptr;
-  CUresult result = CUDA_ERROR_INVALID_HANDLE;
-  switch (kinds_.KindOf(function)) {
-    case HandleKind::kFunction:
-      if (driver_.cuFuncGetName() != nullptr) result = driver_.cuFuncGetName()(&name, function);
-      break;
-    case HandleKind::kKernel:
-      if (driver_.cuKernelGetName() != nullptr) {
-        result = driver_.cuKernelGetName()(&name, reinterpret_cast<CUkernel>(function));
-      }
-      break;
-    default:
-      break;
-  }
-  return result == CUDA_SUCCESS ? name : nullptr;
+  return KernelName(driver_, kinds_.KindOf(function), function);
 }
 
 bool Launches::wanted() {

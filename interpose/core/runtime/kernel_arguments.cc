@@ -1,6 +1,7 @@
 #include "interpose/core/runtime/kernel_arguments.h"
 
 #include "interpose/core/runtime/driver.h"
+#include "interpose/core/runtime/kernel_names.h"
 
 namespace vramstow {
 
@@ -29,6 +30,8 @@ ArgumentSizes KernelArguments::Ask(CUfunction function) const {
 bool KernelArguments::Describe(CUfunction function, Layout* layout) const {
   ArgumentSizes sizes = Ask(function);
   layout->count = 0;
+  layout->writes_no_addresses =
+      WritesNoAddresses(KernelName(driver_, kinds_.KindOf(function), function));
   size_t size = 0;
   for (size_t i = 0; sizes.Next(&size); ++i) {
     if (i > UINT8_MAX) return false;

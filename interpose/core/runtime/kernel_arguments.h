@@ -42,6 +42,7 @@ class KernelArguments {
   static constexpr int kMost = 24;
   struct Layout {
     uint8_t count;
+    bool writes_no_addresses;  // into memory (kernel_names.h)
     uint8_t indexes[kMost];
     uint16_t sizes[kMost];
   };
