@@ -91,9 +91,9 @@ uint64_t QuietBlocks::RankOpen(const void* self, const PageUse& use) {
 // --- Idle blocks --------------------------------------------------------------------------------
 
 QuietBlocks::Entry* QuietBlocks::FindIdle(uint64_t address) {
-  Entry* const behind = std::upper_bound(
-      entries_, entries_ + count_, address,
-      [](uint64_t at, const Entry& entry) { return at < entry.range.address; });
+  Entry* const behind =
+      std::upper_bound(entries_, entries_ + count_, address,
+                       [](uint64_t at, const Entry& entry) { return at < entry.range.address; });
   if (behind == entries_) return nullptr;
   Entry* const found = behind - 1;
   return found->is_idle && address - found->range.address < found->range.bytes ? found : nullptr;
@@ -162,10 +162,9 @@ void QuietBlocks::Add(const Candidate& candidate, uint32_t since) {
   });
   count_ = static_cast<uint64_t>(end - entries_);
   if (count_ == room_) return;
-  Entry* const place =
-      std::lower_bound(entries_, end, range.address, [](const Entry& entry, uint64_t address) {
-        return entry.range.address < address;
-      });
+  Entry* const place = std::lower_bound(
+      entries_, end, range.address,
+      [](const Entry& entry, uint64_t address) { return entry.range.address < address; });
   std::copy_backward(place, end, end + 1);
   *place = {range, candidate.block_id, candidate.birth, since, true, false, range.address};
   ++count_;

@@ -34,7 +34,7 @@ class QuietBlocks {
     uint64_t birth;     // of an idle block: in this order they were allocated
     uint32_t since;     // a touch at this time or later ends it
     bool is_idle;
-    bool is_back;         // idle, and work uses it again
+    bool is_back;          // idle, and work uses it again
     uint64_t begun_up_to;  // of an idle block: pages below this address were begun to copy
   };
 

@@ -51,8 +51,7 @@ void QuietMoves::Begin() {
   returned_pages_ = 0;
   const uint64_t expected = wanted_pages_ > on_host ? wanted_pages_ - on_host : 0;
   // Some will be of no use: what is allocated on their pages meanwhile makes these unquiet.
-  leaving_pages_ =
-      std::min(expected + expected / kSpare, parking_.List(PagesThatAre::kResident));
+  leaving_pages_ = std::min(expected + expected / kSpare, parking_.List(PagesThatAre::kResident));
   idle_pages_ = expected - std::min(expected, leaving_pages_);
   // The earlier the better: work may need the room before all copies are done.
   BeginLeaving();

@@ -62,7 +62,8 @@ class QuietMoves {
   // Work is about to use the idle block at this address: it is back afterwards. False: it is not,
   // or no idle block lies there; then call End.
   bool Need(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Whether work that uses this address has to wait for Need or End. Any thread that is inside the gate.
+  // Whether work that uses this address has to wait for Need or End. Any thread that is inside the
+  // gate.
   bool IsAway(uint64_t address) const { return parking_.IsAway(address); }
   bool has_away() const { return parking_.has_away(); }
   uint64_t parked_pages() const VRAMSTOW_REQUIRES(kDeviceLock) { return parking_.parked(); }
@@ -108,12 +109,12 @@ class QuietMoves {
 
   Links links_ = {};
   QuietParking parking_;
-  uint64_t needed_pages_ = 0;    // on the host at most, since the last quiet time began
-  uint64_t wanted_pages_ = 0;    // the same of the time before
-  uint64_t leaving_pages_ = 0;   // that are to be copied out, and are not under way
-  uint64_t idle_pages_ = 0;      // the same of idle blocks
+  uint64_t needed_pages_ = 0;   // on the host at most, since the last quiet time began
+  uint64_t wanted_pages_ = 0;   // the same of the time before
+  uint64_t leaving_pages_ = 0;  // that are to be copied out, and are not under way
+  uint64_t idle_pages_ = 0;     // the same of idle blocks
   uint32_t idle_after_ = kLeastIdle;
-  uint64_t idle_used_ = 0;  // pages of idle blocks that were used before they could be parked
+  uint64_t idle_used_ = 0;       // pages of idle blocks that were used before they could be parked
   uint64_t idle_known_ = 0;      // pages of idle blocks that were parked in the time before
   uint64_t idle_parked_ = 0;     // and since the quiet time began
   uint64_t host_pages_ = 0;      // that the step before used on the host

@@ -208,8 +208,9 @@ void QuietParking::NoteAway() {
 // As long as a page is parked, or on its way back with work that does not wait for it, all blocks
 // count as away that were.
 void QuietParking::NoteBack() {
-  const bool is_ordered = std::all_of(returns_, returns_ + returning_,
-                                      [](const Mover::Return& coming) { return coming.is_ordered; });
+  const bool is_ordered =
+      std::all_of(returns_, returns_ + returning_,
+                  [](const Mover::Return& coming) { return coming.is_ordered; });
   if (is_ordered && parked_at_rest() == 0) away_.Clear();
 }
 

@@ -116,8 +116,7 @@ class QuietParking {
   // and calls back(pages, count) for each group. Returns how many are back.
   enum class Wait : uint8_t { kYes, kNo };
   template <typename Back>
-  uint64_t EndReturning(Wait wait, Back back, DriverResult* result)
-      VRAMSTOW_REQUIRES(kDeviceLock) {
+  uint64_t EndReturning(Wait wait, Back back, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock) {
     uint64_t all = 0;
     *result = kDriverSuccess;
     uint32_t ended = 0;
