@@ -375,7 +375,8 @@ void CudaDriver::FillOffload() {
   table_.copy_start = [](void* self, const DriverCopy* copies, uint32_t count,
                          uint64_t* job) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
-    return driver->StartCopies(copies, count, [](CUstream) { return CUDA_SUCCESS; }, job);
+    return driver->StartCopies(
+        copies, count, [](CUstream) { return CUDA_SUCCESS; }, job);
   };
   table_.copy_start_after = [](void* self, const DriverCopy* copies, uint32_t count,
                                uint64_t* job) -> DriverResult {
@@ -404,7 +405,8 @@ void CudaDriver::FillOffload() {
     const CudaDriver* const driver = Self(self);
     const Current current(driver);
     const auto query = driver->functions_.StreamQuery;
-    return current.ok() && query != nullptr && query(reinterpret_cast<CUstream>(job)) != CUDA_ERROR_NOT_READY;
+    return current.ok() && query != nullptr &&
+           query(reinterpret_cast<CUstream>(job)) != CUDA_ERROR_NOT_READY;
   };
   table_.copy_finish = [](void* self, uint64_t job) -> DriverResult {
     VRAMSTOW_CUDA_CALL();

@@ -127,8 +127,7 @@ class CudaDriver {
   CUresult WaitForStream(CUstream stream, CUstream previous) const;
   // `wait(stream)` makes the stream wait for what the copies come after.
   template <typename Wait>
-  CUresult StartCopies(const DriverCopy* copies, uint32_t count, Wait wait,
-                       uint64_t* job) const;
+  CUresult StartCopies(const DriverCopy* copies, uint32_t count, Wait wait, uint64_t* job) const;
   CUresult CreateHost(uint64_t size, CUmemGenericAllocationHandle* handle) const;
 
   Functions functions_{};

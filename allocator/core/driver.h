@@ -119,7 +119,8 @@ struct DriverTable {
   // is known of. Not supported: nothing was begun. Null: as that.
   DriverResult (*copy_start_after)(void* self, const DriverCopy* copies, uint32_t count,
                                    uint64_t* job) = nullptr;
-  // The same, after the copies of a job that is not finished, and after nothing else. Null: as that.
+  // The same, after the copies of a job that is not finished, and after nothing else. Null: as
+  // that.
   DriverResult (*copy_start_behind)(void* self, uint64_t previous, const DriverCopy* copies,
                                     uint32_t count, uint64_t* job) = nullptr;
   // Work that is submitted to the context from now on waits for such a job, which is finished later

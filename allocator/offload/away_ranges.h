@@ -26,7 +26,7 @@ class AwayRanges {
 
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
 
-  // Makes room for so many ranges. False: there is no memory for it.
+  // Makes room for this number of ranges. Returns false if there is no memory for it.
   bool Reserve(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   // Contains finds nothing, until the ranges that are added meanwhile, in order of address, are
   // published.

@@ -147,7 +147,7 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   Watch(true);
   DeviceLock device_lock(pool_->mutex());
   const uint64_t size = pool_->page_bytes();
-  // Who asks for what is idle means the coldest.
+  // A request for idle memory means the coldest pages.
   const bool pressure = reason == OffloadReason::kPressure;
   if (pressure) StartClockAnew();
   const uint64_t relieved =
@@ -171,20 +171,25 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   return outcome;
 }
 
-// The device's lock is held. How many bytes may come back.
-uint64_t Offloader::Room() {
-  const uint64_t size = pool_->page_bytes();
+// The device's lock is held. How many chunks can be made.
+uint64_t Offloader::NewChunks(uint64_t if_unknown) {
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
   const DriverTable* driver = pool_->driver();
-  if (driver->memory_info(driver->self, &free_bytes, &total_bytes) != kDriverSuccess) return 0;
-  const uint64_t under_limit = pool_->chunks().ChunksUnderLimit();
-  if (under_limit < free_bytes / size) free_bytes = under_limit * size;
-  free_bytes += pool_->chunks().idle_chunks() * size;
-  return free_bytes > config_.keep_free_bytes ? free_bytes - config_.keep_free_bytes : 0;
+  if (driver->memory_info(driver->self, &free_bytes, &total_bytes) != kDriverSuccess) {
+    return if_unknown;
+  }
+  return std::min(free_bytes / pool_->page_bytes(), pool_->chunks().ChunksUnderLimit());
 }
 
-// What lies on the host and can be touched there.
+// The device's lock is held. How many bytes may come back.
+uint64_t Offloader::Room() {
+  const uint64_t chunks = NewChunks(/*if_unknown=*/0) + pool_->chunks().idle_chunks();
+  const uint64_t bytes = chunks * pool_->page_bytes();
+  return bytes > config_.keep_free_bytes ? bytes - config_.keep_free_bytes : 0;
+}
+
+// Bytes that lie on the host and can be touched there.
 uint64_t Offloader::MappedHostBytes() const {
   const ChunkExchange& chunks = pool_->exchange();
   return chunks.offloaded_bytes() + chunks.discarded_bytes() - chunks.paused_bytes();
@@ -198,7 +203,7 @@ uint64_t Offloader::EnsureDeviceChunks(uint64_t count) {
 
 uint64_t Offloader::BringBack(uint64_t most_bytes) {
   DeviceLock device_lock(pool_->mutex());
-  // What could not be mapped anywhere comes first.
+  // Pages that could not be mapped anywhere come first.
   mover_.Restore();
   const bool is_calm = pool_->Now() - last_out_ns_ >= config_.calm_ns;
   if ((is_calm || most_bytes == 0) && quiet_.MustEnd()) quiet_.Finish();

@@ -40,7 +40,7 @@
 namespace vramstow {
 
 struct OffloadConfig : HostLimits, StandstillLimits {
-  // What is moved while the gate is closed shall take about this long.
+  // The gate is closed for about this long at a time.
   uint64_t slice_ns = 5'000'000;
   // No page comes back so soon after one had to leave, or where less than `keep_free_bytes` of the
   // device would then be free.
@@ -89,7 +89,7 @@ class Offloader {
   // False: the device cannot map host memory: memory can be paused, not offloaded. The pool is
   // open; its configuration's relief may name this object before.
   bool Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig& config);
-  // Before the pool is closed. What lies on the host is the pool's to release.
+  // Before the pool is closed. The pool releases what lies on the host.
   void Close(bool alive);
 
   // PoolConfig::relief: moves out what is needed. No lock of the pool is held. Gives the bytes of
@@ -206,8 +206,9 @@ class Offloader {
       VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t MoveSlices(uint64_t count, Motion motion, OffloadReason reason, OffloadResult* outcome)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // `spare_pages`: so many more than were wanted.
+  // `spare_pages` more left than were wanted.
   void EndMoveOut(uint64_t spare_pages = 0) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t NewChunks(uint64_t if_unknown) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t Room() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t MappedHostBytes() const;
   uint64_t EnsureDeviceChunks(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
@@ -215,7 +216,6 @@ class Offloader {
                             uint64_t* moved_bytes);
   OffloadResult MoveTag(uint32_t tag, Motion motion, bool graphs, uint64_t* bytes);
   void NoteGraphs() VRAMSTOW_REQUIRES(kDeviceLock);
-  uint64_t RoomInChunks() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t ReturnRegion(uint32_t tag, uint64_t most, OffloadResult* outcome)
       VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* outcome)

@@ -23,7 +23,7 @@
 
 namespace vramstow {
 
-// What is known of a page when it is decided which go.
+// Facts about a page from which a policy chooses.
 struct PageUse {
   uint64_t block_address;  // of the block that was touched last, of those on the page
   uint64_t block_bytes;

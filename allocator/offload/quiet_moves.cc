@@ -66,7 +66,7 @@ void QuietMoves::End() {
   advances_.store(false, std::memory_order_relaxed);
   parking_.CancelLeaving();
   ReturnAll();
-  // What the driver did not let come back is tried again.
+  // Pages that the driver did not let come back are tried again.
   has_ended_ = parking_.parked_at_rest() != 0;
   if (!has_ended_) parking_.Clear();
 }
@@ -197,7 +197,7 @@ uint64_t QuietMoves::Room() const {
   return full_bytes_ > used ? (full_bytes_ - used) / size : 0;
 }
 
-// Begins to bring as many pages back as there is room for, if these are so many. Returns how many.
+// Begins to bring as many pages back as fit, if these are at least `least`. Returns their number.
 uint64_t QuietMoves::BeginReturning(uint64_t least) {
   PoolPages* const pool = links_.pool;
   const uint64_t resting = parking_.parked_at_rest();
@@ -222,7 +222,7 @@ void QuietMoves::ReturnBlock(const QuietRange& block) {
   for (const auto wait : {QuietParking::Wait::kNo, QuietParking::Wait::kYes}) {
     uint64_t count = parking_.CountParked(block);
     if (count == 0) return;
-    // What is back may have been freed, and gives its chunks.
+    // Blocks that are back may have been freed: their chunks can be used.
     EndReturning(wait);
     PrepareChunks(count);
     count = std::min(count, links_.pool->chunks().idle_chunks());

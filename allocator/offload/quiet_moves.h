@@ -3,7 +3,7 @@
 // Idea: an iteration needs as much room as the one before. This many bytes of quiet memory are
 // copied to the host in groups, while the device is behind the program. When the device is full,
 // they are parked. As memory becomes free again, they are brought back; the end of the quiet time
-// waits for the rest. What does not fit then is used on the host.
+// waits for the rest. Pages that do not fit then are used on the host.
 //
 // Ownership: as QuietParking; what the links name outlives it. Threads: the device's lock, but for
 // wants_to_advance and IsAway. Errors: what does not move is as before, and the record counts it.

@@ -63,7 +63,7 @@ bool QuietParking::EnsureGroups() {
 
 void QuietParking::Set(const QuietRange* ranges, uint64_t count, uint32_t clock) {
   CancelLeaving();
-  // What is away and could not be told would be used.
+  // Without a record of it, work would use memory that is away.
   if (!away_.Reserve(count + QuietBlocks::kMostIdle)) count = 0;
   blocks_.Set(ranges, count, clock);
   clock_ = clock;

@@ -156,7 +156,7 @@ class QuietParking {
   static void WaitForCopies(void* self, uint64_t address, uint64_t bytes);
   bool EnsureGroups() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t ListParked() VRAMSTOW_REQUIRES(kDeviceLock);
-  // What copies come after.
+  // The work or the copies that a copy waits for.
   enum class After : uint8_t { kAllWork, kFirstGroup };
   uint64_t BeginGroups(uint64_t first, uint64_t count, After after) VRAMSTOW_REQUIRES(kDeviceLock);
   bool BeginGroup(const uint64_t* pages, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);

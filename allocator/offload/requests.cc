@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-// What the largest part of what stays is kept by.
+// The reason that keeps the largest part.
 OffloadResult WhyItStays(const PageList::Kept& kept) {
   if (kept.by_graphs + kept.by_others == 0) return OffloadResult::kDone;
   return kept.by_graphs < kept.by_others ? OffloadResult::kHeld : OffloadResult::kOfGraph;
@@ -85,27 +85,14 @@ uint64_t Offloader::EndReturn(Mover::Return* coming, DriverResult* result) {
   return count;
 }
 
-// The device's lock is held. How many chunks the device has for what comes back, which no work
-// touches.
-uint64_t Offloader::RoomInChunks() {
-  uint64_t free_bytes = 0;
-  uint64_t total_bytes = 0;
-  const DriverTable* driver = pool_->driver();
-  // Unknown: it is tried.
-  if (driver->memory_info(driver->self, &free_bytes, &total_bytes) != kDriverSuccess) {
-    return ~uint64_t{0};
-  }
-  const uint64_t new_chunks =
-      std::min(free_bytes / pool_->page_bytes(), pool_->chunks().ChunksUnderLimit());
-  return new_chunks + pool_->chunks().IdleFor(Fences::kEverything);
-}
-
 // The device's lock is held. Nobody may touch what is paused, so nothing has to wait: while one
 // slice is copied, chunks are made and mapped for the next. A part of it is of no use to anybody,
 // and would take the room that others could use: where there is not room for all, none comes back.
 uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* outcome) {
   const uint64_t listed = std::min(ListPages(PagesThatAre::kPaused, tag, true), most);
-  const uint64_t room = RoomInChunks();
+  // Where it is not known how much the device has, it is tried.
+  const uint64_t room =
+      NewChunks(/*if_unknown=*/listed) + pool_->chunks().IdleFor(Fences::kEverything);
   const uint64_t lacking = listed > room ? listed - room : 0;
   lacking_.store(lacking * pool_->page_bytes(), std::memory_order_relaxed);
   if (lacking != 0) {
@@ -121,7 +108,7 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
     Mover::Return& next = slices[at];
     next.count = static_cast<uint32_t>(std::min(listed - laid, uint64_t{Mover::kMostPages}));
     for (uint32_t i = 0; i < next.count; ++i) next.pages[i] = pages_.AddressOf(laid + i);
-    // Such as no work touches.
+    // The chunks must be free of work.
     pool_->MakeUpTo(next.count, pool_->chunks().IdleFor(Fences::kEverything));
     result = mover_.Lay(&next);
     laid += next.count;

@@ -28,7 +28,7 @@ class Transfer {
   uint32_t count() const { return count_; }  // 0: nothing is under way
   uint64_t page(uint32_t number) const { return pages_[number]; }
 
-  // What is copied of [address, address + bytes) is out of date: none of it will be parked.
+  // Copies of pages in [address, address + bytes) are out of date: these pages will not be parked.
   void Forget(uint64_t address, uint64_t bytes) VRAMSTOW_REQUIRES(kDeviceLock);
   // Whether a page of [address, address + bytes) is under way.
   bool Has(uint64_t address, uint64_t bytes) const;
