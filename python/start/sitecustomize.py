@@ -139,6 +139,14 @@ def _follow_steps() -> None:
         return
 
 
+def _follow_states() -> None:
+    """Has an optimizer's state move while nobody uses it."""
+    try:
+        _beside("states").follow()
+    except Exception:  # a PyTorch that does not call back: it moves as all memory does
+        return
+
+
 def _follow_limits(torch: object) -> None:
     """Has the trace say which line limits what PyTorch may take of the card."""
     try:
@@ -439,6 +447,7 @@ def _prepare(torch: object) -> None:
     global _census
     _census = _Census(folder) if _wants_census() or _wants_collection() else None
     _follow_steps()
+    _follow_states()
     _follow_limits(torch)
     _tell_unread_lines(torch)
     _follow_weights()

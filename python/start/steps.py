@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 import weakref
 from _thread import get_ident
 
@@ -90,67 +89,6 @@ class _Stepping:
         self.replays = 0
 
 
-class _Range(ctypes.Structure):
-    """`struct vramstow_range` of the C API."""
-
-    _fields_ = [("address", ctypes.c_uint64), ("bytes", ctypes.c_uint64)]
-
-
-class _QuietStates:
-    """Tells the library that nobody writes an optimizer's state between two of its steps.
-
-    The library then moves that state first when the GPU is full, beside the program's work.
-    """
-
-    LEAST_BYTES = 1 << 20
-
-    def __init__(self) -> None:
-        self._quiet = ctypes.CDLL(None).vramstow_quiet
-        self._quiet.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
-        self._quiet.restype = ctypes.c_int
-        self._is_told = False
-
-    def begin(self, optimizer: object) -> None:
-        import torch
-
-        ranges = []
-        for state in optimizer.state.values():
-            for tensor in state.values() if isinstance(state, dict) else ():
-                value = getattr(tensor, "_local_tensor", tensor)  # of a DTensor
-                if type(value) is torch.Tensor and value.is_cuda:
-                    size = value.untyped_storage().nbytes()
-                    if size >= self.LEAST_BYTES:
-                        ranges.append((value.untyped_storage().data_ptr(), size))
-        if ranges:
-            self._quiet((_Range * len(ranges))(*ranges), len(ranges))
-            self._is_told = True
-
-    def end(self) -> None:
-        if self._is_told:
-            self._is_told = False
-            self._quiet(None, 0)
-
-
-def _follow_states(optimizers: object, is_followed: object) -> None:
-    """Tells of quiet states, where memory moves by itself."""
-    if os.environ.get("VRAMSTOW_OFFLOAD", "").split(",")[0] != "auto":
-        return
-    states = _QuietStates()
-
-    def before_step(*_: object) -> None:
-        states.end()
-
-    def after_step(optimizer: object, _: object, __: object) -> None:
-        try:
-            if is_followed():
-                states.begin(optimizer)
-        except Exception:  # a state of another form: it moves as all memory does
-            return
-
-    optimizers.register_optimizer_step_pre_hook(before_step)
-    optimizers.register_optimizer_step_post_hook(after_step)
-
-
 def follow() -> None:
     """Makes PyTorch call back after every step of an optimizer from now on."""
     import torch
@@ -187,7 +125,6 @@ def follow() -> None:
             return
 
     optimizers.register_optimizer_step_post_hook(after_step)
-    _follow_states(optimizers, lambda: not is_compiling())
     try:
         graphs.follow(mark)
     except Exception:  # a PyTorch that makes graphs in another way: captured steps count as steps

@@ -1,0 +1,56 @@
+"""An optimizer whose state does not fit steps in pieces, and computes what it computes at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from conftest import PROGRAMS, Rehearsal
+
+pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+
+Rehearse = Callable[..., Rehearsal]
+CARD = "h100,values=all,context=64MiB"
+MOVES = {"VRAMSTOW_POOL": "on", "VRAMSTOW_OFFLOAD": "auto,host=4GiB"}
+TENSORS = 16
+# The program counts calls for lists of tensors with these.
+COUNTED = ["foreach", "fused", "groups", "scaler"]
+KINDS = [*COUNTED, "loop", "capturable", "momentum", "fused momentum", "rmsprop", "adagrad"]
+KINDS += ["nadam", "radam", "adamax", "adadelta", "adafactor"]
+
+
+def told(job: Rehearsal) -> list[dict]:
+    assert job.status == 0, job.err
+    return [json.loads(line) for line in job.out.splitlines()]
+
+
+def run(
+    rehearse: Rehearse, python: str, kind: str, factor: float = 0.0, held: dict | None = None
+) -> list[dict]:
+    """With a factor, on a card with room for the peak of `held` divided by it."""
+    card, env = CARD, {}
+    if held is not None:
+        memory = held["outside_bytes"] + int(held["allocated_bytes"] / factor)
+        card, env = f"{CARD},memory={memory >> 20}MiB", MOVES
+    return told(rehearse(python, PROGRAMS / "steps_in_pieces.py", kind, card=card, env=env))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_are_the_same_in_pieces(rehearse: Rehearse, python: str, kind: str) -> None:
+    *roomy, held = run(rehearse, python, kind)
+    *narrow, _ = run(rehearse, python, kind, 1.8, held)
+    results = [[step.get("loss"), step.get("total")] for step in roomy]
+    assert [[step.get("loss"), step.get("total")] for step in narrow] == results
+    if kind in COUNTED:
+        first, last = narrow[0]["calls"], narrow[-2]["calls"]
+        assert first == roomy[0]["calls"]
+        assert last["calls"] > first["calls"]
+        assert last["most"] < first["most"]
+
+
+def test_a_job_that_fits_steps_at_once(rehearse: Rehearse, python: str) -> None:
+    *roomy, held = run(rehearse, python, "foreach")
+    *fits, _ = run(rehearse, python, "foreach", 0.5, held)
+    assert fits == roomy
+    assert fits[0]["calls"]["most"] == TENSORS
