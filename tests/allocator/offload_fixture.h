@@ -24,6 +24,10 @@ namespace vramstow {
 
 class OffloadTest : public testing::Test {
  protected:
+  static uint64_t NumberOr(const char* variable, uint64_t otherwise) {
+    const char* const text = std::getenv(variable);
+    return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+  }
   // Everything anew; a test that has started before calls TearDown in between.
   void Start(uint64_t device_bytes, uint64_t host_bytes = kGiB,
              void (*spoil)(DriverTable*) = nullptr, bool maps_host = true) {

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -18,11 +17,6 @@ namespace {
 constexpr uint64_t kState = 6 * kMiB;
 constexpr uint32_t kStateTag = 9;
 constexpr int kStepsOfAProgram = 2'000;
-
-uint64_t NumberOr(const char* variable, uint64_t otherwise) {
-  const char* const text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 class QuietRandomTest : public OffloadTest {
  protected:

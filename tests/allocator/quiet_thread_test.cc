@@ -1,0 +1,238 @@
+// Quiet memory under several threads: one allocates, frees, moves and pauses; others submit work
+// that uses random blocks, as the hooks do; one maintains. No byte is wrong, and under TSan this
+// shows what is not behind a lock.
+//
+// VRAMSTOW_STEPS says how many steps the first thread makes, VRAMSTOW_SEED the seed of the first
+// program.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "tests/allocator/offload_fixture.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kStateBytes = 6 * kMiB;
+constexpr uint64_t kWordStep = kMiB / 2;
+constexpr uint32_t kPausedTag = 3;
+constexpr int kStepsOfAProgram = 2'000;
+
+class QuietThreadTest : public OffloadTest {
+ protected:
+  // A block, and what was written to it last. Only the thread that has it uses it.
+  struct Held {
+    uint64_t address;
+    uint64_t bytes;
+    uint64_t word;
+  };
+  // Blocks that any thread may take and put back.
+  class Blocks {
+   public:
+    void Put(const Held& block) {
+      const std::lock_guard lock(mutex_);
+      blocks_.push_back(block);
+    }
+    std::optional<Held> TakeAny(uint64_t random) {
+      const std::lock_guard lock(mutex_);
+      if (blocks_.empty()) return std::nullopt;
+      std::swap(blocks_[random % blocks_.size()], blocks_.back());
+      const Held block = blocks_.back();
+      blocks_.pop_back();
+      return block;
+    }
+
+   private:
+    std::mutex mutex_;
+    std::vector<Held> blocks_;
+  };
+
+  void RunProgram(uint64_t seed);
+  uint64_t parked_uses() const { return parked_uses_; }
+
+ private:
+  // Work that reads the block and writes it anew, as the hooks submit it.
+  void Use(Held* block, uint32_t lane, uint64_t random) {
+    if (offloader_.wants_to_advance()) offloader_.AdvanceQuiet();
+    gate_.Enter(lane);
+    offloader_.Tick();
+    Name(block->address + random % block->bytes);
+    for (uint64_t at = 0; block->word != 0 && at < block->bytes; at += kWordStep) {
+      EXPECT_EQ(device_->Read(block->address + at), block->word + at);
+    }
+    Write(block, random | 1);
+    gate_.Leave(lane);
+  }
+  void Name(uint64_t address) {
+    offloader_.Touch(address);
+    if (!offloader_.IsAway(address)) return;
+    ++parked_uses_;
+    gate_.BeginWait();
+    offloader_.Need(address);
+    gate_.EndWait();
+    EXPECT_FALSE(offloader_.IsAway(address));
+  }
+  void Write(Held* block, uint64_t word) {
+    block->word = word;
+    for (uint64_t at = 0; at < block->bytes; at += kWordStep) {
+      device_->Write(block->address + at, word + at);
+    }
+  }
+
+  std::optional<Held> Allocate(uint64_t bytes, uint32_t tag) {
+    Block block{};
+    const BlockRequest request{.size = bytes, .stream = 1 + random_() % 3, .tag = tag};
+    if (pool_->Allocate(request, &block) != PoolError::kOk) return std::nullopt;
+    Held held{block.address, bytes, 0};
+    Use(&held, 0, random_());
+    return held;
+  }
+  void AllocateAny() {
+    const uint64_t bytes = (kMiB / 4) << random_() % 6;
+    const auto block = Allocate(bytes + random_() % bytes, 0);
+    if (block) blocks_.Put(*block);
+  }
+  void FreeAny() {
+    const auto block = blocks_.TakeAny(random_());
+    if (!block) return;
+    EXPECT_EQ(pool_->Free(block->address), PoolError::kOk);
+  }
+  void AllocateState() {
+    const std::lock_guard lock(states_mutex_);
+    if (states_.size() == 4) return;
+    const auto block = Allocate(kStateBytes, 0);
+    if (block) states_.push_back(*block);
+  }
+  void FreeState() {
+    const std::lock_guard lock(states_mutex_);
+    if (states_.empty()) return;
+    EXPECT_EQ(pool_->Free(states_.back().address), PoolError::kOk);
+    states_.pop_back();
+  }
+  // Nobody uses the states while it is said that they are quiet; later work names them.
+  void BeginQuiet() {
+    const std::lock_guard lock(states_mutex_);
+    std::vector<QuietRange> ranges;
+    for (const Held& state : states_) ranges.push_back({state.address, state.bytes});
+    offloader_.BeginQuiet(ranges.data(), ranges.size());
+  }
+  void UseState(uint32_t lane, uint64_t random) {
+    const std::lock_guard lock(states_mutex_);
+    if (!states_.empty()) Use(&states_[random % states_.size()], lane, random);
+  }
+  // What is paused is the first thread's alone.
+  void PauseAndResume() {
+    if (!paused_) {
+      paused_ = Allocate(4 * kMiB, kPausedTag);
+      if (paused_) Pause(kPausedTag);
+      return;
+    }
+    Resume(kPausedTag, ~uint64_t{0});
+    if (last_ != OffloadResult::kDone) return;
+    Use(&*paused_, 0, random_());
+    EXPECT_EQ(pool_->Free(paused_->address), PoolError::kOk);
+    paused_.reset();
+  }
+
+  void Step();
+  void SubmitWork(uint32_t lane, uint64_t seed);
+  void Maintain();
+  void End();
+
+  Blocks blocks_;
+  std::mutex states_mutex_;
+  std::vector<Held> states_;
+  std::optional<Held> paused_;
+  std::atomic<bool> stop_{false};
+  std::atomic<uint64_t> parked_uses_{0};
+};
+
+void QuietThreadTest::Step() {
+  const uint64_t what = random_() % 100;
+  if (what < 36) return AllocateAny();
+  if (what < 66) return FreeAny();
+  if (what < 72) return AllocateState();
+  if (what < 73) return FreeState();
+  if (what < 81) return BeginQuiet();
+  if (what < 85) return offloader_.EndQuiet();
+  if (what < 93) return UseState(0, random_());
+  if (what < 96) return PauseAndResume();
+  if (what == 96) offloader_.MoveOut(random_() % (16 * kMiB), OffloadReason::kAsked);
+  if (what == 97) pool_->Trim({});
+  if (what >= 98) offloader_.BringBack(0);
+}
+
+void QuietThreadTest::SubmitWork(uint32_t lane, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  while (!stop_ && !HasFailure()) {
+    if (random() % 16 == 0) UseState(lane, random());
+    auto block = blocks_.TakeAny(random());
+    if (block) {
+      Use(&*block, lane, random());
+      blocks_.Put(*block);
+    }
+    std::this_thread::yield();
+  }
+}
+
+void QuietThreadTest::Maintain() {
+  while (!stop_) {
+    device_->Advance(1'000'000);
+    offloader_.BringBack(32 * kMiB);
+    offloader_.DecayHost();
+    offloader_.Stats();
+    std::this_thread::yield();
+  }
+}
+
+// What is paused comes back when there is room for it.
+void QuietThreadTest::End() {
+  offloader_.EndQuiet();
+  offloader_.BringBack(0);
+  for (const Held& state : states_) blocks_.Put(state);
+  states_.clear();
+  while (auto block = blocks_.TakeAny(0)) {
+    Use(&*block, 0, 1);
+    EXPECT_EQ(pool_->Free(block->address), PoolError::kOk);
+  }
+  if (paused_) PauseAndResume();
+  EXPECT_FALSE(paused_.has_value());
+  TearDown();
+}
+
+void QuietThreadTest::RunProgram(uint64_t seed) {
+  random_.seed(seed);
+  device_options_ = {};
+  device_options_.copies_at_start = random_() % 2 == 0;
+  device_options_.guards_copies = true;
+  device_options_.unmaps_runs = random_() % 2 == 0;
+  Start((40 + random_() % 40) * kMiB);
+  stop_ = false;
+  std::vector<std::thread> threads;
+  for (uint32_t lane = 1; lane <= 2; ++lane) {
+    threads.emplace_back([this, lane, seed] { SubmitWork(lane, seed * 100 + lane); });
+  }
+  threads.emplace_back([this] { Maintain(); });
+  for (int step = 0; step < kStepsOfAProgram && !HasFailure(); ++step) Step();
+  stop_ = true;
+  for (std::thread& thread : threads) thread.join();
+  End();
+}
+
+TEST_F(QuietThreadTest, NoByteIsWrongWhileOthersUseBlocks) {
+  const uint64_t steps = NumberOr("VRAMSTOW_STEPS", 20'000);
+  const uint64_t first = NumberOr("VRAMSTOW_SEED", 1);
+  const uint64_t programs = steps / kStepsOfAProgram;
+  for (uint64_t seed = first; seed < first + programs && !HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    RunProgram(seed);
+  }
+  EXPECT_GT(parked_uses(), programs) << "enough parked blocks were used";
+}
+
+}  // namespace
+}  // namespace vramstow
