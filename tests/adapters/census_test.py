@@ -256,6 +256,16 @@ def test_the_program_and_ctl_can_ask_for_one(
     assert told["found_bytes"] <= told["live_bytes"]
 
 
+@POOLED_SELDOM
+def test_small_tensors_beside_large_ones_are_found_to_the_last(
+    rehearse: Rehearse, python: str, settings: dict[str, str]
+) -> None:
+    card = "h200,values=off"
+    job = rehearse(python, OWN / "census_small.py", card=card, env=settings | PACKAGE)
+    assert job.status == 0, job.err[-2000:]
+    assert job.out.splitlines() == ["1 block: global large", "40 blocks: global small[0..39]"]
+
+
 def test_by_default_what_is_compiled_is_used(rehearse: Rehearse, python: str) -> None:
     subprocess.run([VRAMSTOW, "adapter", "build", "--census", "--torch", TORCH], check=True)
     job = rehearse(python, OWN / "holders.py", card=CARD, env={"VRAMSTOW_CENSUS": "auto"})

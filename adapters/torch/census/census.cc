@@ -164,17 +164,17 @@ void LookFurther(const Addresses& reached, PyThreadState* failing, int working,
 }
 
 // The caller holds Python's lock.
-Findings LookAround(PyThreadState* failing, int working, uint64_t live_bytes) {
+Findings LookAround(PyThreadState* failing, int working, const AllocatorBytes& held) {
   Findings findings;
   const uint64_t begin_ns = NowNs();
   const uint64_t worked_ns = WorkedNs();
   const Deadline end_of_walk(kWalkNs);
   const Deadline deadline(end_of_walk, kTellNs);
   const Quiet quiet;
-  findings.live_bytes = live_bytes;
+  findings.live_bytes = held.live;
   Addresses reached;
   {
-    Walk walk(failing, working, live_bytes, end_of_walk);
+    Walk walk(failing, working, held.requested, end_of_walk);
     reached = TellReached(&walk, deadline, &findings);
   }
   if (findings.why_ended.empty() && IsMuchMissing(findings)) {
@@ -185,11 +185,15 @@ Findings LookAround(PyThreadState* failing, int working, uint64_t live_bytes) {
   return findings;
 }
 
-bool LookWithLock(std::chrono::milliseconds patience, Findings* findings) {
-  const uint64_t live_bytes = LiveBytes();
+// A thread that failed may have the allocator's lock, so that it asks the allocator itself. Who was
+// asked for a census asks once it has Python's lock: until then the program makes more tensors.
+bool LookWithLock(bool is_failure, Findings* findings) {
+  const AllocatorBytes before = is_failure ? AskAllocator() : AllocatorBytes{};
   PyThreadState* failing = PyGILState_GetThisThreadState();
   const int working = gettid();
-  return WithPython(patience, [&] { *findings = LookAround(failing, working, live_bytes); });
+  return WithPython(is_failure ? kPatience : kLongPatience, [&] {
+    *findings = LookAround(failing, working, is_failure ? before : AskAllocator());
+  });
 }
 
 }  // namespace
@@ -250,7 +254,7 @@ void Census::LeaveOut(int reason, int device) {
 int Census::Look(int reason, int device, Findings* findings) const {
   const bool is_failure = reason == VRAMSTOW_CENSUS_OUT_OF_MEMORY;
   try {
-    if (!LookWithLock(is_failure ? kPatience : kLongPatience, findings)) return VRAMSTOW_BUSY;
+    if (!LookWithLock(is_failure, findings)) return VRAMSTOW_BUSY;
     return Write(reason, device, *findings) ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
   } catch (const std::exception&) {
     return VRAMSTOW_BUSY;  // no memory on the host

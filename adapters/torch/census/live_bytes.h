@@ -1,7 +1,7 @@
 // Live bytes: the memory that PyTorch's allocator holds.
 //
-// Ownership: none. Threads: any, without locks of that allocator. Errors: 0: not known. Units:
-// bytes.
+// Ownership: none. Threads: any, without locks of that allocator; Python's lock may be held.
+// Errors: 0: not known. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_LIVE_BYTES_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_LIVE_BYTES_H_
 
@@ -17,7 +17,8 @@ namespace vramstow::torch_census {
 // On all devices. Memory that is freed while other threads allocate does not show in `live`.
 struct AllocatorBytes {
   uint64_t live = 0;
-  uint64_t freed = 0;  // since the program began
+  uint64_t requested = 0;  // of `live`: without what blocks are larger than was asked for
+  uint64_t freed = 0;      // since the program began
 };
 
 inline AllocatorBytes AskAllocator() {
@@ -29,6 +30,8 @@ inline AllocatorBytes AskAllocator() {
       const auto stats = allocator->getDeviceStats(static_cast<c10::DeviceIndex>(device));
       const auto& allocated = stats.allocated_bytes[0];
       bytes.live += static_cast<uint64_t>(std::max<int64_t>(0, allocated.current));
+      const int64_t requested = stats.requested_bytes[0].current;
+      bytes.requested += static_cast<uint64_t>(std::max<int64_t>(0, requested));
       bytes.freed += static_cast<uint64_t>(std::max<int64_t>(0, allocated.freed));
     }
   } catch (const std::exception&) {
@@ -36,8 +39,6 @@ inline AllocatorBytes AskAllocator() {
   }
   return bytes;
 }
-
-inline uint64_t LiveBytes() { return AskAllocator().live; }
 
 }  // namespace vramstow::torch_census
 

@@ -22,8 +22,8 @@ bool IsUsersModule(Object* dict, Object* name) {
 
 }  // namespace
 
-Walk::Walk(PyThreadState* failing, int working, uint64_t live_bytes, const Deadline& deadline)
-    : failing_(failing), working_(working), live_bytes_(live_bytes), deadline_(deadline) {}
+Walk::Walk(PyThreadState* failing, int working, uint64_t held_bytes, const Deadline& deadline)
+    : failing_(failing), working_(working), held_bytes_(held_bytes), deadline_(deadline) {}
 
 Walk::Of Walk::OfCode(const Code& code) {
   if (!code.is_users()) return Of::kLibraries;
@@ -57,8 +57,7 @@ ObjectKind Walk::KindOf(Type* type) {
 
 bool Walk::IsOver() {
   if (is_late_ || all_.is_full()) return true;
-  // A block is a little larger than the tensor in it.
-  if (live_bytes_ > 0 && found_bytes_ + live_bytes_ / 256 >= live_bytes_) return true;
+  if (held_bytes_ > 0 && found_bytes_ >= held_bytes_) return true;
   if (++steps_ % kStepsBetweenLooks == 0 && deadline_.is_over()) is_late_ = true;
   return is_late_;
 }

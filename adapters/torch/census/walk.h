@@ -53,8 +53,9 @@ struct Found {
 class Walk {
  public:
   // `failing`: a thread that stands still meanwhile; null: there is none. `working`: its id.
-  // `live_bytes`: when so much was found, nothing is left to look for.
-  Walk(PyThreadState* failing, int working, uint64_t live_bytes, const Deadline& deadline);
+  // `held_bytes`: all that tensors hold, as they asked for it; when so much was found, nothing is
+  // left to look for. 0: not known.
+  Walk(PyThreadState* failing, int working, uint64_t held_bytes, const Deadline& deadline);
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
 
@@ -109,7 +110,7 @@ class Walk {
 
   PyThreadState* const failing_;
   const int working_;
-  const uint64_t live_bytes_;
+  const uint64_t held_bytes_;
   const Deadline deadline_;
   const ObjectArrays arrays_;
   Seen all_;

@@ -1,0 +1,11 @@
+"""Has small tensors that are less than a hundredth of its memory, and asks who holds it."""
+
+import torch
+import vramstow
+
+large = torch.empty(1 << 32, dtype=torch.uint8, device="cuda")
+small = [torch.empty(1001 * (i + 1), dtype=torch.uint8, device="cuda") for i in range(40)]
+told = vramstow.census()
+assert told is not None
+for row in told.holders:
+    print(row.blocks, "block:" if row.blocks == 1 else "blocks:", row.holder)
