@@ -92,6 +92,15 @@ class Job:
             time.sleep(0.005)
         assert self.count(what) == count
 
+    def wait_for_steps(self, more: int) -> None:
+        """Waits until grows.py has made so many more steps."""
+        steps = self.folder / "steps"
+        least = steps.stat().st_size + more
+        end = time.monotonic() + PATIENCE
+        while steps.stat().st_size < least and time.monotonic() < end:
+            time.sleep(0.005)
+        assert steps.stat().st_size >= least
+
     def resident_bytes(self) -> int:
         told = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
         return int(told) * os.sysconf("SC_PAGE_SIZE")

@@ -1,10 +1,12 @@
 """A job that keeps a tensor each step, until its file `stop` is there; then it tells its memory.
 
-It allocates and frees in many sizes, so that blocks that were there before are cut and merged.
+It allocates and frees in many sizes, so that blocks that were there before are cut and merged. Its
+file `steps` has a byte for each step.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -27,11 +29,13 @@ def step(number: int) -> None:
     del scratch
 
 
+told = os.open("steps", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
 print("ready", flush=True)
 steps = 0
 while not Path("stop").exists():
     step(steps)
     steps += 1
+    os.write(told, b".")
     time.sleep(0.02)
 print(steps, torch.cuda.memory_allocated(), torch.cuda.memory_reserved(), flush=True)
 while not Path("end").exists():
