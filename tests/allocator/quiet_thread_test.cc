@@ -9,7 +9,9 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/allocator/offload_fixture.h"
@@ -21,6 +23,7 @@ constexpr uint64_t kStateBytes = 6 * kMiB;
 constexpr uint64_t kWordStep = kMiB / 2;
 constexpr uint32_t kPausedTag = 3;
 constexpr int kStepsOfAProgram = 2'000;
+constexpr int kStepsOfARound = 20;
 
 class QuietThreadTest : public OffloadTest {
  protected:
@@ -51,21 +54,38 @@ class QuietThreadTest : public OffloadTest {
     std::vector<Held> blocks_;
   };
 
+  // A block that several threads read at once.
+  struct Shared {
+    std::shared_mutex mutex;
+    std::optional<Held> block;
+  };
+  static constexpr int kShared = 3;
+
   void RunProgram(uint64_t seed);
   uint64_t parked_uses() const { return parked_uses_; }
 
  private:
-  // Work that reads the block and writes it anew, as the hooks submit it.
-  void Use(Held* block, uint32_t lane, uint64_t random) {
+  // Work that names the block, as the hooks submit it.
+  template <typename Work>
+  void Submit(const Held& block, uint32_t lane, uint64_t random, Work work) {
     if (offloader_.wants_to_advance()) offloader_.AdvanceQuiet();
     gate_.Enter(lane);
     offloader_.Tick();
-    Name(block->address + random % block->bytes);
-    for (uint64_t at = 0; block->word != 0 && at < block->bytes; at += kWordStep) {
-      EXPECT_EQ(device_->Read(block->address + at), block->word + at);
-    }
-    Write(block, random | 1);
+    Name(block.address + random % block.bytes);
+    work();
     gate_.Leave(lane);
+  }
+  // Work that reads the block and writes it anew.
+  void Use(Held* block, uint32_t lane, uint64_t random) {
+    Submit(*block, lane, random, [&] {
+      if (block->word != 0) ExpectContentsOf(*block);
+      Write(block, random | 1);
+    });
+  }
+  void ExpectContentsOf(const Held& block) {
+    for (uint64_t at = 0; at < block.bytes; at += kWordStep) {
+      EXPECT_EQ(device_->Read(block.address + at), block.word + at);
+    }
   }
   void Name(uint64_t address) {
     offloader_.Touch(address);
@@ -124,6 +144,23 @@ class QuietThreadTest : public OffloadTest {
     const std::lock_guard lock(states_mutex_);
     if (!states_.empty()) Use(&states_[random % states_.size()], lane, random);
   }
+  void RenewShared() {
+    Shared& shared = shared_blocks_[random_() % kShared];
+    const std::unique_lock lock(shared.mutex, std::try_to_lock);
+    if (!lock) return;
+    if (!shared.block) {
+      shared.block = Allocate(kStateBytes, 0);
+      return;
+    }
+    EXPECT_EQ(pool_->Free(shared.block->address), PoolError::kOk);
+    shared.block.reset();
+  }
+  void ReadShared(uint32_t lane, uint64_t random) {
+    Shared& shared = shared_blocks_[random % kShared];
+    const std::shared_lock lock(shared.mutex);
+    if (!shared.block) return;
+    Submit(*shared.block, lane, random, [&] { ExpectContentsOf(*shared.block); });
+  }
   // What is paused is the first thread's alone.
   void PauseAndResume() {
     if (!paused_) {
@@ -146,14 +183,17 @@ class QuietThreadTest : public OffloadTest {
   Blocks blocks_;
   std::mutex states_mutex_;
   std::vector<Held> states_;
+  Shared shared_blocks_[kShared];
   std::optional<Held> paused_;
   std::atomic<bool> stop_{false};
+  std::atomic<uint64_t> round_{0};  // in each, shared blocks are read once by each thread
   std::atomic<uint64_t> parked_uses_{0};
 };
 
 void QuietThreadTest::Step() {
   const uint64_t what = random_() % 100;
-  if (what < 36) return AllocateAny();
+  if (what < 34) return AllocateAny();
+  if (what < 36) return RenewShared();
   if (what < 66) return FreeAny();
   if (what < 72) return AllocateState();
   if (what < 73) return FreeState();
@@ -168,8 +208,13 @@ void QuietThreadTest::Step() {
 
 void QuietThreadTest::SubmitWork(uint32_t lane, uint64_t seed) {
   std::mt19937_64 random(seed);
+  uint64_t seen = 0;
   while (!stop_ && !HasFailure()) {
     if (random() % 16 == 0) UseState(lane, random());
+    // All begin at once, after a while in which these blocks were left alone.
+    if (const uint64_t round = round_; std::exchange(seen, round) != round) {
+      for (uint64_t i = 0; i < kShared; ++i) ReadShared(lane, i);
+    }
     auto block = blocks_.TakeAny(random());
     if (block) {
       Use(&*block, lane, random());
@@ -195,6 +240,10 @@ void QuietThreadTest::End() {
   offloader_.BringBack(0);
   for (const Held& state : states_) blocks_.Put(state);
   states_.clear();
+  for (Shared& shared : shared_blocks_) {
+    if (shared.block) blocks_.Put(*shared.block);
+    shared.block.reset();
+  }
   while (auto block = blocks_.TakeAny(0)) {
     Use(&*block, 0, 1);
     EXPECT_EQ(pool_->Free(block->address), PoolError::kOk);
@@ -217,7 +266,10 @@ void QuietThreadTest::RunProgram(uint64_t seed) {
     threads.emplace_back([this, lane, seed] { SubmitWork(lane, seed * 100 + lane); });
   }
   threads.emplace_back([this] { Maintain(); });
-  for (int step = 0; step < kStepsOfAProgram && !HasFailure(); ++step) Step();
+  for (int step = 0; step < kStepsOfAProgram && !HasFailure(); ++step) {
+    Step();
+    if (step % kStepsOfARound == 0) ++round_;
+  }
   stop_ = true;
   for (std::thread& thread : threads) thread.join();
   End();
@@ -231,6 +283,7 @@ TEST_F(QuietThreadTest, NoByteIsWrongWhileOthersUseBlocks) {
     SCOPED_TRACE(seed);
     RunProgram(seed);
   }
+  RecordProperty("parked_uses", static_cast<int>(parked_uses()));
   EXPECT_GT(parked_uses(), programs) << "enough parked blocks were used";
 }
 
