@@ -55,11 +55,9 @@ void QuietMoves::Begin() {
   idle_pages_ = expected - std::min(expected, leaving_pages_);
   // The earlier the better: work may need the room before all copies are done.
   BeginLeaving();
-  advances_.store(WantsToAdvance(), std::memory_order_relaxed);
-}
-
-bool QuietMoves::WantsToAdvance() const {
-  return leaving_pages_ + idle_pages_ + host_pages_ + parking_.parked() != 0;
+  course_.Begin();
+  course_.Note(links_.pool->AllocatedBytes());
+  advances_.store(true, std::memory_order_relaxed);
 }
 
 void QuietMoves::End() {
@@ -160,6 +158,7 @@ void QuietMoves::ParkFirst(uint64_t most, uint32_t clock) {
 
 uint64_t QuietMoves::Relieve(uint64_t most, uint32_t clock) {
   full_bytes_ = links_.pool->AllocatedBytes();
+  course_.Note(full_bytes_ + most * links_.pool->page_bytes());
   if (parking_.empty() || has_ended_) return 0;
   const uint64_t idle = links_.pool->chunks().idle_chunks();
   leaving_pages_ = 0;
@@ -167,7 +166,6 @@ uint64_t QuietMoves::Relieve(uint64_t most, uint32_t clock) {
   was_full_ = true;
   if (parking_.is_returning()) EndReturning(QuietParking::Wait::kNo);
   ParkFirst(most, clock);
-  advances_.store(WantsToAdvance(), std::memory_order_relaxed);
   const uint64_t now = links_.pool->chunks().idle_chunks();
   return now > idle ? now - idle : 0;
 }
@@ -176,37 +174,46 @@ uint64_t QuietMoves::Relieve(uint64_t most, uint32_t clock) {
 
 void QuietMoves::Advance(uint32_t clock) {
   if (!advances_.load(std::memory_order_relaxed)) return;
+  course_.Tick();
+  course_.Note(links_.pool->AllocatedBytes());
   if (leaving_pages_ != 0) return BeginLeaving();
   if (host_pages_ != 0) ParkHost();
-  const uint64_t room = Room();
+  const uint64_t room = Room(/*to_come=*/0);
   // Pages stay on the host until the device was full in this iteration.
   was_full_ = was_full_ || room == 0;
   if (was_full_ && room != 0) idle_pages_ = 0;
-  if (idle_pages_ != 0) BeginLeavingIdle(std::min(idle_pages_, kGroupPages), clock);
+  if (idle_pages_ != 0) {
+    BeginLeavingIdle(std::min(idle_pages_, kGroupPages), clock);
+  }
   if (parking_.is_returning()) EndReturning(QuietParking::Wait::kNo);
-  if (was_full_) BeginReturning(kLeastReturning);
-  advances_.store(WantsToAdvance(), std::memory_order_relaxed);
+  if (was_full_) BeginReturning(kLeastReturning, course_.MostToCome());
 }
 
-// How many pages fit: so much of the memory that was in use on the full device is free.
-uint64_t QuietMoves::Room() const {
+// How many pages fit when this many bytes are allocated, if these are more than now: so much of the
+// memory that was in use on the full device is free.
+uint64_t QuietMoves::Room(uint64_t to_come) const {
   const uint64_t size = links_.pool->page_bytes();
   const uint64_t away = parking_.parked_at_rest() * size;
   const uint64_t kept = std::max(links_.keep_free_bytes, away / kSpare);
-  const uint64_t used = links_.pool->AllocatedBytes() + returned_pages_ * size + kept;
+  const uint64_t most = std::max(links_.pool->AllocatedBytes(), to_come);
+  const uint64_t used = most + returned_pages_ * size + kept;
   return full_bytes_ > used ? (full_bytes_ - used) / size : 0;
 }
 
-// Begins to bring as many pages back as fit, if these are at least `least`. Returns their number.
-uint64_t QuietMoves::BeginReturning(uint64_t least) {
-  PoolPages* const pool = links_.pool;
+// Begins to bring as many pages back as fit, if these are at least `least`; of pages that are not
+// idle, as many as fit also when `to_come` bytes are allocated. Returns their number.
+uint64_t QuietMoves::BeginReturning(uint64_t least, uint64_t to_come) {
   const uint64_t resting = parking_.parked_at_rest();
-  uint64_t count = std::min(resting, Room());
+  const uint64_t idle_resting = parking_.idle_at_rest();
+  const uint64_t idle = std::min(idle_resting, Room(/*to_come=*/0));
+  const uint64_t others = std::min(resting - idle_resting, Room(to_come));
+  uint64_t count = std::min(std::max(idle + others, idle), Room(/*to_come=*/0));
   if (count == 0 || count < std::min(resting, least)) return 0;
   if (parking_.has_all_groups()) EndReturning();
   PrepareChunks(count);
-  count = std::min(count, pool->chunks().idle_chunks());
-  const uint64_t begun = parking_.BeginReturning(count);
+  count = std::min(count, links_.pool->chunks().idle_chunks());
+  const uint64_t first = std::min(idle, count);
+  const uint64_t begun = parking_.BeginReturning(first, std::min(others, count - first));
   returned_pages_ += begun;
   if (begun != 0) links_.host->NoteMove();
   return begun;
@@ -259,7 +266,7 @@ void QuietMoves::EndReturning(QuietParking::Wait wait) {
 // The program goes on at once where the driver makes its work wait for the copies.
 void QuietMoves::ReturnAll() {
   for (uint64_t left = parking_.parked_at_rest(); left != 0;) {
-    const uint64_t begun = BeginReturning(/*least=*/1);
+    const uint64_t begun = BeginReturning(/*least=*/1, /*to_come=*/0);
     if (begun == 0) break;
     left -= std::min(left, begun);
   }

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "allocator/core/device_lock.h"
+#include "allocator/offload/allocation_course.h"
 #include "allocator/offload/host_stock.h"
 #include "allocator/offload/move_record.h"
 #include "allocator/offload/quiet_parking.h"
@@ -66,7 +67,7 @@ class QuietMoves {
   // gate.
   bool IsAway(uint64_t address) const { return parking_.IsAway(address); }
   bool has_away() const { return parking_.has_away(); }
-  uint64_t parked_pages() const VRAMSTOW_REQUIRES(kDeviceLock) { return parking_.parked(); }
+  uint64_t parked_pages() const VRAMSTOW_REQUIRES(kDeviceLock) { return parking_.parked_at_rest(); }
   // Whether End is to be called although the quiet time goes on, because a parked block was freed,
   // or again, because the driver failed.
   bool MustEnd() VRAMSTOW_REQUIRES(kDeviceLock);
@@ -96,11 +97,10 @@ class QuietMoves {
   void BeginLeaving() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t BeginLeavingIdle(uint64_t most, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
   void ParkFirst(uint64_t most, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
-  bool WantsToAdvance() const VRAMSTOW_REQUIRES(kDeviceLock);
   void ParkHost() VRAMSTOW_REQUIRES(kDeviceLock);
-  uint64_t Room() const VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t Room(uint64_t to_come) const VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t Park(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
-  uint64_t BeginReturning(uint64_t least) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t BeginReturning(uint64_t least, uint64_t to_come) VRAMSTOW_REQUIRES(kDeviceLock);
   void PrepareChunks(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   void ReturnBlock(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
   void EndReturning(QuietParking::Wait wait = QuietParking::Wait::kYes)
@@ -123,8 +123,9 @@ class QuietMoves {
   uint32_t step_tick_ = 0;       // of all streams, behind that step
   uint64_t returned_pages_ = 0;  // since the device was full
   uint64_t full_bytes_ = 0;      // were allocated when the device was full
-  bool has_ended_ = false;       // and something is parked still
-  bool was_full_ = false;        // since the quiet time began
+  AllocationCourse course_;
+  bool has_ended_ = false;  // and something is parked still
+  bool was_full_ = false;   // since the quiet time began
   std::atomic<bool> advances_{false};
 };
 

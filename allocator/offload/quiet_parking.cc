@@ -270,10 +270,26 @@ uint64_t QuietParking::ReturnIdle(uint64_t most) {
   return begun;
 }
 
-uint64_t QuietParking::BeginReturning(uint64_t most) {
-  if (!EnsureGroups() || most == 0) return 0;
-  uint64_t begun = ReturnIdle(most);
-  const uint64_t count = std::min(ListParked(), most - begun);
+uint64_t QuietParking::idle_at_rest() {
+  uint64_t count = 0;
+  if (parked_at_rest() == 0) return count;
+  blocks_.Visit([&](const QuietBlocks::Entry& entry) {
+    kDeviceLock.AssertHeld();
+    if (entry.is_idle) count += CountParked(entry.range);
+  });
+  return std::min(count, parked_at_rest());
+}
+
+uint64_t QuietParking::BeginReturning(uint64_t idle, uint64_t others) {
+  if (!EnsureGroups()) return 0;
+  uint64_t begun = ReturnIdle(idle);
+  if (others == 0) return begun;
+  ListParked();
+  list_->DropAddresses([&](uint64_t page) {
+    kDeviceLock.AssertHeld();
+    return blocks_.FindIdle(page) != nullptr;
+  });
+  const uint64_t count = std::min(list_->count(), others);
   for (uint64_t at = 0; at < count;) {
     uint64_t pages[Mover::kMostPages];
     const auto wanted = static_cast<uint32_t>(std::min<uint64_t>(count - at, Mover::kMostPages));

@@ -48,6 +48,8 @@ class QuietParking {
   // How many pages are parked, and how many of these are not on their way back.
   uint64_t parked() const { return pool_->exchange().parked_bytes() / pool_->page_bytes(); }
   uint64_t parked_at_rest() const { return parked() - laid_; }
+  // How many of those are pages of idle blocks.
+  uint64_t idle_at_rest() VRAMSTOW_REQUIRES(kDeviceLock);
   // Whether the address lies in a block of which a page is parked. Any thread; the answer holds as
   // long as the gate cannot be closed.
   bool IsAway(uint64_t address) const { return away_.Contains(address); }
@@ -105,7 +107,7 @@ class QuietParking {
 
   // Begins to bring up to `most` parked pages back, for which there are idle chunks, behind all
   // work that was submitted. Returns how many.
-  uint64_t BeginReturning(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t BeginReturning(uint64_t idle, uint64_t others) VRAMSTOW_REQUIRES(kDeviceLock);
   // The same for pages of an idle block.
   uint64_t BeginReturning(const QuietRange& block, uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
   // Work that is submitted from now on waits for what is on its way back. False: it does not.
