@@ -40,6 +40,7 @@ PoolError PressureLadder::Allocate(const BlockRequest& request, uint64_t size, B
   for (const Step relief : kReliefs) {
     if (outcome != Outcome::kNotServed) break;
     do {
+      attempt.again = false;
       if (!(this->*relief)(&attempt)) break;
       outcome = Attempt(&attempt, block);
     } while (outcome == Outcome::kNotServed && attempt.again);
@@ -173,6 +174,10 @@ bool PressureLadder::Offload(AllocationAttempt* attempt) {
   const uint64_t lacking = attempt->lacking * parts_->config.chunk_bytes;
   const uint64_t brought = relief.relieve(relief.context, lacking);
   attempt->Note(LadderStep::kOffload, brought, parts_->Now() - since);
+  // Somebody else may take what it brought.
+  constexpr uint64_t kMost = 8;
+  const uint64_t times = attempt->tried[static_cast<int>(LadderStep::kOffload)].times;
+  attempt->again = brought != 0 && times < kMost;
   return true;
 }
 
