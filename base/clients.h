@@ -42,7 +42,7 @@ struct Client {
 };
 
 // `One`: a Client, or what is derived from it. All zero at first.
-template <typename One, int kMost>
+template <typename One, int kMax>
 class Clients {
  public:
   constexpr Clients() = default;
@@ -51,7 +51,7 @@ class Clients {
 
   One* at(int number) { return &clients_[number]; }
 
-  // What to wait for: fills in up to 1 + kMost entries, returns how many.
+  // What to wait for: fills in up to 1 + kMax entries, returns how many.
   int Watch(int listener, pollfd* polls) const {
     int count = 0;
     polls[count++] = {listener, POLLIN, 0};
@@ -153,7 +153,7 @@ class Clients {
     client->Release();
   }
 
-  One clients_[kMost];
+  One clients_[kMax];
 };
 
 }  // namespace vramstow

@@ -183,7 +183,7 @@ std::string_view NextPart(std::string_view* text) {
 
 bool ParseLaunches(std::string_view text, LaunchesSetting* setting) {
   constexpr std::string_view kSample = "sample=";
-  constexpr uint64_t kMost = 1'000'000;
+  constexpr uint64_t kMax = 1'000'000;
   *setting = LaunchesSetting();
   if (text == "off") return true;
   setting->on = true;
@@ -192,11 +192,11 @@ bool ParseLaunches(std::string_view text, LaunchesSetting* setting) {
   text.remove_prefix(kSample.size());
   uint64_t every = 0;
   for (const char letter : text) {
-    if (letter < '0' || letter > '9' || every > kMost) return false;
+    if (letter < '0' || letter > '9' || every > kMax) return false;
     every = every * 10 + static_cast<uint64_t>(letter - '0');
   }
   setting->every = static_cast<uint32_t>(every);
-  return every >= 1 && every <= kMost;
+  return every >= 1 && every <= kMax;
 }
 
 bool ParseTraceSize(std::string_view text, TraceSizeSetting* setting) {
@@ -219,14 +219,14 @@ bool ParseTraceSize(std::string_view text, TraceSizeSetting* setting) {
 namespace {
 
 bool ParsePort(std::string_view text, uint16_t* port) {
-  constexpr uint32_t kMost = 65535;
+  constexpr uint32_t kMax = 65535;
   uint32_t value = 0;
   for (const char letter : text) {
-    if (letter < '0' || letter > '9' || value > kMost) return false;
+    if (letter < '0' || letter > '9' || value > kMax) return false;
     value = value * 10 + static_cast<uint32_t>(letter - '0');
   }
   *port = static_cast<uint16_t>(value);
-  return value >= 1 && value <= kMost;
+  return value >= 1 && value <= kMax;
 }
 
 // "ADDRESS:PORT"; of IPv6 the address is in brackets.

@@ -7,7 +7,7 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kUnit = 512;  // blocks begin and end at multiples of it
-constexpr size_t kMostOfGroup = 6;
+constexpr size_t kMaxOfGroup = 6;
 
 struct Group {
   std::vector<bool> used;  // by unit
@@ -66,7 +66,7 @@ MeshCounts MeshBound::Look() const {
     for (size_t i = 0; i < units; ++i) users[i] += page.used[i] ? 1 : 0;
   }
   std::ranges::stable_sort(pages, [](const Group& a, const Group& b) { return a.count > b.count; });
-  return {pages.size(), ChunksFor(pages, 2), ChunksFor(pages, kMostOfGroup),
+  return {pages.size(), ChunksFor(pages, 2), ChunksFor(pages, kMaxOfGroup),
           users.empty() ? 0 : *std::ranges::max_element(users)};
 }
 

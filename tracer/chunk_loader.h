@@ -18,13 +18,13 @@ namespace vramstow {
 class ChunkLoader {
  public:
   // What Load needs room for.
-  static constexpr size_t kMostBytes = kSlotBytes + kDecodePadding;
+  static constexpr size_t kMaxBytes = kSlotBytes + kDecodePadding;
 
   // Null: there is no memory.
   static ChunkLoader* Create(TraceFile* file);
 
   // The payload of a sealed chunk, decoded, with the padding that a decoder needs, into `to`, where
-  // there is room for kMostBytes. `offset`: of its header.
+  // there is room for kMaxBytes. `offset`: of its header.
   bool Load(const ChunkHeader& header, uint64_t offset, uint8_t* to, size_t* size);
 
  private:

@@ -48,17 +48,17 @@ FoldInput* FoldInput::Create(OpenTrace* trace, const ThreadRegistry* threads) {
 
 void FoldInput::End() {
   GiveBack(&chunks_, most_chunks_);
-  GiveBack(&streams_, kMostStreams);
-  GiveBack(&copies_, kMostCopies * ChunkLoader::kMostBytes);
+  GiveBack(&streams_, kMaxStreams);
+  GiveBack(&copies_, kMaxCopies * ChunkLoader::kMaxBytes);
 }
 
 bool FoldInput::Begin(uint32_t generation) {
-  most_chunks_ = trace_->file.ring_bytes() / kMinChunkBytes + 2 * size_t{kMostBuffers};
+  most_chunks_ = trace_->file.ring_bytes() / kMinChunkBytes + 2 * size_t{kMaxBuffers};
   chunks_ = Memory<Chunk>(most_chunks_);
-  streams_ = Memory<Stream>(kMostStreams);
-  copies_ = Memory<uint8_t>(kMostCopies * ChunkLoader::kMostBytes);
+  streams_ = Memory<Stream>(kMaxStreams);
+  copies_ = Memory<uint8_t>(kMaxCopies * ChunkLoader::kMaxBytes);
   if (chunks_ == nullptr || streams_ == nullptr || copies_ == nullptr) return false;
-  for (int i = 0; i < kMostTries; ++i) {
+  for (int i = 0; i < kMaxTries; ++i) {
     if (List(generation)) return MakeStreams();
   }
   return false;
@@ -120,7 +120,7 @@ bool FoldInput::ListRing(uint32_t generation) {
     const bool is_wanted =
         IsOfBuffer(chunk.header) || (IsKept(chunk.header) && chunk.header.buffer == generation);
     if (!is_wanted) continue;
-    if (count_ == most_chunks_ || chunk.header.buffer > kMostBuffers) return false;
+    if (count_ == most_chunks_ || chunk.header.buffer > kMaxBuffers) return false;
     chunks_[count_++] = chunk;
   }
   return true;
@@ -142,8 +142,8 @@ bool FoldInput::CopySlots() {
   for (size_t i = 0; i < count_; ++i) {
     Chunk& chunk = chunks_[i];
     if (chunk.position != kInSlot) continue;
-    if (copy_count_ == kMostCopies) return false;
-    uint8_t* const copy = copies_ + copy_count_ * ChunkLoader::kMostBytes;
+    if (copy_count_ == kMaxCopies) return false;
+    uint8_t* const copy = copies_ + copy_count_ * ChunkLoader::kMaxBytes;
     const uint8_t* const slot = reinterpret_cast<const uint8_t*>(chunk.offset);
     auto* const header = reinterpret_cast<ChunkHeader*>(const_cast<uint8_t*>(slot));
     const uint32_t committed =
@@ -169,7 +169,7 @@ bool FoldInput::MakeStreams() {
   });
   stream_count_ = 0;
   for (size_t i = 0; i < count_;) {
-    if (stream_count_ == kMostStreams) return false;
+    if (stream_count_ == kMaxStreams) return false;
     Stream& stream = streams_[stream_count_++];
     stream.first = i;
     while (i < count_ && chunks_[i].header.buffer == chunks_[stream.first].header.buffer &&
@@ -200,7 +200,7 @@ bool FoldInput::LoadNext(Stream* stream) {
   const uint8_t* payload = stream->payload;
   size_t size = chunk.header.committed;
   if (chunk.position == kInSlot) {
-    payload = copies_ + chunk.offset * ChunkLoader::kMostBytes;
+    payload = copies_ + chunk.offset * ChunkLoader::kMaxBytes;
   } else if (!loader_->Load(chunk.header, chunk.offset, stream->payload, &size)) {
     return false;
   }

@@ -25,7 +25,7 @@ namespace vramstow {
 
 class FoldInput {
  public:
-  static constexpr uint32_t kMostBuffers = 16384;  // as ThreadRegistry's
+  static constexpr uint32_t kMaxBuffers = 16384;  // as ThreadRegistry's
 
   // Null: there is no memory.
   static FoldInput* Create(OpenTrace* trace, const ThreadRegistry* threads);
@@ -48,9 +48,9 @@ class FoldInput {
   void End();
 
  private:
-  static constexpr size_t kMostStreams = 128;
-  static constexpr size_t kMostCopies = 128;
-  static constexpr int kMostTries = 4;
+  static constexpr size_t kMaxStreams = 128;
+  static constexpr size_t kMaxCopies = 128;
+  static constexpr int kMaxTries = 4;
   static constexpr uint64_t kInSlot = ~uint64_t{0};  // a position
 
   struct Chunk {
@@ -72,7 +72,7 @@ class FoldInput {
     uint64_t consumed;  // the number of the last event that was given
     Event next;
     EventDecoder decoder;
-    uint8_t payload[ChunkLoader::kMostBytes];
+    uint8_t payload[ChunkLoader::kMaxBytes];
   };
 
   FoldInput() = default;
@@ -102,7 +102,7 @@ class FoldInput {
   uint64_t last_sequence_ = 0;
   uint64_t lost_ = 0;
   bool failed_ = false;
-  uint64_t cuts_[kMostBuffers + 1];
+  uint64_t cuts_[kMaxBuffers + 1];
 };
 
 }  // namespace vramstow

@@ -9,7 +9,7 @@ namespace {
 
 // The part that needs no time is worked out before the counter has been read: a compiler that
 // mixes the two keeps the processor waiting.
-inline void DoFirst(EventEncoder::Short* encoded) {
+inline void ComputeBeforeClock(EventEncoder::Short* encoded) {
   asm volatile(""
                : "+r"(encoded->bytes), "+r"(encoded->size), "+r"(encoded->is_general),
                  "+r"(encoded->place));
@@ -31,8 +31,8 @@ inline uint64_t RecorderState::Record(const Event& event) {
 // With the stack that the event names, be it none.
 uint64_t RecorderState::RecordWithStack(const Event& event) {
   if (!IsFast(trace_.status.mode())) [[unlikely]]
-    return RecordAsItIs(event);
-  return RecordFast<&RecorderState::RecordAsItIs>(event);
+    return RecordWithoutCapture(event);
+  return RecordFast<&RecorderState::RecordWithoutCapture>(event);
 }
 
 // All other cases are a call of kOther at the very end, so that no register has to be kept for
@@ -64,7 +64,7 @@ inline uint64_t RecorderState::RecordFast(const Event& event) {
       [[unlikely]]
     return events_.Record(buffer, event);
   EventEncoder::Short encoded = buffer->encoder.ShortOf(event);
-  DoFirst(&encoded);
+  ComputeBeforeClock(&encoded);
   uint8_t* const end =
       now < buffer->anchor_ends ? buffer->encoder.WriteShort(chunk.next(), encoded, now) : nullptr;
   if (end == nullptr) [[unlikely]]
@@ -157,7 +157,7 @@ ThreadBuffer* RecorderState::OwnBuffer() {
   return events_.Record(buffer, event);
 }
 
-[[gnu::noinline]] uint64_t RecorderState::RecordAsItIs(const Event& event) {
+[[gnu::noinline]] uint64_t RecorderState::RecordWithoutCapture(const Event& event) {
   if (trace_.status.mode() == RecordMode::kCountOnly) return CountOnly();
   ThreadBuffer* const buffer = OwnBuffer();
   return buffer == nullptr ? 0 : events_.Record(buffer, event);

@@ -76,7 +76,7 @@ class RecorderState {
   ThreadBuffer* OwnBuffer();
   uint64_t RecordGeneral(const Event& event);
   uint64_t RecordWithItsStack(const Event& event);
-  uint64_t RecordAsItIs(const Event& event);
+  uint64_t RecordWithoutCapture(const Event& event);
   uint64_t CountOnly();
 
   // Written by each event where no counter is trusted: on a cache line of its own, and not on one

@@ -24,8 +24,8 @@
 namespace vramstow {
 namespace {
 
-constexpr unsigned kMostNames = 10000;
-constexpr int kMostTries = 100;
+constexpr unsigned kMaxNames = 10000;
+constexpr int kMaxTries = 100;
 
 // A handler that interrupts this thread while the ring stands still would wait for it for ever.
 class WithoutSignals {
@@ -66,7 +66,7 @@ bool IsBeingWritten(const ChunkHeader& header) {
 ssize_t ReadBlock(int fd, uint64_t offset, uint8_t* block) {
   const uint64_t at = offset == 0 ? kFileHeaderBytes : 0;  // the first slot begins with the header
   ssize_t got = 0;
-  for (int i = 0; i < kMostTries; ++i) {
+  for (int i = 0; i < kMaxTries; ++i) {
     ChunkHeader before = {};
     ChunkHeader after = {};
     if (ReadAt(fd, &before, sizeof before, offset + at) < 0) return -1;
@@ -142,7 +142,7 @@ class BlockCopier {
     if (!IsBeingWritten(header) || header.buffer == 0) return 0;
     Slot& other = slots_[header.buffer % kBuffers];
     Slot latest = {offset + 1, header.buffer, header.turn};
-    for (int i = 0; i < kMostTries && other.offset != 0 && other.buffer == latest.buffer &&
+    for (int i = 0; i < kMaxTries && other.offset != 0 && other.buffer == latest.buffer &&
                     other.offset != latest.offset && other.turn < latest.turn;
          ++i) {
       ChunkHeader again = {};
@@ -180,7 +180,7 @@ int MakeName(const char* trace, const char* tag, unsigned number, char* name, si
 int NameCopy(const char* part, const char* trace, const char* tag, bool replaces, char* name,
              size_t size) {
   int error = EEXIST;
-  for (unsigned number = 1; number <= kMostNames && error == EEXIST; ++number) {
+  for (unsigned number = 1; number <= kMaxNames && error == EEXIST; ++number) {
     error = MakeName(trace, tag, number, name, size);
     if (error != 0) break;
     if (replaces) return rename(part, name) == 0 ? 0 : errno;

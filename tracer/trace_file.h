@@ -149,7 +149,7 @@ class TraceFile {
   std::atomic<uint64_t> end_{0};
   bool shared_ = true;
   OwnerMutex ring_lock_;
-  static constexpr size_t kMostExtents = 1024;
+  static constexpr size_t kMaxExtents = 1024;
   uint64_t ring_bytes_ = 0;
   uint64_t extent_bytes_ = 0;
   bool ring_may_grow_ = false;
@@ -158,7 +158,7 @@ class TraceFile {
   uint64_t ring_next_ VRAMSTOW_GUARDED_BY(ring_lock_) = 0;  // a position
   std::atomic<uint64_t> ring_end_{0};                       // the same, for all to see
   std::atomic<uint64_t> ring_needed_{0};
-  std::atomic<uint64_t> extents_[kMostExtents] = {};  // where they are in the file; 0: nowhere yet
+  std::atomic<uint64_t> extents_[kMaxExtents] = {};  // where they are in the file; 0: nowhere yet
   dev_t device_ = 0;
   ino_t inode_ = 0;
   char path_[PATH_MAX] = {};

@@ -72,7 +72,7 @@ bool TraceFolder::LookAtAll() {
   bool was_kept = false;
   while (input_->Next(&event, &was_kept)) {
     if (!folder_->Look(event, was_kept)) return false;
-    if (folder_->looked_at() == EventFolder::kMostEvents) break;
+    if (folder_->looked_at() == EventFolder::kMaxEvents) break;
     if (folder_->looked_at() % kEventsBetweenRests == 0 && !Rests()) return false;
   }
   return !input_->failed();

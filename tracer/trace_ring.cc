@@ -35,7 +35,7 @@ struct RingMark {
 void TraceFile::MakeRing(uint64_t bytes, bool may_grow) {
   ring_may_grow_ = may_grow;
   constexpr uint64_t kLeastExtent = uint64_t{1} << 20;
-  extent_bytes_ = std::max(kLeastExtent, RoundUp(bytes / kMostExtents, kSlotBytes));
+  extent_bytes_ = std::max(kLeastExtent, RoundUp(bytes / kMaxExtents, kSlotBytes));
   ring_bytes_ = std::max(bytes / extent_bytes_, uint64_t{1}) * extent_bytes_;
 }
 

@@ -55,7 +55,7 @@ inline int Blocks::Ask(const Request& request, vramstow_framework_block* block) 
   const int handle = request.device->handle.load(std::memory_order_relaxed);
   int result;
   if (names_callers_) [[unlikely]] {
-    vramstow_framework_name names[Operators::kMostNames];
+    vramstow_framework_name names[Operators::kMaxNames];
     const int count = Operators::Names(names);
     result = table_->allocate_for(handle, request.size, NumberOf(request.stream), request.pool,
                                   names, count, block, &served);

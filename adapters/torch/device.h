@@ -34,15 +34,15 @@ struct Device {
 
 class Devices {
  public:
-  static constexpr int kMost = 64;
+  static constexpr int kMax = 64;
 
   Devices() {
-    for (int i = 0; i < kMost; ++i) devices_[i].index = static_cast<DeviceIndex>(i);
+    for (int i = 0; i < kMax; ++i) devices_[i].index = static_cast<DeviceIndex>(i);
   }
 
   // For an index that a caller of PyTorch's interface gave.
   Device& At(DeviceIndex device) {
-    TORCH_CHECK(device >= 0 && device < kMost, "Allocator not initialized for device ",
+    TORCH_CHECK(device >= 0 && device < kMax, "Allocator not initialized for device ",
                 static_cast<int>(device), ": did you call init?");
     return devices_[device];
   }
@@ -51,7 +51,7 @@ class Devices {
 
   // How many devices PyTorch uses; 0 before init().
   int count() const { return count_.load(std::memory_order_relaxed); }
-  void set_count(int count) { count_ = count < kMost ? count : kMost; }
+  void set_count(int count) { count_ = count < kMax ? count : kMax; }
 
   // The device of the calling thread. With one device the runtime need not be asked, which would
   // take a third of an allocation's time.
@@ -63,7 +63,7 @@ class Devices {
 
  private:
   std::atomic<int> count_{0};
-  std::array<Device, kMost> devices_;
+  std::array<Device, kMax> devices_;
 };
 
 // One request for memory, after the stream and the private pool are known.

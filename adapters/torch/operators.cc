@@ -113,7 +113,7 @@ void Operators::Follow() {
           .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
 }
 
-int Operators::Names(vramstow_framework_name (&names)[kMostNames]) {
+int Operators::Names(vramstow_framework_name (&names)[kMaxNames]) {
   const Work& work = ThisThread();
   const char* operation = nullptr;
   const char* making = nullptr;  // used if there is no better name

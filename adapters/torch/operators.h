@@ -17,14 +17,14 @@ namespace vramstow::torch_adapter {
 
 class Operators {
  public:
-  static constexpr int kMostNames = 3;
+  static constexpr int kMaxNames = 3;
 
   // Makes PyTorch call back from now on. Call it once.
   static void Follow();
 
   // Names what the calling thread is in, the innermost first; returns how many names. The texts are
   // valid until the thread goes on.
-  static int Names(vramstow_framework_name (&names)[kMostNames]);
+  static int Names(vramstow_framework_name (&names)[kMaxNames]);
 };
 
 }  // namespace vramstow::torch_adapter

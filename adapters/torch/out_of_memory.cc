@@ -87,7 +87,7 @@ void OutOfMemory::CallObservers(const Request& request, uint64_t total_bytes, ui
 }
 
 void OutOfMemory::Tell(const Request& request) const {
-  vramstow_framework_name names[Operators::kMostNames];
+  vramstow_framework_name names[Operators::kMaxNames];
   const int count = table_->keeps_stacks() != 0 ? Operators::Names(names) : 0;
   table_->refused(request.device->handle.load(std::memory_order_relaxed), request.size,
                   NumberOf(request.stream), names, count,

@@ -11,7 +11,7 @@ void PoolObserver::OnMapping(int device, uint64_t address, uint64_t size, bool m
 
 void PoolObserver::OnFreeCompleted(int device, uint64_t address, uint64_t size,
                                    uint64_t requested) {
-  if (device < 0 || device >= Devices::kMost) return;
+  if (device < 0 || device >= Devices::kMax) return;
   (*devices_)[device].counters.Completed(size, requested);
   if (!history_->on()) return;
   history_->Record(TraceEntry::FREE_COMPLETED,

@@ -9,10 +9,14 @@
 
 namespace vramstow {
 
-// Adds to a number that only the holder of a lock writes: no atomic instruction is needed. Add the
-// two's complement to subtract.
+// Adds to a number that only the holder of a lock writes: no atomic instruction is needed.
 inline void Bump(std::atomic<uint64_t>* value, uint64_t amount) {
   value->store(value->load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+}
+
+// Subtracts from such a number.
+inline void Subtract(std::atomic<uint64_t>* value, uint64_t amount) {
+  value->store(value->load(std::memory_order_relaxed) - amount, std::memory_order_relaxed);
 }
 
 }  // namespace vramstow

@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-constexpr int kMostPeers = 64;
+constexpr int kMaxPeers = 64;
 
 CudaDriver* Self(void* self) { return static_cast<CudaDriver*>(self); }
 
@@ -139,7 +139,7 @@ bool CudaDriver::Open(Resolve resolve, void* resolve_context, CUdevice device, C
 }
 
 void CudaDriver::AddPeer(CUdevice peer) {
-  if (peer < 0 || peer >= kMostPeers || peer == device_) return;
+  if (peer < 0 || peer >= kMaxPeers || peer == device_) return;
   peers_.fetch_or(uint64_t{1} << peer, std::memory_order_release);
 }
 
@@ -255,7 +255,7 @@ void CudaDriver::FillMemory() {
 
 // For the device, its peers and, where it is given, the host.
 CUresult CudaDriver::SetAccess(uint64_t address, uint64_t size, const CUmemLocation* host) const {
-  CUmemAccessDesc access[kMostPeers + 2] = {};
+  CUmemAccessDesc access[kMaxPeers + 2] = {};
   size_t count = 0;
   const auto add = [&access, &count](const CUmemLocation& location) {
     access[count].location = location;
@@ -566,7 +566,7 @@ CUcontext CudaDriver::OtherAt(uint32_t number) const {
   int device = 0;
   if (!others_.at(others_.list, number, &context, &device) || context == context_) return nullptr;
   const uint64_t peers = peers_.load(std::memory_order_acquire);
-  const bool is_peer = device < kMostPeers && (peers >> device & 1) != 0;
+  const bool is_peer = device < kMaxPeers && (peers >> device & 1) != 0;
   return device == device_ || is_peer ? context : nullptr;
 }
 

@@ -138,7 +138,7 @@ uint32_t SpanTable::JoinFree(uint32_t index) {
 
 void SpanTable::MakeHole(uint32_t index, uint64_t from, uint64_t to) {
   Zone& zone = zones_[slab_[index].zone];
-  Bump(&mapped_bytes_[slab_[index].zone], ~(to - from) + 1);
+  Subtract(&mapped_bytes_[slab_[index].zone], to - from);
   zone.free.Remove(&slab_, index);
   index = CutTaken(index, from - slab_[index].address, to - from);
   slab_[index].state = SpanState::kHole;
@@ -213,7 +213,7 @@ void SpanTable::AddFreeRegion(uint64_t address, uint64_t size, uint8_t zone, uin
 
 void SpanTable::ForgetFreeRegion(uint32_t number) {
   const Region region = regions_[number];
-  Bump(&mapped_bytes_[region.zone], ~region.size + 1);
+  Subtract(&mapped_bytes_[region.zone], region.size);
   zones_[region.zone].free.Remove(&slab_, region.first);
   Delete(region.first);
   regions_[number] = regions_[--region_count_];

@@ -50,7 +50,7 @@ void AwayRanges::Remove(uint64_t address) {
 bool AwayRanges::Reserve(uint64_t count) {
   const uint64_t room = table_count_ == 0 ? 0 : room_[table_count_ - 1];
   if (count <= room) return true;
-  if (table_count_ == kMostTables) return false;
+  if (table_count_ == kMaxTables) return false;
   const uint64_t larger = std::max({kFirstRoom, room * 2, count});
   auto* const table = static_cast<Range*>(AllocateHostMemory(larger * sizeof(Range)));
   if (table == nullptr) return false;

@@ -43,7 +43,7 @@ class AwayRanges {
   };
 
   // Readers may hold a table while a larger one takes its place: old ones stay until Close.
-  static constexpr int kMostTables = 40;
+  static constexpr int kMaxTables = 40;
 
   bool Find(uint64_t address, uint64_t count) const;
   uint64_t PlaceOf(uint64_t address, uint64_t count) const;
@@ -51,8 +51,8 @@ class AwayRanges {
   std::atomic<Range*> ranges_{nullptr};
   std::atomic<uint64_t> count_{0};
   uint64_t added_ = 0;
-  Range* tables_[kMostTables] = {};
-  uint64_t room_[kMostTables] = {};
+  Range* tables_[kMaxTables] = {};
+  uint64_t room_[kMaxTables] = {};
   int table_count_ = 0;
 };
 

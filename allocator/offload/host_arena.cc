@@ -50,7 +50,7 @@ bool HostArena::Grow(uint64_t pieces) {
     if (blocks_ == nullptr) return false;
   }
   if (count_ + leaving_ == kMaxBlocks || pieces == 0) return false;
-  const uint64_t size = std::min(pieces, kMostPieces) * chunks_->chunk_bytes();
+  const uint64_t size = std::min(pieces, kMaxPieces) * chunks_->chunk_bytes();
   uint64_t address = 0;
   const DriverResult result = driver_->host_allocate(driver_->self, size, &address);
   events_->Pinned(EventKind::kAllocate, address, size, result);

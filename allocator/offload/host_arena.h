@@ -52,7 +52,7 @@ class HostArena {
   uint64_t Release() VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
-  static constexpr uint64_t kMostPieces = 128;
+  static constexpr uint64_t kMaxPieces = 128;
   // As many as a device of 288 GiB has chunks, and more: each may be a block of one piece.
   static constexpr uint32_t kMaxBlocks = uint32_t{1} << 18;
   struct Block {

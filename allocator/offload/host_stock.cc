@@ -9,7 +9,7 @@ namespace vramstow {
 namespace {
 
 // The number of chunks that are released in one go: allocations wait for that.
-constexpr uint64_t kMostAtOnce = 32;
+constexpr uint64_t kMaxAtOnce = 32;
 
 }  // namespace
 
@@ -83,9 +83,9 @@ uint64_t HostStock::ReleaseMapped(uint64_t unused_ns) {
   for (;;) {
     DeviceLock device_lock(pool_->mutex());
     if (!MayRelease(unused_ns)) return released;
-    const uint64_t count = pool_->exchange().ReleaseHost(kMostAtOnce);
+    const uint64_t count = pool_->exchange().ReleaseHost(kMaxAtOnce);
     released += Released(count * pool_->page_bytes());
-    if (count < kMostAtOnce) return released;
+    if (count < kMaxAtOnce) return released;
   }
 }
 

@@ -22,7 +22,7 @@ DriverResult Mover::Copy(const DriverCopy* copies, uint32_t count) {
 // Brings what the pages hold into the fresh chunks, which are mapped nowhere before and after.
 DriverResult Mover::Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count) {
   DriverResult result = window_.Map(fresh, count);
-  DriverCopy copies[kMostPages];
+  DriverCopy copies[kMaxPages];
   for (uint32_t i = 0; i < count; ++i)
     copies[i] = {window_.AddressOf(i, fresh[i]), pages[i], chunks_->chunk_bytes()};
   if (result == kDriverSuccess) result = Copy(copies, count);
@@ -90,8 +90,8 @@ uint32_t Mover::Exchange(const uint64_t* pages, uint32_t* fresh, uint32_t count,
 uint32_t Mover::Move(uint64_t* pages, uint32_t count, ChunkMemory to, DriverResult* result) {
   *result = kDriverInvalidValue;
   if (!Restore() || !window_.Free()) return 0;
-  if (count > kMostPages) count = kMostPages;
-  uint32_t fresh[kMostPages];
+  if (count > kMaxPages) count = kMaxPages;
+  uint32_t fresh[kMaxPages];
   const uint32_t taken = TakeChunks(to, fresh, count);
   *result = taken == 0 ? kDriverOutOfMemory : Fill(pages, fresh, taken);
   const uint32_t moved = Exchange(pages, fresh, taken, result);
@@ -139,7 +139,7 @@ DriverResult Mover::Lay(Return* coming) {
 }
 
 DriverResult Mover::Begin(Return* coming) {
-  DriverCopy copies[kMostPages];
+  DriverCopy copies[kMaxPages];
   uint32_t kept = 0;
   for (uint32_t i = 0; i < coming->count; ++i) {
     const uint64_t source = chunks_->KeptAt(coming->pages[i]);

@@ -33,7 +33,7 @@ namespace vramstow {
 
 class Mover {
  public:
-  static constexpr uint32_t kMostPages = CopyWindow::kPlaces;
+  static constexpr uint32_t kMaxPages = CopyWindow::kPlaces;
 
   // How many of the sorted pages follow one another from the first on; `count` is not 0.
   static uint32_t RunOf(const uint64_t* pages, uint32_t count, uint64_t page_bytes) {
@@ -46,7 +46,7 @@ class Mover {
   // `alive`: the driver can still be called.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Moves up to kMostPages pages, for each of which the store has an idle chunk of the other kind;
+  // Moves up to kMaxPages pages, for each of which the store has an idle chunk of the other kind;
   // those that moved come first in `pages` afterwards. Returns how many; *result is the first
   // error.
   uint32_t Move(uint64_t* pages, uint32_t count, ChunkMemory to, DriverResult* result)
@@ -58,8 +58,8 @@ class Mover {
   // Paused pages on their way back. Of three steps the first can be done while another return
   // copies; Begin and End come one after the other.
   struct Return {
-    uint64_t pages[kMostPages];
-    uint32_t fresh[kMostPages];  // what is mapped at them
+    uint64_t pages[kMaxPages];
+    uint32_t fresh[kMaxPages];  // what is mapped at them
     uint32_t count = 0;
     uint64_t job = 0;  // the copies under way
     bool copies = false;
@@ -105,7 +105,7 @@ class Mover {
   ChunkExchange* chunks_ = nullptr;
   CopyWindow window_;
   uint32_t lost_count_ = 0;
-  uint64_t lost_[kMostPages] = {};  // addresses of pages
+  uint64_t lost_[kMaxPages] = {};  // addresses of pages
 };
 
 }  // namespace vramstow

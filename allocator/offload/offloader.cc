@@ -78,7 +78,7 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
   while (moved < count && moved < pages_.count()) {
     if (standstill_.gives_up()) break;
     uint64_t wanted = std::min({count - moved, pages_.count() - moved, uint64_t{slice_pages_}});
-    wanted = pages_.WholeChunks(moved, wanted, Mover::kMostPages);
+    wanted = pages_.WholeChunks(moved, wanted, Mover::kMaxPages);
     uint64_t room = wanted;
     if (motion == Motion::kOut) room = host_.EnsureMapped(wanted);
     if (motion == Motion::kPause) {
@@ -89,7 +89,7 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
       *outcome = OffloadResult::kNoRoom;
       break;
     }
-    uint64_t slice[Mover::kMostPages];
+    uint64_t slice[Mover::kMaxPages];
     for (uint64_t i = 0; i < wanted; ++i) slice[i] = pages_.AddressOf(moved + i);
     std::sort(slice, slice + wanted);
     if (!standstill_.Begin()) {
@@ -106,7 +106,7 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
     // The next slice is as large as fits the time; never more than twice this one.
     const uint64_t fitting = done * config_.slice_ns / std::max<uint64_t>(duration, 1);
     slice_pages_ = static_cast<uint32_t>(std::clamp<uint64_t>(
-        std::min<uint64_t>(fitting, uint64_t{slice_pages_} * 2), 1, Mover::kMostPages));
+        std::min<uint64_t>(fitting, uint64_t{slice_pages_} * 2), 1, Mover::kMaxPages));
     if (result != kDriverSuccess) {
       Bump(&record_.failed, 1);
       *outcome = result == kDriverOutOfMemory ? OffloadResult::kNoRoom : OffloadResult::kFailed;

@@ -17,7 +17,7 @@ DriverResult PauseSlices::BeginCopies(const uint64_t* pages, const uint32_t* pin
                                       uint64_t* job) {
   const DriverTable* driver = pool_->driver();
   const ChunkExchange& chunks = pool_->exchange();
-  DriverCopy copies[Mover::kMostPages];
+  DriverCopy copies[Mover::kMaxPages];
   for (uint32_t i = 0; i < count; ++i) {
     copies[i] = {chunks.PinnedMemory(pinned[i]), pages[i], chunks.chunk_bytes()};
   }
@@ -28,8 +28,8 @@ uint32_t PauseSlices::Pause(const uint64_t* pages, uint32_t count, bool keep,
                             DriverResult* result) {
   *result = kDriverInvalidValue;
   if (!mover_->Restore()) return 0;
-  count = std::min(count, Mover::kMostPages);
-  uint32_t pinned[Mover::kMostPages] = {};
+  count = std::min(count, Mover::kMaxPages);
+  uint32_t pinned[Mover::kMaxPages] = {};
   if (keep) count = mover_->TakeChunks(ChunkMemory::kPinned, pinned, count);
   *result = count == 0 ? kDriverOutOfMemory : kDriverSuccess;
   uint64_t job = 0;

@@ -23,7 +23,7 @@ class PauseSlices {
 
   // A request of some slices begins.
   void Begin() VRAMSTOW_REQUIRES(kDeviceLock) { unreleased_ = 0; }
-  // Pauses up to Mover::kMostPages sorted pages. With `keep` their contents go to pinned chunks.
+  // Pauses up to Mover::kMaxPages sorted pages. With `keep` their contents go to pinned chunks.
   // Returns the number of pages. *result is the first error.
   uint32_t Pause(const uint64_t* pages, uint32_t count, bool keep, DriverResult* result)
       VRAMSTOW_REQUIRES(kDeviceLock);

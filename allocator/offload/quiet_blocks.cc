@@ -34,8 +34,8 @@ void QuietBlocks::Set(const QuietRange* ranges, uint64_t count, uint32_t since) 
   count_ = 0;
   idle_count_ = 0;
   since_ = since;
-  if (count + kMostIdle > room_) {
-    const uint64_t room = count + kMostIdle;
+  if (count + kMaxIdle > room_) {
+    const uint64_t room = count + kMaxIdle;
     void* memory = AllocateHostMemory(room * sizeof(Entry));
     if (memory == nullptr) return;
     if (entries_ != nullptr) FreeHostMemory(entries_, room_ * sizeof(Entry));
@@ -146,8 +146,8 @@ uint64_t QuietBlocks::RankAndConsider(const void* self, const PageUse& use) {
 void QuietBlocks::Consider(const Candidate& candidate) {
   uint64_t place = candidate_count_;
   while (place > 0 && candidates_[place - 1].birth > candidate.birth) --place;
-  if (place == kMostCandidates) return;
-  candidate_count_ = std::min(candidate_count_ + 1, kMostCandidates);
+  if (place == kMaxCandidates) return;
+  candidate_count_ = std::min(candidate_count_ + 1, kMaxCandidates);
   std::copy_backward(candidates_ + place, candidates_ + candidate_count_ - 1,
                      candidates_ + candidate_count_);
   candidates_[place] = candidate;

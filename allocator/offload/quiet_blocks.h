@@ -6,7 +6,7 @@
 // nobody keeps their address where it is not seen. A block is quiet as long as it is the block that
 // it was, and nothing was seen to touch it.
 //
-// Ownership: room for as many ranges as were ever told, and kMostIdle, until Close. Threads: the
+// Ownership: room for as many ranges as were ever told, and kMaxIdle, until Close. Threads: the
 // device's lock. Errors: without memory no block is quiet. Units: bytes; time by the clock of
 // touches.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_BLOCKS_H_
@@ -26,7 +26,7 @@ struct QuietRange {
 
 class QuietBlocks {
  public:
-  static constexpr uint64_t kMostIdle = 4096;
+  static constexpr uint64_t kMaxIdle = 4096;
 
   struct Entry {
     QuietRange range;
@@ -78,7 +78,7 @@ class QuietBlocks {
   template <typename Visitor>
   void Choose(uint64_t most, uint32_t since, Visitor visit) VRAMSTOW_REQUIRES(kDeviceLock) {
     uint64_t bytes = 0;
-    for (uint64_t i = 0; i < candidate_count_ && bytes < most && idle_count_ < kMostIdle; ++i) {
+    for (uint64_t i = 0; i < candidate_count_ && bytes < most && idle_count_ < kMaxIdle; ++i) {
       Add(candidates_[i], since);
       visit(candidates_[i].range);
       bytes += candidates_[i].range.bytes;
@@ -92,7 +92,7 @@ class QuietBlocks {
     uint64_t block_id;
     uint64_t birth;
   };
-  static constexpr uint64_t kMostCandidates = 64;
+  static constexpr uint64_t kMaxCandidates = 64;
   // Smaller blocks share their pages with others.
   static constexpr uint64_t kLeastIdleBytes = uint64_t{4} << 20;
 
@@ -112,7 +112,7 @@ class QuietBlocks {
   uint64_t idle_count_ = 0;
   uint32_t since_ = 0;  // when the quiet time began
   uint32_t touched_before_ = 0;
-  Candidate candidates_[kMostCandidates] = {};  // in order of age
+  Candidate candidates_[kMaxCandidates] = {};  // in order of age
   uint64_t candidate_count_ = 0;
 };
 

@@ -29,7 +29,7 @@ bool QuietMoves::IsWorthIt(uint64_t away_pages) {
 
 // After the iteration: one copy in kFall may be of no use.
 void QuietMoves::AdaptIdle() {
-  if (idle_used_ > idle_parked_ / kFall) idle_after_ = std::min(idle_after_ * 2, kMostIdle);
+  if (idle_used_ > idle_parked_ / kFall) idle_after_ = std::min(idle_after_ * 2, kMaxIdle);
   idle_used_ = 0;
   idle_known_ = std::exchange(idle_parked_, 0);
 }

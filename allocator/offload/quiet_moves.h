@@ -86,12 +86,12 @@ class QuietMoves {
   static constexpr uint64_t kTryAgain = 16;
   // Fewer pages come back only if they are all: each group takes calls of the driver.
   static constexpr uint64_t kLeastReturning = 32;
-  static constexpr uint64_t kGroupPages = Transfer::kMostPages;
+  static constexpr uint64_t kGroupPages = Transfer::kMaxPages;
 
   // A block is idle when it has been left alone for so long, by the clock: longer where too many
   // were used again soon.
   static constexpr uint32_t kLeastIdle = 1;
-  static constexpr uint32_t kMostIdle = 16;
+  static constexpr uint32_t kMaxIdle = 16;
 
   void AdaptIdle() VRAMSTOW_REQUIRES(kDeviceLock);
   void BeginLeaving() VRAMSTOW_REQUIRES(kDeviceLock);

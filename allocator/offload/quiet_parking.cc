@@ -34,9 +34,9 @@ void QuietParking::Close(bool alive) {
     DriverResult result = kDriverSuccess;
     mover_->End(&returns_[i], &result);
   }
-  for (uint32_t i = 0; transfers_ != nullptr && i < kMost; ++i) transfers_[i].Close(alive);
-  if (transfers_ != nullptr) FreeHostMemory(transfers_, kMost * sizeof(Transfer));
-  if (returns_ != nullptr) FreeHostMemory(returns_, kMost * sizeof(Mover::Return));
+  for (uint32_t i = 0; transfers_ != nullptr && i < kMax; ++i) transfers_[i].Close(alive);
+  if (transfers_ != nullptr) FreeHostMemory(transfers_, kMax * sizeof(Transfer));
+  if (returns_ != nullptr) FreeHostMemory(returns_, kMax * sizeof(Mover::Return));
   transfers_ = nullptr;
   returns_ = nullptr;
   leaving_ = 0;
@@ -48,12 +48,12 @@ void QuietParking::Close(bool alive) {
 
 bool QuietParking::EnsureGroups() {
   if (returns_ == nullptr) {
-    returns_ = static_cast<Mover::Return*>(AllocateHostMemory(kMost * sizeof(Mover::Return)));
-    for (uint32_t i = 0; returns_ != nullptr && i < kMost; ++i) new (&returns_[i]) Mover::Return;
+    returns_ = static_cast<Mover::Return*>(AllocateHostMemory(kMax * sizeof(Mover::Return)));
+    for (uint32_t i = 0; returns_ != nullptr && i < kMax; ++i) new (&returns_[i]) Mover::Return;
   }
   if (transfers_ == nullptr) {
-    transfers_ = static_cast<Transfer*>(AllocateHostMemory(kMost * sizeof(Transfer)));
-    for (uint32_t i = 0; transfers_ != nullptr && i < kMost; ++i) {
+    transfers_ = static_cast<Transfer*>(AllocateHostMemory(kMax * sizeof(Transfer)));
+    for (uint32_t i = 0; transfers_ != nullptr && i < kMax; ++i) {
       new (&transfers_[i]) Transfer;
       transfers_[i].Open(pool_->driver(), &pool_->exchange(), mover_);
     }
@@ -64,7 +64,7 @@ bool QuietParking::EnsureGroups() {
 void QuietParking::Set(const QuietRange* ranges, uint64_t count, uint32_t clock) {
   CancelLeaving();
   // Without a record of it, work would use memory that is away.
-  if (!away_.Reserve(count + QuietBlocks::kMostIdle)) count = 0;
+  if (!away_.Reserve(count + QuietBlocks::kMaxIdle)) count = 0;
   blocks_.Set(ranges, count, clock);
   clock_ = clock;
   list_->Fill(PagesThatAre::kThere, PoolPages::kAnyTag, blocks_.Noting(), clock);
@@ -111,10 +111,10 @@ uint64_t QuietParking::BeginLeaving(uint64_t most) {
 // Begins to copy these pages of the list out, which is in order of address.
 uint64_t QuietParking::BeginGroups(uint64_t first, uint64_t count, After after) {
   uint64_t begun = 0;
-  while (begun < count && leaving_ < kMost) {
-    uint64_t pages[Transfer::kMostPages];
+  while (begun < count && leaving_ < kMax) {
+    uint64_t pages[Transfer::kMaxPages];
     const auto wanted =
-        static_cast<uint32_t>(std::min<uint64_t>(count - begun, Transfer::kMostPages));
+        static_cast<uint32_t>(std::min<uint64_t>(count - begun, Transfer::kMaxPages));
     for (uint32_t i = 0; i < wanted; ++i) pages[i] = list_->AddressOf(first + begun + i);
     Transfer& transfer = transfers_[leaving_];
     const bool is_behind = after == After::kFirstGroup && leaving_ != 0;
@@ -153,7 +153,7 @@ uint64_t QuietParking::AddIdle(uint64_t pages, uint32_t touched_before, uint32_t
 
 uint64_t QuietParking::BeginLeavingIdle(uint64_t most) {
   uint64_t begun = 0;
-  while (begun < most && leaving_ < kMost) {
+  while (begun < most && leaving_ < kMax) {
     QuietBlocks::Entry* const entry = blocks_.FirstOpen();
     if (entry == nullptr) break;
     const uint64_t end = entry->range.address + entry->range.bytes;
@@ -216,7 +216,7 @@ void QuietParking::NoteBack() {
 
 // Begins to bring these parked pages back. False: not all of them.
 bool QuietParking::BeginGroup(const uint64_t* pages, uint32_t count) {
-  if (returning_ == kMost) return false;
+  if (returning_ == kMax) return false;
   Mover::Return& coming = returns_[returning_];
   coming.count = count;
   coming.is_after_work = true;
@@ -246,14 +246,14 @@ uint64_t QuietParking::CountParked(const QuietRange& block) {
 
 uint64_t QuietParking::BeginReturning(const QuietRange& block, uint64_t most) {
   const uint64_t before = laid_;
-  uint64_t pages[Mover::kMostPages];
+  uint64_t pages[Mover::kMaxPages];
   uint32_t count = 0;
   bool goes_on = EnsureGroups();
   VisitParked(block, [&](uint64_t at) {
     kDeviceLock.AssertHeld();
     if (!goes_on || laid_ - before + count == most) return;
     pages[count++] = at;
-    if (count == Mover::kMostPages) goes_on = BeginGroup(pages, std::exchange(count, 0));
+    if (count == Mover::kMaxPages) goes_on = BeginGroup(pages, std::exchange(count, 0));
   });
   if (goes_on && count != 0) BeginGroup(pages, count);
   return laid_ - before;
@@ -291,8 +291,8 @@ uint64_t QuietParking::BeginReturning(uint64_t idle, uint64_t others) {
   });
   const uint64_t count = std::min(list_->count(), others);
   for (uint64_t at = 0; at < count;) {
-    uint64_t pages[Mover::kMostPages];
-    const auto wanted = static_cast<uint32_t>(std::min<uint64_t>(count - at, Mover::kMostPages));
+    uint64_t pages[Mover::kMaxPages];
+    const auto wanted = static_cast<uint32_t>(std::min<uint64_t>(count - at, Mover::kMaxPages));
     for (uint32_t i = 0; i < wanted; ++i) pages[i] = list_->AddressOf(at + i);
     const uint64_t before = laid_;
     const bool goes_on = BeginGroup(pages, wanted);

@@ -67,7 +67,7 @@ class QuietParking {
     return count;
   }
   // Whether no further page can be on its way back before EndReturning.
-  bool has_all_groups() const { return returning_ == kMost; }
+  bool has_all_groups() const { return returning_ == kMax; }
   bool is_returning() const { return returning_ != 0; }
   // Whether a parked page lies under a block that was freed.
   bool HasFreed() VRAMSTOW_REQUIRES(kDeviceLock);
@@ -83,7 +83,7 @@ class QuietParking {
     uint32_t taken = 0;
     *result = kDriverSuccess;
     while (taken < leaving_ && all < most) {
-      uint64_t pages[Transfer::kMostPages];
+      uint64_t pages[Transfer::kMaxPages];
       DriverResult one = kDriverSuccess;
       const uint32_t count = transfers_[taken++].Park(
           [&](uint64_t page) {
@@ -153,7 +153,7 @@ class QuietParking {
   void NoteBlockBack(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
-  static constexpr uint32_t kMost = 128;  // groups under way in one direction
+  static constexpr uint32_t kMax = 128;  // groups under way in one direction
 
   static void WaitForCopies(void* self, uint64_t address, uint64_t bytes);
   bool EnsureGroups() VRAMSTOW_REQUIRES(kDeviceLock);
@@ -175,10 +175,10 @@ class QuietParking {
   QuietBlocks blocks_;
   AwayRanges away_;
   uint32_t clock_ = 0;
-  Transfer* transfers_ = nullptr;  // kMost
+  Transfer* transfers_ = nullptr;  // kMax
   uint32_t leaving_ = 0;
   uint64_t last_leaving_ = 0;         // the address of the last page that is leaving
-  Mover::Return* returns_ = nullptr;  // kMost
+  Mover::Return* returns_ = nullptr;  // kMax
   uint32_t returning_ = 0;
   uint64_t laid_ = 0;  // pages that are on their way back
 };

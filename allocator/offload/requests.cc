@@ -106,7 +106,7 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
   DriverResult result = kDriverSuccess;
   for (int at = 0; result == kDriverSuccess && laid < listed; at ^= 1) {
     Mover::Return& next = slices[at];
-    next.count = static_cast<uint32_t>(std::min(listed - laid, uint64_t{Mover::kMostPages}));
+    next.count = static_cast<uint32_t>(std::min(listed - laid, uint64_t{Mover::kMaxPages}));
     for (uint32_t i = 0; i < next.count; ++i) next.pages[i] = pages_.AddressOf(laid + i);
     // The chunks must be free of work.
     pool_->MakeUpTo(next.count, pool_->chunks().IdleFor(Fences::kEverything));

@@ -28,11 +28,10 @@ DriverResult Transfer::Start(const DriverCopy* copies, uint32_t count, const Tra
 
 DriverResult Transfer::Begin(const uint64_t* pages, uint32_t count, const Transfer* previous) {
   if (driver_->copy_start_after == nullptr) return kDriverNotSupported;
-  const uint32_t taken =
-      mover_->TakeChunks(ChunkMemory::kHost, fresh_, std::min(count, kMostPages));
+  const uint32_t taken = mover_->TakeChunks(ChunkMemory::kHost, fresh_, std::min(count, kMaxPages));
   if (taken == 0) return kDriverOutOfMemory;
   DriverResult result = kDriverSuccess;
-  DriverCopy copies[kMostPages];
+  DriverCopy copies[kMaxPages];
   for (uint32_t i = 0; i < taken; ++i) {
     const uint64_t own = chunks_->OwnAddress(fresh_[i]);
     if (own == 0) result = kDriverNotSupported;

@@ -19,7 +19,7 @@ namespace vramstow {
 
 class Transfer {
  public:
-  static constexpr uint32_t kMostPages = Mover::kMostPages;
+  static constexpr uint32_t kMaxPages = Mover::kMaxPages;
 
   void Open(const DriverTable* driver, ChunkExchange* chunks, Mover* mover);
   // `alive`: the driver can still be called.
@@ -35,7 +35,7 @@ class Transfer {
   // The copies are done afterwards; what was under way still is.
   void Wait() VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Begins to copy the sorted pages, behind all work that was submitted: at most kMostPages, and as
+  // Begins to copy the sorted pages, behind all work that was submitted: at most kMaxPages, and as
   // many as there are idle chunks. Nothing is under way before, nor on an error.
   // With `previous`, behind its copies alone: what work has been given since then does not use the
   // pages, or they are not parked.
@@ -73,9 +73,9 @@ class Transfer {
   bool is_done_ = true;  // the copies were waited for
   DriverResult copied_ = kDriverSuccess;
   uint64_t page_bytes_ = 0;
-  uint64_t pages_[kMostPages] = {};
-  uint32_t fresh_[kMostPages] = {};
-  bool is_forgotten_[kMostPages] = {};
+  uint64_t pages_[kMaxPages] = {};
+  uint32_t fresh_[kMaxPages] = {};
+  bool is_forgotten_[kMaxPages] = {};
 };
 
 }  // namespace vramstow

@@ -96,7 +96,7 @@ bool ChunkExchange::AddPinned(uint64_t memory) {
 
 void ChunkExchange::RemovePinned(uint32_t index) {
   table_->Remove(index);
-  Bump(&host_bytes_, ~chunk_bytes() + 1);
+  Subtract(&host_bytes_, chunk_bytes());
 }
 
 uint64_t ChunkExchange::ReleaseHost(uint64_t count) {
@@ -117,7 +117,7 @@ uint64_t ChunkExchange::ReleaseHost(uint64_t count) {
       break;
     }
     table_->Remove(index);
-    Bump(&host_bytes_, ~chunk_bytes() + 1);
+    Subtract(&host_bytes_, chunk_bytes());
     --host_chunks_;
     ++released;
   }
@@ -204,7 +204,7 @@ DriverResult ChunkExchange::UnmapRun(uint32_t number, uint32_t* count) {
 DriverResult ChunkExchange::MapRun(uint32_t number, const uint32_t* chunks, uint32_t* count) {
   const uint32_t wanted = *count;
   for (*count = 0; *count < wanted; ++*count) {
-    table_->DropShadows(chunks[*count], ChunkTable::kMostMappings - 1);
+    table_->DropShadows(chunks[*count], ChunkTable::kMaxMappings - 1);
     DriverResult result = table_->MapAt(chunks[*count], number + *count);
     if (result != kDriverSuccess && OwnAddress(chunks[*count]) != 0 &&
         UnmapOwn(chunks[*count]) == kDriverSuccess) {
@@ -320,7 +320,7 @@ DriverResult ChunkExchange::Underlay(uint64_t address, uint32_t chunk) {
   const DriverResult result =
       (*space_)[number].mapped != 0 ? table_->UnmapAt(number) : kDriverSuccess;
   if (result != kDriverSuccess) return result;
-  table_->DropShadows(chunk, ChunkTable::kMostMappings - 1);
+  table_->DropShadows(chunk, ChunkTable::kMaxMappings - 1);
   const DriverResult mapped = table_->MapAt(chunk, number);
   ChunkTable::Chunk& kept = (*table_)[(*space_)[number].chunk];
   kept.replaced = kept.parked && mapped == kDriverSuccess;

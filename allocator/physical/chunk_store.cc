@@ -183,7 +183,7 @@ DriverResult ChunkStore::MapFresh(uint32_t number, uint32_t timeline, uint32_t* 
     if (dissolved != kDriverSuccess) return dissolved;
     index = table_.FindIdle(timeline);
   }
-  table_.DropShadows(index, table_.HasRoomForShadow() ? ChunkTable::kMostMappings - 1 : 0);
+  table_.DropShadows(index, table_.HasRoomForShadow() ? ChunkTable::kMaxMappings - 1 : 0);
   const DriverResult result = table_.MapAt(index, number);
   if (result != kDriverSuccess) return result;
   PutToUse(index, number, timeline, tick);

@@ -88,7 +88,7 @@ void ChunkTable::TakeIdle(uint32_t index) {
   } else {
     idle.head = chunk.next;
   }
-  Bump(&idle.count, ~uint64_t{0});
+  Subtract(&idle.count, 1);
 }
 
 // The page at which a chunk was in use is used no more.
@@ -128,11 +128,11 @@ void ChunkTable::BeginPause(uint32_t index) {
 }
 
 void ChunkTable::EndPause(uint32_t index) {
-  Bump(&paused_, ~uint64_t{0});
+  Subtract(&paused_, 1);
   if (!chunks_[index].parked) return;
   chunks_[index].parked = false;
   chunks_[index].replaced = false;
-  Bump(&parked_, ~uint64_t{0});
+  Subtract(&parked_, 1);
 }
 
 // --- Mappings ------------------------------------------------------------------------------------

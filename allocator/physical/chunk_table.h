@@ -36,7 +36,7 @@ enum class ChunkMemory : uint8_t {
 class ChunkTable {
  public:
   // A chunk is mapped at no more pages than this, as far as work lets go of them.
-  static constexpr uint32_t kMostMappings = 6;
+  static constexpr uint32_t kMaxMappings = 6;
 
   struct Chunk {
     uint64_t handle;    // of kPinned: its address

@@ -48,7 +48,7 @@ void ChunkTable::UnlinkLarge(uint32_t lead) {
   } else {
     idle_large_[chunk.order] = chunk.next;
   }
-  Bump(&idle_large_pages_, ~uint64_t{PagesOf(lead)} + 1);
+  Subtract(&idle_large_pages_, PagesOf(lead));
 }
 
 uint32_t ChunkTable::FindIdleLarge(uint64_t most_pages) const {

@@ -30,10 +30,10 @@ void SlotMask::AddRequests(uint64_t from, uint64_t to, uint64_t round) {
 
 bool InterferenceMap::Begin(AddressSpace* space) {
   if (masks_ == nullptr) {
-    void* memory = AllocateHostMemory(kMostPages * (sizeof(SlotMask) + sizeof(uint64_t)));
+    void* memory = AllocateHostMemory(kMaxPages * (sizeof(SlotMask) + sizeof(uint64_t)));
     if (memory == nullptr) return false;
     masks_ = static_cast<SlotMask*>(memory);
-    pages_ = reinterpret_cast<uint64_t*>(masks_ + kMostPages);
+    pages_ = reinterpret_cast<uint64_t*>(masks_ + kMaxPages);
   }
   space_ = space;
   count_ = 0;
@@ -43,7 +43,7 @@ bool InterferenceMap::Begin(AddressSpace* space) {
 bool InterferenceMap::Note(uint64_t address, const SlotMask& slots) {
   Page& page = space_->PageAt(address);
   if (page.interference == 0) {
-    if (count_ + 1 == kMostPages) return false;
+    if (count_ + 1 == kMaxPages) return false;
     page.interference = ++count_;
     masks_[count_] = SlotMask();
     pages_[count_] = address;
@@ -58,7 +58,7 @@ void InterferenceMap::End() {
 
 void InterferenceMap::Close() {
   if (masks_ != nullptr) {
-    FreeHostMemory(masks_, kMostPages * (sizeof(SlotMask) + sizeof(uint64_t)));
+    FreeHostMemory(masks_, kMaxPages * (sizeof(SlotMask) + sizeof(uint64_t)));
   }
   masks_ = nullptr;
 }

@@ -50,7 +50,7 @@ class InterferenceMap {
   void End() VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
-  static constexpr uint32_t kMostPages = 1U << 17;
+  static constexpr uint32_t kMaxPages = 1U << 17;
 
   AddressSpace* space_ = nullptr;
   uint32_t count_ = 0;

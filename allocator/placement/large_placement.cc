@@ -67,12 +67,12 @@ uint32_t LargePlacement::FindBest(const SpanTable& spans, uint64_t size) {
 
 // The free span that holds this place, or 0. Bounded: looks at so many spans.
 uint32_t LargePlacement::FindHolding(const SpanTable& spans, uint64_t size, uint64_t place) {
-  constexpr int kMostLooks = 256;
+  constexpr int kMaxLooks = 256;
   uint32_t found = 0;
   int looks = 0;
   spans.free(SpanTable::kLargeZone).VisitFrom(spans.slab(), size, [&](uint32_t index) {
     if (Holds(spans[index], place, size)) found = index;
-    return found == 0 && ++looks < kMostLooks;
+    return found == 0 && ++looks < kMaxLooks;
   });
   return found;
 }
@@ -82,9 +82,9 @@ uint32_t LargePlacement::FindHolding(const SpanTable& spans, uint64_t size, uint
 // opens no more pages than elsewhere; or 0.
 uint32_t LargePlacement::FindQuiet(const SpanTable& spans, uint64_t size, uint64_t pages,
                                    uint64_t* place) {
-  constexpr int kMostLooks = 16;
+  constexpr int kMaxLooks = 16;
   const uint64_t round = predictor_.round();
-  if (!budget_.Spend(kMostLooks * round, predictor_.count())) return 0;
+  if (!budget_.Spend(kMaxLooks * round, predictor_.count())) return 0;
   const uint64_t life = predictor_.Life();
   uint32_t best = 0;
   uint64_t least = ~uint64_t{0};
@@ -106,7 +106,7 @@ uint32_t LargePlacement::FindQuiet(const SpanTable& spans, uint64_t size, uint64
       best = index;
       *place = from;
     }
-    return least != 0 && ++looks < kMostLooks;
+    return least != 0 && ++looks < kMaxLooks;
   });
   return best;
 }

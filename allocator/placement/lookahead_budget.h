@@ -16,7 +16,7 @@ class LookaheadBudget {
   bool Spend(uint64_t steps, uint64_t requests) {
     steps_ += (requests - counted_at_) * kStepsEach;
     counted_at_ = requests;
-    if (steps_ > kMostSteps) steps_ = kMostSteps;
+    if (steps_ > kMaxSteps) steps_ = kMaxSteps;
     if (steps_ < steps) return false;
     steps_ -= steps;
     return true;
@@ -24,9 +24,9 @@ class LookaheadBudget {
 
  private:
   static constexpr uint64_t kStepsEach = 4;
-  static constexpr uint64_t kMostSteps = uint64_t{1} << 24;
+  static constexpr uint64_t kMaxSteps = uint64_t{1} << 24;
 
-  uint64_t steps_ = kMostSteps;
+  uint64_t steps_ = kMaxSteps;
   uint64_t counted_at_ = 0;  // the request at which `steps_` was counted
 };
 

@@ -86,7 +86,7 @@ class PlacementPredictor {
 
   // Whether the block came to lie there.
   void OnHit() {
-    if (trust_ < kMostTrust) ++trust_;
+    if (trust_ < kMaxTrust) ++trust_;
   }
   void OnMiss() {
     if (trust_ > 0) --trust_;
@@ -141,7 +141,7 @@ class PlacementPredictor {
   static constexpr uint64_t kConfidentRun = 4;
 
   // Sizes that come as before prove little where blocks are freed in another order.
-  static constexpr int kMostTrust = 256;
+  static constexpr int kMaxTrust = 256;
   static constexpr int kFirstTrust = 64;
   // A round has settled when it needs the driver for less than one request in so many.
   static constexpr uint64_t kSettled = 512;

@@ -175,9 +175,9 @@ bool PressureLadder::Offload(AllocationAttempt* attempt) {
   const uint64_t brought = relief.relieve(relief.context, lacking);
   attempt->Note(LadderStep::kOffload, brought, parts_->Now() - since);
   // Somebody else may take what it brought.
-  constexpr uint64_t kMost = 8;
+  constexpr uint64_t kMax = 8;
   const uint64_t times = attempt->tried[static_cast<int>(LadderStep::kOffload)].times;
-  attempt->again = brought != 0 && times < kMost;
+  attempt->again = brought != 0 && times < kMax;
   return true;
 }
 
@@ -240,9 +240,9 @@ bool PressureLadder::CollectYoung(AllocationAttempt* attempt) {
 // What one collection brings, other threads may take.
 bool PressureLadder::CollectAll(AllocationAttempt* attempt) {
   if (attempt->final) return false;
-  constexpr uint32_t kMost = 16;
+  constexpr uint32_t kMax = 16;
   const auto& tried = attempt->tried[static_cast<int>(LadderStep::kCollect)];
-  attempt->again = Collect(attempt, /*all=*/true) && tried.times < kMost;
+  attempt->again = Collect(attempt, /*all=*/true) && tried.times < kMax;
   attempt->final = !attempt->again;
   return true;
 }

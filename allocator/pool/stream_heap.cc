@@ -177,7 +177,7 @@ uint32_t StreamHeap::Retire(uint32_t index) {
   pending_.Remove(&spans_, index);
   const Span& span = spans_[index];
   map_.Remove(span.address, index);
-  Bump(&stats.pending_bytes, ~span.size + 1);
+  Subtract(&stats.pending_bytes, span.size);
   with_.events->Block(EventKind::kFreeCompleted, span.layer, span.address, span.size,
                       span.requested, key.stream(), Served::kUnknown);
   return spans_.JoinFree(index);

@@ -138,9 +138,9 @@ class StreamHeap {
   // Takes a live block back: counts it out and frees it.
   void TakeBack(uint32_t index) VRAMSTOW_REQUIRES(mutex) {
     const Span& span = spans_[index];
-    Bump(&stats.allocated_bytes, ~span.size + 1);
-    Bump(&stats.requested_bytes, ~span.requested + 1);
-    Bump(&stats.live_blocks, ~uint64_t{0});
+    Subtract(&stats.allocated_bytes, span.size);
+    Subtract(&stats.requested_bytes, span.requested);
+    Subtract(&stats.live_blocks, 1);
     Give(index, with_.epochs->now());
   }
   // The same later, for the block at this address (DeferredFrees). False: nothing was done; ask
@@ -281,12 +281,12 @@ class StreamHeap {
 
  private:
   // Tiny blocks stay in their bins, unjoined, up to so many bytes or this part of all.
-  static constexpr uint64_t kMostTinyBytes = uint64_t{1} << 18;
+  static constexpr uint64_t kMaxTinyBytes = uint64_t{1} << 18;
   static constexpr uint64_t kTinyShare = 512;
 
   uint64_t MostTinyBytes() const {
     const uint64_t part = stats.allocated_bytes.load(std::memory_order_relaxed) / kTinyShare;
-    return part > kMostTinyBytes ? part : kMostTinyBytes;
+    return part > kMaxTinyBytes ? part : kMaxTinyBytes;
   }
   HeapPages Pages() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   void SetKey(const HeapKey& new_key, uint32_t new_timeline) VRAMSTOW_REQUIRES(mutex, kDeviceLock);

@@ -29,8 +29,8 @@ constexpr int RuntimeFamily(const char* path) {
   while (*name != '\0' && !(StartsWith(name, ".so") && (name[3] == '.' || name[3] == '\0'))) ++name;
   if (*name == '\0') return kNoRuntime;
   int family = kAnyFamily;
-  constexpr int kMost = 1000;
-  for (name += name[3] == '.' ? 4 : 3; *name >= '0' && *name <= '9' && family < kMost; ++name) {
+  constexpr int kMax = 1000;
+  for (name += name[3] == '.' ? 4 : 3; *name >= '0' && *name <= '9' && family < kMax; ++name) {
     family = family * 10 + (*name - '0');
   }
   return family;

@@ -116,9 +116,9 @@ bool ParseCapability(std::string_view value, Card* card) {
 }
 
 bool ParseMultiprocessors(std::string_view value, Card* card) {
-  constexpr uint64_t kMost = 1024;
+  constexpr uint64_t kMax = 1024;
   uint64_t count = 0;
-  if (!ParseNumber(value, &count) || count < 1 || count > kMost) return false;
+  if (!ParseNumber(value, &count) || count < 1 || count > kMax) return false;
   card->multiprocessors = static_cast<int>(count);
   return true;
 }
@@ -192,8 +192,8 @@ bool ParseVmmTime(std::string_view value, Spec* spec) {
   const bool right =
       ParseDuration(value.substr(0, slash), &time.call_ns) &&
       (slash == std::string_view::npos || ParseDuration(value.substr(slash + 1), &time.gib_ns));
-  constexpr uint64_t kMost = 10'000'000'000;
-  if (!right || first == kVmmCalls || time.call_ns > kMost || time.gib_ns > kMost) return false;
+  constexpr uint64_t kMax = 10'000'000'000;
+  if (!right || first == kVmmCalls || time.call_ns > kMax || time.gib_ns > kMax) return false;
   for (int i = first; i <= last; ++i) spec->vmm_times[i] = time;
   return true;
 }

@@ -15,7 +15,7 @@ constexpr uint64_t kAskNs = 2000;
 // With a model's clock: who has asked so often in a row pauses in between, twice as long each time,
 // up to about a millisecond.
 constexpr uint64_t kAsksAtOnce = 16;
-constexpr uint64_t kMostDoublings = 9;
+constexpr uint64_t kMaxDoublings = 9;
 // A shorter pause between two calls is the program's own work, or the machine's other work.
 constexpr uint64_t kPauseNs = 1000000;
 // Work that was enqueued so long ago is asked about by real time alone.
@@ -178,7 +178,7 @@ void Timeline::CatchUp(const Mark& mark) {
 uint64_t Timeline::NextAskNs() {
   ++asked_in_a_row_;
   if (!modelled_ || asked_in_a_row_ <= kAsksAtOnce) return kAskNs;
-  return kAskNs << std::min(asked_in_a_row_ - kAsksAtOnce, kMostDoublings);
+  return kAskNs << std::min(asked_in_a_row_ - kAsksAtOnce, kMaxDoublings);
 }
 
 bool Timeline::Ask(const Mark& mark) {

@@ -11,7 +11,7 @@ namespace vramstow::simulator {
 namespace {
 
 constexpr uint64_t kLookEvery = 64ull << 20;
-constexpr uint64_t kMostForResults = 4ull << 30;
+constexpr uint64_t kMaxForResults = 4ull << 30;
 
 uint64_t Available() {
   constexpr uint64_t kFallback = 16ull << 30;
@@ -41,7 +41,7 @@ uint64_t HostBudget::Limit() {
 // Well below what ends all computing.
 uint64_t HostBudget::ForSizes() { return Limit() / 5 * 4; }
 
-uint64_t HostBudget::ForResults() { return std::min(Limit() / 5 * 2, kMostForResults); }
+uint64_t HostBudget::ForResults() { return std::min(Limit() / 5 * 2, kMaxForResults); }
 
 bool HostBudget::Allows(const State& state, std::span<const Contents::Piece> writes,
                         uint64_t bytes) {

@@ -11,9 +11,9 @@ namespace {
 
 constexpr uint64_t kSmall = 8;
 // More than a person has steps in a rehearsal, and a few seconds of a loop that does nothing else.
-constexpr uint64_t kMostRepeated = 100000;
+constexpr uint64_t kMaxRepeated = 100000;
 // Such values need not be wrong, and they may differ: a loop over a tensor reads each once.
-constexpr uint64_t kMostUnsure = 1000000;
+constexpr uint64_t kMaxUnsure = 1000000;
 
 }  // namespace
 
@@ -37,24 +37,24 @@ bool HostReads::IsRepeated(uint64_t address, uint64_t value) {
 bool HostReads::NoteUnsure(const Spec& spec) {
   const bool is_unsure = is_unsure_ || spec.emulation_bytes == 0 || !spec.keep_contents;
   is_unsure_ = false;
-  if (!is_unsure || ++unsure_ != kMostUnsure) return true;
+  if (!is_unsure || ++unsure_ != kMaxUnsure) return true;
   fprintf(stderr,
           "vramstow: the program has read %llu single values of what kernels should have computed, "
           "and did not here: it may wait for something that cannot come. Ended with "
           "CUDA_ERROR_LAUNCH_TIMEOUT.\n",
-          static_cast<unsigned long long>(kMostUnsure));
+          static_cast<unsigned long long>(kMaxUnsure));
   return false;
 }
 
 bool HostReads::NoteRepeated(uint64_t address, uint64_t value, const char* by) {
   repeated_ = IsRepeated(address, value) ? repeated_ + 1 : 0;
-  if (repeated_ != kMostRepeated) return true;
+  if (repeated_ != kMaxRepeated) return true;
   fprintf(stderr,
           "vramstow: the program waits for a result of %s, which is not computed here: it has read "
           "the same %llu times, and it cannot change. Ended with CUDA_ERROR_LAUNCH_TIMEOUT; "
           "values=all in the SPEC computes all that can be computed.\n",
           strncmp(by, "_Z", 2) == 0 ? Demangled(by).c_str() : by,
-          static_cast<unsigned long long>(kMostRepeated));
+          static_cast<unsigned long long>(kMaxRepeated));
   return false;
 }
 

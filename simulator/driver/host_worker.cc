@@ -13,7 +13,7 @@ constexpr std::chrono::nanoseconds kSilence = std::chrono::microseconds(200);
 // A host function that takes this long may be waiting for one of another stream (two ranks of a
 // collective in one process do): from then on the others' turn comes beside it.
 constexpr std::chrono::nanoseconds kBlocked = std::chrono::milliseconds(5);
-constexpr int kMostWorkers = 64;
+constexpr int kMaxWorkers = 64;
 
 using Clock = std::chrono::steady_clock;
 
@@ -50,7 +50,7 @@ void RunOne(DriverGlobals* globals, const Timeline::HostWork& item)
   Workers& workers = TheWorkers();
   ++workers.running;
   workers.latest = Clock::now();
-  if (workers.running == workers.started && workers.started < kMostWorkers) StartWorker();
+  if (workers.running == workers.started && workers.started < kMaxWorkers) StartWorker();
   globals->mutex.Unlock();
   item.work->Run(0);
   globals->mutex.Lock();

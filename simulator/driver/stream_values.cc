@@ -198,8 +198,8 @@ CUresult WaitForOne(const char* name, CUstream stream, CUdeviceptr address, Valu
 CUresult ReadOperations(Call& call, const Context& context,
                         const CUstreamBatchMemOpParams* operations, unsigned count,
                         ValuesNode* node) {
-  constexpr unsigned kMost = 256;
-  if (operations == nullptr || count == 0 || count > kMost) return CUDA_ERROR_INVALID_VALUE;
+  constexpr unsigned kMax = 256;
+  if (operations == nullptr || count == 0 || count > kMax) return CUDA_ERROR_INVALID_VALUE;
   node->given.assign(operations, operations + count);
   for (const CUstreamBatchMemOpParams& one : node->given) {
     StreamValue value;

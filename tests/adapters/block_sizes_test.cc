@@ -34,7 +34,7 @@ TEST(RoundSizeTest, PowersOfTwoAreDividedWhereTheUserAsksForThat) {
 }
 
 TEST(RoundSizeTest, SmallRequestsAreRoundedAlikeByAllDivisions) {
-  for (uint64_t requested = 1; requested <= kMostRoundedAlike; ++requested) {
+  for (uint64_t requested = 1; requested <= kMaxRoundedAlike; ++requested) {
     for (const uint64_t divisions : {1, 2, 4, 8, 16, 64}) {
       ASSERT_EQ(RoundSize(requested, divisions), RoundSize(requested, 0)) << requested;
     }
@@ -46,11 +46,11 @@ TEST(BlockSizesTest, WhatPyTorchKeepsWholeAtMostIsNotAskedForBelowOneMebibyte) {
   for (const uint64_t max_split : {uint64_t{0}, kMiB, kNoLimit}) {
     BlockSizes sizes;
     sizes.AddSegment(kBase, 20 * kMiB);
-    EXPECT_EQ(sizes.Allocate(kBase, kMostCutAlways, max_split), kMostCutAlways);
+    EXPECT_EQ(sizes.Allocate(kBase, kMaxCutAlways, max_split), kMaxCutAlways);
   }
   BlockSizes sizes;
   sizes.AddSegment(kBase, 20 * kMiB);
-  EXPECT_EQ(sizes.Allocate(kBase, kMostCutAlways + 512, 0), 20 * kMiB) << "there it decides";
+  EXPECT_EQ(sizes.Allocate(kBase, kMaxCutAlways + 512, 0), 20 * kMiB) << "there it decides";
 }
 
 TEST(BlockSizesTest, ASmallPieceIsCutAndALargeOneKeepsARestOfUpToOneMebibyte) {

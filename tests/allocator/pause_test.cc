@@ -314,7 +314,7 @@ TEST_F(OffloadTest, APauseUnmapsRunsAndReleasesBesideItsCopies) {
   EXPECT_GE(slices, 3U);
   EXPECT_EQ(device_->Calls("unmap") - unmaps, slices);
   EXPECT_EQ(device_->Calls("release") - releases, kBytes / (2 * kMiB));
-  EXPECT_GE(released - releases, kBytes / (2 * kMiB) - Mover::kMostPages);
+  EXPECT_GE(released - releases, kBytes / (2 * kMiB) - Mover::kMaxPages);
   EXPECT_EQ(Resume(7, ~uint64_t{0}), kBytes);
   ExpectContents();
 }

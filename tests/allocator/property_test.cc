@@ -176,8 +176,8 @@ class Program {
   }
 
   void Register() {
-    constexpr size_t kMostPages = 8;
-    if (live_.empty() || registered_.size() >= kMostPages) return;
+    constexpr size_t kMaxPages = 8;
+    if (live_.empty() || registered_.size() >= kMaxPages) return;
     const Held& held = live_[Below(live_.size())];
     if (held.size > 2 * config_.chunk_bytes) return;
     const bool for_good = Below(2) == 0;

@@ -357,7 +357,7 @@ def test_a_circle_is_found() -> None:
         ("tracer/recorder.cc", "absl/strings/str_cat.h"),
         ("tools/analysis/accounts/peak.h", "tools/report/text.h"),
         ("tools/analysis/accounts/peak.h", "tools/analysis/explain/explain.h"),
-        ("tools/analysis/explain/passes.h", "tools/analysis/accounts/levels.h"),
+        ("tools/analysis/explain/iterations.h", "tools/analysis/accounts/levels.h"),
         ("tools/inputs/open_input.cc", "tools/replay/proof.h"),
         ("tools/replay/proof.cc", "tools/analysis/advice/order.h"),
         ("tools/launch/child.cc", "tools/commands/command.h"),

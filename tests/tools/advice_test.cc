@@ -148,7 +148,7 @@ TEST(Advice, AnOutOfMemoryOfNothingAtAllHasNoCause) {
   OutOfMemoryFacts failure;
   failure.event = 100;
   job.facts.out_of_memory = {failure};
-  const Passes passes(job.detail, failure.event);
+  const Iterations passes(job.detail, failure.event);
   const CategoryFinder categories(job.detail);
   EXPECT_THAT(ExplainOutOfMemory(job.detail, passes, categories, &job.facts), IsEmpty());
 }

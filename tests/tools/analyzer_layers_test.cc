@@ -167,13 +167,13 @@ TEST(AnalyzerLayers, WhatTheFrameworkDoesWithoutIsNoFailureOfTheProgram) {
 
 TEST(AnalyzerLayers, OfManyFailuresTheLastIsKept) {
   PoolHistory history;
-  for (uint64_t i = 1; i <= kMostOutOfMemory + 50; ++i) {
+  for (uint64_t i = 1; i <= kMaxOutOfMemory + 50; ++i) {
     history.Tensor(EventKind::kAllocate, 0, i * kMega, 2);
   }
   const Facts facts = history.Analyze();
-  EXPECT_EQ(facts.counts.out_of_memory, kMostOutOfMemory + 50);
-  ASSERT_EQ(facts.out_of_memory.size(), kMostOutOfMemory);
-  EXPECT_EQ(facts.out_of_memory.back().requested_bytes, (kMostOutOfMemory + 50) * kMega);
+  EXPECT_EQ(facts.counts.out_of_memory, kMaxOutOfMemory + 50);
+  ASSERT_EQ(facts.out_of_memory.size(), kMaxOutOfMemory);
+  EXPECT_EQ(facts.out_of_memory.back().requested_bytes, (kMaxOutOfMemory + 50) * kMega);
 }
 
 // Asks the driver until it is served.

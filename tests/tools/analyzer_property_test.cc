@@ -202,7 +202,7 @@ TEST_P(RandomHistory, GivesTheNumbersOfTheNaiveModel) {
       ASSERT_EQ(tally == nullptr ? nothing : tally->at_end, naive.OfLibrary(library));
     }
     std::vector<uint64_t> sizes = naive.SizesAtPeak();
-    sizes.resize(std::min(sizes.size(), kMostBlocksAtPeak));
+    sizes.resize(std::min(sizes.size(), kMaxBlocksAtPeak));
     std::vector<uint64_t> told;
     for (const BlockFacts& block : facts.largest_at_peak) told.push_back(block.size);
     ASSERT_EQ(told, sizes);

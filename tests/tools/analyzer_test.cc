@@ -391,11 +391,11 @@ TEST(Analyzer, ListsAreCutAndSaySo) {
         {.requested = 1, .result = 2, .kind = EventKind::kAllocate, .memory = MemoryKind::kDevice});
   }
   const Facts facts = history.Analyze();
-  EXPECT_THAT(facts.live.groups, SizeIs(kMostLiveGroups));
-  EXPECT_EQ(facts.live.groups_left_out, 300 - kMostLiveGroups);
-  EXPECT_THAT(facts.largest_at_peak, SizeIs(kMostBlocksAtPeak));
+  EXPECT_THAT(facts.live.groups, SizeIs(kMaxLiveGroups));
+  EXPECT_EQ(facts.live.groups_left_out, 300 - kMaxLiveGroups);
+  EXPECT_THAT(facts.largest_at_peak, SizeIs(kMaxBlocksAtPeak));
   EXPECT_EQ(facts.counts.out_of_memory, 150u);
-  EXPECT_THAT(facts.out_of_memory, SizeIs(kMostOutOfMemory));
+  EXPECT_THAT(facts.out_of_memory, SizeIs(kMaxOutOfMemory));
 }
 
 TEST(Analyzer, TheHistogramHasAllDeviceAllocationsBySize) {

@@ -18,7 +18,7 @@ std::vector<Event> Numbered(uint64_t count) {
 
 TEST(EventPipe, GivesAllEventsInTheirOrder) {
   // Ends within a batch, at its end, and without any event.
-  for (uint64_t count : {uint64_t{50001}, uint64_t{20} * EventBatch::kMost, uint64_t{0}}) {
+  for (uint64_t count : {uint64_t{50001}, uint64_t{20} * EventBatch::kMax, uint64_t{0}}) {
     ListSource source(Numbered(count));
     EventPipe pipe(&source);
     uint64_t seen = 0;
@@ -31,16 +31,16 @@ TEST(EventPipe, GivesAllEventsInTheirOrder) {
 }
 
 TEST(EventPipe, MayBeLeftBeforeTheEnd) {
-  ListSource source(Numbered(100 * EventBatch::kMost));
+  ListSource source(Numbered(100 * EventBatch::kMax));
   EventPipe pipe(&source);
   ASSERT_NE(pipe.Next(), nullptr);
 }
 
 class Failing : public ListSource {
  public:
-  Failing() : ListSource(Numbered(3 * EventBatch::kMost)) {}
+  Failing() : ListSource(Numbered(3 * EventBatch::kMax)) {}
   bool Next(Event* event) override {
-    if (++calls_ > 2 * EventBatch::kMost) throw std::bad_alloc();
+    if (++calls_ > 2 * EventBatch::kMax) throw std::bad_alloc();
     return ListSource::Next(event);
   }
 

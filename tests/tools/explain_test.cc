@@ -252,7 +252,7 @@ TEST(Iterations, MarksComeBeforePatterns) {
   MarkedSource source(history.events());
   source.texts = {"ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3"};
   Analysis analysis = AnalyzeInDetail(&source, "history.stow");
-  const IterationsFacts iterations = FindIterations(analysis.detail, Passes(analysis.detail));
+  const IterationsFacts iterations = FindIterations(analysis.detail, Iterations(analysis.detail));
   EXPECT_EQ(iterations.found_by, "marks");
   EXPECT_EQ(iterations.mark, "ProfilerStep#");
   ASSERT_EQ(iterations.count, 3u);
@@ -480,7 +480,7 @@ TEST(Lives, ThoseAlikeAreThinnedOutAndNotDroppedAltogether) {
 
 TEST(LevelLog, KeepsTheHighestWhenStepsAreJoined) {
   LevelLog log;
-  const uint64_t events = 3 * LevelLog::kMost;
+  const uint64_t events = 3 * LevelLog::kMax;
   for (uint64_t i = 0; i < events; ++i) log.Note(i, i == 77 ? 1000 : 1, 2, 3);
   EXPECT_EQ(log.events_per_step(), 4u);
   const std::vector<LevelStep> steps = log.Take();

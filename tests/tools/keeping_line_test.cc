@@ -74,13 +74,13 @@ class WithAProgram : public testing::Test {
 };
 
 TEST_F(WithAProgram, TheLineOfTheSameFunctionIsNamed) {
-  NameKeepingLines(detail_, &facts_);
+  FindRetentionLines(detail_, &facts_);
   EXPECT_EQ(facts_.advice[0].kept_at, "score.py:8");
 }
 
 TEST_F(WithAProgram, ALineThatMakesAndKeepsIsNotNamedTwice) {
   facts_.advice[0].place = "score.py:8 score";
-  NameKeepingLines(detail_, &facts_);
+  FindRetentionLines(detail_, &facts_);
   EXPECT_EQ(facts_.advice[0].kept_at, "");
 }
 
@@ -88,7 +88,7 @@ TEST_F(WithAProgram, ATextThatIsNewerThanTheTraceIsNotRead) {
   std::filesystem::last_write_time(
       folder_ / "trace.stow",
       std::filesystem::last_write_time(folder_ / "score.py") - std::chrono::hours(1));
-  NameKeepingLines(detail_, &facts_);
+  FindRetentionLines(detail_, &facts_);
   EXPECT_EQ(facts_.advice[0].kept_at, "");
 }
 

@@ -170,12 +170,12 @@ TEST(BlockNotes, WhatContradictsIsHandedOverByItself) {
 
 TEST(BlockNotes, AreFullAtTheirMost) {
   BlockNotes notes;
-  for (size_t i = 0; i < BlockNotes::kMost; ++i) {
+  for (size_t i = 0; i < BlockNotes::kMax; ++i) {
     ASSERT_FALSE(notes.full());
     notes.Came(i, 1);
   }
   EXPECT_TRUE(notes.full());
-  EXPECT_EQ(TakenFrom(&notes).front().size(), BlockNotes::kMost);
+  EXPECT_EQ(TakenFrom(&notes).front().size(), BlockNotes::kMax);
 }
 
 }  // namespace

@@ -581,7 +581,7 @@ TEST(RunSummary, SaysWhatARankThatRanAloneCannotTell) {
 TEST(RunSummary, HasAtMostTenLinesAndAllThatIsWanted) {
   const FactSet set = Sample();
   const std::string text = RunSummary(set, {.directory = "/tmp/x"});
-  EXPECT_LE(LinesOf(text), kMostSummaryLines);
+  EXPECT_LE(LinesOf(text), kMaxSummaryLines);
   EXPECT_THAT(text, AllOf(HasSubstr("29.0 MiB allocated, 29.0 MiB reserved"),
                           HasSubstr("4, largest block 24.0 MiB, 1 failed allocation"),
                           HasSubstr("library-1.so 24.0 MiB"), HasSubstr("history.stow"),
@@ -597,7 +597,7 @@ TEST(RunSummary, OfManyProcessesIsNoLonger) {
   }
   const std::string text =
       RunSummary(MergeTraces(traces), {.directory = "/tmp/my traces", .unread = 3});
-  EXPECT_LE(LinesOf(text), kMostSummaryLines);
+  EXPECT_LE(LinesOf(text), kMaxSummaryLines);
   EXPECT_THAT(text, AllOf(HasSubstr("64 processes (64 ranks), highest peak 29.0 MiB in rank 0"),
                           HasSubstr("64 events"), HasSubstr("3 traces that could not be read"),
                           HasSubstr("vramstow analyze '/tmp/my traces'\n")));

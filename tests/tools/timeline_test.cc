@@ -33,7 +33,7 @@ TEST(Timeline, KeepsTheHighestValueOfEveryIntervalWhateverTheLength) {
     TimelinePoint last;
     last.allocated_last = level;
     const TimelineFacts facts = timeline.Finish(last);
-    ASSERT_LE(facts.points.size(), Timeline::kMostPoints);
+    ASSERT_LE(facts.points.size(), Timeline::kMaxPoints);
     std::vector<uint64_t> highest(facts.points.size(), 0);
     std::vector<uint64_t> ends(facts.points.size(), 0);
     uint64_t current = 0;
@@ -58,7 +58,7 @@ TEST(Timeline, ATimeBeyondAllMeasureIsTakenForTheLongest) {
   Put(&timeline, ~uint64_t{0}, 10, 20);
   Put(&timeline, ~uint64_t{0}, 20, 30);
   const TimelineFacts facts = timeline.Finish({});
-  EXPECT_LE(facts.points.size(), Timeline::kMostPoints);
+  EXPECT_LE(facts.points.size(), Timeline::kMaxPoints);
   EXPECT_EQ(facts.points.back().allocated_highest, 30u);
 }
 

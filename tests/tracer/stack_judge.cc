@@ -21,7 +21,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostStacks = 40'000;
+constexpr size_t kMaxStacks = 40'000;
 
 template <typename T>
 T* Zeroed() {
@@ -64,7 +64,7 @@ class Judge {
     thread_local NativeStack* const stack = Zeroed<NativeStack>();
     thread_local uintptr_t theirs[kMaxStackFrames];
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (stacks_ == kMostStacks) return;
+    if (stacks_ == kMaxStacks) return;
     FramePlace here = {};
     VRAMSTOW_HERE(here);
     const double begin = Nanoseconds();

@@ -46,8 +46,8 @@ void AddMapping(const std::string& line, std::vector<RemoteFile>* files) {
 // A part of a file; empty where the file does not have all of it.
 template <typename Item>
 std::vector<Item> ReadItems(std::ifstream& file, uint64_t offset, uint64_t count) {
-  constexpr uint64_t kMost = uint64_t{256} << 20;
-  if (count > kMost / sizeof(Item) || offset > (uint64_t{1} << 40)) return {};
+  constexpr uint64_t kMax = uint64_t{256} << 20;
+  if (count > kMax / sizeof(Item) || offset > (uint64_t{1} << 40)) return {};
   std::vector<Item> items(count);
   file.clear();
   file.seekg(static_cast<std::streamoff>(offset));

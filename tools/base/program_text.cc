@@ -8,14 +8,14 @@
 namespace vramstow {
 namespace {
 
-constexpr uintmax_t kMostBytes = uintmax_t{4} << 20;
+constexpr uintmax_t kMaxBytes = uintmax_t{4} << 20;
 
 }  // namespace
 
 ProgramText ReadProgramText(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return {};
-  if (std::filesystem::file_size(path, error) > kMostBytes || error) return {};
+  if (std::filesystem::file_size(path, error) > kMaxBytes || error) return {};
   ProgramText text;
   std::ifstream stream(path, std::ios::binary);
   for (std::string line; std::getline(stream, line);) {

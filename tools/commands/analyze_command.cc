@@ -35,11 +35,11 @@ constexpr char kAnalyzeFooter[] =
 
 // The files as a user types them behind a command. Redacted, they keep their folders to themselves.
 std::string InputWords(const std::vector<std::string>& files, bool redact) {
-  constexpr size_t kMostNamed = 4;
+  constexpr size_t kMaxNamed = 4;
   if (redact) return "--redact INPUT";
   std::string words;
   for (const std::string& file : files) {
-    if (&file - files.data() == kMostNamed) return words + " ...";
+    if (&file - files.data() == kMaxNamed) return words + " ...";
     words += (words.empty() ? "" : " ") + ShellWord(file);
   }
   return words;

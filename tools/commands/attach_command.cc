@@ -51,7 +51,7 @@ constexpr char kAttachFooter[] =
     "\n"
     "Exit status: 0; 1 if the result could not be written; 2 if the process cannot be entered.";
 
-struct Wishes {
+struct AttachOptions {
   bool census = false;
   bool growth = false;
   bool detach = false;
@@ -124,7 +124,7 @@ absl::StatusOr<ObservationFiles> FilesFor(const RemoteProcess& process) {
 // The process, and what it is asked.
 class Attachment {
  public:
-  static absl::StatusOr<Attachment> Make(pid_t pid, const Wishes& wishes) {
+  static absl::StatusOr<Attachment> Make(pid_t pid, const AttachOptions& wishes) {
     auto process = RemoteProcess::Open(pid);
     if (!process.ok()) return process.status();
     if (!process->HasOurFiles()) {
@@ -148,12 +148,12 @@ class Attachment {
   }
 
  private:
-  Attachment(AttachRequest request, ObservationFiles files, const Wishes& wishes)
+  Attachment(AttachRequest request, ObservationFiles files, const AttachOptions& wishes)
       : request_(std::move(request)), files_(std::move(files)), wishes_(wishes) {}
 
   AttachRequest request_;
   ObservationFiles files_;
-  const Wishes& wishes_;
+  const AttachOptions& wishes_;
 };
 
 int Refuse(const absl::Status& status) {
@@ -161,7 +161,7 @@ int Refuse(const absl::Status& status) {
   return kExitUsage;
 }
 
-int Print(const Wishes& wishes, const JsonValue& json, const std::string& text) {
+int Print(const AttachOptions& wishes, const JsonValue& json, const std::string& text) {
   return PrintResult("attach", wishes.json ? json.Dump() + "\n" : text);
 }
 
@@ -179,7 +179,7 @@ JsonValue TraceJson(pid_t pid, const AttachAnswer& answer) {
   return JsonOf(pid, answer, JsonValue::Object({{"trace", answer.body.Text("path")}}));
 }
 
-int TellCensus(pid_t pid, Attachment& attachment, const Wishes& wishes) {
+int TellCensus(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   const auto answer = attachment.Ask("census", false);
   if (!answer.ok()) return Refuse(answer.status());
   const JsonValue* census = answer->body.Find("census");
@@ -239,9 +239,9 @@ JsonValue GrowthJson(const std::vector<GrownHolder>& holders, const std::vector<
 
 std::string GrowthText(const std::vector<GrownHolder>& holders,
                        const std::vector<GrownLine>& lines) {
-  constexpr size_t kMost = 10;
+  constexpr size_t kMax = 10;
   std::string text = holders.empty() ? "No holder has more than before.\n" : "By holder:\n";
-  for (size_t i = 0; i < std::min(kMost, holders.size()); ++i) {
+  for (size_t i = 0; i < std::min(kMax, holders.size()); ++i) {
     const GrownHolder& holder = holders[i];
     absl::StrAppend(&text, "  ", Signed(holder.bytes), ", now ", Bytes(holder.bytes_now), " in ",
                     Count(holder.blocks_now),
@@ -250,7 +250,7 @@ std::string GrowthText(const std::vector<GrownHolder>& holders,
   }
   if (lines.empty()) return text;
   absl::StrAppend(&text, "Made meanwhile and still there, by line:\n");
-  for (size_t i = 0; i < std::min(kMost, lines.size()); ++i) {
+  for (size_t i = 0; i < std::min(kMax, lines.size()); ++i) {
     absl::StrAppend(&text, "  ", Bytes(lines[i].bytes), " in ", Count(lines[i].blocks),
                     lines[i].blocks == 1 ? " block: " : " blocks: ", Printable(lines[i].site),
                     "\n");
@@ -258,7 +258,7 @@ std::string GrowthText(const std::vector<GrownHolder>& holders,
   return text;
 }
 
-int TellGrowth(pid_t pid, Attachment& attachment, const Wishes& wishes) {
+int TellGrowth(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   const auto observed = attachment.Ask("observe", false);
   if (!observed.ok()) return Refuse(observed.status());
   const bool was_there = observed->body.Bool("was_there");
@@ -293,7 +293,7 @@ int TellGrowth(pid_t pid, Attachment& attachment, const Wishes& wishes) {
                             "\n", GrowthText(holders, lines)));
 }
 
-int Detach(pid_t pid, Attachment& attachment, const Wishes& wishes) {
+int Detach(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   const auto answer = attachment.Ask("end", false);
   if (!answer.ok()) return Refuse(answer.status());
   return Print(wishes, TraceJson(pid, *answer),
@@ -301,7 +301,7 @@ int Detach(pid_t pid, Attachment& attachment, const Wishes& wishes) {
                             answer->body.Text("path"), "\n"));
 }
 
-int Observe(pid_t pid, Attachment& attachment, const Wishes& wishes) {
+int Observe(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   const auto answer = attachment.Ask("observe", true);
   if (!answer.ok()) return Refuse(answer.status());
   const std::string trace = answer->body.Text("path");
@@ -330,7 +330,7 @@ bool ReadTime(const std::string& option, const std::string& text, uint64_t* nano
 
 int AttachCommand(const std::vector<std::string>& arguments) {
   int64_t process = 0;
-  Wishes wishes;
+  AttachOptions wishes;
   std::string for_time = "0";
   std::string every = "60s";
   std::string patience = "10s";

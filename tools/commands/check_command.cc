@@ -52,7 +52,7 @@ constexpr char kCheckFooter[] =
     "written; 2 for wrong arguments and inputs that cannot be read.";
 
 constexpr int kExitFailed = 1;
-constexpr size_t kMostSitesTold = 5;
+constexpr size_t kMaxSitesTold = 5;
 
 struct Verdict {
   std::vector<std::string> failures;
@@ -113,7 +113,7 @@ void CheckBaseline(const JsonValue& baseline, const JsonValue& facts, const Tole
   }
   if (verdict->failures.empty()) return;
   for (const SiteChange& site : CompareSites(baseline, facts)) {
-    if (verdict->sites.size() == kMostSitesTold) break;
+    if (verdict->sites.size() == kMaxSitesTold) break;
     const int64_t change = site.peak_after - site.peak_before;
     if (change <= 0) continue;
     verdict->sites.push_back(absl::StrFormat(

@@ -33,7 +33,7 @@ constexpr char kDiffFooter[] =
     "be\n"
     "read.";
 
-constexpr size_t kMostSiteRows = 20;
+constexpr size_t kMaxSiteRows = 20;
 constexpr char kNoSite[] = "\nNo site holds more or less than before.\n";
 
 std::string Signed(const std::string& path, double change) {
@@ -57,7 +57,7 @@ Table SiteTable(const std::vector<SiteChange>& sites) {
   const bool steady = std::ranges::any_of(
       sites, [](const SiteChange& site) { return site.steady_before != site.steady_after; });
   rows.AddRow({"at the peak", steady ? "steady" : "", "at the end", "site", "operation"});
-  for (size_t i = 0; i < std::min(sites.size(), kMostSiteRows); ++i) {
+  for (size_t i = 0; i < std::min(sites.size(), kMaxSiteRows); ++i) {
     const SiteChange& site = sites[i];
     const auto change = [](int64_t before, int64_t after) {
       return before == after ? std::string("=")
@@ -76,8 +76,8 @@ std::string DiffText(const std::vector<FigureChange>& figures,
   std::string text = FigureTable(figures).Text(0);
   if (sites.empty()) return text + kNoSite;
   absl::StrAppend(&text, "\n", SiteTable(sites).Text(0));
-  if (sites.size() > kMostSiteRows) {
-    absl::StrAppend(&text, "  … and ", sites.size() - kMostSiteRows, " more\n");
+  if (sites.size() > kMaxSiteRows) {
+    absl::StrAppend(&text, "  … and ", sites.size() - kMaxSiteRows, " more\n");
   }
   return text;
 }
@@ -107,8 +107,8 @@ std::string Markdown(const std::vector<FigureChange>& figures,
   if (sites.empty()) return text + kNoSite;
   absl::StrAppend(&text, "\n<details><summary>", Counted(sites.size(), "site"),
                   " with more or less than before</summary>\n\n", SiteTable(sites).Markdown());
-  if (sites.size() > kMostSiteRows) {
-    absl::StrAppend(&text, "\n… and ", sites.size() - kMostSiteRows, " more\n");
+  if (sites.size() > kMaxSiteRows) {
+    absl::StrAppend(&text, "\n… and ", sites.size() - kMaxSiteRows, " more\n");
   }
   return text + "\n</details>\n";
 }

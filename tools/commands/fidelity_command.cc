@@ -44,8 +44,8 @@ constexpr char kFidelityFooter[] =
     "wrong arguments, and if the command fails; 130 after Ctrl-C (143 after SIGTERM).";
 
 constexpr int kExitLess = 1;
-constexpr size_t kMostItems = 6;  // of one part, in the text
-constexpr size_t kMostTries = 3;
+constexpr size_t kMaxItems = 6;  // of one part, in the text
+constexpr size_t kMaxTries = 3;
 
 struct FidelitySettings {
   std::string snapshot;
@@ -125,8 +125,8 @@ std::string ItemsText(const std::vector<SequenceItem>& items) {
   if (items.empty()) return "nothing";
   std::vector<std::string> words;
   for (const SequenceItem& item : items) {
-    if (words.size() == kMostItems) {
-      words.push_back(absl::StrCat("… ", items.size() - kMostItems, " more"));
+    if (words.size() == kMaxItems) {
+      words.push_back(absl::StrCat("… ", items.size() - kMaxItems, " more"));
       break;
     }
     words.push_back(absl::StrCat(item.is_free ? "free " : "", item.bytes, " B"));
@@ -157,8 +157,8 @@ std::string SizesText(const char* label, uint64_t card, uint64_t rehearsed) {
 std::string SegmentSizesText(const std::map<uint64_t, uint64_t>& sizes) {
   std::vector<std::string> words;
   for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
-    if (words.size() == kMostItems) {
-      words.push_back(absl::StrCat("… ", sizes.size() - kMostItems, " more sizes"));
+    if (words.size() == kMaxItems) {
+      words.push_back(absl::StrCat("… ", sizes.size() - kMaxItems, " more sizes"));
       break;
     }
     words.push_back(absl::StrCat(size->second, " of ", Bytes(size->first)));
@@ -308,7 +308,7 @@ int Print(const FidelitySettings& settings, const Compared& compared,
 absl::Status TryCauses(Comparer* comparer, Compared* compared, std::vector<Compared>* tried) {
   for (SequenceCause& cause : compared->facts.causes) {
     for (const std::string& spec : std::vector<std::string>(cause.specs)) {
-      if (tried->size() == kMostTries) break;
+      if (tried->size() == kMaxTries) break;
       auto other = comparer->On(absl::StrCat(compared->spec, ",", spec));
       if (absl::IsCancelled(other.status())) return absl::OkStatus();  // what is known is printed
       if (!other.ok()) return other.status();

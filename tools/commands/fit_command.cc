@@ -50,7 +50,7 @@ constexpr char kFitFooter[] =
 
 constexpr int kExitNothingFits = 1;
 constexpr char kPlace[] = "{batch}";
-constexpr size_t kMostSites = 10;
+constexpr size_t kMaxSites = 10;
 constexpr char kInterrupted[] = "interrupted.";
 
 struct Growth {
@@ -181,7 +181,7 @@ class Fitter {
           {name.first, name.second, bytes / static_cast<double>(largest - from)});
     }
     std::ranges::sort(result->growth, std::ranges::greater(), &Growth::bytes_per_unit);
-    if (result->growth.size() > kMostSites) result->growth.resize(kMostSites);
+    if (result->growth.size() > kMaxSites) result->growth.resize(kMaxSites);
   }
 
   const std::string program_;

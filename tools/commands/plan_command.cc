@@ -72,7 +72,7 @@ constexpr char kUntoldKernels[] =
     "they "
     "compute, so that the times are too short.";
 // Kernels without an operator are mentioned from this part of all on.
-constexpr uint64_t kMostUntold = 10;
+constexpr uint64_t kMaxUntold = 10;
 
 // Where a rehearsal says what a card would have to do.
 constexpr char kWorkLogOption[] = ",work-log=";
@@ -83,7 +83,7 @@ std::string WithClock(const std::string& spec) {
   return absl::StrContains(spec, "clock=") ? spec : absl::StrCat(spec, ",clock=model");
 }
 
-constexpr size_t kMostHints = 3;
+constexpr size_t kMaxHints = 3;
 
 constexpr int kExitNothingFits = 1;
 constexpr char kBatch[] = "batch";
@@ -93,13 +93,13 @@ constexpr char kBatchLadder[] = "1,2,4..1024";
 constexpr char kOutside[] = "with";
 
 // What can be changed from outside of a command.
-struct Outside {
+struct RunVariant {
   const char* name;
   std::vector<std::string> flags;  // of vramstow run
   bool expandable = false;
 };
-const std::vector<Outside>& AllOutside() {
-  static const auto* all = new std::vector<Outside>{
+const std::vector<RunVariant>& AllRunVariants() {
+  static const auto* all = new std::vector<RunVariant>{
       {"nothing changed", {}},
       {"expandable segments", {}, true},
       {"the pool", {"--pool=on"}},
@@ -209,7 +209,7 @@ class PlanRehearser {
   std::string TypedCommand(const Choice& choice) const {
     std::vector<std::string> words = Filled(settings_.command, choice);
     std::string before;
-    if (const Outside* outside = OutsideOf(choice)) {
+    if (const RunVariant* outside = RunVariantOf(choice)) {
       if (outside->expandable) before = ExpandableWord() + " ";
       if (!outside->flags.empty()) {
         before = absl::StrCat("vramstow run ", absl::StrJoin(outside->flags, " "), " -- ");
@@ -239,7 +239,7 @@ class PlanRehearser {
     std::vector<std::string> hints;
     const uint64_t usable = UsableBytes(next->total_bytes, space.margin);
     for (const AdviceFacts& change : changes_[WhatOf(next->card, next->choice)]) {
-      if (!peak_bytes.has_value() || hints.size() == kMostHints) break;
+      if (!peak_bytes.has_value() || hints.size() == kMaxHints) break;
       const uint64_t lowered =
           *peak_bytes - std::min(*peak_bytes, change.replayed_bytes.value_or(0));
       if (!change.fits.has_value() && lowered > usable) continue;
@@ -320,7 +320,7 @@ class PlanRehearser {
     const StepTime& step = steps[steps.size() / 2];
     const double moves = estimate.facts.offload.step_cost_seconds.value_or(0);
     ++timed_;
-    if (step.untold > untold_ && step.untold * kMostUntold > step.launched) {
+    if (step.untold > untold_ && step.untold * kMaxUntold > step.launched) {
       untold_ = step.untold;
       launched_ = step.launched;
     }
@@ -338,20 +338,20 @@ class PlanRehearser {
                     .untold = step.untold};
   }
 
-  static const Outside* OutsideOf(const Choice& choice) {
+  static const RunVariant* RunVariantOf(const Choice& choice) {
     if (choice.size() != 1 || choice.front().name != kOutside) return nullptr;
-    const auto found = std::ranges::find(AllOutside(), choice.front().value, &Outside::name);
-    return found == AllOutside().end() ? nullptr : &*found;
+    const auto found = std::ranges::find(AllRunVariants(), choice.front().value, &RunVariant::name);
+    return found == AllRunVariants().end() ? nullptr : &*found;
   }
 
   static std::vector<std::string> FlagsOf(const Choice& choice) {
-    const Outside* outside = OutsideOf(choice);
+    const RunVariant* outside = RunVariantOf(choice);
     return outside == nullptr ? std::vector<std::string>{} : outside->flags;
   }
 
   std::vector<std::string> CommandOf(const Choice& choice) const {
     std::vector<std::string> words = Filled(settings_.command, choice);
-    const Outside* outside = OutsideOf(choice);
+    const RunVariant* outside = RunVariantOf(choice);
     if (outside != nullptr && outside->expandable) {
       words.insert(words.begin(), {"env", ExpandableWord()});
     }
@@ -422,7 +422,7 @@ absl::StatusOr<std::vector<Placeholder>> PlacesOf(const PlanSettings& settings) 
   }
   if (!places.empty()) return places;
   Placeholder outside{.name = kOutside, .values = {}};
-  for (const Outside& one : AllOutside()) outside.values.emplace_back(one.name);
+  for (const RunVariant& one : AllRunVariants()) outside.values.emplace_back(one.name);
   return std::vector<Placeholder>{std::move(outside)};
 }
 

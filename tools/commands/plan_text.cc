@@ -13,8 +13,8 @@ namespace vramstow {
 namespace {
 
 // What fits is shown up to here, and of what does not fit the first of each group; JSON has all.
-constexpr size_t kMostFitting = 20;
-constexpr size_t kMostOthers = 20;
+constexpr size_t kMaxFitting = 20;
+constexpr size_t kMaxOthers = 20;
 constexpr size_t kTextColumns = 100;
 constexpr double kSecondsPerHour = 3600;
 
@@ -82,7 +82,7 @@ std::string FittingTable(const PlanReport& report) {
   size_t shown = 0;
   size_t fitting = 0;
   for (const PlanRow& row : report.result->rows) {
-    if (!row.fits || ++fitting > kMostFitting) continue;
+    if (!row.fits || ++fitting > kMaxFitting) continue;
     ++shown;
     std::vector<std::string> cells = WithSettings(row);
     AddAll(&cells, {PeakText(row), About(row, Bytes(SpareBytes(row)))});
@@ -114,7 +114,7 @@ std::string OthersTable(const PlanReport& report) {
   for (const PlanRow& row : report.result->rows) {
     if (row.fits) continue;
     ++others;
-    if ((last != nullptr && IsOfSameGroup(*last, row)) || shown == kMostOthers) continue;
+    if ((last != nullptr && IsOfSameGroup(*last, row)) || shown == kMaxOthers) continue;
     last = &row;
     if (shown++ == 0) table.AddRow(HeadOf(report));
     std::vector<std::string> cells = WithSettings(row);

@@ -243,8 +243,8 @@ Facts WithNeighbours(const RunTraces& traces, Facts failed, uint64_t most_events
 // The machine that reads these traces may not have the libraries of this one. Where that fails, a
 // trace names them here only, as before.
 void KeepFunctionsOf(const RunTraces& traces) {
-  constexpr std::chrono::milliseconds kMost{2000};
-  const auto end = std::chrono::steady_clock::now() + kMost;
+  constexpr std::chrono::milliseconds kMax{2000};
+  const auto end = std::chrono::steady_clock::now() + kMax;
   for (const Facts& facts : traces.facts) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         end - std::chrono::steady_clock::now());
@@ -254,19 +254,19 @@ void KeepFunctionsOf(const RunTraces& traces) {
 }
 
 // The user waits for a prompt: longer traces are explained by vramstow analyze alone.
-constexpr uint64_t kMostEvents = 2'000'000;
+constexpr uint64_t kMaxEvents = 2'000'000;
 
 // Explains the last failure of a job that ran out of memory, where that takes a moment only.
 void ExplainFailure(RunTraces* traces) {
   for (auto facts = traces->facts.rbegin(); facts != traces->facts.rend(); ++facts) {
-    if (facts->counts.out_of_memory == 0 || facts->report.events > kMostEvents) continue;
+    if (facts->counts.out_of_memory == 0 || facts->report.events > kMaxEvents) continue;
     absl::StatusOr<Analysis> analysis = AnalyzeFile(facts->file);
     if (!analysis.ok()) return;
     const bool is_of_others =
         !analysis->facts.out_of_memory.empty() &&
         analysis->facts.out_of_memory.back().cause == AdviceId::kOtherProcesses;
     Facts told = std::move(analysis->facts);
-    if (is_of_others) told = WithNeighbours(*traces, std::move(told), kMostEvents);
+    if (is_of_others) told = WithNeighbours(*traces, std::move(told), kMaxEvents);
     *facts = std::move(told);
     return;
   }
@@ -279,7 +279,7 @@ void ExplainMoves(RunTraces* traces) {
   constexpr auto kPressure = static_cast<size_t>(OffloadReason::kPressure);
   for (Facts& facts : traces->facts) {
     if (facts.counts.by_kind[kClock] == 0 && facts.offload.by_reason[kPressure] == 0) continue;
-    if (facts.report.events > kMostEvents) continue;
+    if (facts.report.events > kMaxEvents) continue;
     const absl::StatusOr<Facts> explained = ExplainFile(facts.file);
     if (!explained.ok()) continue;
     facts.model_clock = explained->model_clock;
@@ -289,15 +289,15 @@ void ExplainMoves(RunTraces* traces) {
 
 // "process 4711 (python3.11), which it started, still runs"; empty: none does.
 std::string RunningInWords(const std::vector<RunningProcess>& processes) {
-  constexpr size_t kMost = 3;
+  constexpr size_t kMax = 3;
   if (processes.empty()) return "";
   std::string names;
-  for (size_t i = 0; i < std::min(kMost, processes.size()); ++i) {
+  for (size_t i = 0; i < std::min(kMax, processes.size()); ++i) {
     absl::StrAppend(&names, i == 0 ? "" : ", ", processes[i].process, " (",
                     Printable(processes[i].program), ")");
   }
-  if (processes.size() > kMost) {
-    absl::StrAppend(&names, " and ", processes.size() - kMost, " more");
+  if (processes.size() > kMax) {
+    absl::StrAppend(&names, " and ", processes.size() - kMax, " more");
   }
   return processes.size() == 1 ? absl::StrCat("process ", names, ", which it started, still runs")
                                : absl::StrCat("processes ", names, ", which it started, still run");
@@ -369,7 +369,7 @@ struct Ran {
   std::map<std::string, std::string> uncaught;  // RunEnds::Uncaught
 };
 
-void SumUp(const Settings& settings, const Ran& ran, bool json) {
+void PrintSummary(const Settings& settings, const Ran& ran, bool json) {
   const auto& [run_id, begin, end, uncaught] = ran;
   if (!settings.trace) {
     Complain("", "there is no summary, because --no-trace was given.");
@@ -533,7 +533,7 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
   }
   if (settings.quiet) EndAs(end);
   try {
-    SumUp(settings, {run_id, begin, end, run_ends.Uncaught()}, json);
+    PrintSummary(settings, {run_id, begin, end, run_ends.Uncaught()}, json);
   } catch (const std::exception& error) {
     // Whatever goes wrong here must not change how the command ended.
     Complain("", absl::StrCat("cannot sum up the run: ", error.what(), "."));

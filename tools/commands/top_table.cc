@@ -73,7 +73,7 @@ std::string Aligned(const std::string& text, const Column& column) {
 }  // namespace
 
 std::vector<std::string> TopTable(const std::vector<TopProcess>& processes, size_t columns) {
-  constexpr size_t kMostForNames = 24;
+  constexpr size_t kMaxForNames = 24;
   constexpr char kNames[] = "PROGRAM";
   size_t for_names = sizeof kNames - 1;
   for (const TopProcess& process : processes) {
@@ -81,7 +81,7 @@ std::vector<std::string> TopTable(const std::vector<TopProcess>& processes, size
   }
   std::vector<Column> table = AllColumns();
   for (Column& column : table) Fill(processes, &column);
-  Narrow(columns, std::min(for_names, kMostForNames), &table);
+  Narrow(columns, std::min(for_names, kMaxForNames), &table);
   std::vector<std::string> lines(processes.size() + 1);
   for (const Column& column : table) {
     lines[0] += Aligned(column.heading, column) + " ";

@@ -33,7 +33,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr char kFile[] = "host-mapping";
 constexpr char kTrial[] = "1";  // another number where the trial tries something else
-constexpr size_t kMostLines = 64;
+constexpr size_t kMaxLines = 64;
 
 // --- What was found out before -------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ void Remember(const std::string& key, const std::string& setting) {
   std::vector<std::string> kept = {absl::StrCat(key, " ", setting)};
   const std::string lines = TextOfFile(folder / kFile);
   for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
-    if (kept.size() < kMostLines && !absl::StartsWith(line, key)) kept.emplace_back(line);
+    if (kept.size() < kMaxLines && !absl::StartsWith(line, key)) kept.emplace_back(line);
   }
   const std::string written = absl::StrCat((folder / kFile).string(), ".", getpid());
   std::ofstream(written) << absl::StrJoin(kept, "\n") << "\n";
@@ -168,9 +168,9 @@ Environment TrialEnvironment(const DoctorPlan& plan, const ToldMapping& told) {
 // A child that crashed or hung has told which device it tried. The next one goes on behind that.
 ToldMapping Ask(const DoctorPlan& plan) {
   const auto end = Clock::now() + std::chrono::milliseconds(plan.patience_ms);
-  constexpr int kMostChildren = 64;
+  constexpr int kMaxChildren = 64;
   ToldMapping told;
-  for (int i = 0; i < kMostChildren; ++i) {
+  for (int i = 0; i < kMaxChildren; ++i) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
     if (left.count() <= 0) break;
     told.trying.clear();

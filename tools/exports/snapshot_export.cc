@@ -127,9 +127,9 @@ class Builder {
     auto& traces = snapshot_.device.traces;
     if (traces.size() <= static_cast<size_t>(device)) traces.resize(device + size_t{1});
     std::vector<TraceEntry>& entries = traces[static_cast<size_t>(device)];
-    if (entries.size() == 2 * kMostEntries) {
-      entries.erase(entries.begin(), entries.begin() + static_cast<ptrdiff_t>(kMostEntries));
-      left_out_ += kMostEntries;
+    if (entries.size() == 2 * kMaxEntries) {
+      entries.erase(entries.begin(), entries.begin() + static_cast<ptrdiff_t>(kMaxEntries));
+      left_out_ += kMaxEntries;
     }
     TraceEntry& entry = entries.emplace_back();
     entry.action = action;

@@ -3,7 +3,7 @@
 // Idea: a snapshot is the state at the end and the events before it. Memory that a pool took from
 // the device is segments (mappings that lie side by side are one expandable segment); a block that
 // the driver served by itself is a segment of its own. As PyTorch's ring of events, the export has
-// the last kMostEntries of each device.
+// the last kMaxEntries of each device.
 //
 // Ownership: results are the caller's. Threads: no shared state. Errors: none; blocks that lie in
 // no segment (their pool's beginning is not in the trace) are counted in Snapshot::missing. Units:
@@ -16,7 +16,7 @@
 
 namespace vramstow {
 
-inline constexpr size_t kMostEntries = size_t{1} << 22;
+inline constexpr size_t kMaxEntries = size_t{1} << 22;
 
 // Reads the source to its end.
 Snapshot SnapshotOf(EventSource* source);

@@ -15,10 +15,10 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kRemembered = 4096;      // provisional frees
-constexpr uint32_t kMostCodes = 0xFFFF;   // of tracer/format/table_decoder.cc
-constexpr uint32_t kMostNodes = 0xFFFFF;  // the same
-constexpr size_t kMostTextBytes = 48 * 1024;
+constexpr size_t kRemembered = 4096;     // provisional frees
+constexpr uint32_t kMaxCodes = 0xFFFF;   // of tracer/format/table_decoder.cc
+constexpr uint32_t kMaxNodes = 0xFFFFF;  // the same
+constexpr size_t kMaxTextBytes = 48 * 1024;
 
 void AppendNumber(std::string* out, uint64_t value) {
   uint8_t bytes[kMaxVarintBytes + 8];
@@ -75,8 +75,8 @@ Event StowWriter::Renumbered(const Event& event) {
 
 bool StowWriter::AddEvent(const Event& event) {
   const Event renumbered = Renumbered(event);
-  constexpr size_t kMostBytes = kMaxEncodedBytes + kEncodeSlack + 2 * kMaxVarintBytes;
-  if (events_payload_.size() + kMostBytes > kMostPayloadBytes && !FlushEvents()) return false;
+  constexpr size_t kMaxBytes = kMaxEncodedBytes + kEncodeSlack + 2 * kMaxVarintBytes;
+  if (events_payload_.size() + kMaxBytes > kMaxPayloadBytes && !FlushEvents()) return false;
   last_time_ns_ = std::max(last_time_ns_, event.time_ns);
   if (events_payload_.empty()) {
     events_header_ = {};
@@ -88,7 +88,7 @@ bool StowWriter::AddEvent(const Event& event) {
     encoder_.Begin(events_ - 1, last_time_ns_);
   }
   const size_t before = events_payload_.size();
-  events_payload_.resize(before + kMostBytes);
+  events_payload_.resize(before + kMaxBytes);
   uint8_t* out = events_payload_.data() + before;
   if (event.thread != thread_) {
     out = EventEncoder::EncodeThread(out, event.thread);
@@ -112,7 +112,7 @@ bool StowWriter::FlushTable() {
 bool StowWriter::AddRecord(RecordType type, std::string_view payload) {
   std::string record(1, static_cast<char>(type));
   AppendText(&record, payload);
-  if (table_.size() + record.size() > kMostPayloadBytes && !FlushTable()) return false;
+  if (table_.size() + record.size() > kMaxPayloadBytes && !FlushTable()) return false;
   table_.insert(table_.end(), record.begin(), record.end());
   return true;
 }
@@ -156,7 +156,7 @@ bool StowWriter::WriteNames() {
   const auto fact = [this](std::string_view key, std::string_view value) {
     std::string payload;
     AppendText(&payload, key);
-    payload.append(value.substr(0, kMostTextBytes));
+    payload.append(value.substr(0, kMaxTextBytes));
     return AddRecord(RecordType::kFact, payload);
   };
   for (const auto& [key, value] : source_->facts()) {
@@ -178,14 +178,14 @@ bool StowWriter::WriteNames() {
     AppendNumber(&payload, library);
     AppendNumber(&payload, 0);
     AppendText(&payload, "");
-    payload.append(source_->LibraryPath(library).substr(0, kMostTextBytes));
+    payload.append(source_->LibraryPath(library).substr(0, kMaxTextBytes));
     if (!AddRecord(RecordType::kLibrary, payload)) return false;
   }
   return FlushTable();
 }
 
 uint64_t StowWriter::AnnotationOf(const Event& mark) {
-  const std::string text(source_->MarkText(mark).substr(0, kMostTextBytes));
+  const std::string text(source_->MarkText(mark).substr(0, kMaxTextBytes));
   const auto [known, inserted] = annotations_.try_emplace(text, annotations_.size() + 1);
   if (inserted) {
     std::string payload;
@@ -215,10 +215,10 @@ uint32_t StowWriter::StackOf(uint32_t stack) {
 // The frame called from `parent`; 0 where there are too many.
 uint32_t StowWriter::NodeOf(uint32_t parent, const CallFrame& frame) {
   std::string code;
-  AppendText(&code, frame.function.substr(0, kMostTextBytes / 2));
-  code.append(frame.file.substr(0, kMostTextBytes / 2));
+  AppendText(&code, frame.function.substr(0, kMaxTextBytes / 2));
+  code.append(frame.file.substr(0, kMaxTextBytes / 2));
   const auto [number, is_new] = codes_.try_emplace(code, static_cast<uint32_t>(codes_.size()) + 1);
-  if (number->second > kMostCodes) return 0;
+  if (number->second > kMaxCodes) return 0;
   if (is_new) {
     std::string payload;
     AppendNumber(&payload, number->second);
@@ -233,7 +233,7 @@ uint32_t StowWriter::NodeOf(uint32_t parent, const CallFrame& frame) {
   AppendNumber(&place, frame.line);
   const auto [node, is_new_node] =
       nodes_.try_emplace(place, static_cast<uint32_t>(nodes_.size()) + 1);
-  if (node->second > kMostNodes) return 0;
+  if (node->second > kMaxNodes) return 0;
   if (is_new_node) {
     std::string payload;
     AppendNumber(&payload, node->second);

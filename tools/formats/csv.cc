@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostFields = 64;  // of a line; more are of no use to anybody here
+constexpr size_t kMaxFields = 64;  // of a line; more are of no use to anybody here
 
 }  // namespace
 
@@ -36,7 +36,7 @@ bool CsvReader::ReadLine() {
   rest_.remove_prefix(unfinished_ ? rest_.size() : end + 1);
   ++line_;
   fields_.clear();
-  while (fields_.size() < kMostFields) {
+  while (fields_.size() < kMaxFields) {
     const size_t comma = line.find(',');
     fields_.push_back(Stripped(line.substr(0, comma)));
     if (comma == std::string_view::npos) break;

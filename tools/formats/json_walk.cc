@@ -33,9 +33,9 @@ int64_t TimesThousand(int64_t number) {
 }  // namespace
 
 int64_t JsonNumber::AsSigned() const {
-  constexpr uint64_t kMost = uint64_t{std::numeric_limits<int64_t>::max()};
+  constexpr uint64_t kMax = uint64_t{std::numeric_limits<int64_t>::max()};
   if (kind == Kind::kSigned) return number;
-  if (kind == Kind::kUnsigned) return static_cast<int64_t>(std::min(unsigned_number, kMost));
+  if (kind == Kind::kUnsigned) return static_cast<int64_t>(std::min(unsigned_number, kMax));
   return Clamped(real);
 }
 

@@ -9,7 +9,7 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kTextEntryBytes = 64;  // a view, and a slot of the hash table that is half full
-constexpr size_t kMostItems = ~uint32_t{0};
+constexpr size_t kMaxItems = ~uint32_t{0};
 
 // A number that does not fit into a value, as an object of the arena.
 template <typename T>
@@ -74,12 +74,12 @@ std::optional<PickleValue> PickleBuilder::Container(PickleKind kind,
 
 bool PickleBuilder::Extend(PickleItems* items, std::span<const PickleValue> values) {
   if (values.empty()) return true;
-  if (values.size() > kMostItems - items->size) return false;
+  if (values.size() > kMaxItems - items->size) return false;
   const size_t wanted = items->size + values.size();
   if (wanted > items->capacity) {
     // Exact at first, because most are filled once; doubled afterwards.
     size_t capacity = items->capacity == 0 ? wanted : std::max<size_t>(wanted, items->size * 2ULL);
-    capacity = std::min(capacity, kMostItems);
+    capacity = std::min(capacity, kMaxItems);
     auto* larger = static_cast<PickleValue*>(arena()->Allocate(capacity * sizeof(PickleValue)));
     if (larger == nullptr) return false;
     if (items->size != 0) std::copy_n(items->items, items->size, larger);

@@ -15,16 +15,16 @@ namespace {
 // Where the block lies that stands for what no event tells: no card has memory there.
 constexpr uint64_t kUnrecordedAddress = uint64_t{1} << 62;
 // No card has as much; sums of such numbers are those of a hostile file.
-constexpr int64_t kMostBytes = int64_t{1} << 50;
+constexpr int64_t kMaxBytes = int64_t{1} << 50;
 
 uint64_t SizeOf(const ProfilerSample& sample) {
   if (sample.bytes >= 0) return static_cast<uint64_t>(sample.bytes);
   return static_cast<uint64_t>(-(sample.bytes + 1)) + 1;
 }
 
-// At most one more than kMostBytes.
+// At most one more than kMaxBytes.
 int64_t Signed(uint64_t bytes) {
-  return static_cast<int64_t>(std::min(bytes, uint64_t{kMostBytes} + 1));
+  return static_cast<int64_t>(std::min(bytes, uint64_t{kMaxBytes} + 1));
 }
 
 // The level of one device, by its samples and by the allocator's own totals.
@@ -57,7 +57,7 @@ class DeviceSamples {
     }
     Add(-Signed(size));
     if (is_believed_) opened_ += Signed(size);
-    is_believed_ &= opened_ <= kMostBytes;
+    is_believed_ &= opened_ <= kMaxBytes;
     return true;
   }
 
@@ -65,7 +65,7 @@ class DeviceSamples {
     if (!sample.has_allocated || sample.out_of_memory) return;
     const int64_t total = Signed(sample.total_allocated);
     // Some writers put zeros there.
-    is_believed_ &= total <= kMostBytes && sample.bytes <= total;
+    is_believed_ &= total <= kMaxBytes && sample.bytes <= total;
     beyond_.push_back({number, total - sum_});
   }
 
@@ -97,9 +97,9 @@ class DeviceSamples {
   };
 
   void Add(int64_t bytes) {
-    is_believed_ &= bytes <= kMostBytes && bytes >= -kMostBytes;
+    is_believed_ &= bytes <= kMaxBytes && bytes >= -kMaxBytes;
     if (is_believed_) sum_ += bytes;
-    is_believed_ &= sum_ <= kMostBytes && sum_ >= -kMostBytes;
+    is_believed_ &= sum_ <= kMaxBytes && sum_ >= -kMaxBytes;
   }
 
   absl::flat_hash_map<uint64_t, uint64_t> live_;  // address → size

@@ -164,9 +164,9 @@ const ProfilerOperator* ProfilerTimeline::At(uint32_t thread, int64_t time_ns) c
       [](const ProfilerOperator& one) { return std::pair(one.thread, one.begin_ns); });
   // Of those that began before, the last that has not ended is the innermost. How far that is back
   // is how many were called one after the other within it.
-  constexpr int kMostSteps = 1 << 16;
+  constexpr int kMaxSteps = 1 << 16;
   int steps = 0;
-  for (auto at = later; at != operators.begin() && steps < kMostSteps; ++steps) {
+  for (auto at = later; at != operators.begin() && steps < kMaxSteps; ++steps) {
     --at;
     if (at->thread != thread) return nullptr;
     if (at->end_ns >= time_ns) return &*at;

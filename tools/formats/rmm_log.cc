@@ -37,8 +37,8 @@ std::optional<uint64_t> ParseTimeOfDay(std::string_view text) {
 std::optional<uint64_t> ParseSeconds(std::string_view text) {
   const size_t dot = text.find('.');
   const auto seconds = ParseNumber<uint64_t>(text.substr(0, dot));
-  constexpr uint64_t kMostSeconds = ~uint64_t{0} / kSecond - 1;
-  if (!seconds || *seconds > kMostSeconds) return std::nullopt;
+  constexpr uint64_t kMaxSeconds = ~uint64_t{0} / kSecond - 1;
+  if (!seconds || *seconds > kMaxSeconds) return std::nullopt;
   if (dot == text.npos) return *seconds * kSecond;
   const std::string_view digits = text.substr(dot + 1, 9);
   if (text.find_first_not_of("0123456789", dot + 1) != text.npos) return std::nullopt;

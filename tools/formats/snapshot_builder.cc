@@ -58,7 +58,7 @@ constexpr FieldName kFieldNames[] = {
 };
 
 constexpr int kDeepestBuiltSetting = 4;
-constexpr size_t kMostSettings = 10'000;
+constexpr size_t kMaxSettings = 10'000;
 // No record of a snapshot takes fewer bytes than this in a pickle.
 constexpr uint64_t kBytesPerRecord = 8;
 constexpr uint64_t kFreeVisits = 1024;
@@ -188,7 +188,7 @@ void SnapshotBuilder::AddSettings(PickleValue dict, const std::string& prefix, i
   const std::span<const PickleValue> pairs = dict.AsDict();
   for (size_t i = 0; i + 1 < pairs.size() && Visit(); i += 2) {
     const uint32_t key = pairs[i].AsText();
-    if (key == PickleValue::kNotAText || snapshot_.settings.size() >= kMostSettings) continue;
+    if (key == PickleValue::kNotAText || snapshot_.settings.size() >= kMaxSettings) continue;
     AllocatorSetting setting{.name = prefix + CleanUtf8(tree_.Text(key)), .value = {}};
     const PickleValue value = pairs[i + 1];
     if (value.is(PickleKind::kDict)) {

@@ -338,8 +338,8 @@ bool SnapshotEvents::Next(Event* event) {
 void SnapshotEvents::Add(Event event, StackId stack, int64_t time_us) {
   if (time_us != kNoTime && time_us > start_time_us_) {
     const uint64_t since = static_cast<uint64_t>(time_us) - static_cast<uint64_t>(start_time_us_);
-    constexpr uint64_t kMost = ~uint64_t{0} / 1000;
-    time_ns_ = std::max(time_ns_, std::min(since, kMost) * 1000);
+    constexpr uint64_t kMax = ~uint64_t{0} / 1000;
+    time_ns_ = std::max(time_ns_, std::min(since, kMax) * 1000);
   }
   event.time_ns = time_ns_;
   ready_.push_back({event, stack});

@@ -9,9 +9,9 @@ namespace vramstow {
 namespace {
 
 // A snapshot's zip has a handful of entries; a checkpoint has thousands and is none.
-constexpr ZPOS64_T kMostEntries = 100'000;
+constexpr ZPOS64_T kMaxEntries = 100'000;
 constexpr size_t kPieceBytes = size_t{1} << 20;
-constexpr size_t kMostNameBytes = 4096;
+constexpr size_t kMaxNameBytes = 4096;
 constexpr std::string_view kEndOfList = "PK\x05\x06";
 constexpr char kEmpty[] = "the zip file is empty";
 constexpr uLong kEncrypted = 1;  // bit of an entry's flags
@@ -100,13 +100,13 @@ struct Entry {
 // The entry at which the archive stands, and its rank; 0 where its name cannot be read.
 int RankCurrent(unzFile archive, Entry* entry) {
   unz_file_info64 about = {};
-  std::string name(kMostNameBytes, '\0');
+  std::string name(kMaxNameBytes, '\0');
   if (unzGetCurrentFileInfo64(archive, &about, name.data(), name.size(), nullptr, 0, nullptr, 0) !=
           UNZ_OK ||
       unzGetFilePos64(archive, &entry->place) != UNZ_OK) {
     return 0;
   }
-  name.resize(std::min<size_t>(about.size_filename, kMostNameBytes));
+  name.resize(std::min<size_t>(about.size_filename, kMaxNameBytes));
   entry->encrypted = (about.flag & kEncrypted) != 0;
   return NameRank(name);
 }
@@ -114,7 +114,7 @@ int RankCurrent(unzFile archive, Entry* entry) {
 absl::StatusOr<Entry> FindPickle(unzFile archive) {
   unz_global_info64 all = {};
   unzGetGlobalInfo64(archive, &all);
-  if (all.number_entry > kMostEntries) {
+  if (all.number_entry > kMaxEntries) {
     return absl::InvalidArgumentError(
         Concat("the zip file has ", all.number_entry, " entries: it is no memory snapshot"));
   }

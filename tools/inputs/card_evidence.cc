@@ -14,7 +14,7 @@ namespace {
 // The bytes that PyTorch takes for cuBLAS: by default, and on cards of compute capability 9.0.
 constexpr uint64_t kWorkspace = 8519680;
 constexpr uint64_t kLargeWorkspace = 32 * kMiB;
-constexpr size_t kMostDevices = 16;
+constexpr size_t kMaxDevices = 16;
 
 // The bytes that one device held, and those that were free when memory ran out.
 void LookAtLevels(const std::vector<TraceEntry>& entries, uint64_t level_at_end,
@@ -55,7 +55,7 @@ absl::StatusOr<CardEvidence> ReadCardEvidence(const std::string& path) {
   const SnapshotSpace& space = snapshot->device;
   CardEvidence evidence;
   // A file without events may have segments all the same: slots are those of up to 16 devices.
-  const size_t devices = std::max(space.traces.size(), kMostDevices);
+  const size_t devices = std::max(space.traces.size(), kMaxDevices);
   for (size_t device = 0; device < devices; ++device) {
     uint64_t held = 0;
     for (const SnapshotSegment& segment : space.segments) {

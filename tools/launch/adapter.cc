@@ -101,7 +101,7 @@ std::vector<ReadyAdapter> Adapters::ListReady(const AdapterFolder& folder) const
     if (is_new) path->second = BuiltFor(torch_folder, folder);
     if (path->second == known) ready.push_back({torch_folder, known});
   }
-  for (const std::string& torch_folder : folder.TorchsOfOthers()) {
+  for (const std::string& torch_folder : folder.TorchesWithExternalAllocator()) {
     const auto torch = FindTorch(torch_folder);
     const std::string shipped = torch.ok() ? FindShipped(*torch) : "";
     if (!shipped.empty()) ready.push_back({torch_folder, shipped});

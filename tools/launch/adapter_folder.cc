@@ -84,7 +84,7 @@ AdapterFolder AdapterFolder::Existing(const std::string& wanted) {
 
 std::vector<std::string> AdapterFolder::List() const { return ListFiles(path_, kAdapterSuffix); }
 
-std::vector<std::string> AdapterFolder::TorchsOfOthers() const {
+std::vector<std::string> AdapterFolder::TorchesWithExternalAllocator() const {
   std::vector<std::string> torchs;
   for (const std::string& note : NotesOfOthers(path_)) torchs.push_back(TextOfFile(note));
   return torchs;

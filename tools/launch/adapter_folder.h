@@ -28,7 +28,7 @@ class AdapterFolder {
   // All adapters in it, of all kinds and for every PyTorch.
   std::vector<std::string> List() const;
   // The PyTorchs of adapters that lie elsewhere.
-  std::vector<std::string> TorchsOfOthers() const;
+  std::vector<std::string> TorchesWithExternalAllocator() const;
   // Removes all, and says how many adapters these were.
   int Clear() const;
 

@@ -10,7 +10,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostText = 64 * 1024;
+constexpr size_t kMaxText = 64 * 1024;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ absl::StatusOr<std::string> CheckSimulator(const std::string& simulator_director
   const auto function = SimulatorFunction(simulator_directory, "vramstowSimulatorCheck");
   if (!function.ok()) return function.status();
   const auto check = reinterpret_cast<decltype(&vramstowSimulatorCheck)>(*function);
-  std::vector<char> text(kMostText, '\0');
+  std::vector<char> text(kMaxText, '\0');
   const int result = check(spec.c_str(), text.data(), text.size());
   text.back() = '\0';
   std::string said = text.data();

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr char kLibrary[] = "libc10_cuda.so";
 // A program's own libraries may need others that need PyTorch; deeper than this nobody looks.
-constexpr int kMostDepth = 4;
+constexpr int kMaxDepth = 4;
 
 // What a file says to the dynamic linker.
 struct Linking {
@@ -123,7 +123,7 @@ class Search {
   }
 
   std::string In(const fs::path& file, int depth) {
-    if (depth > kMostDepth || !seen_.insert(file.string()).second) return "";
+    if (depth > kMaxDepth || !seen_.insert(file.string()).second) return "";
     Linking linking = ReadLinking(file);
     linking.folders.insert(linking.folders.end(), everywhere_.begin(), everywhere_.end());
     for (const std::string& needed : linking.needed) {

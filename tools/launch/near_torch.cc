@@ -34,8 +34,9 @@ fs::path FolderOf(const std::string& command, const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> FindNearTorch(const std::string& program, const std::string& command,
-                                       const std::string& path) {
+std::vector<std::string> FindTorchOnSearchPath(const std::string& program,
+                                               const std::string& command,
+                                               const std::string& path) {
   std::vector<std::string> found;
   // As the wheel has it: PACKAGES/vramstow/native/bin/vramstow.
   const fs::path native = fs::path(program).parent_path().parent_path();

@@ -17,8 +17,8 @@ namespace vramstow {
 
 // The folders of PyTorchs with CUDA, each once. `program` is this vramstow's own file, `path` the
 // value of PATH.
-std::vector<std::string> FindNearTorch(const std::string& program, const std::string& command,
-                                       const std::string& path);
+std::vector<std::string> FindTorchOnSearchPath(const std::string& program,
+                                               const std::string& command, const std::string& path);
 
 }  // namespace vramstow
 

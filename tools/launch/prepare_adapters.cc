@@ -52,7 +52,7 @@ void AddReady(const Installation& installation, const std::string& command,
                           {kind, WantsNewerTried(environment.Get(kTry))});
   std::vector<ReadyAdapter> ready;
   for (const std::string& near :
-       FindNearTorch(installation.program, command, ValueOf(environment, "PATH"))) {
+       FindTorchOnSearchPath(installation.program, command, ValueOf(environment, "PATH"))) {
     const auto torch = FindTorch(near);
     const std::string shipped = torch.ok() ? adapters.FindShipped(*torch) : "";
     if (!shipped.empty()) ready.push_back({torch->folder, shipped});

@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kMostAnswer = 64 * 1024;
+constexpr size_t kMaxAnswer = 64 * 1024;
 // How long what is still in the pipes is read after the child is gone: a grandchild may keep them
 // open.
 constexpr int kRestMs = 200;
@@ -50,7 +50,7 @@ struct Pipe {
       open = false;
       return;
     }
-    text->append(buffer.data(), std::min(static_cast<size_t>(got), kMostAnswer - text->size()));
+    text->append(buffer.data(), std::min(static_cast<size_t>(got), kMaxAnswer - text->size()));
   }
 };
 

@@ -16,7 +16,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostEnd = 64 * 1024;
+constexpr size_t kMaxEnd = 64 * 1024;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ std::string EndOf(const std::string& path, size_t most) {
 }
 
 std::string LastLineOf(const std::string& path, size_t most) {
-  std::string text = "\n" + EndOf(path, kMostEnd);
+  std::string text = "\n" + EndOf(path, kMaxEnd);
   const size_t summary = text.rfind("\nvramstow: REHEARSAL ");
   if (summary != std::string::npos) text.resize(summary);
   // What vramstow said is not what the command said.

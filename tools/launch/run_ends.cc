@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kVariable[] = "VRAMSTOW_RUN_END";
 constexpr char kName[] = "vramstow-run-end";  // by which python/start/at_exit.py knows the file
-constexpr size_t kMostBytes = size_t{1} << 20;
+constexpr size_t kMaxBytes = size_t{1} << 20;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ RunEnds::RunEnds(Environment* environment) : file_(memfd_create(kName, MFD_CLOEX
 
 std::map<std::string, std::string> RunEnds::Uncaught() const {
   std::map<std::string, std::string> uncaught;
-  std::string text(kMostBytes, '\0');
+  std::string text(kMaxBytes, '\0');
   const ssize_t count = file_.get() < 0 ? 0 : pread(file_.get(), text.data(), text.size(), 0);
   text.resize(count > 0 ? static_cast<size_t>(count) : 0);
   std::istringstream lines(text);

@@ -56,13 +56,12 @@ absl::StatusOr<Analysis> AnalyzeAll(const std::string& path) {
 
 // "a.stow, b.stow and 3 more".
 std::string NamesOf(const std::vector<std::string>& files) {
-  constexpr size_t kMost = 2;
+  constexpr size_t kMax = 2;
   std::string names;
-  for (size_t i = 0; i < std::min(kMost, files.size()); ++i) {
+  for (size_t i = 0; i < std::min(kMax, files.size()); ++i) {
     absl::StrAppend(&names, i == 0 ? "" : ", ", files[i].substr(files[i].rfind('/') + 1));
   }
-  return files.size() <= kMost ? names
-                               : absl::StrCat(names, " and ", files.size() - kMost, " more");
+  return files.size() <= kMax ? names : absl::StrCat(names, " and ", files.size() - kMax, " more");
 }
 
 // Is this file what its first bytes promise? Any JSON object may be a profiler trace until it is
@@ -88,7 +87,7 @@ std::vector<Run> RunsThatAreRead(std::vector<TraceOrigin>* origins) {
 // Strangers are not added up: what else lies there is named.
 std::vector<std::string> FilesOfNewestRun(const std::string& folder,
                                           std::vector<std::string>* left_out) {
-  constexpr size_t kMostRuns = 10;
+  constexpr size_t kMaxRuns = 10;
   std::vector<std::string> files = FilesOf(folder);
   for (const std::string& copy : TakeCopies(&files)) {
     left_out->push_back(absl::StrCat("Left out: ", copy, ", a copy of what is in another file."));
@@ -97,13 +96,13 @@ std::vector<std::string> FilesOfNewestRun(const std::string& folder,
   for (const std::string& file : files) origins.push_back(OriginOf(file));
   const std::vector<Run> runs = RunsThatAreRead(&origins);
   if (runs.size() <= 1) return files;
-  for (size_t i = 1; i < std::min(runs.size(), kMostRuns + 1); ++i) {
+  for (size_t i = 1; i < std::min(runs.size(), kMaxRuns + 1); ++i) {
     left_out->push_back(
         absl::StrCat("Left out, because it is of another run: ", NamesOf(runs[i].files), "."));
   }
-  if (runs.size() > kMostRuns + 1) {
+  if (runs.size() > kMaxRuns + 1) {
     left_out->push_back(
-        absl::StrCat("Left out: ", runs.size() - kMostRuns - 1, " runs that are older still."));
+        absl::StrCat("Left out: ", runs.size() - kMaxRuns - 1, " runs that are older still."));
   }
   left_out->push_back(absl::StrCat("The newest of ", runs.size(),
                                    " runs is taken; name the files of another to have that."));
@@ -122,7 +121,7 @@ void ExplainAndProve(Analysis* analysis) {
   Advise(analysis->detail, explanation, &analysis->facts);
   ProveAdvice(analysis->detail, &analysis->facts);
   OrderProved(&analysis->facts);
-  NameKeepingLines(analysis->detail, &analysis->facts);
+  FindRetentionLines(analysis->detail, &analysis->facts);
 }
 
 absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string& within) {

@@ -17,7 +17,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostFiles = 200;
+constexpr size_t kMaxFiles = 200;
 
 using Lines = std::vector<std::string>;
 
@@ -110,7 +110,7 @@ class OwnFiles {
     const auto written = WhenWritten(trace);
     if (!written) return;
     const absl::flat_hash_set<std::string_view> own(detail.lines.begin(), detail.lines.end());
-    for (size_t i = 0; i < detail.files.size() && files_.size() < kMostFiles; ++i) {
+    for (size_t i = 0; i < detail.files.size() && files_.size() < kMaxFiles; ++i) {
       const std::string& path = detail.files[i];
       if (!path.ends_with(".py") || !own.contains(detail.frames[i])) continue;
       const auto [known, is_new] = files_.try_emplace(path);
@@ -201,7 +201,7 @@ bool PutsInto(const std::string& line, const Container& container) {
   return false;
 }
 
-void NameKeepingLines(const Detail& detail, Facts* facts) {
+void FindRetentionLines(const Detail& detail, Facts* facts) {
   const bool any = std::ranges::any_of(facts->advice, [](const AdviceFacts& advice) {
     return !ContainerOf(advice.holder).name.empty();
   });

@@ -29,7 +29,7 @@ Container ContainerOf(const std::string& holder);
 bool PutsInto(const std::string& line, const Container& container);
 
 // Fills AdviceFacts::kept_at, "train.py:33", of all advice that names a holder.
-void NameKeepingLines(const Detail& detail, Facts* facts);
+void FindRetentionLines(const Detail& detail, Facts* facts);
 
 }  // namespace vramstow
 

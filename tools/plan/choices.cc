@@ -18,7 +18,7 @@ namespace vramstow {
 namespace {
 
 constexpr char kOnwards[] = "..";
-constexpr size_t kMostValues = 200;
+constexpr size_t kMaxValues = 200;
 constexpr char kBatch[] = "batch";
 
 bool MayBegin(char c) { return c >= 'a' && c <= 'z'; }
@@ -80,9 +80,9 @@ absl::Status AddRange(absl::string_view part, std::vector<std::string>* values) 
   const Pattern pattern = PatternOf(numbers);
   for (uint64_t number = first; number <= last; number = pattern.After(number)) {
     values->push_back(absl::StrCat(number));
-    if (values->size() > kMostValues) {
+    if (values->size() > kMaxValues) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", Printable(std::string(part)), "' has more than ", kMostValues,
+          absl::StrCat("'", Printable(std::string(part)), "' has more than ", kMaxValues,
                        " values: two values before it say how it goes on, as in 8,16..256."));
     }
   }

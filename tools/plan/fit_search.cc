@@ -60,8 +60,8 @@ class Search {
     if (const auto predicted = Predicted()) {
       // What is expected to fit, then what is expected not to; else by halves.
       // A guess closes in from one side only: two of them are given a chance.
-      constexpr int kMostSlowGuesses = 2;
-      if (slow_guesses_ < kMostSlowGuesses) {
+      constexpr int kMaxSlowGuesses = 2;
+      if (slow_guesses_ < kMaxSlowGuesses) {
         was_guess_ = true;
         return std::clamp(*predicted, first, last);
       }
@@ -120,8 +120,8 @@ std::optional<uint64_t> FitLine::LargestWithin(uint64_t capacity) const {
   if (slope <= 0) return std::nullopt;
   const double value = std::floor((static_cast<double>(capacity) - fixed) / slope);
   if (value < 0) return 0;
-  constexpr double kMost = 1e18;
-  return static_cast<uint64_t>(std::min(value, kMost));
+  constexpr double kMax = 1e18;
+  return static_cast<uint64_t>(std::min(value, kMax));
 }
 
 std::optional<FitLine> LineThrough(uint64_t value_a, uint64_t bytes_a, uint64_t value_b,

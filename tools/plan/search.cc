@@ -15,7 +15,7 @@ namespace {
 using Source = PlanRow::Source;
 
 // After so many choices of one group that fail for another reason than memory, the rest is left.
-constexpr size_t kMostProblems = 2;
+constexpr size_t kMaxProblems = 2;
 
 double ValueAt(const PlanRow& row, size_t axis) {
   return NumberOf(row.choice[axis].value).value_or(0);
@@ -139,7 +139,7 @@ class Searcher {
       Try(row);
       if (stopped_) return FillIn(known, open);
       if (row->failed) {
-        if (++problems == kMostProblems) break;
+        if (++problems == kMaxProblems) break;
         continue;
       }
       known.insert(

@@ -8,7 +8,7 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kUnit = 256;
-constexpr uint64_t kMostWaste = 128 * kMiB;
+constexpr uint64_t kMaxWaste = 128 * kMiB;
 
 }  // namespace
 
@@ -45,7 +45,7 @@ bool BfcModel::Allocate(const ModelRequest& request) {
     if (!Extend(size)) return false;
     run = free_.BestFit(size);
   }
-  const bool split = run->size >= 2 * size || run->size - size >= kMostWaste;
+  const bool split = run->size >= 2 * size || run->size - size >= kMaxWaste;
   const uint64_t taken = split ? size : run->size;
   free_.Take(*run, taken);
   live_.Put(request.block, {run->address, taken, 0});

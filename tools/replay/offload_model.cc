@@ -10,7 +10,7 @@ namespace {
 
 // How often pages may come back while some are away, and how much at once, as in a process.
 constexpr uint64_t kMaintainNs = 50'000'000;
-constexpr uint64_t kMostBack = 256 * kMiB;
+constexpr uint64_t kMaxBack = 256 * kMiB;
 // As many submissions share a number of the clock.
 constexpr int kSubmissions = 16;
 
@@ -67,7 +67,7 @@ void OffloadModel::Touch(const ModelTouch& touch) {
   offloader_.Touch(address);
   if (driver->now_ns() - maintained_ns_ < kMaintainNs) return;
   maintained_ns_ = driver->now_ns();
-  if (offloader_.tracks_touches()) offloader_.BringBack(kMostBack);
+  if (offloader_.tracks_touches()) offloader_.BringBack(kMaxBack);
 }
 
 // What is used latest goes first.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kTenth = 10;
 constexpr uint64_t kStepOfRoom = 200;  // a step is this part of it
-constexpr uint64_t kMostSteps = 4;
+constexpr uint64_t kMaxSteps = 4;
 constexpr uint64_t kUnlimited = 16;  // times the room: as good as none
 constexpr char kPool[] = "vramstow";
 
@@ -101,8 +101,8 @@ Change Join(const Change& a, const Change& b) {
   Change change;
   for (const auto& [life, one] : lives) change.lives.push_back(one);
   if (a.requested.has_value() || b.requested.has_value()) {
-    constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
-    change.requested = std::min(a.requested.value_or(kMost), b.requested.value_or(kMost));
+    constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+    change.requested = std::min(a.requested.value_or(kMax), b.requested.value_or(kMax));
   }
   return change;
 }
@@ -135,7 +135,7 @@ class Prover {
     // less room.
     const uint64_t room = player_.room();
     unchanged_ = player_.Play(First(), {});
-    for (uint64_t step = 1; unchanged_.facts.would_serve && step <= kMostSteps; ++step) {
+    for (uint64_t step = 1; unchanged_.facts.would_serve && step <= kMaxSteps; ++step) {
       if (!player_.CanGoOn()) break;
       player_.SetRoom(room - room / kStepOfRoom * step);
       const Answer narrower = player_.Play(First(), {});

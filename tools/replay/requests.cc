@@ -74,7 +74,7 @@ class Collector {
     size_t index;
     uint64_t address;
   };
-  static constexpr size_t kMostProvisional = 4096;
+  static constexpr size_t kMaxProvisional = 4096;
 
   void Allocate(const Event& event) {
     // Of the driver's blocks this is something else, and of the pool's how they were served.
@@ -101,7 +101,7 @@ class Collector {
       return;
     }
     if (!frees_complete_) {
-      if (provisional_.size() == kMostProvisional) provisional_.pop_front();
+      if (provisional_.size() == kMaxProvisional) provisional_.pop_front();
       provisional_.push_back({event.sequence, requests_.list.size(), event.address});
     }
     Request request = requests_.list[known->second];

@@ -2,7 +2,7 @@
 //
 // Idea: the page holds the same JSON as `vramstow analyze --json`, and in columns what its pictures
 // need: levels, lives, segments. If a trace is long, the lives that matter least are left out (and
-// the page says how many), so that the page stays below kMostPageBytes whatever the trace.
+// the page says how many), so that the page stays below kMaxPageBytes whatever the trace.
 //
 // Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: bytes,
 // nanoseconds, events.
@@ -17,7 +17,7 @@
 
 namespace vramstow {
 
-inline constexpr uint64_t kMostPageBytes = 20000000;
+inline constexpr uint64_t kMaxPageBytes = 20000000;
 
 // `sources`: one for each of set.traces, in their order.
 std::string HtmlReport(const FactSet& set, const std::vector<PageSource>& sources);

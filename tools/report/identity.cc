@@ -102,12 +102,12 @@ std::string Identity(const Facts& facts, const TextStyle& style) {
 }
 
 std::string ShortIdentity(const Facts& facts, const TextStyle& style) {
-  constexpr size_t kMostDevices = 2;
+  constexpr size_t kMaxDevices = 2;
   std::string devices;
   size_t told = 0;
   for (const DeviceFacts& device : facts.devices) {
     const std::string name = facts.simulated ? "" : DeviceName(device, facts);
-    if (name.empty() || told++ == kMostDevices) continue;
+    if (name.empty() || told++ == kMaxDevices) continue;
     devices += name + "\n";
   }
   return CommandLine(facts, style) +

@@ -37,7 +37,7 @@ std::string_view WordOf(Merge merge) {
   switch (merge) {
     case Merge::kSum:
       return "sum";
-    case Merge::kMost:
+    case Merge::kMax:
       return "highest";
     case Merge::kLeast:
       return "lowest";

@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostSamples = 600;
+constexpr size_t kMaxSamples = 600;
 
 // The samples of the iteration, thinned, with its first and its last one.
 std::vector<ModelClockSample> SamplesOf(const Detail& detail, const ModelClockFacts& clock) {
@@ -19,7 +19,7 @@ std::vector<ModelClockSample> SamplesOf(const Detail& detail, const ModelClockFa
   const ModelClockSample* last = SampleBefore(detail.model_clock, clock.end_event);
   if (first == nullptr) return {};
   const auto count = static_cast<size_t>(last - first) + 1;
-  const size_t step = (count + kMostSamples - 1) / kMostSamples;
+  const size_t step = (count + kMaxSamples - 1) / kMaxSamples;
   std::vector<ModelClockSample> samples;
   for (size_t i = 0; i < count; i += step) samples.push_back(first[i]);
   if ((count - 1) % step != 0) samples.push_back(*last);

@@ -16,10 +16,10 @@ namespace vramstow {
 namespace {
 
 // For all processes of a page together. A life takes about 45 bytes, a step of the levels 25.
-constexpr size_t kMostLives = 150000;
-constexpr size_t kMostSegments = 30000;
-constexpr size_t kMostSteps = 80000;
-constexpr size_t kMostSitesOfPage = 60000;
+constexpr size_t kMaxLives = 150000;
+constexpr size_t kMaxSegments = 30000;
+constexpr size_t kMaxSteps = 80000;
+constexpr size_t kMaxSitesOfPage = 60000;
 
 // A column of numbers, each as the difference to the one before.
 class Differences {
@@ -269,16 +269,16 @@ std::string SourcesText(const std::vector<SourceLines>& sources) {
 
 std::string PageData(const Facts& facts, const PageSource& source, size_t shares) {
   const Detail& detail = *source.detail;
-  const size_t sites = kMostSitesOfPage / shares;
-  const std::vector<const Life*> lives = MostOf(detail.lives, kMostLives / shares, detail.events);
+  const size_t sites = kMaxSitesOfPage / shares;
+  const std::vector<const Life*> lives = MostOf(detail.lives, kMaxLives / shares, detail.events);
   const std::vector<const Life*> segments =
-      MostOf(detail.segments, kMostSegments / shares, detail.events);
-  const std::vector<const Life*> away = MostOf(detail.away, kMostSegments / shares, detail.events);
+      MostOf(detail.segments, kMaxSegments / shares, detail.events);
+  const std::vector<const Life*> away = MostOf(detail.away, kMaxSegments / shares, detail.events);
   const uint64_t left_out = detail.lives_left_out + (detail.lives.size() - lives.size());
   return absl::StrCat(
       "{\"events\":", detail.events, ",\"first_event\":", detail.first_event,
       ",\"peak_event\":", detail.peak_event, ",\"left_out\":", left_out,
-      ",\"levels\":", LevelsText(detail, kMostSteps / shares, facts.reserved_known), ",",
+      ",\"levels\":", LevelsText(detail, kMaxSteps / shares, facts.reserved_known), ",",
       SitesText(detail, sites), ",\"sources\":", SourcesText(source.lines),
       ",\"blocks\":", LivesText(lives, sites), ",\"uses\":", UsesText(detail, lives, sites),
       ",\"holders\":", HoldersText(detail, lives), ",\"segments\":", LivesText(segments, sites),

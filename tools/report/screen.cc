@@ -24,10 +24,10 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kChartHeight = 6;
-constexpr size_t kMostLines = 3;      // of the program, by what they hold
-constexpr size_t kMostProcesses = 4;  // of a job of many
-constexpr size_t kMostMissing = 2;    // sentences on what is missing
-constexpr size_t kMostDead = 3;       // processes whose story is told
+constexpr size_t kMaxLines = 3;      // of the program, by what they hold
+constexpr size_t kMaxProcesses = 4;  // of a job of many
+constexpr size_t kMaxMissing = 2;    // sentences on what is missing
+constexpr size_t kMaxDead = 3;       // processes whose story is told
 
 // The trace that the screen is about: one that ran out of memory, with a cause if any has one; else
 // one in which something is wrong; else one that ran because memory was moved; else the one with
@@ -95,19 +95,19 @@ std::string OnCard(const Facts& facts, int device) {
 
 // The peak of each of several cards; empty: there is one.
 std::string CardsLine(const Facts& facts, const TextStyle& style) {
-  constexpr size_t kMost = 8;
+  constexpr size_t kMax = 8;
   const std::vector<const DeviceFacts*> cards = CardsOf(facts);
   if (cards.size() < 2) return "";
   std::vector<std::string> words;
   for (const DeviceFacts* card : cards) {
-    if (words.size() == kMost) break;
+    if (words.size() == kMax) break;
     words.push_back(
         absl::StrCat("card ", card->device, " ", Bytes(card->peak_bytes), " at the most"));
     if (card->total_bytes.has_value()) {
       absl::StrAppend(&words.back(), " (the card has ", Bytes(*card->total_bytes), ")");
     }
   }
-  if (cards.size() > kMost) words.push_back(absl::StrCat(cards.size() - kMost, " more cards"));
+  if (cards.size() > kMax) words.push_back(absl::StrCat(cards.size() - kMax, " more cards"));
   return Labelled("Cards", absl::StrCat(absl::StrJoin(words, "; "), "."), style);
 }
 
@@ -180,7 +180,7 @@ std::string OtherFailures(const FactSet& set, const Facts& main, const TextStyle
   uint64_t left = 0;
   for (const Facts& trace : set.traces) {
     if (&trace == &main || trace.out_of_memory.empty()) continue;
-    if (told.size() < kMostDead && is_new(trace)) {
+    if (told.size() < kMaxDead && is_new(trace)) {
       stories += Title(FailureTitle(set, trace, style), style, Colour::kRed);
       stories += WhySection(trace, style);
     } else {
@@ -464,7 +464,7 @@ std::string LargestLines(const FactSet& set, const Facts& facts, const TextStyle
   }
   std::erase_if(rows, [](const Holding& row) { return row.amount.bytes == 0; });
   if (rows.empty()) return "";
-  rows.resize(std::min(rows.size(), kMostLines));
+  rows.resize(std::min(rows.size(), kMaxLines));
   return Title(absl::StrCat("Largest by ", has_sites ? "line" : "library",
                             has_sites && failed ? ", when memory ran out" : ", at the peak",
                             OfTrace(set, facts)),
@@ -481,7 +481,7 @@ std::string Missing(const FactSet& set, const TextStyle& style) {
   size_t left_out = 0;
   while (from < all.size()) {
     const size_t end = std::min(all.find('\n', from), all.size());
-    if (told < kMostMissing) {
+    if (told < kMaxMissing) {
       absl::StrAppend(&text, all.substr(from, end - from), "\n");
       ++told;
     } else {
@@ -514,7 +514,7 @@ std::string ScreenReport(const FactSet& set, const std::string& input, const Tex
   std::string text = one ? ShortIdentity(facts, style) : IdentityOfAll(set, style);
   text += Verdict(set, facts, style);
   if (!one) {
-    text += Title("Processes", style) + ProcessTable(set, kMostProcesses, kMostProcesses, style);
+    text += Title("Processes", style) + ProcessTable(set, kMaxProcesses, kMaxProcesses, style);
     if (set.comparison.has_value()) {
       text += WrappedLines(RankSentence(*set.comparison) + "\n", style.width);
     }

@@ -21,8 +21,8 @@ namespace {
 
 using Align = Table::Align;
 
-constexpr size_t kMostRows = 12;
-constexpr size_t kMostBlocks = 6;
+constexpr size_t kMaxRows = 12;
+constexpr size_t kMaxBlocks = 6;
 
 std::string AmountText(const Amount& amount) {
   return absl::StrCat(Bytes(amount.bytes), " in ", Counted(amount.blocks, "block"));
@@ -64,7 +64,7 @@ std::string WhoOf(const BlockFacts& block) {
 std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
   Table table({Align::kRight, Align::kRight, Align::kLeft, Align::kLeft, Align::kLeft});
   size_t rows = 0;
-  for (size_t i = 0; i < blocks.size() && rows < kMostBlocks; ++rows) {
+  for (size_t i = 0; i < blocks.size() && rows < kMaxBlocks; ++rows) {
     size_t alike = i;
     while (alike < blocks.size() && blocks[alike].size == blocks[i].size &&
            blocks[alike].site == blocks[i].site && blocks[alike].call == blocks[i].call &&
@@ -73,7 +73,7 @@ std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
     }
     const size_t count = alike - i;
     // Where the list ends in a run of alike blocks, there may be more of them.
-    const bool open = alike == blocks.size() && blocks.size() == kMostBlocksAtPeak && count > 1;
+    const bool open = alike == blocks.size() && blocks.size() == kMaxBlocksAtPeak && count > 1;
     table.AddRow({count == 1 ? "" : absl::StrCat(Count(count), open ? "+ x" : " x"),
                   Bytes(blocks[i].size), WhoOf(blocks[i]), Printable(blocks[i].call),
                   absl::StrCat(count == 1 ? "at " : "from ", Time(blocks[i].time_ns))});
@@ -84,9 +84,9 @@ std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
 
 // "activations 300 MiB, parameters 90 MiB".
 std::string SharesInWords(const std::vector<ShareFacts>& shares) {
-  constexpr size_t kMostTold = 4;
+  constexpr size_t kMaxTold = 4;
   std::string text;
-  for (size_t i = 0; i < std::min(shares.size(), kMostTold); ++i) {
+  for (size_t i = 0; i < std::min(shares.size(), kMaxTold); ++i) {
     absl::StrAppend(&text, i == 0 ? "" : ", ", Printable(shares[i].name), " ",
                     Bytes(shares[i].amount.bytes));
   }
@@ -95,10 +95,10 @@ std::string SharesInWords(const std::vector<ShareFacts>& shares) {
 
 // The holders, the most first.
 std::string HoldersInWords(const OutOfMemoryFacts& failure) {
-  constexpr size_t kMostTold = 8;
+  constexpr size_t kMaxTold = 8;
   if (!failure.bytes_without_holder.has_value()) return "";
   std::string text = "  held by:\n";
-  for (size_t i = 0; i < std::min(failure.holders.size(), kMostTold); ++i) {
+  for (size_t i = 0; i < std::min(failure.holders.size(), kMaxTold); ++i) {
     const HolderFacts& one = failure.holders[i];
     absl::StrAppend(&text, "    ", Bytes(one.amount.bytes), " in ", Count(one.amount.blocks),
                     one.amount.blocks == 1 ? " block: " : " blocks: ", Printable(one.holder), " (",
@@ -270,7 +270,7 @@ std::string LibrarySection(const Facts& facts, const TextStyle& style) {
   for (const TallyFacts& tally : facts.by_library) {
     // A library that called the driver, and took nothing.
     if (tally.allocations == 0 && tally.highest_bytes == 0) continue;
-    if (rows == kMostRows) {
+    if (rows == kMaxRows) {
       ++left_out;
       continue;
     }
@@ -307,7 +307,7 @@ std::string CallSection(const Facts& facts) {
   if (facts.kind != "stow" && facts.kind != "several") return "";
   Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
   table.AddRow({"", "calls", "refused", "allocated in all"});
-  const size_t rows = std::min(facts.by_call.size(), kMostRows);
+  const size_t rows = std::min(facts.by_call.size(), kMaxRows);
   for (size_t i = 0; i < rows; ++i) {
     const TallyFacts& tally = facts.by_call[i];
     table.AddRow({Printable(tally.name), Count(tally.calls), Count(tally.failed),
@@ -336,7 +336,7 @@ static std::string StreamText(const FragmentationFacts& fragmentation, const Tex
   std::string text = "free at the peak, by the stream that alone may have it: ";
   for (size_t i = 0; i < fragmentation.streams.size(); ++i) {
     const FragmentationFacts::Stream& stream = fragmentation.streams[i];
-    if (i == kMostRows) {
+    if (i == kMaxRows) {
       text += "; …";
       break;
     }
@@ -418,7 +418,7 @@ std::string RequestInWords(const OutOfMemoryFacts& failure) {
 
 std::string OutOfMemorySection(const FactSet& set, const TextStyle& style) {
   // Threads fail together, and programs again and again: the last ones tell it.
-  constexpr size_t kMostTold = 3;
+  constexpr size_t kMaxTold = 3;
   const uint64_t count = set.total.counts.out_of_memory;
   if (count == 0) return "";
   std::string text;
@@ -426,7 +426,7 @@ std::string OutOfMemorySection(const FactSet& set, const TextStyle& style) {
   for (const Facts& trace : set.traces) {
     for (auto one = trace.out_of_memory.rbegin(); one != trace.out_of_memory.rend(); ++one) {
       const OutOfMemoryFacts& failure = *one;
-      if (told == kMostTold) break;
+      if (told == kMaxTold) break;
       ++told;
       if (set.traces.size() > 1) text += NameOfTrace(trace) + ": ";
       text += RequestInWords(failure) + "\n";
@@ -446,7 +446,7 @@ std::string LiveSection(const Facts& facts, const TextStyle& style) {
   text = WrappedLines(text, style.width);
   Table table(
       {Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft, Align::kLeft});
-  const size_t rows = std::min(live.groups.size(), kMostBlocks);
+  const size_t rows = std::min(live.groups.size(), kMaxBlocks);
   for (size_t i = 0; i < rows; ++i) {
     const BlockFacts& group = live.groups[i];
     table.AddRow({Bytes(group.size * group.count), absl::StrCat(Count(group.count), " x"),

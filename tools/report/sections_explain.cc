@@ -18,9 +18,9 @@ namespace {
 
 using Align = Table::Align;
 
-constexpr size_t kMostSitesTold = 12;
-constexpr size_t kMostIterationsTold = 6;
-constexpr size_t kMostHolesTold = 6;
+constexpr size_t kMaxSitesTold = 12;
+constexpr size_t kMaxIterationsTold = 6;
+constexpr size_t kMaxHolesTold = 6;
 
 std::string Signed(int64_t bytes) {
   return absl::StrCat(bytes < 0 ? "-" : "+",
@@ -44,7 +44,7 @@ std::string SiteRows(const Facts& facts, const std::vector<SiteFacts>& sites, co
   size_t left_out = 0;
   for (const SiteFacts& site : sites) {
     if (site.at_peak.bytes == 0) continue;
-    if (rows == kMostSitesTold) {
+    if (rows == kMaxSitesTold) {
       ++left_out;
       continue;
     }
@@ -361,7 +361,7 @@ std::string IterationSection(const Facts& facts) {
   const size_t count = iterations.list.size();
   for (size_t i = 0; i < count; ++i) {
     // The first ones and the last.
-    if (count > kMostIterationsTold && i >= kMostIterationsTold - 1 && i + 1 < count) continue;
+    if (count > kMaxIterationsTold && i >= kMaxIterationsTold - 1 && i + 1 < count) continue;
     const IterationFacts& iteration = iterations.list[i];
     table.AddRow({Count(i + 1), Time(iteration.begin_ns),
                   Time(iteration.end_ns - iteration.begin_ns), Bytes(iteration.peak_bytes),
@@ -386,13 +386,13 @@ std::string PhaseSection(const Facts& facts) {
 }
 
 std::string LaunchSection(const Facts& facts, const TextStyle& style) {
-  constexpr size_t kMostTold = 10;
+  constexpr size_t kMaxTold = 10;
   constexpr size_t kNameWidth = 72;
   const LaunchesFacts& launches = facts.launches;
   if (launches.launches == 0) return "";
   const auto most = [&](const std::vector<LaunchedFacts>& rows) {
     Table table({Align::kRight, Align::kLeft});
-    for (size_t i = 0; i < std::min(rows.size(), kMostTold); ++i) {
+    for (size_t i = 0; i < std::min(rows.size(), kMaxTold); ++i) {
       table.AddRow(
           {Count(rows[i].launches), Shortened(Printable(rows[i].name), kNameWidth, style.utf8)});
     }
@@ -432,7 +432,7 @@ std::string LifetimeSection(const Facts& facts, const TextStyle& style) {
 
 // Only what grows: as a rule nothing does.
 std::string HourSection(const Facts& facts, const TextStyle& style) {
-  constexpr size_t kMost = 6;
+  constexpr size_t kMax = 6;
   const HourFacts& growth = facts.by_hour;
   if (!growth.known || growth.by_site.empty()) return "";
   const auto an_hour = [](int64_t bytes) {
@@ -443,7 +443,7 @@ std::string HourSection(const Facts& facts, const TextStyle& style) {
                    Bytes(growth.to_bytes), " in ", Time(growth.over_ns),
                    growth.is_endless ? ", and it goes on\n" : ", and it slows down\n");
   Table sites({Align::kRight, Align::kLeft, Align::kLeft, Align::kLeft});
-  for (size_t i = 0; i < std::min(growth.by_site.size(), kMost); ++i) {
+  for (size_t i = 0; i < std::min(growth.by_site.size(), kMax); ++i) {
     const SiteHourFacts& site = growth.by_site[i];
     sites.AddRow({an_hour(site.bytes_per_hour), Words(site.site, 36, style),
                   Words(site.operation, 20, style), site.category});
@@ -523,7 +523,7 @@ std::string HoleTable(const Facts& facts, const TextStyle& style) {
                                      Counted(fragmentation.hole_count, "free range"));
   Table table({Align::kRight, Align::kLeft, Align::kLeft});
   table.AddRow({"free", "before it", "after it"});
-  const size_t rows = std::min(fragmentation.holes.size(), kMostHolesTold);
+  const size_t rows = std::min(fragmentation.holes.size(), kMaxHolesTold);
   for (size_t i = 0; i < rows; ++i) {
     const HoleFacts& hole = fragmentation.holes[i];
     if (hole.before_bytes == 0 && hole.after_bytes == 0) {

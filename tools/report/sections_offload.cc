@@ -75,9 +75,9 @@ std::string MovedInWords(const OffloadFacts& offload) {
 
 // The holders whose memory went, the most first.
 std::string OffloadedSites(const OffloadFacts& offload) {
-  constexpr size_t kMost = 5;
+  constexpr size_t kMax = 5;
   std::string text;
-  for (size_t i = 0; i < std::min(offload.sites.size(), kMost); ++i) {
+  for (size_t i = 0; i < std::min(offload.sites.size(), kMax); ++i) {
     const OffloadSite& site = offload.sites[i];
     absl::StrAppend(&text, "    ", Bytes(site.bytes), " of ", Printable(site.site),
                     site.operation.empty() ? "" : absl::StrCat(", ", Printable(site.operation)),
@@ -104,9 +104,9 @@ std::string CarriedInWords(const OffloadFacts& offload) {
 }
 
 std::string MostMovedInWords(const OffloadFacts& offload) {
-  constexpr size_t kMost = 3;
+  constexpr size_t kMax = 3;
   std::string text;
-  for (size_t i = 0; i < std::min(offload.sites.size(), kMost); ++i) {
+  for (size_t i = 0; i < std::min(offload.sites.size(), kMax); ++i) {
     const OffloadSite& site = offload.sites[i];
     absl::StrAppend(
         &text, i == 0 ? "" : ", ", Bytes(site.bytes), " made at ", Printable(site.site),

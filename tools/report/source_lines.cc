@@ -12,8 +12,8 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostFrames = 3000;
-constexpr size_t kMostColumns = 200;
+constexpr size_t kMaxFrames = 3000;
+constexpr size_t kMaxColumns = 200;
 constexpr uint32_t kAround = 2;  // lines before and after
 
 // The number in "train.py:45 step"; 0: there is none.
@@ -26,7 +26,7 @@ uint32_t LineIn(std::string_view frame) {
 }
 
 // A generated file may have its whole program in one line.
-std::string Cut(const std::string& line) { return line.substr(0, kMostColumns); }
+std::string Cut(const std::string& line) { return line.substr(0, kMaxColumns); }
 
 }  // namespace
 
@@ -35,7 +35,7 @@ std::vector<SourceLines> ReadSourceLines(const Detail& detail, const std::string
   const absl::flat_hash_set<std::string_view> own(detail.lines.begin(), detail.lines.end());
   std::map<std::string, ProgramText> files;
   std::vector<SourceLines> all;
-  for (size_t i = 0; i < detail.files.size() && all.size() < kMostFrames; ++i) {
+  for (size_t i = 0; i < detail.files.size() && all.size() < kMaxFrames; ++i) {
     const uint32_t line = LineIn(detail.frames[i]);
     if (line == 0 || !detail.files[i].ends_with(".py") || !own.contains(detail.frames[i])) continue;
     const auto [known, inserted] = files.try_emplace(detail.files[i]);

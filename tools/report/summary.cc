@@ -19,7 +19,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostLibraries = 4;
+constexpr size_t kMaxLibraries = 4;
 
 std::string Line(const char* label, const std::string& text) {
   return absl::StrFormat("  %-12s %s\n", label, text);
@@ -29,7 +29,7 @@ std::string WhoAllocated(const Facts& total) {
   std::vector<std::string> parts;
   uint64_t told = 0;
   for (const TallyFacts& tally : total.by_library) {
-    if (parts.size() == kMostLibraries || tally.at_peak.bytes == 0) break;
+    if (parts.size() == kMaxLibraries || tally.at_peak.bytes == 0) break;
     parts.push_back(absl::StrCat(Printable(tally.name), " ", Bytes(tally.at_peak.bytes)));
     told += tally.at_peak.bytes;
   }

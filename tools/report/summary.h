@@ -10,7 +10,7 @@
 
 namespace vramstow {
 
-inline constexpr size_t kMostSummaryLines = 10;  // beside those that tell why memory ran out
+inline constexpr size_t kMaxSummaryLines = 10;  // beside those that tell why memory ran out
 
 // Where the traces of a run are.
 struct TracePlace {

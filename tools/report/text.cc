@@ -13,20 +13,20 @@ namespace vramstow {
 namespace {
 
 // If there are more traces than this, only those with the highest peaks are shown.
-constexpr size_t kMostTraces = 16;
+constexpr size_t kMaxTraces = 16;
 constexpr size_t kHighestTraces = 8;
 
 // The story of each process that ran out of memory, of the first few.
 std::string WhyOfEach(const FactSet& set, const TextStyle& style) {
-  constexpr size_t kMostStories = 3;
+  constexpr size_t kMaxStories = 3;
   std::string text;
   size_t stories = 0;
   for (const Facts& trace : set.traces) {
     const std::string story = WhySection(trace, style);
-    if (story.empty() || ++stories > kMostStories) continue;
+    if (story.empty() || ++stories > kMaxStories) continue;
     absl::StrAppend(&text, text.empty() ? "" : "\n", NameOfTrace(trace), "\n", story);
   }
-  return text + AndMore(stories - std::min(stories, kMostStories));
+  return text + AndMore(stories - std::min(stories, kMaxStories));
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ std::string TextReport(const FactSet& set, const TextStyle& style) {
     if (!body.empty()) text += Title(title, style) + body;
   };
   if (!one) {
-    section("Processes", ProcessTable(set, kMostTraces, kHighestTraces, style));
+    section("Processes", ProcessTable(set, kMaxTraces, kHighestTraces, style));
     if (set.comparison.has_value()) section("Ranks compared", RankSection(*set.comparison, style));
   }
   section("Why memory ran out", one ? WhySection(total, style) : WhyOfEach(set, style));

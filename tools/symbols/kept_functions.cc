@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 // Behind all numbers that a recorder gives.
 constexpr uint32_t kFirstChunk = 0xF0000000;
-constexpr size_t kMostNameBytes = 1024;
+constexpr size_t kMaxNameBytes = 1024;
 
 void AppendNumber(std::vector<uint8_t>* out, uint64_t value) {
   uint8_t bytes[kMaxVarintBytes + 8];
@@ -32,7 +32,7 @@ void AppendNumber(std::vector<uint8_t>* out, uint64_t value) {
 }
 
 void AppendText(std::vector<uint8_t>* out, std::string_view text) {
-  text = text.substr(0, kMostNameBytes);
+  text = text.substr(0, kMaxNameBytes);
   AppendNumber(out, text.size());
   out->insert(out->end(), text.begin(), text.end());
 }
@@ -42,7 +42,7 @@ std::vector<uint8_t> RecordOf(const TraceFrame& frame, const std::vector<SourceP
   AppendNumber(&body, frame.library);
   AppendNumber(&body, frame.offset);
   for (const SourcePlace& place : places) {
-    if (body.size() > kMostPayloadBytes / 2) break;
+    if (body.size() > kMaxPayloadBytes / 2) break;
     body.push_back(place.is_inlined ? 1 : 0);
     AppendNumber(&body, static_cast<uint64_t>(place.line));
     AppendText(&body, place.function);
@@ -64,7 +64,7 @@ std::vector<std::vector<uint8_t>> LookUp(const TraceReader& reader, Clock::time_
         symbolizer.Resolve(reader.Library(frame.library), frame.offset);
     if (places.empty()) continue;
     const std::vector<uint8_t> record = RecordOf(frame, places);
-    if (payloads.empty() || payloads.back().size() + record.size() > kMostPayloadBytes) {
+    if (payloads.empty() || payloads.back().size() + record.size() > kMaxPayloadBytes) {
       payloads.emplace_back();
     }
     payloads.back().insert(payloads.back().end(), record.begin(), record.end());

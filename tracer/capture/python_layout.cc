@@ -17,7 +17,7 @@ struct DebugOffsets {
   static constexpr size_t kCookie = 0;  // "xdebugpy"
   static constexpr size_t kVersion = 1;
   static constexpr size_t kFreeThreaded = 2;
-  static constexpr size_t kMost = 49;
+  static constexpr size_t kMax = 49;
   size_t thread_frame;
   size_t frame_previous, frame_code, frame_instruction, frame_owner;
   size_t code_file, code_qualified_name, code_lines, code_first_line, code_instructions;
@@ -25,7 +25,7 @@ struct DebugOffsets {
 
 namespace {
 
-constexpr size_t kMostCheckedFrames = 64;
+constexpr size_t kMaxCheckedFrames = 64;
 
 // CPython 3.10, Include/cpython/code.h, frameobject.h and pystate.h, on machines of 64 bits.
 constexpr PythonLayout kPython310 = {.version = 0x030A,
@@ -106,7 +106,7 @@ bool ReadPointer(uintptr_t address, uintptr_t* to) { return ReadSafely(address, 
 // objects are others: those are left alone.
 bool PythonRuntime::SetLayoutByOffsets(uint32_t version, const DebugOffsets& places,
                                        const void* runtime) {
-  uint64_t offsets[DebugOffsets::kMost];
+  uint64_t offsets[DebugOffsets::kMax];
   if (runtime == nullptr) return false;
   std::memcpy(offsets, runtime, sizeof offsets);
   if (std::memcmp(&offsets[DebugOffsets::kCookie], "xdebugpy", 8) != 0) return false;
@@ -114,8 +114,8 @@ bool PythonRuntime::SetLayoutByOffsets(uint32_t version, const DebugOffsets& pla
   if (offsets[DebugOffsets::kFreeThreaded] != 0) return false;
   bool is_right = true;
   const auto at = [&](size_t which) {
-    constexpr uint64_t kMostBytes = 4096;
-    is_right = is_right && offsets[which] <= kMostBytes;
+    constexpr uint64_t kMaxBytes = 4096;
+    is_right = is_right && offsets[which] <= kMaxBytes;
     return static_cast<uint32_t>(offsets[which]);
   };
   layout_.version = version;
@@ -184,7 +184,7 @@ void PythonRuntime::Check() {
   bool is_right = ReadPointer(thread + layout_.thread_frame, &frame);
   if (is_right && layout_.has_cframe) is_right = ReadPointer(frame + layout_.cframe_frame, &frame);
   size_t checked = 0;
-  for (size_t i = 0; is_right && frame != 0 && i < kMostCheckedFrames; ++i) {
+  for (size_t i = 0; is_right && frame != 0 && i < kMaxCheckedFrames; ++i) {
     uint8_t owner = 0;
     uintptr_t code = 0;
     uintptr_t type = 0;

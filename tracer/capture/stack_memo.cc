@@ -74,7 +74,7 @@ void StackMemo::Remember(const Key& key, const NativeStack& walk, UnwindTable* r
   made.number = number;
   const auto add = [&](uintptr_t slot) {
     const uintptr_t distance = slot - key.stack;
-    if (distance % 8 != 0 || distance / 8 > UINT16_MAX || made.count == kMostWords) return false;
+    if (distance % 8 != 0 || distance / 8 > UINT16_MAX || made.count == kMaxWords) return false;
     made.words[made.count++] = static_cast<uint16_t>(distance / 8);
     return true;
   };

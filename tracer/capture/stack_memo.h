@@ -57,7 +57,7 @@ class StackMemo {
  private:
   static constexpr size_t kWays = 8;
   static constexpr size_t kSets = 128;
-  static constexpr size_t kMostWords = 119;
+  static constexpr size_t kMaxWords = 119;
   static constexpr uint16_t kUses = 1024;  // then it is looked at anew
   struct alignas(64) Entry {
     uint64_t values;  // of the words
@@ -66,7 +66,7 @@ class StackMemo {
     uint8_t count;
     bool uses_register;  // of the frame pointer: a frame is found by it, and nobody has saved it
     uint16_t successor;  // the place of what came next
-    uint16_t words[kMostWords];  // how far above the stack pointer; the last is the farthest
+    uint16_t words[kMaxWords];  // how far above the stack pointer; the last is the farthest
   };
   static_assert(sizeof(Entry) == 256);
   // Stacks with the same key come one after the other, each time in the same order: an operator

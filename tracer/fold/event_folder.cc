@@ -62,8 +62,8 @@ EventFolder* EventFolder::Create() {
 }
 
 bool EventFolder::Begin() {
-  fates_ = static_cast<uint8_t*>(Memory(kMostEvents));
-  died_ = static_cast<Pair*>(Memory(kMostDied * sizeof(Pair)));
+  fates_ = static_cast<uint8_t*>(Memory(kMaxEvents));
+  died_ = static_cast<Pair*>(Memory(kMaxDied * sizeof(Pair)));
   if (fates_ == nullptr || died_ == nullptr || !table_.Start()) {
     End();
     return false;
@@ -79,15 +79,15 @@ bool EventFolder::Begin() {
 }
 
 void EventFolder::End() {
-  if (fates_ != nullptr) munmap(fates_, kMostEvents);
-  if (died_ != nullptr) munmap(died_, kMostDied * sizeof(Pair));
+  if (fates_ != nullptr) munmap(fates_, kMaxEvents);
+  if (died_ != nullptr) munmap(died_, kMaxDied * sizeof(Pair));
   fates_ = nullptr;
   died_ = nullptr;
   table_.Stop();
 }
 
 bool EventFolder::Look(const Event& event, bool was_kept) {
-  if (count_ == kMostEvents || is_full_) return false;
+  if (count_ == kMaxEvents || is_full_) return false;
   now_ = static_cast<uint32_t>(count_++);
   if (!was_kept) levels_.Pass(event.time_ns);
   bool is_understood = false;
@@ -114,7 +114,7 @@ bool EventFolder::Look(const Event& event, bool was_kept) {
 }
 
 void EventFolder::KeepOdd() {
-  if (odd_ == kMostOdd) {
+  if (odd_ == kMaxOdd) {
     ++odd_left_out_;
     return;
   }
@@ -311,7 +311,7 @@ void EventFolder::End(const FoldBlock& block) {
   if (!levels_.WasBornBeforePeak(block.birth)) return;
   if (died_peak_ != levels_.peaks()) died_count_ = 0;
   died_peak_ = levels_.peaks();
-  if (died_count_ == kMostDied) {
+  if (died_count_ == kMaxDied) {
     is_full_ = true;
     return;
   }

@@ -29,7 +29,7 @@ namespace vramstow {
 class EventFolder {
  public:
   // The most events of one fold.
-  static constexpr size_t kMostEvents = size_t{1} << 22;
+  static constexpr size_t kMaxEvents = size_t{1} << 22;
 
   // Null: there is no memory.
   static EventFolder* Create();
@@ -52,10 +52,10 @@ class EventFolder {
 
  private:
   static constexpr size_t kRemembered = 256;   // frees that may be refused
-  static constexpr size_t kCandidates = 256;   // as HoldingMemory of the analysis
+  static constexpr size_t kCandidates = 256;   // as CustomAllocatorSegments of the analysis
   static constexpr size_t kFreesOfThread = 4;  // as ProvisionalFrees of the analysis
-  static constexpr size_t kMostDied = FoldTable::kMostSlots;
-  static constexpr size_t kMostOdd = size_t{1} << 17;
+  static constexpr size_t kMaxDied = FoldTable::kMaxSlots;
+  static constexpr size_t kMaxOdd = size_t{1} << 17;
 
   // One byte for each event: whether it is kept, and above that the kind of memory that it freed.
   static constexpr uint8_t kKeep = 1;
@@ -132,8 +132,8 @@ class EventFolder {
   size_t free_count_;
   Candidate candidates_[kCandidates];
   size_t candidate_count_;
-  int64_t contexts_[FoldLevels::kMostDevices];
-  Extremes extremes_[FoldLevels::kMostDevices];  // the host's comes first
+  int64_t contexts_[FoldLevels::kMaxDevices];
+  Extremes extremes_[FoldLevels::kMaxDevices];  // the host's comes first
 };
 
 }  // namespace vramstow

@@ -26,8 +26,8 @@ void FoldLevels::Begin() {
   for (FoldTally* tallies : {memories_, devices_}) {
     for (size_t i = 0; i < 256; ++i) tallies[i].now_device = tallies[i].now_other = 0;
   }
-  static_assert(kMostDevices == 256);
-  for (size_t i = 0; i < kMostNames; ++i) {
+  static_assert(kMaxDevices == 256);
+  for (size_t i = 0; i < kMaxNames; ++i) {
     libraries_[i].now_device = libraries_[i].now_other = 0;
     calls_[i].now_device = calls_[i].now_other = 0;
   }

@@ -38,8 +38,8 @@ struct FoldTally {
 
 class FoldLevels {
  public:
-  static constexpr size_t kMostNames = 4096;  // greater numbers count as not known
-  static constexpr size_t kMostDevices = 256;
+  static constexpr size_t kMaxNames = 4096;  // greater numbers count as not known
+  static constexpr size_t kMaxDevices = 256;
 
   // Nothing is live; what was highest stays.
   void Begin();
@@ -68,9 +68,9 @@ class FoldLevels {
   // 0 stands for no device.
   static size_t DeviceNumber(int16_t device) {
     const size_t number = static_cast<size_t>(device + 1);
-    return device < 0 ? 0 : number < kMostDevices ? number : kMostDevices - 1;
+    return device < 0 ? 0 : number < kMaxDevices ? number : kMaxDevices - 1;
   }
-  static size_t NameOf(uint16_t name) { return name < kMostNames ? name : size_t{kUnknownName}; }
+  static size_t NameOf(uint16_t name) { return name < kMaxNames ? name : size_t{kUnknownName}; }
 
   const FoldSamples& samples() const { return samples_; }
   const FoldTimeline& timeline() const { return timeline_; }
@@ -119,9 +119,9 @@ class FoldLevels {
   FoldTimeline timeline_;
   FoldSamples samples_;
   FoldTally memories_[256];
-  FoldTally devices_[kMostDevices];
-  FoldTally libraries_[kMostNames];
-  FoldTally calls_[kMostNames];
+  FoldTally devices_[kMaxDevices];
+  FoldTally libraries_[kMaxNames];
+  FoldTally calls_[kMaxNames];
 };
 
 }  // namespace vramstow

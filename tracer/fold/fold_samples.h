@@ -21,7 +21,7 @@ namespace vramstow {
 
 class FoldSamples {
  public:
-  static constexpr size_t kMostSites = 3 * (size_t{1} << 14);
+  static constexpr size_t kMaxSites = 3 * (size_t{1} << 14);
 
   // Nothing is live; the samples stay.
   void Begin() {
@@ -68,12 +68,12 @@ class FoldSamples {
  private:
   struct Row {
     uint64_t now;
-    uint32_t levels[kMostSamples];
+    uint32_t levels[kMaxSamples];
   };
 
   static void Store(Row* row, size_t i) { row->levels[i] = SampleOf(row->now); }
   static void Halve(Row* row) {
-    for (size_t i = 0; i < kMostSamples / 2; ++i) row->levels[i] = row->levels[2 * i + 1];
+    for (size_t i = 0; i < kMaxSamples / 2; ++i) row->levels[i] = row->levels[2 * i + 1];
   }
   uint32_t Highest(const Row& row) const {
     return clock_.count() == 0 ? 0 : *std::max_element(row.levels, row.levels + clock_.count());
@@ -86,7 +86,7 @@ class FoldSamples {
   SampleClock clock_;
   size_t used_;  // rows
   Row all_;
-  Row rows_[kMostSites + 1];
+  Row rows_[kMaxSites + 1];
 };
 
 }  // namespace vramstow

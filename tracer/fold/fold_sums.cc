@@ -9,7 +9,7 @@ namespace {
 constexpr uint64_t kIsStack = uint64_t{1} << 62;
 constexpr uint64_t kIsCaller = uint64_t{1} << 61;
 
-constexpr size_t kNames = FoldLevels::kMostNames;
+constexpr size_t kNames = FoldLevels::kMaxNames;
 constexpr size_t kBytes = 256;
 constexpr size_t kSizeClasses = 65;
 
@@ -59,7 +59,7 @@ FoldSums::Site& FoldSums::SiteOf(const Event& event) {
     Site& site = sites_[slot];
     if (site.key == key) return site;
     if (site.key != 0) continue;
-    if (site_count_ == kMostSites) return unknown_site_;
+    if (site_count_ == kMaxSites) return unknown_site_;
     site.number = static_cast<uint32_t>(++site_count_);
     site.key = key;
     return site;
@@ -94,7 +94,7 @@ bool FoldSums::FillSum(const FoldLevels& levels, size_t at, TraceSum* sum) const
     FillTally(all.Call(static_cast<uint16_t>(at)), sum);
   } else if (sum->of = SumOf::kMemory; number(kBytes)) {
     FillTally(all.Memory(static_cast<MemoryKind>(at)), sum);
-  } else if (sum->of = SumOf::kDevice; number(FoldLevels::kMostDevices)) {
+  } else if (sum->of = SumOf::kDevice; number(FoldLevels::kMaxDevices)) {
     FillTally(all.Device(static_cast<int16_t>(static_cast<int>(at) - 1)), sum);
   } else if (sum->of = SumOf::kSizeClass; number(kSizeClasses)) {
     sum->allocations = sizes_[at].allocations;

@@ -1,7 +1,7 @@
 // FoldSums: counts of the events that are gone.
 //
 // Ownership: a value in memory of zeros, for the life of the trace. Threads: one at a time. Errors:
-// call sites beyond kMostSites count as one that is not known. No heap. Units: bytes, events.
+// call sites beyond kMaxSites count as one that is not known. No heap. Units: bytes, events.
 #ifndef VRAMSTOW_TRACER_FOLD_FOLD_SUMS_H_
 #define VRAMSTOW_TRACER_FOLD_FOLD_SUMS_H_
 
@@ -17,8 +17,8 @@ namespace vramstow {
 class FoldSums {
  public:
   static constexpr size_t kSites = size_t{1} << 16;
-  static constexpr size_t kMostSites = kSites / 4 * 3;
-  static_assert(kMostSites == FoldSamples::kMostSites);
+  static constexpr size_t kMaxSites = kSites / 4 * 3;
+  static_assert(kMaxSites == FoldSamples::kMaxSites);
 
   // The event is gone. `freed`: the kind of memory that it freed.
   void Add(const Event& event, MemoryKind freed, FoldLevels* levels);

@@ -57,7 +57,7 @@ void FoldTable::Erase(FoldBlock* block) {
 }
 
 bool FoldTable::Grow() {
-  if (slots_ == kMostSlots) return false;
+  if (slots_ == kMaxSlots) return false;
   FoldBlock* const grown = NewBlocks(slots_ * 2);
   if (grown == nullptr) return false;
   FoldBlock* const before = blocks_;

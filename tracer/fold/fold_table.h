@@ -45,7 +45,7 @@ static_assert(sizeof(FoldBlock) <= 40);
 
 class FoldTable {
  public:
-  static constexpr size_t kMostSlots = size_t{1} << 19;  // 20 MiB
+  static constexpr size_t kMaxSlots = size_t{1} << 19;  // 20 MiB
 
   // No address that a device gives has its top bits set.
   static bool CanBeKey(uint64_t address) { return address >> kSpaceShift == 0; }

@@ -18,7 +18,7 @@ namespace vramstow {
 
 class FoldTimeline {
  public:
-  static constexpr size_t kMostPoints = 512;
+  static constexpr size_t kMaxPoints = 512;
 
   // Levels before an event at `time_ns` and after it; `state` has them as highest and last.
   void Note(uint64_t time_ns, const SumPoint& before, const SumPoint& after) {
@@ -47,7 +47,7 @@ class FoldTimeline {
 
   void Close(const SumPoint& state, uint64_t time_ns) {
     EndWith(state, &points_[count_ - 1]);
-    while ((time_ns >> shift_) >= kMostPoints) {
+    while ((time_ns >> shift_) >= kMaxPoints) {
       if (count_ % 2 != 0) points_[count_++] = state;
       Halve();
     }
@@ -71,7 +71,7 @@ class FoldTimeline {
 
   uint64_t shift_ = 10;
   size_t count_ = 0;
-  SumPoint points_[kMostPoints + 1] = {};
+  SumPoint points_[kMaxPoints + 1] = {};
 };
 
 }  // namespace vramstow

@@ -227,7 +227,7 @@ void ChunkIndex::LeaveOut(const std::vector<SumCut>& cuts) {
 // A chunk can get into the ring after the one that follows it, and so can outlive that one by a
 // little. What is left of a buffer is to begin behind the hole.
 void ChunkIndex::BeginBehindHoles() {
-  constexpr size_t kMostOutOfTurn = 2;
+  constexpr size_t kMaxOutOfTurn = 2;
   std::stable_sort(events_.begin(), events_.end(), [](const ChunkEntry& a, const ChunkEntry& b) {
     return a.header.buffer != b.header.buffer ? a.header.buffer < b.header.buffer
                                               : a.header.turn < b.header.turn;
@@ -239,7 +239,7 @@ void ChunkIndex::BeginBehindHoles() {
     for (; end < events_.size() && events_[end].header.buffer == events_[begin].header.buffer;
          ++end) {
       const bool is_hole = events_[end].header.turn != events_[end - 1].header.turn + 1;
-      if (is_hole && end - begin <= kMostOutOfTurn) first = end;
+      if (is_hole && end - begin <= kMaxOutOfTurn) first = end;
     }
     for (size_t i = first; i < end; ++i) kept.push_back(events_[i]);
     begin = end;

@@ -59,7 +59,7 @@ uint8_t* EventEncoder::TellCompleting(uint8_t* out) {
 uint8_t* EventEncoder::EncodeTime(uint8_t* out, uint64_t* time) {
   if (*time < last_time_) *time = last_time_;
   const uint64_t elapsed = *time - last_time_;
-  if (elapsed <= kMostElapsed) return out;
+  if (elapsed <= kMaxElapsed) return out;
   // All but one, because the ticks of an event must rise.
   last_time_ = *time - 1;
   return EncodeNumber(out, RecordType::kPause, elapsed - 1);

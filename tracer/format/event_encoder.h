@@ -181,7 +181,7 @@ __attribute__((always_inline)) inline uint8_t* EventEncoder::WriteShort(uint8_t*
                                                                         const Short& event,
                                                                         uint64_t time) {
   const uint64_t elapsed = time - last_time_;
-  if (event.is_general != 0 || elapsed - 1 >= kMostElapsed) [[unlikely]]
+  if (event.is_general != 0 || elapsed - 1 >= kMaxElapsed) [[unlikely]]
     return nullptr;
   std::memcpy(out, &event.bytes, sizeof event.bytes);
   last_event_ = out;

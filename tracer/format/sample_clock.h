@@ -1,6 +1,6 @@
 // SampleClock: the moments at which levels are sampled over a run whose length nobody knows.
 //
-// Idea: moments at equal distances, at most kMostSamples. They begin a microsecond apart; when they
+// Idea: moments at equal distances, at most kMaxSamples. They begin a microsecond apart; when they
 // are used up, every other one is forgotten and the distance doubles. So half of them or more are
 // there at any time, and all who sample the same events have the same moments.
 //
@@ -29,7 +29,7 @@ class SampleClock {
   void Pass(uint64_t time_ns, Store store, Halve halve) {
     time_ns = std::min(time_ns, kLongest);
     while (IsDue(time_ns)) {
-      if (count_ == kMostSamples) {
+      if (count_ == kMaxSamples) {
         halve();
         count_ /= 2;
         ++widened_;

@@ -14,7 +14,7 @@
 namespace vramstow {
 
 // The most that SealedChunk takes.
-inline constexpr size_t kMostPayloadBytes = kSlotBytes - sizeof(ChunkHeader);
+inline constexpr size_t kMaxPayloadBytes = kSlotBytes - sizeof(ChunkHeader);
 
 // The payload, compressed where that is shorter, behind its header. The caller fills in the
 // header's trace_id, number, thread, kind, base_sequence, base_time and buffer.

@@ -42,7 +42,7 @@ class TimeSplitter {
 
  private:
   // An event has a tag, an amount, an address of one byte at least, and its time step.
-  static constexpr size_t kMostEvents = kSlotBytes / 5;
+  static constexpr size_t kMaxEvents = kSlotBytes / 5;
 
   void Forget() { std::memset(numbers_, 0, sizeof numbers_); }
   const uint8_t* PassRecord(const uint8_t* in, const uint8_t* end);
@@ -50,8 +50,8 @@ class TimeSplitter {
   static const uint8_t* PassNumbers(const uint8_t* in, const uint8_t* end, unsigned count);
 
   unsigned numbers_[kShapes];  // that an event of the shape ends with
-  uint8_t low_[kMostEvents];
-  uint8_t high_[kMostEvents];
+  uint8_t low_[kMaxEvents];
+  uint8_t high_[kMaxEvents];
 };
 
 }  // namespace vramstow

@@ -12,9 +12,9 @@ namespace vramstow {
 namespace {
 
 // A trace may come from a stranger: more of these nobody needs.
-constexpr size_t kMostSums = size_t{1} << 20;
-constexpr size_t kMostPoints = 4096;
-constexpr size_t kMostCuts = 65536;
+constexpr size_t kMaxSums = size_t{1} << 20;
+constexpr size_t kMaxPoints = 4096;
+constexpr size_t kMaxCuts = 65536;
 
 // Takes as many numbers as there are, at most `count`; the others are 0.
 bool ReadNumbers(const uint8_t* in, const uint8_t* end, uint64_t* numbers, size_t count) {
@@ -27,7 +27,7 @@ bool ReadNumbers(const uint8_t* in, const uint8_t* end, uint64_t* numbers, size_
 }
 
 bool TakeSum(const uint64_t* numbers, TraceSums* sums) {
-  if (sums->sums.size() == kMostSums || numbers[0] > 0xFF || numbers[1] > ~uint32_t{0}) {
+  if (sums->sums.size() == kMaxSums || numbers[0] > 0xFF || numbers[1] > ~uint32_t{0}) {
     return false;
   }
   sums->sums.push_back({static_cast<SumOf>(numbers[0]), static_cast<uint32_t>(numbers[1]),
@@ -36,23 +36,23 @@ bool TakeSum(const uint64_t* numbers, TraceSums* sums) {
 }
 
 bool TakePoint(const uint64_t* numbers, TraceSums* sums) {
-  if (sums->points.size() == kMostPoints) return false;
+  if (sums->points.size() == kMaxPoints) return false;
   sums->points.push_back({numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]});
   return true;
 }
 
 // As many levels as the record has numbers behind the first three.
 bool TakeSamples(const uint8_t* in, const uint8_t* end, TraceSums* sums) {
-  constexpr uint64_t kMostShift = 62;
+  constexpr uint64_t kMaxShift = 62;
   uint64_t numbers[kSampleNumbers];
   size_t count = 0;
   for (; count < kSampleNumbers && in < end; ++count) {
     in = ReadVarint(in, end, &numbers[count]);
     if (in == nullptr) return false;
   }
-  constexpr size_t kFirst = kSampleNumbers - kMostSamples;
-  if (sums->samples.size() == kMostSums || count < kFirst || numbers[0] > 0xFF ||
-      numbers[1] > ~uint32_t{0} || numbers[2] > kMostShift) {
+  constexpr size_t kFirst = kSampleNumbers - kMaxSamples;
+  if (sums->samples.size() == kMaxSums || count < kFirst || numbers[0] > 0xFF ||
+      numbers[1] > ~uint32_t{0} || numbers[2] > kMaxShift) {
     return false;
   }
   SumSamples samples = {static_cast<SumOf>(numbers[0]), static_cast<uint32_t>(numbers[1]),
@@ -68,7 +68,7 @@ bool TakeSamples(const uint8_t* in, const uint8_t* end, TraceSums* sums) {
 }
 
 bool TakeCut(const uint64_t* numbers, TraceSums* sums) {
-  if (sums->cuts.size() == kMostCuts || numbers[0] > ~uint32_t{0}) return false;
+  if (sums->cuts.size() == kMaxCuts || numbers[0] > ~uint32_t{0}) return false;
   sums->cuts.push_back({static_cast<uint32_t>(numbers[0]), numbers[1]});
   return true;
 }

@@ -74,16 +74,16 @@ inline constexpr size_t kPointNumbers = 6;  // in that of a SumPoint
 
 // How much device memory was live, of a call site (kStack, kCaller) or of all (kDevice, number 0),
 // at moments at equal distances: sample_clock.h.
-inline constexpr size_t kMostSamples = 64;
+inline constexpr size_t kMaxSamples = 64;
 inline constexpr uint64_t kSampleUnit = 512;
 struct SumSamples {
   SumOf of = SumOf::kDevice;
   uint32_t number = 0;
   uint64_t shift = 0;
   uint64_t count = 0;
-  uint32_t levels[kMostSamples] = {};  // in kSampleUnit
+  uint32_t levels[kMaxSamples] = {};  // in kSampleUnit
 };
-inline constexpr size_t kSampleNumbers = 3 + kMostSamples;  // in its record, at the most
+inline constexpr size_t kSampleNumbers = 3 + kMaxSamples;  // in its record, at the most
 inline constexpr uint32_t SampleOf(uint64_t bytes) {
   const uint64_t units = bytes / kSampleUnit;
   return units > ~uint32_t{0} ? ~uint32_t{0} : static_cast<uint32_t>(units);

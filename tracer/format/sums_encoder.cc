@@ -53,14 +53,13 @@ uint8_t* EncodePoint(uint8_t* out, const SumPoint& point) {
 uint8_t* EncodeSamples(uint8_t* out, const SumSamples& samples) {
   uint64_t numbers[kSampleNumbers] = {static_cast<uint8_t>(samples.of), samples.number,
                                       samples.shift};
-  const size_t count = samples.count < kMostSamples ? samples.count : kMostSamples;
+  const size_t count = samples.count < kMaxSamples ? samples.count : kMaxSamples;
   uint64_t before = 0;
   for (size_t i = 0; i < count; ++i) {
-    numbers[kSampleNumbers - kMostSamples + i] = ZigZag(samples.levels[i] - before);
+    numbers[kSampleNumbers - kMaxSamples + i] = ZigZag(samples.levels[i] - before);
     before = samples.levels[i];
   }
-  return EncodeNumbers(out, RecordType::kSumSamples, numbers,
-                       kSampleNumbers - kMostSamples + count);
+  return EncodeNumbers(out, RecordType::kSumSamples, numbers, kSampleNumbers - kMaxSamples + count);
 }
 
 uint8_t* EncodeCut(uint8_t* out, const SumCut& cut) {

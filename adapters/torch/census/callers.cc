@@ -11,7 +11,7 @@
 namespace vramstow::torch_census {
 namespace {
 
-constexpr int kMostCallers = 256;
+constexpr int kMaxCallers = 256;
 
 const void* LibraryOf(const void* address, std::string_view* path = nullptr) {
   Dl_info about{};
@@ -46,7 +46,7 @@ struct Look {
 _Unwind_Reason_Code Step(_Unwind_Context* context, void* argument) {
   auto* look = static_cast<Look*>(argument);
   const auto* address = reinterpret_cast<const char*>(_Unwind_GetIP(context));
-  if (address == nullptr || ++look->frames > kMostCallers) return _URC_END_OF_STACK;
+  if (address == nullptr || ++look->frames > kMaxCallers) return _URC_END_OF_STACK;
   std::string_view path;
   const void* library = LibraryOf(address - 1, &path);
   look->is_over = library == look->python;

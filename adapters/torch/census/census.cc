@@ -29,7 +29,7 @@ constexpr char kNoTime[] = "its time was over";
 constexpr char kLeftOut[] = "looks after earlier failures had used up the time for it";
 // A cache of a model's keys and values has some thousands of blocks. Each chain takes a place among
 // the trace's 65,536 texts.
-constexpr size_t kMostTold = 8192;
+constexpr size_t kMaxTold = 8192;
 constexpr size_t kEnoughTold = 512;  // what remains is small, or like others
 // How long a thread waits for Python's lock.
 constexpr auto kPatience = std::chrono::milliseconds(200);
@@ -68,8 +68,8 @@ using Addresses = std::unordered_set<uint64_t>;
 
 // The largest, and of the others some from everywhere, because they may be many of one list.
 std::vector<const Found*> LargestOf(const Walk& walk, const Addresses& known) {
-  constexpr size_t kLargest = kMostTold / 4 * 3;
-  constexpr size_t kOthers = kMostTold - kLargest;
+  constexpr size_t kLargest = kMaxTold / 4 * 3;
+  constexpr size_t kOthers = kMaxTold - kLargest;
   std::vector<const Found*> all;
   for (const auto& [address, found] : walk.found()) {
     if (!known.contains(address)) all.push_back(&found);
@@ -78,10 +78,10 @@ std::vector<const Found*> LargestOf(const Walk& walk, const Addresses& known) {
     return a->memory.bytes != b->memory.bytes ? a->memory.bytes > b->memory.bytes
                                               : a->memory.address < b->memory.address;
   });
-  if (all.size() <= kMostTold) return all;
+  if (all.size() <= kMaxTold) return all;
   const size_t rest = all.size() - kLargest;
   for (size_t i = 0; i < kOthers; ++i) all[kLargest + i] = all[kLargest + i * rest / kOthers];
-  all.resize(kMostTold);
+  all.resize(kMaxTold);
   return all;
 }
 
@@ -126,7 +126,7 @@ void TellGarbage(const Garbage& garbage, const Addresses& reached, Findings* fin
     for (size_t i = 0; i < cycle.pieces.size(); ++i) {
       const Memory& memory = cycle.pieces[i];
       if (reached.contains(memory.address)) continue;
-      if (findings->holdings.size() >= kMostTold) return;
+      if (findings->holdings.size() >= kMaxTold) return;
       findings->found_bytes += memory.bytes;
       findings->holdings.push_back({memory, VRAMSTOW_DEAD_CYCLE + cycle.chain,
                                     i == 0 ? cycle.about : std::string(), Role::kOther});

@@ -11,7 +11,7 @@
 namespace vramstow::torch_census {
 namespace {
 
-constexpr size_t kMostSteps = 12;  // of a ring that are told
+constexpr size_t kMaxSteps = 12;  // of a ring that are told
 
 bool IsContainer(const Object* object) {
   return Is(object, kIsDict) || Is(object, kIsList) || Is(object, kIsTuple);
@@ -128,7 +128,7 @@ void Cycles::AddMemory(const Impl* impl, Held* held) {
   const Memory memory = Graph::MemoryOf(impl);
   if (memory.address == 0 || memory.bytes == 0 || !counted_.insert(memory.address).second) return;
   held->bytes += memory.bytes;
-  if (pieces_ < kMostPieces) {
+  if (pieces_ < kMaxPieces) {
     held->pieces.push_back(memory);
     ++pieces_;
   }
@@ -140,7 +140,7 @@ void Cycles::AddMemory(const Impl* impl, Held* held) {
 void Cycles::AddGraph(Node* first, Held* held) {
   std::vector<Node*> waiting;
   const auto meet = [this, &waiting](Node* node) {
-    if (nodes_.size() < kMostNodes && nodes_.insert(node).second) waiting.push_back(node);
+    if (nodes_.size() < kMaxNodes && nodes_.insert(node).second) waiting.push_back(node);
   };
   if (first != nullptr) meet(first);
   while (!waiting.empty()) {
@@ -166,7 +166,7 @@ void Cycles::AddContext(Object* context, Held* held) {
 // A context keeps tensors in attributes, too ("ctx.out = out"). The collector does not see that
 // they are dead as long as another node leads to this one.
 void Cycles::AddAttributes(Object* context, Held* held) {
-  constexpr size_t kMostContainers = 64;
+  constexpr size_t kMaxContainers = 64;
   std::vector<Object*> containers = {context};
   std::vector<Object*> children;
   for (size_t i = 0; i < containers.size(); ++i) {
@@ -178,7 +178,7 @@ void Cycles::AddAttributes(Object* context, Held* held) {
       if (Graph::IsTensor(child->type)) {
         const Impl* impl = Graph::ImplOf(child);
         if (impl != nullptr && !IsLeaf(impl)) AddMemory(impl, held);
-      } else if (IsContainer(child) && containers.size() < kMostContainers) {
+      } else if (IsContainer(child) && containers.size() < kMaxContainers) {
         containers.push_back(child);
       }
     }
@@ -328,7 +328,7 @@ std::vector<Cycles::Number> Cycles::RingOf(Number part) const {
 std::string Cycles::TellRing(const std::vector<Number>& ring) const {
   Steps steps(dead_[ring.front()]);
   for (size_t i = 0; i + 1 < ring.size(); ++i) {
-    if (i == kMostSteps) return steps.text() + " → … → itself";
+    if (i == kMaxSteps) return steps.text() + " → … → itself";
     steps.Add(dead_[ring[i]], dead_[ring[i + 1]]);
     steps.Arrive(dead_[ring[i + 1]], i + 2 == ring.size());
   }
@@ -336,7 +336,7 @@ std::string Cycles::TellRing(const std::vector<Number>& ring) const {
 }
 
 std::vector<Cycle> Cycles::Tell() {
-  if (held_.empty() || dead_.size() > kMostObjects) return {};
+  if (held_.empty() || dead_.size() > kMaxObjects) return {};
   FindEdges();
   FindParts();
   FindNearest();
@@ -349,7 +349,7 @@ std::vector<Cycle> Cycles::Tell() {
   std::map<std::string, uint64_t> largest;
   size_t told = 0;
   for (const auto& [part, holdings] : by_part) {
-    if (++told > kMostParts) break;
+    if (++told > kMaxParts) break;
     const std::string chain = TellRing(RingOf(part));
     Cycle& cycle = by_chain[chain];
     cycle.chain = chain;
@@ -369,7 +369,7 @@ std::vector<Cycle> Cycles::Tell() {
   }
   std::ranges::stable_sort(cycles,
                            [](const Cycle& a, const Cycle& b) { return a.bytes > b.bytes; });
-  if (cycles.size() > kMostTold) cycles.resize(kMostTold);
+  if (cycles.size() > kMaxTold) cycles.resize(kMaxTold);
   return cycles;
 }
 

@@ -40,11 +40,11 @@ class Cycles {
  private:
   using Number = uint32_t;  // of a dead object
   static constexpr Number kNone = ~Number{0};
-  static constexpr size_t kMostObjects = 200'000;
-  static constexpr size_t kMostNodes = 100'000;
-  static constexpr size_t kMostParts = 512;
-  static constexpr size_t kMostTold = 8;
-  static constexpr size_t kMostPieces = 4096;
+  static constexpr size_t kMaxObjects = 200'000;
+  static constexpr size_t kMaxNodes = 100'000;
+  static constexpr size_t kMaxParts = 512;
+  static constexpr size_t kMaxTold = 8;
+  static constexpr size_t kMaxPieces = 4096;
 
   // Device memory behind one dead tensor.
   struct Held {

@@ -7,7 +7,7 @@
 namespace vramstow::torch_census {
 namespace {
 
-constexpr uint64_t kMostObjects = 3'000'000;  // 64 MiB for each 2.8 million
+constexpr uint64_t kMaxObjects = 3'000'000;  // 64 MiB for each 2.8 million
 
 }  // namespace
 
@@ -46,7 +46,7 @@ Garbage::Count* Garbage::Find(Object* object) const {
 bool Garbage::Gather(int generations) {
   uint64_t count = 0;
   const bool all = Generations::ForEach(
-      generations, [this, &count](Object*) { return ++count <= kMostObjects && !IsLate(); });
+      generations, [this, &count](Object*) { return ++count <= kMaxObjects && !IsLate(); });
   if (!all) return false;
   capacity_ = 1024;
   while (capacity_ < count + count / 3) capacity_ *= 2;

@@ -302,7 +302,7 @@ bool Graph::Expand(Node* node, int working, const Visit& visit) {
 // The struct behind a context changes from release to release, and its header needs Python's. So
 // the vector of what was saved is looked for: nothing else there points to tensors in a row.
 void Graph::ExpandContext(Object* context, const std::function<void(Impl*)>& saved) {
-  constexpr size_t kMostSaved = 4096;
+  constexpr size_t kMaxSaved = 4096;
   const auto* base = reinterpret_cast<const char*>(context);
   const auto end = static_cast<size_t>(context_type->basic_size);
   for (size_t at = sizeof(Object); at + 3 * sizeof(void*) <= end; at += sizeof(void*)) {
@@ -311,7 +311,7 @@ void Graph::ExpandContext(Object* context, const std::function<void(Impl*)>& sav
     const uintptr_t bytes = range[1] - range[0];
     if (range[0] == 0 || range[0] % alignof(SavedVariable) != 0 || range[1] <= range[0] ||
         range[2] < range[1] || bytes % sizeof(SavedVariable) != 0 ||
-        bytes / sizeof(SavedVariable) > kMostSaved) {
+        bytes / sizeof(SavedVariable) > kMaxSaved) {
       continue;
     }
     const auto* first = reinterpret_cast<const SavedVariable*>(range[0]);

@@ -6,7 +6,7 @@
 namespace vramstow::torch_census {
 namespace {
 
-constexpr size_t kMostNodes = 300'000;
+constexpr size_t kMaxNodes = 300'000;
 
 }  // namespace
 
@@ -37,7 +37,7 @@ void GraphLeaves::Fill(const Node* first) {
       if (child == nullptr || known_.contains(child)) {
         continue;
       }
-      if (known_.size() >= kMostNodes) {
+      if (known_.size() >= kMaxNodes) {
         for (const auto& [waiting, edge] : open) known_[waiting].may_be_trained = true;
         return;
       }

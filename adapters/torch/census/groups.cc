@@ -9,13 +9,13 @@
 namespace vramstow::torch_census {
 namespace {
 
-constexpr size_t kMostDigits = 18;
+constexpr size_t kMaxDigits = 18;
 
 // Where the digits that begin at `begin` end, if they are a number that counts.
 size_t EndOfNumber(std::string_view chain, size_t begin) {
   size_t end = begin;
   while (end < chain.size() && chain[end] >= '0' && chain[end] <= '9') ++end;
-  if (end == begin || begin == 0 || end - begin > kMostDigits) return begin;
+  if (end == begin || begin == 0 || end - begin > kMaxDigits) return begin;
   const char before = chain[begin - 1];
   const char after = end < chain.size() ? chain[end] : ' ';
   const bool is_index = before == '[' && after == ']';

@@ -34,8 +34,8 @@ constexpr size_t kCellsOfCode = 88;  // up to 3.10
 // Include/internal/pycore_frame.h: struct _frame; Include/cpython/traceback.h.
 constexpr size_t kFrameOfObject = 24;
 constexpr size_t kFrameOfTraceback = 24;
-constexpr int kMostFrames = 4096;
-constexpr int kMostVariables = 65536;
+constexpr int kMaxFrames = 4096;
+constexpr int kMaxVariables = 65536;
 
 const Layout* layout = nullptr;
 bool has_handled = false;
@@ -73,7 +73,7 @@ bool ListsAreRight(const Layout& about, const void* code) {
     const void* names = nullptr;
     Tuple tuple;
     if (!ReadSafely(code, place, &names) || !ReadSafely(names, 0, &tuple) ||
-        !IsTuple(names, tuple.count) || tuple.count < 0 || tuple.count >= kMostVariables) {
+        !IsTuple(names, tuple.count) || tuple.count < 0 || tuple.count >= kMaxVariables) {
       return false;
     }
   }
@@ -86,7 +86,7 @@ bool VariablesAreRight(const Layout& about, const void* code) {
   int outer = 0;
   const void* names = nullptr;
   return ReadSafely(code, about.code_count, &count) && ReadSafely(code, about.code_outer, &outer) &&
-         ReadSafely(code, about.code_names, &names) && count >= 0 && count < kMostVariables &&
+         ReadSafely(code, about.code_names, &names) && count >= 0 && count < kMaxVariables &&
          outer >= 0 && outer <= count && IsTuple(names, count);
 }
 
@@ -109,7 +109,7 @@ const void* InnermostFrame(const Layout& about, const void* thread) {
 bool FramesAreRight(const Layout& about, const void* thread) {
   int codes = 0;
   const void* frame = InnermostFrame(about, thread);
-  for (int i = 0; frame != nullptr && i < kMostFrames; ++i) {
+  for (int i = 0; frame != nullptr && i < kMaxFrames; ++i) {
     const void* code = nullptr;
     if (!ReadSafely(frame, about.frame_code, &code)) return false;
     if (IsOf(code, &PyCode_Type)) {
@@ -125,7 +125,7 @@ bool FramesAreRight(const Layout& about, const void* thread) {
 bool HandledIsRight(const Layout& about, const void* thread) {
   const void* item = nullptr;
   if (!ReadSafely(thread, about.thread_handled, &item) || item == nullptr) return false;
-  for (int i = 0; item != nullptr && i < kMostFrames; ++i) {
+  for (int i = 0; item != nullptr && i < kMaxFrames; ++i) {
     const void* value = nullptr;
     Object head;
     Type type;
@@ -198,10 +198,10 @@ Object* Frame::variable(int number) const {
 }
 
 int Frame::expression_places() const {
-  constexpr int kMostPlaces = 4096;
+  constexpr int kMaxPlaces = 4096;
   // Include/cpython/code.h: co_stacksize.
   const size_t place = layout->minor <= 10 ? 32 : layout->code_count - 8;
-  return std::clamp(At<int>(code().object(), place), 0, kMostPlaces);
+  return std::clamp(At<int>(code().object(), place), 0, kMaxPlaces);
 }
 
 const void* Frame::expression_place(int number) const {
@@ -244,7 +244,7 @@ int Interpreter::Handled(PyThreadState* thread, Object** exceptions, int most) {
   if (layout == nullptr || !has_handled) return 0;
   int count = 0;
   const auto* item = At<const void*>(thread, layout->thread_handled);
-  for (int i = 0; item != nullptr && count < most && i < kMostFrames; ++i) {
+  for (int i = 0; item != nullptr && count < most && i < kMaxFrames; ++i) {
     auto* value = At<Object*>(item, layout->handled_value);
     if (value != nullptr && Is(value, kIsException)) exceptions[count++] = value;
     item = At<const void*>(item, layout->handled_next);

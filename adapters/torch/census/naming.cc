@@ -5,10 +5,10 @@
 namespace vramstow::torch_census {
 namespace {
 
-constexpr intptr_t kMostLookedAt = 200'000;  // entries of one container
+constexpr intptr_t kMaxLookedAt = 200'000;  // entries of one container
 
 intptr_t IndexIn(Object* const* items, intptr_t count, const Object* wanted) {
-  for (intptr_t i = 0; i < std::min(count, kMostLookedAt); ++i) {
+  for (intptr_t i = 0; i < std::min(count, kMaxLookedAt); ++i) {
     if (items[i] == wanted) return i;
   }
   return -1;
@@ -36,7 +36,7 @@ Object* KeyOf(Object* dict, const Object* wanted) {
   intptr_t place = 0;
   Object* key = nullptr;
   Object* value = nullptr;
-  for (intptr_t i = 0; i < kMostLookedAt && PyDict_Next(dict, &place, &key, &value) != 0; ++i) {
+  for (intptr_t i = 0; i < kMaxLookedAt && PyDict_Next(dict, &place, &key, &value) != 0; ++i) {
     if (value == wanted) return key;
   }
   return nullptr;
@@ -46,7 +46,7 @@ bool IsKeyOf(Object* dict, const Object* wanted) {
   intptr_t place = 0;
   Object* key = nullptr;
   Object* value = nullptr;
-  for (intptr_t i = 0; i < kMostLookedAt && PyDict_Next(dict, &place, &key, &value) != 0; ++i) {
+  for (intptr_t i = 0; i < kMaxLookedAt && PyDict_Next(dict, &place, &key, &value) != 0; ++i) {
     if (key == wanted) return true;
   }
   return false;

@@ -25,14 +25,14 @@ struct Array {
 static_assert(offsetof(Elements, kind) == 24 && offsetof(Array, elements) == 56);
 
 constexpr int kIsInOneOrder = 3;  // of C, or of Fortran: there is nothing between its elements
-constexpr int kMostDimensions = 64;
+constexpr int kMaxDimensions = 64;
 
 bool IsOfObjects(const Array* array) {
   return array->elements != nullptr && array->elements->kind == 'O' && array->data != nullptr;
 }
 
 intptr_t CountOf(const Array* array) {
-  if ((array->flags & kIsInOneOrder) == 0 || array->dimensions > kMostDimensions) return 0;
+  if ((array->flags & kIsInOneOrder) == 0 || array->dimensions > kMaxDimensions) return 0;
   intptr_t count = 1;
   for (int i = 0; i < array->dimensions; ++i) count *= array->lengths[i];
   return count;

@@ -37,9 +37,9 @@ struct Entry {
 
 class Seen {
  public:
-  static constexpr size_t kMostBytes = size_t{96} << 20;
+  static constexpr size_t kMaxBytes = size_t{96} << 20;
 
-  explicit Seen(size_t most_entries = kMostEntries) : most_(most_entries) {}
+  explicit Seen(size_t most_entries = kMaxEntries) : most_(most_entries) {}
   ~Seen() {
     Unmap(entries_, most_ * sizeof(Entry));
     Unmap(places_, capacity_ * sizeof(EntryIndex));
@@ -72,7 +72,7 @@ class Seen {
  private:
   static constexpr size_t kFirstPlaces = size_t{1} << 16;
   // 16 bytes of an entry, and two places of 4 bytes up to four where they have just grown.
-  static constexpr size_t kMostEntries = kMostBytes / 24;
+  static constexpr size_t kMaxEntries = kMaxBytes / 24;
 
   size_t IndexOf(uint64_t key) const {
     const size_t mask = capacity_ - 1;

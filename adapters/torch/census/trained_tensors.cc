@@ -7,8 +7,8 @@
 namespace vramstow::torch_census {
 namespace {
 
-constexpr intptr_t kMostGroups = 100'000;
-constexpr size_t kMostTensors = 1'000'000;
+constexpr intptr_t kMaxGroups = 100'000;
+constexpr size_t kMaxTensors = 1'000'000;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ void TrainedTensors::AddOptimizer(Object* optimizer) {
   Object* groups = PyDict_GetItemString(attributes, "param_groups");
   if (groups == nullptr || !Is(groups, kIsList)) return;
   const auto* list = reinterpret_cast<const List*>(groups);
-  for (intptr_t i = 0; i < std::min(list->count, kMostGroups); ++i) AddGroup(list->items[i]);
+  for (intptr_t i = 0; i < std::min(list->count, kMaxGroups); ++i) AddGroup(list->items[i]);
 }
 
 void TrainedTensors::AddGroup(Object* group) {
@@ -36,7 +36,7 @@ void TrainedTensors::AddGroup(Object* group) {
   Object* tensors = PyDict_GetItemString(group, "params");
   if (tensors == nullptr || !Is(tensors, kIsList)) return;
   const auto* list = reinterpret_cast<const List*>(tensors);
-  for (intptr_t i = 0; i < list->count && tensors_.size() < kMostTensors; ++i) {
+  for (intptr_t i = 0; i < list->count && tensors_.size() < kMaxTensors; ++i) {
     if (Graph::IsTensor(list->items[i]->type)) tensors_.insert(Graph::ImplOf(list->items[i]));
   }
 }

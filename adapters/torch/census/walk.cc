@@ -7,8 +7,8 @@
 namespace vramstow::torch_census {
 namespace {
 
-constexpr int kMostHandled = 64;
-constexpr int kMostDepth = 2000;
+constexpr int kMaxHandled = 64;
+constexpr int kMaxDepth = 2000;
 constexpr uint64_t kStepsBetweenLooks = 256;
 constexpr uint32_t kMeetingsBetweenLooks = 4096;
 
@@ -180,7 +180,7 @@ void Walk::AddRoot(Root root, Object* value) {
 void Walk::AddFrames(PyThreadState* thread, Of of) {
   std::vector<Frame> frames;
   Frame frame = Interpreter::FrameOf(thread);
-  for (int i = 0; frame && i < kMostDepth; ++i, frame = frame.caller()) {
+  for (int i = 0; frame && i < kMaxDepth; ++i, frame = frame.caller()) {
     if (frame.has_code() && OfCode(frame.code()) == of) frames.push_back(frame);
   }
   for (auto place = frames.rbegin(); place != frames.rend(); ++place) AddVariables(*place, of);
@@ -209,8 +209,8 @@ void Walk::AddThreads(Of of) {
 void Walk::AddHandled() {
   for (PyThreadState* thread = PyInterpreterState_ThreadHead(PyInterpreterState_Head());
        thread != nullptr; thread = PyThreadState_Next(thread)) {
-    Object* handled[kMostHandled];
-    const int count = Interpreter::Handled(thread, handled, kMostHandled);
+    Object* handled[kMaxHandled];
+    const int count = Interpreter::Handled(thread, handled, kMaxHandled);
     for (int i = 0; i < count; ++i) AddRoot({RootKind::kHandled, handled[i]}, handled[i]);
   }
 }
@@ -224,7 +224,7 @@ void Walk::AddExpressions(const std::unordered_set<const Object*>& dead) {
   for (PyThreadState* thread = PyInterpreterState_ThreadHead(PyInterpreterState_Head());
        thread != nullptr; thread = PyThreadState_Next(thread)) {
     Frame frame = Interpreter::FrameOf(thread);
-    for (int i = 0; frame && i < kMostDepth; ++i, frame = frame.caller()) {
+    for (int i = 0; frame && i < kMaxDepth; ++i, frame = frame.caller()) {
       if (!frame.has_code()) continue;
       for (int k = 0; k < frame.expression_places(); ++k) {
         frames.try_emplace(frame.expression_place(k), frame);

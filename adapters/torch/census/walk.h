@@ -82,7 +82,7 @@ class Walk {
   const ObjectArrays& arrays() const { return arrays_; }
 
  private:
-  static constexpr size_t kMostOfModels = 60'000;
+  static constexpr size_t kMaxOfModels = 60'000;
   // Whose functions: the program's own, comprehensions and lambdas in it, or libraries'.
   enum class Of : uint8_t { kProgram, kComprehensions, kLibraries };
 
@@ -114,7 +114,7 @@ class Walk {
   const Deadline deadline_;
   const ObjectArrays arrays_;
   Seen all_;
-  Seen models_{kMostOfModels};
+  Seen models_{kMaxOfModels};
   Seen* seen_ = &all_;  // where entries go now
   std::vector<Root> roots_;
   std::vector<Object*> optimizers_;

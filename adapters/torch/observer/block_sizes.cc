@@ -7,8 +7,8 @@ namespace {
 
 // PyTorch's constants, which are the same in all releases from 2.2 to 2.15.
 constexpr uint64_t kSmallestBlock = 512;
-constexpr uint64_t kSmallLimit = kMostCutAlways;  // larger blocks have segments of their own kind
-static_assert(kMostRoundedAlike == 2 * kSmallestBlock);
+constexpr uint64_t kSmallLimit = kMaxCutAlways;  // larger blocks have segments of their own kind
+static_assert(kMaxRoundedAlike == 2 * kSmallestBlock);
 
 // The number of the highest bit that is set.
 int HighestBit(uint64_t value) { return 63 - __builtin_clzll(value); }

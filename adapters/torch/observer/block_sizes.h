@@ -27,9 +27,9 @@ uint64_t RoundSize(uint64_t requested, uint64_t divisions);
 
 // PyTorch's settings decide nothing about smaller requests and blocks, so that it need not be asked
 // for them: up to this a request is rounded alike by all divisions, …
-inline constexpr uint64_t kMostRoundedAlike = 1024;
+inline constexpr uint64_t kMaxRoundedAlike = 1024;
 // … and up to this a block is cut whatever max_split_size is.
-inline constexpr uint64_t kMostCutAlways = uint64_t{1} << 20;
+inline constexpr uint64_t kMaxCutAlways = uint64_t{1} << 20;
 
 class BlockSizes {
  public:

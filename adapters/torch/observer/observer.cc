@@ -71,7 +71,7 @@ using OlderConfig = caching::CUDAAllocatorConfig;
 
 class Observer {
  public:
-  static constexpr int kMostDevices = 64;
+  static constexpr int kMaxDevices = 64;
   // Expandable segments are mapped in multiples of this.
   static constexpr uint64_t kMappedPart = uint64_t{2} << 20;
 
@@ -110,7 +110,7 @@ class Observer {
 
   const vramstow_framework_trace* const trace_;
   const vramstow_framework_attachment* const attachment_;
-  std::array<Device, kMostDevices> devices_;
+  std::array<Device, kMaxDevices> devices_;
 };
 
 void Observer::Emit(int kind, int64_t device, uint64_t address, uint64_t size, uint64_t requested,
@@ -124,10 +124,10 @@ void Observer::Emit(int kind, int64_t device, uint64_t address, uint64_t size, u
 void Observer::OnAllocate(const Entry& entry, Device* device) {
   const uint64_t requested = static_cast<uint64_t>(entry.size_);
   const uint64_t divisions =
-      requested <= kMostRoundedAlike ? 0 : Divisions<NewerConfig, OlderConfig>(requested);
+      requested <= kMaxRoundedAlike ? 0 : Divisions<NewerConfig, OlderConfig>(requested);
   const uint64_t rounded = RoundSize(requested, divisions);
   const uint64_t address = static_cast<uint64_t>(entry.addr_);
-  const uint64_t max_split = rounded <= kMostCutAlways ? 0 : MaxSplit<NewerConfig, OlderConfig>();
+  const uint64_t max_split = rounded <= kMaxCutAlways ? 0 : MaxSplit<NewerConfig, OlderConfig>();
   const uint64_t size = device->sizes.Allocate(address, rounded, max_split);
   Emit(VRAMSTOW_EVENT_ALLOCATE, entry.device_, address, size, requested, entry.stream_);
 }
@@ -174,7 +174,7 @@ void Observer::OnShrunk(const Entry& entry) {
 }
 
 void Observer::OnEntry(const Entry& entry) {
-  if (entry.device_ < 0 || entry.device_ >= kMostDevices) return;
+  if (entry.device_ < 0 || entry.device_ >= kMaxDevices) return;
   Device* device = &devices_[static_cast<size_t>(entry.device_)];
   if (entry.action_ == Entry::SNAPSHOT) return device->adoption.OnSnapshot();
   if (!device->adoption.Observes()) return;
@@ -275,7 +275,7 @@ bool Observer::Adopt(caching::CUDAAllocator* allocator) {
   }
   const caching::SnapshotInfo snapshot = allocator->snapshot();
   bool is_told = false;
-  for (int number = 0; number < kMostDevices; ++number) {
+  for (int number = 0; number < kMaxDevices; ++number) {
     Device& device = devices_[static_cast<size_t>(number)];
     if (!device.adoption.is_adopting()) continue;
     is_told = true;

@@ -16,8 +16,8 @@
 namespace vramstow {
 namespace {
 
-constexpr unsigned kMostProcesses = 64;
-constexpr unsigned kMostTold = 4;
+constexpr unsigned kMaxProcesses = 64;
+constexpr unsigned kMaxTold = 4;
 
 // As NVML's interface has them: version 3 of the function, success is 0.
 using Device = void*;
@@ -37,7 +37,7 @@ Function Find(void* library, const char* name) {
 }
 
 // How many there are in `processes`; 0: nobody knows.
-unsigned List(int device, Listed (&processes)[kMostProcesses]) {
+unsigned List(int device, Listed (&processes)[kMaxProcesses]) {
   void* const library = Shim().open_library("libnvidia-ml.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return 0;
   const auto initialise = Find<Initialise>(library, "nvmlInit_v2");
@@ -53,16 +53,16 @@ unsigned List(int device, Listed (&processes)[kMostProcesses]) {
   char name[kDeviceUuidBytes];
   WriteDeviceUuid(uuid.bytes, name);
   Device card = nullptr;
-  unsigned count = kMostProcesses;
+  unsigned count = kMaxProcesses;
   // Each call of it counts, and the library stays as PyTorch has it.
   if (initialise() != 0 || find(name, &card) != 0 || list(card, &count, processes) != 0) return 0;
-  return std::min(count, kMostProcesses);
+  return std::min(count, kMaxProcesses);
 }
 
 }  // namespace
 
 void DescribeOtherProcesses(int device) {
-  Listed processes[kMostProcesses] = {};
+  Listed processes[kMaxProcesses] = {};
   Listed* const end = processes + List(device, processes);
   const auto own = static_cast<unsigned>(getpid());
   const auto is_own = [own](const Listed& one) { return one.pid == own; };
@@ -71,9 +71,9 @@ void DescribeOtherProcesses(int device) {
   Listed* const others = std::remove_if(
       processes, end, [&](const Listed& one) { return is_own(one) || one.bytes == kUnknown; });
   std::sort(processes, others, [](const Listed& a, const Listed& b) { return a.bytes > b.bytes; });
-  char text[kMostTold * 32] = "";
+  char text[kMaxTold * 32] = "";
   size_t length = 0;
-  for (const Listed* one = processes; one < std::min(others, processes + kMostTold); ++one) {
+  for (const Listed* one = processes; one < std::min(others, processes + kMaxTold); ++one) {
     length += static_cast<size_t>(std::snprintf(text + length, sizeof text - length, "%s%u:%llu",
                                                 length == 0 ? "" : " ", one->pid, one->bytes));
   }

@@ -18,7 +18,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostText = 1024;  // as long as an annotation may be
+constexpr size_t kMaxText = 1024;  // as long as an annotation may be
 constexpr const char* kReasons[] = {"out_of_memory", "asked", "told"};
 constexpr const char* kRoles[] = {"other",    "parameter",       "buffer",
                                   "gradient", "optimizer_state", "saved"};
@@ -34,7 +34,7 @@ int Mark(const char* text, uint64_t number) {
 
 int Begin(const vramstow_framework_census_about* about) {
   if (about->reason < 0 || about->reason > VRAMSTOW_CENSUS_TOLD) return VRAMSTOW_INVALID;
-  char text[kMostText];
+  char text[kMaxText];
   std::snprintf(text, sizeof text, "vramstow.census %s %d %llu %llu %llu %llu\n%s",
                 kReasons[about->reason], about->device,
                 static_cast<unsigned long long>(about->found_bytes),
@@ -47,7 +47,7 @@ int Begin(const vramstow_framework_census_about* about) {
 
 int Hold(const vramstow_framework_holding* holding) {
   if (holding->role < 0 || holding->role > VRAMSTOW_ROLE_SAVED) return VRAMSTOW_INVALID;
-  char text[kMostText];
+  char text[kMaxText];
   std::snprintf(text, sizeof text, "vramstow.holder %s %d %llu\n%s\n%s", kRoles[holding->role],
                 holding->device, static_cast<unsigned long long>(holding->bytes), holding->holder,
                 holding->about);

@@ -17,7 +17,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostText = 1024;  // as long as an annotation may be
+constexpr size_t kMaxText = 1024;  // as long as an annotation may be
 
 constinit std::atomic<const vramstow_framework_collector*> the_collector{nullptr};
 
@@ -35,7 +35,7 @@ int Mark(const char* text) {
 }
 
 int Tell(const vramstow_framework_collection_about* about) {
-  char text[kMostText];
+  char text[kMaxText];
   std::snprintf(text, sizeof text, "vramstow.collection %s %d %llu %llu %llu",
                 about->all != 0 ? "all" : "young", about->device,
                 static_cast<unsigned long long>(about->freed_bytes),
@@ -45,7 +45,7 @@ int Tell(const vramstow_framework_collection_about* about) {
 }
 
 int TellCycle(const vramstow_framework_holding* cycle) {
-  char text[kMostText];
+  char text[kMaxText];
   std::snprintf(text, sizeof text, "vramstow.garbage %d %llu\n%s\n%s", cycle->device,
                 static_cast<unsigned long long>(cycle->bytes), cycle->holder, cycle->about);
   return Mark(text);

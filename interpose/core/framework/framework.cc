@@ -66,7 +66,7 @@ class FrameworkCall {
 
  private:
   KeepErrno keep_errno_;
-  PoolCall call_;
+  ScopedCallContext call_;
   ReentrancyGuard guard_;
 };
 

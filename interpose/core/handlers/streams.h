@@ -21,7 +21,7 @@ CUresult StreamDestroy(const Call& call, CUstream stream) {
   // Afterwards the handle is invalid, or means another stream.
   if (stream != nullptr) call.pools().StreamDestroyed(stream);
   const CUresult result = call.Forward(stream);
-  if (stream != nullptr && result != CUDA_SUCCESS) call.pools().StreamStays(stream);
+  if (stream != nullptr && result != CUDA_SUCCESS) call.pools().StreamDestroyFailed(stream);
   return result;
 }
 

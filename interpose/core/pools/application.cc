@@ -100,7 +100,7 @@ void AddTo(vramstow_stats* sum, const Pools::Use& use) {
 template <typename Visit>
 int Application::VisitPools(int device, Visit visit) const {
   KeepErrno keep_errno;
-  PoolCall call;
+  ScopedCallContext call;
   int seen = 0;
   for (int i = 0; i < Pools::kMaxPools; ++i) {
     Pools::Use use = pools_.At(i);
@@ -224,7 +224,7 @@ int ApplicationHooks::Add(Function function, void* context) {
   for (int i = 0; i < count_; ++i) {
     if (entries_[i].function == function && entries_[i].context == context) return VRAMSTOW_OK;
   }
-  if (count_ == kMost) return VRAMSTOW_FULL;
+  if (count_ == kMax) return VRAMSTOW_FULL;
   entries_[count_++] = {function, context};
   return VRAMSTOW_OK;
 }
@@ -244,7 +244,7 @@ int ApplicationHooks::Remove(Function function, void* context) {
 // inside of one.
 void ApplicationHooks::Call(void* context, HookKind kind, uint64_t bytes) {
   auto* hooks = static_cast<ApplicationHooks*>(context);
-  Entry entries[kMost];
+  Entry entries[kMax];
   int count = 0;
   {
     MutexLock lock(&hooks->mutex_);

@@ -88,7 +88,7 @@ class ApplicationHooks {
   void AbandonAfterFork() { mutex_.Reset(); }
 
  private:
-  static constexpr int kMost = 32;
+  static constexpr int kMax = 32;
   struct Entry {
     Function function;
     void* context;
@@ -96,7 +96,7 @@ class ApplicationHooks {
 
   FastMutex mutex_;
   int count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
-  Entry entries_[kMost] VRAMSTOW_GUARDED_BY(mutex_) = {};
+  Entry entries_[kMax] VRAMSTOW_GUARDED_BY(mutex_) = {};
 };
 
 }  // namespace vramstow

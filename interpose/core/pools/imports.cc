@@ -171,7 +171,7 @@ CUresult Imports::Open(const CUipcMemHandle& packed, CUdeviceptr* address, uint6
   if (import == nullptr) {
     int place = 0;
     while (place < count_ && imports_[place].range != 0) ++place;
-    if (place == kMost) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (place == kMax) return CUDA_ERROR_OUT_OF_MEMORY;
     import = &imports_[place];
     *import = {handle, 0, 0, 0};
     const CUresult result = MapAll(import);

@@ -34,7 +34,7 @@ class Imports {
   void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
 
  private:
-  static constexpr int kMost = 1024;
+  static constexpr int kMax = 1024;
   struct Import {
     IpcHandle handle;
     CUdeviceptr range;  // 0: the place is free
@@ -57,7 +57,7 @@ class Imports {
   PoolTrace& trace_;
   FastMutex mutex_;
   int count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;  // places that were ever used
-  Import imports_[kMost] VRAMSTOW_GUARDED_BY(mutex_) = {};
+  Import imports_[kMax] VRAMSTOW_GUARDED_BY(mutex_) = {};
 };
 
 }  // namespace vramstow

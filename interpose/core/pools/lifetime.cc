@@ -46,7 +46,7 @@ void Pools::Close(Slot* slot) {
         "reserved until the process ends.");
     return;
   }
-  PoolCall call;
+  ScopedCallContext call;
   ForgetContext(slot->driver);
   if (slot->offloader != nullptr && !slot->pool->segments()) slot->offloader->Close(true);
   slot->pool->Close(PoolEnd::kContextGone);
@@ -147,7 +147,7 @@ void Pools::LookForApart(int device) {
   }
 }
 
-bool Pools::AreApart(int device, int other) const {
+bool Pools::CannotReach(int device, int other) const {
   if (device < 0 || device >= kMaxDevices || other < 0 || other >= kMaxDevices) return false;
   return (apart_[device].load(std::memory_order_relaxed) >> other & 1) != 0;
 }
@@ -178,7 +178,7 @@ void Pools::StreamCreated(CUstream stream) {
   TellStreamBegins(stream);
 }
 
-void Pools::StreamStays(CUstream stream) {
+void Pools::StreamDestroyFailed(CUstream stream) {
   KeepErrno keep_errno;
   links_.live_streams.Stays(reinterpret_cast<uint64_t>(stream));
   TellStreamBegins(stream);

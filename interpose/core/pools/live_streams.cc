@@ -9,7 +9,7 @@ uint32_t LiveStreams::PlaceOf(uint64_t stream, uint32_t step) {
 }
 
 LiveStreams::Entry* LiveStreams::Look(uint64_t stream) {
-  for (uint32_t step = 0; step < kMostSteps; ++step) {
+  for (uint32_t step = 0; step < kMaxSteps; ++step) {
     Entry& entry = entries_[PlaceOf(stream, step)];
     if (entry.stream == stream) return &entry;
     if (entry.stream == 0) break;
@@ -21,7 +21,7 @@ void LiveStreams::Made(uint64_t stream, const void* context) {
   if (stream == 0) return;
   MutexLock lock(&mutex_);
   Entry* entry = Look(stream);
-  for (uint32_t step = 0; entry == nullptr && step < kMostSteps; ++step) {
+  for (uint32_t step = 0; entry == nullptr && step < kMaxSteps; ++step) {
     Entry& place = entries_[PlaceOf(stream, step)];
     if (place.stream == 0 || place.state != State::kLives) entry = &place;
   }

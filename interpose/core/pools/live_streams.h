@@ -42,7 +42,7 @@ class LiveStreams {
 
  private:
   static constexpr uint32_t kRoom = 4096;  // a power of two
-  static constexpr uint32_t kMostSteps = 64;
+  static constexpr uint32_t kMaxSteps = 64;
   enum class State : uint8_t { kLives, kEnds, kGone };
   struct Entry {
     uint64_t stream = 0;  // 0, which no stream that was made has: the entry was never used

@@ -43,7 +43,7 @@ bool Offloaders::automatic() const {
 Offloader* Offloaders::Make() {
   if (!wanted()) return nullptr;
   const int number = count_.load(std::memory_order_relaxed);
-  if (number == kMost) return nullptr;
+  if (number == kMax) return nullptr;
   void* memory = AllocateHostMemory(sizeof(Offloader));
   if (memory == nullptr) return nullptr;
   auto* offloader = new (memory) Offloader;
@@ -88,7 +88,7 @@ void Offloaders::TellRefusal(DriverResult refusal, int device) {
   }
 }
 
-Offloaders::Pass::Pass(Offloaders* offloaders)
+Offloaders::GateTicket::GateTicket(Offloaders* offloaders)
     : gate_(offloaders->wanted() ? &offloaders->gate_ : nullptr) {
   if (gate_ == nullptr) return;
   uint32_t& lane = ThisThread()->lane;

@@ -22,7 +22,7 @@ namespace vramstow {
 
 class Offloaders {
  public:
-  static constexpr int kMost = 64;  // one for each place of a pool
+  static constexpr int kMax = 64;  // one for each place of a pool
 
   constexpr Offloaders(const Process& process, const Driver& driver)
       : process_(process), driver_(driver) {}
@@ -56,14 +56,14 @@ class Offloaders {
   bool AnyTracksTouches() const;
 
   // While it lives, this thread may submit work.
-  class Pass {
+  class GateTicket {
    public:
-    explicit Pass(Offloaders* offloaders);
-    ~Pass() {
+    explicit GateTicket(Offloaders* offloaders);
+    ~GateTicket() {
       if (gate_ != nullptr) gate_->Leave(lane_);
     }
-    Pass(const Pass&) = delete;
-    Pass& operator=(const Pass&) = delete;
+    GateTicket(const GateTicket&) = delete;
+    GateTicket& operator=(const GateTicket&) = delete;
 
    private:
     SubmissionGate* const gate_;  // null: without --offload nothing moves
@@ -93,7 +93,7 @@ class Offloaders {
   const Driver& driver_;
   SubmissionGate gate_;
   std::atomic<int> count_{0};
-  std::atomic<Offloader*> offloaders_[kMost] = {};
+  std::atomic<Offloader*> offloaders_[kMax] = {};
   CachedOption wanted_;
   std::atomic<uint32_t> lanes_{0};
   std::atomic<bool> logged_{false};

@@ -14,15 +14,15 @@ namespace vramstow {
 namespace {
 
 // At most so much comes back in one go, so that the service thread keeps answering.
-constexpr uint64_t kMostBack = 256 * kMiB;
+constexpr uint64_t kMaxBack = 256 * kMiB;
 
 // The word at this place, if it looks like an address of a device: those are neither small numbers
 // nor negative ones. 1: it does.
 int PutIfAddress(const void* place, uint64_t* address) {
   constexpr uint64_t kLeast = uint64_t{1} << 24;
-  constexpr uint64_t kMost = uint64_t{1} << 57;
+  constexpr uint64_t kMax = uint64_t{1} << 57;
   std::memcpy(address, place, sizeof(*address));
-  return *address >= kLeast && *address < kMost ? 1 : 0;
+  return *address >= kLeast && *address < kMax ? 1 : 0;
 }
 
 }  // namespace
@@ -59,14 +59,14 @@ void Offloading::TouchAll(const uint64_t* addresses, int count, UsedBy by) {
 void Offloading::EndQuiet(Offloader* offloader) {
   const KeepErrno keep_errno;
   const Offloaders::Wait wait(&offloaders_);
-  const PoolCall call;
+  const ScopedCallContext call;
   offloader->EndQuiet();
 }
 
 void Offloading::Need(Offloader* offloader, uint64_t address) {
   const KeepErrno keep_errno;
   const Offloaders::Wait wait(&offloaders_);
-  const PoolCall call;
+  const ScopedCallContext call;
   offloader->Need(address);
 }
 
@@ -104,10 +104,9 @@ void Offloading::AskForArguments(CUfunction function, void** arguments, UsedBy b
   ArgumentSizes sizes = kernel_arguments_.Ask(function);
   // It may use anything.
   if (!sizes.known()) return EndAllQuiet();
-  constexpr size_t kMostArguments = 4096;
+  constexpr size_t kMaxArguments = 4096;
   size_t size = 0;
-  for (size_t i = 0; i < kMostArguments && sizes.Next(&size); ++i)
-    NoteWords(arguments[i], size, by);
+  for (size_t i = 0; i < kMaxArguments && sizes.Next(&size); ++i) NoteWords(arguments[i], size, by);
 }
 
 void Offloading::WatchUses() {
@@ -140,7 +139,7 @@ void Offloading::NoteArguments(CUfunction function, void** arguments, void** ext
     const bool is_known = layout != nullptr && layout->writes_no_addresses;
     if (by == UsedBy::kWork && !is_known) by = UsedBy::kUnknownKernel;
     if (layout == nullptr) return AskForArguments(function, arguments, by);
-    uint64_t found[KernelArguments::kMost];
+    uint64_t found[KernelArguments::kMax];
     int count = 0;
     for (int i = 0; i < layout->count; ++i) {
       const void* argument = arguments[layout->indexes[i]];
@@ -177,7 +176,7 @@ void Offloading::AdvanceQuiet() {
   for (int i = 0; i < pools_.count(); ++i) {
     const Pools::Use use = pools_.At(i);
     if (!use || use.offloader() == nullptr || !use.offloader()->wants_to_advance()) continue;
-    const PoolCall call;
+    const ScopedCallContext call;
     use.offloader()->AdvanceQuiet();
   }
 }
@@ -188,8 +187,8 @@ bool Offloading::Maintain() {
   for (int i = 0; i < pools_.count(); ++i) {
     const Pools::Use use = pools_.At(i);
     if (!use || use.offloader() == nullptr || !use.offloader()->tracks_touches()) continue;
-    const PoolCall call;
-    use.offloader()->BringBack(kMostBack);
+    const ScopedCallContext call;
+    use.offloader()->BringBack(kMaxBack);
     LogTrouble(*use.offloader());
     watched = true;
   }

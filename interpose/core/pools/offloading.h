@@ -33,7 +33,7 @@ class Offloading {
   // are not known. Called when CUDA has been initialised. A real driver says nothing.
   void WatchUses();
 
-  // Before Offloaders::Pass, by a thread that holds no lock: lets quiet memory move.
+  // Before Offloaders::GateTicket, by a thread that holds no lock: lets quiet memory move.
   void PrepareSubmission() {
     if (offloaders_.is_known_wanted() && offloaders_.AnyWantsToAdvance()) AdvanceQuiet();
   }
@@ -41,8 +41,8 @@ class Offloading {
   // Before a capture begins: parked memory comes back, because a graph may use it from now on.
   void PrepareCapture();
 
-  // --- Touches, between Offloaders::Pass and submission: what was parked of it is back afterwards
-  // Counts a submission. True: what it touches has to be passed on.
+  // --- Touches, between Offloaders::GateTicket and submission: what was parked of it is back
+  // afterwards Counts a submission. True: what it touches has to be passed on.
   bool Watch();
   void Touch(uint64_t address) { TouchAll(&address, 1, UsedBy::kWork); }
   void TouchWords(const void* memory, uint64_t size) { NoteWords(memory, size, UsedBy::kWork); }
@@ -52,7 +52,8 @@ class Offloading {
   // The arguments of a kernel, as cuLaunchKernel takes them; either may be null.
   void TouchArguments(CUfunction function, void** arguments, void** extra);
 
-  // --- What a node of a graph names, between Offloaders::Pass and the driver: it stays where it is
+  // --- What a node of a graph names, between Offloaders::GateTicket and the driver: it stays where
+  // it is
   bool MayMove() { return offloaders_.wanted(); }
   void Pin(uint64_t address) { TouchAll(&address, 1, UsedBy::kGraph); }
   void PinArguments(CUfunction function, void** arguments, void** extra) {

@@ -11,7 +11,7 @@ void OpenCollectives::Note(const uint64_t* addresses, int count) {
   const MutexLock lock(&mutex_);
   for (int i = 0; i < count; ++i) {
     if (addresses[i] == 0) continue;
-    if (count_ == kMost) {
+    if (count_ == kMax) {
       lacks_some_ = true;
       return;
     }

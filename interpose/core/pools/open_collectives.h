@@ -49,7 +49,7 @@ class OpenCollectives {
   void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
 
  private:
-  static constexpr uint32_t kMost = 1024;
+  static constexpr uint32_t kMax = 1024;
   struct Entry {
     const void* thread = nullptr;
     uint64_t address = 0;
@@ -58,7 +58,7 @@ class OpenCollectives {
   mutable FastMutex mutex_;
   uint32_t count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
   bool lacks_some_ VRAMSTOW_GUARDED_BY(mutex_) = false;
-  Entry entries_[kMost] VRAMSTOW_GUARDED_BY(mutex_) = {};
+  Entry entries_[kMax] VRAMSTOW_GUARDED_BY(mutex_) = {};
 };
 
 }  // namespace vramstow

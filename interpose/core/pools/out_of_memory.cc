@@ -13,13 +13,13 @@
 namespace vramstow {
 namespace {
 
-constexpr int kMostLogged = 3;
+constexpr int kMaxLogged = 3;
 constexpr char kName[] = "vramstow: ";
 
 void Report(Trace& trace, Pool* pool, bool on_stderr) {
   static constinit std::atomic<int> reported{0};
   const int number = reported.fetch_add(1, std::memory_order_relaxed);
-  if (number >= kMostLogged) return;
+  if (number >= kMaxLogged) return;
   KeepErrno keep_errno;
   const OutOfMemoryReport report = pool->LastReport();
   char text[3000];
@@ -30,7 +30,7 @@ void Report(Trace& trace, Pool* pool, bool on_stderr) {
   std::snprintf(key, sizeof key, "pool.out_of_memory.%d", number + 1);
   trace.Describe(key, text + begin);
   if (!on_stderr) return;
-  if (number + 1 == kMostLogged) {
+  if (number + 1 == kMaxLogged) {
     constexpr char kLast[] = "vramstow: later ones are only in the trace.\n";
     if (length + sizeof kLast < sizeof text) {
       std::memcpy(text + length, kLast, sizeof kLast);

@@ -25,8 +25,8 @@ namespace {
 
 // Rows begin at multiples of the block granule, which is what cards have; beyond these sizes the
 // driver is to say what is wrong.
-constexpr uint64_t kMostPitch = (uint64_t{1} << 31) - kBlockBytes;
-constexpr uint64_t kMostRows = uint64_t{1} << 31;
+constexpr uint64_t kMaxPitch = (uint64_t{1} << 31) - kBlockBytes;
+constexpr uint64_t kMaxRows = uint64_t{1} << 31;
 
 template <typename T>
 void Put(void* data, T value) {
@@ -75,7 +75,7 @@ bool PoolService::FreeBlock(const CallSite& site, CUdeviceptr address, bool wait
   Pools::Use use = links_.pools.Owning(address);
   if (!use) return false;
   KeepErrno keep_errno;
-  PoolCall call(links_.trace, site);
+  ScopedCallContext call(links_.trace, site);
   if (use->Free(address) != PoolError::kOk) {
     RecordRefusedFree(site, address);
     *result = CUDA_ERROR_INVALID_VALUE;
@@ -95,7 +95,7 @@ PoolAnswer PoolService::Allocate(const CallSite& site, const PooledRequest& requ
   if (!use) return PoolAnswer::kAskDriver;
   KeepErrno keep_errno;
   links_.free_bytes.Describe(use.device());
-  PoolCall call(links_.trace, site, request.memory, request.requested);
+  ScopedCallContext call(links_.trace, site, request.memory, request.requested);
   Block block;
   const PoolError error = use->Allocate({.size = request.size, .tag = Regions::Current()}, &block);
   if (error == PoolError::kOk) {
@@ -123,8 +123,8 @@ PoolAnswer PoolService::AllocatePitched(const CallSite& site, CUdeviceptr* addre
                                         const PitchedRequest& request) const {
   const bool known =
       request.element_size == 4 || request.element_size == 8 || request.element_size == 16;
-  if (pitch == nullptr || !known || request.width == 0 || request.width > kMostPitch ||
-      request.height == 0 || request.height > kMostRows) {
+  if (pitch == nullptr || !known || request.width == 0 || request.width > kMaxPitch ||
+      request.height == 0 || request.height > kMaxRows) {
     return PoolAnswer::kAskDriver;
   }
   const uint64_t row = RoundUp(request.width, kBlockBytes);
@@ -257,16 +257,16 @@ bool PoolService::FindEnd(CUdeviceptr address, CopyEnd* end) const {
          end->context != nullptr;
 }
 
-bool PoolService::SomeCardsApart() const { return links_.pools.some_apart(); }
+bool PoolService::SomeCardsApart() const { return links_.pools.has_unreachable_peers(); }
 
 bool PoolService::CopyNeedsContexts(CUdeviceptr to, CUdeviceptr from, CopyEnds* ends) const {
-  if (!links_.pools.some_apart()) return false;
+  if (!links_.pools.has_unreachable_peers()) return false;
   KeepErrno keep_errno;
   CopyEnd first;
   CopyEnd second;
   if (!FindEnd(to, &first) || !FindEnd(from, &second)) return false;
   if (!first.pooled && !second.pooled) return false;
-  if (!links_.pools.AreApart(first.device, second.device)) return false;
+  if (!links_.pools.CannotReach(first.device, second.device)) return false;
   *ends = {first.context, second.context};
   return true;
 }
@@ -293,7 +293,7 @@ CUresult PoolService::Export(CUdeviceptr address, CUipcMemHandle* handle) const 
 CUresult PoolService::OpenHandle(const CallSite& site, CUdeviceptr* address,
                                  const CUipcMemHandle& handle) const {
   KeepErrno keep_errno;
-  PoolCall call(links_.trace, site);
+  ScopedCallContext call(links_.trace, site);
   Event event;
   event.kind = EventKind::kImport;
   event.memory = MemoryKind::kDevice;
@@ -308,7 +308,7 @@ CUresult PoolService::OpenHandle(const CallSite& site, CUdeviceptr* address,
 
 bool PoolService::CloseHandle(const CallSite& site, CUdeviceptr address, CUresult* result) const {
   KeepErrno keep_errno;
-  PoolCall call(links_.trace, site);
+  ScopedCallContext call(links_.trace, site);
   if (!links_.imports.Close(address, result)) return false;
   Event event;
   event.kind = EventKind::kCloseImport;
@@ -344,7 +344,9 @@ void PoolService::PeerEnabled(CUcontext peer, int by_device) const {
 
 void PoolService::StreamCreated(CUstream stream) const { links_.pools.StreamCreated(stream); }
 void PoolService::StreamDestroyed(CUstream stream) const { links_.pools.StreamDestroyed(stream); }
-void PoolService::StreamStays(CUstream stream) const { links_.pools.StreamStays(stream); }
+void PoolService::StreamDestroyFailed(CUstream stream) const {
+  links_.pools.StreamDestroyFailed(stream);
+}
 void PoolService::CaptureBegins(CUstream stream) const {
   links_.offloading.PrepareCapture();
   links_.pools.CaptureBegins(stream);

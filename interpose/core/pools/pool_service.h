@@ -144,9 +144,9 @@ class PoolService {
   // The current context's device may reach memory of the context `peer`.
   void PeerEnabled(CUcontext peer, int by_device) const;
   void StreamCreated(CUstream stream) const;
-  // Before the driver is asked to; afterwards StreamStays if it did not.
+  // Before the driver is asked to; afterwards StreamDestroyFailed if it did not.
   void StreamDestroyed(CUstream stream) const;
-  void StreamStays(CUstream stream) const;
+  void StreamDestroyFailed(CUstream stream) const;
   // Before the driver is asked to begin; afterwards CaptureEnded if it did not.
   void CaptureBegins(CUstream stream) const;
   void CaptureEnded(CUstream stream) const;
@@ -173,7 +173,7 @@ class PoolService {
       return &service.links_.offloaders;
     }
 
-    const Offloaders::Pass pass_;
+    const Offloaders::GateTicket pass_;
     Offloading& offloading_;
     const bool watched_;
   };

@@ -35,14 +35,15 @@ Hook FunctionOf(const Event& event) {
 
 }  // namespace
 
-PoolCall::PoolCall(Trace& trace, const CallSite& site, MemoryKind memory, uint64_t requested)
-    : PoolCall(trace, site, memory, requested, EventKind::kAllocate) {}
+ScopedCallContext::ScopedCallContext(Trace& trace, const CallSite& site, MemoryKind memory,
+                                     uint64_t requested)
+    : ScopedCallContext(trace, site, memory, requested, EventKind::kAllocate) {}
 
-PoolCall::PoolCall(Trace& trace, const CallSite& site)
-    : PoolCall(trace, site, MemoryKind::kDevice, 0, EventKind::kFree) {}
+ScopedCallContext::ScopedCallContext(Trace& trace, const CallSite& site)
+    : ScopedCallContext(trace, site, MemoryKind::kDevice, 0, EventKind::kFree) {}
 
-PoolCall::PoolCall(Trace& trace, const CallSite& site, MemoryKind memory, uint64_t requested,
-                   EventKind kind)
+ScopedCallContext::ScopedCallContext(Trace& trace, const CallSite& site, MemoryKind memory,
+                                     uint64_t requested, EventKind kind)
     : thread_(site.thread),
       before_(thread_->pool_call),
       hook_(site.hook),
@@ -53,8 +54,8 @@ PoolCall::PoolCall(Trace& trace, const CallSite& site, MemoryKind memory, uint64
   thread_->pool_call = this;
 }
 
-PoolCall::PoolCall(Trace& trace, uint16_t library, EventKind kind, const StackName* names,
-                   size_t count)
+ScopedCallContext::ScopedCallContext(Trace& trace, uint16_t library, EventKind kind,
+                                     const StackName* names, size_t count)
     : thread_(ThisThread()),
       before_(thread_->pool_call),
       library_(library),
@@ -62,7 +63,7 @@ PoolCall::PoolCall(Trace& trace, uint16_t library, EventKind kind, const StackNa
   thread_->pool_call = this;
 }
 
-PoolCall::PoolCall() : thread_(ThisThread()), before_(thread_->pool_call) {
+ScopedCallContext::ScopedCallContext() : thread_(ThisThread()), before_(thread_->pool_call) {
   thread_->pool_call = this;
 }
 
@@ -90,7 +91,7 @@ uint64_t PoolTrace::Take(void* self, Event* event) {
 // by field, and copying it would wait for all of them.
 uint64_t PoolTrace::Record(Event* event) {
   if (trace_.is_off()) return 0;
-  const auto* call = static_cast<const PoolCall*>(ThisThread()->pool_call);
+  const auto* call = static_cast<const ScopedCallContext*>(ThisThread()->pool_call);
   const uint16_t library = call == nullptr ? kUnknownName : call->library_;
   if (call != nullptr) event->stack = call->stack_;
   if (event->layer == Layer::kPool || event->memory == MemoryKind::kHostPinned) {

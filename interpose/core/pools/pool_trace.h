@@ -1,14 +1,14 @@
-// PoolCall and PoolTrace: the pool's events in the trace, under the name of the call that caused
-// them, and of its caller.
+// ScopedCallContext and PoolTrace: the pool's events in the trace, under the name of the call that
+// caused them, and of its caller.
 //
 // Idea: a pool emits its events under its locks, and does not know which function the program
-// called. PoolCall keeps what is known of the call where the same thread finds it again. Events
-// about what the pool itself asks of the driver have the name of the driver's function. The stack
-// is captured when the PoolCall begins, before the pool takes its locks: capturing may have to wait
-// for the dynamic linker.
+// called. ScopedCallContext keeps what is known of the call where the same thread finds it again.
+// Events about what the pool itself asks of the driver have the name of the driver's function. The
+// stack is captured when the ScopedCallContext begins, before the pool takes its locks: capturing
+// may have to wait for the dynamic linker.
 //
-// Ownership: PoolTrace: static storage. PoolCall: objects on the wrapper's stack. Threads: any; a
-// PoolCall belongs to its thread. Errors: none. Units: bytes.
+// Ownership: PoolTrace: static storage. ScopedCallContext: objects on the wrapper's stack. Threads:
+// any; a ScopedCallContext belongs to its thread. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_TRACE_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_TRACE_H_
 
@@ -25,26 +25,27 @@
 namespace vramstow {
 
 // The call for which pools work on this thread, while the object lives.
-class PoolCall {
+class ScopedCallContext {
  public:
   // For calls that allocate. `memory`: the kind of the blocks that are allocated; `requested`: the
   // bytes that the caller asked for; 0: as many as the pool is asked for.
-  PoolCall(Trace& trace, const CallSite& site, MemoryKind memory, uint64_t requested);
+  ScopedCallContext(Trace& trace, const CallSite& site, MemoryKind memory, uint64_t requested);
   // For all others.
-  PoolCall(Trace& trace, const CallSite& site);
+  ScopedCallContext(Trace& trace, const CallSite& site);
   // For a framework's adapter, which is no function of the driver; `names`: what the framework says
   // is running.
-  PoolCall(Trace& trace, uint16_t library, EventKind kind, const StackName* names, size_t count);
+  ScopedCallContext(Trace& trace, uint16_t library, EventKind kind, const StackName* names,
+                    size_t count);
   // For work that vramstow does by itself.
-  PoolCall();
-  ~PoolCall() { thread_->pool_call = before_; }
-  PoolCall(const PoolCall&) = delete;
-  PoolCall& operator=(const PoolCall&) = delete;
+  ScopedCallContext();
+  ~ScopedCallContext() { thread_->pool_call = before_; }
+  ScopedCallContext(const ScopedCallContext&) = delete;
+  ScopedCallContext& operator=(const ScopedCallContext&) = delete;
 
  private:
   friend class PoolTrace;
-  PoolCall(Trace& trace, const CallSite& site, MemoryKind memory, uint64_t requested,
-           EventKind kind);
+  ScopedCallContext(Trace& trace, const CallSite& site, MemoryKind memory, uint64_t requested,
+                    EventKind kind);
 
   VramstowThread* const thread_;
   void* const before_;

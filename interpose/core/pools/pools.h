@@ -115,13 +115,13 @@ class Pools {
 
   // Whether some card of the machine cannot reach the memory of some pool; and whether these two
   // cards cannot reach one another.
-  bool some_apart() const { return some_apart_.load(std::memory_order_relaxed); }
-  bool AreApart(int device, int other) const;
+  bool has_unreachable_peers() const { return some_apart_.load(std::memory_order_relaxed); }
+  bool CannotReach(int device, int other) const;
 
   void StreamCreated(CUstream stream);
-  // Before the driver is asked to; afterwards StreamStays if it did not.
+  // Before the driver is asked to; afterwards StreamDestroyFailed if it did not.
   void StreamDestroyed(CUstream stream);
-  void StreamStays(CUstream stream);
+  void StreamDestroyFailed(CUstream stream);
   // Called before the driver begins a capture; if it does not begin, CaptureEnded follows.
   void CaptureBegins(CUstream stream);
   void CaptureEnded(CUstream stream);

@@ -24,14 +24,14 @@ uint32_t Regions::TagOf(const char* name) {
 
 int Regions::Push(const char* name, bool active) {
   const size_t length = name == nullptr ? 0 : std::strlen(name);
-  if (length == 0 || length >= kMostBytes) return VRAMSTOW_INVALID;
+  if (length == 0 || length >= kMaxBytes) return VRAMSTOW_INVALID;
   if (!active) return VRAMSTOW_NOT_ACTIVE;
   VramstowThread* thread = ThisThread();
   if (thread->region_count == kVramstowMostRegions) return VRAMSTOW_FULL;
   MutexLock lock(&mutex_);
   uint32_t tag = Find(name);
   if (tag == 0) {
-    if (count_ == kMost) return VRAMSTOW_FULL;
+    if (count_ == kMax) return VRAMSTOW_FULL;
     std::memcpy(names_[count_], name, length + 1);
     tag = ++count_;
   }

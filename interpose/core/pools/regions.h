@@ -36,14 +36,14 @@ class Regions {
   void AbandonAfterFork() { mutex_.Reset(); }
 
  private:
-  static constexpr uint32_t kMost = 256;
-  static constexpr size_t kMostBytes = 64;  // of a name, with its end
+  static constexpr uint32_t kMax = 256;
+  static constexpr size_t kMaxBytes = 64;  // of a name, with its end
 
   uint32_t Find(const char* name) const VRAMSTOW_REQUIRES(mutex_);
 
   FastMutex mutex_;
   uint32_t count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
-  char names_[kMost][kMostBytes] VRAMSTOW_GUARDED_BY(mutex_) = {};
+  char names_[kMax][kMaxBytes] VRAMSTOW_GUARDED_BY(mutex_) = {};
 };
 
 }  // namespace vramstow

@@ -12,7 +12,7 @@ bool RegistrationTable::Put(const void* handle, const HeldRange& range) {
   uint32_t index = free_;
   if (index != 0) {
     free_ = entries_[index].next;
-  } else if (used_ + 1 < kMost) {
+  } else if (used_ + 1 < kMax) {
     index = ++used_;
   } else {
     return false;

@@ -42,7 +42,7 @@ class RegistrationTable {
   void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
 
  private:
-  static constexpr uint32_t kMost = 1U << 16;
+  static constexpr uint32_t kMax = 1U << 16;
   static constexpr unsigned kHeadBits = 14;
   struct Entry {
     const void* handle = nullptr;
@@ -56,7 +56,7 @@ class RegistrationTable {
   uint32_t used_ VRAMSTOW_GUARDED_BY(mutex_) = 0;  // entries that were ever used
   uint32_t free_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
   uint32_t heads_[1U << kHeadBits] VRAMSTOW_GUARDED_BY(mutex_) = {};
-  Entry entries_[kMost] VRAMSTOW_GUARDED_BY(mutex_) = {};  // the first is never used
+  Entry entries_[kMax] VRAMSTOW_GUARDED_BY(mutex_) = {};  // the first is never used
 };
 
 }  // namespace vramstow

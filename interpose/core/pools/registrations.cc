@@ -34,7 +34,7 @@ bool Registrations::Hold(const void* address, size_t size, HeldRange* held) {
   const Pools::Use use = pools_.Owning(at);
   if (!use) return true;
   const KeepErrno keep_errno;
-  const PoolCall call;
+  const ScopedCallContext call;
   const uint64_t bytes = use->HoldChunks(at, size);
   const OffloadResult result =
       use.offloader() == nullptr ? OffloadResult::kDone : use.offloader()->ReturnHeld(at, bytes);

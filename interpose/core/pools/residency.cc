@@ -47,7 +47,7 @@ template <typename Ask>
 int Residency::AskAll(Ask ask) const {
   if (!offloaders_.wanted()) return VRAMSTOW_NOT_ACTIVE;
   const KeepErrno keep_errno;
-  const PoolCall call;
+  const ScopedCallContext call;
   int code = VRAMSTOW_NOT_ACTIVE;
   for (int i = 0; i < pools_.count(); ++i) {
     const Pools::Use use = pools_.At(i);

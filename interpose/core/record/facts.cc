@@ -144,10 +144,10 @@ void DescribeJob(Recorder* recorder) {
 
 // Null: it is no number.
 const char* NumberOf(const char* text) {
-  constexpr size_t kMostDigits = 9;
+  constexpr size_t kMaxDigits = 9;
   if (text == nullptr) return nullptr;
   const size_t digits = std::strspn(text, "0123456789");
-  return digits <= kMostDigits && text[digits] == '\0' ? text : nullptr;
+  return digits <= kMaxDigits && text[digits] == '\0' ? text : nullptr;
 }
 
 void DescribeOption(Recorder* recorder, const char* key, bool value) {

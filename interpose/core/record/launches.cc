@@ -65,7 +65,7 @@ Launches::Kernel* Launches::Find(Hook hook, CUfunction function) {
   uint64_t place = FirstPlace(handle, kPlaceBits);
   for (uint32_t look = 0; look < kLooks; ++look, place = (place + 1) % kPlaces) {
     const uint64_t found = places_[place].load(std::memory_order_acquire);
-    if (found >> kNumberBits == handle) return &kernels_[found & (kMostKernels - 1)];
+    if (found >> kNumberBits == handle) return &kernels_[found & (kMaxKernels - 1)];
     if (found == 0) break;
   }
   KeepErrno keep_errno;
@@ -93,7 +93,7 @@ Launches::Kernel* Launches::KernelNamed(uint64_t annotation) {
   for (uint32_t i = 1; i < count; ++i) {
     if (kernels_[i].annotation.load(std::memory_order_relaxed) == annotation) return &kernels_[i];
   }
-  if (count == kMostKernels) return &kernels_[0];
+  if (count == kMaxKernels) return &kernels_[0];
   kernels_[count].annotation.store(annotation, std::memory_order_relaxed);
   count_.store(count + 1, std::memory_order_release);
   return &kernels_[count];

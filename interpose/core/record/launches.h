@@ -52,7 +52,7 @@ class Launches {
   enum class Mode : uint8_t { kUnknown, kOff, kCounted, kSampled };
 
   // The first is the sum of those for which there was no room.
-  static constexpr uint32_t kMostKernels = 4096;
+  static constexpr uint32_t kMaxKernels = 4096;
   static constexpr uint32_t kPlaces = 8192;
   static constexpr unsigned kPlaceBits = 13;
   static constexpr uint32_t kLooks = 8;
@@ -77,7 +77,7 @@ class Launches {
   std::atomic<uint32_t> every_{0};
   OwnerMutex mutex_;
   std::atomic<uint32_t> count_{0};
-  Kernel kernels_[kMostKernels] = {};
+  Kernel kernels_[kMaxKernels] = {};
   std::atomic<uint64_t> places_[kPlaces] = {};  // a handle and the number of its kernel
 };
 

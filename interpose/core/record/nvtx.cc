@@ -60,8 +60,8 @@ constexpr int32_t kRegisteredMessage = 3;
 struct RegisteredText {
   char text[120];
 };
-constexpr uint32_t kMostTexts = 4096;
-constinit RegisteredText registered_texts[kMostTexts] = {};
+constexpr uint32_t kMaxTexts = 4096;
+constinit RegisteredText registered_texts[kMaxTexts] = {};
 constinit std::atomic<uint32_t> registered_count{0};
 
 const char* TextOf(const Attributes* attributes) {
@@ -119,8 +119,8 @@ int DomainPop(void*) { return Pop(); }
 void* DomainRegisterText(void*, const char* text) {
   if (text == nullptr) return nullptr;
   const uint32_t number = registered_count.fetch_add(1, std::memory_order_relaxed);
-  if (number >= kMostTexts) {
-    registered_count.store(kMostTexts, std::memory_order_relaxed);
+  if (number >= kMaxTexts) {
+    registered_count.store(kMaxTexts, std::memory_order_relaxed);
     return nullptr;
   }
   RegisteredText& place = registered_texts[number];

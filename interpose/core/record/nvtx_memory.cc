@@ -124,8 +124,8 @@ size_t NvtxMemory::PlaceOf(uint64_t address) const {
 
 void NvtxMemory::AddHeap(uint64_t address, uint64_t size) {
   MutexLock lock(&mutex_);
-  if (count_ == kMostHeaps) {
-    if (!full_) Log("--nvtx-memory announces no more than %zu heaps.", kMostHeaps);
+  if (count_ == kMaxHeaps) {
+    if (!full_) Log("--nvtx-memory announces no more than %zu heaps.", kMaxHeaps);
     full_ = true;
     return;
   }

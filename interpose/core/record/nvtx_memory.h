@@ -52,7 +52,7 @@ class NvtxMemory {
     void* handle = nullptr;
     bool announced = false;
   };
-  static constexpr size_t kMostHeaps = 8192;
+  static constexpr size_t kMaxHeaps = 8192;
 
   enum class State : uint8_t { kNew, kOpening, kListening, kDeaf };
 
@@ -71,7 +71,7 @@ class NvtxMemory {
   FastMutex mutex_;
   size_t count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
   bool full_ VRAMSTOW_GUARDED_BY(mutex_) = false;
-  Heap heaps_[kMostHeaps] VRAMSTOW_GUARDED_BY(mutex_) = {};  // in the order of their addresses
+  Heap heaps_[kMaxHeaps] VRAMSTOW_GUARDED_BY(mutex_) = {};  // in the order of their addresses
 };
 
 }  // namespace vramstow

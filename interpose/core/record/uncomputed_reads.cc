@@ -14,7 +14,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostFrames = 192;
+constexpr size_t kMaxFrames = 192;
 
 // A kernel's name may be long, and is no word to a reader.
 const char* Words(const char* by) { return std::strncmp(by, "_Z", 2) == 0 ? "a kernel" : by; }
@@ -76,9 +76,9 @@ void UncomputedReads::TellOfSize(const char* by) const {
 // PyTorch prints a tensor.
 bool UncomputedReads::FindLine(First* first) const {
   if (python_.state() != PythonRuntime::State::kUsable) return true;
-  StackFrame frames[kMostFrames];
-  PythonSegment segments[kMostFrames];
-  const size_t count = python_.Collect(frames, kMostFrames, segments, kMostFrames);
+  StackFrame frames[kMaxFrames];
+  PythonSegment segments[kMaxFrames];
+  const size_t count = python_.Collect(frames, kMaxFrames, segments, kMaxFrames);
   const size_t end = count == 0 ? 0 : segments[count - 1].end;
   bool prints = false;
   enum { kNothing, kOfPyTorch, kOfLibrary, kGenerated } best = kNothing;

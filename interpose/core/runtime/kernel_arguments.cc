@@ -36,7 +36,7 @@ bool KernelArguments::Describe(CUfunction function, Layout* layout) const {
   for (size_t i = 0; sizes.Next(&size); ++i) {
     if (i > UINT8_MAX) return false;
     if (size < sizeof(CUdeviceptr)) continue;
-    if (layout->count == kMost || size > UINT16_MAX) return false;
+    if (layout->count == kMax || size > UINT16_MAX) return false;
     layout->indexes[layout->count] = static_cast<uint8_t>(i);
     layout->sizes[layout->count++] = static_cast<uint16_t>(size);
   }

@@ -39,12 +39,12 @@ class ArgumentSizes {
 
 class KernelArguments {
  public:
-  static constexpr int kMost = 24;
+  static constexpr int kMax = 24;
   struct Layout {
     uint8_t count;
     bool writes_no_addresses;  // into memory (kernel_names.h)
-    uint8_t indexes[kMost];
-    uint16_t sizes[kMost];
+    uint8_t indexes[kMax];
+    uint16_t sizes[kMax];
   };
 
   constexpr KernelArguments(const Driver& driver, const HandleKinds& kinds)

@@ -58,7 +58,7 @@ void RemoveIfDead(const char* folder, const char* name) {
 
 // Reads the folder without the heap, and not to the end of a very large one.
 void RemoveDeadSockets(const char* folder) {
-  constexpr int kMostReads = 16;
+  constexpr int kMaxReads = 16;
   struct Entry {  // getdents64(2)
     uint64_t inode;
     int64_t offset;
@@ -69,7 +69,7 @@ void RemoveDeadSockets(const char* folder) {
   const int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0) return;
   alignas(Entry) char buffer[4096];
-  for (int i = 0; i < kMostReads; ++i) {
+  for (int i = 0; i < kMaxReads; ++i) {
     const long size = syscall(SYS_getdents64, directory, buffer, sizeof buffer);
     if (size <= 0) break;
     for (long at = 0; at < size;) {

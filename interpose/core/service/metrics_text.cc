@@ -17,7 +17,7 @@ namespace vramstow {
 namespace {
 
 // More devices with pools are left out.
-constexpr int kMostDevices = 16;
+constexpr int kMaxDevices = 16;
 
 struct Device {
   int number;
@@ -120,9 +120,9 @@ void AddMetric(const Metric& metric, const Device* devices, int count, const cha
 }  // namespace
 
 size_t MetricsText::Write(MetricsForm form, char* text, size_t size) {
-  Device devices[kMostDevices];
+  Device devices[kMaxDevices];
   int count = 0;
-  for (int number = 0; number < Pools::kMaxDevices && count < kMostDevices; ++number) {
+  for (int number = 0; number < Pools::kMaxDevices && count < kMaxDevices; ++number) {
     Device& device = devices[count];
     device = {number, {}, {}, 0};
     if (application_.GetStats(number, &device.stats, sizeof device.stats) != VRAMSTOW_OK) continue;

@@ -142,7 +142,7 @@ void Service::Loop() {
 }
 
 void Service::Maintain() {
-  PoolCall call;
+  ScopedCallContext call;
   for (int i = 0; i < Pools::kMaxPools; ++i) {
     Pools::Use use = links_.pools.At(i);
     if (!use) continue;

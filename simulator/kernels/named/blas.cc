@@ -50,9 +50,9 @@ Outcome ReadScalar(const KernelLaunch& launch, KernelMemory* memory, size_t word
 
 // Sizes and distances that addresses can be computed with.
 bool IsSane(std::initializer_list<int64_t> sizes) {
-  constexpr int64_t kMost = int64_t{1} << 30;
+  constexpr int64_t kMax = int64_t{1} << 30;
   return std::all_of(sizes.begin(), sizes.end(),
-                     [](int64_t size) { return size > -kMost && size < kMost; });
+                     [](int64_t size) { return size > -kMax && size < kMax; });
 }
 
 bool ReadMatrix(const KernelLaunch& launch, size_t address, size_t type, size_t leading,

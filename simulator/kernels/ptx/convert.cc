@@ -94,7 +94,7 @@ bool FromHalf(const Instruction& i, Thread& thread) {
 }
 
 bool ToBrain(const Instruction& i, Thread& thread) {
-  thread.Set<uint16_t>(i.out, BrainOf(thread.Get<float>(i.in[0])));
+  thread.Set<uint16_t>(i.out, ToBfloat16(thread.Get<float>(i.in[0])));
   return true;
 }
 
@@ -216,7 +216,7 @@ bool SelectNarrow(Selection* s, Handler* handler) {
   if (s->Take("e4m3x2")) return SelectEighths<kE4M3>(s, handler);
   if (s->Take("e5m2x2")) return SelectEighths<kE5M2>(s, handler);
   if (s->Take("f16x2")) *handler = ToPair<HalfOfSingle>;
-  if (s->Take("bf16x2")) *handler = ToPair<BrainOf>;
+  if (s->Take("bf16x2")) *handler = ToPair<ToBfloat16>;
   if (*handler != nullptr) return s->TakeType() == kSingle && s->Plain(2, kSingle);
   if (!s->Take("bf16")) return false;
   // Of both conversions the other type is f32; the opcode names the result's first.

@@ -22,7 +22,7 @@ uint16_t HalfOf(double value) {
   return sign | static_cast<uint16_t>(((exponent + 14) << 10) + digits - 1024);
 }
 
-uint16_t BrainOf(float value) {
+uint16_t ToBfloat16(float value) {
   if (std::isnan(value)) return 0x7fff;
   const auto bits = std::bit_cast<uint32_t>(value);
   // Half a step less one, and one more where the last bit that stays is set.

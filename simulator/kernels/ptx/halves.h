@@ -10,7 +10,7 @@ namespace vramstow::simulator::ptx {
 
 // To nearest, and to even between two; what is no number stays none.
 uint16_t HalfOf(double value);
-uint16_t BrainOf(float value);
+uint16_t ToBfloat16(float value);
 
 double ValueOfHalf(uint16_t half);
 float ValueOfBrain(uint16_t brain);

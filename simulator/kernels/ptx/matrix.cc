@@ -84,7 +84,7 @@ bool SelectMatrix(Selection* s) {
 
 constexpr unsigned kHeight = 16;
 constexpr unsigned kWidth = 8;
-constexpr unsigned kMostDepth = 16;
+constexpr unsigned kMaxDepth = 16;
 constexpr unsigned kAccumulators = 4;  // of each lane
 
 enum class Number : uint32_t { kHalf, kBrain, kTensorFloat };
@@ -104,8 +104,8 @@ float PartOf(Number number, uint32_t bits, unsigned part) {
 }
 
 struct Sources {
-  float a[kHeight][kMostDepth] = {};
-  float b[kMostDepth][kWidth] = {};
+  float a[kHeight][kMaxDepth] = {};
+  float b[kMaxDepth][kWidth] = {};
 };
 
 // Lane by lane: registers of A are (upper, lower) × (left, right), those of B upper, lower.
@@ -148,7 +148,7 @@ void DoMultiply(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
       const unsigned row = lane / 4 + k / 2 * 8;
       const unsigned column = lane % 4 * 2 + k % 2;
       sums[k] = thread->Get<float>(operands[kC + k]);
-      for (unsigned d = 0; d < kMostDepth; ++d) sums[k] += sources.a[row][d] * sources.b[d][column];
+      for (unsigned d = 0; d < kMaxDepth; ++d) sums[k] += sources.a[row][d] * sources.b[d][column];
     }
     // The results may be the sources' registers.
     for (unsigned k = 0; k < kAccumulators; ++k) thread->Set<float>(operands[k], sums[k]);

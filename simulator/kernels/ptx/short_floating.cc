@@ -13,7 +13,7 @@ struct HalfFormat {
 };
 struct BrainFormat {
   static double Value(uint16_t bits) { return ValueOfBrain(bits); }
-  static uint16_t Bits(double value) { return BrainOf(static_cast<float>(value)); }
+  static uint16_t Bits(double value) { return ToBfloat16(static_cast<float>(value)); }
 };
 
 template <typename Format, typename Operation, size_t kSources>

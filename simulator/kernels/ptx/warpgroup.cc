@@ -18,7 +18,7 @@ namespace {
 
 constexpr unsigned kTileRows = 16;  // of a warp's part
 constexpr unsigned kWarps = 4;
-constexpr unsigned kMostWidth = 256;
+constexpr unsigned kMaxWidth = 256;
 constexpr unsigned kDepthBytes = 32;  // of a row of A, of a column of B, whatever their numbers
 constexpr unsigned kChunk = 16;       // bytes that stay together in every layout
 constexpr unsigned kGroup = 8;        // rows that lie together
@@ -151,11 +151,11 @@ class Descriptor {
 template <typename T>
 struct GroupSources {
   T a[kTileRows][kDepthBytes];
-  T b[kDepthBytes][kMostWidth];
+  T b[kDepthBytes][kMaxWidth];
 };
 template <typename T>
 struct Sums {
-  T at[kTileRows][kMostWidth];
+  T at[kTileRows][kMaxWidth];
 };
 
 // Calls set(line, depth, value) for `lines` rows (columns) of a matrix, from the one numbered
@@ -340,7 +340,7 @@ bool TakeNumbers(Selection* s, Form* form) {
 
 // m64nNkK, of which K follows from the numbers. 0: not that.
 unsigned TakeWidth(Selection* s, unsigned depth) {
-  for (unsigned width = kGroup; width <= kMostWidth; width += kGroup) {
+  for (unsigned width = kGroup; width <= kMaxWidth; width += kGroup) {
     const std::string name = "m64n" + std::to_string(width) + "k" + std::to_string(depth);
     if (s->Take(name)) return width;
   }

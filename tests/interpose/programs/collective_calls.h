@@ -59,13 +59,13 @@
 
 namespace vramstow::collectives {
 
-constexpr int kMostArguments = 8;
+constexpr int kMaxArguments = 8;
 
 // The last call of the stand-in, and its answer.
 struct Told {
   const char* name = nullptr;
   int count = 0;
-  uint64_t arguments[kMostArguments] = {};
+  uint64_t arguments[kMaxArguments] = {};
   int errno_at_call = 0;
   int errno_after = 0;
   int result = 0;

@@ -13,8 +13,8 @@ using vramstow::network::Control;
 using vramstow::network::Region;
 
 Control control;
-constexpr int kMost = 16;
-Region* known[kMost] = {};
+constexpr int kMax = 16;
+Region* known[kMax] = {};
 constexpr int kSystemError = 2;
 
 int Register(void* address, size_t size, void** handle) {

@@ -76,7 +76,7 @@ const Driver& GetDriver() {
 }
 
 struct HeldStream::Gate {
-  static constexpr std::chrono::seconds kMost{5};
+  static constexpr std::chrono::seconds kMax{5};
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -95,7 +95,7 @@ HeldStream::HeldStream(CUstream stream) : gate_(std::make_shared<Gate>()) {
             static_cast<std::shared_ptr<Gate>*>(user));
         Gate& gate = **held;
         std::unique_lock lock(gate.mutex);
-        gate.tired = !gate.changed.wait_for(lock, Gate::kMost, [&] { return gate.open; });
+        gate.tired = !gate.changed.wait_for(lock, Gate::kMax, [&] { return gate.open; });
         gate.left = true;
         gate.changed.notify_all();
       },
@@ -110,7 +110,7 @@ bool HeldStream::LetGo() {
   std::unique_lock lock(gate_->mutex);
   gate_->open = true;
   gate_->changed.notify_all();
-  gate_->changed.wait_for(lock, 2 * Gate::kMost, [&] { return gate_->left; });
+  gate_->changed.wait_for(lock, 2 * Gate::kMax, [&] { return gate_->left; });
   return !gate_->tired;
 }
 

@@ -13,7 +13,7 @@ namespace vramstow::simulator {
 namespace {
 
 constexpr uint64_t kMiB = 1ull << 20;
-constexpr uint64_t kMost = 32 * kMiB;  // that device memory may hold by large writes
+constexpr uint64_t kMax = 32 * kMiB;  // that device memory may hold by large writes
 
 TEST(RangeAllocatorTest, TakesTheLowestThatFitsAndJoins) {
   RangeAllocator ranges;
@@ -45,7 +45,7 @@ class MemoryTest : public ::testing::Test {
     ASSERT_TRUE(space_.Reserve(1, 256 * kMiB, &error)) << error;
     memory_.emplace(&space_, 1, 256 * kMiB);
     virtual_.emplace(&space_, &*memory_, std::vector<int>{0});
-    contents_.emplace(&space_, &*memory_, &*virtual_, true, kMost);
+    contents_.emplace(&space_, &*memory_, &*virtual_, true, kMax);
   }
   Block* Allocate(uint64_t bytes) {
     Block* block = nullptr;

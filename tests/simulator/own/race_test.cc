@@ -189,9 +189,9 @@ std::string SpecOf(int seed) { return "a100,memory=1GiB,seed=" + std::to_string(
 void ExpectBothOutcomes(const std::function<int(unsigned)>& run) {
   int right = 0;
   int wrong = 0;
-  constexpr int kMost = 600;
+  constexpr int kMax = 600;
   constexpr unsigned kPrograms = 20;  // each under many seeds
-  for (int seed = 1; seed <= kMost && (right == 0 || wrong == 0); ++seed) {
+  for (int seed = 1; seed <= kMax && (right == 0 || wrong == 0); ++seed) {
     const int seen =
         InChild(SpecOf(seed), [&] { return run(static_cast<unsigned>(seed) % kPrograms); });
     ASSERT_NE(9, seen) << "a call failed under seed " << seed;

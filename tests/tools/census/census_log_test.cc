@@ -77,28 +77,28 @@ TEST(CensusLog, WhatIsDamagedIsLeftOut) {
 TEST(CensusLog, WhatWasLeftOutGoesFirst) {
   CensusLog log;
   log.Add(MarkOf(0), "vramstow.census out_of_memory 0 900 1000 5 70\n", 1);
-  for (uint64_t i = 2; i < 3 * CensusLog::kMost; ++i) {
+  for (uint64_t i = 2; i < 3 * CensusLog::kMax; ++i) {
     log.Add(MarkOf(0), "vramstow.census out_of_memory 0 0 0 0 0\nno time", i);
   }
   const auto censuses = log.Take();
-  ASSERT_THAT(censuses, testing::SizeIs(CensusLog::kMost));
+  ASSERT_THAT(censuses, testing::SizeIs(CensusLog::kMax));
   EXPECT_FALSE(censuses.front().is_left_out());
   EXPECT_TRUE(censuses.back().is_left_out());
-  EXPECT_EQ(censuses.back().event, 3 * CensusLog::kMost - 1);
+  EXPECT_EQ(censuses.back().event, 3 * CensusLog::kMax - 1);
 }
 
 TEST(CensusLog, ItsMemoryIsLimited) {
   CensusLog log;
-  for (uint64_t i = 0; i < 3 * CensusLog::kMost; ++i) {
+  for (uint64_t i = 0; i < 3 * CensusLog::kMax; ++i) {
     log.Add(MarkOf(0), "vramstow.census x 0 1 2 3 4", i);
   }
-  for (size_t i = 0; i < CensusLog::kMostBlocks + 10; ++i) {
+  for (size_t i = 0; i < CensusLog::kMaxBlocks + 10; ++i) {
     log.Add(MarkOf(512), "vramstow.holder other 0 1\na\nb", 1);
   }
   const auto censuses = log.Take();
-  ASSERT_THAT(censuses, testing::SizeIs(CensusLog::kMost));
-  EXPECT_EQ(censuses.back().event, 3 * CensusLog::kMost - 1);
-  EXPECT_THAT(censuses.back().blocks, testing::SizeIs(CensusLog::kMostBlocks));
+  ASSERT_THAT(censuses, testing::SizeIs(CensusLog::kMax));
+  EXPECT_EQ(censuses.back().event, 3 * CensusLog::kMax - 1);
+  EXPECT_THAT(censuses.back().blocks, testing::SizeIs(CensusLog::kMaxBlocks));
 }
 
 }  // namespace

@@ -156,14 +156,14 @@ void Accounts::AddSums(const TraceSums& sums) {
 }
 
 void Accounts::AddSum(const TraceSum& sum) {
-  constexpr uint32_t kMostNumber = 0xFFFF;
-  constexpr uint16_t kMostDevices = 256;
+  constexpr uint32_t kMaxNumber = 0xFFFF;
+  constexpr uint16_t kMaxDevices = 256;
   if (sum.of == SumOf::kStack) return AddSite(sum, sum.number, kUnknownName, kUnknownName);
   if (sum.of == SumOf::kCaller) {
     return AddSite(sum, 0, static_cast<uint16_t>(sum.number >> 16),
                    static_cast<uint16_t>(sum.number));
   }
-  if (sum.number > kMostNumber) return;  // no trace of ours says that
+  if (sum.number > kMaxNumber) return;  // no trace of ours says that
   const auto number = static_cast<uint16_t>(sum.number);
   switch (sum.of) {
     case SumOf::kKind:
@@ -177,7 +177,7 @@ void Accounts::AddSum(const TraceSum& sum) {
       if (number > 0xFF) return;
       return Levels::AddTally(sum, &levels_.Kind(static_cast<MemoryKind>(number)));
     case SumOf::kDevice:
-      if (number <= kMostDevices) levels_.AddDevice(sum);
+      if (number <= kMaxDevices) levels_.AddDevice(sum);
       return;
     case SumOf::kSizeClass:
       return levels_.AddSizeClass(sum);

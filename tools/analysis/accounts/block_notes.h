@@ -24,15 +24,15 @@ struct BlockNote {
 
 class BlockNotes {
  public:
-  static constexpr size_t kMost = size_t{1} << 17;
+  static constexpr size_t kMax = size_t{1} << 17;
   // Larger ones have no note.
-  static constexpr uint64_t kMostBytes = ~uint64_t{0} >> 1;
+  static constexpr uint64_t kMaxBytes = ~uint64_t{0} >> 1;
 
   // A block of `size` bytes, at least one, came to an address, or went from there. Not to be called
   // when the notes are full.
   void Came(uint64_t address, uint64_t size) { entries_.push_back({address, size << 1 | 1}); }
   void Went(uint64_t address, uint64_t size) { entries_.push_back({address, size << 1}); }
-  bool full() const { return entries_.size() >= kMost; }
+  bool full() const { return entries_.size() >= kMax; }
   bool empty() const { return entries_.empty(); }
 
   // Hands all notes over, in order of address; there is none any more. Where one contradicts those

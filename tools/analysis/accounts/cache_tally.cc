@@ -33,7 +33,7 @@ void CacheTally::Trimmed(const Event& trim) {
 void CacheTally::KeepFlush() {
   is_flushing_ = false;
   ++facts_.flush_count;
-  if (facts_.flushes.size() == kMostFlushes) return;
+  if (facts_.flushes.size() == kMaxFlushes) return;
   facts_.flushes.push_back(flush_);
   flush_sites_.push_back(flush_site_);
 }

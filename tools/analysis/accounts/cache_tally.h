@@ -3,7 +3,7 @@
 // Idea: segments that are given back directly one after the other are one flush.
 //
 // Ownership: copies; accounts outlive it. Threads: one at a time. Errors: none. Units: bytes,
-// nanoseconds. Memory: the first kMostFlushes flushes.
+// nanoseconds. Memory: the first kMaxFlushes flushes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_CACHE_TALLY_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_CACHE_TALLY_H_
 

@@ -53,7 +53,7 @@ void CollectionLog::AddCycle(std::string_view text) {
   if (place != cycles_.end()) {
     place->second.bytes = std::max(place->second.bytes, cycle.bytes);
     ++place->second.collections;
-  } else if (cycles_.size() < kMostCycles) {
+  } else if (cycles_.size() < kMaxCycles) {
     std::string name = cycle.cycle;
     cycles_.emplace(std::move(name), std::move(cycle));
   }

@@ -5,7 +5,7 @@
 // was saved.
 //
 // Ownership: copies. Threads: one at a time. Errors: a mark that is not as it should be is left
-// out. Units: bytes, nanoseconds. Memory: kMostCycles cycles that are told differently.
+// out. Units: bytes, nanoseconds. Memory: kMaxCycles cycles that are told differently.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_COLLECTION_LOG_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_COLLECTION_LOG_H_
 
@@ -23,7 +23,7 @@ namespace vramstow {
 
 class CollectionLog {
  public:
-  static constexpr size_t kMostCycles = 256;
+  static constexpr size_t kMaxCycles = 256;
 
   // `mark`: a kMark. False: it is no part of a collection.
   bool Add(const Event& mark, std::string_view text);

@@ -11,10 +11,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "tools/analysis/accounts/accounts.h"
+#include "tools/analysis/accounts/custom_allocator_segments.h"
 #include "tools/analysis/accounts/driver_memory.h"
 #include "tools/analysis/accounts/failures.h"
 #include "tools/analysis/accounts/free_space.h"
-#include "tools/analysis/accounts/holding_memory.h"
 #include "tools/analysis/accounts/memory_looks.h"
 #include "tools/analysis/accounts/pool_segments.h"
 #include "tools/analysis/accounts/provisional_frees.h"
@@ -66,7 +66,7 @@ class DriverLayer {
   Failures& failures_;
   MemoryLooks& looks_;
   DriverMemory memory_;
-  HoldingMemory holding_;
+  CustomAllocatorSegments holding_;
   ProvisionalFrees frees_;
   Refusals refusals_;
   absl::flat_hash_map<int16_t, int64_t> contexts_;  // device → how many live contexts were seen

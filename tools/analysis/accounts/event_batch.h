@@ -24,9 +24,9 @@ inline bool HasText(const Event& event) {
 struct EventBatch {
   // The events that two processors hand over at once: large enough that handing over costs nothing,
   // small enough that a few of them stay in a cache.
-  static constexpr size_t kMost = 1024;
+  static constexpr size_t kMax = 1024;
 
-  std::array<Event, kMost> events;  // Event::stack is a number of the source's
+  std::array<Event, kMax> events;  // Event::stack is a number of the source's
   size_t count = 0;
   std::vector<std::pair<size_t, std::string_view>> texts;  // which event, what it says
   std::vector<std::pair<size_t, uint64_t>> reserved;       // after which event, how much

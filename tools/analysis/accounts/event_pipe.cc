@@ -39,7 +39,7 @@ void EventPipe::Read() {
       source_->Fill(&batch);
       const std::lock_guard<std::mutex> lock(mutex_);
       if (batch.count > 0) ++filled_;
-      is_done_ = batch.count < EventBatch::kMost;
+      is_done_ = batch.count < EventBatch::kMax;
       changed_.notify_all();
       if (is_done_) return;
     }

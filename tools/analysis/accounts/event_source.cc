@@ -5,7 +5,7 @@
 namespace vramstow {
 
 void EventSource::Fill(EventBatch* batch) {
-  while (batch->count < EventBatch::kMost) {
+  while (batch->count < EventBatch::kMax) {
     Event* event = &batch->events[batch->count];
     if (!Next(event)) return;
     event->stack = Stack();

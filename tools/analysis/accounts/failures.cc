@@ -70,7 +70,7 @@ Failures::OutOfMemory Failures::Describe(const Event& event) {
 
 // The last one may be the one that ended the job.
 void Failures::Keep(OutOfMemory failure) {
-  if (out_of_memory_.size() == kMostOutOfMemory) out_of_memory_.pop_back();
+  if (out_of_memory_.size() == kMaxOutOfMemory) out_of_memory_.pop_back();
   out_of_memory_.push_back(std::move(failure));
 }
 

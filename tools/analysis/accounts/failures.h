@@ -6,7 +6,7 @@
 // the program saw no error. Both are counted apart, and have no story.
 //
 // Ownership: copies; the rest outlives it. Threads: one at a time. Errors: none. Units: bytes.
-// Memory: the first kMostOutOfMemory but one, and the last. Cost: of an out-of-memory with a pool:
+// Memory: the first kMaxOutOfMemory but one, and the last. Cost: of an out-of-memory with a pool:
 // a look at all live blocks.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_FAILURES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_FAILURES_H_

@@ -26,7 +26,7 @@ bool IsDeviceMemory(MemoryKind kind) {
 }
 
 // A few more than the facts list, because a block that dies and revives may push out another.
-Levels::Levels() : peak_blocks_(4 * kMostBlocksAtPeak) {}
+Levels::Levels() : peak_blocks_(4 * kMaxBlocksAtPeak) {}
 
 DeviceLevel& Levels::Device(int16_t device) {
   const size_t index = device < 0 ? 0 : static_cast<size_t>(device) + 1;

@@ -52,7 +52,7 @@ void FillPeakBlocks(const Levels& levels, const ForEachBlock& for_each_live,
     }
   });
   for (const LiveBlock& block : largest.Sorted()) {
-    if (facts->largest_at_peak.size() == kMostBlocksAtPeak) break;
+    if (facts->largest_at_peak.size() == kMaxBlocksAtPeak) break;
     facts->largest_at_peak.push_back(FactsOf(block, source));
   }
 }
@@ -71,7 +71,7 @@ void FillLive(const ForEachBlock& for_each_live, const EventSource& source, Fact
   std::vector<LiveGroup> sorted;
   sorted.reserve(groups.size());
   for (const auto& [key, group] : groups) sorted.push_back(group);
-  const size_t most = std::min(sorted.size(), kMostLiveGroups);
+  const size_t most = std::min(sorted.size(), kMaxLiveGroups);
   PutLargestFirst(&sorted, most);
   for (size_t i = 0; i < most; ++i) {
     facts->live.groups.push_back(FactsOf(sorted[i].first, source));

@@ -2,7 +2,7 @@
 // by marks, `vramstow.fact KEY VALUE`.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: nanoseconds, events counted
-// from 1. Memory: the first kMost marks.
+// from 1. Memory: the first kMax marks.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_MARK_LOG_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_MARK_LOG_H_
 
@@ -24,7 +24,7 @@ class MarkLog {
   // `event`: a kMark, the `number`th of all events.
   void Add(const Event& event, std::string_view text, uint64_t number, uint64_t now_ns) {
     if (TakeFact(text)) return;
-    if (marks_.size() == kMost) {
+    if (marks_.size() == kMax) {
       ++left_out_;
       return;
     }
@@ -44,17 +44,17 @@ class MarkLog {
   std::map<std::string, std::string> TakeFacts() { return std::move(facts_); }
 
  private:
-  static constexpr size_t kMost = 100'000;
+  static constexpr size_t kMax = 100'000;
 
   bool TakeFact(std::string_view text) {
     constexpr std::string_view kFact = "vramstow.fact ";
-    constexpr size_t kMostFacts = 256;
+    constexpr size_t kMaxFacts = 256;
     if (!text.starts_with(kFact)) return false;
     text.remove_prefix(kFact.size());
     const size_t space = text.find(' ');
     if (space == std::string_view::npos) return true;
     const std::string key(text.substr(0, space));
-    if (facts_.size() < kMostFacts || facts_.contains(key)) facts_[key] = text.substr(space + 1);
+    if (facts_.size() < kMaxFacts || facts_.contains(key)) facts_[key] = text.substr(space + 1);
     return true;
   }
 

@@ -131,7 +131,7 @@ void PoolSpace::Hide(Chunk* chunk) {
 
 void PoolSpace::Put(uint64_t address, uint64_t size) {
   changes_.clear();
-  if (!IsRange(address, size) || size > BlockNotes::kMostBytes) return;
+  if (!IsRange(address, size) || size > BlockNotes::kMaxBytes) return;
   if (!hidden_.empty()) {
     std::vector<uint64_t> called;  // to show one changes the map
     for (auto page = FirstEndingAfter(&hidden_, address, [](const auto& it) { return it.second; });
@@ -145,7 +145,7 @@ void PoolSpace::Put(uint64_t address, uint64_t size) {
 }
 
 void PoolSpace::Take(uint64_t address, uint64_t size) {
-  if (!IsRange(address, size) || size > BlockNotes::kMostBytes) return;
+  if (!IsRange(address, size) || size > BlockNotes::kMaxBytes) return;
   notes_.Went(address, size);
   if (notes_.full()) PlaceBlocks();
 }

@@ -30,7 +30,7 @@ void Residency::Add(const Event& event, uint64_t now, uint64_t now_ns) {
 }
 
 void Residency::Keep(Life life) {
-  if (over_.size() < kMost) {
+  if (over_.size() < kMax) {
     over_.push_back(life);
   } else {
     ++facts_.left_out;
@@ -119,7 +119,7 @@ std::vector<OffloadSite> FindOffloadSites(const std::vector<Life>& away,
   for (const auto& [number, site] : sites) sorted.push_back(site);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const OffloadSite& a, const OffloadSite& b) { return a.bytes > b.bytes; });
-  if (sorted.size() > kMostOffloadSites) sorted.resize(kMostOffloadSites);
+  if (sorted.size() > kMaxOffloadSites) sorted.resize(kMaxOffloadSites);
   return sorted;
 }
 

@@ -6,7 +6,7 @@
 // end, from the blocks that lived there then.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, nanoseconds, events
-// counted from 1. Memory: kMost lives.
+// counted from 1. Memory: kMax lives.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_RESIDENCY_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_RESIDENCY_H_
 
@@ -33,7 +33,7 @@ class Residency {
   const OffloadFacts& facts() const { return facts_; }
 
  private:
-  static constexpr size_t kMost = size_t{1} << 18;
+  static constexpr size_t kMax = size_t{1} << 18;
 
   void Keep(Life life);
 

@@ -103,7 +103,7 @@ std::vector<SiteFacts> Grouped(const Detail& detail,
   std::stable_sort(sorted.begin(), sorted.end(), [](const SiteFacts& a, const SiteFacts& b) {
     return std::tie(b.at_peak.bytes, b.total_bytes) < std::tie(a.at_peak.bytes, a.total_bytes);
   });
-  if (sorted.size() > kMostSites) sorted.resize(kMostSites);
+  if (sorted.size() > kMaxSites) sorted.resize(kMaxSites);
   return sorted;
 }
 

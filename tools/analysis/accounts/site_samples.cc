@@ -11,9 +11,9 @@ namespace {
 
 constexpr uint64_t kNsPerHour = uint64_t{3600} * 1'000'000'000;
 constexpr uint64_t kLeastRunNs = uint64_t{300} * 1'000'000'000;
-constexpr size_t kMostHourSites = 50;
+constexpr size_t kMaxHourSites = 50;
 
-using Levels64 = std::array<uint64_t, kMostSamples>;
+using Levels64 = std::array<uint64_t, kMaxSamples>;
 
 // The lowest levels in the last three quarters of the samples.
 struct Quarters {
@@ -69,7 +69,7 @@ void SiteSamples::PassMoments(uint64_t time_ns, const Levels& levels) {
 }
 
 void SiteSamples::Halve(Row* row) {
-  for (size_t i = 0; i < kMostSamples / 2; ++i) (*row)[i] = (*row)[2 * i + 1];
+  for (size_t i = 0; i < kMaxSamples / 2; ++i) (*row)[i] = (*row)[2 * i + 1];
 }
 
 void SiteSamples::AddTo(const SumSamples& samples, Row* row) const {
@@ -125,7 +125,7 @@ HourFacts SiteSamples::Growth(const std::vector<SiteDetail>& sites, uint64_t end
     growth.by_site.push_back({name.first, name.second, "", ByTheHour(risen, growth.over_ns)});
   }
   std::ranges::stable_sort(growth.by_site, std::ranges::greater(), &SiteHourFacts::bytes_per_hour);
-  if (growth.by_site.size() > kMostHourSites) growth.by_site.resize(kMostHourSites);
+  if (growth.by_site.size() > kMaxHourSites) growth.by_site.resize(kMaxHourSites);
   return growth;
 }
 

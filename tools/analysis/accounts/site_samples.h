@@ -35,7 +35,7 @@ class SiteSamples {
   HourFacts Growth(const std::vector<SiteDetail>& sites, uint64_t end_ns) const;
 
  private:
-  using Row = std::array<uint32_t, kMostSamples>;
+  using Row = std::array<uint32_t, kMaxSamples>;
 
   void PassMoments(uint64_t time_ns, const Levels& levels);
   static void Halve(Row* row);

@@ -37,7 +37,7 @@ TimelinePoint Quiet(const TimelinePoint& state) {
 }  // namespace
 
 Timeline::Timeline() : shift_(kFirstShift), interval_end_(uint64_t{1} << kFirstShift) {
-  points_.reserve(kMostPoints);
+  points_.reserve(kMaxPoints);
   points_.emplace_back();
 }
 
@@ -52,7 +52,7 @@ void Timeline::Note(uint64_t allocated, uint64_t reserved, uint64_t host, uint64
 void Timeline::Close(const TimelinePoint& state, uint64_t time_ns) {
   time_ns = std::min(time_ns, kLongest);
   EndWith(state, &points_.back());
-  while ((time_ns >> shift_) >= kMostPoints) {
+  while ((time_ns >> shift_) >= kMaxPoints) {
     if (points_.size() % 2 != 0) points_.push_back(Quiet(state));
     Halve();
   }

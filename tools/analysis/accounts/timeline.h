@@ -19,7 +19,7 @@ namespace vramstow {
 
 class Timeline {
  public:
-  static constexpr size_t kMostPoints = 512;
+  static constexpr size_t kMaxPoints = 512;
 
   Timeline();
 

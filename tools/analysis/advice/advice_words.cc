@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kLeastBytes = 16 * kMiB;
 constexpr double kLeastShare = 0.03;  // of the peak
-constexpr size_t kMostNames = 3;
+constexpr size_t kMaxNames = 3;
 
 }  // namespace
 
@@ -53,7 +53,7 @@ std::string FirstNames(const std::vector<std::string>& names) {
   std::vector<std::string> told;
   for (const std::string& name : names) {
     if (std::ranges::find(told, name) != told.end()) continue;
-    if (told.size() == kMostNames) break;
+    if (told.size() == kMaxNames) break;
     told.push_back(name);
     text += (text.empty() ? "" : ", ") + name;
   }

@@ -15,14 +15,14 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostShares = 8;
+constexpr size_t kMaxShares = 8;
 
 std::vector<ShareFacts> Sorted(const std::map<std::string, Amount>& amounts) {
   std::vector<ShareFacts> shares;
   for (const auto& [name, amount] : amounts) shares.push_back({name, amount});
   std::ranges::stable_sort(
       shares, [](const auto& a, const auto& b) { return a.amount.bytes > b.amount.bytes; });
-  if (shares.size() > kMostShares) shares.resize(kMostShares);
+  if (shares.size() > kMaxShares) shares.resize(kMaxShares);
   return shares;
 }
 
@@ -89,7 +89,7 @@ std::string WithFunction(const Cause& cause, const std::string& holder) {
 
 // Adds who holds it, as a census found out.
 void NameHolder(const Holders& holders, Cause* cause) {
-  constexpr size_t kMostNamed = 3;
+  constexpr size_t kMaxNamed = 3;
   constexpr uint64_t kSmallPart = 20;
   constexpr uint64_t kLeastKnownPart = 4;
   const std::vector<HolderFacts> found = holders.OfAll(cause->held);
@@ -100,7 +100,7 @@ void NameHolder(const Holders& holders, Cause* cause) {
   if (known * kLeastKnownPart < BytesOf(cause->held)) return;
   cause->holder = WithFunction(*cause, MainHolder(found).holder);
   std::string text;
-  for (size_t i = 0; i < std::min(found.size(), kMostNamed); ++i) {
+  for (size_t i = 0; i < std::min(found.size(), kMaxNamed); ++i) {
     if (found[i].amount.bytes * kSmallPart < found.front().amount.bytes) break;
     text += (i == 0 ? " Held by " : ", ") + found[i].holder + " (" +
             AdviceText(found[i].amount.bytes) + ")";
@@ -109,7 +109,7 @@ void NameHolder(const Holders& holders, Cause* cause) {
 }
 
 void FillHolders(const FailureMoment& moment, const Holders& holders, OutOfMemoryFacts* failure) {
-  constexpr size_t kMostHolders = 64;
+  constexpr size_t kMaxHolders = 64;
   failure->census_left_out = holders.why_left_out();
   if (!holders.any()) return;
   uint64_t without = 0;
@@ -118,7 +118,7 @@ void FillHolders(const FailureMoment& moment, const Holders& holders, OutOfMemor
   }
   failure->bytes_without_holder = without;
   failure->holders = holders.OfAll(moment.live());
-  if (failure->holders.size() > kMostHolders) failure->holders.resize(kMostHolders);
+  if (failure->holders.size() > kMaxHolders) failure->holders.resize(kMaxHolders);
 }
 
 // A cause would have served the request and is no small share of what was live, or accounts for
@@ -153,12 +153,12 @@ std::vector<Cause> FindCauses(const FailureMoment& moment) {
   return causes;
 }
 
-std::vector<Cause> ExplainOutOfMemory(const Detail& detail, const Passes& passes,
+std::vector<Cause> ExplainOutOfMemory(const Detail& detail, const Iterations& passes,
                                       const CategoryFinder& categories, Facts* facts) {
   std::vector<Cause> last;
   if (facts->out_of_memory.empty() || detail.lives.empty()) return last;
   const size_t count = facts->out_of_memory.size();
-  for (size_t i = count - std::min(count, kMostStories); i < count; ++i) {
+  for (size_t i = count - std::min(count, kMaxStories); i < count; ++i) {
     OutOfMemoryFacts& failure = facts->out_of_memory[i];
     if (!IsDeviceMemory(failure.memory)) continue;
     const FailureMoment moment(detail, *facts, passes, categories, failure);
@@ -177,7 +177,7 @@ std::vector<Cause> ExplainOutOfMemory(const Detail& detail, const Passes& passes
   return last;
 }
 
-std::vector<Cause> FindCausesAtPeak(const Detail& detail, const Passes& passes,
+std::vector<Cause> FindCausesAtPeak(const Detail& detail, const Iterations& passes,
                                     const CategoryFinder& categories, const Facts& facts) {
   constexpr uint64_t kLeastPart = 4;
   std::vector<Cause> causes;

@@ -15,7 +15,7 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kLeftFree = 64;  // of the card this part: pieces are left over
-constexpr uint64_t kMostParts = 16;
+constexpr uint64_t kMaxParts = 16;
 
 using LiveList = std::vector<const Life*>;
 
@@ -175,7 +175,7 @@ class HandChangeFinder {
 
   // Gradients of the parts before are there while a part runs.
   void FindMicroBatches() {
-    for (uint64_t parts = 2; parts <= kMostParts; parts *= 2) {
+    for (uint64_t parts = 2; parts <= kMaxParts; parts *= 2) {
       const uint64_t needed = NeedWith([&](const RelievedIteration& one) {
         std::vector<Relieved> reliefs;
         AddParts(one.of_batch, parts - 1, parts, &reliefs);
@@ -184,7 +184,7 @@ class HandChangeFinder {
         }
         return reliefs;
       });
-      if (needed > usable_bytes_ && parts < kMostParts) continue;
+      if (needed > usable_bytes_ && parts < kMaxParts) continue;
       HandChange change{.change = "micro_batches", .count = parts};
       if (cost_.is_known()) {
         change.seconds = cost_.OfMicroBatches(parts, BytesOf(iterations_.back().gradients));

@@ -38,7 +38,7 @@ bool IsCacheOfTransformers(std::string_view holder) {
 
 }  // namespace
 
-std::string WhatToDoAbout(std::string_view holder) {
+std::string AdviceForOwner(std::string_view holder) {
   if (Mentions(holder, "arguments kept by functools.lru_cache")) {
     return "The cache keeps the arguments of each call, too, and a method's self: give it numbers "
            "or names in place of objects that hold tensors, or bound it (lru_cache(maxsize=4)).";
@@ -132,7 +132,7 @@ void TellOfResults(const FailureMoment& moment, const std::vector<const Life*>& 
     cause->cost = "A transfer for each result.";
   }
   const std::vector<HolderFacts> holders = moment.holders().OfAll(lives);
-  std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
+  std::string about = holders.empty() ? "" : AdviceForOwner(holders.front().holder);
   if (about.empty() && !holders.empty() &&
       IsKeptByMetric(moment.detail(), holders.front().holder)) {
     about =

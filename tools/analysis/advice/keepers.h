@@ -18,7 +18,7 @@
 namespace vramstow {
 
 // A sentence that ends with a point.
-std::string WhatToDoAbout(std::string_view holder);
+std::string AdviceForOwner(std::string_view holder);
 // Says what to do, and what it costs, where results stay that the program holds.
 void TellOfResults(const FailureMoment& moment, const std::vector<const Life*>& lives,
                    Cause* cause);

@@ -16,7 +16,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostDigits = 6;
+constexpr size_t kMaxDigits = 6;
 
 // "Decoder.blocks.3.up" is of layer "Decoder.blocks.3".
 std::string LayerOf(const std::string& module) {
@@ -63,7 +63,7 @@ std::map<size_t, std::vector<const Life*>> LayersByModule(const Detail& detail,
   for (const Life* life : lives) {
     const std::string layer = LayerOf(detail.sites[life->site].module);
     const size_t digits = layer.find_last_not_of("0123456789") + 1;
-    if (layer.empty() || digits == layer.size() || layer.size() - digits > kMostDigits) continue;
+    if (layer.empty() || digits == layer.size() || layer.size() - digits > kMaxDigits) continue;
     const std::string list = layer.substr(0, digits);
     lists[list][std::stoul(layer.substr(digits))].push_back(life);
     bytes[list] += life->size;
@@ -200,11 +200,11 @@ RepeatedLayers FindRepeatedLayers(const Detail& detail, const std::vector<const 
 }
 
 bool AreStepsOfOne(const std::vector<const Life*>& lives) {
-  constexpr size_t kMostSteps = 8;
+  constexpr size_t kMaxSteps = 8;
   std::map<uint64_t, size_t> by_size;
   for (const Life* life : lives) ++by_size[life->size];
   return std::ranges::any_of(by_size, [&](const auto& one) {
-    return one.second <= kMostSteps && one.first * one.second * 4 >= BytesOf(lives) * 3;
+    return one.second <= kMaxSteps && one.first * one.second * 4 >= BytesOf(lives) * 3;
   });
 }
 

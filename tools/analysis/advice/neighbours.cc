@@ -14,7 +14,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kMostContext = uint64_t{768} << 20;
+constexpr uint64_t kMaxContext = uint64_t{768} << 20;
 constexpr uint64_t kSlack = 10'000'000'000;  // a process that was killed tells nothing at its end
 
 std::string FactOf(const Facts& facts, const std::string& name) {
@@ -72,7 +72,7 @@ Share ShareOf(const Analysis& other, int device, uint64_t time) {
   const auto free =
       FactNumber<uint64_t>(other.facts.facts, OfDevice(device, "free_bytes_at_start"));
   const uint64_t taken = total.value_or(0) - std::min(total.value_or(0), free.value_or(0));
-  if (free.has_value() && taken <= kMostContext) share.context = taken;
+  if (free.has_value() && taken <= kMaxContext) share.context = taken;
   return share;
 }
 

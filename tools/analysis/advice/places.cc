@@ -11,8 +11,8 @@
 namespace vramstow {
 namespace {
 
-constexpr double kMost = 0.5;
-constexpr size_t kMostPlaces = 3;
+constexpr double kMax = 0.5;
+constexpr size_t kMaxPlaces = 3;
 
 // "train.py:12 Trainer.step": of a method of Trainer; "train.py:9 main": of main.
 bool StandsIn(const std::string& line, std::string_view name, bool is_class) {
@@ -69,7 +69,7 @@ std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& li
     const auto most = std::ranges::max_element(
         by_line, [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most == by_line.end()) break;
-    if (static_cast<double>(most->second) < kMost * static_cast<double>(all)) break;
+    if (static_cast<double>(most->second) < kMax * static_cast<double>(all)) break;
     const uint32_t text = most->first;
     if (stops_at_model && detail.lines[text].ends_with("forward")) break;
     place = detail.lines[text];
@@ -127,7 +127,7 @@ std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& 
       by_line, [](const auto& a, const auto& b) { return a.second < b.second; });
   // A thing that it takes from others has no line there.
   const bool is_most = most != by_line.end() &&
-                       static_cast<double>(most->second) >= kMost / 2 * static_cast<double>(all);
+                       static_cast<double>(most->second) >= kMax / 2 * static_cast<double>(all);
   return is_most ? most->first : "";
 }
 
@@ -143,7 +143,7 @@ std::string LargestPlaces(const Detail& detail, const std::vector<const Life*>& 
   std::ranges::stable_sort(sorted,
                            [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string text;
-  for (size_t i = 0; i < std::min(sorted.size(), kMostPlaces); ++i) {
+  for (size_t i = 0; i < std::min(sorted.size(), kMaxPlaces); ++i) {
     text +=
         (text.empty() ? "" : ", ") + sorted[i].first + " (" + AdviceText(sorted[i].second) + ")";
   }

@@ -17,7 +17,7 @@ using SiteName = std::pair<std::string, std::string>;  // its line, and the oper
 SiteName NameOf(const SiteDetail& site) { return {site.site, site.operation}; }
 
 constexpr uint64_t kSecond = 1000000000;
-constexpr size_t kMostChanges = 20;
+constexpr size_t kMaxChanges = 20;
 
 // `segments` by address; each hole lies in what begins at one of them.
 std::vector<FragmentationFacts::Stream> FindStreams(const std::vector<const Life*>& segments,
@@ -97,7 +97,7 @@ ChurnFacts FindChurn(const Detail& detail) {
     if (a.bytes != b.bytes) return a.bytes > b.bytes;
     return std::tie(a.site, a.operation) < std::tie(b.site, b.operation);
   });
-  if (churn.sites.size() > kMostChanges) churn.sites.resize(kMostChanges);
+  if (churn.sites.size() > kMaxChanges) churn.sites.resize(kMaxChanges);
   return churn;
 }
 
@@ -139,7 +139,7 @@ BeforePeakFacts ExplainPeak(const Detail& detail, const Facts& facts) {
               }
               return std::tie(a.site, a.operation) < std::tie(b.site, b.operation);
             });
-  if (before.changes.size() > kMostChanges) before.changes.resize(kMostChanges);
+  if (before.changes.size() > kMaxChanges) before.changes.resize(kMaxChanges);
   return before;
 }
 
@@ -200,7 +200,7 @@ void FindHoles(const Detail& detail, Facts* facts) {
   if (!fragmentation.moves) fragmentation.streams = FindStreams(segments, fragmentation.holes);
   std::stable_sort(fragmentation.holes.begin(), fragmentation.holes.end(),
                    [](const HoleFacts& a, const HoleFacts& b) { return a.size > b.size; });
-  if (fragmentation.holes.size() > kMostHoles) fragmentation.holes.resize(kMostHoles);
+  if (fragmentation.holes.size() > kMaxHoles) fragmentation.holes.resize(kMaxHoles);
 }
 
 }  // namespace vramstow

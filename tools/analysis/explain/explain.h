@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tools/analysis/explain/category_of.h"
-#include "tools/analysis/explain/passes.h"
+#include "tools/analysis/explain/iterations.h"
 #include "tools/analysis/facts/detail.h"
 #include "tools/analysis/facts/facts.h"
 
@@ -22,20 +22,20 @@ class Explanation {
  public:
   Explanation(const Detail& detail, Facts* facts);
 
-  const Passes& passes() const { return passes_; }
+  const Iterations& passes() const { return passes_; }
   const CategoryFinder& categories() const { return categories_; }
 
  private:
-  Passes passes_;
+  Iterations passes_;
   CategoryFinder categories_;
 };
 
 // The passes; where there are none, what recurs: sizes and sites that come again after a steady
 // number of events.
-IterationsFacts FindIterations(const Detail& detail, const Passes& passes);
+IterationsFacts FindIterations(const Detail& detail, const Iterations& passes);
 
 // What the program did one after the other: start-up, training, evaluation, generation, saving.
-std::vector<PhaseFacts> FindPhases(const Detail& detail, const Passes& passes);
+std::vector<PhaseFacts> FindPhases(const Detail& detail, const Iterations& passes);
 // When an event was; of the end of the trace its last moment.
 uint64_t TimeOfEvent(const Detail& detail, uint64_t event);
 

@@ -52,7 +52,7 @@ bool GivesBackFirst(const Facts& facts) {
 
 }  // namespace
 
-FailureMoment::FailureMoment(const Detail& detail, const Facts& facts, const Passes& passes,
+FailureMoment::FailureMoment(const Detail& detail, const Facts& facts, const Iterations& passes,
                              const CategoryFinder& categories, const OutOfMemoryFacts& failure)
     : detail_(&detail),
       facts_(&facts),

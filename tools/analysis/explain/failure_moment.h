@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tools/analysis/explain/holders.h"
-#include "tools/analysis/explain/passes.h"
+#include "tools/analysis/explain/iterations.h"
 #include "tools/analysis/facts/detail.h"
 #include "tools/analysis/facts/facts.h"
 
@@ -23,12 +23,12 @@ class FailureMoment {
  public:
   // `passes`, `categories`: of the same detail. `failure`: of a job that lived its peak, at which
   // nothing was asked for.
-  FailureMoment(const Detail& detail, const Facts& facts, const Passes& passes,
+  FailureMoment(const Detail& detail, const Facts& facts, const Iterations& passes,
                 const CategoryFinder& categories, const OutOfMemoryFacts& failure);
 
   const Detail& detail() const { return *detail_; }
   const Facts& facts() const { return *facts_; }
-  const Passes& passes() const { return *passes_; }
+  const Iterations& passes() const { return *passes_; }
   const OutOfMemoryFacts& failure() const { return *failure_; }
   // As a census found them, if there was one.
   const Holders& holders() const { return holders_; }
@@ -76,7 +76,7 @@ class FailureMoment {
  private:
   const Detail* detail_;
   const Facts* facts_;
-  const Passes* passes_;
+  const Iterations* passes_;
   const CategoryFinder* categories_;
   const OutOfMemoryFacts* failure_;
   Holders holders_;

@@ -1,284 +1,495 @@
-// Iterations: the passes of the program, or where nothing tells of passes, what recurs in sizes.
+#include "tools/analysis/explain/iterations.h"
+
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "tools/analysis/explain/explain.h"
+#include "absl/container/flat_hash_set.h"
 
 namespace vramstow {
 namespace {
 
-constexpr size_t kLeastIterations = 3;
-constexpr double kMostSpread = 0.15;    // standard deviation ÷ mean of the distances
-constexpr double kSameDistance = 0.03;  // what counts as the same distance
-constexpr double kLeastCover = 0.4;     // of the allocations, that the repetition has to cover
+enum class Work : uint8_t { kOther, kBackward, kOptimizer };
 
-struct Boundary {
-  uint64_t event = 0;
-  uint64_t time_ns = 0;
-};
-
-// How regularly blocks of one size and site come; counted in allocations, because what else is
-// recorded (a pool that settles, questions, launches) comes as it likes.
-struct Rhythm {
-  uint64_t first = 0;
-  uint64_t last = 0;
-  uint64_t count = 0;
-  double sum = 0;
-  double sum_of_squares = 0;
-
-  double Distance() const { return sum / static_cast<double>(count - 1); }
-  double Spread() const {
-    const double mean = Distance();
-    const double variance = sum_of_squares / static_cast<double>(count - 1) - mean * mean;
-    return mean > 0 ? std::sqrt(std::max(0.0, variance)) / mean : 1;
-  }
-};
-
-using Key = std::pair<uint64_t, uint32_t>;  // size, site
-
-struct Candidate {
-  Key key;
-  Rhythm rhythm;
-};
-
-// Sites whose blocks recur as layers do: in a model, and where it is made.
-std::vector<bool> SitesOfModels(const Detail& detail) {
-  std::vector<bool> are_of_models;
-  for (const SiteDetail& site : detail.sites) {
-    are_of_models.push_back(site.by_stack &&
-                            (site.phase == Phase::kInit || RunsModel(detail, site)));
-  }
-  return are_of_models;
+Work WorkOf(const SiteDetail& site) {
+  if (site.in_optimizer) return Work::kOptimizer;
+  return site.in_backward ? Work::kBackward : Work::kOther;
 }
 
-std::vector<Candidate> Regular(const Detail& detail) {
-  const std::vector<bool> are_of_models = SitesOfModels(detail);
-  absl::flat_hash_map<Key, Rhythm> rhythms;
-  uint64_t number = 0;
-  for (const Life& life : detail.lives) {
-    if (life.opened || life.pending) continue;
-    ++number;
-    if (are_of_models[life.site]) continue;
-    Rhythm& rhythm = rhythms[Key(life.size, life.site)];
-    if (rhythm.count++ == 0) {
-      rhythm.first = number;
-    } else {
-      const auto distance = static_cast<double>(number - rhythm.last);
-      rhythm.sum += distance;
-      rhythm.sum_of_squares += distance * distance;
-    }
-    rhythm.last = number;
+// Layers and set-up repeat themselves, too.
+bool IsInsideModel(const std::string& line) {
+  for (const char* name : {"forward", "__init__", "_apply", "__call__"}) {
+    if (line.ends_with(name)) return true;
   }
-  std::vector<Candidate> regular;
-  for (const auto& [key, rhythm] : rhythms) {
-    if (rhythm.count < kLeastIterations || rhythm.Spread() > kMostSpread) continue;
-    const auto covered = static_cast<double>(rhythm.last - rhythm.first);
-    if (covered < kLeastCover * static_cast<double>(number)) continue;
-    regular.push_back({key, rhythm});
-  }
-  std::sort(regular.begin(), regular.end(), [](const Candidate& a, const Candidate& b) {
-    const double distance_a = a.rhythm.Distance();
-    const double distance_b = b.rhythm.Distance();
-    return distance_a != distance_b ? distance_a < distance_b : a.rhythm.first < b.rhythm.first;
+  return false;
+}
+
+// One run of allocations in backward passes or optimizer steps.
+struct Run {
+  Work work = Work::kOther;
+  uint64_t begin = 0;
+  uint64_t next = kStillLive;  // what is born after it; kStillLive: nothing is
+  uint32_t next_site = 0;
+};
+
+bool IsAnAllocation(const Life& life) { return !life.pending && !life.opened; }
+
+// Whether autograd's engine runs already: it makes gradients on the thread that calls it where
+// PyTorch was told to use one thread, and it calls Python that has a backward() or a hook.
+bool IsInEngine(const Detail& detail, const SiteDetail& site) {
+  return std::ranges::any_of(site.frames, [&](uint32_t frame) {
+    return detail.frames[frame].ends_with("_engine_run_backward");
   });
-  return regular;
 }
 
-// The first of the candidates at the distance at which most of them come marks the beginning.
-const Candidate* FindAnchor(const std::vector<Candidate>& regular) {
-  const Candidate* anchor = nullptr;
-  size_t most = 0;
-  for (size_t from = 0; from < regular.size();) {
-    const double distance = regular[from].rhythm.Distance();
-    size_t to = from;
-    while (to < regular.size() && regular[to].rhythm.Distance() <= distance * (1 + kSameDistance)) {
-      ++to;
-    }
-    if (to - from > most) {
-      most = to - from;
-      anchor = &*std::min_element(
-          regular.begin() + static_cast<ptrdiff_t>(from),
-          regular.begin() + static_cast<ptrdiff_t>(to),
-          [](const Candidate& a, const Candidate& b) { return a.rhythm.first < b.rhythm.first; });
-    }
-    from = to;
-  }
-  return anchor;
+// Whether a checkpoint runs its forward pass again: on autograd's own thread, with the program's
+// lines.
+bool IsRecomputing(const Detail& detail, const SiteDetail& site) {
+  return std::ranges::any_of(site.frames, [&](uint32_t frame) {
+    const std::string& text = detail.frames[frame];
+    return text.starts_with("checkpoint.py:") &&
+           (text.ends_with("recompute_fn") || text.ends_with("unpack_hook") ||
+            text.ends_with("CheckpointFunction.backward"));
+  });
 }
 
-std::vector<Boundary> BoundariesByPattern(const Detail& detail) {
-  std::vector<Boundary> boundaries;
-  const std::vector<Candidate> regular = Regular(detail);
-  const Candidate* anchor = FindAnchor(regular);
-  // One size that recurs may be chance.
-  if (anchor == nullptr) return boundaries;
-  uint64_t since = 0;  // allocations
+// backward() makes its first gradient on the thread that calls it.
+bool CallsBackward(const Detail& detail, const SiteDetail& site) {
+  return site.in_backward && !site.own.empty() && site.module.empty() &&
+         site.phase == Phase::kBackward && !IsInEngine(detail, site) &&
+         !IsRecomputing(detail, site);
+}
+
+// The same, or torch.autograd.grad(), in which no phase is known: passes are not divided by it.
+bool CallsAutograd(const Detail& detail, const SiteDetail& site) {
+  return site.in_backward && !site.own.empty() && site.module.empty() &&
+         !IsRecomputing(detail, site) &&
+         (site.phase == Phase::kBackward || site.phase == Phase::kUnknown);
+}
+
+// Whether a compiler or an autotuner makes it, to see how long a kernel takes: it comes in the
+// midst of any work.
+bool IsOfTrial(const Detail& detail, const SiteDetail& site) {
+  return std::ranges::any_of(site.frames, [&](uint32_t frame) {
+    const std::string& text = detail.frames[frame];
+    return text.starts_with("select_algorithm.py:") || text.starts_with("benchmarking.py:") ||
+           text.starts_with("autotuner.py:");
+  });
+}
+
+// Runs of one kind; what else happens (`skipped`) does not end them.
+std::vector<Run> RunsOf(const Detail& detail, Work wanted) {
+  std::vector<Run> runs;
+  bool inside = false;
   for (const Life& life : detail.lives) {
-    if (life.opened || life.pending) continue;
-    ++since;
-    if (Key(life.size, life.site) != anchor->key) continue;
-    boundaries.push_back({life.birth, life.birth_ns});
-    since = 1;
-  }
-  // The last one may be cut off: it counts where it is nearly as long as the others.
-  if (static_cast<double>(since) >= anchor->rhythm.Distance() * 0.9) {
-    boundaries.push_back({detail.events + 1, detail.levels.empty() ? boundaries.back().time_ns
-                                                                   : detail.levels.back().time_ns});
-  }
-  return boundaries;
-}
-
-void FillLevels(const Detail& detail, IterationsFacts* facts) {
-  const uint64_t per_step = std::max<uint64_t>(1, detail.events_per_step);
-  facts->exact = per_step == 1;
-  for (IterationFacts& iteration : facts->list) {
-    const size_t first = (iteration.begin_event - 1) / per_step;
-    const size_t last =
-        std::min<size_t>((iteration.end_event - 2) / per_step + 1, detail.levels.size());
-    for (size_t i = first; i < last; ++i) {
-      iteration.peak_bytes = std::max(iteration.peak_bytes, detail.levels[i].allocated);
-      iteration.peak_reserved_bytes =
-          std::max(iteration.peak_reserved_bytes, detail.levels[i].reserved);
+    if (!IsAnAllocation(life) || !life.tensor) continue;
+    const SiteDetail& site = detail.sites[life.site];
+    const Work work = WorkOf(site);
+    if (work == Work::kOther && IsOfTrial(detail, site)) continue;
+    if (work == wanted) {
+      const bool is_call = wanted == Work::kBackward && CallsBackward(detail, site);
+      if (!inside || is_call) runs.push_back({work, life.birth});
+      inside = true;
+      continue;
     }
-    if (first > 0) iteration.begin_bytes = detail.levels[first - 1].last_allocated;
-    if (last > 0) iteration.end_bytes = detail.levels[last - 1].last_allocated;
+    if (work != Work::kOther) continue;
+    if (inside) {
+      runs.back().next = life.birth;
+      runs.back().next_site = life.site;
+    }
+    inside = false;
   }
+  for (size_t i = 0; i + 1 < runs.size(); ++i) {
+    runs[i].next = std::min(runs[i].next, runs[i + 1].begin);
+  }
+  return runs;
 }
 
-void FillAllocations(const Detail& detail, IterationsFacts* facts) {
-  size_t iteration = 0;
+// Whether what earlier backward passes made waits while the last one begins: gradients add up, so
+// that these passes may all belong to one step of an optimizer, which has not come.
+bool AddsUp(const Detail& detail, const std::vector<Run>& backward) {
+  if (backward.size() < 2) return false;
+  const uint64_t last = backward.back().begin;
+  return std::ranges::any_of(detail.lives, [&](const Life& life) {
+    return life.birth < last && life.death > last && life.tensor && IsAnAllocation(life) &&
+           WorkOf(detail.sites[life.site]) == Work::kBackward;
+  });
+}
+
+bool AnyBackward(const Detail& detail, uint64_t begin, uint64_t end) {
+  auto life = std::ranges::lower_bound(detail.lives, begin, {}, &Life::birth);
+  for (; life != detail.lives.end() && life->birth < end; ++life) {
+    const bool is_backward = WorkOf(detail.sites[life->site]) == Work::kBackward;
+    if (is_backward && life->tensor && IsAnAllocation(*life)) return true;
+  }
+  return false;
+}
+
+// Where the first pass begins: where the second one's first block came before, or the first module
+// ran.
+uint64_t FirstBegin(const Detail& detail, uint64_t before, uint32_t site) {
+  uint64_t forward = before;
   for (const Life& life : detail.lives) {
-    if (life.opened || life.pending) continue;
-    while (iteration < facts->list.size() && facts->list[iteration].end_event <= life.birth) {
-      ++iteration;
+    if (life.birth >= before) break;
+    if (!IsAnAllocation(life)) continue;
+    if (site != 0 && life.site == site) return life.birth;
+    if (detail.sites[life.site].phase == Phase::kForward) forward = std::min(forward, life.birth);
+  }
+  return forward;
+}
+
+// The beginning of a turn: sizes and sites of its first tensors.
+std::vector<const Life*> TensorsFrom(const Detail& detail, uint64_t begin, uint64_t end,
+                                     size_t most) {
+  std::vector<const Life*> tensors;
+  auto life = std::ranges::lower_bound(detail.lives, begin, {}, &Life::birth);
+  for (; life != detail.lives.end() && life->birth < end && tensors.size() < most; ++life) {
+    if (!IsAnAllocation(*life) || !life->tensor) continue;
+    if (WorkOf(detail.sites[life->site]) == Work::kOther) tensors.push_back(&*life);
+  }
+  return tensors;
+}
+
+// Where the turn that ends here began: with the same tensors as the one that follows, to
+// `next_end`.
+uint64_t BeginLikeTheNext(const Detail& detail, uint64_t end, uint64_t next_end) {
+  constexpr size_t kMax = 8;
+  constexpr size_t kLeast = 2;
+  const std::vector<const Life*> next = TensorsFrom(detail, end, next_end, kMax);
+  const std::vector<const Life*> before =
+      TensorsFrom(detail, detail.first_event, end, detail.lives.size());
+  if (next.size() < kLeast) return FirstBegin(detail, end, 0);
+  const auto same = std::search(
+      before.begin(), before.end(), next.begin(), next.end(),
+      [](const Life* a, const Life* b) { return a->size == b->size && a->site == b->site; });
+  if (same != before.end()) return (*same)->birth;
+  const uint32_t site = next.front()->site;
+  return FirstBegin(detail, end, detail.sites[site].by_stack ? site : 0);
+}
+
+// The steps, but for those that no backward pass led to if one led to most of the others: libraries
+// make an optimizer's state by a step with gradients of zeros (torch.distributed.checkpoint).
+std::vector<uint64_t> StepsThatTrain(const Detail& detail, const MarkedSteps& told) {
+  const std::vector<uint64_t>& steps = told.steps();
+  if (detail.lives_left_out > 0) return steps;
+  std::vector<uint64_t> training;
+  uint64_t before = detail.first_event;
+  for (const uint64_t step : steps) {
+    const bool has_backward = told.IsOfGraph(step) || AnyBackward(detail, before, step);
+    // One that follows another without any work between them belongs to it.
+    const bool follows = !training.empty() && TensorsFrom(detail, before, step, 1).empty();
+    if (has_backward || follows) training.push_back(step);
+    before = step;
+  }
+  return training.size() * 2 > steps.size() ? training : steps;
+}
+
+// A step that follows another one without any work between them belongs to the same turn: one
+// optimizer may step once for each group of its parameters.
+std::vector<uint64_t> WithWorkBetween(const Detail& detail, const MarkedSteps& told) {
+  // A trace without tensors does not tell what lies between.
+  if (std::ranges::none_of(detail.lives, &Life::tensor)) return told.steps();
+  std::vector<uint64_t> kept;
+  for (const uint64_t step : StepsThatTrain(detail, told)) {
+    if (!kept.empty() && !told.IsOfGraph(step) &&
+        TensorsFrom(detail, kept.back(), step, 1).empty() &&
+        !AnyBackward(detail, kept.back(), step)) {
+      kept.back() = step;
+    } else {
+      kept.push_back(step);
     }
-    if (iteration == facts->list.size()) break;
-    IterationFacts& now = facts->list[iteration];
-    if (life.birth < now.begin_event) continue;
-    ++now.allocations;
-    now.allocated_bytes += life.size;
-    if (life.death >= now.end_event) now.kept_bytes += life.size;
   }
+  return kept;
 }
 
-int64_t MedianGrowth(const std::vector<IterationFacts>& iterations) {
-  std::vector<int64_t> growth;
-  for (const IterationFacts& iteration : iterations) {
-    growth.push_back(static_cast<int64_t>(iteration.end_bytes - iteration.begin_bytes));
-  }
-  // The first builds up what the others find.
-  if (growth.size() > 2) growth.erase(growth.begin());
-  if (growth.empty()) return 0;
-  const auto middle = growth.begin() + static_cast<ptrdiff_t>(growth.size() / 2);
-  std::nth_element(growth.begin(), middle, growth.end());
-  return *middle;
+// The work of a program's loop in each turn.
+bool MayBeTurn(const Detail& detail, const Life& life) {
+  const SiteDetail& site = detail.sites[life.site];
+  return IsAnAllocation(life) && life.tensor && !site.in_backward && site.phase != Phase::kInit;
 }
 
-const char* NameOf(Passes::By by) {
-  switch (by) {
-    case Passes::By::kMarks:
-      return "marks";
-    case Passes::By::kOptimizer:
-      return "optimizer_steps";
-    case Passes::By::kBackward:
-      return "backward_passes";
-    case Passes::By::kForward:
-      return "forward_passes";
-    case Passes::By::kLoop:
-      return "loop";
-    case Passes::By::kNone:
-      break;
-  }
-  return "none";
-}
+// The levels of a call stack, with the turns of each.
+class Loops {
+ public:
+  explicit Loops(const Detail& detail) : detail_(detail) {}
 
-// Whether the turns of the program's lines are the main thing that it does.
-bool IsMainLoop(const Detail& detail, const std::vector<Pass>& turns) {
-  if (turns.size() < kLeastIterations) return false;
-  const uint64_t covered = turns.back().begin - turns.front().begin;
-  return static_cast<double>(covered) >= kLeastCover * static_cast<double>(detail.events);
-}
-
-bool AreIterations(const Detail& detail, const Passes& passes) {
-  if (passes.by() == Passes::By::kLoop) return IsMainLoop(detail, passes.all());
-  return !passes.all().empty();
-}
-
-void FillByPasses(const Detail& detail, const Passes& passes, IterationsFacts* facts) {
-  facts->found_by = NameOf(passes.by());
-  facts->mark = passes.mark();
-  facts->is_sure = passes.is_sure();
-  facts->count = passes.all().size();
-  facts->backward_per_iteration = passes.BackwardPerPass(detail);
-  for (const Pass& pass : passes.all()) {
-    if (facts->list.size() == kMostIterations) break;
-    IterationFacts iteration;
-    iteration.begin_event = pass.begin;
-    iteration.end_event = pass.end;
-    iteration.begin_ns = TimeOfEvent(detail, pass.begin);
-    iteration.end_ns = std::max(iteration.begin_ns, TimeOfEvent(detail, pass.end));
-    facts->list.push_back(iteration);
+  void Add(const Life& life) {
+    const std::vector<CodeLine>& own = detail_.sites[life.site].own;
+    if (own.empty()) return;
+    size_t depth = 0;
+    while (depth < own.size() && depth < levels_.size() &&
+           levels_[depth].line.function == own[depth].function &&
+           levels_[depth].line.line == own[depth].line) {
+      ++depth;
+    }
+    if (depth < own.size() && depth < levels_.size() &&
+        levels_[depth].line.function == own[depth].function) {
+      // Another line of the same function: forward, or back to where the loop begins.
+      if (own[depth].line < levels_[depth].line.line) Turn(depth, life.birth);
+      levels_[depth].line = own[depth];
+      ++depth;
+    }
+    levels_.resize(std::min(depth, levels_.size()));
+    for (; depth < own.size(); ++depth) Enter(depth, own[depth], life.birth);
+    // The same place again, and nothing went back: the loop is on one line. Not so where a library
+    // does something for each of many tensors.
+    const SiteDetail& site = detail_.sites[life.site];
+    if (!site.is_own_call && site.module.empty()) return;
+    if (!levels_.back().seen.insert(life.site).second) {
+      Turn(levels_.size() - 1, life.birth);
+      levels_.back().seen.insert(life.site);
+    }
   }
-}
 
-void FillByPattern(const Detail& detail, IterationsFacts* facts) {
-  const std::vector<Boundary> boundaries = BoundariesByPattern(detail);
-  if (boundaries.size() <= kLeastIterations) {
-    facts->why_not =
-        "no marks, no steps of an optimizer and no backward passes say where one begins, and "
-        "nothing outside of a model recurs at least three times at a steady distance.";
-    return;
+  // The turns of the outermost loop that is none of layers; empty: there is none.
+  std::vector<uint64_t> Outermost() const {
+    for (const auto& [key, turns] : turns_) {
+      if (turns.size() >= 2) return turns;
+    }
+    return {};
   }
-  facts->found_by = "pattern";
-  for (size_t i = 0; i + 1 < boundaries.size(); ++i) {
-    if (boundaries[i + 1].event <= boundaries[i].event) continue;
-    ++facts->count;
-    if (facts->list.size() == kMostIterations) continue;
-    IterationFacts iteration;
-    iteration.begin_event = boundaries[i].event;
-    iteration.end_event = boundaries[i + 1].event;
-    iteration.begin_ns = boundaries[i].time_ns;
-    iteration.end_ns = boundaries[i + 1].time_ns;
-    facts->list.push_back(iteration);
+
+ private:
+  struct Level {
+    CodeLine line;
+    absl::flat_hash_set<uint32_t> seen;  // sites of this turn that are in the function itself
+    bool in_model = false;               // forward(), or called by it: its loops are layers
+  };
+
+  void Enter(size_t depth, const CodeLine& line, uint64_t event) {
+    const bool is_called_by_model = !levels_.empty() && levels_.back().in_model;
+    const bool in_model = is_called_by_model || IsInsideModel(detail_.lines[line.text]);
+    levels_.push_back({line, {}, in_model});
+    if (in_model) return;
+    turns_.try_emplace({depth, line.function}, std::vector<uint64_t>{event});
   }
-}
+  void Turn(size_t depth, uint64_t event) {
+    levels_[depth].seen.clear();
+    const auto known = turns_.find({depth, levels_[depth].line.function});
+    if (known != turns_.end()) known->second.push_back(event);
+  }
+
+  const Detail& detail_;
+  std::vector<Level> levels_;
+  std::map<std::pair<size_t, uint64_t>, std::vector<uint64_t>> turns_;
+};
 
 }  // namespace
 
-uint64_t TimeOfEvent(const Detail& detail, uint64_t event) {
-  if (event > detail.events) return detail.levels.empty() ? 0 : detail.levels.back().time_ns;
-  const auto life = std::ranges::lower_bound(detail.lives, event, {}, &Life::birth);
-  const auto mark = std::ranges::lower_bound(detail.marks, event, {}, &MarkDetail::event);
-  if (mark != detail.marks.end() && (life == detail.lives.end() || mark->event < life->birth)) {
-    return mark->time_ns;
+Iterations::Iterations(const Detail& detail, uint64_t last_failure)
+    : Iterations(detail, MarkedSteps(detail), last_failure) {}
+
+Iterations::Iterations(const Detail& detail, const MarkedSteps& told, uint64_t last_failure)
+    : other_work_(detail, told) {
+  for (const Life& life : detail.lives) {
+    if (IsAnAllocation(life) && CallsBackward(detail, detail.sites[life.site])) {
+      calls_.emplace_back(life.birth, life.site);
+    }
+    if (IsAnAllocation(life) && CallsAutograd(detail, detail.sites[life.site])) {
+      autograd_calls_.emplace_back(life.birth, life.site);
+    }
   }
-  if (life != detail.lives.end()) return life->birth_ns;
-  return detail.levels.empty() ? 0 : detail.levels.back().time_ns;
+  for (const ToldCall& call : told.calls()) {
+    if (!call.with_gradients) inferences_.push_back({call.begin, call.end});
+  }
+  FindByMarks(detail, told);
+  if (all_.empty()) FindBySteps(detail, told, last_failure);
+  bool is_single = false;
+  if (all_.empty()) {
+    FindByBackward(detail);
+    // The rest after the last backward pass is one only if memory ran out in it.
+    const bool has_rest = all_.size() > 1 && last_failure <= all_.back().begin;
+    if (has_rest && !AnyBackward(detail, all_.back().begin, kStillLive)) all_.pop_back();
+    is_single = has_rest && all_.size() == 1;
+  }
+  LeaveOutOtherWork(detail);
+  if (is_single || (is_sure_ && by_ != By::kBackward)) return;
+  if (all_.size() < 2) FindByCalls(detail, told);
+  if (all_.size() < 2) FindByLoop(detail);
 }
 
-IterationsFacts FindIterations(const Detail& detail, const Passes& passes) {
-  IterationsFacts facts;
-  facts.found_by = "none";
-  if (detail.events < detail.first_event + 2) {
-    facts.why_not = "there are no events to look for iterations in.";
-    return facts;
+// A pass begins when the evaluation is over that came before it.
+void Iterations::LeaveOutOtherWork(const Detail& detail) {
+  if (by_ != By::kOptimizer && by_ != By::kBackward) return;
+  std::vector<uint64_t> begins;
+  for (const Iteration& pass : all_) begins.push_back(pass.begin);
+  other_work_.LeaveToPasses(begins);
+  for (Iteration& pass : all_) {
+    const uint64_t begin = other_work_.After(pass.begin, pass.end);
+    // A program that fails in an evaluation makes nothing after it: that is all of the last pass.
+    const auto next = std::ranges::lower_bound(detail.lives, begin, {}, &Life::birth);
+    if (next != detail.lives.end() && next->birth < pass.end) pass.begin = begin;
   }
-  if (AreIterations(detail, passes)) {
-    FillByPasses(detail, passes, &facts);
-  } else {
-    FillByPattern(detail, &facts);
+}
+
+uint64_t Iterations::BackwardPerPass(const Detail& detail) const {
+  // A function of autograd's that is written in Python is no call of backward().
+  std::vector<uint64_t> calls;
+  for (const auto& [event, site] : calls_) {
+    if (!detail.sites[site].is_own_call) calls.push_back(event);
   }
-  if (facts.list.empty()) return facts;
-  FillLevels(detail, &facts);
-  FillAllocations(detail, &facts);
-  for (IterationFacts& iteration : facts.list) {
-    iteration.launches =
-        LaunchesBetween(detail.launches, iteration.begin_event, iteration.end_event);
+  std::vector<uint64_t> counts;
+  for (const Iteration& pass : all_) {
+    const auto from = std::ranges::lower_bound(calls, pass.begin);
+    const auto to = std::ranges::lower_bound(calls, pass.end);
+    counts.push_back(static_cast<uint64_t>(to - from));
   }
-  facts.growth_bytes = MedianGrowth(facts.list);
-  return facts;
+  // The last one may be cut off.
+  if (counts.size() > 1) counts.pop_back();
+  if (counts.empty()) return 0;
+  const auto middle = counts.begin() + static_cast<ptrdiff_t>(counts.size() / 2);
+  std::ranges::nth_element(counts, middle);
+  return *middle;
+}
+
+std::string Iterations::BackwardCall(const Detail& detail, uint64_t event) const {
+  auto next =
+      std::ranges::upper_bound(autograd_calls_, event, {}, &std::pair<uint64_t, uint32_t>::first);
+  if (next == autograd_calls_.begin()) return "";
+  const auto& [begin, site] = *std::prev(next);
+  const std::vector<CodeLine>& call = detail.sites[site].own;
+  // Where the thread that made that call has made something else since then, another call runs,
+  // which made nothing itself: the line before it is next to it.
+  auto life = std::ranges::lower_bound(detail.lives, event, {}, &Life::birth);
+  while (life != detail.lives.begin() && std::prev(life)->birth > begin) {
+    --life;
+    const SiteDetail& made = detail.sites[life->site];
+    if (!life->tensor || made.in_backward || made.in_optimizer || made.own.empty()) continue;
+    if (made.own.front().function == call.front().function) {
+      return detail.lines[made.own.back().text];
+    }
+  }
+  return detail.lines[call.back().text];
+}
+
+bool Iterations::HasCalledBackward(uint64_t event) const {
+  return !calls_.empty() && calls_.front().first < event;
+}
+
+int64_t Iterations::At(uint64_t event) const {
+  return std::ranges::upper_bound(all_, event, {}, &Iteration::begin) - all_.begin() - 1;
+}
+
+bool Iterations::IsInference(uint64_t event) const {
+  const auto next = std::ranges::upper_bound(inferences_, event, {}, &Iteration::begin);
+  return next != inferences_.begin() && event < std::prev(next)->end;
+}
+
+std::vector<uint64_t> Iterations::TurnsWithin(const Detail& detail, uint64_t begin, uint64_t end) {
+  Loops loops(detail);
+  auto life = std::ranges::lower_bound(detail.lives, begin, {}, &Life::birth);
+  for (; life != detail.lives.end() && life->birth < end; ++life) {
+    if (MayBeTurn(detail, *life)) loops.Add(*life);
+  }
+  const std::vector<uint64_t> turns = loops.Outermost();
+  return turns.size() < 2 ? std::vector<uint64_t>() : turns;
+}
+
+void Iterations::SetBegins(const std::vector<uint64_t>& begins, uint64_t end) {
+  all_.clear();
+  for (size_t i = 0; i < begins.size(); ++i) {
+    const uint64_t until = i + 1 < begins.size() ? begins[i + 1] : end;
+    if (until > begins[i]) all_.push_back({begins[i], until});
+  }
+}
+
+void Iterations::FindByMarks(const Detail& detail, const MarkedSteps& told) {
+  if (told.marks().empty()) return;
+  by_ = By::kMarks;
+  is_sure_ = true;
+  mark_ = told.mark();
+  SetBegins(told.marks(), detail.events + 1);
+}
+
+void Iterations::FindBySteps(const Detail& detail, const MarkedSteps& told, uint64_t last_failure) {
+  const std::vector<uint64_t> ends = WithWorkBetween(detail, told);
+  // One step may be one of many batches.
+  if (ends.empty() || (ends.size() == 1 && calls_.size() > 2)) return;
+  by_ = By::kOptimizer;
+  is_sure_ = true;
+  uint64_t begin = BeginLikeTheNext(detail, ends.front(), ends.size() > 1 ? ends[1] : kStillLive);
+  // After an evaluation the next one begins when that is over.
+  const auto after_evaluation = [&](uint64_t from, uint64_t to) {
+    auto call = std::ranges::lower_bound(told.calls(), from, {}, &ToldCall::begin);
+    for (; call != told.calls().end() && call->begin < to; ++call) {
+      if (!call->with_gradients && call->end < to) from = call->end;
+    }
+    return from;
+  };
+  for (const uint64_t end : ends) {
+    all_.push_back({after_evaluation(begin, end), end});
+    begin = end;
+  }
+  if (last_failure > begin || GoesOn(detail, begin)) {
+    all_.push_back({after_evaluation(begin, kStillLive), detail.events + 1});
+  }
+}
+
+// Whether a pass has begun since the last step: backward() is called on a line that called it
+// before. To make graphs calls autograd in another way, and is none.
+bool Iterations::GoesOn(const Detail& detail, uint64_t last_step) const {
+  absl::flat_hash_set<uint32_t> lines;
+  for (const auto& [event, site] : calls_) {
+    const uint32_t line = detail.sites[site].own.back().text;
+    if (event < last_step) {
+      lines.insert(line);
+    } else if (lines.contains(line)) {
+      return true;
+    }
+  }
+  return lines.empty() && AnyBackward(detail, last_step, kStillLive);
+}
+
+void Iterations::FindByBackward(const Detail& detail) {
+  const std::vector<Run> backward = RunsOf(detail, Work::kBackward);
+  if (backward.empty()) return;
+  const std::vector<Run> steps = RunsOf(detail, Work::kOptimizer);
+  const bool by_steps = steps.size() >= 2 && steps.size() <= backward.size();
+  const std::vector<Run>& runs = by_steps ? steps : backward;
+  by_ = by_steps ? By::kOptimizer : By::kBackward;
+  // More runs than calls of backward(): other work lay within one of them.
+  const bool has_all_calls = by_steps || calls_.empty() || calls_.size() >= runs.size();
+  const bool may_be_parts = !by_steps && AddsUp(detail, backward);
+  is_sure_ = detail.lives_left_out == 0 && has_all_calls && !may_be_parts;
+  std::vector<uint64_t> begins = {FirstBegin(detail, runs.front().begin, runs.front().next_site)};
+  uint64_t end = detail.events + 1;
+  absl::flat_hash_set<uint32_t> firsts;  // sites with which passes begin
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].next == kStillLive) break;
+    // The rest after the last run is a pass if it begins as another one did, or fails.
+    const bool is_last = i + 1 == runs.size();
+    if (is_last && runs.size() > 1 && !firsts.contains(runs[i].next_site)) {
+      end = runs[i].next;
+      break;
+    }
+    firsts.insert(runs[i].next_site);
+    begins.push_back(runs[i].next);
+  }
+  SetBegins(begins, end);
+}
+
+void Iterations::FindByCalls(const Detail& detail, const MarkedSteps& told) {
+  if (told.main_calls().size() < 2) return;
+  by_ = By::kForward;
+  // An evaluation, or what serves requests, has no iterations.
+  is_sure_ = std::ranges::any_of(told.main_calls(), &ToldCall::with_gradients);
+  all_.clear();
+  for (const ToldCall& call : told.main_calls()) {
+    all_.push_back({call.begin, std::min(call.end, detail.events + 1)});
+  }
+}
+
+void Iterations::FindByLoop(const Detail& detail) {
+  const std::vector<uint64_t> turns = TurnsWithin(detail, 0, kStillLive);
+  // Beside a backward pass two turns are too few to tell: one line may call an operator twice.
+  constexpr size_t kLeastBesideBackward = 3;
+  if (turns.empty() || (!all_.empty() && turns.size() < kLeastBesideBackward)) return;
+  by_ = By::kLoop;
+  is_sure_ = false;
+  SetBegins(turns, detail.events + 1);
 }
 
 }  // namespace vramstow

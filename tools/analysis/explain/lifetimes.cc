@@ -10,7 +10,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostStartupSites = 20;
+constexpr size_t kMaxStartupSites = 20;
 constexpr size_t kLeastLeftBehind = 3;
 
 // Which iteration an event belongs to; -1 before the first, the number of them after the last.
@@ -111,7 +111,7 @@ std::vector<SiteFacts> StartupSites(const Detail& detail, uint64_t first_event) 
     if (a.total_bytes != b.total_bytes) return a.total_bytes > b.total_bytes;
     return std::tie(a.site, a.operation) < std::tie(b.site, b.operation);
   });
-  if (sorted.size() > kMostStartupSites) sorted.resize(kMostStartupSites);
+  if (sorted.size() > kMaxStartupSites) sorted.resize(kMaxStartupSites);
   return sorted;
 }
 

@@ -114,7 +114,7 @@ bool RunsModel(const Detail& detail, const SiteDetail& site) {
   return CallerOf(detail, site).runs_model || !site.module.empty();
 }
 
-OtherWork::OtherWork(const Detail& detail, const ToldWork& told)
+OtherWork::OtherWork(const Detail& detail, const MarkedSteps& told)
     : phases_(detail), caches_(detail, phases_) {
   has_training_ = !told.steps().empty() || std::ranges::any_of(detail.lives, [&](const Life& l) {
     const SiteDetail& site = detail.sites[l.site];
@@ -128,7 +128,7 @@ OtherWork::OtherWork(const Detail& detail, const ToldWork& told)
   std::ranges::stable_sort(all_, {}, &Stretch::begin);
 }
 
-void OtherWork::FindStretches(const Detail& detail, const ToldWork& told) {
+void OtherWork::FindStretches(const Detail& detail, const MarkedSteps& told) {
   const Callers callers(detail, phases_);
   Stretch now;
   bool is_open = false;

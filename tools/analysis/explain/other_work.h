@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "tools/analysis/explain/kv_caches.h"
+#include "tools/analysis/explain/marked_steps.h"
 #include "tools/analysis/explain/phases_over.h"
-#include "tools/analysis/explain/told_work.h"
 #include "tools/analysis/facts/detail.h"
 
 namespace vramstow {
@@ -34,7 +34,7 @@ bool RunsModel(const Detail& detail, const SiteDetail& site);
 
 class OtherWork {
  public:
-  OtherWork(const Detail& detail, const ToldWork& told);
+  OtherWork(const Detail& detail, const MarkedSteps& told);
 
   // In order; those that save may lie within others.
   const std::vector<Stretch>& all() const { return all_; }
@@ -49,7 +49,7 @@ class OtherWork {
   void LeaveToPasses(const std::vector<uint64_t>& begins);
 
  private:
-  void FindStretches(const Detail& detail, const ToldWork& told);
+  void FindStretches(const Detail& detail, const MarkedSteps& told);
 
   PhasesOver phases_;
   KvCaches caches_;

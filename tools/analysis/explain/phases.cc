@@ -28,13 +28,13 @@ const char* NameOf(Stretch::Kind kind) {
   return "saving";
 }
 
-std::vector<Part> PartsOf(const Detail& detail, const Passes& passes) {
+std::vector<Part> PartsOf(const Detail& detail, const Iterations& passes) {
   std::vector<Part> parts;
   const OtherWork& other = passes.other_work();
   // Lines that go back are no work of a kind that is known.
-  const bool trains = other.has_training() && passes.by() != Passes::By::kLoop;
+  const bool trains = other.has_training() && passes.by() != Iterations::By::kLoop;
   if (trains) {
-    for (const Pass& pass : passes.all()) parts.push_back({"training", pass.begin, pass.end});
+    for (const Iteration& pass : passes.all()) parts.push_back({"training", pass.begin, pass.end});
   }
   for (const Stretch& stretch : other.all()) {
     parts.push_back({NameOf(stretch.kind), stretch.begin, stretch.end});
@@ -63,7 +63,7 @@ void AddPart(const Detail& detail, const Part& part, PhaseFacts* phase) {
 
 }  // namespace
 
-std::vector<PhaseFacts> FindPhases(const Detail& detail, const Passes& passes) {
+std::vector<PhaseFacts> FindPhases(const Detail& detail, const Iterations& passes) {
   std::vector<PhaseFacts> phases;
   for (const Part& part : PartsOf(detail, passes)) {
     if (part.end <= part.begin || part.begin == 0) continue;

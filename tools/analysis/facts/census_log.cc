@@ -39,7 +39,7 @@ void CensusLog::Begin(const Event& mark, std::string_view text, uint64_t number)
                         ReadNumber(CutPart(&line, ' '), &census.duration_ns) &&
                         ReadNumber(line, &census.objects);
   if (!is_right) return;
-  if (censuses_.size() == kMost) {
+  if (censuses_.size() == kMax) {
     const auto left_out = std::ranges::find_if(censuses_, &CensusDetail::is_left_out);
     censuses_.erase(left_out == censuses_.end() ? censuses_.begin() : left_out);
   }
@@ -58,7 +58,7 @@ void CensusLog::Hold(const Event& mark, std::string_view text) {
   if (!ReadNumber(CutPart(&line, ' '), &block.device) || !ReadNumber(line, &block.bytes)) return;
   for (auto census = censuses_.rbegin(); census != censuses_.rend(); ++census) {
     if (census->thread != mark.thread) continue;
-    if (census->blocks.size() < kMostBlocks) census->blocks.push_back(std::move(block));
+    if (census->blocks.size() < kMaxBlocks) census->blocks.push_back(std::move(block));
     return;
   }
 }

@@ -4,7 +4,7 @@
 // each piece of memory that somebody holds.
 //
 // Ownership: copies. Threads: one at a time. Errors: a mark that is not as it should be is left
-// out. Units: bytes, nanoseconds, events counted from 1. Memory: the last kMost censuses;
+// out. Units: bytes, nanoseconds, events counted from 1. Memory: the last kMax censuses;
 // those that were left out go first.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_CENSUS_LOG_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_CENSUS_LOG_H_
@@ -52,8 +52,8 @@ struct CensusDetail {
 
 class CensusLog {
  public:
-  static constexpr size_t kMost = 64;
-  static constexpr size_t kMostBlocks = 16384;  // of one census
+  static constexpr size_t kMax = 64;
+  static constexpr size_t kMaxBlocks = 16384;  // of one census
 
   // `mark`: a kMark, the `number`th of all events. False: it is no part of a census.
   bool Add(const Event& mark, std::string_view text, uint64_t number);

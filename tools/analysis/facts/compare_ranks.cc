@@ -83,7 +83,7 @@ std::vector<RankSite> SitesOf(const std::vector<Rank>& ranks, const Rank& stragg
   std::ranges::stable_sort(sites, [](const RankSite& a, const RankSite& b) {
     return a.bytes_at_peak - a.median_bytes_at_peak > b.bytes_at_peak - b.median_bytes_at_peak;
   });
-  if (sites.size() > kMostRankSites) sites.resize(kMostRankSites);
+  if (sites.size() > kMaxRankSites) sites.resize(kMaxRankSites);
   return sites;
 }
 

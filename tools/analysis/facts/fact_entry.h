@@ -31,7 +31,7 @@ concept HasFacts = requires {
 // How a fact of several traces is made.
 enum class Merge : uint8_t {
   kSum,     // the sum
-  kMost,    // the highest
+  kMax,     // the highest
   kLeast,   // the lowest
   kAll,     // true if it is for all
   kAny,     // true if it is for one

@@ -87,8 +87,8 @@ struct Described<ReadReport> {
            "(`--trace-size`)"),
       Fact("folded_events", &S::folded_events, Merge::kSum,
            "events of which the trace has only sums (`--trace-size`)"),
-      Fact("folded_until_ns", &S::folded_until_ns, Merge::kMost, "the time up to which that is so"),
-      Fact("write_error", &S::write_error, Merge::kMost,
+      Fact("folded_until_ns", &S::folded_until_ns, Merge::kMax, "the time up to which that is so"),
+      Fact("write_error", &S::write_error, Merge::kMax,
            "the errno of the write that failed and ended the recording, 28 for a full disk; 0: "
            "none"),
       Fact("closed", &S::closed, Merge::kAll,
@@ -203,7 +203,7 @@ struct Described<OffloadFacts> {
       Fact("returned_bytes", &S::returned_bytes, Merge::kSum, "moved back, all moves together"),
       Fact("gate_ns", &S::gate_ns, Merge::kSum,
            "time for which submissions waited, all moves together"),
-      Fact("longest_gate_ns", &S::longest_gate_ns, Merge::kMost, "the same at once"),
+      Fact("longest_gate_ns", &S::longest_gate_ns, Merge::kMax, "the same at once"),
       Fact("most_bytes", &S::most_bytes, Merge::kSum, "away at the same time, at the most"),
       Derived(
           "link_ns",
@@ -214,11 +214,11 @@ struct Described<OffloadFacts> {
       Fact("carries_job", &S::carries_job, Merge::kAny,
            "the job ran only because memory was moved: requests lacked room, and none failed for "
            "the program"),
-      Fact("needed_bytes", &S::needed_bytes, Merge::kMost,
+      Fact("needed_bytes", &S::needed_bytes, Merge::kMax,
            "where `carries_job`: what the job needs of the card, with what was gone of it before; "
            "null where that is not known")
           .KnownIf([](const Facts&, const S& self) { return self.needed_bytes != 0; }),
-      Fact("card_bytes", &S::card_bytes, Merge::kMost, "the same: the memory of that card")
+      Fact("card_bytes", &S::card_bytes, Merge::kMax, "the same: the memory of that card")
           .KnownIf([](const Facts&, const S& self) { return self.card_bytes != 0; }),
       Fact("step_cost_seconds", &S::step_cost_seconds, Merge::kOwn,
            "what moves make an iteration longer, by the model of the card; null without "
@@ -251,7 +251,7 @@ struct Described<GarbageFacts> {
       Fact("saved_requests", &S::saved_requests, Merge::kSum,
            "requests that were served after that, and would have failed"),
       Fact("freed_bytes", &S::freed_bytes, Merge::kSum, "freed, all collections together"),
-      Fact("most_bytes", &S::most_bytes, Merge::kMost, "the same at once"),
+      Fact("most_bytes", &S::most_bytes, Merge::kMax, "the same at once"),
       Fact("duration_ns", &S::duration_ns, Merge::kSum, "time that they took"),
       Fact("cycles", &S::cycles, Merge::kOwn, "what kept the garbage, most first"),
   };

@@ -42,32 +42,32 @@ struct Described<ModelClockFacts> {
   using S = ModelClockFacts;
   static bool IsKnown(const Facts& /*trace*/, const S& self) { return self.known(); }
   static constexpr auto kFacts = std::tuple{
-      Fact("iterations", &S::iterations, Merge::kMost,
+      Fact("iterations", &S::iterations, Merge::kMax,
            "how many iterations these figures are medians of: the complete ones from the third "
            "on; 0 without the clock, and with fewer than three complete iterations"),
-      Fact("step_seconds", &S::step_seconds, Merge::kMost,
+      Fact("step_seconds", &S::step_seconds, Merge::kMax,
            "what an iteration takes; null as all that follows where `iterations` is 0")
           .KnownIf(IsKnown)
           .Short("step_seconds")
           .Compared(10),
-      Fact("wait_seconds", &S::wait_seconds, Merge::kMost,
+      Fact("wait_seconds", &S::wait_seconds, Merge::kMax,
            "for how long work was held up in it while memory moved (`--offload`)")
           .KnownIf(IsKnown),
-      Fact("link_read_bytes", &S::link_read_bytes, Merge::kMost,
+      Fact("link_read_bytes", &S::link_read_bytes, Merge::kMax,
            "what work read or wrote over the link in it, in place in host memory")
           .KnownIf(IsKnown),
-      Fact("out_bytes", &S::out_bytes, Merge::kMost,
+      Fact("out_bytes", &S::out_bytes, Merge::kMax,
            "what copies brought to the host in it, those of `--offload` among them")
           .KnownIf(IsKnown),
-      Fact("in_bytes", &S::in_bytes, Merge::kMost, "the same to the device").KnownIf(IsKnown),
-      Fact("work_seconds", &S::work_seconds, Merge::kMost,
+      Fact("in_bytes", &S::in_bytes, Merge::kMax, "the same to the device").KnownIf(IsKnown),
+      Fact("work_seconds", &S::work_seconds, Merge::kMax,
            "what the card computes in it, if all memory lay on the card; null also in traces of "
            "earlier versions")
           .KnownIf([](const Facts&, const S& self) { return self.work_seconds > 0; }),
-      Fact("link_seconds", &S::link_seconds, Merge::kMost,
+      Fact("link_seconds", &S::link_seconds, Merge::kMax,
            "what that takes longer, because some of it is used in place in host memory")
           .KnownIf([](const Facts&, const S& self) { return self.work_seconds > 0; }),
-      Inner(&S::operators, Merge::kMost),
+      Inner(&S::operators, Merge::kMax),
       Inner(&S::begin_event, Merge::kOwn),
       Inner(&S::end_event, Merge::kOwn),
   };
@@ -140,7 +140,7 @@ struct Described<Facts> {
       Derived(
           "events", [](const Facts&, const S& self) { return self.report.events; },
           "events that were read"),
-      Fact("duration_ns", &S::end_ns, Merge::kMost, "time of the last event"),
+      Fact("duration_ns", &S::end_ns, Merge::kMax, "time of the last event"),
       Derived(
           "complete", [](const Facts&, const S& self) { return IsComplete(self.report); },
           "nothing is missing, and the process closed the trace"),
@@ -190,7 +190,7 @@ struct Described<Facts> {
           .KnownIf([](const Facts&, const S& self) { return self.launches.launches != 0; }),
       Group("peak", GroupMode::kAlways, Always(),
             "the highest of each; of several traces the sum of each one's own", Spread(&S::peak),
-            Fact("largest_block_bytes", &S::largest_block_bytes, Merge::kMost,
+            Fact("largest_block_bytes", &S::largest_block_bytes, Merge::kMax,
                  "largest block of device memory, whenever it lived"),
             Fact("blocks", &S::largest_at_peak, Merge::kOwn,
                  "the 16 largest blocks that were live at the peak")),

@@ -57,7 +57,7 @@ struct Facts {
   std::vector<BlockFacts> largest_at_peak;
   TimelineFacts timeline;                       // of one trace only
   FragmentationFacts fragmentation;             // of one trace only
-  std::vector<OutOfMemoryFacts> out_of_memory;  // the first kMostOutOfMemory of each trace
+  std::vector<OutOfMemoryFacts> out_of_memory;  // the first kMaxOutOfMemory of each trace
   LiveFacts live;
 
   // For one trace only.
@@ -81,15 +81,15 @@ struct Facts {
   std::vector<AdviceFacts> advice;
 };
 
-inline constexpr size_t kMostSites = 200;
-inline constexpr size_t kMostOffloadSites = 50;
-inline constexpr size_t kMostLaunched = 200;
-inline constexpr size_t kMostIterations = 2000;
-inline constexpr size_t kMostHoles = 100;
-inline constexpr size_t kMostFlushes = 100;
-inline constexpr size_t kMostOutOfMemory = 100;
-inline constexpr size_t kMostBlocksAtPeak = 16;
-inline constexpr size_t kMostLiveGroups = 50;
+inline constexpr size_t kMaxSites = 200;
+inline constexpr size_t kMaxOffloadSites = 50;
+inline constexpr size_t kMaxLaunched = 200;
+inline constexpr size_t kMaxIterations = 2000;
+inline constexpr size_t kMaxHoles = 100;
+inline constexpr size_t kMaxFlushes = 100;
+inline constexpr size_t kMaxOutOfMemory = 100;
+inline constexpr size_t kMaxBlocksAtPeak = 16;
+inline constexpr size_t kMaxLiveGroups = 50;
 
 // The result of an analysis: facts of each trace, and of all together.
 struct FactSet {

@@ -36,7 +36,7 @@ struct IterationsFacts {
   std::string mark;                  // the mark's text
   std::string why_not;               // one sentence, where none were found
   bool exact = true;                 // false: of a long trace, boundaries are known to some events
-  std::vector<IterationFacts> list;  // at most kMostIterations, the first
+  std::vector<IterationFacts> list;  // at most kMaxIterations, the first
   uint64_t count = 0;
   uint64_t backward_per_iteration = 0;  // as a rule; 0: not known
   int64_t growth_bytes = 0;  // per iteration, of what is live between iterations; the median

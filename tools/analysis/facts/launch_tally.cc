@@ -15,7 +15,7 @@ std::vector<LaunchedFacts> MostFirst(const std::map<std::string, uint64_t, std::
   std::sort(list.begin(), list.end(), [](const LaunchedFacts& a, const LaunchedFacts& b) {
     return a.launches != b.launches ? a.launches > b.launches : a.name < b.name;
   });
-  if (list.size() > kMostLaunched) list.resize(kMostLaunched);
+  if (list.size() > kMaxLaunched) list.resize(kMaxLaunched);
   return list;
 }
 
@@ -26,7 +26,7 @@ void LaunchTally::Mark(const Event& mark, std::string_view text) {
   const MarkKind kind = range_mark.kind;
   const uint64_t number = range_mark.number;
   if (kind == MarkKind::kRangeBegins) {
-    if (open_.size() < kMostOpen) open_.push_back({mark.thread, number, std::string(text)});
+    if (open_.size() < kMaxOpen) open_.push_back({mark.thread, number, std::string(text)});
     return;
   }
   if (kind != MarkKind::kRangeEnds) return;
@@ -51,7 +51,7 @@ void LaunchTally::Add(const Event& event, std::string_view kernel, uint64_t now)
   const auto add = [&launch](Sums* sums, std::string_view name) {
     auto sum = sums->find(name);
     if (sum == sums->end()) {
-      const bool has_room = sums->size() < kMostNames;
+      const bool has_room = sums->size() < kMaxNames;
       sum = sums->try_emplace(has_room ? std::string(name) : "(others)", 0).first;
     }
     sum->second += launch.launches;
@@ -67,7 +67,7 @@ void LaunchTally::AddStep(uint64_t now) {
     steps_.back().launches = launches_;
     return;
   }
-  if (steps_.size() == kMostSteps) {
+  if (steps_.size() == kMaxSteps) {
     for (size_t i = 1; i < steps_.size(); i += 2) steps_[i / 2] = steps_[i];
     steps_.resize(steps_.size() / 2);
     events_per_step_ *= 2;

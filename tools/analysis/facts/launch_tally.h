@@ -6,7 +6,7 @@
 // it or else of any.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: launches, events counted from 1.
-// Memory: a name is kept once; kMostSteps steps of the sum over all.
+// Memory: a name is kept once; kMaxSteps steps of the sum over all.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_LAUNCH_TALLY_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_LAUNCH_TALLY_H_
 
@@ -40,9 +40,9 @@ class LaunchTally {
   std::vector<LaunchStep> TakeSteps() { return std::move(steps_); }
 
  private:
-  static constexpr size_t kMostSteps = size_t{1} << 18;
-  static constexpr size_t kMostOpen = 4096;
-  static constexpr size_t kMostNames = 100'000;
+  static constexpr size_t kMaxSteps = size_t{1} << 18;
+  static constexpr size_t kMaxOpen = 4096;
+  static constexpr size_t kMaxNames = 100'000;
   using Sums = std::map<std::string, uint64_t, std::less<>>;
 
   struct Range {

@@ -1,7 +1,7 @@
 // LevelLog: the levels over the events, in a bounded number of steps.
 //
 // Idea: as Timeline, but by number of event instead of by time: a busy millisecond has as much room
-// as it needs, and what belongs to an iteration is known exactly. While there are at most kMost
+// as it needs, and what belongs to an iteration is known exactly. While there are at most kMax
 // events each has a step of its own; then pairs are joined, keeping the highest of both.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, nanoseconds. Cost: a few
@@ -25,12 +25,12 @@ struct LevelStep {
 
 class LevelLog {
  public:
-  static constexpr size_t kMost = size_t{1} << 19;
+  static constexpr size_t kMax = size_t{1} << 19;
 
   // Levels after the next event.
   void Note(uint64_t time_ns, uint64_t allocated, uint64_t reserved, uint64_t requested) {
     if (in_step_ == 0) {
-      if (steps_.size() == kMost) Halve();
+      if (steps_.size() == kMax) Halve();
       steps_.emplace_back();
     }
     LevelStep& step = steps_.back();

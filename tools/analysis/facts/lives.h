@@ -7,7 +7,7 @@
 // be exact are not made from lives.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, nanoseconds, events
-// counted from 1. Memory: kMost lives.
+// counted from 1. Memory: kMax lives.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_LIVES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_LIVES_H_
 
@@ -44,9 +44,9 @@ struct Life {
 
 class Lives {
  public:
-  static constexpr size_t kMost = size_t{1} << 20;
+  static constexpr size_t kMax = size_t{1} << 20;
 
-  explicit Lives(size_t most = kMost) : most_(most) {}
+  explicit Lives(size_t most = kMax) : most_(most) {}
 
   void Add(const Life& life) {
     if (least_area_ != 0 && AreaOf(life) < least_area_) {

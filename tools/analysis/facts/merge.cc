@@ -31,11 +31,11 @@ bool ComesFirst(const BlockFacts& a, const BlockFacts& b) {
 }
 
 template <typename Row>
-constexpr size_t kMostRows = std::numeric_limits<size_t>::max();
+constexpr size_t kMaxRows = std::numeric_limits<size_t>::max();
 template <>
-constexpr size_t kMostRows<LaunchedFacts> = kMostLaunched;
+constexpr size_t kMaxRows<LaunchedFacts> = kMaxLaunched;
 template <>
-constexpr size_t kMostRows<BlockFacts> = kMostLiveGroups;
+constexpr size_t kMaxRows<BlockFacts> = kMaxLiveGroups;
 
 // --- One fact, by its rule.
 
@@ -91,7 +91,7 @@ uint64_t Join(const std::vector<Row>& from, std::vector<Row>* to) {
     }
   }
   std::ranges::stable_sort(*to, [](const Row& a, const Row& b) { return ComesFirst(a, b); });
-  const size_t kept = std::min(to->size(), kMostRows<Row>);
+  const size_t kept = std::min(to->size(), kMaxRows<Row>);
   const uint64_t cut = to->size() - kept;
   to->resize(kept);
   return cut;
@@ -117,7 +117,7 @@ void AddFact(Merge rule, const Member& from, Member* to) {
     if (rule == Merge::kSum) Sum(from, to);
   }
   if constexpr (kIsNumber<Member>) {
-    if (rule == Merge::kMost) *to = std::max(*to, from);
+    if (rule == Merge::kMax) *to = std::max(*to, from);
     if (rule == Merge::kLeast) *to = std::min(*to, from);
   }
   if constexpr (std::same_as<Member, bool>) {

@@ -2,7 +2,7 @@
 //
 // Idea: a sample stands before the event that it was taken for, and events between two samples came
 // within a tenth of a millisecond behind the first. So the time of an event is that of the sample
-// before it. Where there are more than kMost samples, every other one is left out.
+// before it. Where there are more than kMax samples, every other one is left out.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: nanoseconds, bytes, events
 // counted from 1.
@@ -27,7 +27,7 @@ struct ModelClockSample {
 
 class ModelClockLog {
  public:
-  static constexpr size_t kMost = size_t{1} << 18;
+  static constexpr size_t kMax = size_t{1} << 18;
 
   // `event`: a kModelClock or a kModelWork, the `number`th of all.
   void Add(const Event& event, uint64_t number) {
@@ -37,7 +37,7 @@ class ModelClockLog {
     }
     is_kept_ = seen_++ % events_per_sample_ == 0;
     if (!is_kept_) return;
-    if (samples_.size() == kMost) Halve();
+    if (samples_.size() == kMax) Halve();
     samples_.push_back({number, ModelClockEvent::Of(event), {}});
   }
 

@@ -38,7 +38,7 @@ struct RankComparison {
   std::vector<RankSite> sites;  // the largest difference first
 };
 
-inline constexpr size_t kMostRankSites = 20;
+inline constexpr size_t kMaxRankSites = 20;
 inline constexpr uint64_t kBalancedPart = 20;  // of the median
 
 }  // namespace vramstow

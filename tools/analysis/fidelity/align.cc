@@ -243,8 +243,8 @@ std::vector<uint64_t> Stretches(std::span<const uint64_t> sequence, size_t lengt
 }
 
 constexpr size_t kPlaceLength = 8;  // of a stretch that says where left begins or ends
-constexpr size_t kMostPlacesTried = 48;
-constexpr size_t kMostSkipped = 64;
+constexpr size_t kMaxPlacesTried = 48;
+constexpr size_t kMaxSkipped = 64;
 
 // Where in right [first, last) a stretch of left occurs.
 std::vector<size_t> PlacesOf(std::span<const uint64_t> stretch, std::span<const uint64_t> right,
@@ -252,18 +252,18 @@ std::vector<size_t> PlacesOf(std::span<const uint64_t> stretch, std::span<const 
   std::vector<size_t> places;
   for (size_t i = first; i < last && i + stretch.size() <= right.size(); ++i) {
     if (std::ranges::equal(stretch, right.subspan(i, stretch.size()))) places.push_back(i);
-    if (places.size() == kMostPlacesTried) break;
+    if (places.size() == kMaxPlacesTried) break;
   }
   return places;
 }
 
-constexpr uint64_t kMostWindowSteps = 4'000'000;  // of the alignment that judges one window
+constexpr uint64_t kMaxWindowSteps = 4'000'000;  // of the alignment that judges one window
 
 // What is left over on both sides.
 size_t LeftOver(std::span<const uint64_t> left, std::span<const uint64_t> right,
                 SequenceWindow window) {
   const size_t size = window.end - window.begin;
-  const Alignment alignment = Align(left, right.subspan(window.begin, size), kMostWindowSteps);
+  const Alignment alignment = Align(left, right.subspan(window.begin, size), kMaxWindowSteps);
   return left.size() + size - 2 * alignment.matched;
 }
 
@@ -317,8 +317,8 @@ std::optional<SequenceWindow> FindWhole(std::span<const uint64_t> left,
 SequenceWindow FindWindow(std::span<const uint64_t> left, std::span<const uint64_t> right) {
   constexpr size_t kStretch = 24;
   constexpr size_t kBucket = 64;
-  constexpr size_t kMostPlaces = 5000;  // of one stretch: what is everywhere points nowhere
-  constexpr uint64_t kMostVotes = 200'000'000;
+  constexpr size_t kMaxPlaces = 5000;  // of one stretch: what is everywhere points nowhere
+  constexpr uint64_t kMaxVotes = 200'000'000;
   const SequenceWindow all = {0, right.size()};
   const std::vector<uint64_t> wanted = Stretches(left, kStretch);
   const std::vector<uint64_t> found = Stretches(right, kStretch);
@@ -326,14 +326,14 @@ SequenceWindow FindWindow(std::span<const uint64_t> left, std::span<const uint64
   absl::flat_hash_map<uint64_t, std::vector<uint32_t>> places;
   for (size_t i = 0; i < found.size(); ++i) {
     std::vector<uint32_t>& of_one = places[found[i]];
-    if (of_one.size() <= kMostPlaces) of_one.push_back(static_cast<uint32_t>(i));
+    if (of_one.size() <= kMaxPlaces) of_one.push_back(static_cast<uint32_t>(i));
   }
   // A diagonal is where left would begin in right, shifted so that it is never negative.
   std::vector<uint64_t> votes((left.size() + right.size()) / kBucket + 2);
   uint64_t spent = 0;
-  for (size_t i = 0; i < wanted.size() && spent < kMostVotes; ++i) {
+  for (size_t i = 0; i < wanted.size() && spent < kMaxVotes; ++i) {
     const auto at = places.find(wanted[i]);
-    if (at == places.end() || at->second.size() > kMostPlaces) continue;
+    if (at == places.end() || at->second.size() > kMaxPlaces) continue;
     for (const uint32_t place : at->second) ++votes[(place + left.size() - i) / kBucket];
     spent += at->second.size();
   }
@@ -363,7 +363,7 @@ SequenceWindow NarrowWindow(std::span<const uint64_t> left, std::span<const uint
   if (left.size() < 2 * kPlaceLength || window.end - window.begin <= left.size()) return window;
   const size_t room = window.end - window.begin - left.size() + kMore;
   const Alignment whole =
-      Align(left, right.subspan(window.begin, window.end - window.begin), kMostWindowSteps);
+      Align(left, right.subspan(window.begin, window.end - window.begin), kMaxWindowSteps);
   // They differ so much that to judge windows would cost more than a rehearsal.
   if (!whole.is_longest) return window;
   size_t least = LeftOver(left, right, window);
@@ -374,7 +374,7 @@ SequenceWindow NarrowWindow(std::span<const uint64_t> left, std::span<const uint
     if (over < least) best = other;
     least = std::min(least, over);
   };
-  const size_t most_skipped = std::min(kMostSkipped, left.size() - kPlaceLength);
+  const size_t most_skipped = std::min(kMaxSkipped, left.size() - kPlaceLength);
   for (size_t skipped = 0; skipped <= most_skipped; skipped = 2 * skipped + 1) {
     const auto places = PlacesOf(left.subspan(skipped, kPlaceLength), right, window.begin + skipped,
                                  std::min(window.begin + room, window.end));

@@ -35,10 +35,10 @@ struct Alignment {
   bool is_longest = true;      // false: some stretches were aligned greedily
 };
 
-inline constexpr uint64_t kMostAlignSteps = 400'000'000;  // some seconds
+inline constexpr uint64_t kMaxAlignSteps = 400'000'000;  // some seconds
 
 Alignment Align(std::span<const uint64_t> left, std::span<const uint64_t> right,
-                uint64_t most_steps = kMostAlignSteps);
+                uint64_t most_steps = kMaxAlignSteps);
 
 struct SequenceWindow {
   size_t begin = 0;

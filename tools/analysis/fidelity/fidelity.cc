@@ -93,9 +93,9 @@ class Comparison {
     CompareHeld();
     facts_.other_release = TorchLines::FirstMoved(card_.torch_lines, rehearsed_.torch_lines);
     FindCauses(multiprocessors);
-    if (facts_.parts.size() > kMostSequenceParts) {
-      facts_.parts_left_out = facts_.parts.size() - kMostSequenceParts;
-      facts_.parts.resize(kMostSequenceParts);
+    if (facts_.parts.size() > kMaxSequenceParts) {
+      facts_.parts_left_out = facts_.parts.size() - kMaxSequenceParts;
+      facts_.parts.resize(kMaxSequenceParts);
     }
     return std::move(facts_);
   }

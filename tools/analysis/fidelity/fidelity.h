@@ -85,7 +85,7 @@ struct FidelityFacts {
   }
 };
 
-inline constexpr size_t kMostSequenceParts = 20;
+inline constexpr size_t kMaxSequenceParts = 20;
 
 // Of the simulated card, and of those that the real one may be.
 struct Multiprocessors {

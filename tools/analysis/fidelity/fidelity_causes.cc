@@ -15,10 +15,10 @@ namespace {
 constexpr uint64_t kWorkspace = 8519680;
 constexpr uint64_t kLargeWorkspace = 32 * kMiB;
 // More than a library's own workspace is where the model of it may be wrong.
-constexpr uint64_t kMostLibraryWorkspace = 1 * kMiB;
-constexpr uint64_t kMostMultiprocessors = 1024;
+constexpr uint64_t kMaxLibraryWorkspace = 1 * kMiB;
+constexpr uint64_t kMaxMultiprocessors = 1024;
 // What is staged for each multiprocessor is small, where no kernel says that it was staged.
-constexpr uint64_t kMostStaging = 8 * kMiB;
+constexpr uint64_t kMaxStaging = 8 * kMiB;
 
 std::vector<uint64_t> AllocatedIn(const std::vector<SequenceItem>& items) {
   std::vector<uint64_t> sizes;
@@ -139,7 +139,7 @@ class PartCause {
       if (std::ranges::find(cause.specs, spec) == cause.specs.end()) cause.specs.push_back(spec);
     };
     // Small staging is so much for each; large one is rounded, so that sizes tell little.
-    const bool is_exact = number != 0 && std::ranges::max(card_) <= kMostStaging;
+    const bool is_exact = number != 0 && std::ranges::max(card_) <= kMaxStaging;
     if (is_exact) {
       add(number);
       absl::StrAppend(&cause.sentence, ", and ", number, " would give these sizes");
@@ -154,7 +154,7 @@ class PartCause {
   // The same where no call stack tells who asked.
   std::optional<SequenceCause> SmallStaging() const {
     const uint64_t number = NumberOfSizes();
-    if (number == 0 || std::ranges::max(card_) > kMostStaging) return std::nullopt;
+    if (number == 0 || std::ranges::max(card_) > kMaxStaging) return std::nullopt;
     return SequenceCause{
         "multiprocessors",
         absl::StrCat("sizes follow the number of multiprocessors: ", number,
@@ -169,7 +169,7 @@ class PartCause {
     const uint64_t simulated = multiprocessors_.simulated;
     if (!ratio.has_value() || simulated == 0) return 0;
     const uint64_t number = NumberNear(*ratio * static_cast<double>(simulated));
-    return number > kMostMultiprocessors || number == simulated ? 0 : number;
+    return number > kMaxMultiprocessors || number == simulated ? 0 : number;
   }
 
   // Staging is so much for each multiprocessor, rounded now and then: the number next to the
@@ -191,7 +191,7 @@ class PartCause {
   std::optional<SequenceCause> LibraryWorkspace() const {
     const std::vector<uint64_t>& sizes = card_.empty() ? rehearsed_ : card_;
     if (sizes.empty() || (!card_.empty() && !rehearsed_.empty())) return std::nullopt;
-    if (std::ranges::max(sizes) > kMostLibraryWorkspace) return std::nullopt;
+    if (std::ranges::max(sizes) > kMaxLibraryWorkspace) return std::nullopt;
     return SequenceCause{"library_workspace",
                          "a small block on one side only: workspaces of cuDNN and staging of "
                          "reductions are a model in the rehearsal",

@@ -10,7 +10,7 @@
 namespace vramstow::simulator {
 namespace {
 
-constexpr size_t kMostResults = 4;
+constexpr size_t kMaxResults = 4;
 
 struct SimulatorFunctions {
   decltype(&vramstowSimulatorAppend) append = nullptr;
@@ -51,10 +51,10 @@ void LeaveOut(const char* name, CUstream stream, std::initializer_list<Result> r
   // An operator is computed in its place; or nobody expects values.
   if (simulator.holds_kernels() != 0 || simulator.shadow() == 0) return;
   SayOnce();
-  vramstowSimulatorRange ranges[kMostResults] = {};
+  vramstowSimulatorRange ranges[kMaxResults] = {};
   size_t count = 0;
   for (const Result& result : results) {
-    if (result.address == nullptr || result.bytes == 0 || count == kMostResults) continue;
+    if (result.address == nullptr || result.bytes == 0 || count == kMaxResults) continue;
     ranges[count++] = {reinterpret_cast<uint64_t>(result.address), result.bytes,
                        kVramstowSimulatorFills};
   }

@@ -10,12 +10,12 @@
 
 namespace vramstow::simulator {
 
-inline constexpr int kMostDimensions = 3;
+inline constexpr int kMaxDimensions = 3;
 
 // How values of one side lie in memory; the distance between neighbours of the last dimension is
 // `stride`, the rows have `embed` elements (embed[0] is not used), batches are `distance` apart.
 struct Side {
-  int64_t embed[kMostDimensions] = {};
+  int64_t embed[kMaxDimensions] = {};
   int64_t stride = 1;
   int64_t distance = 0;
   int type = 0;  // a cudaDataType
@@ -23,7 +23,7 @@ struct Side {
 
 struct Geometry {
   int dimensions = 1;
-  int64_t size[kMostDimensions] = {1, 1, 1};
+  int64_t size[kMaxDimensions] = {1, 1, 1};
   int64_t batch = 1;
   bool basic = false;  // no layout was given: in place, real rows are padded to complex ones
   Side in;

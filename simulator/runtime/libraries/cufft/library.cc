@@ -35,9 +35,9 @@ bool TypesOf(cufftType type, Request* request) {
 
 // The arguments of cufftMakePlanMany as 64-bit ones.
 struct Many {
-  long long size[kMostDimensions] = {};
-  long long in_embed[kMostDimensions] = {};
-  long long out_embed[kMostDimensions] = {};
+  long long size[kMaxDimensions] = {};
+  long long in_embed[kMaxDimensions] = {};
+  long long out_embed[kMaxDimensions] = {};
   Request request;
 };
 
@@ -45,7 +45,7 @@ template <typename Index>
 cufftResult Widen(int rank, const Index* n, const Index* inembed, Index istride, Index idist,
                   const Index* onembed, Index ostride, Index odist, cufftType type, Index batch,
                   Many* many) {
-  if (rank < 1 || rank > kMostDimensions || n == nullptr) return CUFFT_INVALID_SIZE;
+  if (rank < 1 || rank > kMaxDimensions || n == nullptr) return CUFFT_INVALID_SIZE;
   Request& request = many->request;
   if (!TypesOf(type, &request)) return CUFFT_INVALID_TYPE;
   std::copy_n(n, rank, many->size);
@@ -67,7 +67,7 @@ cufftResult Widen(int rank, const Index* n, const Index* inembed, Index istride,
 }
 
 Many Dense(int rank, int nx, int ny, int nz, cufftType type, int batch, cufftResult* result) {
-  const int sizes[kMostDimensions] = {nx, ny, nz};
+  const int sizes[kMaxDimensions] = {nx, ny, nz};
   Many many;
   *result = Widen<int>(rank, sizes, nullptr, 1, 0, nullptr, 1, 0, type, batch, &many);
   return many;

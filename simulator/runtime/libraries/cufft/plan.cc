@@ -84,7 +84,7 @@ cufftResult WithPlan(cufftHandle handle, cufftResult (*action)(Plan* plan, void*
 }
 
 cufftResult GeometryOf(const Request& request, Geometry* geometry) {
-  if (request.dimensions < 1 || request.dimensions > kMostDimensions || request.size == nullptr ||
+  if (request.dimensions < 1 || request.dimensions > kMaxDimensions || request.size == nullptr ||
       request.batch < 1) {
     return CUFFT_INVALID_SIZE;
   }

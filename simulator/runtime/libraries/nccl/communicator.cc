@@ -89,7 +89,7 @@ namespace {
 
 // Takes the communicator's seat among the ranks that run.
 ncclResult_t MeetOthers(ncclComm* comm) {
-  Meeting meeting;
+  Rendezvous meeting;
   meeting.id = comm->id;
   meeting.rank = comm->rank;
   meeting.ranks = comm->ranks;
@@ -99,7 +99,7 @@ ncclResult_t MeetOthers(ncclComm* comm) {
   std::string problem;
   const int memory = Meet(meeting, &problem);
   if (memory < 0) return Fail(comm, ncclSystemError, problem);
-  comm->board.reset(Board::Open(memory, comm->rank, comm->ranks));
+  comm->board.reset(SharedSegment::Open(memory, comm->rank, comm->ranks));
   if (comm->board == nullptr) {
     return Fail(comm, ncclSystemError, "the shared memory of a communicator cannot be mapped.");
   }

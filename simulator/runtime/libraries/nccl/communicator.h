@@ -1,8 +1,8 @@
 // The state behind a ncclComm_t, and what happens to it.
 //
-// Idea: a communicator is one rank's seat at a Board, pinned host memory through which the data of
-// its operations pass (staging), and an event that orders its operations across streams. As with
-// NCCL a first error stays: later calls return it, and waiting work is let go.
+// Idea: a communicator is one rank's seat at a SharedSegment, pinned host memory through which the
+// data of its operations pass (staging), and an event that orders its operations across streams. As
+// with NCCL a first error stays: later calls return it, and waiting work is let go.
 //
 // Modelled: the device memory that NCCL takes. The state of a communicator is 388 MiB, as NCCL
 // 2.28.9 took on an H100 for a single rank (docs/card.md), or 4 MiB with NCCL_CUMEM_ENABLE=0. More
@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "simulator/runtime/libraries/nccl/board.h"
 #include "simulator/runtime/libraries/nccl/driver.h"
 #include "simulator/runtime/libraries/nccl/nccl.h"
+#include "simulator/runtime/libraries/nccl/shared_segment.h"
 
 namespace vramstow::simulator {
 
@@ -54,10 +54,10 @@ struct ncclComm {
   bool alone = false;     // the other ranks are not there (absent.h)
   size_t slot_bytes = 0;  // 0: it is not connected
 
-  std::unique_ptr<vramstow::simulator::Board> board;  // null where it is alone
-  uint8_t* staging_in = nullptr;                      // slot_bytes
-  uint8_t* staging_out = nullptr;                     // slot_bytes
-  uint8_t* scalar = nullptr;                          // 64 bytes behind them
+  std::unique_ptr<vramstow::simulator::SharedSegment> board;  // null where it is alone
+  uint8_t* staging_in = nullptr;                              // slot_bytes
+  uint8_t* staging_out = nullptr;                             // slot_bytes
+  uint8_t* scalar = nullptr;                                  // 64 bytes behind them
   CUdeviceptr buffers = 0;
   size_t buffer_bytes = 0;
 

@@ -1,9 +1,10 @@
 // An operation of NCCL as it was called, and how it becomes work on a stream.
 //
-// Idea: an operation is cut into rounds that fit a slot of the Board. Each round is queued as three
-// steps in stream order: copies from the device into pinned staging memory, a host function that
-// exchanges with the other ranks (RunCollective, RunTransfers), copies back to the device. All of
-// it is the public driver API, so it is ordered, captured into graphs, traced and timed as such.
+// Idea: an operation is cut into rounds that fit a slot of the SharedSegment. Each round is queued
+// as three steps in stream order: copies from the device into pinned staging memory, a host
+// function that exchanges with the other ranks (RunCollective, RunTransfers), copies back to the
+// device. All of it is the public driver API, so it is ordered, captured into graphs, traced and
+// timed as such.
 //
 // Ownership: an operation belongs to its work until its last round has run. Threads: Enqueue runs
 // on the caller's thread, rounds on the driver's. Errors: ncclResult_t. Units: elements in `count`,

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
-#include "simulator/runtime/libraries/nccl/board.h"
+#include "simulator/runtime/libraries/nccl/shared_segment.h"
 
 namespace vramstow::simulator {
 namespace {
@@ -29,7 +29,7 @@ struct IdContents {
 constexpr char kIdMagic[8] = {'v', 'r', 'a', 'm', 's', 't', 'o', 'w'};
 constexpr int kLookMs = 20;
 
-struct Hello {
+struct Handshake {
   uint64_t magic;
   int32_t rank;
   int32_t ranks;
@@ -62,7 +62,7 @@ bool IsOurUser(int socket) {
 }
 
 // Until `socket` can be read, the meeting's deadline or its end.
-bool WaitReadable(int socket, const Meeting& meeting, Clock::time_point deadline) {
+bool WaitReadable(int socket, const Rendezvous& meeting, Clock::time_point deadline) {
   while (Clock::now() < deadline && !meeting.given_up()) {
     pollfd entry = {socket, POLLIN, 0};
     if (poll(&entry, 1, kLookMs) > 0) return true;
@@ -113,22 +113,23 @@ int ReceiveMemory(int socket) {
   return memory;
 }
 
-int MakeMemory(const Meeting& meeting, std::string* problem) {
+int MakeMemory(const Rendezvous& meeting, std::string* problem) {
   Descriptor memory(memfd_create("vramstow-nccl", MFD_CLOEXEC));
-  if (memory.get() < 0 || !Board::Initialize(memory.get(), meeting.ranks, meeting.slot_bytes)) {
+  if (memory.get() < 0 ||
+      !SharedSegment::Initialize(memory.get(), meeting.ranks, meeting.slot_bytes)) {
     *problem = std::string("no shared memory for a communicator: ") + strerror(errno);
     return -1;
   }
   return memory.Release();
 }
 
-std::string Missing(const Meeting& meeting, size_t there) {
+std::string Missing(const Rendezvous& meeting, size_t there) {
   return std::to_string(there) + " of " + std::to_string(meeting.ranks) +
          " ranks of a communicator have come; the others did not within " +
          std::to_string(meeting.timeout_ms / 1000) + " s, or were given up.";
 }
 
-int Host(const Meeting& meeting, Clock::time_point deadline, std::string* problem) {
+int Host(const Rendezvous& meeting, Clock::time_point deadline, std::string* problem) {
   sockaddr_un address;
   const socklen_t length = AddressOf(meeting.id, &address);
   Descriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
@@ -148,7 +149,7 @@ int Host(const Meeting& meeting, Clock::time_point deadline, std::string* proble
       return -1;
     }
     Descriptor guest(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    Hello hello = {};
+    Handshake hello = {};
     if (guest.get() < 0 || !IsOurUser(guest.get()) ||
         !WaitReadable(guest.get(), meeting, deadline) ||
         recv(guest.get(), &hello, sizeof(hello), 0) != sizeof(hello) ||
@@ -172,7 +173,7 @@ int Host(const Meeting& meeting, Clock::time_point deadline, std::string* proble
   return memory;
 }
 
-int Visit(const Meeting& meeting, Clock::time_point deadline, std::string* problem) {
+int Visit(const Rendezvous& meeting, Clock::time_point deadline, std::string* problem) {
   sockaddr_un address;
   const socklen_t length = AddressOf(meeting.id, &address);
   Descriptor connection;
@@ -185,7 +186,7 @@ int Visit(const Meeting& meeting, Clock::time_point deadline, std::string* probl
     }
     usleep(2000);
   }
-  const Hello hello = {kHelloMagic, meeting.rank, meeting.ranks};
+  const Handshake hello = {kHelloMagic, meeting.rank, meeting.ranks};
   if (!IsOurUser(connection.get()) ||
       send(connection.get(), &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello) ||
       !WaitReadable(connection.get(), meeting, deadline)) {
@@ -228,7 +229,7 @@ ncclUniqueId DeriveUniqueId(const ncclUniqueId& id, uint64_t number, int64_t col
   return derived;
 }
 
-int Meet(const Meeting& meeting, std::string* problem) {
+int Meet(const Rendezvous& meeting, std::string* problem) {
   const auto deadline = Clock::now() + std::chrono::milliseconds(meeting.timeout_ms);
   if (meeting.ranks == 1) return MakeMemory(meeting, problem);
   return meeting.rank == 0 ? Host(meeting, deadline, problem) : Visit(meeting, deadline, problem);

@@ -27,7 +27,7 @@ bool IsUniqueId(const ncclUniqueId& id);
 // its ranks that have `color` in common.
 ncclUniqueId DeriveUniqueId(const ncclUniqueId& id, uint64_t number, int64_t color);
 
-struct Meeting {
+struct Rendezvous {
   ncclUniqueId id;
   int rank = 0;
   int ranks = 1;
@@ -37,7 +37,7 @@ struct Meeting {
 };
 
 // Waits until all ranks have come. Returns the shared memory (board.h).
-int Meet(const Meeting& meeting, std::string* problem);
+int Meet(const Rendezvous& meeting, std::string* problem);
 
 }  // namespace vramstow::simulator
 

@@ -83,7 +83,7 @@ void RunCollective(void* argument) {
   auto* round = static_cast<CollectiveRound*>(argument);
   const RunningRound<CollectiveRound> running(round);
   ncclComm* comm = round->comm;
-  Board& board = *comm->board;
+  SharedSegment& board = *comm->board;
   if (comm->result != ncclSuccess || board.aborted()) return;
   const RoundTag tag = {static_cast<uint32_t>(round->kind), static_cast<uint32_t>(round->type),
                         round->count, round->root, static_cast<int32_t>(round->reduction)};
@@ -104,7 +104,7 @@ void RunTransfers(void* argument) {
   auto* round = static_cast<TransferRound*>(argument);
   const RunningRound<TransferRound> running(round);
   ncclComm* comm = round->comm;
-  Board& board = *comm->board;
+  SharedSegment& board = *comm->board;
   if (comm->result != ncclSuccess || board.aborted()) return;
   const auto ranks = static_cast<size_t>(comm->ranks);
   std::vector<int> needed;

@@ -81,7 +81,7 @@ uint64_t PartsReceived(Kind kind, uint64_t ranks) {
 
 }  // namespace
 
-ToldOperations::ToldOperations(const std::vector<Operation>& operations) {
+WorkLogScope::WorkLogScope(const std::vector<Operation>& operations) {
   if (!Functions().complete()) return;
   Functions().hold(1);
   if (Functions().logs() == 0) return;
@@ -100,7 +100,7 @@ ToldOperations::ToldOperations(const std::vector<Operation>& operations) {
   }
 }
 
-ToldOperations::~ToldOperations() {
+WorkLogScope::~WorkLogScope() {
   if (Functions().complete()) Functions().hold(-1);
 }
 

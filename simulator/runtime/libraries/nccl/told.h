@@ -1,4 +1,4 @@
-// ToldOperations: tells the simulator's work log of operations, and keeps the copies that stand in
+// WorkLogScope: tells the simulator's work log of operations, and keeps the copies that stand in
 // for them out of it.
 //
 // Ownership: nothing is kept. Threads: the one that made it. Errors: none; without a log nothing is
@@ -12,12 +12,12 @@
 
 namespace vramstow::simulator {
 
-class ToldOperations {
+class WorkLogScope {
  public:
-  explicit ToldOperations(const std::vector<Operation>& operations);
-  ~ToldOperations();
-  ToldOperations(const ToldOperations&) = delete;
-  ToldOperations& operator=(const ToldOperations&) = delete;
+  explicit WorkLogScope(const std::vector<Operation>& operations);
+  ~WorkLogScope();
+  WorkLogScope(const WorkLogScope&) = delete;
+  WorkLogScope& operator=(const WorkLogScope&) = delete;
 };
 
 }  // namespace vramstow::simulator

@@ -17,7 +17,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kMostMicroBatches = 16;
+constexpr uint64_t kMaxMicroBatches = 16;
 constexpr size_t kLeastActivations = 3;
 
 // A smaller batch would not help.
@@ -87,7 +87,7 @@ Found FindActivations(const FailureMoment& moment) {
       !request.in_backward && !request.in_optimizer && !IsFound(moment, {AdviceId::kConcatenation});
   if (grows) bytes += moment.requested();
   uint64_t parts = 2;
-  while (parts < kMostMicroBatches && bytes - bytes / parts < moment.lacking()) parts *= 2;
+  while (parts < kMaxMicroBatches && bytes - bytes / parts < moment.lacking()) parts *= 2;
   Cause cause;
   cause.bytes = bytes - bytes / parts;
   cause.held = activations;

@@ -34,8 +34,9 @@ bool LoadsOnly(const FailureMoment& moment) {
 
 // Where the first step begins: with the first pass, or where none is over, with the first module.
 uint64_t FirstStep(const FailureMoment& moment) {
-  const Passes& passes = moment.passes();
-  const bool trains = passes.by() == Passes::By::kBackward || passes.by() == Passes::By::kOptimizer;
+  const Iterations& passes = moment.passes();
+  const bool trains =
+      passes.by() == Iterations::By::kBackward || passes.by() == Iterations::By::kOptimizer;
   if (trains && !passes.all().empty()) return passes.all().front().begin;
   for (const Life& life : moment.detail().lives) {
     const SiteDetail& site = moment.site_of(life);
@@ -78,7 +79,7 @@ bool WorksOn(const FailureMoment& moment, uint64_t rows, const std::set<uint64_t
 // Takes away the batch that is at work: the step makes results with as many rows. Batches that wait
 // are more than two.
 void LeaveOutBatch(const FailureMoment& moment, uint64_t begin, std::vector<const Life*>* data) {
-  constexpr ptrdiff_t kMostOfBatch = 2;
+  constexpr ptrdiff_t kMaxOfBatch = 2;
   std::set<uint64_t> rows;
   for (const Life* life : moment.live()) {
     const HeldBlock* block = moment.holders().Of(*life);
@@ -89,7 +90,7 @@ void LeaveOutBatch(const FailureMoment& moment, uint64_t begin, std::vector<cons
     const uint64_t own = Rows(moment, *life);
     return IsArgument(moment, *life) || (own > 1 && WorksOn(moment, own, rows));
   };
-  if (std::ranges::count_if(*data, is_batch) <= kMostOfBatch) std::erase_if(*data, is_batch);
+  if (std::ranges::count_if(*data, is_batch) <= kMaxOfBatch) std::erase_if(*data, is_batch);
 }
 
 Found FindDataOnCard(const FailureMoment& moment) {
@@ -123,7 +124,7 @@ Found FindDataOnCard(const FailureMoment& moment) {
   cause.cost = "A transfer for each batch, beside the work with pin_memory=True.";
   cause.action = "Keep them on the host, and move one batch at a time to the card.";
   const std::vector<HolderFacts> holders = moment.holders().OfAll(data);
-  const std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
+  const std::string about = holders.empty() ? "" : AdviceForOwner(holders.front().holder);
   if (!about.empty()) cause.action = about + " Otherwise k" + cause.action.substr(1);
   return cause;
 }

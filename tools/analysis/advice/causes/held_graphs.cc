@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/leftover_blocks.h"
 #include "tools/analysis/advice/no_backward.h"
-#include "tools/analysis/advice/pile.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/explain/census_summary.h"
@@ -86,7 +86,7 @@ std::string_view FunctionOf(std::string_view line) {
 // Turns of a loop around the model, whose results one variable adds up. In each of them another
 // line of the function that calls the model has made something, too; a loop over layers is one
 // line of it.
-bool AddsUpTurns(const FailureMoment& moment, const Pile& pile) {
+bool AddsUpTurns(const FailureMoment& moment, const LeftoverBlocks& pile) {
   constexpr size_t kLeastTurns = 8;
   const Detail& detail = moment.detail();
   const std::string call = CommonPlace(detail, pile.lives, true);
@@ -119,7 +119,7 @@ bool IsUnrolledLoop(const FailureMoment& moment, const std::vector<const Life*>&
 bool WaitsForBackward(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
   return parameters.all > 0 && parameters.untrained * 2 < parameters.all &&
-         moment.passes().by() != Passes::By::kOptimizer &&
+         moment.passes().by() != Iterations::By::kOptimizer &&
          !moment.passes().HasCalledBackward(moment.event()) && !OneVariable(moment, lives).empty();
 }
 
@@ -141,9 +141,9 @@ void AddPassThatRuns(const FailureMoment& moment, Cause* cause) {
 
 // A line of a method that makes a number anew in pass after pass, and whose last one is there.
 bool MakesNumbers(const FailureMoment& moment, const Life& life) {
-  constexpr uint64_t kMostOfNumber = 512;  // the smallest block that PyTorch hands out
+  constexpr uint64_t kMaxOfNumber = 512;  // the smallest block that PyTorch hands out
   const SiteDetail& site = moment.site_of(life);
-  if (!life.tensor || life.size > kMostOfNumber || site.own.empty() || site.in_backward ||
+  if (!life.tensor || life.size > kMaxOfNumber || site.own.empty() || site.in_backward ||
       site.in_optimizer || site.phase == Phase::kForward || site.allocations < kLeastPasses) {
     return false;
   }
@@ -178,7 +178,7 @@ void TellOfUnrolledLoop(Cause* cause) {
 }
 
 Found FindHeldGraphs(const FailureMoment& moment) {
-  const Pile pile = PileOf(moment);
+  const LeftoverBlocks pile = PileOf(moment);
   if (!pile.is_graph) return std::nullopt;
   const bool is_first_step = MayBeFirstStep(moment);
   if (is_first_step && !AddsUpTurns(moment, pile)) return std::nullopt;

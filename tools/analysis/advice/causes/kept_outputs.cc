@@ -7,7 +7,7 @@
 
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/keepers.h"
-#include "tools/analysis/advice/pile.h"
+#include "tools/analysis/advice/leftover_blocks.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/explain/census_summary.h"
 
@@ -26,7 +26,7 @@ bool AreGarbage(const FailureMoment& moment, const std::vector<const Life*>& liv
 
 // What the program works on is no leak: blocks of another variable, or of a list that is being
 // built, all of them made after what is kept. One block is what a loop's variable still holds.
-void LeaveOutWork(const FailureMoment& moment, Pile* pile) {
+void LeaveOutWork(const FailureMoment& moment, LeftoverBlocks* pile) {
   struct Group {
     uint64_t bytes = 0;
     size_t blocks = 0;
@@ -55,7 +55,7 @@ void LeaveOutWork(const FailureMoment& moment, Pile* pile) {
 }
 
 // What the same variable took in the pass that runs: an evaluation within it has turns of its own.
-void AddOfPassThatRuns(const FailureMoment& moment, const Pile& pile, Cause* cause) {
+void AddOfPassThatRuns(const FailureMoment& moment, const LeftoverBlocks& pile, Cause* cause) {
   std::set<uint32_t> sites;
   std::map<std::string, uint64_t> by_pattern;
   for (const Life* life : pile.lives) {
@@ -79,7 +79,7 @@ void AddOfPassThatRuns(const FailureMoment& moment, const Pile& pile, Cause* cau
 }
 
 Found FindKeptOutputs(const FailureMoment& moment) {
-  Pile pile = PileOf(moment);
+  LeftoverBlocks pile = PileOf(moment);
   if (pile.lives.empty() || pile.is_graph || AreGarbage(moment, pile.lives)) return std::nullopt;
   LeaveOutWork(moment, &pile);
   Cause cause = OfPile(moment, pile);

@@ -124,7 +124,7 @@ void TellOfGathering(const FailureMoment& moment, Cause* cause) {
   cause->change = OneAtATime(moment, *cause->held.front());
   const uint64_t refused = RefusedAt(moment, *cause->held.front());
   // The facts have the first failures only.
-  if (refused > 1 && moment.facts().out_of_memory.size() < kMostOutOfMemory) {
+  if (refused > 1 && moment.facts().out_of_memory.size() < kMaxOutOfMemory) {
     const uint64_t served = moment.site_of(*cause->held.front()).allocations;
     cause->evidence += " Of " + std::to_string(served + refused) + " requests of this line, " +
                        std::to_string(refused) + " were refused.";
@@ -145,7 +145,7 @@ Found FindLargestHolder(const FailureMoment& moment) {
       (cause.held.size() == 1 ? " block" : " blocks") + ". No other cause explains as much of it.";
   cause.cost = "It depends on the code that needs it.";
   const std::vector<HolderFacts> holders = moment.holders().OfAll(cause.held);
-  const std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
+  const std::string about = holders.empty() ? "" : AdviceForOwner(holders.front().holder);
   cause.action = cause.held.size() >= kManyBlocks
                      ? "Free tensors that you no longer need (del), keep a part of each, or move "
                        "them to the host (.cpu())."

@@ -7,8 +7,8 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/leftover_blocks.h"
 #include "tools/analysis/advice/no_backward.h"
-#include "tools/analysis/advice/pile.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/explain/census_summary.h"
@@ -52,7 +52,7 @@ std::vector<const Life*> SavedEver(const FailureMoment& moment) {
 
 // A pass before went through these lines, and no backward pass came for its results.
 bool RanBefore(const FailureMoment& moment, const std::vector<const Life*>& saved) {
-  const bool knows = moment.passes().is_sure() || moment.passes().by() == Passes::By::kForward;
+  const bool knows = moment.passes().is_sure() || moment.passes().by() == Iterations::By::kForward;
   if (moment.pass() < 1 || !knows) return false;
   std::set<uint32_t> sites;
   for (const Life* life : saved) sites.insert(life->site);

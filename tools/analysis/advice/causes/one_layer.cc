@@ -15,7 +15,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kMostPartsOfLayer = 16;
+constexpr uint64_t kMaxPartsOfLayer = 16;
 constexpr size_t kLeastOfLayer = 2;
 constexpr uint64_t kLayerShare = 3;  // of what was live
 
@@ -80,7 +80,7 @@ Found FindOneLayer(const FailureMoment& moment) {
   // The request is one more of them, or of their gradients.
   const uint64_t all = BytesOf(cut) + moment.requested();
   uint64_t parts = 2;
-  while (parts < kMostPartsOfLayer && all - all / parts < moment.lacking()) parts *= 2;
+  while (parts < kMaxPartsOfLayer && all - all / parts < moment.lacking()) parts *= 2;
   Cause cause;
   cause.bytes = all - all / parts;
   cause.held = layer.results;

@@ -6,7 +6,7 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
-#include "tools/analysis/advice/pile.h"
+#include "tools/analysis/advice/leftover_blocks.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/advice/training_state.h"

@@ -14,7 +14,7 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kLeastRecomputed = 3;
-constexpr uint64_t kMostCheckpoints = 16;
+constexpr uint64_t kMaxCheckpoints = 16;
 constexpr uint64_t kLargeRecomputedPart = 4;  // of what was live
 
 // The forward pass of this step made it in checkpoints, and dropped it.
@@ -44,7 +44,7 @@ uint64_t PiecesOf(uint64_t all, uint64_t input, uint64_t lacking) {
   const auto has_more = [&] {
     return pieces * pieces * 4 * input <= all || all - all / pieces < lacking;
   };
-  while (pieces < kMostCheckpoints && has_more()) pieces *= 2;
+  while (pieces < kMaxCheckpoints && has_more()) pieces *= 2;
   return pieces;
 }
 

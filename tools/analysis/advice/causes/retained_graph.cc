@@ -7,7 +7,7 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/last_backward.h"
-#include "tools/analysis/advice/pile.h"
+#include "tools/analysis/advice/leftover_blocks.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/explain/census_summary.h"
@@ -48,7 +48,7 @@ Found FindRetainedGraph(const FailureMoment& moment) {
   const SiteDetail& request = moment.request_site();
   const LastBackward backward = LastBackwardOf(moment);
   if (request.in_backward || request.in_optimizer || backward.begin == 0) return std::nullopt;
-  const Pile pile = PileOf(moment);
+  const LeftoverBlocks pile = PileOf(moment);
   std::string variable;
   Cause cause;
   cause.held = SavedBefore(moment, backward.begin, &variable);

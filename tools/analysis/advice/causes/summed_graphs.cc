@@ -6,7 +6,7 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
-#include "tools/analysis/advice/pile.h"
+#include "tools/analysis/advice/leftover_blocks.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/explain/census_summary.h"
@@ -21,7 +21,7 @@ Found FindSummedGraphs(const FailureMoment& moment) {
   if (moment.pass() < 0) return std::nullopt;
   const uint64_t begin = moment.pass_begin();
   const std::vector<uint64_t> turns =
-      Passes::TurnsWithin(moment.detail(), begin, moment.event() + 1);
+      Iterations::TurnsWithin(moment.detail(), begin, moment.event() + 1);
   if (turns.size() < kLeastPasses) return std::nullopt;
   std::map<uint32_t, std::set<size_t>> turns_of;  // by site
   std::vector<const Life*> made;

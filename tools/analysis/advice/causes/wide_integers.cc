@@ -16,18 +16,18 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kFlagIsNarrower = 8;  // times, as a bool
-constexpr uint64_t kMostClasses = 4096;
+constexpr uint64_t kMaxClasses = 4096;
 
 // The numbers of one-hot classes: F.one_hot makes zeros whose last extent are the classes, and
 // fills them. Otherwise 0.
 uint64_t ClassesOf(const FailureMoment& moment, const std::vector<const Life*>& lives) {
-  uint64_t classes = kMostClasses;
+  uint64_t classes = kMaxClasses;
   for (const Life* life : lives) {
     if (OperatorName(moment.site_of(*life)).find("zeros") == std::string_view::npos) return 0;
     const std::optional<TensorWords> words = ParseTensor(moment.holders().Of(*life)->about);
     classes = std::min(classes, words->shape.back());
   }
-  return classes < kMostClasses ? classes : 0;
+  return classes < kMaxClasses ? classes : 0;
 }
 
 // These results are places or numbers, which need their bits.

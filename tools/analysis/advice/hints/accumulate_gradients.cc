@@ -10,7 +10,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kMostBatches = 16;
+constexpr uint64_t kMaxBatches = 16;
 
 // A trace without call stacks shows no backward pass.
 bool MayTrain(const Detail& detail) {
@@ -38,7 +38,7 @@ Hint FindAccumulateGradients(const Evidence& evidence) {
   const uint64_t peak = evidence.facts().peak.allocated_bytes;
   const uint64_t rest = peak - std::min(peak, activations);
   uint64_t batches = 2;
-  while (batches < kMostBatches && activations / batches > rest) batches *= 2;
+  while (batches < kMaxBatches && activations / batches > rest) batches *= 2;
   const uint64_t saved = activations - activations / batches;
   if (!evidence.IsWorthIt(saved)) return std::nullopt;
   const std::string number = std::to_string(batches);

@@ -15,8 +15,8 @@ std::string RoomInHours(const Facts& facts) {
   constexpr uint64_t kHourNs = uint64_t{3600} * 1'000'000'000;
   const double hours =
       static_cast<double>(card - facts.by_hour.to_bytes) / static_cast<double>(rate);
-  constexpr double kMostHours = 24 * 365;
-  if (hours > kMostHours) return "";
+  constexpr double kMaxHours = 24 * 365;
+  if (hours > kMaxHours) return "";
   return " The card is full " + Time(static_cast<uint64_t>(hours * static_cast<double>(kHourNs))) +
          " later at this rate.";
 }

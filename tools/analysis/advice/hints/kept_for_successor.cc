@@ -13,14 +13,14 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostEventsLate = 200;  // between a block and the one that takes its name
+constexpr size_t kMaxEventsLate = 200;  // between a block and the one that takes its name
 
 bool IsKeptForItsSuccessor(const Evidence& evidence, const Life& life, const Life& next) {
   if (!evidence.IsAtPeak(life) || life.death == kStillLive || next.birth > life.death) return false;
   // A dying program lets go of blocks that had no successor.
   const std::vector<OutOfMemoryFacts>& failures = evidence.facts().out_of_memory;
   if (!failures.empty() && life.death >= failures.back().event) return false;
-  if (life.death - next.birth > kMostEventsLate) return false;
+  if (life.death - next.birth > kMaxEventsLate) return false;
   const uint64_t peak = evidence.detail().peak_event;
   for (const IterationFacts& iteration : evidence.facts().iterations.list) {
     if (peak < iteration.begin_event || peak > iteration.end_event) continue;

@@ -13,7 +13,7 @@ namespace vramstow {
 namespace {
 
 constexpr double kLeastGrowth = 1.15;
-constexpr double kMostTimes = 4;  // further off nobody knows what else would grow
+constexpr double kMaxTimes = 4;  // further off nobody knows what else would grow
 constexpr uint64_t kSmallShare =
     20;  // a job below this part of the card says little of larger ones
 
@@ -123,9 +123,9 @@ std::string Rounded(double times) {
 // ": by this, …", from a careful guess to a bold one. No run has proved either of them.
 std::string TimesText(double least, double most) {
   most = std::max(least, most);
-  if (least < 1 || least > kMostTimes) return ".";
+  if (least < 1 || least > kMaxTimes) return ".";
   const std::string from = Rounded(least);
-  if (most > kMostTimes)
+  if (most > kMaxTimes)
     return ": by this, a batch " + from + " times as large fits, or a larger one.";
   const std::string to = Rounded(most);
   if (from == to) return ": by this, a batch " + from + " times as large fits.";

@@ -10,7 +10,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMostNamed = 3;
+constexpr size_t kMaxNamed = 3;
 
 std::string CostOfMovesInCode(const Evidence& evidence) {
   const OffloadFacts& offload = evidence.facts().offload;
@@ -34,7 +34,7 @@ Hint FindOffloadInCode(const Evidence& evidence) {
   const uint64_t pressed = offload.by_reason[static_cast<size_t>(OffloadReason::kPressure)];
   if (!evidence.IsWorthIt(pressed)) return std::nullopt;
   std::string sites;
-  for (size_t i = 0; i < std::min(offload.sites.size(), kMostNamed); ++i) {
+  for (size_t i = 0; i < std::min(offload.sites.size(), kMaxNamed); ++i) {
     sites += (sites.empty() ? "" : ", ") + offload.sites[i].site + " (" +
              AdviceText(offload.sites[i].bytes) + ")";
   }

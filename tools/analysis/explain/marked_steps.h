@@ -1,4 +1,4 @@
-// ToldWork: what the program did, as marks tell: its own marks, steps of optimizers, calls of
+// MarkedSteps: what the program did, as marks tell: its own marks, steps of optimizers, calls of
 // models.
 //
 // Idea: Python's start-up hook marks each step of an optimizer (`vramstow.step KIND NUMBER`, or
@@ -11,8 +11,8 @@
 //
 // Ownership: copies. Threads: a value. Errors: none; other marks are left alone. Units: events,
 // nanoseconds.
-#ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_TOLD_WORK_H_
-#define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_TOLD_WORK_H_
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_MARKED_STEPS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_MARKED_STEPS_H_
 
 #include <cstdint>
 #include <string>
@@ -30,9 +30,9 @@ struct ToldCall {
   bool with_gradients = false;
 };
 
-class ToldWork {
+class MarkedSteps {
  public:
-  explicit ToldWork(const Detail& detail);
+  explicit MarkedSteps(const Detail& detail);
 
   // The program's own marks of one name, where iterations begin; empty: there are none.
   const std::vector<uint64_t>& marks() const { return marks_; }
@@ -58,4 +58,4 @@ class ToldWork {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_TOLD_WORK_H_
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_MARKED_STEPS_H_

@@ -1,4 +1,4 @@
-#include "tools/analysis/explain/told_work.h"
+#include "tools/analysis/explain/marked_steps.h"
 
 #include <algorithm>
 #include <map>
@@ -84,7 +84,7 @@ std::vector<uint64_t> OneAfterTheOther(Groups steps) {
 
 }  // namespace
 
-ToldWork::ToldWork(const Detail& detail) {
+MarkedSteps::MarkedSteps(const Detail& detail) {
   Groups own;
   Groups steps;
   std::map<std::string, std::vector<ToldCall>> calls;

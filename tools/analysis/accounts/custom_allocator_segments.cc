@@ -1,16 +1,16 @@
-#include "tools/analysis/accounts/holding_memory.h"
+#include "tools/analysis/accounts/custom_allocator_segments.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace vramstow {
 
-void HoldingMemory::NoteBlock(const Event& event, const LiveBlock& block) {
+void CustomAllocatorSegments::NoteBlock(const Event& event, const LiveBlock& block) {
   if (block.memory != MemoryKind::kDevice || block.pooled || event.device == kNoDevice) return;
   Add({block.address, block.size, kUnknownMemory, event.thread});
 }
 
-void HoldingMemory::NoteMapping(const Event& event, uint64_t memory) {
+void CustomAllocatorSegments::NoteMapping(const Event& event, uint64_t memory) {
   const LiveBlock* block = memory_.physical().Find(memory);
   if (block == nullptr || block->holds || block->imported) return;
   if (block->memory != MemoryKind::kPhysical) return;
@@ -20,12 +20,12 @@ void HoldingMemory::NoteMapping(const Event& event, uint64_t memory) {
   Add(candidate);
 }
 
-void HoldingMemory::Add(const Candidate& candidate) {
-  if (candidates_.size() == kMostCandidates) candidates_.erase(candidates_.begin());
+void CustomAllocatorSegments::Add(const Candidate& candidate) {
+  if (candidates_.size() == kMaxCandidates) candidates_.erase(candidates_.begin());
   candidates_.push_back(candidate);
 }
 
-void HoldingMemory::Look(const Event& tensor) {
+void CustomAllocatorSegments::Look(const Event& tensor) {
   // Marking one may change nothing in the list, so the thread's own are taken out of it first.
   const auto others =
       std::stable_partition(candidates_.begin(), candidates_.end(),
@@ -39,7 +39,7 @@ void HoldingMemory::Look(const Event& tensor) {
   }
 }
 
-void HoldingMemory::Mark(const Candidate& candidate) {
+void CustomAllocatorSegments::Mark(const Candidate& candidate) {
   LiveBlock* block = candidate.memory == kUnknownMemory
                          ? memory_.At(BlockPlace::kAddresses).table().Find(candidate.address)
                          : memory_.physical().Find(candidate.memory);

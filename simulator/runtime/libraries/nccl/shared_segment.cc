@@ -1,4 +1,4 @@
-#include "simulator/runtime/libraries/nccl/board.h"
+#include "simulator/runtime/libraries/nccl/shared_segment.h"
 
 #include <linux/futex.h>
 #include <poll.h>
@@ -34,7 +34,7 @@ int OpenWatch(int pid) {
 
 }  // namespace
 
-struct Board::Header {
+struct SharedSegment::Header {
   uint64_t magic;
   uint64_t slot_bytes;
   int32_t ranks;
@@ -42,7 +42,7 @@ struct Board::Header {
 };
 
 // On cache lines of their own: each is written by one rank.
-struct alignas(128) Board::Rank {
+struct alignas(128) SharedSegment::Rank {
   std::atomic<int32_t> pid;  // 0: not there yet
   std::atomic<uint32_t> left;
   std::atomic<uint64_t> published;
@@ -52,7 +52,7 @@ struct alignas(128) Board::Rank {
   Fact facts[2];
 };
 
-struct alignas(128) Board::Ring {
+struct alignas(128) SharedSegment::Ring {
   std::atomic<uint64_t> written;
   alignas(64) std::atomic<uint64_t> read;
 };
@@ -76,11 +76,11 @@ struct Layout {
 
 }  // namespace
 
-size_t Board::Bytes(int ranks, size_t slot_bytes) {
+size_t SharedSegment::Bytes(int ranks, size_t slot_bytes) {
   return Layout<Header, Rank, Ring>(static_cast<size_t>(ranks), slot_bytes).end;
 }
 
-bool Board::Initialize(int fd, int ranks, size_t slot_bytes) {
+bool SharedSegment::Initialize(int fd, int ranks, size_t slot_bytes) {
   if (ftruncate(fd, static_cast<off_t>(Bytes(ranks, slot_bytes))) != 0) return false;
   void* memory = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) return false;
@@ -92,7 +92,7 @@ bool Board::Initialize(int fd, int ranks, size_t slot_bytes) {
   return true;
 }
 
-Board* Board::Open(int fd, int rank, int ranks) {
+SharedSegment* SharedSegment::Open(int fd, int rank, int ranks) {
   struct stat status;
   void* memory = MAP_FAILED;
   if (fstat(fd, &status) == 0 && status.st_size >= static_cast<off_t>(kPage)) {
@@ -101,7 +101,7 @@ Board* Board::Open(int fd, int rank, int ranks) {
   }
   close(fd);
   if (memory == MAP_FAILED) return nullptr;
-  auto* board = new Board;
+  auto* board = new SharedSegment;
   board->memory_ = static_cast<uint8_t*>(memory);
   board->bytes_ = static_cast<size_t>(status.st_size);
   board->header_ = static_cast<Header*>(memory);
@@ -119,41 +119,41 @@ Board* Board::Open(int fd, int rank, int ranks) {
   return board;
 }
 
-Board::~Board() {
+SharedSegment::~SharedSegment() {
   for (int watch : watches_) {
     if (watch >= 0) close(watch);
   }
   munmap(memory_, bytes_);
 }
 
-Board::Rank& Board::rank_state(int rank) const {
+SharedSegment::Rank& SharedSegment::rank_state(int rank) const {
   const Layout<Header, Rank, Ring> layout(static_cast<size_t>(ranks_), slot_bytes_);
   return reinterpret_cast<Rank*>(memory_ + layout.ranks)[rank];
 }
 
-uint8_t* Board::slot(int rank) const {
+uint8_t* SharedSegment::slot(int rank) const {
   const Layout<Header, Rank, Ring> layout(static_cast<size_t>(ranks_), slot_bytes_);
   return memory_ + layout.slots + static_cast<size_t>(rank) * WholePages(slot_bytes_);
 }
 
-Board::Ring& Board::ring(int source, int target) const {
+SharedSegment::Ring& SharedSegment::ring(int source, int target) const {
   const Layout<Header, Rank, Ring> layout(static_cast<size_t>(ranks_), slot_bytes_);
   return reinterpret_cast<Ring*>(memory_ + layout.rings)[source * ranks_ + target];
 }
 
-uint8_t* Board::ring_data(int source, int target) const {
+uint8_t* SharedSegment::ring_data(int source, int target) const {
   const Layout<Header, Rank, Ring> layout(static_cast<size_t>(ranks_), slot_bytes_);
   return memory_ + layout.ring_data + static_cast<size_t>(source) * WholePages(slot_bytes_) +
          static_cast<size_t>(target) * ring_bytes();
 }
 
-void Board::WakeAll() {
+void SharedSegment::WakeAll() {
   header_->bell.fetch_add(1, std::memory_order_acq_rel);
   syscall(SYS_futex, &header_->bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 // A rank of this process cannot die alone.
-bool Board::IsGone(int rank) const {
+bool SharedSegment::IsGone(int rank) const {
   const Rank& state = rank_state(rank);
   if (state.left.load(std::memory_order_acquire) != 0) return true;
   const int pid = state.pid.load(std::memory_order_acquire);
@@ -164,14 +164,14 @@ bool Board::IsGone(int rank) const {
   return poll(&entry, 1, 0) == 1;
 }
 
-int Board::FindGone() {
+int SharedSegment::FindGone() {
   for (int rank = 0; rank < ranks_; ++rank) {
     if (rank != rank_ && IsGone(rank)) return rank;
   }
   return -1;
 }
 
-WaitResult Board::Wait(const std::vector<int>& needed, const std::function<bool()>& ready) {
+WaitResult SharedSegment::Wait(const std::vector<int>& needed, const std::function<bool()>& ready) {
   auto look = std::chrono::steady_clock::now() + kLook;
   for (int turn = 0;; ++turn) {
     const uint32_t heard = header_->bell.load(std::memory_order_acquire);
@@ -203,7 +203,7 @@ std::vector<int> AllRanks(int ranks) {
 
 }  // namespace
 
-WaitResult Board::WaitForAll(int milliseconds) {
+WaitResult SharedSegment::WaitForAll(int milliseconds) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
   bool late = false;
   const WaitResult result = Wait(AllRanks(ranks_), [&] {
@@ -223,7 +223,7 @@ WaitResult Board::WaitForAll(int milliseconds) {
   return WaitResult::kDone;
 }
 
-WaitResult Board::BeginRound() {
+WaitResult SharedSegment::BeginRound() {
   const uint64_t before = round_++;
   return Wait(AllRanks(ranks_), [&] {
     for (int rank = 0; rank < ranks_; ++rank) {
@@ -233,14 +233,14 @@ WaitResult Board::BeginRound() {
   });
 }
 
-void Board::Publish(const RoundTag& tag) {
+void SharedSegment::Publish(const RoundTag& tag) {
   Rank& own = rank_state(rank_);
   own.tag = tag;
   own.published.store(round_, std::memory_order_release);
   WakeAll();
 }
 
-WaitResult Board::WaitForSlots(const RoundTag& tag) {
+WaitResult SharedSegment::WaitForSlots(const RoundTag& tag) {
   const WaitResult result = Wait(AllRanks(ranks_), [&] {
     for (int rank = 0; rank < ranks_; ++rank) {
       if (rank_state(rank).published.load(std::memory_order_acquire) < round_) return false;
@@ -254,12 +254,12 @@ WaitResult Board::WaitForSlots(const RoundTag& tag) {
   return WaitResult::kDone;
 }
 
-void Board::EndRound() {
+void SharedSegment::EndRound() {
   rank_state(rank_).consumed.store(round_, std::memory_order_release);
   WakeAll();
 }
 
-size_t Board::Send(int peer, const uint8_t* data, size_t bytes) {
+size_t SharedSegment::Send(int peer, const uint8_t* data, size_t bytes) {
   Ring& way = ring(rank_, peer);
   const uint64_t written = way.written.load(std::memory_order_relaxed);
   const size_t used = written - way.read.load(std::memory_order_acquire);
@@ -276,7 +276,7 @@ size_t Board::Send(int peer, const uint8_t* data, size_t bytes) {
   return taken;
 }
 
-size_t Board::Receive(int peer, uint8_t* data, size_t bytes) {
+size_t SharedSegment::Receive(int peer, uint8_t* data, size_t bytes) {
   Ring& way = ring(peer, rank_);
   const uint64_t read = way.read.load(std::memory_order_relaxed);
   const size_t there = way.written.load(std::memory_order_acquire) - read;
@@ -294,7 +294,7 @@ size_t Board::Receive(int peer, uint8_t* data, size_t bytes) {
 }
 
 // Two sets of facts are enough: who is at exchange n + 2 knows that all have read exchange n.
-WaitResult Board::Exchange(const Fact& own, std::vector<Fact>* all) {
+WaitResult SharedSegment::Exchange(const Fact& own, std::vector<Fact>* all) {
   const uint64_t number = ++exchange_;
   Rank& mine = rank_state(rank_);
   mine.facts[number % 2] = own;
@@ -313,12 +313,12 @@ WaitResult Board::Exchange(const Fact& own, std::vector<Fact>* all) {
   return result;
 }
 
-void Board::Abort() {
+void SharedSegment::Abort() {
   aborted_.store(true, std::memory_order_release);
   WakeAll();
 }
 
-void Board::Leave() {
+void SharedSegment::Leave() {
   rank_state(rank_).left.store(1, std::memory_order_release);
   WakeAll();
 }

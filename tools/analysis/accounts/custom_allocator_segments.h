@@ -1,5 +1,5 @@
-// HoldingMemory: finds memory of the driver's that holds a framework's blocks, so that no byte is
-// counted twice.
+// CustomAllocatorSegments: finds memory of the driver's that holds a framework's blocks, so that no
+// byte is counted twice.
 //
 // Idea: a program may give PyTorch memory by an allocator of its own (MemPool, vLLM's sleep mode,
 // torch_memory_saver, NCCL's pools). The driver's call looks like any other. The next tensor of the
@@ -8,10 +8,10 @@
 // mapped there: nobody allocates the tensors anew then.
 //
 // Ownership: copies; accounts and memory outlive it. Threads: one at a time. Errors: none. Units:
-// bytes, addresses. Memory: the newest kMostCandidates, and one entry for each range that held
+// bytes, addresses. Memory: the newest kMaxCandidates, and one entry for each range that held
 // blocks. Cost: of a tensor, one comparison unless the driver gave memory since the last one.
-#ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_HOLDING_MEMORY_H_
-#define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_HOLDING_MEMORY_H_
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_CUSTOM_ALLOCATOR_SEGMENTS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_CUSTOM_ALLOCATOR_SEGMENTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -23,9 +23,9 @@
 
 namespace vramstow {
 
-class HoldingMemory {
+class CustomAllocatorSegments {
  public:
-  HoldingMemory(Accounts* accounts, DriverMemory* memory)
+  CustomAllocatorSegments(Accounts* accounts, DriverMemory* memory)
       : accounts_(*accounts), memory_(*memory) {}
 
   // The driver gave a block, which is live. Only device memory that is no pool's is of interest.
@@ -38,7 +38,7 @@ class HoldingMemory {
   }
 
  private:
-  static constexpr size_t kMostCandidates = 256;
+  static constexpr size_t kMaxCandidates = 256;
 
   struct Candidate {
     uint64_t address = 0;
@@ -59,4 +59,4 @@ class HoldingMemory {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_HOLDING_MEMORY_H_
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_CUSTOM_ALLOCATOR_SEGMENTS_H_

@@ -1,4 +1,4 @@
-#include "tools/analysis/advice/pile.h"
+#include "tools/analysis/advice/leftover_blocks.h"
 
 #include <algorithm>
 #include <map>
@@ -17,8 +17,8 @@ namespace {
 
 constexpr uint64_t kSmallPileParts = 20;
 
-Pile CollectPile(const FailureMoment& moment) {
-  Pile pile;
+LeftoverBlocks CollectPile(const FailureMoment& moment) {
+  LeftoverBlocks pile;
   if (moment.passes().all().size() < kLeastPasses) return pile;
   struct BySite {
     std::vector<const Life*> lives;
@@ -49,12 +49,12 @@ Pile CollectPile(const FailureMoment& moment) {
 }
 
 // Whether what these passes have put into the model was freed. Autograd would have saved it.
-bool InputsAreGone(const FailureMoment& moment, const Pile& pile) {
+bool InputsAreGone(const FailureMoment& moment, const LeftoverBlocks& pile) {
   constexpr uint64_t kLeast = 1 << 12;
-  const std::vector<Pass>& passes = moment.passes().all();
+  const std::vector<Iteration>& passes = moment.passes().all();
   size_t gone = 0;
   for (const int64_t number : pile.passes) {
-    const Pass& pass = passes[static_cast<size_t>(number)];
+    const Iteration& pass = passes[static_cast<size_t>(number)];
     const Life* input = nullptr;  // the last one before the model runs
     bool runs = false;
     auto life = std::ranges::lower_bound(moment.detail().lives, pass.begin, {}, &Life::birth);
@@ -71,7 +71,7 @@ bool InputsAreGone(const FailureMoment& moment, const Pile& pile) {
 }
 
 // Copies are of what is there already, and none of them leads to another.
-bool AreCopies(const FailureMoment& moment, const Pile& pile) {
+bool AreCopies(const FailureMoment& moment, const LeftoverBlocks& pile) {
   return std::ranges::all_of(pile.lives, [&](const Life* life) {
     const SiteDetail& site = moment.site_of(*life);
     const std::string_view name = OperatorName(site);
@@ -80,7 +80,7 @@ bool AreCopies(const FailureMoment& moment, const Pile& pile) {
 }
 
 // One block of each pass is a result; several are what led to it, unless something tells better.
-bool IsGraph(const FailureMoment& moment, const Pile& pile) {
+bool IsGraph(const FailureMoment& moment, const LeftoverBlocks& pile) {
   const CensusSummary told = SummarizeCensus(moment.holders(), pile.lives);
   if (told.decides()) return told.in_graph * 4 >= told.known;
   if (pile.graph_made) return true;
@@ -109,8 +109,8 @@ bool MayPileUp(const FailureMoment& moment, const Life& life) {
          site.phase != Phase::kWorkspace;
 }
 
-Pile PileOf(const FailureMoment& moment) {
-  Pile pile = CollectPile(moment);
+LeftoverBlocks PileOf(const FailureMoment& moment) {
+  LeftoverBlocks pile = CollectPile(moment);
   pile.is_graph = !pile.lives.empty() && IsGraph(moment, pile);
   return pile;
 }
@@ -134,7 +134,7 @@ std::string RootOfHolder(const std::string& holder) {
   return holder.substr(0, holder.find_first_of(".[ ", from));
 }
 
-Cause OfPile(const FailureMoment& moment, const Pile& pile) {
+Cause OfPile(const FailureMoment& moment, const LeftoverBlocks& pile) {
   Cause cause;
   cause.grows = true;
   cause.held = pile.lives;

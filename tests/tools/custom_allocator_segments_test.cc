@@ -1,5 +1,5 @@
 // Memory of a program's own allocator that holds tensors: each byte has one owner.
-#include "tools/analysis/accounts/holding_memory.h"
+#include "tools/analysis/accounts/custom_allocator_segments.h"
 
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class OwnAllocatorHistory : public History {
   }
 };
 
-TEST(HoldingMemory, ABlockWithTensorsIsReservedAndTheTensorsAreAllocated) {
+TEST(CustomAllocatorSegments, ABlockWithTensorsIsReservedAndTheTensorsAreAllocated) {
   OwnAllocatorHistory history;
   history.Driver(EventKind::kAllocate, kBase, 20 * kMega, MemoryKind::kDevice);
   history.Tensor(EventKind::kAllocate, kBase, 6 * kMega);
@@ -68,7 +68,7 @@ TEST(HoldingMemory, ABlockWithTensorsIsReservedAndTheTensorsAreAllocated) {
 }
 
 // The block alone would have been a peak; what was live at the true one is told as it was.
-TEST(HoldingMemory, ThePeakBeforeIsThePeakStill) {
+TEST(CustomAllocatorSegments, ThePeakBeforeIsThePeakStill) {
   OwnAllocatorHistory history;
   history.Driver(EventKind::kAllocate, kOther, 30 * kMega, MemoryKind::kDevice);
   history.Driver(EventKind::kFree, kOther, 0, MemoryKind::kDevice);
@@ -82,7 +82,7 @@ TEST(HoldingMemory, ThePeakBeforeIsThePeakStill) {
   EXPECT_EQ(facts.largest_at_peak.front().size, 30 * kMega);
 }
 
-TEST(HoldingMemory, ATensorOfAnotherThreadElsewhereTellsNothing) {
+TEST(CustomAllocatorSegments, ATensorOfAnotherThreadElsewhereTellsNothing) {
   OwnAllocatorHistory history;
   history.Driver(EventKind::kAllocate, kBase, 20 * kMega, MemoryKind::kDevice);
   history.Tensor(EventKind::kAllocate, kOther, kMega, 2);
@@ -91,7 +91,7 @@ TEST(HoldingMemory, ATensorOfAnotherThreadElsewhereTellsNothing) {
   EXPECT_EQ(history.Analyze().devices.back().end_bytes, 2 * kMega);
 }
 
-TEST(HoldingMemory, MappedMemoryHoldsTensorsAgainAfterItWasAway) {
+TEST(CustomAllocatorSegments, MappedMemoryHoldsTensorsAgainAfterItWasAway) {
   OwnAllocatorHistory history;
   history.Driver(EventKind::kReserve, kBase, 64 * kMega, MemoryKind::kAddressRange);
   history.Wake(7, kBase, 20 * kMega);
@@ -106,7 +106,7 @@ TEST(HoldingMemory, MappedMemoryHoldsTensorsAgainAfterItWasAway) {
   EXPECT_EQ(facts.live.device.bytes, 12 * kMega);
 }
 
-TEST(HoldingMemory, ARefusedFreeLeavesItReserved) {
+TEST(CustomAllocatorSegments, ARefusedFreeLeavesItReserved) {
   OwnAllocatorHistory history;
   history.Driver(EventKind::kAllocate, kBase, 20 * kMega, MemoryKind::kDevice);
   history.Tensor(EventKind::kAllocate, kBase, 6 * kMega);

@@ -1,4 +1,4 @@
-// Board: the memory that the ranks of a communicator share.
+// SharedSegment: the memory that the ranks of a communicator share.
 //
 // Idea: collectives proceed in rounds, in the same order on every rank. In a round each rank
 // writes its part into its own slot and publishes the round's number; each reads what it needs from
@@ -12,8 +12,8 @@
 //
 // Ownership: the memory is a memfd, gone with the last process that has it. Threads: one thread at
 // a time works on rounds; anyone may Abort. Errors: WaitResult. Units: bytes.
-#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_BOARD_H_
-#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_BOARD_H_
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_SHARED_SEGMENT_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_SHARED_SEGMENT_H_
 
 #include <atomic>
 #include <cstddef>
@@ -39,7 +39,7 @@ struct Fact {
   int64_t values[4];
 };
 
-class Board {
+class SharedSegment {
  public:
   // How large the shared memory is for so many ranks.
   static size_t Bytes(int ranks, size_t slot_bytes);
@@ -47,10 +47,10 @@ class Board {
   static bool Initialize(int fd, int ranks, size_t slot_bytes);
 
   // Takes `fd`. Null: the memory cannot be mapped or is not what it should be.
-  static Board* Open(int fd, int rank, int ranks);
-  ~Board();
-  Board(const Board&) = delete;
-  Board& operator=(const Board&) = delete;
+  static SharedSegment* Open(int fd, int rank, int ranks);
+  ~SharedSegment();
+  SharedSegment(const SharedSegment&) = delete;
+  SharedSegment& operator=(const SharedSegment&) = delete;
 
   size_t slot_bytes() const { return slot_bytes_; }
   // How many bytes of one ring: what a round of sends and receives moves between two ranks.
@@ -89,7 +89,7 @@ class Board {
   struct Rank;
   struct Ring;
 
-  Board() = default;
+  SharedSegment() = default;
   Rank& rank_state(int rank) const;
   uint8_t* slot(int rank) const;
   Ring& ring(int source, int target) const;
@@ -111,4 +111,4 @@ class Board {
 
 }  // namespace vramstow::simulator
 
-#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_BOARD_H_
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_SHARED_SEGMENT_H_
