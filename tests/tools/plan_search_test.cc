@@ -195,7 +195,23 @@ TEST(SearchPlan, TheMarginStaysFree) {
   EXPECT_EQ(TextOf(result.rows.front().choice), "{batch} = 60");
   const PlanRow& tight = RowOf(result, "large", "{batch} = 68");
   EXPECT_FALSE(tight.fits);
+  EXPECT_TRUE(tight.tight) << "78 GiB of 80 run, and leave 2";
   EXPECT_THAT(tight.why_not, HasSubstr("less than the margin"));
+  EXPECT_EQ(TextOf(result.rows[3].choice), "{batch} = 68") << "behind those that fit";
+  EXPECT_FALSE(result.rows.front().tight);
+}
+
+TEST(SearchPlan, WhatDoesNotRunIsNotTightWhereverItsPeakIs) {
+  const auto result = SearchPlan(Batches("4"), [](const std::string& /*card*/, const Choice&) {
+    PlanTrial trial;
+    trial.total_bytes = 80 * kGiB;
+    trial.peak_bytes = 78 * kGiB;
+    return absl::StatusOr<PlanTrial>(trial);
+  });
+  ASSERT_TRUE(result.ok());
+  EXPECT_FALSE(result->rows.front().fits);
+  EXPECT_FALSE(result->rows.front().tight);
+  EXPECT_THAT(result->rows.front().why_not, HasSubstr("the rest is fragmented"));
 }
 
 TEST(SearchPlan, ALineThatPromisesTooMuchIsCorrected) {

@@ -79,6 +79,31 @@ def test_the_table_names_the_best_the_reasons_and_the_command(tmp_path: Path) ->
     ]
 
 
+def test_what_runs_and_leaves_too_little_is_tight_everywhere(tmp_path: Path) -> None:
+    # By arithmetic 24 leave some 100 MiB of the card, which is less than 5%, and 16 leave enough.
+    cards = ("--cards", "h100,memory=4GiB")
+    result = plan(tmp_path, *cards, "--batch", "8,16,24,32", "--json")
+    assert result.returncode == 0, result.stderr
+    found = {name.split()[1]: (row["fits"], row["tight"]) for name, row in rows(result).items()}
+    assert found == {
+        "8": (True, False),
+        "16": (True, False),
+        "24": (False, True),
+        "32": (False, False),
+    }
+    alone = plan(tmp_path, *cards, "--batch", "24")
+    assert alone.returncode == 1
+    assert "{batch} = 24 on h100,memory=4GiB: tight, less than 5% stays free" in alone.stderr
+    lines = alone.stdout.splitlines()
+    assert lines[:2] == [
+        "Nothing fits with 5% of the card free.",
+        "Tight, which fits and leaves less than 5% of the card:",
+    ]
+    assert lines[3].split()[:2] == ["h100,memory=4GiB", "24"]
+    assert "Does not fit" not in alone.stdout
+    assert "To run the first" not in alone.stdout
+
+
 def test_every_simulated_card_has_rates() -> None:
     told = subprocess.run(
         [VRAMSTOW, "run", "--simulate=help"], capture_output=True, text=True, check=True

@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/card_rates.h"
@@ -57,10 +58,9 @@ constexpr char kPlanFooter[] =
     "{shard}, {dp}, {tp}, {pp} and {cp} are numbers of ranks: they have to divide the cards of the "
     "job.\n"
     "\n"
-    "Exit status: 0; 1 if nothing fits, or the result could not be written; 2 for wrong "
-    "arguments,\n"
-    "and if the command always fails for another reason than memory; 130 after Ctrl-C (143 after "
-    "SIGTERM),\n"
+    "Exit status: 0; 1 if nothing fits with the margin, or the result could not be written; 2 for\n"
+    "wrong arguments, and if the command always fails for another reason than memory; 130 after\n"
+    "Ctrl-C (143 after SIGTERM), "
     "with what is known by then.";
 
 constexpr char kHowTimesAreMade[] =
@@ -221,7 +221,7 @@ class PlanRehearser {
   }
 
   // What would let the next larger value fit onto the card of the best row, one sentence each; the
-  // smallest where nothing fits.
+  // first row itself, which is tight or the smallest, where nothing fits.
   std::vector<std::string> Hints(const PlanSpace& space, PlanResult* result) {
     const auto axis = AxisOf(space.placeholders);
     if (!axis.has_value() || result->rows.empty()) return {};
@@ -358,12 +358,16 @@ class PlanRehearser {
     return words;
   }
 
-  static std::string OutcomeOf(const PlanTrial& trial) {
+  std::string OutcomeOf(const PlanTrial& trial) const {
     if (!trial.problem.empty()) return "fails";
-    const std::string peak = trial.peak_bytes.has_value()
-                                 ? absl::StrCat(", ", Bytes(*trial.peak_bytes), " at the peak")
-                                 : "";
-    return absl::StrCat(trial.fits ? "fits" : "does not fit", peak);
+    const char* const outcome = trial.fits ? "fits" : "does not fit";
+    if (!trial.peak_bytes.has_value()) return outcome;
+    const uint64_t usable = UsableBytes(trial.total_bytes, settings_.margin_percent / 100);
+    const bool is_tight = trial.fits && *trial.peak_bytes > usable;
+    return absl::StrCat(
+        is_tight ? absl::StrFormat("tight, less than %.0f%% stays free", settings_.margin_percent)
+                 : outcome,
+        ", ", Bytes(*trial.peak_bytes), " at the peak");
   }
 
   const std::string program_;

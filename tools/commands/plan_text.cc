@@ -18,6 +18,9 @@ constexpr size_t kMaxOthers = 20;
 constexpr size_t kTextColumns = 100;
 constexpr double kSecondsPerHour = 3600;
 
+bool Fits(const PlanRow& row) { return row.fits; }
+bool IsTight(const PlanRow& row) { return row.tight; }
+bool DoesNotFit(const PlanRow& row) { return !row.fits && !row.tight; }
 bool IsFitted(const PlanRow& row) { return row.source == PlanRow::Source::kFitted; }
 
 std::string About(const PlanRow& row, const std::string& text) {
@@ -49,8 +52,9 @@ std::string HoursText(const PlanReport& report, const PlanRow& row) {
 }
 
 bool HasSteps(const PlanReport& report) {
-  return std::ranges::any_of(report.result->rows,
-                             [](const PlanRow& row) { return row.fits && row.step.has_value(); });
+  return std::ranges::any_of(report.result->rows, [](const PlanRow& row) {
+    return !DoesNotFit(row) && row.step.has_value();
+  });
 }
 
 std::vector<std::string> WithSettings(const PlanRow& row) {
@@ -69,7 +73,8 @@ void AddAll(std::vector<std::string>* cells, std::vector<std::string> more) {
   std::ranges::move(more, std::back_inserter(*cells));
 }
 
-std::string FittingTable(const PlanReport& report) {
+// Of the rows that fit, or of those that are tight.
+std::string FittingTable(const PlanReport& report, bool (*is_told)(const PlanRow&)) {
   const bool has_steps = HasSteps(report);
   std::vector<Table::Align> columns = {Table::Align::kLeft};
   columns.resize(1 + report.names.size() + (has_steps ? 5 : 2), Table::Align::kRight);
@@ -82,7 +87,7 @@ std::string FittingTable(const PlanReport& report) {
   size_t shown = 0;
   size_t fitting = 0;
   for (const PlanRow& row : report.result->rows) {
-    if (!row.fits || ++fitting > kMaxFitting) continue;
+    if (!is_told(row) || ++fitting > kMaxFitting) continue;
     ++shown;
     std::vector<std::string> cells = WithSettings(row);
     AddAll(&cells, {PeakText(row), About(row, Bytes(SpareBytes(row)))});
@@ -112,7 +117,7 @@ std::string OthersTable(const PlanReport& report) {
   size_t others = 0;
   const PlanRow* last = nullptr;
   for (const PlanRow& row : report.result->rows) {
-    if (row.fits) continue;
+    if (!DoesNotFit(row)) continue;
     ++others;
     if ((last != nullptr && IsOfSameGroup(*last, row)) || shown == kMaxOthers) continue;
     last = &row;
@@ -146,6 +151,7 @@ JsonValue JsonOfRow(const PlanReport& report, const PlanRow& row) {
   JsonValue json = JsonValue::Object({{"card", row.card},
                                       {"settings", std::move(settings)},
                                       {"fits", row.fits},
+                                      {"tight", row.tight},
                                       {"source", NameOf(row.source)},
                                       {"peak_bytes", nullptr},
                                       {"total_bytes", nullptr},
@@ -197,6 +203,7 @@ std::optional<double> CardHours(const PlanReport& report, const PlanRow& row) {
 std::string TextOf(const PlanReport& report) {
   const std::vector<PlanRow>& rows = report.result->rows;
   const bool any_fits = !rows.empty() && rows.front().fits;
+  const bool any_tight = std::ranges::any_of(rows, IsTight);
   std::string text;
   if (report.result->interrupted) {
     absl::StrAppend(&text, "Interrupted; this is what is known.\n\n");
@@ -204,14 +211,22 @@ std::string TextOf(const PlanReport& report) {
   if (any_fits) {
     absl::StrAppendFormat(&text, "Fits, with %.0f%% of the card free%s:\n", report.margin * 100,
                           HasSteps(report) ? "; the fastest first" : "");
-    text += FittingTable(report);
+    text += FittingTable(report, Fits);
+  } else if (any_tight) {
+    absl::StrAppendFormat(&text, "Nothing fits with %.0f%% of the card free.\n",
+                          report.margin * 100);
   } else {
     text += "Nothing fits.\n";
+  }
+  if (any_tight) {
+    absl::StrAppendFormat(&text, "%sTight, which fits and leaves less than %.0f%% of the card:\n",
+                          any_fits ? "\n" : "", report.margin * 100);
+    text += FittingTable(report, IsTight);
   }
   if (std::ranges::any_of(rows, IsFitted)) {
     text += "  ~ is fitted between rehearsals; the first row is always rehearsed itself.\n";
   }
-  if (std::ranges::any_of(rows, [](const PlanRow& row) { return !row.fits; })) {
+  if (std::ranges::any_of(rows, DoesNotFit)) {
     absl::StrAppend(&text, "\nDoes not fit:\n", OthersTable(report));
   }
   for (const std::string& hint : report.hints) {

@@ -92,6 +92,7 @@ class Searcher {
     row->peak_bytes = trial->peak_bytes;
     row->step = trial->step;
     row->fits = trial->fits;
+    row->tight = false;
     row->why_not.clear();
     row->failed = !trial->problem.empty();
     if (row->failed) {
@@ -108,21 +109,22 @@ class Searcher {
   void Judge(PlanRow* row) const {
     if (!row->peak_bytes.has_value()) return;
     row->fits = *row->peak_bytes <= UsableBytes(row->total_bytes, space_.margin);
+    row->tight = !row->fits && *row->peak_bytes <= row->total_bytes;
     row->why_not = row->fits ? "" : WhyTooLarge(*row);
   }
 
-  std::string WhyTooLarge(const PlanRow& row) const {
+  static std::string WhyTooLarge(const PlanRow& row) {
     if (!row.peak_bytes.has_value()) return "It takes more than the card has.";
     const std::string about = row.source == Source::kFitted ? "about " : "";
     if (*row.peak_bytes > row.total_bytes) {
       return absl::StrCat("It takes ", about, Bytes(*row.peak_bytes), ", ", about,
                           Bytes(*row.peak_bytes - row.total_bytes), " more than the card has.");
     }
-    const uint64_t spare = row.total_bytes - *row.peak_bytes;
-    if (spare > row.total_bytes - UsableBytes(row.total_bytes, space_.margin)) {
+    if (!row.tight) {
       return absl::StrCat("It takes ", Bytes(*row.peak_bytes), ", and the rest is fragmented.");
     }
-    return absl::StrCat("It leaves ", about, Bytes(spare), ", which is less than the margin.");
+    return absl::StrCat("It leaves ", about, Bytes(row.total_bytes - *row.peak_bytes),
+                        ", which is less than the margin.");
   }
 
   void SearchGroup(std::vector<PlanRow>& group) {
@@ -229,7 +231,8 @@ class Searcher {
   void Order() {
     std::ranges::stable_sort(result_.rows, [](const PlanRow& a, const PlanRow& b) {
       if (a.fits != b.fits) return a.fits;
-      if (!a.fits) return false;
+      if (a.tight != b.tight) return a.tight;
+      if (!a.fits && !a.tight) return false;
       if (a.Rate() != b.Rate()) return a.Rate() > b.Rate();
       return a.Rate() == 0 && a.Samples() > b.Samples();
     });

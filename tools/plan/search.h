@@ -62,11 +62,12 @@ struct PlanRow {
   Choice choice;
   Source source = Source::kUnknown;
   bool fits = false;    // with the margin
+  bool tight = false;   // onto the card, and leaves less than the margin; then fits is false
   bool failed = false;  // for another reason than memory
   std::optional<uint64_t> peak_bytes;
   uint64_t total_bytes = 0;
   std::optional<PlanStep> step;
-  std::string why_not;  // one sentence, where it does not fit
+  std::string why_not;  // one sentence, where it does not fit, or is tight
 
   // Tokens a second; where tokens are not known, samples: batch times accumulation. 0: no time is
   // known.
