@@ -83,6 +83,7 @@ const std::map<std::string, std::string> kQuietCard = {
 TEST_P(CollectivesBy, WhatAnOpenGroupUsesIsNotParked) {
   ExpectDone(GetParam(), "quiet", kQuietCard);
   ExpectDone(GetParam(), "grouped", kQuietCard);
+  ExpectDone(GetParam(), "grouped-idle", kQuietCard);
 }
 
 TEST_P(CollectivesBy, WhatACollectiveUsesIsNotParkedBeforeItsWorkIsSubmitted) {

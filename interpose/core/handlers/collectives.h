@@ -3,7 +3,7 @@
 // So the buffers count as touched when the program hands them over. That is told before NCCL is
 // asked, because NCCL may allocate and launch, for which this thread must be outside the gate.
 // Until NCCL has submitted the work, at the end of the call or of the group that it is in, no quiet
-// time begins for them. A call is handed on with its arguments as they are, and its answer is the
+// time begins for them; blocks that have them do not become idle in this iteration. A call is handed on with its arguments as they are, and its answer is the
 // library's. A LibraryCall (library_entry.h) has what these functions need.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_COLLECTIVES_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_COLLECTIVES_H_
@@ -26,7 +26,7 @@ void NoteBuffers(const Call& call, Buffers... buffers) {
   call.open_collectives().Note(addresses, sizeof...(Buffers));
   const PoolService::Submission submission(call.pools());
   if (!submission.watched()) return;
-  for (const uint64_t address : addresses) submission.offloading().Touch(address);
+  for (const uint64_t address : addresses) submission.offloading().Expose(address);
 }
 
 // Asks NCCL for the end of a collective, or of a group.

@@ -36,6 +36,15 @@ bool Offloading::Watch() {
 
 bool Offloading::Watches() const { return offloaders_.AnyTracksTouches() || pools_.AnyCapture(); }
 
+// The thread may be inside the gate.
+template <typename Bring>
+void Offloading::BringBack(Bring bring) {
+  const KeepErrno keep_errno;
+  const Offloaders::Wait wait(&offloaders_);
+  const ScopedCallContext call;
+  bring();
+}
+
 // The pools are held once for all of them; an address that is no pool's does nothing there.
 void Offloading::TouchAll(const uint64_t* addresses, int count, UsedBy by) {
   const bool stays = by == UsedBy::kGraph || pools_.AnyCapture();
@@ -49,31 +58,18 @@ void Offloading::TouchAll(const uint64_t* addresses, int count, UsedBy by) {
       } else {
         offloader->Touch(addresses[k]);
       }
-      if (by == UsedBy::kUnknownKernel) offloader->Expose(addresses[k]);
-      if (offloader->IsAway(addresses[k])) Need(offloader, addresses[k]);
+      if (by == UsedBy::kLaterWork) offloader->Expose(addresses[k]);
+      if (!offloader->IsAway(addresses[k])) continue;
+      BringBack([&] { offloader->Need(addresses[k]); });
     }
   }
-}
-
-// The thread may be inside the gate.
-void Offloading::EndQuiet(Offloader* offloader) {
-  const KeepErrno keep_errno;
-  const Offloaders::Wait wait(&offloaders_);
-  const ScopedCallContext call;
-  offloader->EndQuiet();
-}
-
-void Offloading::Need(Offloader* offloader, uint64_t address) {
-  const KeepErrno keep_errno;
-  const Offloaders::Wait wait(&offloaders_);
-  const ScopedCallContext call;
-  offloader->Need(address);
 }
 
 void Offloading::EndAllQuiet() {
   for (int i = 0; i < pools_.count(); ++i) {
     const Pools::Use use = pools_.At(i);
-    if (use && use.offloader() != nullptr && use.offloader()->has_away()) EndQuiet(use.offloader());
+    if (!use || use.offloader() == nullptr || !use.offloader()->has_away()) continue;
+    BringBack([&] { use.offloader()->EndQuiet(); });
   }
 }
 
@@ -96,7 +92,7 @@ void Offloading::NoteWords(const void* memory, uint64_t size, UsedBy by) {
 void Offloading::ExposeWords(const void* memory, uint64_t size) {
   constexpr uint64_t kLargest = 64 * kKiB;
   if (memory == nullptr || size > kLargest) return;
-  NoteWords(memory, size, UsedBy::kUnknownKernel);
+  NoteWords(memory, size, UsedBy::kLaterWork);
 }
 
 // Kernels that KernelArguments knows nothing of.
@@ -137,7 +133,7 @@ void Offloading::NoteArguments(CUfunction function, void** arguments, void** ext
   if (arguments != nullptr) {
     const KernelArguments::Layout* layout = kernel_arguments_.Find(function);
     const bool is_known = layout != nullptr && layout->writes_no_addresses;
-    if (by == UsedBy::kWork && !is_known) by = UsedBy::kUnknownKernel;
+    if (by == UsedBy::kWork && !is_known) by = UsedBy::kLaterWork;
     if (layout == nullptr) return AskForArguments(function, arguments, by);
     uint64_t found[KernelArguments::kMax];
     int count = 0;
@@ -158,7 +154,7 @@ void Offloading::NoteArguments(CUfunction function, void** arguments, void** ext
     if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[i + 1];
     if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *static_cast<size_t*>(extra[i + 1]);
   }
-  if (by == UsedBy::kWork) by = UsedBy::kUnknownKernel;
+  if (by == UsedBy::kWork) by = UsedBy::kLaterWork;
   if (buffer != nullptr) NoteWords(buffer, size, by);
 }
 

@@ -45,6 +45,8 @@ class Offloading {
   // afterwards Counts a submission. True: what it touches has to be passed on.
   bool Watch();
   void Touch(uint64_t address) { TouchAll(&address, 1, UsedBy::kWork); }
+  // Later work may use this address without naming it.
+  void Expose(uint64_t address) { TouchAll(&address, 1, UsedBy::kLaterWork); }
   void TouchWords(const void* memory, uint64_t size) { NoteWords(memory, size, UsedBy::kWork); }
   // Host memory is copied to the device, where kernels find the addresses that it holds. Large
   // memory is taken for data.
@@ -70,16 +72,16 @@ class Offloading {
   void Stop() { offloaders_.StopBringingBack(); }
 
  private:
-  // A graph may use what it names again, without a word to anybody, as may captured work; and so
-  // may later kernels what a kernel is given that is not known.
-  enum class UsedBy : uint8_t { kWork, kGraph, kUnknownKernel };
+  // A graph or captured work may use the memory that it names at any time from now on. Later work
+  // may use the memory that is given to it now, or to a kernel that is not known.
+  enum class UsedBy : uint8_t { kWork, kGraph, kLaterWork };
 
   void TouchAll(const uint64_t* addresses, int count, UsedBy by);
   void NoteWords(const void* memory, uint64_t size, UsedBy by);
   void NoteArguments(CUfunction function, void** arguments, void** extra, UsedBy by);
   void AdvanceQuiet();
-  void EndQuiet(Offloader* offloader);
-  void Need(Offloader* offloader, uint64_t address);
+  template <typename Bring>
+  void BringBack(Bring bring);
   void EndAllQuiet();
   void AskForArguments(CUfunction function, void** arguments, UsedBy by);
   void LogTrouble(const Offloader& offloader);

@@ -201,20 +201,24 @@ constexpr size_t kState = size_t{8} << 20;
 std::vector<vramstow_range> states;
 Buffers activations;
 
-// How much of the quiet memory no work could use: the driver's own word, past every hook.
-size_t AwayBytes(size_t first = 0, size_t count = 4) {
+// How many bytes of a block no work could use, as the driver says and no hook.
+size_t AwayBytesOf(CUdeviceptr block) {
   constexpr size_t kPage = size_t{2} << 20;
   static auto* const get_access = Look<decltype(&cuMemGetAccess)>(api.driver, "cuMemGetAccess");
   const CUmemLocation card = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0};
   size_t bytes = 0;
-  for (size_t i = first; i < first + count; ++i) {
-    const vramstow_range& state = states[i];
-    for (uint64_t at = 0; at < state.bytes; at += kPage) {
-      unsigned long long access = 0;
-      const CUresult result = get_access(&access, &card, state.address + at);
-      if (result != CUDA_SUCCESS || access == 0) bytes += kPage;
-    }
+  for (uint64_t at = 0; at < kState; at += kPage) {
+    unsigned long long access = 0;
+    const CUresult result = get_access(&access, &card, block + at);
+    if (result != CUDA_SUCCESS || access == 0) bytes += kPage;
   }
+  return bytes;
+}
+
+// The same for quiet memory.
+size_t AwayBytes(size_t first = 0, size_t count = 4) {
+  size_t bytes = 0;
+  for (size_t i = first; i < first + count; ++i) bytes += AwayBytesOf(states[i].address);
   return bytes;
 }
 
@@ -287,6 +291,23 @@ void Grouped() {
   HOST_CHECK(Iterate() != 0);
 }
 
+// Blocks that nothing touches for a while are parked, too. A group uses one of two such blocks.
+void GroupedIdle() {
+  StartQuiet();
+  BeginQuiet();
+  RunForward();
+  HOST_CHECK(nccl.ncclGroupStart() == 0);
+  kCollectives[0].call({activations[0], activations[0] + 512});
+  nccl.told->result = 0;
+  LetWorkPass();
+  RunForward();
+  HOST_CHECK(AwayBytesOf(activations[1]) != 0);
+  HOST_CHECK(AwayBytesOf(activations[0]) == 0);
+  HOST_CHECK(nccl.ncclGroupEnd() == 0);
+  RunBackward();
+  EndQuiet();
+}
+
 // As where another thread begins a quiet time while the library submits a collective's work.
 void QuietInside() {
   StartQuiet();
@@ -352,11 +373,17 @@ void Reopened() {
 int main(int argc, char** argv) {
   using namespace vramstow::host;  // NOLINT(google-build-using-namespace): the program is all of it
   HOST_CHECK(argc == 3);
-  const std::map<std::string, void (*)()> scenarios = {
-      {"touched", Touched},         {"captured", Captured}, {"inside", Inside},
-      {"foreign", Foreign},         {"plain", Plain},       {"often", Often},
-      {"reopened", Reopened},       {"quiet", Quiet},       {"grouped", Grouped},
-      {"quiet-inside", QuietInside}};
+  const std::map<std::string, void (*)()> scenarios = {{"touched", Touched},
+                                                       {"captured", Captured},
+                                                       {"inside", Inside},
+                                                       {"foreign", Foreign},
+                                                       {"plain", Plain},
+                                                       {"often", Often},
+                                                       {"reopened", Reopened},
+                                                       {"quiet", Quiet},
+                                                       {"grouped", Grouped},
+                                                       {"grouped-idle", GroupedIdle},
+                                                       {"quiet-inside", QuietInside}};
   HOST_CHECK(scenarios.count(argv[2]) != 0);
   api = StartPoolApi();
   nccl = Open(argv[1]);
