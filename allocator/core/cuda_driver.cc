@@ -299,39 +299,36 @@ CUresult CudaDriver::CreateHost(uint64_t size, CUmemGenericAllocationHandle* han
   return functions_.MemCreate(handle, size, &properties, 0);
 }
 
-// The stream waits for the work that all streams of the context have now.
-CUresult CudaDriver::WaitForContext(CUstream stream) const {
+// What waits for an event by wait(event) comes after the work that record(event) records.
+template <typename Records, typename Waits>
+CUresult CudaDriver::Order(Records record, Waits wait) const {
   CUevent event = nullptr;
   CUresult result = functions_.EventCreate(&event, CU_EVENT_DISABLE_TIMING);
   if (result != CUDA_SUCCESS) return result;
-  result = functions_.CtxRecordEvent(context_, event);
-  if (result == CUDA_SUCCESS) result = functions_.StreamWaitEvent(stream, event, 0);
+  result = record(event);
+  if (result == CUDA_SUCCESS) result = wait(event);
   functions_.EventDestroy(event);
   return result;
+}
+
+// The stream waits for the work that all streams of the context have now.
+CUresult CudaDriver::WaitForContext(CUstream stream) const {
+  return Order([&](CUevent event) { return functions_.CtxRecordEvent(context_, event); },
+               [&](CUevent event) { return functions_.StreamWaitEvent(stream, event, 0); });
 }
 
 // All streams of the context wait for the work that the stream has now.
 CUresult CudaDriver::MakeContextWait(CUstream stream) const {
   if (functions_.CtxWaitEvent == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
-  CUevent event = nullptr;
-  CUresult result = functions_.EventCreate(&event, CU_EVENT_DISABLE_TIMING);
-  if (result != CUDA_SUCCESS) return result;
-  result = functions_.EventRecord(event, stream);
-  if (result == CUDA_SUCCESS) result = functions_.CtxWaitEvent(context_, event);
-  functions_.EventDestroy(event);
-  return result;
+  return Order([&](CUevent event) { return functions_.EventRecord(event, stream); },
+               [&](CUevent event) { return functions_.CtxWaitEvent(context_, event); });
 }
 
 // The stream waits for the work that another one has now.
 CUresult CudaDriver::WaitForStream(CUstream stream, CUstream previous) const {
   if (functions_.StreamWaitEvent == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
-  CUevent event = nullptr;
-  CUresult result = functions_.EventCreate(&event, CU_EVENT_DISABLE_TIMING);
-  if (result != CUDA_SUCCESS) return result;
-  result = functions_.EventRecord(event, previous);
-  if (result == CUDA_SUCCESS) result = functions_.StreamWaitEvent(stream, event, 0);
-  functions_.EventDestroy(event);
-  return result;
+  return Order([&](CUevent event) { return functions_.EventRecord(event, previous); },
+               [&](CUevent event) { return functions_.StreamWaitEvent(stream, event, 0); });
 }
 
 template <typename Wait>

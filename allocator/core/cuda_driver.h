@@ -122,6 +122,8 @@ class CudaDriver {
   void Settle(const CUmemAllocationProp& properties) const;
   CUresult SetAccess(uint64_t address, uint64_t size, const CUmemLocation* host) const;
   bool CanCopy() const;
+  template <typename Records, typename Waits>
+  CUresult Order(Records record, Waits wait) const;
   CUresult WaitForContext(CUstream stream) const;
   CUresult MakeContextWait(CUstream stream) const;
   CUresult WaitForStream(CUstream stream, CUstream previous) const;

@@ -86,11 +86,6 @@ class PageList {
       return page.address + size <= begin || end <= page.address;
     });
   }
-  // Those stay for which drops(address) is false.
-  template <typename Drops>
-  void DropAddresses(Drops drops) VRAMSTOW_REQUIRES(kDeviceLock) {
-    DropIf([&](const Page& page) { return drops(page.address); });
-  }
   // Those stay that have no free part.
   void KeepFull() VRAMSTOW_REQUIRES(kDeviceLock) {
     DropIf([full = pool_->page_bytes()](const Page& page) { return page.used_bytes < full; });

@@ -27,9 +27,9 @@ bool QuietMoves::IsWorthIt(uint64_t away_pages) {
   return wanted_pages_ != 0;
 }
 
-// After the iteration: one copy in kFall may be of no use.
+// Waits longer in the next iteration if more than one page in kFall was copied in vain.
 void QuietMoves::AdaptIdle() {
-  if (idle_used_ > idle_parked_ / kFall) idle_after_ = std::min(idle_after_ * 2, kMaxIdle);
+  if (idle_used_ > idle_parked_ / kFall) idle_after_ = std::min(idle_after_ * 2, kMaxIdleAfter);
   idle_used_ = 0;
   idle_known_ = std::exchange(idle_parked_, 0);
 }
@@ -182,9 +182,7 @@ void QuietMoves::Advance(uint32_t clock) {
   // Pages stay on the host until the device was full in this iteration.
   was_full_ = was_full_ || room == 0;
   if (was_full_ && room != 0) idle_pages_ = 0;
-  if (idle_pages_ != 0) {
-    BeginLeavingIdle(std::min(idle_pages_, kGroupPages), clock);
-  }
+  if (idle_pages_ != 0) BeginLeavingIdle(std::min(idle_pages_, kGroupPages), clock);
   if (parking_.is_returning()) EndReturning(QuietParking::Wait::kNo);
   if (was_full_) BeginReturning(kLeastReturning, course_.MostToCome());
 }
@@ -207,7 +205,7 @@ uint64_t QuietMoves::BeginReturning(uint64_t least, uint64_t to_come) {
   const uint64_t idle_resting = parking_.idle_at_rest();
   const uint64_t idle = std::min(idle_resting, Room(/*to_come=*/0));
   const uint64_t others = std::min(resting - idle_resting, Room(to_come));
-  uint64_t count = std::min(std::max(idle + others, idle), Room(/*to_come=*/0));
+  uint64_t count = std::min(idle + others, Room(/*to_come=*/0));
   if (count == 0 || count < std::min(resting, least)) return 0;
   if (parking_.has_all_groups()) EndReturning();
   PrepareChunks(count);

@@ -71,9 +71,8 @@ class QuietMoves {
   // Whether End is to be called although the quiet time goes on, because a parked block was freed,
   // or again, because the driver failed.
   bool MustEnd() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Memory lacks: makes room for `most` chunks by what was copied ahead. Returns how many idle
-  // chunks there are more.
-  // Touches from now on have this number of the clock, or a later one.
+  // Memory lacks: makes room for `most` chunks by parking pages. Returns how many idle chunks there
+  // are more. Touches from now on have this number of the clock, or a later one.
   uint64_t Relieve(uint64_t most, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
@@ -88,10 +87,10 @@ class QuietMoves {
   static constexpr uint64_t kLeastReturning = 32;
   static constexpr uint64_t kGroupPages = Transfer::kMaxPages;
 
-  // A block is idle when it has been left alone for so long, by the clock: longer where too many
-  // were used again soon.
-  static constexpr uint32_t kLeastIdle = 1;
-  static constexpr uint32_t kMaxIdle = 16;
+  // How long nothing must have touched a block before it counts as idle, by the clock. The time
+  // grows where too many idle blocks were used again soon.
+  static constexpr uint32_t kLeastIdleAfter = 1;
+  static constexpr uint32_t kMaxIdleAfter = 16;
 
   void AdaptIdle() VRAMSTOW_REQUIRES(kDeviceLock);
   void BeginLeaving() VRAMSTOW_REQUIRES(kDeviceLock);
@@ -112,11 +111,11 @@ class QuietMoves {
   uint64_t needed_pages_ = 0;   // on the host at most, since the last quiet time began
   uint64_t wanted_pages_ = 0;   // the same of the time before
   uint64_t leaving_pages_ = 0;  // that are to be copied out, and are not under way
-  uint64_t idle_pages_ = 0;     // the same of idle blocks
-  uint32_t idle_after_ = kLeastIdle;
+  uint64_t idle_pages_ = 0;     // pages of idle blocks that are to be copied out
+  uint32_t idle_after_ = kLeastIdleAfter;
   uint64_t idle_used_ = 0;       // pages of idle blocks that were used before they could be parked
   uint64_t idle_known_ = 0;      // pages of idle blocks that were parked in the time before
-  uint64_t idle_parked_ = 0;     // and since the quiet time began
+  uint64_t idle_parked_ = 0;     // pages of idle blocks that were parked in this quiet time
   uint64_t host_pages_ = 0;      // that the step before used on the host
   uint64_t in_place_pages_ = 0;  // for which the last step had no room
   uint64_t kept_in_place_ = 0;   // quiet times in which these stayed

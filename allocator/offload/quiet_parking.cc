@@ -75,8 +75,10 @@ void QuietParking::Clear() {
   blocks_.Clear();
 }
 
-uint64_t QuietParking::List(PagesThatAre which) {
-  list_->Fill(which, PoolPages::kAnyTag, blocks_.Known(), clock_);
+uint64_t QuietParking::List(PagesThatAre which) { return List(which, blocks_.Known()); }
+
+uint64_t QuietParking::List(PagesThatAre which, const OffloadPolicy& policy) {
+  list_->Fill(which, PoolPages::kAnyTag, policy, clock_);
   list_->DropPinned();
   list_->KeepRank(QuietBlocks::kQuiet);
   list_->KeepFull();
@@ -97,10 +99,13 @@ bool QuietParking::HasFreed() {
   return list_->count() != 0;
 }
 
+// Pages of large chunks move together: they are left to whoever stops for them.
+bool QuietParking::MayLeave() {
+  return EnsureGroups() && !pool_->fences().capturing() && !pool_->chunks().any_large();
+}
+
 uint64_t QuietParking::BeginLeaving(uint64_t most) {
-  if (!EnsureGroups() || pool_->fences().capturing()) return 0;
-  // Pages of large chunks move together: they are left to whoever stops for them.
-  if (pool_->chunks().any_large()) return 0;
+  if (!MayLeave()) return 0;
   List(PagesThatAre::kResident);
   list_->SortByAddress(list_->count());
   const uint64_t first = leaving_ == 0 ? 0 : list_->CountUpTo(last_leaving_);
@@ -129,24 +134,20 @@ uint64_t QuietParking::BeginGroups(uint64_t first, uint64_t count, After after) 
 }
 
 uint64_t QuietParking::AddIdle(uint64_t pages, uint32_t touched_before, uint32_t clock) {
-  // Without room for what is away, nothing was told.
-  if (blocks_.empty() || !EnsureGroups() || pool_->fences().capturing()) return 0;
-  if (pool_->chunks().any_large()) return 0;
+  // No block is quiet where there was no memory for the ranges that are away.
+  if (blocks_.empty() || !MayLeave()) return 0;
   const uint64_t wanted = pages * pool_->page_bytes();
   const uint64_t open = blocks_.OpenBytes();
   if (open < wanted) {
     list_->Consider(blocks_.Considering(touched_before), clock);
     blocks_.Choose(wanted - open, clock, [&](const QuietRange& range) {
       kDeviceLock.AssertHeld();
-      // They were made of a block that lay there before.
+      // An earlier copy of these pages is of another block.
       for (uint32_t i = 0; i < leaving_; ++i) transfers_[i].Forget(range.address, range.bytes);
     });
   }
   if (blocks_.OpenBytes() == 0) return 0;
-  list_->Fill(PagesThatAre::kResident, PoolPages::kAnyTag, blocks_.Open(), clock);
-  list_->DropPinned();
-  list_->KeepRank(QuietBlocks::kQuiet);
-  list_->KeepFull();
+  List(PagesThatAre::kResident, blocks_.Open());
   list_->SortByAddress(list_->count());
   return list_->count();
 }
@@ -244,19 +245,28 @@ uint64_t QuietParking::CountParked(const QuietRange& block) {
   return count;
 }
 
-uint64_t QuietParking::BeginReturning(const QuietRange& block, uint64_t most) {
+// Begins to bring up to `most` pages back that visit_all(visit) visits. Returns how many.
+template <typename VisitAll>
+uint64_t QuietParking::BeginGroups(uint64_t most, VisitAll visit_all) {
   const uint64_t before = laid_;
   uint64_t pages[Mover::kMaxPages];
   uint32_t count = 0;
   bool goes_on = EnsureGroups();
-  VisitParked(block, [&](uint64_t at) {
+  visit_all([&](uint64_t page) {
     kDeviceLock.AssertHeld();
     if (!goes_on || laid_ - before + count == most) return;
-    pages[count++] = at;
+    pages[count++] = page;
     if (count == Mover::kMaxPages) goes_on = BeginGroup(pages, std::exchange(count, 0));
   });
   if (goes_on && count != 0) BeginGroup(pages, count);
   return laid_ - before;
+}
+
+uint64_t QuietParking::BeginReturning(const QuietRange& block, uint64_t most) {
+  return BeginGroups(most, [&](auto visit) {
+    kDeviceLock.AssertHeld();
+    VisitParked(block, visit);
+  });
 }
 
 // The youngest come first: a backward pass uses them first.
@@ -281,64 +291,42 @@ uint64_t QuietParking::idle_at_rest() {
 }
 
 uint64_t QuietParking::BeginReturning(uint64_t idle, uint64_t others) {
-  if (!EnsureGroups()) return 0;
-  uint64_t begun = ReturnIdle(idle);
+  const uint64_t begun = ReturnIdle(idle);
   if (others == 0) return begun;
   ListParked();
-  list_->DropAddresses([&](uint64_t page) {
-    kDeviceLock.AssertHeld();
-    return blocks_.FindIdle(page) != nullptr;
-  });
-  const uint64_t count = std::min(list_->count(), others);
-  for (uint64_t at = 0; at < count;) {
-    uint64_t pages[Mover::kMaxPages];
-    const auto wanted = static_cast<uint32_t>(std::min<uint64_t>(count - at, Mover::kMaxPages));
-    for (uint32_t i = 0; i < wanted; ++i) pages[i] = list_->AddressOf(at + i);
-    const uint64_t before = laid_;
-    const bool goes_on = BeginGroup(pages, wanted);
-    begun += laid_ - before;
-    if (!goes_on) break;
-    at += wanted;
-  }
-  return begun;
+  return begun + BeginGroups(others, [&](auto visit) {
+           kDeviceLock.AssertHeld();
+           for (uint64_t i = 0; i < list_->count(); ++i) {
+             if (blocks_.FindIdle(list_->AddressOf(i)) == nullptr) visit(list_->AddressOf(i));
+           }
+         });
 }
 
 bool QuietParking::OrderReturning() {
-  if (pool_->fences().capturing()) return false;
-  const bool is_ordered = std::all_of(returns_, returns_ + returning_, [&](Mover::Return& coming) {
-    kDeviceLock.AssertHeld();
-    return coming.is_ordered || mover_->Order(&coming);
-  });
+  const bool is_ordered = OrderReturning({0, ~uint64_t{0}});
   if (is_ordered && parked_at_rest() == 0) away_.Clear();
   return is_ordered;
 }
 
 // Pages of a group are in order of address.
-bool QuietParking::OrderReturning(const QuietRange& block) {
+bool QuietParking::OrderReturning(const QuietRange& range) {
   if (pool_->fences().capturing()) return false;
-  const uint64_t end = block.address + block.bytes;
+  const uint64_t end = range.address + range.bytes;
   const uint64_t size = pool_->page_bytes();
   return std::all_of(returns_, returns_ + returning_, [&](Mover::Return& coming) {
     kDeviceLock.AssertHeld();
     const uint64_t* const pages = coming.pages;
     const uint64_t* const last = pages + coming.count;
-    const uint64_t* const at = std::lower_bound(pages, last, block.address / size * size);
+    const uint64_t* const at = std::lower_bound(pages, last, range.address / size * size);
     return at == last || *at >= end || coming.is_ordered || mover_->Order(&coming);
   });
 }
 
-DriverResult QuietParking::MapParked() {
-  ListParked();
-  return MapListed();
-}
+DriverResult QuietParking::MapParked() { return MapParked({0, ~uint64_t{0}}); }
 
-DriverResult QuietParking::MapParked(const QuietRange& block) {
+DriverResult QuietParking::MapParked(const QuietRange& range) {
   ListParked();
-  list_->KeepRange(block.address, block.address + block.bytes);
-  return MapListed();
-}
-
-DriverResult QuietParking::MapListed() {
+  list_->KeepRange(range.address, range.address + range.bytes);
   const uint64_t size = pool_->page_bytes();
   DriverResult result = kDriverSuccess;
   for (uint64_t i = 0; i < list_->count();) {

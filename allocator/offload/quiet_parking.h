@@ -163,7 +163,10 @@ class QuietParking {
   uint64_t BeginGroups(uint64_t first, uint64_t count, After after) VRAMSTOW_REQUIRES(kDeviceLock);
   bool BeginGroup(const uint64_t* pages, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t ReturnIdle(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
-  DriverResult MapListed() VRAMSTOW_REQUIRES(kDeviceLock);
+  template <typename VisitAll>
+  uint64_t BeginGroups(uint64_t most, VisitAll visit_all) VRAMSTOW_REQUIRES(kDeviceLock);
+  bool MayLeave() VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t List(PagesThatAre which, const OffloadPolicy& policy) VRAMSTOW_REQUIRES(kDeviceLock);
   template <typename Visitor>
   void VisitParked(const QuietRange& block, Visitor visit) VRAMSTOW_REQUIRES(kDeviceLock);
   void NoteAway() VRAMSTOW_REQUIRES(kDeviceLock);

@@ -167,30 +167,34 @@ CUresult SubmitBatch(Call& call, CUstream handle, const CUstreamBatchMemOpParams
   return CUDA_SUCCESS;
 }
 
-template <typename Value>
-CUresult WriteOne(const char* name, CUstream stream, CUdeviceptr address, Value value,
-                  unsigned flags) {
+// A batch of one operation, of 32 or 64 bits. Operations that write and that wait are described
+// alike, in another member each.
+template <typename Value, typename Description>
+CUresult ServeOne(const char* name, CUstream stream, CUstreamBatchMemOpType for_32_bits,
+                  CUstreamBatchMemOpType for_64_bits,
+                  Description CUstreamBatchMemOpParams::*description, CUdeviceptr address,
+                  Value value, unsigned flags) {
   CUstreamBatchMemOpParams one = {};
-  one.operation =
-      sizeof(Value) == 8 ? CU_STREAM_MEM_OP_WRITE_VALUE_64 : CU_STREAM_MEM_OP_WRITE_VALUE_32;
-  one.writeValue.address = address;
-  one.writeValue.value64 = value;
-  one.writeValue.flags = flags;
+  one.operation = sizeof(Value) == 8 ? for_64_bits : for_32_bits;
+  (one.*description).address = address;
+  (one.*description).value64 = value;
+  (one.*description).flags = flags;
   return Serve(name, Needs::kContext,
                [&](Call& call) { return SubmitBatch(call, stream, &one, 1); });
 }
 
 template <typename Value>
+CUresult WriteOne(const char* name, CUstream stream, CUdeviceptr address, Value value,
+                  unsigned flags) {
+  return ServeOne(name, stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, CU_STREAM_MEM_OP_WRITE_VALUE_64,
+                  &CUstreamBatchMemOpParams::writeValue, address, value, flags);
+}
+
+template <typename Value>
 CUresult WaitForOne(const char* name, CUstream stream, CUdeviceptr address, Value value,
                     unsigned flags) {
-  CUstreamBatchMemOpParams one = {};
-  one.operation =
-      sizeof(Value) == 8 ? CU_STREAM_MEM_OP_WAIT_VALUE_64 : CU_STREAM_MEM_OP_WAIT_VALUE_32;
-  one.waitValue.address = address;
-  one.waitValue.value64 = value;
-  one.waitValue.flags = flags;
-  return Serve(name, Needs::kContext,
-               [&](Call& call) { return SubmitBatch(call, stream, &one, 1); });
+  return ServeOne(name, stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, CU_STREAM_MEM_OP_WAIT_VALUE_64,
+                  &CUstreamBatchMemOpParams::waitValue, address, value, flags);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ struct ValuesNode {
   std::vector<StreamValue> values;
 };
 
-// Documented: a batch holds 256 operations. All are checked.
+// Reads and checks the operations of a batch. A batch has at most 256 operations, as documented.
 CUresult ReadOperations(Call& call, const Context& context,
                         const CUstreamBatchMemOpParams* operations, unsigned count,
                         ValuesNode* node);

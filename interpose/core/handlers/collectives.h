@@ -3,8 +3,9 @@
 // So the buffers count as touched when the program hands them over. That is told before NCCL is
 // asked, because NCCL may allocate and launch, for which this thread must be outside the gate.
 // Until NCCL has submitted the work, at the end of the call or of the group that it is in, no quiet
-// time begins for them; blocks that have them do not become idle in this iteration. A call is handed on with its arguments as they are, and its answer is the
-// library's. A LibraryCall (library_entry.h) has what these functions need.
+// time begins for them; blocks that have them do not become idle in this iteration. A call is
+// handed on with its arguments as they are, and its answer is the library's. A LibraryCall
+// (library_entry.h) has what these functions need.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_COLLECTIVES_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_COLLECTIVES_H_
 

@@ -143,7 +143,7 @@ void Pools::LookForApart(int device) {
     if (other == device || can_access(&can, device, other) != CUDA_SUCCESS || can != 0) continue;
     apart_[device].fetch_or(uint64_t{1} << other, std::memory_order_relaxed);
     apart_[other].fetch_or(uint64_t{1} << device, std::memory_order_relaxed);
-    some_apart_.store(true, std::memory_order_release);
+    has_unreachable_peers_.store(true, std::memory_order_release);
   }
 }
 

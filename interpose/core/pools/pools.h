@@ -115,7 +115,9 @@ class Pools {
 
   // Whether some card of the machine cannot reach the memory of some pool; and whether these two
   // cards cannot reach one another.
-  bool has_unreachable_peers() const { return some_apart_.load(std::memory_order_relaxed); }
+  bool has_unreachable_peers() const {
+    return has_unreachable_peers_.load(std::memory_order_relaxed);
+  }
   bool CannotReach(int device, int other) const;
 
   void StreamCreated(CUstream stream);
@@ -192,7 +194,7 @@ class Pools {
       mutex_) = {};  // of each device's memory: one bit for each device
   // By device: one bit for each device that it cannot reach.
   std::atomic<uint64_t> apart_[kMaxDevices] = {};
-  std::atomic<bool> some_apart_{false};
+  std::atomic<bool> has_unreachable_peers_{false};
   std::atomic<bool> shared_memory_{false};
   std::atomic<bool> served_{false};  // a pool was opened, ever
   std::atomic<const char*> why_not_{nullptr};

@@ -22,11 +22,6 @@ const void* Self() { return ThisThread(); }
 
 }  // namespace
 
-// What the kernel's source calls it, as the compiler wrote it; null where the driver does not say.
-const char* Launches::NameOf(CUfunction function) const {
-  return KernelName(driver_, kinds_.KindOf(function), function);
-}
-
 bool Launches::wanted() {
   Mode mode = mode_.load(std::memory_order_relaxed);
   if (mode == Mode::kUnknown) {
@@ -69,7 +64,9 @@ Launches::Kernel* Launches::Find(Hook hook, CUfunction function) {
     if (found == 0) break;
   }
   KeepErrno keep_errno;
-  const char* const name = function == nullptr ? RowOf(hook).name : NameOf(function);
+  const char* const name = function == nullptr
+                               ? RowOf(hook).name
+                               : KernelName(driver_, kinds_.KindOf(function), function);
   return Add(handle, name == nullptr ? "(unknown kernel)" : name);
 }
 

@@ -63,7 +63,6 @@ class Launches {
     std::atomic<uint64_t> annotation{0};
   };
 
-  const char* NameOf(CUfunction function) const;
   Kernel* Find(Hook hook, CUfunction function);
   Kernel* Add(uint64_t handle, const char* name);
   Kernel* KernelNamed(uint64_t annotation) VRAMSTOW_REQUIRES(mutex_);
