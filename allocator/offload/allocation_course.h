@@ -1,9 +1,9 @@
 // AllocationCourse: how much was allocated in the course of an iteration, to tell what is to come.
 //
-// Idea: iterations resemble each other. Memory that is brought back while more is to be allocated
-// would have to leave again. So its room is counted beside the most that will be allocated from now
-// on, as it was in the iteration before. Times are counted in ticks; where they are many, some
-// share a sample.
+// Idea: iterations resemble each other. Memory that comes back too early has to leave again when
+// the program allocates more. So whoever brings memory back asks for the most bytes that will be
+// allocated from now on, as they were in the iteration before. Time is counted in ticks. A sample
+// covers one tick, or 2^n ticks in a long iteration.
 //
 // Ownership: values. Threads: its owner's lock. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_ALLOCATION_COURSE_H_
@@ -16,7 +16,7 @@ namespace vramstow {
 
 class AllocationCourse {
  public:
-  // An iteration begins: the one that ended is the one before.
+  // An iteration begins. MostToCome tells of the one that ended.
   void Begin() {
     for (uint32_t i = kSamples - 1; i != 0; --i) {
       now_.bytes[i - 1] = std::max(now_.bytes[i - 1], now_.bytes[i]);
@@ -35,12 +35,12 @@ class AllocationCourse {
     }
     ++now_.shift;
   }
-  // So much is allocated now.
+  // This number of bytes is allocated now.
   void Note(uint64_t bytes) {
     uint64_t& most = now_.bytes[tick_ >> now_.shift];
     most = std::max(most, bytes);
   }
-  // The most from this tick on, in the iteration before; 0: it had ended by now.
+  // Returns the most bytes from this tick on in the iteration before, or 0 if it was shorter.
   uint64_t MostToCome() const {
     const uint64_t at = tick_ >> before_.shift;
     return at < kSamples ? before_.bytes[at] : 0;
@@ -56,7 +56,7 @@ class AllocationCourse {
 
   uint64_t tick_ = 0;
   Samples now_;
-  Samples before_;  // from here on, each is the most of those from there on
+  Samples before_;  // each is the largest of itself and all later ones
 };
 
 }  // namespace vramstow

@@ -142,8 +142,8 @@ class Offloader {
     const bool news = pool_->Touch(address, clock);
     if (news && config_.tells_touches) pool_->events().Touched(address, clock);
   }
-  // From now on somebody may use the block at this address without naming it. A block of which that
-  // is not so counts as idle when nothing was seen to touch it for a while.
+  // From now on work may use the block at this address without naming it, so that the block does
+  // not become idle in this iteration.
   void Expose(uint64_t address) { pool_->Expose(address, Clock()); }
   // The page at this address stays where it is as long as its blocks live: a graph may use it.
   void Pin(uint64_t address) { pool_->Touch(address, AddressSpace::kPinned); }

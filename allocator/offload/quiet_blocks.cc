@@ -7,8 +7,8 @@
 namespace vramstow {
 namespace {
 
-// Frameworks and the pool round sizes up to this. Nobody uses the bytes behind a tensor in its
-// block.
+// Frameworks and the pool round sizes up to a multiple of this. Nobody uses the bytes between the
+// end of a tensor and the end of its block.
 constexpr uint64_t kRounding = 512;
 
 bool IsOpen(const QuietBlocks::Entry& entry) {
@@ -16,7 +16,7 @@ bool IsOpen(const QuietBlocks::Entry& entry) {
          entry.begun_up_to < entry.range.address + entry.range.bytes;
 }
 
-// A policy's function gets its object as constant, but these fill it.
+// A policy's function gets a pointer to a constant object, but these functions change the object.
 QuietBlocks* Mutable(const void* self) {
   return const_cast<QuietBlocks*>(static_cast<const QuietBlocks*>(self));
 }
@@ -153,7 +153,7 @@ void QuietBlocks::Consider(const Candidate& candidate) {
   candidates_[place] = candidate;
 }
 
-// Where another range overlaps the block, its own block is gone.
+// An older range that overlaps the candidate belonged to a block that was freed: it is dropped.
 void QuietBlocks::Add(const Candidate& candidate, uint32_t since) {
   const QuietRange& range = candidate.range;
   Entry* const end = std::remove_if(entries_, entries_ + count_, [&](const Entry& entry) {

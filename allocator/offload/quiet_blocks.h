@@ -2,13 +2,13 @@
 //
 // Idea: a program knows times in which it does not write some of its memory: an optimizer does not
 // write its state between two steps. A copy that is made in such a time stays right. Other blocks
-// are *idle*: they are younger than the quiet time, nothing was seen to touch them for a while, and
-// nobody keeps their address where it is not seen. A block is quiet as long as it is the block that
-// it was, and nothing was seen to touch it.
+// are *idle*: they were allocated in this quiet time, no work was seen to touch them for a while,
+// and their address is not stored where nobody sees it. A block stops being quiet when it is freed,
+// or when work is seen to touch it.
 //
-// Ownership: room for as many ranges as were ever told, and kMaxIdle, until Close. Threads: the
-// device's lock. Errors: without memory no block is quiet. Units: bytes; time by the clock of
-// touches.
+// Ownership: memory for the most ranges that Set ever got and for kMaxIdle more, until Close.
+// Threads: the device's lock. Errors: without memory no block is quiet. Units: bytes; time by the
+// clock of touches.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_BLOCKS_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_BLOCKS_H_
 
@@ -30,12 +30,12 @@ class QuietBlocks {
 
   struct Entry {
     QuietRange range;
-    uint64_t block_id;  // of the block that begins there; 0: not noted
-    uint64_t birth;     // of an idle block: in this order they were allocated
-    uint32_t since;     // a touch at this time or later ends it
+    uint64_t block_id;  // of the block that begins there; 0 if it is not known
+    uint64_t birth;     // of an idle block; a later block has a larger one
+    uint32_t since;     // a touch at this time or later ends the quiet time of the block
     bool is_idle;
-    bool is_back;          // idle, and work uses it again
-    uint64_t begun_up_to;  // of an idle block: pages below this address were begun to copy
+    bool is_back;          // true if it is idle and work uses it again
+    uint64_t begun_up_to;  // of an idle block: copies of the pages below this address have begun
   };
 
   void Close() VRAMSTOW_REQUIRES(kDeviceLock);
@@ -50,13 +50,13 @@ class QuietBlocks {
   void Visit(Visitor visit) const VRAMSTOW_REQUIRES(kDeviceLock) {
     for (uint64_t i = 0; i < count_; ++i) visit(entries_[i]);
   }
-  // The idle block in which the address lies; null: there is none.
+  // Returns the idle block in which the address lies, or null.
   Entry* FindIdle(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The youngest idle block that was allocated before this `birth`; null: there is none.
+  // Returns the youngest idle block that was allocated before this `birth`, or null.
   const Entry* IdleBefore(uint64_t birth) const VRAMSTOW_REQUIRES(kDeviceLock);
-  // The oldest idle block of which a part was not begun to copy; null: there is none.
+  // Returns the oldest idle block that has pages of which no copy has begun, or null.
   Entry* FirstOpen() VRAMSTOW_REQUIRES(kDeviceLock);
-  // How many bytes of all idle blocks were not.
+  // Returns the bytes of all idle blocks of which no copy has begun.
   uint64_t OpenBytes() const VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Ranks of pages for a list: kQuiet where all blocks of a page are. The first one notes which
@@ -64,17 +64,17 @@ class QuietBlocks {
   static constexpr uint64_t kQuiet = 0;
   OffloadPolicy Noting() { return {RankAndNote, this}; }
   OffloadPolicy Known() { return {RankKnown, this}; }
-  // The same, but only for idle blocks of which a part was not begun to copy.
+  // Like Known, but only for idle blocks that have pages of which no copy has begun.
   OffloadPolicy Open() { return {RankOpen, this}; }
 
-  // Candidates are the oldest blocks that could be idle and were last touched before this time.
+  // Collects candidates: the oldest blocks that may be idle and were last touched before this time.
   OffloadPolicy Considering(uint32_t touched_before) VRAMSTOW_REQUIRES(kDeviceLock) {
     candidate_count_ = 0;
     touched_before_ = touched_before;
     return {RankAndConsider, this};
   }
-  // Candidates become idle, the oldest first, until they are `most` bytes; calls visit(range) for
-  // each.
+  // Makes candidates idle, the oldest first, until these are `most` bytes. Calls visit(range) for
+  // each of them.
   template <typename Visitor>
   void Choose(uint64_t most, uint32_t since, Visitor visit) VRAMSTOW_REQUIRES(kDeviceLock) {
     uint64_t bytes = 0;

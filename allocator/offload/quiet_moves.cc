@@ -146,8 +146,7 @@ uint64_t QuietMoves::Park(uint64_t most) {
   return left;
 }
 
-// Parks pages in the order in which they were begun to copy, and idle blocks where these are too
-// few.
+// Parks pages in the order in which their copies began. If these are too few, parks idle blocks.
 void QuietMoves::ParkFirst(uint64_t most, uint32_t clock) {
   for (uint64_t parked = 0; parked < most;) {
     if (!parking_.is_leaving() && BeginLeavingIdle(most - parked, clock) == 0) break;

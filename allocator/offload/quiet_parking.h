@@ -48,7 +48,7 @@ class QuietParking {
   // How many pages are parked, and how many of these are not on their way back.
   uint64_t parked() const { return pool_->exchange().parked_bytes() / pool_->page_bytes(); }
   uint64_t parked_at_rest() const { return parked() - laid_; }
-  // How many of those are pages of idle blocks.
+  // Returns how many pages of idle blocks are parked and not on their way back.
   uint64_t idle_at_rest() VRAMSTOW_REQUIRES(kDeviceLock);
   // Whether the address lies in a block of which a page is parked. Any thread; the answer holds as
   // long as the gate cannot be closed.
@@ -58,7 +58,7 @@ class QuietParking {
   // Begins to copy up to `most` quiet pages to the host, for which there are idle chunks. Returns
   // how many.
   uint64_t BeginLeaving(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same for idle blocks, the oldest first.
+  // Like BeginLeaving, but for idle blocks, the oldest first.
   uint64_t BeginLeavingIdle(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
   bool is_leaving() const { return leaving_ != 0; }
   uint64_t leaving_pages() const {
@@ -108,11 +108,11 @@ class QuietParking {
   // Begins to bring up to `most` parked pages back, for which there are idle chunks, behind all
   // work that was submitted. Returns how many.
   uint64_t BeginReturning(uint64_t idle, uint64_t others) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same for pages of an idle block.
+  // Like BeginReturning, but for pages of one idle block.
   uint64_t BeginReturning(const QuietRange& block, uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
   // Work that is submitted from now on waits for what is on its way back. False: it does not.
   bool OrderReturning() VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same for what is on its way to this block.
+  // Like OrderReturning, but only for pages of this block.
   bool OrderReturning(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
   // Waits for those that are on their way back, or takes only groups for which nobody has to wait,
   // and calls back(pages, count) for each group. Returns how many are back.
@@ -143,13 +143,13 @@ class QuietParking {
   DriverResult MapParked(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // --- Idle blocks
-  // The idle block in which this address lies; no bytes: there is none.
+  // Returns the idle block in which this address lies. The range is empty if there is none.
   QuietRange IdleBlockAt(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
-  // How many of these pages lie in one.
+  // Returns how many of these pages lie in idle blocks.
   uint64_t CountIdle(const uint64_t* pages, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // How many of its pages are parked, and not on their way back.
+  // Returns how many pages of the block are parked and not on their way back.
   uint64_t CountParked(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Work may use it without a question from now on: no page is parked that is not on its way.
+  // IsAway does not find the block any more. All of its parked pages are on their way back.
   void NoteBlockBack(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:

@@ -103,7 +103,7 @@ class AddressSpace {
   bool Touch(uint64_t address, uint32_t when);
   // A block was allocated on the page at this time, which counts as a touch.
   void Renew(uint64_t address, uint32_t when);
-  // From this time on, work may use the page by an address that is not named to anybody.
+  // From this time on, work may use the page though no call names its address.
   void Expose(uint64_t address, uint32_t when);
   // Of a page of ours.
   Touches TouchesAt(uint64_t address) const;

@@ -27,7 +27,7 @@ constexpr int kStepsOfARound = 20;
 
 class QuietThreadTest : public OffloadTest {
  protected:
-  // A block, and what was written to it last. Only the thread that has it uses it.
+  // A block, and the word that was written to it last. Only the thread that holds it uses it.
   struct Held {
     uint64_t address;
     uint64_t bytes;
@@ -234,7 +234,7 @@ void QuietThreadTest::Maintain() {
   }
 }
 
-// What is paused comes back when there is room for it.
+// Paused blocks come back when there is room for them.
 void QuietThreadTest::End() {
   offloader_.EndQuiet();
   offloader_.BringBack(0);

@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-// Parts of the names of kernels that are known.
+// A name that contains one of these is known.
 constexpr std::string_view kKnown[] = {
     "2at6native",                                 // PyTorch's own, as compilers write at::native
     "at::native",                                 // the same, written by hand
@@ -22,7 +22,7 @@ constexpr std::string_view kKnown[] = {
     "ncclDev",     "triton_poi_", "triton_red_",  // collectives; Inductor's kernels
     "triton_per_", "triton_tem_",
 };
-// Those of them that work on addresses which lie in memory, or write some.
+// But a kernel whose name contains one of these reads addresses from memory, or writes them.
 constexpr std::string_view kNotThese[] = {
     "arange",  // PyTorch makes tables of addresses by it
     "rouped",  // groups of matrix products

@@ -1,11 +1,11 @@
 // KernelNames: what kernels are called, and what a name tells of a kernel.
 //
-// Idea: a kernel uses the memory that its arguments name. A few also write addresses into memory,
-// where a later kernel finds them: those that prepare groups of matrix products, for example. What
-// kernels of PyTorch, cuBLAS, cuDNN, CUTLASS, FlashAttention, NCCL and Inductor do is known by
-// their names; of all others it is assumed.
+// Idea: a kernel uses the memory that its arguments name. Some kernels also write addresses into
+// memory, where a later kernel finds them: a kernel that prepares a group of matrix products does.
+// Kernels of PyTorch, cuBLAS, cuDNN, CUTLASS, FlashAttention, NCCL and Inductor have names by which
+// it is known that they do not. A kernel with any other name is assumed to write addresses.
 //
-// Ownership: none; names are the driver's. Threads: any. Errors: null: the driver does not say.
+// Ownership: names belong to the driver. Threads: any. Errors: null if the driver gives no name.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_KERNEL_NAMES_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_KERNEL_NAMES_H_
 
@@ -15,10 +15,10 @@
 
 namespace vramstow {
 
-// What the kernel's source calls it, as the compiler wrote it.
+// Returns the kernel's name as the compiler wrote it, or null.
 const char* KernelName(const Driver& driver, HandleKind kind, CUfunction function);
 
-// Whether a kernel of this name, which may be null, is known to write no address into memory.
+// Returns true if kernels of this name write no address into memory. `name` may be null.
 bool WritesNoAddresses(const char* name);
 
 }  // namespace vramstow
