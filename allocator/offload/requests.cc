@@ -190,7 +190,6 @@ OffloadResult Offloader::Resume(uint32_t tag, uint64_t most_bytes, uint64_t* byt
   DeviceLock device_lock(pool_->mutex());
   *bytes = 0;
   quiet_.Finish();
-  // The driver did not let all parked pages come back.
   if (!mover_.Restore() || quiet_.parked_pages() != 0) return OffloadResult::kFailed;
   if (pool_->fences().capturing()) return OffloadResult::kCapturing;
   const uint64_t most = most_bytes / pool_->page_bytes();
