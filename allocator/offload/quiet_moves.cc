@@ -122,7 +122,7 @@ uint64_t QuietMoves::Park(uint64_t most) {
     parking_.CancelLeaving();
     return 0;
   }
-  const uint64_t since = links_.pool->Now();
+  uint64_t since = links_.pool->Now();
   const uint64_t under_way = parking_.leaving_pages();
   DriverResult result = kDriverSuccess;
   const uint64_t left = parking_.Park(
@@ -130,8 +130,9 @@ uint64_t QuietMoves::Park(uint64_t most) {
       [&](const uint64_t* pages, uint32_t count) {
         kDeviceLock.AssertHeld();
         idle_parked_ += parking_.CountIdle(pages, count);
+        const uint64_t before = std::exchange(since, links_.pool->Now());
         MoveRecord::Emit(*links_.pool, EventKind::kOffload, pages, count, OffloadReason::kPressure,
-                         links_.pool->Now() - since);
+                         since - before);
       },
       &result);
   links_.standstill->End();
