@@ -1,11 +1,11 @@
-// Accounts: what all layers of the analysis share: the event at hand, the levels, the call sites,
-// the lives of blocks and the counts.
+// Accounts: the state that all layers of the analysis share: the current event, the levels, the
+// call sites, the lives of blocks and the counts.
 //
 // Idea: three layers may report the same bytes: the driver, a pool and a framework. Each layer
 // follows its own blocks and adds them up here, once. A layer never reads another layer's blocks.
 //
-// Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, nanoseconds, events
-// counted from 1.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
+// bytes, nanoseconds; events are counted from 1.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_ACCOUNTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_ACCOUNTS_H_
 
@@ -31,14 +31,14 @@ struct SiteSum {
 
 class Accounts {
  public:
-  // Reads from the source which call stands for blocks from before the recording, and what was free
-  // on each device when it began.
+  // Reads from the source which call stands for blocks that were allocated before the recording,
+  // and how much was free on each device when the recording began.
   explicit Accounts(const EventSource& source);
   Accounts(const Accounts&) = delete;
   Accounts& operator=(const Accounts&) = delete;
 
-  // --- The event at hand.
-  // `event` is at hand from now on. `stack`: its call stack, a number of the source's.
+  // --- The current event.
+  // Makes `event` the current event. `stack` is the number that the source gives its call stack.
   void Begin(const Event& event, uint32_t stack) {
     ++events_;
     now_ns_ = std::max(now_ns_, event.time_ns);
@@ -52,7 +52,7 @@ class Accounts {
   uint64_t events() const { return events_; }
   uint64_t now_ns() const { return now_ns_; }
   Moment Now(const Event& event) const { return {events_, event.sequence, now_ns_}; }
-  // Whether the event reports a block that was there before the recording began.
+  // True if the event reports a block that was there before the recording began.
   bool IsOpening(const Event& event) const {
     return opening_call_.has_value() && event.call == *opening_call_;
   }
@@ -61,10 +61,10 @@ class Accounts {
 
   // --- Who.
   uint32_t SiteOf(const Event& event) { return sites_.Find(stack_, event.library, event.call); }
-  // The same; 0 where the event has no call stack.
+  // Like SiteOf, but returns 0 if the event has no call stack.
   uint32_t SiteByStack(const Event& event) { return stack_ != 0 ? SiteOf(event) : 0; }
   const SiteTable& sites() const { return sites_; }
-  // The site of a call stack, or where there is none of a library and an entry point.
+  // Returns the call site of a call stack or, if `stack` is 0, of a library and an entry point.
   uint32_t SiteNumber(uint32_t stack, uint16_t library, uint16_t call) {
     return sites_.Find(stack, library, call);
   }
@@ -73,34 +73,35 @@ class Accounts {
   // --- Calls.
   void CountCall(const Event& event);
   void CountFailedCall(uint16_t library, uint16_t call, MemoryKind memory);
-  // A free by the event's library and call, of memory of this kind.
+  // Counts a free of memory of this kind by the event's library and call.
   void CountFree(const Event& event, MemoryKind memory);
-  // Takes back CountFree.
+  // Undoes CountFree.
   void UncountFree(uint16_t library, uint16_t call, MemoryKind memory);
   void CountAllocation(const LiveBlock& block);
-  // `block`, which is live, holds a framework's blocks: it counts as reserved and no longer as an
-  // allocation, and says so from now on.
+  // Counts the live `block` as reserved and no longer as an allocation, because it holds a
+  // framework's blocks, and marks it so.
   void Holds(LiveBlock* block);
-  // Somebody asked for so much device memory at once, granted or not.
+  // Records a request for this much device memory, granted or not.
   void Request(uint64_t bytes) { largest_request_ = std::max(largest_request_, bytes); }
   uint64_t largest_request() const { return largest_request_; }
   Counts& counts() { return counts_; }
   const Counts& counts() const { return counts_; }
 
   // --- Blocks.
-  // The block that the event brings.
+  // Returns the block that the event allocates.
   LiveBlock BlockOf(const Event& event);
-  // `block` ends with the event at hand. `free_site`: who frees it, where that is known.
+  // Ends the life of `block` with the current event. `free_site` is the call site of the free; 0 if
+  // it is unknown.
   void End(const LiveBlock& block, uint32_t free_site = 0);
-  // The life of a live block so far.
+  // Returns the life of a live block up to now.
   static Life LifeOf(const LiveBlock& block);
   Lives& lives() { return lives_; }
   Levels& levels() { return levels_; }
   const Levels& levels() const { return levels_; }
 
-  // Takes what is known of events that are gone. It is called before FillFacts.
+  // Adds the sums of events that the trace no longer has. Call it before FillFacts.
   void AddSums(const TraceSums& sums);
-  // Counts, peaks, tallies, sizes and devices, with the names that the source gives.
+  // Fills in counts, peaks, tallies, sizes and devices, with the names that the source gives.
   void FillFacts(const EventSource& source, Facts* facts) const;
 
  private:

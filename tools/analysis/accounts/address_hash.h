@@ -1,7 +1,7 @@
-// HashOfAddress: for tables of addresses. They come from files of strangers, so the hash has a seed
-// of the process's.
+// HashOfAddress: a hash for tables of addresses. Its seed differs in each process, because the
+// addresses come from untrusted files.
 //
-// Ownership: none. Threads: any. Errors: none. Units: addresses.
+// Ownership: none. Threads: callable from any thread. Errors: none. Units: addresses.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_ADDRESS_HASH_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_ADDRESS_HASH_H_
 
@@ -10,7 +10,7 @@
 
 namespace vramstow {
 
-// The same for the whole life of the process.
+// Returns the seed, which stays the same for the whole life of the process.
 inline uint64_t AddressHashSeed() {
   static const uint64_t seed = [] {
     std::random_device random;
@@ -19,8 +19,8 @@ inline uint64_t AddressHashSeed() {
   return seed;
 }
 
-// All bits are good ones. The halves of a long product, as in wyhash (Wang Yi, 2019): each bit
-// reaches all of the low ones.
+// Combines the halves of a 128-bit product, as wyhash does (Wang Yi, 2019), so that each bit of the
+// address affects all of the low bits.
 inline uint64_t HashOfAddress(uint64_t address, uint64_t seed) {
   __extension__ using Wide = unsigned __int128;
   const Wide product = Wide{address ^ seed} * 0xA0761D6478BD642Fu;

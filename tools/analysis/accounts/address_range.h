@@ -1,7 +1,8 @@
-// AddressRange: from one address to another, and what is asked of maps that have such by where they
-// begin.
+// AddressRange: a range of addresses, and the look-ups in maps whose keys are the beginnings of
+// ranges.
 //
-// Ownership: plain values. Threads: values. Errors: none. Units: addresses, bytes.
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// addresses, bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_ADDRESS_RANGE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_ADDRESS_RANGE_H_
 
@@ -16,12 +17,14 @@ struct AddressRange {
   uint64_t size() const { return to - from; }
 };
 
-// Whether [address, address + size) is a range at all. The trace may come from a stranger.
+// True if [address, address + size) is neither empty nor beyond the address space. The trace is
+// untrusted, so this has to be checked.
 inline bool IsRange(uint64_t address, uint64_t size) {
   return size != 0 && address + size > address;
 }
 
-// The first element of a map from address to whatever has a size that ends after `address`.
+// Returns the first element of `tree` that ends after `address`. The keys are addresses, and
+// `size_of` returns the size of an element.
 template <typename Tree, typename SizeOf>
 auto FirstEndingAfter(Tree* tree, uint64_t address, SizeOf size_of) {
   auto place = tree->upper_bound(address);

@@ -15,7 +15,8 @@ uint64_t SizeOfMapping(const std::pair<const uint64_t, Mapping>& mapping) {
 bool AddressRanges::Reserve(uint64_t address, uint64_t size) {
   if (!IsRange(address, size)) return false;
   const uint64_t end = address + size;
-  // Ranges that overlap were given back, or this could not be: it was not seen.
+  // If existing ranges overlap, their release was not seen: the driver would have refused this
+  // reservation otherwise.
   for (auto range = FirstEndingAfter(&ranges_, address, SizeOfRange);
        range != ranges_.end() && range->first < end;
        range = FirstEndingAfter(&ranges_, address, SizeOfRange)) {
@@ -63,7 +64,7 @@ bool AddressRanges::Grow(uint64_t address, uint64_t size) {
     ranges_[from] = to - from;
   }
   if (from == address && to == address + size) return true;
-  // The holes at its edges are joined with those beside them.
+  // Joins the holes at its edges with the neighbouring holes.
   for (const AddressRange& hole : holes_.Inside(address, address + size)) {
     holes_.Cut(hole.from, hole.to);
     holes_.Add(hole.from, hole.to, from, to);

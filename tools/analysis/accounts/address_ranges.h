@@ -1,13 +1,13 @@
-// AddressRanges: the reserved address ranges of a process, what is mapped in them, and the free
+// AddressRanges: the reserved address ranges of a process, the mappings in them, and the free
 // ranges (holes) between.
 //
-// Idea: holes are kept as they change (RangeSet), so that what is free is known without looking at
-// all that is mapped. Ranges that were reserved before the trace began are not known; mappings in
-// them are counted and make no holes.
+// Idea: the holes are updated with each change (RangeSet), so that the free bytes are known without
+// a traversal of all mappings. Ranges that were reserved before the trace began are not known;
+// mappings in them are counted and make no holes.
 //
-// Ownership: copies. Threads: one at a time. Errors: what contradicts the history (an unmap of
-// nothing) has no effect and says so by its result. Units: bytes, addresses. Cost: O(log n) for
-// each change.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: a change that
+// contradicts the history, for example an unmap of an unmapped range, has no effect and its result
+// says so. Units: bytes, addresses. Cost: O(log n) for each change.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_ADDRESS_RANGES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_ADDRESS_RANGES_H_
 
@@ -29,38 +29,42 @@ struct Mapping {
 
 class AddressRanges {
  public:
-  // [address, address + size) is reserved. False, and no effect: size 0, or beyond the end of the
-  // address space.
+  // Reserves [address, address + size). Returns false, and has no effect, if size is 0 or the range
+  // exceeds the address space.
   bool Reserve(uint64_t address, uint64_t size);
-  // The range that begins at `address` is given back. Returns its size, 0: no such range.
+  // Releases the range that begins at `address`. Returns its size; 0 if there is no such range.
   uint64_t Unreserve(uint64_t address);
 
-  // The same, joined with the ranges that end where it begins and begin where it ends.
+  // Like Reserve, but joins the range with the ranges that end where it begins and begin where it
+  // ends.
   bool Grow(uint64_t address, uint64_t size);
-  // [address, address + size) is taken out of whatever ranges it lies in.
+  // Removes [address, address + size) from all reserved ranges that it overlaps.
   void Shrink(uint64_t address, uint64_t size);
 
-  // False, and no effect: as Reserve. A mapping that is there already must be removed first.
+  // Returns false under the same conditions as Reserve. An existing mapping of these addresses must
+  // be removed first.
   bool Map(const Mapping& mapping);
-  // Removes all mappings that lie whole in [address, address + size), and gives them.
+  // Removes and returns all mappings that lie entirely in [address, address + size).
   std::vector<Mapping> Unmap(uint64_t address, uint64_t size);
-  // Removes all mappings that touch [address, address + size): their unmapping was not seen.
+  // Removes and returns all mappings that overlap [address, address + size), because their
+  // unmapping was not seen.
   std::vector<Mapping> Displace(uint64_t address, uint64_t size);
 
-  // A block uses [address, address + size), or does so no more. Such are not mappings: a range that
-  // is reserved is free whatever was used there before. Fill returns how many bytes were free.
+  // Fill records that a block uses [address, address + size) and returns how many of these bytes
+  // were free; Clear records that no block does any more. Neither is a mapping: a range that is
+  // reserved later is free whatever was recorded there before.
   uint64_t Fill(uint64_t address, uint64_t size) { return holes_.Cut(address, address + size); }
   void Clear(uint64_t address, uint64_t size) { OpenHoles(address, address + size); }
-  // The parts of [address, address + size) that are in reserved ranges, free or not; and those that
-  // are not.
+  // Used returns the parts of [address, address + size) that lie in reserved ranges, free or not;
+  // Unknown returns the other parts.
   std::vector<AddressRange> Used(uint64_t address, uint64_t size) const;
   std::vector<AddressRange> Unknown(uint64_t address, uint64_t size) const;
   const RangeSet& holes() const { return holes_; }
 
-  // The `memory` that is mapped at `address`; 0 where nothing is.
+  // Returns the `memory` of the mapping that contains `address`; 0 if there is none.
   uint64_t MemoryAt(uint64_t address) const;
 
-  // The size of the range that begins at `address`; 0: none does.
+  // Returns the size of the range that begins at `address`; 0 if there is no such range.
   uint64_t SizeOf(uint64_t address) const {
     const auto range = ranges_.find(address);
     return range == ranges_.end() ? 0 : range->second;
@@ -70,19 +74,19 @@ class AddressRanges {
   uint64_t highest_reserved_bytes() const { return highest_reserved_bytes_; }
   uint64_t mapped_bytes() const { return mapped_bytes_; }
   uint64_t highest_mapped_bytes() const { return highest_mapped_bytes_; }
-  // The free ranges, as they are for a request of `request` bytes, with whole units that lie
-  // elsewhere.
+  // Returns the free ranges as FreeMemory for a request of `request` bytes. `elsewhere` is the
+  // number of bytes of whole units that lie outside these ranges.
   FreeMemory Free(uint64_t request, uint64_t elsewhere = 0) const {
     return holes_.Free(request, elsewhere);
   }
 
-  // From now on whole pieces of `unit` bytes, counted from `origin`, can be moved together from
-  // wherever they are free. FreeMemory says how much that is.
+  // From this call on, whole pieces of `unit` bytes, counted from `origin`, can be moved together
+  // from wherever they are free. FreeMemory says how many bytes these are.
   void MovesUnits(uint64_t unit, uint64_t origin) { holes_.MovesUnits(unit, origin); }
 
  private:
-  // Puts holes where nothing is mapped any more, as far as it lies in known ranges, joined with
-  // their neighbours in the same range.
+  // Adds holes where nothing is mapped any more, within the known ranges, joined with their
+  // neighbours in the same range.
   void OpenHoles(uint64_t address, uint64_t end);
   Mapping TakeMapping(absl::btree_map<uint64_t, Mapping>::iterator* mapping);
 

@@ -26,7 +26,8 @@ Analyzer::Analyzer(const EventSource& source)
 
 namespace {
 
-// A line may have several call sites, one for each call path. They are sorted by bytes, most first.
+// Joins the sites of the same source line, which has one call site for each call path. The result
+// is sorted by bytes, largest first.
 void JoinAlike(std::vector<OffloadSite>* sites) {
   std::vector<OffloadSite> joined;
   for (const OffloadSite& site : *sites) {
@@ -80,7 +81,8 @@ void Analyzer::Add(const Event& event, uint32_t stack) {
 }
 
 void Analyzer::AddBatch(const EventBatch& batch) {
-  // How many events ahead memory is asked for: first what says where a block is, then the block.
+  // The number of events ahead for which memory is prefetched: first the slot that says where a
+  // block is, then the block itself.
   constexpr size_t kSlotsAhead = 32;
   constexpr size_t kBlocksAhead = 16;
   auto text = batch.texts.begin();
@@ -260,7 +262,8 @@ Analysis AnalyzeInDetail(EventSource* source, const std::string& file) {
   facts.facts = source->facts();
   facts.facts.merge(told);  // what the trace itself says is true
   facts.report = source->report();
-  // Where events are gone untold, blocks seem to stay that went.
+  // If events were overwritten and no sums of them are left, freed blocks seem to be live, so the
+  // growth per hour would be wrong.
   if (facts.report.overwritten_events != 0) facts.by_hour = {};
   facts.missing = source->missing();
   facts.rank = FactNumber<int64_t>(facts.facts, "process.rank");

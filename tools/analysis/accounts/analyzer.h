@@ -1,15 +1,15 @@
-// Analyzer: one pass over the events of a process, from which it makes the facts.
+// Analyzer: reads the events of a process once and makes the facts from them.
 //
-// Idea: three layers may report the same bytes: what a pool takes from the driver is reserved, what
-// it hands out is allocated, and neither is added to the other. So each layer has a class of its
-// own (DriverLayer, PoolLayer, FrameworkLayer), and all of them add up in the same Accounts and the
-// same FreeSpace. The events that a trace has are in order, but may begin in the middle of a run,
-// have gaps and end anywhere: what contradicts the events before is counted apart. It never changes
-// a level by bytes that were not seen to come.
+// Idea: three layers may report the same bytes: memory that a pool takes from the driver is
+// reserved, memory that it hands out is allocated, and neither is added to the other. So each layer
+// has a class of its own (DriverLayer, PoolLayer, FrameworkLayer), and all of them add up in the
+// same Accounts and the same FreeSpace. The events of a trace are in order, but may begin in the
+// middle of a run, have gaps and end anywhere: an event that contradicts the earlier ones is
+// counted separately. A level never changes by bytes whose allocation was not seen.
 //
-// Ownership: copies what it needs. Threads: one at a time. Errors: none; what could not be
-// understood is in Facts::counts. Units: bytes, nanoseconds. Memory: for each live block, not for
-// each event.
+// Ownership: keeps copies of what it needs. Threads: used by one thread at a time. Errors: none;
+// events that could not be understood are in Facts::counts. Units: bytes, nanoseconds. Memory:
+// proportional to the live blocks, not to the events.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_ANALYZER_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_ANALYZER_H_
 
@@ -42,35 +42,35 @@ namespace vramstow {
 
 class Analyzer : private PooledBlocks {
  public:
-  // Reads only what the source says of itself. When the analysis is finished, the source gives the
-  // names.
+  // Reads only what the source says of itself. Finish gets the names from the source.
   explicit Analyzer(const EventSource& source);
   Analyzer(const Analyzer&) = delete;
   Analyzer& operator=(const Analyzer&) = delete;
 
-  // Events in the order of their sequence. `stack`: of the call, a number of the source's.
+  // Adds an event; events come in the order of their sequence numbers. `stack` is the number that
+  // the source gives the call stack.
   void Add(const Event& event, uint32_t stack = 0);
-  // The text of an event that has one, a mark or a launch; after Add.
+  // Adds the text of a mark or a launch. Call it after Add.
   void AddText(const Event& event, std::string_view text);
-  // The source says how much is reserved on the event's device after the event, which was added
-  // last.
+  // Records how much the source says is reserved on the event's device after the event. The event
+  // must be the one that was added last.
   void SetReserved(const Event& event, uint64_t bytes) {
     accounts_.levels().SetReserved(event.device, bytes);
     reserved_known_ = true;
   }
-  // The same for all of a batch, which is faster.
+  // Does all of the above for each event of a batch, which is faster.
   void AddBatch(const EventBatch& batch);
-  // Levels after the event that was added last.
+  // The levels after the event that was added last.
   uint64_t allocated() const { return accounts_.levels().allocated(); }
   uint64_t reserved() const { return accounts_.levels().reserved(); }
-  // Free memory of pools, the same.
+  // The free memory of pools after the event that was added last.
   FreeMemory free_ranges() const { return space_.OfPool(); }
-  // All facts but those about the file itself, and what they rest on.
+  // Returns all facts but those about the file itself, and the detail that they are derived from.
   Analysis Finish(const EventSource& source);
 
  private:
-  // Have the processor fetch the memory that a later event will need, in two steps: with many live
-  // blocks the analysis waits for memory most of the time.
+  // Prefetch the memory that a later event will need, in two steps: with many live blocks the
+  // analysis waits for memory most of the time.
   [[gnu::always_inline]] const BlockTable& TableOf(const Event& event) const {
     return event.layer == Layer::kFramework ? framework_.blocks() : driver_.memory().addresses();
   }
@@ -114,9 +114,10 @@ class Analyzer : private PooledBlocks {
   bool reserved_known_ = false;  // the source said it
 };
 
-// All facts of one source, with what they rest on. `file` is only carried along.
+// Returns all facts of one source, and the detail that they are derived from. `file` is only copied
+// into the facts.
 Analysis AnalyzeInDetail(EventSource* source, const std::string& file);
-// The facts alone.
+// Like AnalyzeInDetail, but returns the facts alone.
 Facts Analyze(EventSource* source, const std::string& file);
 
 }  // namespace vramstow

@@ -9,7 +9,8 @@
 
 namespace vramstow {
 
-// Changes the note of an address by the next entry of it. False, and no effect: it contradicts.
+// Applies the next entry of an address to its note. Returns false, and has no effect, if the entry
+// contradicts the note.
 bool BlockNotes::Apply(const Entry& entry, BlockNote* note) {
   const uint64_t size = entry.size_and_came >> 1;
   if ((entry.size_and_came & 1) != 0) {
@@ -30,8 +31,9 @@ bool BlockNotes::Apply(const Entry& entry, BlockNote* note) {
   return true;
 }
 
-// By address; those of one address as they came. By digits, the last one first: three passes for
-// blocks of 512 bytes in 4 TiB, where comparisons would need 17.
+// Sorts the entries by address, and those of one address in their original order. A radix sort,
+// last digit first, needs three rounds for blocks of 512 bytes in 4 TiB, where a sort by comparison
+// would need 17.
 const std::vector<BlockNotes::Entry>& BlockNotes::Sorted() {
   constexpr size_t kFew = 1024;
   constexpr int kBits = 11;
@@ -62,7 +64,8 @@ const std::vector<BlockNotes::Entry>& BlockNotes::Sorted() {
   return sorted_;
 }
 
-// Makes notes_, of entries by address. False: some contradict.
+// Makes notes_ from entries that are sorted by address. Returns false if some of them contradict
+// each other.
 bool BlockNotes::Join(const std::vector<Entry>& sorted) {
   notes_.clear();
   for (auto entry = sorted.begin(); entry != sorted.end();) {

@@ -1,10 +1,12 @@
-// BlockNotes: which blocks came and went at which addresses since somebody last looked.
+// BlockNotes: the list of blocks that were allocated and freed, by address, since the list was last
+// emptied.
 //
-// Idea: to write at the end of a list waits for no memory, where a table among millions of blocks
-// does. A caller gets the list in order of address, and of each address only what is different from
-// before.
+// Idea: an append to a list waits for no memory, while an update of a table of millions of blocks
+// does. The caller gets the list in order of address, with only the difference from before for each
+// address.
 //
-// Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, addresses.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
+// bytes, addresses.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_BLOCK_NOTES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_BLOCK_NOTES_H_
 
@@ -15,7 +17,7 @@
 
 namespace vramstow {
 
-// At one address. Both are 0 where all is as it was.
+// The change at one address. Both sizes are 0 if there was no change.
 struct BlockNote {
   uint64_t address = 0;
   uint64_t taken = 0;  // the size of the block that was there and went; 0: none did
@@ -25,19 +27,19 @@ struct BlockNote {
 class BlockNotes {
  public:
   static constexpr size_t kMax = size_t{1} << 17;
-  // Larger ones have no note.
+  // The largest size of a block that can have a note.
   static constexpr uint64_t kMaxBytes = ~uint64_t{0} >> 1;
 
-  // A block of `size` bytes, at least one, came to an address, or went from there. Not to be called
-  // when the notes are full.
+  // Came records that a block of `size` bytes (at least one) was allocated at an address, Went that
+  // it was freed. Do not call them when the list is full.
   void Came(uint64_t address, uint64_t size) { entries_.push_back({address, size << 1 | 1}); }
   void Went(uint64_t address, uint64_t size) { entries_.push_back({address, size << 1}); }
   bool full() const { return entries_.size() >= kMax; }
   bool empty() const { return entries_.empty(); }
 
-  // Hands all notes over, in order of address; there is none any more. Where one contradicts those
-  // before it (two blocks came to one address, or another block went than had come), it is handed
-  // over by itself, after those before it.
+  // Hands all notes to `place` in order of address, and empties the list. If an entry contradicts
+  // the earlier ones (two allocations at one address, or a free of another size than was
+  // allocated), it is handed over separately, after the earlier ones.
   using Place = std::function<void(const std::vector<BlockNote>&)>;
   void TakeAll(const Place& place);
 

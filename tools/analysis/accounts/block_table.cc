@@ -55,7 +55,7 @@ bool BlockTable::Take(uint64_t address, LiveBlock* block) {
   return true;
 }
 
-// Moves those behind `hole` that may not have it before them.
+// Moves back the blocks behind `hole` that linear probing would no longer find.
 void BlockTable::Close(size_t hole) {
   for (size_t next = (hole + 1) & mask_; slots_[next].block != kNone; next = (next + 1) & mask_) {
     const size_t home = HomeOf(slots_[next].address);

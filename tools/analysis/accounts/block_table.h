@@ -1,15 +1,15 @@
-// BlockTable: live blocks by address, for millions of them.
+// BlockTable: live blocks by address, for millions of blocks.
 //
-// Idea: with many live blocks nearly all the time of an analysis is spent waiting for memory, so
-// as little of it as possible is touched, and it can be asked for in advance. Slots of 16 bytes
-// (address, number of the block) lie in a table with linear probing, at most half full: nearly
-// always one cache line. Blocks lie apart and those given back last are used first, so that a new
-// block finds its memory in the cache. Deleting moves the slots behind back (Knuth, "The Art of
-// Computer Programming", vol. 3, 6.4, algorithm R): there are no marks of the dead that would fill
-// the table.
+// Idea: with many live blocks an analysis spends nearly all its time waiting for memory, so the
+// table touches as little memory as possible and can prefetch it. Slots of 16 bytes (address,
+// number of the block) lie in a table with linear probing, at most half full, so a look-up nearly
+// always touches one cache line. Blocks lie in an array of their own, and the block that was freed
+// last is reused first, so that a new block finds its memory in the cache. A deletion moves the
+// following slots back (Knuth, "The Art of Computer Programming", vol. 3, 6.4, algorithm R), so the
+// table never fills with markers of deleted slots.
 //
-// Ownership: copies. Threads: one at a time. Errors: none. Units: addresses. Pointers to blocks are
-// valid until the next Insert. Blocks have births other than 0.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
+// addresses. Pointers to blocks are valid until the next Insert. A block's birth must not be 0.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_BLOCK_TABLE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_BLOCK_TABLE_H_
 
@@ -27,8 +27,9 @@ class BlockTable {
  public:
   BlockTable();
 
-  // Has memory fetch the slot of `address`; some events later what lies there and its block.
-  // Inlined by force: else GCC 12 takes them for functions without effect and drops the calls.
+  // Prefetches the slot of `address`; PrefetchBlock, some events later, prefetches its block. Both
+  // are forced inline, because GCC 12 otherwise takes them for functions without effect and drops
+  // the calls.
   [[gnu::always_inline]] void PrefetchSlot(uint64_t address) const {
     __builtin_prefetch(&slots_[HomeOf(address)], 1);
   }
@@ -37,11 +38,12 @@ class BlockTable {
     if (slot.block != kNone) __builtin_prefetch(&blocks_[slot.block], 1);
   }
 
-  // The block at `address`, or null.
+  // Returns the block at `address`, or null if there is none.
   LiveBlock* Find(uint64_t address);
-  // Puts `block` at its address. False, and no effect: there is one, which *known then points to.
+  // Inserts `block` at its address. If there is a block already, returns false, has no effect and
+  // points *known to that block.
   bool Insert(const LiveBlock& block, LiveBlock** known);
-  // Takes the block at `address` out into *block. False: there is none.
+  // Moves the block at `address` into *block. Returns false if there is none.
   bool Take(uint64_t address, LiveBlock* block);
 
   size_t size() const { return size_; }
@@ -49,14 +51,14 @@ class BlockTable {
 
   template <typename Visit>  // void(const LiveBlock&), in no order
   void ForEach(Visit visit) const {
-    // In the order in which they lie in memory.
+    // Visits the blocks in the order in which they lie in memory.
     const size_t used = size_ + unused_.size();
     for (size_t i = 0; i < used; ++i) {
       if (blocks_[i].birth != 0) visit(blocks_[i]);
     }
   }
 
-  // Takes out those for which `is_wanted` says so, after it has seen them.
+  // Calls `is_wanted` for each block, and removes the blocks for which it returns true.
   template <typename IsWanted>  // bool(const LiveBlock&)
   void TakeIf(IsWanted is_wanted) {
     std::vector<uint64_t> addresses;
@@ -77,7 +79,7 @@ class BlockTable {
   size_t HomeOf(uint64_t address) const {
     return static_cast<size_t>(HashOfAddress(address, seed_)) & mask_;
   }
-  // Where `address` is, or where it would go.
+  // Returns the slot of `address`, or the empty slot where it would be inserted.
   size_t SlotOf(uint64_t address) const {
     size_t slot = HomeOf(address);
     while (slots_[slot].block != kNone && slots_[slot].address != address) {

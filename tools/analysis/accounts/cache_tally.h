@@ -1,9 +1,10 @@
-// CacheTally: what pools took from the device and gave back, what their caches did, and flushes.
+// CacheTally: what pools took from the device and released to it, how their caches performed, and
+// their flushes.
 //
-// Idea: segments that are given back directly one after the other are one flush.
+// Idea: consecutive releases of segments are one flush.
 //
-// Ownership: copies; accounts outlive it. Threads: one at a time. Errors: none. Units: bytes,
-// nanoseconds. Memory: the first kMaxFlushes flushes.
+// Ownership: keeps copies; the accounts outlive it. Threads: used by one thread at a time. Errors:
+// none. Units: bytes, nanoseconds. Memory: bounded by the first kMaxFlushes flushes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_CACHE_TALLY_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_CACHE_TALLY_H_
 
@@ -21,14 +22,15 @@ class CacheTally {
  public:
   explicit CacheTally(Accounts* accounts) : accounts_(*accounts) {}
 
-  // A pool took memory from the device, or gave it back with this event.
+  // Taken records that a pool took memory from the device, GivenBack that it released memory with
+  // this event.
   void Taken(uint64_t bytes);
   void GivenBack(const Event& event, uint64_t bytes);
-  // Something else happened: what is given back from now on is another flush.
+  // Ends the current flush, because another kind of event came. The next release begins a new one.
   void EndFlush() {
     if (is_flushing_) KeepFlush();
   }
-  // A kCacheTrim says who caused the flush that is going on.
+  // Records the cause of the current flush, which a kCacheTrim event gives.
   void Trimmed(const Event& trim);
   void Missed() { ++facts_.misses; }
   void Stitched() { ++facts_.stitches; }
@@ -37,7 +39,7 @@ class CacheTally {
     facts_.fence_wait_ns += nanoseconds;
   }
 
-  // At the end. `sites`: by number.
+  // Returns the facts at the end of the analysis. `sites` is indexed by number of call site.
   CacheFacts Facts(const std::vector<SiteDetail>& sites) const;
 
  private:

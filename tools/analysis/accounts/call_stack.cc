@@ -16,7 +16,7 @@ bool Has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// A frame that was told and not walked.
+// The files of frames that PyTorch reported, as opposed to frames of the native or Python stack.
 constexpr std::string_view kOperator = "<operator>";
 constexpr std::string_view kBackward = "<backward>";
 constexpr std::string_view kModule = "<module>";
@@ -25,7 +25,7 @@ bool IsPython(const CallFrame& frame) {
   return frame.file.ends_with(".py") || (frame.file.starts_with('<') && frame.line != 0);
 }
 
-// Code of a package that is neither Python's own nor PyTorch.
+// True if the frame is code of an installed package that is neither Python's own nor PyTorch.
 bool IsLibrary(const CallFrame& frame) {
   for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
     if (!HasPathPart(frame.file, packages)) continue;
@@ -34,29 +34,29 @@ bool IsLibrary(const CallFrame& frame) {
   return false;
 }
 
-// "forward" of "Linear.forward".
+// Returns "forward" for "Linear.forward".
 std::string_view PlainName(std::string_view function) {
   return function.substr(function.rfind('.') + 1);
 }
 
-// A function that another one made: "add_hook_to_module.<locals>.new_forward". The stack does not
-// tell it before Python 3.11.
+// True if another function made this one ("add_hook_to_module.<locals>.new_forward"). Before Python
+// 3.11 the stack has no such names.
 bool IsMadeByFunction(std::string_view function) {
   return function.substr(0, function.size() - PlainName(function).size()).ends_with("<locals>.");
 }
 
-// A function that a decorator of PyTorch's or Python's puts around another. The names are those of
-// decorators that are met without the name of the function which made them.
+// True if the function is a wrapper made by a decorator of PyTorch or Python. The names listed here
+// are those of wrappers that appear without the name of the function that made them.
 bool IsDecorators(std::string_view function) {
   const std::string_view name = PlainName(function);
   return IsMadeByFunction(function) || name == "decorate_context" || name == "decorate_autocast" ||
          name == "decorate_fwd" || name == "compile_wrapper" || name == "_fn" || name == "inner";
 }
 
-// Whether frame `place` only calls on to the function that it is put around, as accelerate's hooks
-// are around each module: it calls forward() of one of PyTorch's modules by itself, while everybody
-// else calls the module. A derived class may have a method forward(). A function that a library
-// puts around a module of another library says so by its name.
+// True if the frame at index `place` only forwards to the function that it wraps, as accelerate's
+// hooks around each module do. Such a hook calls forward() of a PyTorch module directly, while
+// other code calls the module. The method forward() of a derived class is no wrapper. A function
+// that a library puts around a module of another library is recognised by its name.
 bool IsWrapper(const std::vector<CallFrame>& frames, size_t place) {
   const CallFrame& frame = frames[place];
   const std::string_view name = PlainName(frame.function);
@@ -83,7 +83,8 @@ std::string LineOf(const CallFrame& frame) {
   return line + " " + std::string(frame.function);
 }
 
-// The text after `prefix` in the function's name, up to anything that is no identifier.
+// Returns the part of the function's name after `prefix` up to the first character that is not
+// allowed in an identifier.
 std::string NameAfter(std::string_view function, std::string_view prefix) {
   const size_t place = function.find(prefix);
   if (place == std::string_view::npos) return "";
@@ -94,7 +95,8 @@ std::string NameAfter(std::string_view function, std::string_view prefix) {
   return std::string(rest.begin(), end);
 }
 
-// "MulBackward0" of autograd's generated functions, and those written by hand.
+// Returns a name like "MulBackward0", of autograd's generated functions or of those written by
+// hand.
 std::string BackwardName(std::string_view function) {
   std::string name = NameAfter(function, "torch::autograd::generated::");
   const size_t end = name.find("_apply_functional");
@@ -104,7 +106,7 @@ std::string BackwardName(std::string_view function) {
   return "";
 }
 
-// How memory is made is not what it is for.
+// True if the operator only creates or resizes memory, which does not say what the memory is for.
 bool MakesOnly(std::string_view name) { return Has(name, "empty") || Has(name, "resize"); }
 
 std::string OperatorOf(const std::vector<CallFrame>& frames) {
@@ -121,14 +123,15 @@ std::string OperatorOf(const std::vector<CallFrame>& frames) {
   return "";
 }
 
-// "linear" of "aten::linear"; other libraries' operators keep their names.
+// Returns "linear" for "aten::linear"; operators of other libraries keep their full names.
 std::string AsUsersCall(std::string_view name) {
   constexpr std::string_view kAten = "aten::";
   if (name.starts_with(kAten)) name.remove_prefix(kAten.size());
   return std::string(name);
 }
 
-// The operator that Python or autograd calls, within the innermost frame of these that calls one.
+// Returns the operator that Python or autograd calls, found within the innermost frame that calls
+// one.
 std::string CallOf(const std::vector<CallFrame>& frames) {
   std::string name;
   for (const CallFrame& frame : frames) {
@@ -139,7 +142,7 @@ std::string CallOf(const std::vector<CallFrame>& frames) {
       if (!MakesOnly(frame.function)) name = AsUsersCall(frame.function);
       continue;
     }
-    // Functions that Python itself calls have the name that users know.
+    // Functions that Python calls directly have the name that users know.
     const std::string bound = NameAfter(frame.function, "torch::autograd::THPVariable_");
     if (!bound.empty()) return bound;
     const std::string called = NameAfter(frame.function, "at::_ops::");
@@ -155,7 +158,8 @@ bool IsWorkspace(std::string_view function) {
          Has(function, "run_conv_plan");
 }
 
-// Caches of keys and values, as libraries that generate text call them.
+// True if the function or file makes a key/value cache, by the names that text-generation libraries
+// use.
 bool MakesCache(std::string_view function, std::string_view file) {
   for (const char* name : {"kv_cache", "KVCache", "DynamicCache.", "StaticCache."}) {
     if (Has(function, name)) return true;
@@ -163,7 +167,8 @@ bool MakesCache(std::string_view function, std::string_view file) {
   return Has(file, "cache_engine") || Has(file, "kv_cache") || file == "cache_utils.py";
 }
 
-// The phase that one frame tells; the innermost that tells one decides.
+// Returns the phase that one frame shows. In a stack, the innermost frame that shows a phase
+// decides.
 Phase PhaseOf(const CallFrame& frame) {
   const std::string_view function = frame.function;
   if (!IsPython(frame)) {
@@ -176,14 +181,15 @@ Phase PhaseOf(const CallFrame& frame) {
     return Phase::kUnknown;
   }
   const std::string file = LastPart(frame.file);
-  // "Block.forward": the class comes first where the name is a qualified one.
+  // In a qualified name the class comes first, as in "Block.forward".
   const std::string_view name = function.substr(function.rfind('.') + 1);
   if (MakesCache(function, file)) return Phase::kCache;
   if (Has(frame.file, "/optim/") || Has(file, "optim")) {
     return name == "__init__" ? Phase::kInit : Phase::kOptimizer;
   }
   if (name == "backward" || name == "_engine_run_backward") return Phase::kBackward;
-  // A node of the compiler's CUDA graphs runs what it records in its constructor.
+  // A node of the compiler's CUDA graphs runs the recorded function in its constructor, so the name
+  // says nothing about the phase.
   if (HasPathPart(frame.file, "torch/_inductor/")) return Phase::kUnknown;
   if (name == "__init__" || name == "_apply" || name == "load_state_dict" ||
       name == "_load_from_state_dict" || name == "reset_parameters") {
@@ -199,8 +205,8 @@ Phase PhaseOf(const CallFrame& frame) {
   return Phase::kUnknown;
 }
 
-// A function that bears this name and is not PyTorch's: one of autograd's, or it calls backward()
-// later, as those of frameworks do, which scale the loss before.
+// True for a function named "backward" that is not PyTorch's. It belongs to an autograd function,
+// or it calls backward() later, as functions of frameworks do that scale the loss first.
 bool IsNamedBackward(const CallFrame& frame) {
   if (!IsPython(frame) || HasPathPart(frame.file, "torch/_tensor.py") ||
       HasPathPart(frame.file, "torch/autograd/")) {
@@ -209,8 +215,8 @@ bool IsNamedBackward(const CallFrame& frame) {
   return frame.function.substr(frame.function.rfind('.') + 1) == "backward";
 }
 
-// Whether autograd calls what is further in than frame `place`: it has no caller in Python on a
-// thread of autograd's.
+// True if autograd calls the frames that are further in than index `place`: on a thread of
+// autograd's they have no caller in Python.
 bool IsCalledByAutograd(const std::vector<CallFrame>& frames, size_t place) {
   bool is_any_python = false;
   for (size_t i = place + 1; i < frames.size(); ++i) {
@@ -220,14 +226,15 @@ bool IsCalledByAutograd(const std::vector<CallFrame>& frames, size_t place) {
   return !is_any_python;
 }
 
-// The phase that a frame tells among its callers.
+// Returns the phase that a frame shows, in view of its callers.
 Phase PhaseIn(const std::vector<CallFrame>& frames, const CallFrame& frame) {
   const auto place = static_cast<size_t>(&frame - frames.data());
   const bool calls_later = IsNamedBackward(frame) && !IsCalledByAutograd(frames, place);
   return calls_later ? Phase::kUnknown : PhaseOf(frame);
 }
 
-// A compiler or an autotuner tries functions to see how long they take: no work of the program.
+// True if a compiler or an autotuner runs functions here to measure their speed, which is no work
+// of the program.
 bool IsTrial(const CallFrame& frame) {
   if (!IsPython(frame)) return false;
   for (const char* file :
@@ -239,18 +246,19 @@ bool IsTrial(const CallFrame& frame) {
   return false;
 }
 
-// torch.autograd.grad: a backward pass that leaves nothing behind.
+// True for torch.autograd.grad, a backward pass that leaves no gradients behind.
 bool IsGradCall(const CallFrame& frame) {
   return frame.function == "grad" && frame.file.ends_with("torch/autograd/__init__.py");
 }
 
-// Numbers have their type in the names of templates, and in one method of modules.
+// True if the frame works on double-precision numbers, by the type in a template's name or by a
+// module's method double().
 bool IsFloat64(const CallFrame& frame) {
   if (IsPython(frame)) {
     return frame.function.ends_with("Module.double") && Has(frame.file, "torch/nn/");
   }
-  // The types of the function itself count. Arguments may be numbers of Python's, which are double,
-  // too.
+  // Only the types of the function itself count. Arguments may also be Python numbers, which are
+  // doubles.
   std::string_view name = frame.function;
   constexpr std::string_view kAnonymous = "(anonymous namespace)";
   size_t end = name.find('(');
@@ -266,8 +274,8 @@ bool IsFloat64(const CallFrame& frame) {
   return false;
 }
 
-// "Decoder" of "Decoder.forward"; empty: it is no model's function. A function within another is
-// none: "patch.<locals>.forward".
+// Returns "Decoder" for "Decoder.forward"; empty if it is no model's function. A function within
+// another one, like "patch.<locals>.forward", is no model's.
 std::string_view ClassOf(std::string_view function) {
   constexpr std::string_view kForward = ".forward";
   if (!function.ends_with(kForward)) return "";
@@ -276,8 +284,8 @@ std::string_view ClassOf(std::string_view function) {
   return function.substr(function.rfind('.') + 1);
 }
 
-// The classes of the modules that run within the program's own line `own`, where that is no part of
-// a model itself; the outermost first.
+// Returns the classes of the modules that run within the program's own line `own`, the outermost
+// first, provided that this line is no part of a model itself.
 std::string ClassesOf(const std::vector<CallFrame>& frames, const CallFrame* own) {
   std::vector<std::string_view> classes;
   for (const CallFrame& frame : frames) {
@@ -339,7 +347,8 @@ const char* PhaseName(Phase phase) {
 
 namespace {
 
-// `line`: the frame whose line names the site; null: none does.
+// Returns the name of the call site. `line` is the frame whose line names it; null if there is
+// none.
 std::string SiteOf(const StackWords& words, const std::vector<CallFrame>& frames,
                    const CallFrame* line, const std::string& backward) {
   if (line != nullptr) return LineOf(*line);
@@ -354,7 +363,7 @@ std::string SiteOf(const StackWords& words, const std::vector<CallFrame>& frames
   return frames.empty() ? "unknown" : "native code";
 }
 
-// The lines of Python that may name a site, the innermost first.
+// The lines of Python that may name a call site; each pointer is the innermost such frame.
 struct Lines {
   const CallFrame* own = nullptr;  // of the application
   const CallFrame* generated = nullptr;
@@ -382,7 +391,8 @@ void AddLine(const std::vector<CallFrame>& frames, const CallFrame& frame, Lines
   }
 }
 
-// The line of the application that names the site; null: there is none.
+// Returns the line of the application that names the call site, or null if there is none, and fills
+// in the lines of `words`.
 const CallFrame* TakeOwn(Lines lines, StackWords* words) {
   words->library_site = std::move(lines.library);
   const CallFrame* own = lines.own;
@@ -391,7 +401,8 @@ const CallFrame* TakeOwn(Lines lines, StackWords* words) {
     own = lines.wrapper;
     words->own = {OwnLineOf(*own)};
   }
-  // The whole program may be a text: python -c. A compiler's file is nobody's program.
+  // The whole program may be a text (python -c). A file that a compiler generated is not the
+  // program.
   const CallFrame* generated = lines.generated;
   if (own == nullptr && generated != nullptr && generated->file.starts_with('<')) {
     own = generated;
@@ -443,7 +454,7 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
   if (words.operation.empty() && python != nullptr) words.operation = python->function;
   if (words.operation.empty()) words.operation = backward;
   if (words.made_by.empty()) words.made_by = words.operation;
-  // PyTorch looks up some of its operators in Python of its own.
+  // PyTorch calls some of its operators through Python code of its own, so this line names no site.
   const bool is_pytorchs = (backward.ends_with("Backward0") && words.library_site.empty()) ||
                            (python != nullptr && python == generated);
   words.classes = ClassesOf(frames, own);

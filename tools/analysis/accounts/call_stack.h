@@ -1,17 +1,16 @@
-// CallStack: what a call stack of PyTorch tells: which line of the application asked, what ran, and
-// in which phase of the work.
+// CallStack: describes a call stack of PyTorch by the line of the application that made the
+// request, the operation that ran, and the phase of the work.
 //
-// Idea: a stack has dozens of frames, of which few tell anything. The site is the innermost line of
-// Python that belongs to neither Python nor an installed package; in autograd's own threads, which
-// have no Python frames, it is the backward function. The operation is the operator that Python or
-// autograd calls, by the name that users call it ("linear"), and within it the operator of ATen
-// that allocates ("aten::addmm"); or else it is the innermost Python function. Where PyTorch said
-// which operator, which backward function and which module is at work (frames of the files
-// "<operator>", "<backward>",
-// "<module>"), that counts.
+// Idea: a stack has dozens of frames, but few of them are informative. The call site is the
+// innermost line of Python that belongs to neither Python nor an installed package; in autograd's
+// own threads, which have no Python frames, it is the backward function. The operation is the
+// operator that Python or autograd calls, by the name that users call it ("linear"), and within it
+// the operator of ATen that allocates ("aten::addmm"); without such an operator it is the innermost
+// Python function. If PyTorch reported which operator, backward function and module is running
+// (frames of the files "<operator>", "<backward>" and "<module>"), these names take precedence.
 //
-// Ownership: results are copies. Threads: pure functions. Errors: none; a stack that tells nothing
-// gives "unknown". Units: none.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// none; a stack without an informative frame gives "unknown". Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_CALL_STACK_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_CALL_STACK_H_
 
@@ -25,7 +24,7 @@
 
 namespace vramstow {
 
-// A line of the program itself, not of Python's library or of a package.
+// A source line of the program itself, not of Python's library or of an installed package.
 struct OwnLine {
   std::string text;   // "train.py:45 Trainer.step"
   uint64_t function;  // a number of the file and the function, the same for all its lines
@@ -51,14 +50,14 @@ struct StackWords {
   std::vector<std::string> files;   // the path of the file of each; empty: in none
 };
 
-// `frames`: the innermost first, as EventSource gives them.
+// Describes `frames`, which are in the order of EventSource: the innermost first.
 StackWords WordsOf(const std::vector<CallFrame>& frames);
 
-// "Decoder.blocks.3.up" → "Decoder.blocks.*.up". The last part stays: Sequential.0 and Sequential.1
-// may be of two kinds.
+// Turns "Decoder.blocks.3.up" into "Decoder.blocks.*.up". A number in the last part stays, because
+// Sequential.0 and Sequential.1 may be modules of different kinds.
 std::string WithoutNumbers(const std::string& module);
 
-// "parameters", "forward", … Never null.
+// Returns "parameters", "forward" and so on; never null.
 const char* PhaseName(Phase phase);
 
 }  // namespace vramstow

@@ -1,11 +1,12 @@
-// CollectionLog: garbage that was collected before a request failed, as the process told it.
+// CollectionLog: the garbage collections that the process reports to have run before a request
+// failed.
 //
-// Idea: a collection is a row of marks (docs/trace-format.md): one that says what it was, and one
-// for each cycle that it took apart. The next tensor of the same thread is the request: served, it
-// was saved.
+// Idea: a collection is a sequence of marks (docs/trace-format.md): one that describes it, and one
+// for each reference cycle that it broke. The next tensor of the same thread is the request; if it
+// was served, the collection saved it.
 //
-// Ownership: copies. Threads: one at a time. Errors: a mark that is not as it should be is left
-// out. Units: bytes, nanoseconds. Memory: kMaxCycles cycles that are told differently.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: malformed marks
+// are ignored. Units: bytes, nanoseconds. Memory: bounded by kMaxCycles different cycles.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_COLLECTION_LOG_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_COLLECTION_LOG_H_
 
@@ -25,9 +26,9 @@ class CollectionLog {
  public:
   static constexpr size_t kMaxCycles = 256;
 
-  // `mark`: a kMark. False: it is no part of a collection.
+  // Adds `mark`, a kMark event. Returns false if it is no part of a collection.
   bool Add(const Event& mark, std::string_view text);
-  // Every other event.
+  // Looks at each event that is no such mark.
   void Note(const Event& event) {
     if (!waiting_.empty()) Decide(event);
   }

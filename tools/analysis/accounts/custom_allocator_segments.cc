@@ -26,7 +26,8 @@ void CustomAllocatorSegments::Add(const Candidate& candidate) {
 }
 
 void CustomAllocatorSegments::Look(const Event& tensor) {
-  // Marking one may change nothing in the list, so the thread's own are taken out of it first.
+  // Marking a candidate may change the list, so the candidates of this thread are removed from it
+  // first.
   const auto others =
       std::stable_partition(candidates_.begin(), candidates_.end(),
                             [&tensor](const auto& one) { return one.thread == tensor.thread; });

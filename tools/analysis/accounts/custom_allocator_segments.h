@@ -1,15 +1,16 @@
-// CustomAllocatorSegments: finds memory of the driver's that holds a framework's blocks, so that no
-// byte is counted twice.
+// CustomAllocatorSegments: finds driver memory that holds a framework's blocks, so that no byte is
+// counted twice.
 //
 // Idea: a program may give PyTorch memory by an allocator of its own (MemPool, vLLM's sleep mode,
-// torch_memory_saver, NCCL's pools). The driver's call looks like any other. The next tensor of the
-// same thread tells: it lies in that memory. From then on the memory counts as reserved, as a
-// segment of PyTorch's own does. Addresses that held blocks once hold them again when new memory is
-// mapped there: nobody allocates the tensors anew then.
+// torch_memory_saver, NCCL's pools). The call of the driver looks like any other, but the next
+// tensor of the same thread lies in that memory. From then on the memory counts as reserved, as a
+// segment of PyTorch's own allocator does. Addresses that held blocks once hold them again when new
+// memory is mapped there, because the tensors are not allocated anew then.
 //
-// Ownership: copies; accounts and memory outlive it. Threads: one at a time. Errors: none. Units:
-// bytes, addresses. Memory: the newest kMaxCandidates, and one entry for each range that held
-// blocks. Cost: of a tensor, one comparison unless the driver gave memory since the last one.
+// Ownership: keeps copies; the accounts and the memory outlive it. Threads: used by one thread at a
+// time. Errors: none. Units: bytes, addresses. Memory: the newest kMaxCandidates candidates, and
+// one entry for each range that held blocks. Cost: one comparison for a tensor, unless the driver
+// gave memory since the last one.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_CUSTOM_ALLOCATOR_SEGMENTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_CUSTOM_ALLOCATOR_SEGMENTS_H_
 
@@ -28,11 +29,11 @@ class CustomAllocatorSegments {
   CustomAllocatorSegments(Accounts* accounts, DriverMemory* memory)
       : accounts_(*accounts), memory_(*memory) {}
 
-  // The driver gave a block, which is live. Only device memory that is no pool's is of interest.
+  // Notes a live block that the driver gave. Only device memory that belongs to no pool matters.
   void NoteBlock(const Event& event, const LiveBlock& block);
-  // Memory of this number (PhysicalMemory's) was mapped.
+  // Notes that memory was mapped. `memory` is its number in PhysicalMemory.
   void NoteMapping(const Event& event, uint64_t memory);
-  // A framework allocates a block of device memory.
+  // Notes that a framework allocates a block of device memory.
   void NoteTensor(const Event& event) {
     if (!candidates_.empty()) Look(event);
   }

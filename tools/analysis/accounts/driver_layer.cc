@@ -10,12 +10,14 @@ bool IsHandleMemory(MemoryKind memory) {
          memory == MemoryKind::kMulticast;
 }
 
-// Bindings to multicast objects and tiles of sparse arrays are mappings, too, but to no address.
+// False for bindings to multicast objects and tiles of sparse arrays, which are mappings without an
+// address.
 bool IsAddressRange(MemoryKind memory) {
   return memory == MemoryKind::kAddressRange || memory == MemoryKind::kNone;
 }
 
-// Memory that a context takes with it. Physical memory and memory of pools belong to no context.
+// True for memory that is freed when its context is destroyed. Physical memory and memory of pools
+// belong to no context.
 bool GoesWithContext(MemoryKind memory) {
   switch (memory) {
     case MemoryKind::kDevice:
@@ -31,7 +33,7 @@ bool GoesWithContext(MemoryKind memory) {
   }
 }
 
-// Whether vramstow's pool served the block from memory that it holds.
+// True if vramstow's pool served the block from memory that it holds.
 bool LiesInPool(const Event& event) {
   if (event.layer != Layer::kDriver || event.memory != MemoryKind::kDevice) return false;
   const Served served = ServedOf(event);
@@ -104,7 +106,7 @@ void DriverLayer::AddAllocate(const Event& event) {
   holding_.NoteBlock(event, block);
 }
 
-// `block` is physical memory; its address is the handle.
+// `block` is physical memory; its address field holds the handle.
 void DriverLayer::AddHandle(const Event& event, const LiveBlock& block) {
   const PhysicalChange displaced = memory_.physical().Create(block);
   if (displaced.memory != kUnknownMemory) ++accounts_.counts().frees_missed;
@@ -120,10 +122,10 @@ void DriverLayer::AddFree(const Event& event) {
     RemoveBlock(event, free);
   }
   if (event.kind != EventKind::kFree) return;
-  // Memory that holds a framework's blocks is no allocation, and its end no free.
+  // Memory that holds a framework's blocks is not an allocation, so its end is not a free.
   if (free->Held()) return;
   accounts_.CountFree(event, free->memory);
-  // Freeing nothing is legal.
+  // A free of a null pointer is legal.
   if (free->place == BlockPlace::kNowhere && event.address != 0) {
     ++accounts_.counts().frees_of_unseen;
   }
@@ -159,7 +161,7 @@ void DriverLayer::AddImport(const Event& event) {
     block.address = event.object != 0 ? event.object : event.address;
     return AddHandle(event, block);
   }
-  // An imported pool has no address, and is no memory yet.
+  // An imported pool has no address; it is not memory yet.
   if (event.address == 0) return;
   memory_.At(BlockPlace::kImports).Add(block, accounts_.Now(event));
 }
@@ -199,9 +201,9 @@ void DriverLayer::AddUnreserve(const Event& event) {
 void DriverLayer::AddContextEnd(const Event& event) {
   if (event.device == kNoDevice) return;
   int64_t& contexts = contexts_[event.device];
-  // While other contexts of the device live, it is not known whose its blocks are. Nor is it known
-  // whether a context from before the trace is left; but a reset is of the one context that nearly
-  // every process has.
+  // While other contexts of the device live, the owner of its blocks is not known. Nor is it known
+  // whether a context from before the trace still lives; but a reset concerns the one context that
+  // nearly every process has.
   const bool is_reset = event.kind == EventKind::kDeviceReset;
   if (contexts == 0 ? !is_reset : --contexts > 0) return;
   DropContext(event.device);

@@ -1,9 +1,9 @@
-// DriverLayer: the events of the driver: blocks by address, physical memory by handle, reserved
-// addresses and what is mapped there, contexts.
+// DriverLayer: follows the events of the driver: blocks by address, physical memory by handle,
+// reserved addresses with their mappings, and contexts.
 //
-// Ownership: copies; the rest outlives it. Threads: one at a time. Errors: what contradicts the
-// events before is counted apart. It never changes a level by bytes that were not seen to come.
-// Units: bytes.
+// Ownership: keeps copies; the objects given to the constructor outlive it. Threads: used by one
+// thread at a time. Errors: an event that contradicts the earlier ones is counted separately. A
+// level never changes by bytes whose allocation was not seen. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_DRIVER_LAYER_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_DRIVER_LAYER_H_
 
@@ -37,10 +37,10 @@ class DriverLayer {
 
   void Add(const Event& event);
 
-  // A framework allocates a block of device memory.
+  // Notes that a framework allocates a block of device memory.
   void NoteTensor(const Event& event) { holding_.NoteTensor(event); }
 
-  // Whether a call of the driver was seen.
+  // True if a call of the driver was seen.
   bool any() const { return any_; }
   const DriverMemory& memory() const { return memory_; }
 

@@ -28,7 +28,8 @@ LiveBlocks& DriverMemory::At(BlockPlace place) {
 }
 
 BlockPlace DriverMemory::Take(uint64_t address, MemoryKind memory, LiveBlock* block) {
-  // Imports last: memory of another process may be closed by the call that frees one's own.
+  // Imports come last, because the call that frees a process's own memory may also close memory of
+  // another process.
   for (BlockPlace place : {PlaceOf(memory), BlockPlace::kImports}) {
     if (At(place).table().Take(address, block)) return place;
   }

@@ -1,7 +1,8 @@
-// DriverMemory: live memory that the driver gave, by where it is found: by address, among arrays,
-// registered host memory and imports, or by handle.
+// DriverMemory: live memory that the driver gave, in one table for each way to find it: by address
+// (with tables of their own for arrays, registered host memory and imports) or by handle.
 //
-// Ownership: copies. Threads: one at a time. Errors: kNowhere for what is not known. Units: bytes.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: returns kNowhere
+// for unknown memory. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_DRIVER_MEMORY_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_DRIVER_MEMORY_H_
 
@@ -12,7 +13,7 @@
 
 namespace vramstow {
 
-// Where a block is kept.
+// The table that holds a block.
 enum class BlockPlace : uint8_t {
   kNowhere,
   kAddresses,
@@ -30,17 +31,17 @@ class DriverMemory {
         registered_(accounts, space),
         imports_(accounts, space) {}
 
-  // Where memory of this kind is kept, if it has no handle and was not imported.
+  // Returns the table for memory of this kind that has no handle and was not imported.
   static BlockPlace PlaceOf(MemoryKind memory);
-  // For all places but kNowhere and kPhysical.
+  // Returns the table; `place` must be neither kNowhere nor kPhysical.
   LiveBlocks& At(BlockPlace place);
-  // Takes the block away from where it is.
+  // Moves the block from its table to *block. Returns the table; kNowhere if no table has it.
   BlockPlace Take(uint64_t address, MemoryKind memory, LiveBlock* block);
 
   const BlockTable& addresses() const { return addresses_.table(); }
   PhysicalMemory& physical() { return physical_; }
 
-  // Visits the blocks that the process itself made.
+  // Visits all blocks but those that were imported from other processes.
   template <typename Visit>  // void(const LiveBlock&)
   void ForEach(Visit visit) const {
     for (const LiveBlocks* blocks : {&addresses_, &arrays_, &registered_}) {

@@ -1,7 +1,7 @@
-// EventBatch: some events of a source, in order, with what it says beside them.
+// EventBatch: consecutive events of a source, with their call stacks, texts and reserved bytes.
 //
-// Ownership: copies; texts live as long as the source. Threads: a value. Errors: none. Units:
-// bytes.
+// Ownership: keeps its own copies; texts live as long as the source. Threads: a plain value without
+// synchronisation. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_EVENT_BATCH_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_EVENT_BATCH_H_
 
@@ -16,14 +16,14 @@
 
 namespace vramstow {
 
-// Whether an event has a text, which EventSource::MarkText knows.
+// True if EventSource::MarkText has a text for the event.
 inline bool HasText(const Event& event) {
   return event.kind == EventKind::kMark || event.kind == EventKind::kLaunch;
 }
 
 struct EventBatch {
-  // The events that two processors hand over at once: large enough that handing over costs nothing,
-  // small enough that a few of them stay in a cache.
+  // The number of events that one thread hands to another at once: large enough to make the cost of
+  // the hand-over negligible, small enough that a few batches fit into a cache.
   static constexpr size_t kMax = 1024;
 
   std::array<Event, kMax> events;  // Event::stack is a number of the source's

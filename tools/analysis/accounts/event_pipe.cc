@@ -7,7 +7,7 @@ namespace vramstow {
 
 EventPipe::EventPipe(EventSource* source)
     : source_(source), batches_(std::make_unique<std::array<EventBatch, kBatches>>()) {
-  // Signals are for the thread that was there before.
+  // Signals are left to the threads that were there before.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

@@ -1,12 +1,12 @@
-// EventPipe: has a thread of its own read a source, so that the events of a long trace are decoded
-// while earlier ones are accounted for.
+// EventPipe: lets a thread of its own read a source, so that the events of a long trace are decoded
+// while earlier ones are analysed.
 //
-// Idea: a ring of batches. The reader fills one after the other and waits where all are full; what
-// it hands over it does not touch again until it was given back.
+// Idea: a ring of batches. The reader thread fills one after the other and waits if all are full.
+// It does not touch a batch that it handed over until the batch was given back.
 //
-// Ownership: the source is the pipe's until the pipe is destroyed, which waits for the thread (the
-// source is then not asked further). Threads: one reads. Errors: what the source throws is thrown
-// by Next. Memory: a few batches.
+// Ownership: the pipe uses the source until the pipe is destroyed; the destructor waits for the
+// thread, which then reads no further. Threads: one thread calls Next. Errors: an exception of the
+// source is rethrown by Next. Memory: a few batches.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_EVENT_PIPE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_EVENT_PIPE_H_
 
@@ -30,7 +30,7 @@ class EventPipe {
   EventPipe(const EventPipe&) = delete;
   EventPipe& operator=(const EventPipe&) = delete;
 
-  // The next events, valid until the next call; null at the end.
+  // Returns the next events, valid until the next call; null at the end.
   const EventBatch* Next();
 
  private:
@@ -43,7 +43,7 @@ class EventPipe {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_. Numbers only rise: batch n lies in place n % kBatches.
+  // Guarded by mutex_. These counters only rise: batch n lies in slot n % kBatches.
   size_t filled_ = 0;
   size_t given_back_ = 0;
   bool is_done_ = false;     // nothing more is filled

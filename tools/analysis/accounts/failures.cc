@@ -17,7 +17,8 @@ bool IsSameRequest(const Event& a, const Event& b) {
          RequestedBytes(a) == RequestedBytes(b);
 }
 
-// Not the program itself, nor what gives Python the driver's functions as they are.
+// True for a shared library other than those that give Python direct access to the driver's
+// functions.
 bool IsLibraryThatRetries(std::string_view path) {
   return path.find(".so") != std::string_view::npos &&
          path.find("_ctypes") == std::string_view::npos &&
@@ -68,7 +69,7 @@ Failures::OutOfMemory Failures::Describe(const Event& event) {
   return failure;
 }
 
-// The last one may be the one that ended the job.
+// The newest failure replaces the last one, because it may be the one that ended the job.
 void Failures::Keep(OutOfMemory failure) {
   if (out_of_memory_.size() == kMaxOutOfMemory) out_of_memory_.pop_back();
   out_of_memory_.push_back(std::move(failure));
@@ -108,7 +109,7 @@ void Failures::NoteRetried(const Refused& refused) {
 }
 
 void Failures::End(const EventSource& source, std::map<std::string, std::string>* told) {
-  // A program that asks the driver itself sees each refusal.
+  // A program that calls the driver itself sees each refusal.
   const auto is_of_library = [&source](uint16_t library) {
     return IsLibraryThatRetries(source.LibraryPath(library));
   };
@@ -121,7 +122,8 @@ void Failures::End(const EventSource& source, std::map<std::string, std::string>
   std::erase_if(out_of_memory_, [&](const OutOfMemory& failure) {
     return failure.is_retried && is_of_library(failure.library);
   });
-  // No algorithm of cuDNN could do with what was left: PyTorch then raises an error of its own.
+  // If no algorithm of cuDNN can work in the memory that is left, PyTorch raises a RuntimeError of
+  // its own instead of an out-of-memory error.
   const auto uncaught = told->find("program.uncaught");
   if (!given_up_.has_value() || uncaught == told->end() || uncaught->second != "RuntimeError") {
     return;
@@ -138,12 +140,13 @@ void Failures::FillDevice(const DeviceLevel& device, OutOfMemoryFacts* facts) {
   facts->free_from = device.free_from;
   facts->free_known_at_ns = device.free_time_ns;
   if (device.free_from == FreeKnownFrom::kNothing) return;
-  // Free then, plus what has been given back since, minus what has been taken.
+  // The free bytes are those at the driver's last answer, plus the bytes released since, minus the
+  // bytes reserved since.
   const uint64_t then = device.free + device.reserved_at_free;
   facts->free_bytes = then - std::min(then, device.reserved);
 }
 
-// Memory on other devices is of no use to a request on this one.
+// Memory on other devices cannot serve a request on this one.
 bool Failures::IsOnlyPool(int16_t device) const {
   const std::vector<DeviceLevel>& devices = accounts_.levels().devices();
   for (size_t i = 0; i < devices.size(); ++i) {

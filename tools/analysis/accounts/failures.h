@@ -1,13 +1,13 @@
-// Failures: allocations that were refused, and what was free then.
+// Failures: allocations that were refused, and how much memory was free then.
 //
-// Idea: not every refusal is one of the program's. PyTorch asks for memory that it can do without,
-// and says so of the request (FailureEnd). A library that is refused may give back what it has
-// cached and ask again: if the same request of the same thread, library and line is then served,
-// the program saw no error. Both are counted apart, and have no story.
+// Idea: not every refusal reaches the program. PyTorch asks for memory that it can do without, and
+// marks such requests (FailureEnd). A library that is refused may release its cache and ask again:
+// if the same request of the same thread, library and line is then served, the program saw no
+// error. Both kinds are counted separately, and are not explained.
 //
-// Ownership: copies; the rest outlives it. Threads: one at a time. Errors: none. Units: bytes.
-// Memory: the first kMaxOutOfMemory but one, and the last. Cost: of an out-of-memory with a pool:
-// a look at all live blocks.
+// Ownership: keeps copies; the objects given to the constructor outlive it. Threads: used by one
+// thread at a time. Errors: none. Units: bytes. Memory: the first kMaxOutOfMemory - 1 failures, and
+// the last. Cost: an out-of-memory with a pool takes one traversal of all live blocks.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_FAILURES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_FAILURES_H_
 
@@ -29,13 +29,13 @@
 
 namespace vramstow {
 
-// Blocks that lie in pools' memory, of all layers together.
+// The blocks of all layers that lie in memory of pools.
 class PooledBlocks {
  public:
   virtual ~PooledBlocks() = default;
-  // Also those that are freed and may not be used again yet.
+  // Visits all such blocks, including those that are freed and may not be used again yet.
   virtual void ForEachPooled(const std::function<void(const LiveBlock&)>& visit) const = 0;
-  // On one device.
+  // Returns the bytes of freed blocks on one device that may not be used again yet.
   virtual uint64_t PendingBytes(int16_t device) const = 0;
 };
 
@@ -45,16 +45,17 @@ class Failures {
            const PooledBlocks* blocks)
       : accounts_(*accounts), space_(*space), segments_(*segments), blocks_(*blocks) {}
 
-  // A call that the driver or an allocator refused.
+  // Adds a call that the driver or an allocator refused.
   void Add(const Event& event);
-  // One that gave memory.
+  // Looks at a call that was granted.
   void NoteServed(const Event& event) {
     if (!refused_.empty() || given_up_.has_value()) Answer(event);
   }
-  // After the last event; before counts are taken. `told`: what the trace tells of its end.
+  // Ends the list, after the last event and before the counts are read. `told` has the facts that
+  // the trace has about the end of the program; this may change the error's name in it.
   void End(const EventSource& source, std::map<std::string, std::string>* told);
 
-  // Out-of-memory events, with names. `sites`: by number.
+  // Returns the out-of-memory events, with names. `sites` is indexed by number of call site.
   std::vector<OutOfMemoryFacts> Facts(const EventSource& source,
                                       const std::vector<SiteDetail>& sites) const;
 
@@ -69,13 +70,13 @@ class Failures {
     uint32_t after = 0;
     bool is_retried = false;
   };
-  // What a thread asks the driver for, and does not get.
+  // A request of a thread that the driver refused and that was not served yet.
   struct Refused {
     Event request;
     uint32_t site = 0;
     uint64_t count = 0;  // in a row
   };
-  // Requests of a library that were served when it asked again.
+  // The number of refused requests of a library that were served when it asked again.
   struct Retried {
     uint16_t library = 0;
     int16_t device = kNoDevice;
@@ -99,7 +100,7 @@ class Failures {
   std::vector<OutOfMemory> out_of_memory_;
   absl::flat_hash_map<uint32_t, Refused> refused_;  // by thread
   std::vector<Retried> retried_;
-  // The last one that PyTorch did without, until its thread gets memory again.
+  // The last refused request that PyTorch could do without, until its thread gets memory again.
   std::optional<OutOfMemory> given_up_;
 };
 

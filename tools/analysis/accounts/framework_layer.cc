@@ -59,7 +59,7 @@ void FrameworkLayer::EndPending(uint64_t address) {
   pending_.erase(known);
   pending_bytes_ -= pending.block.size;
   if (space_.pool().any()) space_.Clear(pending.block);
-  // As a rule the memory may be used again at once, which is not worth a life.
+  // Usually the memory may be used again at once; such a free is not worth a life of its own.
   if (pending.since + 1 >= accounts_.events()) return;
   Life life = LifeOf(pending);
   life.death = accounts_.events();

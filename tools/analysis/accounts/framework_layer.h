@@ -1,8 +1,9 @@
-// FrameworkLayer: the events of frameworks: blocks that they allocate from a pool, and blocks that
-// are freed and may not be used again yet.
+// FrameworkLayer: follows the events of frameworks: blocks that they allocate from a pool, and
+// blocks that are freed and may not be used again yet (pending).
 //
-// Ownership: copies; the rest outlives it. Threads: one at a time. Errors: frees of blocks that
-// were not seen are in the counts. Units: bytes, nanoseconds.
+// Ownership: keeps copies; the objects given to the constructor outlive it. Threads: used by one
+// thread at a time. Errors: frees of blocks whose allocation was not seen are in the counts. Units:
+// bytes, nanoseconds.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_FRAMEWORK_LAYER_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_FRAMEWORK_LAYER_H_
 
@@ -20,7 +21,7 @@ namespace vramstow {
 
 class FrameworkLayer {
  public:
-  // `reports_completed_frees`: EventSource::TellsFreeCompleted.
+  // `reports_completed_frees` is EventSource::TellsFreeCompleted.
   FrameworkLayer(Accounts* accounts, FreeSpace* space, PoolSegments* segments, Failures* failures,
                  bool reports_completed_frees)
       : accounts_(*accounts),
@@ -33,13 +34,13 @@ class FrameworkLayer {
   void Add(const Event& event);
 
   const BlockTable& blocks() const { return blocks_.table(); }
-  // The highest of it, where the source reports when a free is complete.
+  // Returns the highest number of pending bytes, if the source reports when a free is complete.
   std::optional<uint64_t> pending_peak_bytes() const;
   template <typename Visit>  // void(const LiveBlock&)
   void ForEachPending(Visit visit) const {
     for (const auto& [address, pending] : pending_) visit(pending.block);
   }
-  // Adds to the lives those of blocks that are pending still. At the end of the analysis.
+  // Adds the lives of blocks that are still pending. Call it at the end of the analysis.
   void EndLives();
 
  private:

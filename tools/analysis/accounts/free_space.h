@@ -1,11 +1,12 @@
-// FreeSpace: what is free: memory of pools, or addresses in reserved ranges; now, at the peak, and
-// at the worst moment.
+// FreeSpace: the free memory of pools, or the free addresses in reserved ranges: now, at the peak,
+// and at the worst moment.
 //
-// Idea: free memory of a pool is what counts. Without a pool only holes in reserved addresses can
+// Idea: free memory of a pool has precedence. Without a pool only holes in reserved addresses can
 // be seen. A new peak comes with almost every allocation of a growing process, so the state at the
-// peak is kept late: whoever is about to change what is free calls KeepPeak first.
+// peak is saved late: a caller that is about to change what is free calls KeepPeak first.
 //
-// Ownership: copies; accounts outlive it. Threads: one at a time. Errors: none. Units: bytes.
+// Ownership: keeps copies; the accounts outlive it. Threads: used by one thread at a time. Errors:
+// none. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_FREE_SPACE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_FREE_SPACE_H_
 
@@ -26,11 +27,11 @@ class FreeSpace {
   AddressRanges& addresses() { return addresses_; }
   const AddressRanges& addresses() const { return addresses_; }
 
-  // Keeps what is free as the state at the peak, if no change came since the peak.
+  // Saves the current free memory as the state at the peak, unless it changed since the peak.
   void KeepPeak() {
     if (peak_of_ != accounts_.levels().peak_event()) SavePeak();
   }
-  // `block`, which lies in a pool, is free from now on.
+  // Marks the memory of `block`, which lies in a pool, as free.
   void Clear(const LiveBlock& block) {
     KeepPeak();
     pool_.Take(block.address, block.size);
@@ -39,10 +40,10 @@ class FreeSpace {
   FreeMemory Now() const {
     return pool_.any() ? OfPool() : addresses_.Free(accounts_.largest_request());
   }
-  // An interval of the timeline ends in this state.
+  // Offers the state at the end of a timeline interval as the worst one.
   void NoteWorst(const FreeMemory& state, uint64_t time_ns);
 
-  // All but the holes. At the end of the analysis, after KeepPeak.
+  // Fills in everything but the holes. Call it at the end of the analysis, after KeepPeak.
   void FillFacts(FragmentationFacts* facts) const;
 
  private:

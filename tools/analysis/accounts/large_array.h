@@ -1,8 +1,8 @@
-// LargeArray: a fixed number of elements in memory for which the kernel is asked to use large
-// pages: a random access then needs one look-up of an address translation less.
+// LargeArray: an array of fixed size for which the kernel is asked to use large pages, so that a
+// random access needs one step less to translate its address.
 //
-// Ownership: owns the elements. Threads: as a plain array. Errors: std::bad_alloc, as containers
-// have it. Units: elements.
+// Ownership: owns the elements. Threads: as safe as a plain array. Errors: throws std::bad_alloc,
+// as containers do. Units: elements.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LARGE_ARRAY_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LARGE_ARRAY_H_
 
@@ -25,11 +25,11 @@ class LargeArray {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
   LargeArray() = default;
-  // All elements are T().
+  // Initialises all elements to T().
   explicit LargeArray(size_t size) : LargeArray(size, nullptr, 0) {
     std::uninitialized_fill_n(elements_.get(), size, T());
   }
-  // The first elements are those of `first`; the others have no value yet.
+  // Copies the elements of `first`; the remaining elements are uninitialised.
   LargeArray(size_t size, const LargeArray& first)
       : LargeArray(size, first.elements_.get(), first.size_) {}
 
@@ -48,7 +48,7 @@ class LargeArray {
     const size_t alignment = bytes >= kLargePage ? kLargePage : size_t{64};
     void* memory = std::aligned_alloc(alignment, RoundUp(bytes, alignment));
     if (memory == nullptr) throw std::bad_alloc();
-    // Only speed depends on it.
+    // If madvise fails, the array is only slower.
     if (bytes >= kLargePage) static_cast<void>(madvise(memory, bytes, MADV_HUGEPAGE));
     elements_.reset(static_cast<T*>(memory));
     std::uninitialized_copy_n(first, count, elements_.get());

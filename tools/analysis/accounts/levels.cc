@@ -25,7 +25,8 @@ bool IsDeviceMemory(MemoryKind kind) {
   }
 }
 
-// A few more than the facts list, because a block that dies and revives may push out another.
+// Keeps some more blocks than the facts list, because a block that dies and is revived may push out
+// another one.
 Levels::Levels() : peak_blocks_(4 * kMaxBlocksAtPeak) {}
 
 DeviceLevel& Levels::Device(int16_t device) {
@@ -96,7 +97,7 @@ void Levels::Born(const LiveBlock& block, const Moment& now) {
   }
 }
 
-// A framework's blocks hold no others, so their births need not be remembered.
+// A block of a framework holds no other blocks, so its birth need not be remembered.
 void Levels::RememberBirth(const LiveBlock& block) {
   last_birth_.event = block.tensor || block.pooled ? 0 : block.birth;
   if (last_birth_.event == 0) return;
@@ -111,7 +112,7 @@ void Levels::UndoPeak(const LiveBlock& block) {
   Device(block.device).highest = last_birth_.device_highest;
   peak_.requested_bytes = last_birth_.peak.requested_bytes;
   if (peak_event_ != block.birth) return;
-  // The levels have saved what they were at the peak before, under its number.
+  // The levels have saved their values at the peak before, under its number.
   const uint64_t reserved = peak_.reserved_bytes;
   peak_ = last_birth_.peak;
   peak_.reserved_bytes = reserved;
@@ -137,7 +138,7 @@ void Levels::BornOnDevice(const LiveBlock& block, const Moment& now) {
   DeviceLevel& device = Device(block.device);
   device.allocated += block.size;
   Raise(&device.highest, device.allocated);
-  // Without a pool every block is its own reservation.
+  // Without a pool each block is a reservation of its own.
   if (!block.pooled) Reserved(block.device, block.size);
   allocated_ += block.size;
   requested_ += block.requested;

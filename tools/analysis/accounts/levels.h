@@ -1,12 +1,11 @@
 // Levels: how much memory is live, in total and by library, kind of memory, entry point, size and
-// device, how high each of these ever was, and what they were at the peak.
+// device; the highest value of each; and their values at the peak.
 //
-// Idea: each block is reported when it is born and when it dies. Nothing here knows addresses.
-// "The peak" is the moment when the device memory allocated by the process was highest (the first
-// such moment).
+// Idea: each block is reported when it is born and when it dies. This class knows no addresses.
+// "The peak" is the first moment when the device memory allocated by the process was highest.
 //
-// Ownership: copies. Threads: one at a time. Errors: none; a block may only die if it was born.
-// Units: bytes, nanoseconds. Cost: a few additions for each event.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none; a block may
+// only die if it was born. Units: bytes, nanoseconds. Cost: a few additions for each event.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LEVELS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LEVELS_H_
 
@@ -46,7 +45,7 @@ struct DeviceLevel {
   uint64_t reserved = 0;
   uint64_t highest_reserved = 0;
   uint64_t out_of_memory = 0;
-  // The latest answer of the driver to how much is free, and what was reserved then.
+  // The driver's latest answer about free memory, and the bytes reserved at that time.
   FreeKnownFrom free_from = FreeKnownFrom::kNothing;
   uint64_t free = 0;
   uint64_t free_time_ns = 0;
@@ -60,37 +59,38 @@ class Levels {
  public:
   Levels();
 
-  // `block` becomes live.
+  // Records that `block` becomes live.
   void Born(const LiveBlock& block, const Moment& now);
-  // `block`, which is live, turns out to hold a framework's blocks. From now on it is reserved
-  // only; `block` has to say so (LiveBlock::holds) when it dies. Its bytes are taken back, from a
-  // peak too where nothing has changed since its birth.
+  // Records that the live `block` holds a framework's blocks: from now on it is reserved and not
+  // allocated, and the caller must set LiveBlock::holds before it dies. Its bytes are subtracted,
+  // also from a peak if nothing has changed since its birth.
   void Holds(const LiveBlock& block);
-  // `block` is not live any more.
+  // Records that `block` is no longer live.
   void Died(const LiveBlock& block);
-  // `block` died at event `died`, but that turns out to be wrong: it is live. Returns the block as
-  // it is to be kept: its birth changes where a peak came in between, because at that peak it was
-  // not counted.
+  // Makes `block`, which was recorded as dead at event `died`, live again, because that record was
+  // wrong. Returns the block to store in its place: its birth is changed if there was a peak in
+  // between, because that peak did not count it.
   LiveBlock Revived(const LiveBlock& block, uint64_t died, const Moment& now);
 
-  // A pool took memory from a device, or gave it back.
+  // Record that a pool took memory from a device, or released it.
   void Reserved(int16_t device, uint64_t bytes);
   void Unreserved(int16_t device, uint64_t bytes);
-  // So much is reserved on the device, says somebody who knows.
+  // Sets the bytes reserved on the device, as the source reports them.
   void SetReserved(int16_t device, uint64_t bytes);
 
-  // Counts an allocation of `block`, born or (imported) only seen.
+  // Counts an allocation of `block`, which was born or, if it was imported, only seen.
   void CountAllocation(const LiveBlock& block);
-  // Takes that back.
+  // Undoes CountAllocation.
   void UncountAllocation(const LiveBlock& block);
 
-  // The sums of events that are gone: counts to be added, and levels that were reached.
+  // Add the sums of events that the trace no longer has: AddTally adds counts, AddDevice and
+  // AddTotals raise the levels that were reached.
   static void AddTally(const TraceSum& sum, Tally* tally);
   void AddDevice(const TraceSum& sum);
   void AddSizeClass(const TraceSum& sum);
   void AddTotals(const SumTotals& totals);
 
-  // The tally of a site, of SiteTable's numbers.
+  // Returns the level of a call site; `site` is its number in the SiteTable.
   PeakLevel& Site(uint32_t site) {
     if (site >= sites_.size()) sites_.resize(site + size_t{1});
     return sites_[site];
@@ -106,10 +106,11 @@ class Levels {
   uint64_t requested() const { return requested_; }
   uint64_t reserved() const { return reserved_; }
   uint64_t host() const { return host_; }
-  // The requested bytes of the pinned memory, when that was highest.
+  // The requested bytes of the pinned memory at the time when pinned memory was highest.
   uint64_t host_requested_at_peak() const { return host_requested_at_peak_; }
   uint64_t managed() const { return managed_; }
-  // The event that brought the peak. Blocks that were live then have LiveBlock::birth up to this.
+  // The event that made the peak. Blocks that were live then have a LiveBlock::birth of at most
+  // this.
   uint64_t peak_event() const { return peak_event_; }
   const Peak& peak() const { return peak_; }
   uint64_t largest_block() const { return largest_block_; }
@@ -120,7 +121,7 @@ class Levels {
   const std::array<SizeClass, 65>& sizes() const { return sizes_; }
   const std::vector<DeviceLevel>& devices() const { return devices_; }  // device d is at d + 1
   uint64_t epoch() const { return epoch_; }
-  // Those of the peak that died since.
+  // The blocks of the peak that have died since.
   const PeakBlocks& peak_blocks() const { return peak_blocks_; }
 
  private:
@@ -128,7 +129,7 @@ class Levels {
     if (index >= tallies->size()) tallies->resize(index + size_t{1});
     return (*tallies)[index];
   }
-  // The changes that the birth of a block made for good, as long as nothing else has changed.
+  // The irreversible changes that the birth of a block made; valid while nothing else has changed.
   struct LastBirth {
     uint64_t event = 0;  // 0: there is none, or something has changed since
     uint64_t device_highest = 0;

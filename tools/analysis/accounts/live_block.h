@@ -1,7 +1,8 @@
-// LiveBlock: what the analysis remembers of memory that is live. One of them for each live block,
-// so it is kept small: one line of a cache.
+// LiveBlock: what the analysis stores for each live block. It fits into one cache line, because
+// there are many of them.
 //
-// Ownership: a value. Threads: values. Errors: none. Units: bytes, nanoseconds.
+// Ownership: a plain value. Threads: plain values without synchronisation. Errors: none. Units:
+// bytes, nanoseconds.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LIVE_BLOCK_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LIVE_BLOCK_H_
 
@@ -31,12 +32,12 @@ struct alignas(64) LiveBlock {
 };
 static_assert(sizeof(LiveBlock) == 64);
 
-// The request of an event.
+// Returns the requested bytes of an event; its size if the request was not recorded.
 inline uint64_t RequestedBytes(const Event& event) {
   return event.requested != 0 ? event.requested : event.size;
 }
 
-// When something happened: at which event, counted as LiveBlock::birth is.
+// A moment of the trace: its event, counted as LiveBlock::birth is, and its time.
 struct Moment {
   uint64_t event = 0;
   uint64_t sequence = 0;

@@ -1,10 +1,10 @@
-// LiveBlocks: blocks that are live, by address, for one layer and one kind of memory.
+// LiveBlocks: the live blocks of one layer and one kind of memory, by address.
 //
-// Idea: an address that is given out again shows that the block before it is gone, although its
-// free was not seen.
+// Idea: if an address is allocated again, the block before it was freed, although that free was not
+// seen.
 //
-// Ownership: copies; accounts and space outlive it. Threads: one at a time. Errors: a free that was
-// not seen is in the counts. Units: bytes.
+// Ownership: keeps copies; the accounts and the free space outlive it. Threads: used by one thread
+// at a time. Errors: a free that was not seen is in the counts. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LIVE_BLOCKS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LIVE_BLOCKS_H_
 
@@ -20,7 +20,7 @@ class LiveBlocks {
  public:
   LiveBlocks(Accounts* accounts, FreeSpace* space) : accounts_(*accounts), space_(*space) {}
 
-  // `block` becomes live, at `now`.
+  // Adds `block`, which becomes live at `now`.
   void Add(const LiveBlock& block, const Moment& now) {
     LiveBlock* known;
     if (!table_.Insert(block, &known)) [[unlikely]] {

@@ -24,13 +24,13 @@ BlockFacts FactsOf(const LiveBlock& block, const EventSource& source) {
   return facts;
 }
 
-// Blocks that are alike.
+// Blocks with the same site and size.
 struct LiveGroup {
   LiveBlock first;  // the oldest, so that the same trace gives the same text
   uint64_t count = 0;
 };
 
-// The largest `most` groups come first, in order.
+// Moves the `most` largest groups to the front, in descending order.
 void PutLargestFirst(std::vector<LiveGroup>* groups, size_t most) {
   std::partial_sort(groups->begin(), groups->begin() + static_cast<ptrdiff_t>(most), groups->end(),
                     [](const LiveGroup& a, const LiveGroup& b) {

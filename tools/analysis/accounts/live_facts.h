@@ -1,7 +1,8 @@
-// LiveFacts: what is said of blocks that are live: the largest at the peak, and groups of those
-// that are left at the end.
+// LiveFacts: facts about live blocks: the largest at the peak, and groups of the blocks that are
+// left at the end.
 //
-// Ownership: copies. Threads: pure functions. Errors: none. Units: bytes.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// none. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LIVE_FACTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LIVE_FACTS_H_
 
@@ -14,7 +15,7 @@
 
 namespace vramstow {
 
-// Calls its argument with each live block.
+// A function that calls its argument with each live block.
 using ForEachBlock = std::function<void(const std::function<void(const LiveBlock&)>&)>;
 
 // Fills Facts::largest_at_peak.

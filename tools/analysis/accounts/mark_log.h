@@ -1,8 +1,8 @@
-// MarkLog: the marks of the application, in order; and the facts that Python's start-up hook tells
-// by marks, `vramstow.fact KEY VALUE`.
+// MarkLog: the marks of the application, in order, and the facts that Python's start-up hook sends
+// as marks, `vramstow.fact KEY VALUE`.
 //
-// Ownership: copies. Threads: one at a time. Errors: none. Units: nanoseconds, events counted
-// from 1. Memory: the first kMax marks.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
+// nanoseconds; events are counted from 1. Memory: the first kMax marks.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_MARK_LOG_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_MARK_LOG_H_
 
@@ -21,7 +21,7 @@ namespace vramstow {
 
 class MarkLog {
  public:
-  // `event`: a kMark, the `number`th of all events.
+  // Adds `event`, a kMark, which is the `number`th of all events.
   void Add(const Event& event, std::string_view text, uint64_t number, uint64_t now_ns) {
     if (TakeFact(text)) return;
     if (marks_.size() == kMax) {
@@ -40,7 +40,7 @@ class MarkLog {
 
   uint64_t left_out() const { return left_out_; }
   std::vector<MarkDetail> Take() { return std::move(marks_); }
-  // By their keys; the last one of a key counts.
+  // Returns the facts by key; the last value of a key counts.
   std::map<std::string, std::string> TakeFacts() { return std::move(facts_); }
 
  private:

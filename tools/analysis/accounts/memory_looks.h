@@ -1,7 +1,7 @@
-// MemoryLooks: what was free when somebody looked: on devices, and in the memory of the host.
+// MemoryLooks: the free memory of devices and of the host, at each time when it was queried.
 //
-// Ownership: copies; the rest outlives it. Threads: one at a time. Errors: none. Units: bytes,
-// nanoseconds.
+// Ownership: keeps copies; the objects given to the constructor outlive it. Threads: used by one
+// thread at a time. Errors: none. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_MEMORY_LOOKS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_MEMORY_LOOKS_H_
 
@@ -16,7 +16,8 @@ class MemoryLooks {
  public:
   MemoryLooks(Accounts* accounts, const FreeSpace* space) : accounts_(*accounts), space_(*space) {}
 
-  // A kMemoryInfo: an answer of the driver, or a look of the recorder at the host.
+  // Adds a kMemoryInfo event: an answer of the driver, or the recorder's query of the host's
+  // memory.
   void Add(const Event& event);
 
   const HostFacts& host() const { return host_; }

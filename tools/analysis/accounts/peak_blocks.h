@@ -1,9 +1,10 @@
 // PeakBlocks: the largest blocks that were live at the peak, found without a list of all of them.
 //
-// Idea: a block that was live at the peak either is live still when the trace ends, or died since.
-// Only the largest few of those that died since the latest peak are kept; a new peak forgets them.
+// Idea: a block that was live at the peak either is still live when the trace ends, or died since.
+// Only the largest few of those that died since the latest peak are stored; a new peak clears them.
 //
-// Ownership: copies. Threads: one at a time. Errors: none. Units: bytes. Memory: bounded.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
+// bytes. Memory: bounded.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_PEAK_BLOCKS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_PEAK_BLOCKS_H_
 
@@ -19,15 +20,16 @@ class PeakBlocks {
  public:
   explicit PeakBlocks(size_t most) : most_(most) {}
 
-  // A new peak: what died before it was not live at it. O(1) where nothing died since the last.
+  // Clears the list at a new peak, because blocks that died earlier were not live at it. O(1) if no
+  // block died since the last peak.
   void Forget() { heap_.clear(); }
-  // `block` was live at the peak, whether it still is or not.
+  // Offers a block that was live at the peak, whether it still is or not.
   void Offer(const LiveBlock& block);
-  // A block that was offered because it died turns out to be live.
+  // Removes a block that was offered because it died, but turns out to be live.
   void Withdraw(uint64_t birth);
 
   bool Contains(uint64_t birth) const;
-  // The largest first; of equal ones the older first.
+  // Returns the blocks, largest first; blocks of equal size are in order of age, the oldest first.
   std::vector<LiveBlock> Sorted() const;
 
  private:

@@ -1,11 +1,11 @@
-// PeakLevel: how much is live of something, and how much of it was live at the moment of the
-// process's peak.
+// PeakLevel: a number of live bytes and blocks, and its value at the peak of the process.
 //
 // Idea: a new peak comes with almost every allocation of a growing process, so nothing may be
 // copied then. Peaks are numbered instead (the epoch), and a level saves its value when it changes
-// for the first time after a peak. A level that did not change since has the value still.
+// for the first time after a peak. A level that did not change since then still has that value.
 //
-// Ownership: a value. Threads: one at a time. Errors: none. Units: bytes, blocks.
+// Ownership: a plain value. Threads: used by one thread at a time. Errors: none. Units: bytes,
+// blocks.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_PEAK_LEVEL_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_PEAK_LEVEL_H_
 
@@ -18,7 +18,7 @@ namespace vramstow {
 
 class PeakLevel {
  public:
-  // `epoch`: the number of the latest peak before this change.
+  // Adds a block. `epoch` is the number of the latest peak before this change.
   void Add(uint64_t bytes, uint64_t epoch) {
     SaveBefore(epoch);
     now_.bytes += bytes;
@@ -31,7 +31,7 @@ class PeakLevel {
     now_.blocks -= 1;
   }
 
-  // It was that high once, says somebody who knows.
+  // Raises the highest value to `bytes`, which is known from elsewhere.
   void WasAsHighAs(uint64_t bytes) { highest_bytes_ = std::max(highest_bytes_, bytes); }
 
   const Amount& now() const { return now_; }

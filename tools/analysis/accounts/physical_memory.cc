@@ -26,7 +26,7 @@ bool PhysicalMemory::Retain(uint64_t handle, uint64_t memory) {
     object = objects_.find(known->second);
   }
   ++object->second.references;
-  // Memory that was only held by its mapping has a handle again.
+  // The memory, which only its mapping kept alive, has a handle again.
   handles_[handle] = object->first;
   return true;
 }

@@ -1,12 +1,12 @@
-// PhysicalMemory: the physical memory that a process made with cuMemCreate (or imported), by
+// PhysicalMemory: the physical memory that a process created with cuMemCreate or imported, by
 // handle.
 //
-// Idea: memory lives while somebody holds it: its creator, who has one reference and may take more
-// (cuMemRetainAllocationHandle), or a mapping. A handle whose references are gone may stay mapped,
-// and its number may then mean new memory; hence each memory has a number of its own here.
+// Idea: memory lives while something refers to it: its creator, who has one reference and may
+// acquire more (cuMemRetainAllocationHandle), or a mapping. A handle without references may stay
+// mapped, and its number may be reused for new memory; hence this class numbers each memory itself.
 //
-// Ownership: copies. Threads: one at a time. Errors: what is not known gives kUnknownMemory and has
-// no effect. Units: bytes.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: unknown memory
+// gives kUnknownMemory and has no effect. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_PHYSICAL_MEMORY_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_PHYSICAL_MEMORY_H_
 
@@ -25,7 +25,8 @@ struct PhysicalObject {
   uint64_t mappings = 0;
 };
 
-// The effect of a change: which memory, and its state before if it died of the change.
+// The effect of a change: the memory that changed, and its state before the change if the change
+// ended its life.
 struct PhysicalChange {
   uint64_t memory = kUnknownMemory;
   bool died = false;
@@ -34,24 +35,25 @@ struct PhysicalChange {
 
 class PhysicalMemory {
  public:
-  // New memory under the handle block.address, with one reference. Where the handle was known, the
-  // release of what it meant before was not seen; the result says what died of that.
+  // Adds new memory under the handle block.address, with one reference. If the handle is in use,
+  // the release of its earlier memory was not seen; the result says which memory died of that.
   PhysicalChange Create(const LiveBlock& block);
-  // One more reference. `memory` is what the address that was asked about maps, kUnknownMemory
-  // where that is not known: then the handle says which. False: neither is known.
+  // Adds a reference. `memory` is what the queried address maps, or kUnknownMemory if that is not
+  // known; then the handle identifies the memory. Returns false if neither does.
   bool Retain(uint64_t handle, uint64_t memory);
-  // One reference less.
+  // Removes a reference.
   PhysicalChange Release(uint64_t handle);
-  // One mapping more, or less.
+  // Map adds a mapping, Unmap removes one.
   uint64_t Map(uint64_t handle);
   PhysicalChange Unmap(uint64_t memory);
 
-  // Undo Release and Unmap. True: `block` had died and lives again; it is kept as given.
+  // Undo Release and Unmap. Return true if `block` had died and is live again, with the state that
+  // was given.
   bool UndoRelease(const PhysicalChange& change, uint64_t handle);
   bool UndoUnmap(const PhysicalChange& change);
-  // The memory of this number, or null. Valid until the next change.
+  // Returns the memory of this number, or null. Valid until the next change.
   LiveBlock* Find(uint64_t memory);
-  // Keeps `block` in place of what is known of the memory.
+  // Replaces the stored state of the memory by `block`.
   void Replace(uint64_t memory, const LiveBlock& block);
 
   template <typename Visit>  // void(const LiveBlock&)

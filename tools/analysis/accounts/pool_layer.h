@@ -1,11 +1,12 @@
-// PoolLayer: the events of pools: what they hold of the device, what their caches did, and live
-// memory that was moved to the host.
+// PoolLayer: follows the events of pools: the device memory that they hold, how their caches
+// performed, and live memory that was moved to the host.
 //
-// Idea: what a pool holds is reserved. Other layers report the memory that it hands out as blocks,
-// and that is allocated.
+// Idea: memory that a pool holds is reserved. Other layers report the memory that the pool hands
+// out as blocks, and that is allocated.
 //
-// Ownership: copies; the rest outlives it. Threads: one at a time. Errors: what could not be
-// understood is in the counts. Units: bytes, nanoseconds.
+// Ownership: keeps copies; the objects given to the constructor outlive it. Threads: used by one
+// thread at a time. Errors: events that could not be understood are in the counts. Units: bytes,
+// nanoseconds.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_POOL_LAYER_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_POOL_LAYER_H_
 
@@ -24,7 +25,7 @@ class PoolLayer {
 
   void Add(const Event& event);
 
-  // Whether the pool reported anything, so that what is reserved is known.
+  // True if the pool reported anything, so that the reserved memory is known.
   bool any() const { return any_; }
   CacheTally& cache() { return cache_; }
   const CacheTally& cache() const { return cache_; }

@@ -7,7 +7,7 @@
 
 namespace vramstow {
 
-// One that begins with this event.
+// Returns a segment whose life begins with this event.
 PoolSegments::Segment PoolSegments::SegmentOf(const Event& event, uint64_t size, bool grows) {
   Segment segment;
   segment.size = size;
@@ -56,7 +56,7 @@ std::optional<uint64_t> PoolSegments::Take(const Event& event, bool grows) {
 void PoolSegments::Insert(Segments* table, uint64_t address, const Segment& segment) {
   const auto [known, inserted] = table->try_emplace(address, segment);
   if (inserted) return;
-  // The free of what was there was not seen.
+  // The free of the segment that was there before was not seen.
   if (known->second.counts) accounts_.levels().Unreserved(known->second.device, known->second.size);
   ++accounts_.counts().frees_missed;
   known->second = segment;
@@ -80,14 +80,14 @@ uint64_t PoolSegments::GiveBack(const Event& event, bool shrinks) {
   return given_back;
 }
 
-// Memory that counts is reserved no longer; it is added to *given_back.
+// Subtracts `size` from the reserved memory, and adds it to *given_back, if the segment counts.
 void PoolSegments::Unreserve(const Segment& segment, uint64_t size, uint64_t* given_back) {
   if (!segment.counts) return;
   accounts_.levels().Unreserved(segment.device, size);
   *given_back += size;
 }
 
-// False: it is not known.
+// Ends a whole segment. Returns false if it is not known.
 bool PoolSegments::EndWhole(const Event& event, bool is_handle, uint64_t* given_back) {
   Segments& table = is_handle ? handles_ : segments_;
   const auto known = table.find(event.address);
@@ -104,7 +104,7 @@ bool PoolSegments::EndWhole(const Event& event, bool is_handle, uint64_t* given_
   return true;
 }
 
-// A pool may unmap a part of what it mapped, or several mappings at once.
+// Ends mappings: a pool may unmap a part of a mapping, or several mappings at once.
 void PoolSegments::EndMapped(uint64_t address, uint64_t size, uint64_t* given_back) {
   const auto end = [&](uint64_t from, const Segment& segment, uint64_t bytes) {
     Unreserve(segment, bytes, given_back);
@@ -139,7 +139,7 @@ void PoolSegments::EndMapped(uint64_t address, uint64_t size, uint64_t* given_ba
   for (const auto& [from, rest] : left) segments_[from] = rest;
 }
 
-// Chunks came to other pages, or went from them.
+// Updates the segments, because chunks were moved to other pages.
 void PoolSegments::FollowChunks(const Event& event) {
   for (const PoolSpace::Change& change : space_.pool().changes()) {
     if (!change.is_there) {
@@ -157,7 +157,7 @@ void PoolSegments::FollowChunks(const Event& event) {
 
 void PoolSegments::Place(const Event& event, const LiveBlock& block) {
   if (!space_.pool().any()) return;
-  // If the block made a new peak, the state at the peak before is of no interest any more.
+  // If the block made a new peak, the state at the peak before is no longer needed.
   if (accounts_.levels().peak_event() != accounts_.events()) space_.KeepPeak();
   space_.pool().Put(block.address, block.size);
   FollowChunks(event);

@@ -3,10 +3,11 @@
 //
 // Idea: a pool takes memory as segments (address and size at once) or as physical memory under a
 // handle, which it maps. Memory with a handle counts as reserved once, by its handle; its mappings
-// count nothing and are kept as segments only so that a picture can be drawn of them.
+// do not count and are stored as segments only so that they can be drawn.
 //
-// Ownership: copies; accounts and space outlive it. Threads: one at a time. Errors: what is given
-// back without having been seen is in the counts. Units: bytes.
+// Ownership: keeps copies; the accounts and the free space outlive it. Threads: used by one thread
+// at a time. Errors: a release of memory whose allocation was not seen is in the counts. Units:
+// bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_POOL_SEGMENTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_POOL_SEGMENTS_H_
 
@@ -24,25 +25,26 @@ class PoolSegments {
  public:
   PoolSegments(Accounts* accounts, FreeSpace* space) : accounts_(*accounts), space_(*space) {}
 
-  // Memory that a pool took: a kAllocate, or with `grows` a kMap, which adds addresses to a range.
-  // Returns how many bytes are newly reserved on the device; nothing where it counts no memory of
-  // its own.
+  // Adds memory that a pool took: a kAllocate event, or with `grows` a kMap event, which adds
+  // addresses to a range. Returns how many bytes are newly reserved on the device; nullopt if the
+  // event adds no memory that counts.
   std::optional<uint64_t> Take(const Event& event, bool grows);
-  // The opposite: a kFree, or with `shrinks` a kUnmap. Returns how many bytes are no longer
-  // reserved.
+  // Removes memory that a pool released: a kFree event, or with `shrinks` a kUnmap event. Returns
+  // how many bytes are no longer reserved.
   uint64_t GiveBack(const Event& event, bool shrinks);
-  // `block`, which is in the levels already, is put into a pool's memory.
+  // Places `block`, which is in the levels already, in a pool's memory.
   void Place(const Event& event, const LiveBlock& block);
 
-  // The free memory on one device, and the part of it that lies in chunks which are mapped nowhere.
-  // Cost: a look at all segments.
+  // The free memory on one device, and the part of it that lies in chunks that are mapped nowhere.
+  // Cost: a traversal of all segments.
   struct FreeOnDevice {
     RangeSet holes;
     uint64_t unplaced_bytes = 0;
   };
   FreeOnDevice FreeOn(int16_t device) const;
 
-  // The lives of all segments, also of those that are live still. At the end of the analysis.
+  // Returns the lives of all segments, including those that are still live. Call it at the end of
+  // the analysis.
   Lives TakeLives();
 
  private:

@@ -12,7 +12,7 @@ void PoolSpace::AddSegment(uint64_t address, uint64_t size) {
 
 void PoolSpace::EndSegment(uint64_t address) { Shrink(address, ranges_.SizeOf(address)); }
 
-// Memory came to blocks that are there already (offloaded ones).
+// Marks memory that was mapped under existing (offloaded) blocks as used.
 void PoolSpace::UseWhatCame(uint64_t address, uint64_t size) {
   if (used_outside_.empty()) return;
   for (const AddressRange& range : used_outside_.Inside(address, address + size)) {
@@ -76,7 +76,8 @@ void PoolSpace::Map(uint64_t address, uint64_t size, uint64_t handle) {
   pages_[address] = {size, handle};
   hidden_[address] = size;
   chunk.pages.push_back(address);
-  // While it is copied somewhere else, live memory stays where its blocks are.
+  // While live memory is being copied to a new page, it still counts as lying at the page of its
+  // blocks.
   if (chunk.has_place) {
     PlaceBlocks();
     if (!ranges_.Used(chunk.place, pages_[chunk.place].size).empty()) return;
@@ -105,7 +106,7 @@ absl::btree_map<uint64_t, PoolSpace::Page>::iterator PoolSpace::RemovePage(
   return pages_.erase(page);
 }
 
-// The chunk is at this page, and at no other.
+// Records that the chunk is at this page, and at no other.
 void PoolSpace::Show(uint64_t address, Chunk* chunk) {
   if (chunk->has_place) {
     if (chunk->place == address) return;
@@ -150,7 +151,7 @@ void PoolSpace::Take(uint64_t address, uint64_t size) {
   if (notes_.full()) PlaceBlocks();
 }
 
-// First what went, then what came: what came may lie where something was.
+// Handles removals before additions, because a new block may lie where an old one was.
 void PoolSpace::PlaceBlocks() const {
   if (notes_.empty()) return;
   notes_.TakeAll([this](const std::vector<BlockNote>& notes) {

@@ -1,19 +1,19 @@
-// PoolSpace: the memory of pools, what of it is free, and where it lies.
+// PoolSpace: the memory of pools, where it lies, and which part of it is free.
 //
-// Idea: memory that was taken as segments lies where it is. Memory that has a handle is one thing
-// wherever it is mapped: a pool leaves chunks that move mapped where they were, and calls them back
-// without a word to the driver. So of several mappings one counts, the page where the chunk is: the
-// newest, until a block is put on another one. Free is then what the pool holds and has not handed
-// out, after every event, whatever is mapped how often.
+// Idea: memory that was taken as a segment stays at its address. Memory that has a handle counts
+// once wherever it is mapped: a pool leaves chunks that move mapped at their old pages, and reuses
+// those mappings without a call of the driver. So only one of several mappings counts, the page
+// where the chunk is: the newest, until a block is put on another one. Free memory is then what the
+// pool holds and has not handed out, after every event, however often it is mapped.
 //
-// Blocks come and go far more often than anybody asks what is free, and most go before somebody
-// does. So they are only noted, by address, and placed when there is a question, in order of
-// address: what came and went in between costs no more than the note.
+// Blocks are allocated and freed far more often than the free memory is queried, and most are freed
+// before the next query. So they are only noted, by address, and placed in order of address when
+// there is a query: a block that was allocated and freed in between costs no more than its note.
 //
-// Ownership: copies. Threads: one at a time, also of what is const. Errors: none; a handle whose
-// making was not seen is taken for memory of the device. Units: bytes, addresses. Cost: O(log n)
-// for each change, and for each page that is not where its chunk is. Memory: bounded for what is
-// noted, for the rest by what is live.
+// Ownership: keeps its own copies. Threads: used by one thread at a time, const functions included.
+// Errors: none; a handle whose creation was not seen is taken for memory of the device. Units:
+// bytes, addresses. Cost: O(log n) for each change, and for each page that is not where its chunk
+// is. Memory: bounded for the notes; for the rest, proportional to what is live.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_POOL_SPACE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_POOL_SPACE_H_
 
@@ -32,13 +32,15 @@ namespace vramstow {
 class PoolSpace {
  public:
   // --- Memory.
-  // A segment, which is one range, and its end.
+  // Add and remove a segment, which is one range.
   void AddSegment(uint64_t address, uint64_t size);
   void EndSegment(uint64_t address);
-  // Memory under a handle, mapped nowhere so far; `on_host`: it is none of the device.
+  // Add and remove memory under a handle, which is mapped nowhere at first. `on_host` says that it
+  // is host memory, not device memory.
   void AddHandle(uint64_t handle, uint64_t size, bool on_host);
   void EndHandle(uint64_t handle, bool on_host);
-  // A mapping, joined with its neighbours. Without a handle (0) it is memory of its own.
+  // Adds a mapping, joined with its neighbours. A mapping without a handle (0) is memory of its
+  // own.
   void Map(uint64_t address, uint64_t size, uint64_t handle);
   void Unmap(uint64_t address, uint64_t size);
 
@@ -46,7 +48,7 @@ class PoolSpace {
   void Put(uint64_t address, uint64_t size);
   void Take(uint64_t address, uint64_t size);
 
-  // Pages to which a chunk came, or where it is no longer, by the last change of all of the above.
+  // The pages to which a chunk moved, or which it left, by the last call of any function above.
   struct Change {
     uint64_t address = 0;
     uint64_t size = 0;
@@ -59,9 +61,10 @@ class PoolSpace {
   FreeMemory Free(uint64_t request) const;
   uint64_t hole_count() const { return Holes().count(); }
   AddressRange LargestHole() const { return Holes().Largest(); }
-  // The free bytes in these parts of the memory only. Neighbouring parts are not joined.
+  // Returns the free bytes within these parts of the memory only. Neighbouring parts are not
+  // joined.
   RangeSet HolesIn(const std::vector<AddressRange>& parts) const;
-  // The bytes of the chunk under this handle that are mapped nowhere.
+  // Returns the bytes of the chunk under this handle that are mapped nowhere.
   uint64_t UnplacedBytes(uint64_t handle) const;
 
  private:
@@ -91,7 +94,7 @@ class PoolSpace {
   absl::btree_map<uint64_t, Page>::iterator RemovePage(
       absl::btree_map<uint64_t, Page>::iterator page);
 
-  // The memory that there is; used is the part of blocks that were placed.
+  // All memory of the pools; used is the part of blocks that were placed.
   mutable AddressRanges ranges_;
   mutable RangeSet used_outside_;          // by blocks, where there is no memory of the device now
   mutable BlockNotes notes_;               // of blocks that are to be placed

@@ -1,11 +1,11 @@
-// ProvisionalFrees: what was given back lately, so that it can be undone.
+// ProvisionalFrees: the most recent frees of each thread, so that they can be undone.
 //
-// Idea: a free is recorded before the driver is asked, so it is provisional. If the driver refuses,
-// the same thread records that, usually as its next event. So the last few provisional frees of
-// each thread are enough.
+// Idea: a free is recorded before the driver is called, so it is provisional. If the driver
+// refuses, the same thread records the refusal, usually as its next event. So the last few
+// provisional frees of each thread are enough.
 //
-// Ownership: copies. Threads: one at a time. Errors: a refusal of something that is not remembered
-// finds nothing. Memory: bounded for each thread.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: a refusal of a
+// free that is no longer remembered finds nothing. Memory: bounded for each thread.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_PROVISIONAL_FREES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_PROVISIONAL_FREES_H_
 
@@ -41,7 +41,7 @@ struct ProvisionalFree {
   LiveBlock block;
   PhysicalChange physical;
 
-  // The block that was given back held a framework's blocks (LiveBlock::holds).
+  // True if the freed block held a framework's blocks (LiveBlock::holds).
   bool Held() const {
     if (place == BlockPlace::kPhysical) return physical.block.holds;
     return place != BlockPlace::kNowhere && block.holds;
@@ -50,10 +50,10 @@ struct ProvisionalFree {
 
 class ProvisionalFrees {
  public:
-  // A place for what `event`, the `number`th of all, gives back, with all that the event says of
-  // itself. The caller fills in the rest. Valid until the next call.
+  // Returns an entry for the free of `event`, the `number`th of all events, with everything that
+  // the event itself says; the caller fills in the rest. Valid until the next call.
   ProvisionalFree* Begin(const Event& event, uint64_t number);
-  // The block that the event with this sequence gave back, or null. It may be taken once.
+  // Returns the free that the event with this sequence number made, or null. It may be undone once.
   ProvisionalFree* Find(uint32_t thread, uint64_t sequence);
 
  private:

@@ -7,7 +7,7 @@ namespace vramstow {
 void RangeSet::Add(uint64_t from, uint64_t to, uint64_t low, uint64_t high) {
   auto next = by_end_.upper_bound(from);  // the first that ends after `from`
   if (next != by_end_.end() && next->second < to) [[unlikely]] {
-    // Some of it is in the set already.
+    // A part of the range is in the set already.
     Cut(from, to);
     next = by_end_.upper_bound(from);
   }
@@ -112,7 +112,7 @@ FreeMemory RangeSet::Free(uint64_t request, uint64_t elsewhere) const {
     usable += size->first * size->second.count;
     whole_bytes += size->second.whole_bytes;
   }
-  // Smaller ranges give their whole units: what they lack together, the device has to give.
+  // Smaller ranges contribute their whole units; the device has to provide the rest.
   usable += free.movable_bytes - whole_bytes;
   free.unusable_bytes = free.free_bytes - usable;
   return free;

@@ -1,12 +1,12 @@
-// RangeSet: ranges of addresses that do not overlap (the free ones of a pool).
+// RangeSet: ranges of addresses that do not overlap (the free ranges of a pool).
 //
-// Idea: they are kept by where they end, so that what is cut off a range's beginning, or put before
-// it, changes it in its place; and they are counted by size, so that the largest one and the bytes
-// in those that are too small for a request are known without looking at all of them. Nearly all
-// sizes are small multiples of 512: those have a table, the others a tree.
+// Idea: the map is ordered by the ends of the ranges, so that a cut at the beginning of a range, or
+// an extension before it, changes it in place. Ranges are also counted by size, so that the largest
+// one and the bytes in ranges that are too small for a request are known without a traversal.
+// Nearly all sizes are small multiples of 512: those have a table, the others a tree.
 //
-// Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, addresses. Cost: O(log n)
-// for each range that a change touches.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
+// bytes, addresses. Cost: O(log n) for each range that a change touches.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_RANGE_SET_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_RANGE_SET_H_
 
@@ -21,27 +21,28 @@ namespace vramstow {
 
 class RangeSet {
  public:
-  // [from, to) is in the set from now on, joined with what ends or begins there. Neighbours before
-  // `low` or from `high` on are not joined: they are another range's.
+  // Adds [from, to) to the set, joined with the ranges that end or begin there. Neighbours before
+  // `low` or from `high` on are not joined, because they belong to another range.
   void Add(uint64_t from, uint64_t to, uint64_t low = 0, uint64_t high = ~uint64_t{0});
-  // [from, to) is not. Returns how many bytes of it were.
+  // Removes [from, to) from the set. Returns how many bytes of it were in the set.
   uint64_t Cut(uint64_t from, uint64_t to);
 
-  // The parts of [from, to) that are in the set, and those that are not.
+  // Inside returns the parts of [from, to) that are in the set, Outside the other parts.
   std::vector<AddressRange> Inside(uint64_t from, uint64_t to) const;
   std::vector<AddressRange> Outside(uint64_t from, uint64_t to) const;
-  // The first of the largest; of no size where there is none.
+  // Returns the first of the largest ranges; an empty one if the set is empty.
   AddressRange Largest() const;
 
   bool empty() const { return by_end_.empty(); }
   uint64_t count() const { return by_end_.size(); }
   uint64_t bytes() const { return bytes_; }
 
-  // From now on whole pieces of `unit` bytes, counted from `origin`, can be moved together from
-  // wherever they are free.
+  // From this call on, whole pieces of `unit` bytes, counted from `origin`, can be moved together
+  // from wherever they are free.
   void MovesUnits(uint64_t unit, uint64_t origin);
-  // The ranges as free memory for a request of `request` bytes, with whole units that lie
-  // elsewhere. Cost: one step for each size of range that is large enough.
+  // Returns the ranges as free memory for a request of `request` bytes. `elsewhere` is the number
+  // of bytes of whole units outside this set. Cost: one step for each size of range that is large
+  // enough.
   FreeMemory Free(uint64_t request, uint64_t elsewhere) const;
 
  private:
@@ -49,7 +50,7 @@ class RangeSet {
   static constexpr uint64_t kStep = 512;
   static constexpr uint64_t kSteps = 4096;
 
-  // Ranges of one size.
+  // The ranges of one size.
   struct Alike {
     uint64_t count = 0;
     uint64_t whole_bytes = 0;  // of whole units

@@ -1,8 +1,7 @@
-// Refusals: frees that the driver refused. They were recorded before the driver was asked, and are
-// undone here.
+// Refusals: undoes frees that the driver refused. They were recorded before the driver was called.
 //
-// Ownership: the rest outlives it. Threads: one at a time. Errors: a refusal of something that is
-// not remembered is in the counts. Units: bytes.
+// Ownership: the objects given to the constructor outlive it. Threads: used by one thread at a
+// time. Errors: a refusal of a free that is no longer remembered is in the counts. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_REFUSALS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_REFUSALS_H_
 
@@ -30,7 +29,7 @@ class Refusals {
  private:
   void UndoFree(const Event& event, const ProvisionalFree& free);
   void UndoUnmap(const Event& event, const ProvisionalFree& free);
-  // Physical memory is live again.
+  // Makes physical memory live again, which died at event `died`.
   void Revive(const Event& event, const PhysicalChange& change, uint64_t died);
 
   Accounts& accounts_;

@@ -57,7 +57,7 @@ void Residency::End(uint64_t address, uint64_t size, uint64_t now, uint64_t now_
     part.death_ns = now_ns;
     away_bytes_ -= part.size;
     Keep(part);
-    // Pages before and after it stay away.
+    // The pages before and after the range stay on the host.
     if (whole.address < address) {
       Life before = whole;
       before.size = address - whole.address;
@@ -84,7 +84,8 @@ std::vector<Life> Residency::Take() {
 
 std::vector<OffloadSite> FindOffloadSites(const std::vector<Life>& away,
                                           const std::vector<Life>& blocks) {
-  // Blocks come and go in the order of events; each move looks at those that are there.
+  // Blocks are added and removed in the order of events; each move to the host looks at the blocks
+  // that are live then.
   std::vector<const Life*> deaths;
   deaths.reserve(blocks.size());
   for (const Life& block : blocks) {

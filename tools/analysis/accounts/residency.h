@@ -1,12 +1,12 @@
-// Residency: which live memory lay in host memory, from when to when, and why it went there.
+// Residency: the live memory that was evicted to host memory, from when to when, and why.
 //
-// Idea: one event says that a run of pages left the device, another that it came back. A run whose
-// mapping changes otherwise was given up. Runs that are away are kept by address. A run that came
-// back is kept as a Life, so that a report draws it as it draws blocks. Its owner is found at the
-// end, from the blocks that lived there then.
+// Idea: one event says that a run of pages was evicted from the device, another that it was
+// restored. A run whose mapping changes otherwise is over. Runs on the host are stored by address.
+// A run that was restored is stored as a Life, so that a report draws it as it draws blocks. Its
+// owner is found at the end, from the blocks that lived there then.
 //
-// Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, nanoseconds, events
-// counted from 1. Memory: kMax lives.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
+// bytes, nanoseconds; events are counted from 1. Memory: kMax lives.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_RESIDENCY_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_RESIDENCY_H_
 
@@ -22,13 +22,13 @@ namespace vramstow {
 
 class Residency {
  public:
-  // A kOffload or kReturn: a run of pages is away from now on, or back.
+  // Adds a kOffload or kReturn event: a run of pages was evicted to the host, or restored.
   void Add(const Event& event, uint64_t now, uint64_t now_ns);
-  // The run came back, was mapped anew or given up.
+  // Ends a run that was restored, mapped anew or released.
   void End(uint64_t address, uint64_t size, uint64_t now, uint64_t now_ns);
   bool any() const { return !away_.empty(); }
 
-  // The runs that were away, by birth; nothing is known afterwards.
+  // Moves out the runs that were on the host, in order of birth; the object is empty afterwards.
   std::vector<Life> Take();
   const OffloadFacts& facts() const { return facts_; }
 
@@ -43,8 +43,8 @@ class Residency {
   OffloadFacts facts_;
 };
 
-// The owners of memory that went to the host: the sites of the blocks that lived there then, most
-// first.
+// Returns the owners of memory that was evicted to the host: the call sites of the blocks that
+// lived there then, largest first.
 std::vector<OffloadSite> FindOffloadSites(const std::vector<Life>& away,
                                           const std::vector<Life>& blocks);
 

@@ -17,10 +17,10 @@
 namespace vramstow {
 namespace {
 
-// Frames are kept once.
+// Stores each different frame once.
 class FrameTable {
  public:
-  // `files`: null where nobody asks for the frames' files.
+  // `files` is null if the files of the frames are not needed.
   FrameTable(std::vector<std::string>* frames, std::vector<std::string>* files)
       : frames_(frames), files_(files) {}
   uint32_t Find(const std::string& frame, const std::string& file = "") {
@@ -29,7 +29,7 @@ class FrameTable {
     if (inserted) frames_->push_back(frame);
     if (files_ == nullptr) return known->second;
     if (inserted) files_->push_back(file);
-    // Two files of one name have the same function on the same line: which one, nobody knows.
+    // Two files of one name have the same function on the same line, so the file is ambiguous.
     std::string& first = (*files_)[known->second];
     if (first != file) first.clear();
     return known->second;
@@ -41,20 +41,21 @@ class FrameTable {
   absl::flat_hash_map<std::string, uint32_t> numbers_;
 };
 
-// The names of modules, where those that differ in a number only have one: "blocks.*.up (8x)".
+// Returns the displayed names of modules. Modules that differ only in a number share a name:
+// "blocks.*.up (8x)".
 std::map<std::string, std::string> ModuleNames(const Detail& detail) {
   std::set<std::string> modules;
   for (const SiteDetail& site : detail.sites) {
     if (!site.module.empty()) modules.insert(site.module);
   }
-  // Without their places in the model, the classes of its parts.
+  // Without their paths in the model, the classes of its parts have to do.
   const bool any = !modules.empty();
   for (const SiteDetail& site : detail.sites) {
     if (!any && !site.classes.empty()) modules.insert(site.classes);
   }
   std::map<std::string, std::vector<std::string>> alike;
   for (const std::string& module : modules) {
-    // A module with parts of its own (blocks.3) is a layer like its neighbours.
+    // A module that contains other modules (blocks.3) is a layer, like its neighbours.
     const std::string below = module + ".";
     const auto part = modules.lower_bound(below);
     const bool has_parts = part != modules.end() && part->starts_with(below);
@@ -71,8 +72,8 @@ std::map<std::string, std::string> ModuleNames(const Detail& detail) {
   return names;
 }
 
-// Sites of the same name together; who held most at the peak first. The operation that held most
-// stands for the group.
+// Returns the call sites grouped by name, the largest at the peak first. The operation with the
+// most bytes stands for the group.
 std::vector<SiteFacts> Grouped(const Detail& detail,
                                const std::function<std::string(const SiteDetail&)>& name_of) {
   std::map<std::string, SiteFacts> groups;
@@ -107,7 +108,7 @@ std::vector<SiteFacts> Grouped(const Detail& detail,
   return sorted;
 }
 
-// The blocks that a site held and allocated.
+// Returns the bytes and blocks that a call site held and allocated.
 SiteDetail SumsOf(const Accounts& accounts, size_t number) {
   SiteDetail site;
   const Levels& levels = accounts.levels();
@@ -129,7 +130,7 @@ void NameByStack(StackWords words, FrameTable* frames, FrameTable* lines, SiteDe
   site->made_by = std::move(words.made_by);
   site->module = std::move(words.module);
   site->classes = std::move(words.classes);
-  // The line that calls a model does not tell which part of it.
+  // The source line that calls a model does not say which part of the model allocates.
   if (!site->classes.empty()) {
     site->site += " in " + site->classes.substr(site->classes.rfind('.') + 1);
   }
@@ -148,8 +149,8 @@ void NameByStack(StackWords words, FrameTable* frames, FrameTable* lines, SiteDe
   }
 }
 
-// Where one line of the program stands for nearly all that was allocated (trainer.train()), it
-// tells nothing: the sites behind it get the names of the lines of libraries that asked.
+// If one line of the program (trainer.train()) stands for nearly all allocations, it says nothing:
+// the sites behind it are then named after the library lines that made the request.
 void NameNearer(const std::vector<std::string>& library_sites, Detail* detail) {
   constexpr double kNearlyAll = 0.9;
   constexpr size_t kLeastStacks = 8;
@@ -175,7 +176,8 @@ void NameNearer(const std::vector<std::string>& library_sites, Detail* detail) {
   }
 }
 
-// Whether backward() or torch.autograd.grad() makes it on the thread of the program that calls it.
+// True if backward() or torch.autograd.grad() allocates the blocks on the program's thread that
+// calls it.
 bool IsCallOfAutograd(const Detail& detail, const SiteDetail& site) {
   if (!site.in_backward || site.own.empty()) return false;
   return std::ranges::any_of(site.frames, [&](uint32_t frame) {
@@ -185,8 +187,9 @@ bool IsCallOfAutograd(const Detail& detail, const SiteDetail& site) {
   });
 }
 
-// Autograd's own threads run no Python: the line that called backward() is known by what that made
-// before. A site has it where no other line, and no unknown one, called it for much of its memory.
+// Finds the program's line that called backward() for the sites of autograd's own threads, which
+// run no Python: it is the line of the last such call on the program's thread. A site gets this
+// line unless other lines, or unknown ones, called backward() for much of its memory.
 class BackwardCalls {
  public:
   explicit BackwardCalls(Detail* detail) : detail_(*detail), callers_(detail->sites.size()) {
@@ -230,7 +233,8 @@ class BackwardCalls {
       const bool is_same = is_called_ && caller.line == line_;
       (is_same ? caller.bytes : caller.others) += life.size;
     } else if (is_running_ && !site.own.empty() && !site.in_backward) {
-      // The backward pass is over. The next may begin without a block of its own.
+      // The backward pass is over. The next one may begin without an allocation that shows its
+      // line.
       is_called_ = is_running_ = false;
     }
   }
@@ -242,14 +246,14 @@ class BackwardCalls {
   bool is_running_ = false;
 };
 
-// Math libraries and those that talk to other cards ask the driver for workspaces, whoever calls
-// them.
+// True for math and communication libraries, which ask the driver for workspaces whichever line
+// called them.
 bool TakesWorkspaces(const std::string& library) {
   return library.starts_with("libcublas") || library.starts_with("libcudnn") ||
          library.starts_with("libnccl");
 }
 
-// `is_opening`: of blocks that were there before the recording.
+// `is_opening` says that the blocks were there before the recording.
 void NameByCall(const std::string& library, const std::string& call, bool is_opening,
                 FrameTable* frames, SiteDetail* site) {
   constexpr const char* kBefore = "before the recording";

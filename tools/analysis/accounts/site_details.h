@@ -1,7 +1,7 @@
-// SiteDetails: call sites with their names and what they held, and tables of them.
+// SiteDetails: the call sites with their names and the memory that they held, and tables of them.
 //
-// Ownership: copies. Threads: pure functions. Errors: none; a site without a call stack has the
-// name of its library. Units: bytes.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// none; a call site without a call stack has the name of its library. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_SITE_DETAILS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_SITE_DETAILS_H_
 
@@ -15,11 +15,11 @@ namespace vramstow {
 // Fills Detail::sites and Detail::frames.
 void FillSites(const Accounts& accounts, const EventSource& source, Detail* detail);
 
-// Adds to the names of sites in autograd's own threads the line that called backward(). Needs the
-// lives.
+// Appends the line that called backward() to the names of call sites in autograd's own threads.
+// Needs the lives.
 void NameBackward(Detail* detail);
 
-// Fills by_site, by_operation and by_module, and names the sites of blocks. Needs FillSites.
+// Fills by_site, by_operation and by_module, and names the call sites of blocks. Needs FillSites.
 void FillSiteFacts(const Detail& detail, Facts* facts);
 
 }  // namespace vramstow

@@ -15,7 +15,7 @@ constexpr size_t kMaxHourSites = 50;
 
 using Levels64 = std::array<uint64_t, kMaxSamples>;
 
-// The lowest levels in the last three quarters of the samples.
+// The lowest levels in each of the last three quarters of the samples.
 struct Quarters {
   uint64_t second = 0;
   uint64_t third = 0;
@@ -39,7 +39,8 @@ int64_t ByTheHour(int64_t bytes, uint64_t over_ns) {
                               static_cast<double>(over_ns));
 }
 
-// A start-up ends, and a cache is full some time: then the last quarter rises no more.
+// True if the level still rises in the last quarter; a start-up ends, and a cache is full at some
+// time.
 bool IsEndless(const Quarters& lowest) {
   constexpr uint64_t kLeastBytes = uint64_t{1} << 20;
   constexpr uint64_t kLeastPart = 100;  // of what is there

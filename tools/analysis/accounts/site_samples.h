@@ -1,13 +1,13 @@
-// SiteSamples: how much device memory of each call site was live, sampled over the whole run; from
-// that, how it grows by the hour.
+// SiteSamples: how much device memory of each call site was live, sampled over the whole run, and
+// its growth per hour.
 //
-// Idea: what an iteration takes and gives back is live at some moments and not at others, so that
-// the lowest level of many moments is what stays. Growth is told between two quarters of the run by
-// their lowest levels; the first quarter is left to the start. A bounded trace has the samples of
-// events that are gone (tracer/fold/fold_samples.h).
+// Idea: memory that an iteration allocates and frees is live at some moments and not at others, so
+// the lowest level of many moments is the memory that remains. Growth is the difference of the
+// lowest levels of two quarters of the run; the first quarter is ignored as start-up. A bounded
+// trace has the samples of events that it no longer has (tracer/fold/fold_samples.h).
 //
-// Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, nanoseconds. Memory: 256
-// bytes for each call site. Cost: a comparison for most events.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
+// bytes, nanoseconds. Memory: 256 bytes for each call site. Cost: a comparison for most events.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_SITE_SAMPLES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_SITE_SAMPLES_H_
 
@@ -25,13 +25,14 @@ namespace vramstow {
 
 class SiteSamples {
  public:
-  // Before an event at this time changes the levels.
+  // Takes the samples that are due. Call it before an event at this time changes the levels.
   void Pass(uint64_t time_ns, const Levels& levels) {
     if (clock_.IsDue(time_ns)) PassMoments(time_ns, levels);
   }
-  // The samples of events that are gone, whose moments have been passed. `accounts` knows sites.
+  // Adds the samples of events that the trace no longer has; their times have been passed.
+  // `accounts` has the call sites.
   void AddSums(const std::vector<SumSamples>& samples, Accounts* accounts);
-  // `sites`: by their numbers.
+  // Returns the growth by the hour. `sites` is indexed by number of call site.
   HourFacts Growth(const std::vector<SiteDetail>& sites, uint64_t end_ns) const;
 
  private:

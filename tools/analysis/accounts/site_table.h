@@ -1,8 +1,9 @@
-// SiteTable: numbers for those who allocate: a call stack where the source knows it, else a library
-// and an entry point.
+// SiteTable: numbers for call sites: a call stack if the source has it, otherwise a library and an
+// entry point.
 //
-// Ownership: copies. Threads: one at a time. Errors: none. Units: none. Memory: for each site.
-// Cost: a comparison where the event before has the same site, else one look-up.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
+// none. Memory: proportional to the call sites. Cost: a comparison if the event before has the same
+// site, otherwise one look-up.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_SITE_TABLE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_SITE_TABLE_H_
 
@@ -24,7 +25,7 @@ class SiteTable {
 
   SiteTable() : sites_(1) {}
 
-  // Site 0 is nobody.
+  // Returns the number of a call site. Number 0 means no call site.
   uint32_t Find(uint32_t stack, uint16_t library, uint16_t call) {
     const uint64_t key = stack != 0 ? kStack | stack : (uint64_t{library} << 16 | call);
     if (key == last_key_) return last_site_;

@@ -6,7 +6,7 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kFirstShift = 10;  // about a microsecond
-// Longer than any process lives; bounds the shift whatever a damaged trace says.
+// Longer than any process lives; bounds the shift even if the trace is damaged.
 constexpr uint64_t kLongest = uint64_t{1} << 62;
 
 TimelinePoint Joined(const TimelinePoint& first, const TimelinePoint& second) {
@@ -15,19 +15,19 @@ TimelinePoint Joined(const TimelinePoint& first, const TimelinePoint& second) {
   joined.reserved_highest = std::max(first.reserved_highest, second.reserved_highest);
   joined.host_highest = std::max(first.host_highest, second.host_highest);
   joined.managed_highest = std::max(first.managed_highest, second.managed_highest);
-  // The worse one of two states is kept.
+  // The worse one of the two states counts.
   if (first.ranges.unusable_bytes > second.ranges.unusable_bytes) joined.ranges = first.ranges;
   return joined;
 }
 
-// The values at the end of an interval; its highest values stay.
+// Sets the values at the end of an interval; its highest values are unchanged.
 void EndWith(const TimelinePoint& state, TimelinePoint* point) {
   point->allocated_last = state.allocated_last;
   point->requested_last = state.requested_last;
   point->ranges = state.ranges;
 }
 
-// An interval in which nothing happens after `state`.
+// Returns an interval in which nothing happens after `state`.
 TimelinePoint Quiet(const TimelinePoint& state) {
   TimelinePoint point = state;
   point.allocated_highest = state.allocated_last;
