@@ -1,4 +1,4 @@
-// The exported functions of the C API: each hands its arguments to the core, if that is there.
+// The exported functions of the C API: each passes its arguments to the core, if the core is open.
 #define VRAMSTOW_IMPLEMENTATION
 #include "include/vramstow/vramstow.h"
 
@@ -27,7 +27,7 @@ VRAMSTOW_EXPORT const char* vramstow_version(void) { return VRAMSTOW_VERSION; }
   }
 #include "interpose/shim/api.def"
 
-// An adapter may ask before the program looks the driver up.
+// Opens the core, because an adapter may call this before the program looks the driver up.
 VRAMSTOW_EXPORT const struct vramstow_table* vramstow_get_table(uint32_t kind, uint32_t version) {
   const VramstowCore* core = vramstow::OpenCore();
   return core == nullptr ? nullptr : core->table(kind, version);

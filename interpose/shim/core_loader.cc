@@ -38,8 +38,9 @@ const char* DeepbindFile(unsigned index) {
   return index < count ? state.deepbind[index] : nullptr;
 }
 
-// glibc keeps the values of the first 32 keys in each thread, and of later ones on the heap. So the
-// key is made when the process starts. Before glibc 2.34 these functions are not in libc.
+// glibc stores the values of a thread's first 32 keys in the thread itself and those of later keys
+// on the heap. So the key is made when the process starts. Before glibc 2.34 these functions are
+// not in libc.
 struct ThreadExit {
   pthread_key_t key;
   int (*set)(pthread_key_t, const void*);  // null: there is no key
@@ -59,7 +60,7 @@ __attribute__((constructor)) void MakeExitKey() {
   if (make(&thread_exit.key, call) == 0) thread_exit.set = set;
 }
 
-// Whether `part` stands somewhere in the text.
+// True if `text` contains `part`.
 bool Contains(const char* text, const char* part) {
   for (; *text != '\0'; ++text) {
     size_t i = 0;
@@ -69,10 +70,10 @@ bool Contains(const char* text, const char* part) {
   return false;
 }
 
-// A job that sets PYTHONPATH for its children loses the folder of Python's start-up hook. It comes
-// back here, before Python reads the variable.
+// Adds the folder of Python's start-up hook to PYTHONPATH again, before Python reads the variable:
+// a job that sets PYTHONPATH for its children removes it.
 __attribute__((constructor)) void KeepPythonHook() {
-  // Of the process before this one.
+  // The variable was inherited from the process that started this one.
   const auto unset = reinterpret_cast<int (*)(const char*)>(LibcDefinition("unsetenv"));
   if (unset != nullptr && Environment(VRAMSTOW_HOOKED_VARIABLE) != nullptr) {
     unset(VRAMSTOW_HOOKED_VARIABLE);
@@ -141,7 +142,7 @@ void* FindSymbol(void* handle, const char* name) {
 void* OpenLibrary(const char* file, int mode) {
   auto* function = LibcFunction(&state.dlopen, "dlopen");
   void* volatile result = function == nullptr ? nullptr : function(file, mode);
-  // No tail call, as above: dlopen must use the search path of this library.
+  // As above, volatile prevents a tail call: dlopen must use the search path of this library.
   return result;
 }
 
@@ -194,8 +195,8 @@ void NoteDeepbind(const char* file) {
   }
   const unsigned place = __atomic_load_n(&state.deepbind_count, __ATOMIC_RELAXED);
   if (place >= kMaxDeepbindFiles) return;
-  // Two threads may write the same row. Then one of the two names is lost; the row stays valid
-  // text.
+  // Two threads may write the same row. Then one of the two names is lost, but the row is still a
+  // valid text.
   AppendText(state.deepbind[place], state.deepbind[place] + kMaxDeepbindPath, file);
   __atomic_store_n(&state.deepbind_count, place + 1, __ATOMIC_RELEASE);
 }

@@ -1,13 +1,14 @@
-// Opens the core, once, from the shim's own folder.
+// Opens the core once, from the shim's own folder.
 //
-// Idea: a process that never looks for the CUDA driver must pay next to nothing, so all C++ is in a
+// Idea: a process that never looks for the CUDA driver must have almost no cost, so all C++ is in a
 // second library. It is opened with RTLD_LOCAL: the program sees none of its names, and none of its
 // dependencies.
 //
 // Ownership: the core is never closed. Threads: any; two threads may open it at the same time, and
 // the dynamic linker gives both the same library. No thread waits for another here, because the
 // caller may hold the dynamic linker's lock: constructors run under it. Errors: one sentence on
-// stderr, once; from then on null, and all calls pass through.
+// stderr, once; from then on the result is null, and all calls go to the driver unchanged. Units:
+// none.
 #ifndef VRAMSTOW_INTERPOSE_SHIM_CORE_LOADER_H_
 #define VRAMSTOW_INTERPOSE_SHIM_CORE_LOADER_H_
 
@@ -15,21 +16,21 @@
 
 namespace vramstow {
 
-// The core, which is opened now if it is not open yet; null if it cannot be opened.
+// Returns the core and opens it first if needed; null if it cannot be opened.
 const VramstowCore* OpenCore();
 
-// The core if it is open.
+// Returns the core, or null if it is not open.
 const VramstowCore* OpenedCore();
 
-// glibc's own functions, past every wrapper in the process. Shim and core use these for themselves,
-// because a wrapper of another library would look like the caller.
+// Call glibc's own dlsym and dlopen, past every wrapper in the process. Shim and core use these for
+// themselves, because a wrapper of another library would look like the caller.
 void* FindSymbol(void* handle, const char* name);
 void* OpenLibrary(const char* file, int mode);
 
-// The value of an environment variable, or null. Not getenv: see text.h.
+// Returns the value of an environment variable, or null. It does not call getenv (text.h says why).
 const char* Environment(const char* name);
 
-// Whether the variable is set to one of the words for "on" that base/options.h takes.
+// True if the variable is set to one of the words for "on" that base/options.h accepts.
 bool EnvironmentIsOn(const char* name);
 
 // Remembers a file that is opened with RTLD_DEEPBIND, for the interception report.

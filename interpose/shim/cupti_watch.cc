@@ -1,12 +1,12 @@
-// libvramstow-cupti.so, which is preloaded with --cupti only: notices other clients of CUPTI.
+// libvramstow-cupti.so, which is preloaded with --cupti only, notices other clients of CUPTI.
 //
-// Idea: CUPTI serves one subscriber, and one set of buffers for records. Another client calls one
-// of these functions; vramstow then unsubscribes before the call goes on to CUPTI. A client that
-// finds CUPTI by dlopen and dlsym does not come here: CUPTI tells it that there is a subscriber
-// already.
+// Idea: CUPTI serves one subscriber, and one set of buffers for records. When another client calls
+// one of these functions, vramstow unsubscribes before the call goes on to CUPTI. A client that
+// finds CUPTI by dlopen and dlsym bypasses these functions: CUPTI answers it that there is a
+// subscriber already.
 //
-// Needs libc only. Ownership: one function pointer, the core's. Threads: any. Errors: without
-// CUPTI, CUPTI_ERROR_NOT_INITIALIZED.
+// Needs libc only. Ownership: one function pointer, which the core sets. Threads: any. Errors:
+// CUPTI_ERROR_NOT_INITIALIZED without CUPTI. Units: none.
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,7 +19,8 @@ constexpr int kNotInitialized = 15;
 
 void (*stand_back)() = nullptr;
 
-// Finds CUPTI as the caller is linked to it, because a process may have two releases of it.
+// Finds CUPTI in the scope of the calling library, because a process may contain two releases of
+// it.
 void* Find(const char* name, void* caller) {
   void (*const listener)() = __atomic_load_n(&stand_back, __ATOMIC_ACQUIRE);
   if (listener != nullptr) listener();

@@ -1,6 +1,6 @@
-// A number that says which tables a library was built from: hooks.def, library_hooks.def
-// and api.def. Shim and core
-// name hooks and functions of the C API by their rows, so both must have the same rows.
+// Computes a number that identifies the tables from which a library was built: hooks.def,
+// library_hooks.def and api.def. Shim and core refer to hooks and functions of the C API by row
+// number, so both must have been built from the same rows.
 #ifndef VRAMSTOW_INTERPOSE_SHIM_FINGERPRINT_H_
 #define VRAMSTOW_INTERPOSE_SHIM_FINGERPRINT_H_
 
@@ -8,7 +8,7 @@
 
 namespace vramstow {
 
-// FNV-1a, 64 bits, over a text and its zero byte.
+// Continues a 64-bit FNV-1a hash with a text and its zero byte.
 constexpr uint64_t AddToFingerprint(uint64_t hash, const char* text) {
   do {
     hash = (hash ^ static_cast<unsigned char>(*text)) * 0x100000001b3u;

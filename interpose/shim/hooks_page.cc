@@ -106,10 +106,10 @@ std::string Version(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-// No line of a page is wider.
+// The largest width of a line of the page.
 constexpr size_t kPageColumns = 140;
 
-// A row of a table. Where it is too wide, its last cell goes on in the rows below.
+// Returns a row of a table. If it is too wide, its last cell continues in the rows below.
 std::string TableRow(const std::string& other_cells, const std::string& go_on, std::string last) {
   std::string rows;
   std::string start = other_cells;

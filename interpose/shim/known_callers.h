@@ -1,12 +1,13 @@
-// Remembers which function a caller got that sees a copy of a library of its own, for functions
-// that are called often.
+// KnownCallers remembers, for functions that are called often, which function a caller was given if
+// it uses its own copy of a library.
 //
-// Idea: a linked caller whose copy the program does not see is looked up at its first call. The
-// next calls from the same place get the same function, without the dynamic linker. The copy stays
-// loaded from then on (KeepLoaded), so that a place that is reached again never leads nowhere.
+// Idea: if a linked caller's copy of a library is not in the program's scope, the function is
+// looked up at the first call. Later calls from the same address get the same function without the
+// dynamic linker. The copy is never unloaded from then on (KeepLoaded), so a remembered address
+// stays valid.
 //
-// Ownership: static storage, constant-initialised. Threads: any, without a lock. Errors: a function
-// with more callers than places has the last ones looked up each time. Units: addresses.
+// Ownership: static storage, constant-initialised. Threads: any, without a lock. Errors: when all
+// slots of a function are in use, further callers are looked up each time. Units: addresses.
 #ifndef VRAMSTOW_INTERPOSE_SHIM_KNOWN_CALLERS_H_
 #define VRAMSTOW_INTERPOSE_SHIM_KNOWN_CALLERS_H_
 
@@ -14,7 +15,7 @@ namespace vramstow {
 
 class KnownCallers {
  public:
-  // Null: not known.
+  // Returns null if the caller is not remembered.
   void* Find(const void* caller) {
     for (Place& place : places_) {
       const void* known = __atomic_load_n(&place.caller, __ATOMIC_RELAXED);

@@ -1,4 +1,4 @@
-// The names of the functions that the shim hooks.
+// Finds the row of a hooked function by its symbol.
 //
 // Idea: the compiler sorts the tables' symbols, so a look-up is a binary search without any
 // start-up work. Ownership: literals. Threads: constant data. Errors: kNotHooked. Units: rows of
@@ -57,8 +57,8 @@ constexpr SortedHooks SortHooks() {
 
 inline constexpr SortedHooks kSortedHooks = SortHooks();
 
-// The first characters are enough to refuse a name that does not begin like the driver's ("cu" and
-// a capital), or like those of the other libraries.
+// Tests only the first characters, which is enough to refuse most names: a name of the driver
+// begins with "cu" and a capital, and those of the other libraries have prefixes, too.
 inline bool MayBeHooked(const char* symbol) {
   switch (symbol[0]) {
     case 'c':
@@ -72,7 +72,7 @@ inline bool MayBeHooked(const char* symbol) {
   }
 }
 
-// The row of an exported symbol, or kNotHooked.
+// Returns the row of an exported symbol, or kNotHooked.
 inline unsigned FindHook(const char* symbol) {
   if (!MayBeHooked(symbol)) return kNotHooked;
   unsigned first = 0;

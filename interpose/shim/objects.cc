@@ -7,7 +7,7 @@
 #include "interpose/shim/text.h"
 
 // The dynamic linker's list of libraries. The symbol is weak, so that the shim gets no DT_NEEDED
-// for the dynamic linker, which is in every process anyhow.
+// entry for the dynamic linker, which is in every process anyway.
 #pragma weak _r_debug
 
 namespace vramstow {
@@ -24,7 +24,7 @@ struct SymbolTable {
 };
 
 // glibc makes the addresses in the dynamic section of a library absolute. It cannot write to the
-// vdso's, so these stay relative.
+// section of the vdso, whose addresses therefore stay relative.
 template <typename T>
 const T* Absolute(const link_map* object, ElfW(Addr) value) {
   return reinterpret_cast<const T*>(value < object->l_addr ? value + object->l_addr : value);
@@ -59,8 +59,8 @@ bool IsDefinition(const SymbolTable& table, const ElfW(Sym) & symbol, const char
          EqualText(table.names + symbol.st_name, name);
 }
 
-// The GNU hash section, as the dynamic linker reads it: four words (buckets, first symbol, words of
-// the filter, shift), the filter, the buckets, the chains.
+// Searches the GNU hash section, as the dynamic linker does. The section consists of four words
+// (buckets, first symbol, words of the filter, shift), the filter, the buckets and the chains.
 const ElfW(Sym) * FindByGnuHash(const SymbolTable& table, const char* name) {
   uint32_t hash = 5381;
   for (const char* c = name; *c != '\0'; ++c) hash = hash * 33 + static_cast<unsigned char>(*c);
@@ -81,7 +81,7 @@ const ElfW(Sym) * FindByGnuHash(const SymbolTable& table, const char* name) {
   }
 }
 
-// The hash section of the System V ABI, for libraries linked with --hash-style=sysv.
+// Searches the hash section of the System V ABI, for libraries linked with --hash-style=sysv.
 const ElfW(Sym) * FindByOldHash(const SymbolTable& table, const char* name) {
   uint32_t hash = 0;
   for (const char* c = name; *c != '\0'; ++c) {
@@ -114,7 +114,8 @@ void* DefinitionIn(const link_map* object, const char* name) {
 
 }  // namespace
 
-// The linker defines this symbol in every library: it is where the library's file begins in memory.
+// The linker defines this symbol in every library, at the address where the library's file begins
+// in memory.
 extern "C" __attribute__((visibility("hidden"))) const ElfW(Ehdr) __ehdr_start;
 
 void* NextDefinition(const char* name) {
@@ -150,7 +151,8 @@ const char* FindPreloaded(const char* file, const char* symbol) {
 
 namespace {
 
-// For dl_iterate_phdr, which takes the lock. 1: the object needs the file, so stop.
+// A callback for dl_iterate_phdr, which takes the dynamic linker's lock. Returns 1, which ends the
+// iteration, if the object needs the file.
 int NeedsFile(dl_phdr_info* object, size_t, void* file) {
   link_map map = {};  // as much of it as ReadDynamicSection looks at
   map.l_addr = object->dlpi_addr;
@@ -181,7 +183,7 @@ bool IsDriverPath(const char* path) {
 bool IsDriverLoadedAnywhere() {
   if (&_r_debug == nullptr) return false;
   // The object is larger than its declaration says. Volatile hides the declaration from the
-  // compiler's checks.
+  // compiler's bounds checks.
   const r_debug* volatile space = &_r_debug;
   while (space != nullptr) {
     for (const link_map* object = space->r_map; object != nullptr; object = object->l_next) {

@@ -15,24 +15,24 @@
 
 namespace vramstow {
 
-// The definition that comes next in search order after this library.
+// Returns the next definition after this library in search order.
 void* NextDefinition(const char* name);
 
-// glibc's own definition.
+// Returns glibc's own definition.
 void* LibcDefinition(const char* name);
 
-// The path of a library of this file name that came before the C library when the process started,
-// as preloaded ones do, if it defines `symbol`; else null.
+// Returns the path of a library with this file name that came before the C library when the process
+// started (as preloaded ones do) and defines `symbol`; else null.
 const char* FindPreloaded(const char* file, const char* symbol);
 
-// Whether a loaded library says that it needs this file. Takes the dynamic linker's lock.
+// True if a loaded library needs this file. Takes the dynamic linker's lock.
 bool IsNeeded(const char* file);
 
-// Whether `path` names the library of the CUDA driver.
+// True if `path` is the path of the CUDA driver's library.
 bool IsDriverPath(const char* path);
 
-// Whether a driver library is loaded, in the program's name space or in one that dlmopen made. Only
-// for the end of the process: a library that is closed meanwhile would be looked at.
+// True if a driver library is loaded in any link namespace, also in one that dlmopen made. Call it
+// only at the end of the process, because it may read a library that is being closed.
 bool IsDriverLoadedAnywhere();
 
 }  // namespace vramstow

@@ -1,8 +1,8 @@
-// The functions that the assembly stubs (entry_*.S) call to learn where a call goes.
+// The functions that the assembly stubs (entry_*.S) call to find the target of a call.
 //
-// Every function here handles names that are not hooked first, and does so without a call of libc,
-// thread-local storage or the heap: sanitizers and allocators call dlsym before they can bear any
-// of these.
+// Every function here checks first for a name that is not hooked, and does so without a call of
+// libc, thread-local storage or the heap: sanitizers and allocators call dlsym before these can be
+// used.
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -23,7 +23,7 @@ namespace {
 using Dlsym = void* (*)(void*, const char*);
 using Dlvsym = void* (*)(void*, const char*, const char*);
 
-// The functions that follow ours in search order: glibc's, or those of another wrapper.
+// The functions that follow ours in search order: those of glibc or of another wrapper.
 struct NextFunctions {
   void* dlsym;  // all fields: __atomic access
   void* dlvsym;
@@ -35,14 +35,14 @@ void* Next(void** cache, const char* name) {
   void* function = __atomic_load_n(cache, __ATOMIC_RELAXED);
   if (function == nullptr) {
     function = NextDefinition(name);
-    // A shim that is not preloaded but opened later comes after glibc.
+    // If the shim is not preloaded but opened later, it comes after glibc in search order.
     if (function == nullptr) function = LibcDefinition(name);
     __atomic_store_n(cache, function, __ATOMIC_RELAXED);
   }
   return function;
 }
 
-// The driver library that contains `function`; null if another library does.
+// Returns the driver library that contains `function`, or null if another library contains it.
 link_map* DriverOf(void* function) {
   Dl_info info;
   link_map* object = nullptr;
@@ -52,7 +52,8 @@ link_map* DriverOf(void* function) {
   return object != nullptr && IsDriverPath(object->l_name) ? object : nullptr;
 }
 
-// The same for a function of another library. Where no pool is wanted, the core need not be there.
+// Returns the replacement for a function of another library, or `real`. Without a pool the core
+// need not be open.
 void* ReplaceInLibrary(unsigned row, void* real) {
   if (OpenedCore() == nullptr && !EnvironmentIsOn("VRAMSTOW_POOL")) return real;
   const VramstowCore* core = OpenCore();
@@ -61,7 +62,7 @@ void* ReplaceInLibrary(unsigned row, void* real) {
   return replacement;
 }
 
-// The replacement for `real`, or `real` itself.
+// Returns the replacement for `real`, or `real` itself.
 void* Replace(unsigned hook, void* real, VramstowWay way, const void* caller) {
   if (hook >= kFirstLibraryHook) return ReplaceInLibrary(hook - kFirstLibraryHook, real);
   link_map* driver = DriverOf(real);
@@ -74,8 +75,8 @@ void* Replace(unsigned hook, void* real, VramstowWay way, const void* caller) {
 
 }  // namespace
 
-// The stubs jump through these slots: one for each row of the table. A slot holds its resolver at
-// first. entry_*.S defines them.
+// The slots through which the stubs jump, one for each row of the table. A slot holds its resolver
+// at first. entry_*.S defines them.
 extern "C" __attribute__((visibility("hidden"))) void* vramstow_shim_slots[];
 // The exported stubs, in the order of the table. entry_*.S defines them.
 extern "C" __attribute__((visibility("hidden"))) void* const vramstow_shim_stubs[];
@@ -87,28 +88,28 @@ Definition FindInLibrary(unsigned hook, const char* version, const void* caller)
                        kHookLibraries[hook - kFirstLibraryHook], caller);
 }
 
-// Looks for a function in the global scope, past our own exports. Null, and dlerror() set, if no
-// driver is loaded. A function of another library is looked for in the caller's own scope as well,
-// of this version; null: of the default one.
+// Looks for a function in the global scope, skipping our own exports. Returns null and sets
+// dlerror() if no driver is loaded. A function of another library is also looked for in the
+// caller's own scope. `version` is the symbol's version, or null for the default one.
 void* FindGlobally(unsigned hook, const char* version, const void* caller) {
   if (hook >= kFirstLibraryHook) {
     void* real = FindInLibrary(hook, version, caller).address;
     return real == nullptr ? nullptr : Replace(hook, real, kVramstowDlsymGlobal, caller);
   }
   const char* name = kHookSymbols[hook];
-  // This comes first, because the last look-up decides what dlerror() says.
+  // This look-up comes first, because the last one decides what dlerror() returns.
   const bool driver_is_loaded = OpenLibrary("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
   if (void* real = FindSymbol(RTLD_NEXT, name)) {
     return Replace(hook, real, kVramstowDlsymGlobal, caller);
   }
-  // The driver is not in the global scope, but perhaps in the caller's own. Our stub finds it when
-  // it is called.
+  // The driver is not in the global scope, but it may be in the caller's own. Our stub finds it
+  // when it is called.
   return driver_is_loaded ? vramstow_shim_stubs[hook] : nullptr;
 }
 
 }  // namespace
 
-// The ABI returns it in two registers: rax and rdx, or x0 and x1.
+// The ABI returns this struct in two registers: rax and rdx, or x0 and x1.
 struct Route {
   void* address;
   uintptr_t is_answer;  // 1: give the address to the caller; 0: jump to it
@@ -122,7 +123,7 @@ extern "C" __attribute__((visibility("hidden"))) Route vramstow_shim_route_dlsym
   if (hook == kNotHooked) return {next, 0};
   KeepErrno keep_errno;
   if (handle == RTLD_DEFAULT) return {FindGlobally(hook, nullptr, caller), 1};
-  // With a handle, glibc does not look at the caller.
+  // glibc ignores the caller if a handle is given.
   void* real = reinterpret_cast<Dlsym>(next)(handle, name);
   if (real == nullptr) return {nullptr, 1};
   if (real == vramstow_shim_stubs[hook]) return {FindGlobally(hook, nullptr, caller), 1};
@@ -157,19 +158,19 @@ extern "C" __attribute__((visibility("hidden"))) int vramstow_shim_route_deepbin
   return mode;
 }
 
-// The real dlopen, to jump to.
+// Returns the real dlopen, to which the stub jumps.
 extern "C" __attribute__((visibility("hidden"))) void* vramstow_shim_next_dlopen() {
   return Next(&next_functions.dlopen, "dlopen");
 }
 
 namespace {
 
-// CUDA_ERROR_SHARED_OBJECT_INIT_FAILED and CUDA_ERROR_NOT_FOUND, for a program that calls a
-// function of the driver where no driver is, or where this driver does not have it.
+// Return CUDA_ERROR_SHARED_OBJECT_INIT_FAILED and CUDA_ERROR_NOT_FOUND to a program that calls a
+// function of the driver if no driver is loaded, or if this driver lacks the function.
 int NoDriver() { return 303; }
 int NotInDriver() { return 500; }
 
-// The same for functions of other libraries: what library_hooks.def says.
+// Return what library_hooks.def says for functions of other libraries that are absent.
 void* Null() {
   errno = ENOSYS;
   return nullptr;
@@ -183,10 +184,10 @@ void* const kAbsent[] = {
 #include "interpose/shim/library_hooks.def"
 };
 
-// Only collectives are remembered: they are called in every step.
+// Only the callers of collectives are remembered, because these are called in every step.
 KnownCallers known_callers[kLibraryHookCount];
 
-// The slot remembers what every caller gets.
+// Returns the function to jump to. The slot stores it if it is the same for every caller.
 void* ResolveInLibrary(void** slot, unsigned hook, const void* caller) {
   const unsigned row = hook - kFirstLibraryHook;
   if (void* known = known_callers[row].Find(caller)) return known;
@@ -204,7 +205,7 @@ void* ResolveInLibrary(void** slot, unsigned hook, const void* caller) {
 
 }  // namespace
 
-// The first call of an exported stub comes here: returns the function to jump to, and stores it in
+// The first call of an exported stub gets here. Returns the function to jump to, and stores it in
 // the slot.
 extern "C" __attribute__((visibility("hidden"))) void* vramstow_shim_resolve(void** slot,
                                                                              const void* caller) {
@@ -226,8 +227,8 @@ extern "C" __attribute__((visibility("hidden"))) void* vramstow_shim_resolve(voi
 // Runs after the program's exit handlers and the destructors of static objects.
 __attribute__((destructor)) static void Finish() {
   const VramstowCore* core = OpenedCore();
-  // A process that bypassed the hooks has not opened the core, and the report is about such
-  // processes.
+  // A process that bypassed the hooks has not opened the core, although the interception report is
+  // about such processes.
   if (core == nullptr && EnvironmentIsOn("VRAMSTOW_COVERAGE") && IsDriverLoadedAnywhere()) {
     core = OpenCore();
   }

@@ -9,10 +9,10 @@ struct Family {
   int number;
   const char* file;
 };
-// The newest first.
+// The runtime families, newest first.
 constexpr Family kFamilies[] = {{13, "libcudart.so.13"}, {12, "libcudart.so.12"}};
 
-// The family that a library of the process needs.
+// Returns the family that a library of the process needs.
 const Family& FamilyInUse() {
   for (const Family& family : kFamilies) {
     if (IsNeeded(family.file)) return family;
@@ -33,7 +33,7 @@ const char* FileToOpen(const char* file) {
   for (const Family& family : kFamilies) {
     if (family.number == number) simulated = SimulatedRuntime(family);
   }
-  // Without a rehearsal nobody is asked what he needs.
+  // FamilyInUse() takes the dynamic linker's lock, so it is called only in a simulated run.
   if (number == kAnyFamily && SimulatedRuntime(kFamilies[0]) != nullptr) {
     simulated = SimulatedRuntime(FamilyInUse());
   }

@@ -1,13 +1,13 @@
-// Which file a program gets that opens a copy of the CUDA runtime.
+// Decides which file a program gets if it opens a copy of the CUDA runtime.
 //
-// Idea: in a rehearsal the simulated runtime is preloaded, and a program that is linked with
-// libcudart.so.13 gets it. Programs open copies as well: by name, by the path that they find in
-// /proc/self/maps, or a copy that a wheel carries under a name of its own
-// (libcudart.0123abcd.so.13). NVIDIA's copy would refuse the simulated driver. So dlopen of any of
-// these opens the simulated runtime of the same family, if there is one.
+// Idea: in a simulated run the simulated runtime is preloaded, and a program that is linked with
+// libcudart.so.13 gets it. Programs also open copies: by name, by the path that they find in
+// /proc/self/maps, or a copy that a wheel contains under its own name (libcudart.0123abcd.so.13).
+// NVIDIA's copy would refuse the simulated driver. So dlopen of any of these opens the simulated
+// runtime of the same family, if there is one.
 //
 // Ownership: the answer lives as long as the process. Threads: any. Errors: without a simulated
-// runtime the file stays what it is. Units: none.
+// runtime the file is not replaced. Units: none.
 #ifndef VRAMSTOW_INTERPOSE_SHIM_RUNTIME_COPIES_H_
 #define VRAMSTOW_INTERPOSE_SHIM_RUNTIME_COPIES_H_
 
@@ -18,8 +18,9 @@ namespace vramstow {
 inline constexpr int kNoRuntime = -1;
 inline constexpr int kAnyFamily = 0;
 
-// The number behind ".so." in the name of a shared runtime, with or without the mark that a wheel
-// gives its copy; kAnyFamily: it has none; kNoRuntime: this is no runtime.
+// Returns the number after ".so." in the name of a shared runtime, with or without the hash that a
+// wheel adds to the name. Returns kAnyFamily if there is no number, and kNoRuntime if this is no
+// runtime.
 constexpr int RuntimeFamily(const char* path) {
   constexpr char kName[] = "libcudart";
   const char* name = BaseName(path);
@@ -36,7 +37,7 @@ constexpr int RuntimeFamily(const char* path) {
   return family;
 }
 
-// The file that dlopen opens in place of `file`, which may be null.
+// Returns the file that dlopen opens in place of `file`, which may be null.
 const char* FileToOpen(const char* file);
 
 }  // namespace vramstow

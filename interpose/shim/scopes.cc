@@ -15,11 +15,11 @@ void* FindIn(void* handle, const char* name, const char* version) {
   if (version == nullptr) return FindSymbol(handle, name);
   const auto find = reinterpret_cast<Dlvsym>(LibcDefinition("dlvsym"));
   void* volatile found = find == nullptr ? nullptr : find(handle, name, version);
-  // No tail call: RTLD_NEXT is what comes after the library of the call.
+  // Volatile prevents a tail call, because RTLD_NEXT depends on the library that makes the call.
   return found;
 }
 
-// In a library that is loaded, and in those that it needs.
+// Looks in a loaded library and in the libraries that it needs.
 void* FindInFile(const char* file, const char* name, const char* version) {
   void* handle = OpenLibrary(file, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;
@@ -29,7 +29,7 @@ void* FindInFile(const char* file, const char* name, const char* version) {
   return found;
 }
 
-// The file of the library at this address; null: none.
+// Returns the file of the library at this address, or null if there is none.
 const char* FileAt(const void* address) {
   Dl_info about;
   void* object = nullptr;

@@ -1,13 +1,14 @@
-// Where a caller finds a function of a library that is no driver: in the program's scope, or in its
+// Finds a function of a library other than the driver in the program's scope or in the caller's
 // own.
 //
-// Idea: a process may have several copies of such a library, and a library that was opened for its
-// own use sees copies that the program does not see. Our exported stub stands before them all, so
-// it has to find what the caller would have got without us: the definition that follows ours in the
-// program's scope, else one among the caller's own libraries, else the library by its name.
+// Idea: a process may contain several copies of such a library, and a library that was opened with
+// its own scope sees copies that the program does not see. Our exported stub precedes all of them,
+// so it has to find what the caller would have got without vramstow: the definition that follows
+// ours in the program's scope, else one among the caller's own libraries, else the library by its
+// name.
 //
-// Ownership: none; no library is kept open but by KeepLoaded. Threads: any; the dynamic linker's
-// lock is taken. Errors: a null address, and dlerror() is set. Units: addresses.
+// Ownership: none; only KeepLoaded keeps a library open. Threads: any; the dynamic linker's lock is
+// taken. Errors: a null address, and dlerror() is set. Units: addresses.
 #ifndef VRAMSTOW_INTERPOSE_SHIM_SCOPES_H_
 #define VRAMSTOW_INTERPOSE_SHIM_SCOPES_H_
 
@@ -18,11 +19,12 @@ struct Definition {
   bool for_all;  // any caller gets this one
 };
 
-// `version` null: the default one. `own`: our stub, which is none. `library`: the file's name.
+// `version` is null for the default version. `own` is our stub, which is not an answer. `library`
+// is the file's name.
 Definition FindForCaller(const char* name, const char* version, const void* own,
                          const char* library, const void* caller);
 
-// Whether the library of this function stays loaded from now on.
+// Keeps the library of this function loaded from now on. Returns false if that fails.
 bool KeepLoaded(const void* function);
 
 }  // namespace vramstow

@@ -1,5 +1,5 @@
-// The few text functions that the shim needs. It does not call libc's, because AddressSanitizer
-// wraps these, and its wrappers crash before the sanitizer has started.
+// Provides the few text functions that the shim needs. It does not call libc's, because
+// AddressSanitizer wraps those, and its wrappers crash before the sanitizer has started.
 //
 // Ownership: none. Threads: pure functions. Errors: none. Units: characters.
 #ifndef VRAMSTOW_INTERPOSE_SHIM_TEXT_H_
@@ -7,7 +7,7 @@
 
 namespace vramstow {
 
-// Like strcmp.
+// Compares like strcmp.
 constexpr int CompareText(const char* a, const char* b) {
   while (*a != '\0' && *a == *b) {
     ++a;
@@ -25,7 +25,7 @@ constexpr bool StartsWith(const char* text, const char* prefix) {
   return true;
 }
 
-// The part after the last slash.
+// Returns the part after the last slash.
 constexpr const char* BaseName(const char* path) {
   const char* name = path;
   for (const char* p = path; *p != '\0'; ++p) {

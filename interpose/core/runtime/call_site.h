@@ -1,6 +1,7 @@
-// CallSite: one call of a hooked function: which function, by which thread, and from where.
+// CallSite describes one call of a hooked function: the function, the calling thread and the
+// caller's address.
 //
-// Ownership: a value on the wrapper's stack. Threads: each its own. Errors, units: none.
+// Ownership: a value on the wrapper's stack. Threads: each thread has its own. Errors, units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_CALL_SITE_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_CALL_SITE_H_
 

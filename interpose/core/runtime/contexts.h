@@ -1,9 +1,8 @@
-// Contexts: which device a context belongs to. The driver answers this only for the current
-// context.
+// Contexts remembers which device each context belongs to, because the driver answers this only for
+// the current context.
 //
 // Ownership: static storage. Threads: any, without a lock. Errors: kNoDevice for a context that was
-// made before vramstow came, or where more contexts live than there is room for. Units: device
-// numbers.
+// made before vramstow was loaded, or when the table is full. Units: device numbers.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_CONTEXTS_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_CONTEXTS_H_
 
@@ -22,7 +21,7 @@ class Contexts {
   Contexts(const Contexts&) = delete;
   Contexts& operator=(const Contexts&) = delete;
 
-  // `current`: it can be made a thread's current context.
+  // `current` is true if the context can be made a thread's current context.
   void Remember(CUcontext context, int device, bool current = true) {
     Forget(context);
     const uint32_t place = next_.fetch_add(1, std::memory_order_relaxed) % kRoom;
@@ -32,7 +31,8 @@ class Contexts {
     entries_[place].context.store(context, std::memory_order_release);
   }
 
-  // It is about to be destroyed: At gives it no more. Its device is still known.
+  // Called before the context is destroyed. At() no longer returns it; its device can still be
+  // asked for.
   void Forget(CUcontext context) {
     for (Entry& entry : entries_) {
       if (entry.context.load(std::memory_order_relaxed) != context) continue;
@@ -40,7 +40,8 @@ class Contexts {
     }
   }
 
-  // Contexts that can be made current, by number, with holes: false, there is none of this number.
+  // Returns the context with this number, if it can be made current. Returns false if there is
+  // none; numbers may have gaps.
   static constexpr uint32_t kRoom = 256;
   bool At(uint32_t number, CUcontext* context, int* device) const {
     const Entry& entry = entries_[number];
@@ -50,7 +51,8 @@ class Contexts {
   }
 
   int16_t DeviceOf(CUcontext context) const {
-    // The youngest entry counts: the driver uses the handles of destroyed contexts again.
+    // The newest entry is the valid one, because the driver reuses the handles of destroyed
+    // contexts.
     const uint32_t next = next_.load(std::memory_order_acquire);
     for (uint32_t age = 1; age <= kRoom && age <= next; ++age) {
       const Entry& entry = entries_[(next - age) % kRoom];

@@ -1,5 +1,5 @@
-// cuda.h with every ABI of every function under its own name: cuMemAlloc is the first one, of
-// CUDA 2, and cuMemAlloc_v2 the one of today. Include this in place of <cuda.h>.
+// Includes cuda.h so that every ABI of a function has its own name: cuMemAlloc is the ABI of CUDA
+// 2, and cuMemAlloc_v2 is the current one. Include this file in place of <cuda.h>.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_CUDA_ABI_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_CUDA_ABI_H_
 
@@ -7,7 +7,7 @@
 #include <cuda.h>
 
 #if CUDA_VERSION < 13010
-// Functions of the table that these headers are too old for.
+// Declares functions of the hook table that older CUDA headers do not declare.
 extern "C" {
 CUresult CUDAAPI cuMulticastBindMem_v2(CUmemGenericAllocationHandle mcHandle, CUdevice dev,
                                        size_t mcOffset, CUmemGenericAllocationHandle memHandle,

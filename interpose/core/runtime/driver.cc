@@ -12,8 +12,8 @@ namespace vramstow {
 
 namespace {
 
-// The dynamic linker made the entry under its own lock before any thread got the handle, which
-// ThreadSanitizer cannot see.
+// The dynamic linker wrote this entry under its own lock before any thread got the handle.
+// ThreadSanitizer cannot see that.
 __attribute__((no_sanitize("thread"))) const char* PathOf(const link_map* library) {
   return library->l_name;
 }
@@ -27,7 +27,7 @@ bool Driver::Bind(const VramstowShim& shim, const link_map* library) {
     return false;
   }
   if (ready_.load(std::memory_order_acquire)) return true;
-  // A reference of our own, so that the library stays, whatever its users do.
+  // This reference keeps the library loaded even if all of its users close it.
   void* handle = shim.open_library(PathOf(library), RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) handle = const_cast<link_map*>(library);
   const auto look_up = [&shim, handle](const char* symbol, Address* place) {
@@ -62,8 +62,8 @@ CUcontext Driver::CurrentContext() const {
 int16_t Driver::CurrentDevice() const {
   const KeepErrno keep_errno;
   if (cuCtxGetDevice() == nullptr) return kNoDevice;
-  // The first question has an answer without a context, too; the second would be an error, which
-  // the driver may log.
+  // CurrentContext() succeeds without a context. cuCtxGetDevice() would fail, and the driver may
+  // log that failure.
   CUdevice device = -1;
   if (CurrentContext() == nullptr || cuCtxGetDevice()(&device) != CUDA_SUCCESS) return kNoDevice;
   return static_cast<int16_t>(device);
@@ -82,10 +82,10 @@ Hook Driver::FindAddress(const void* address, const char* name, bool per_thread_
 }
 
 Hook Driver::FindVersion(void* address, const char* name, int version, bool per_thread_stream) {
-  // A later CUDA may have a new ABI under the old name.
+  // A later CUDA release may use an old name for a new ABI.
   if (version > kKnownCudaVersion) return kNoHook;
-  // The highest version up to the wanted one, and of its two variants the one for the wanted kind
-  // of null stream; functions that have no such variants serve both.
+  // Chooses the highest version that is not above the requested one, and of its two variants the
+  // one for the requested kind of null stream. A function without such variants serves both kinds.
   Hook found = kNoHook;
   int best = -1;
   for (size_t i = 0; i < kHookCount; ++i) {

@@ -21,14 +21,15 @@ struct link_map;
 
 namespace vramstow {
 
-// What the pool calls besides functions that are hooked.
+// The functions that only the pool calls and that are not hooked.
 #define VRAMSTOW_POOL_FUNCTIONS(query)                                                           \
   query(cuCtxPushCurrent_v2) query(cuCtxPopCurrent_v2) query(cuCtxSynchronize)                   \
       query(cuCtxRecordEvent) query(cuCtxWaitEvent) query(cuMemGetAllocationGranularity)         \
           query(cuEventCreate) query(cuEventDestroy_v2) query(cuEventRecord) query(cuEventQuery) \
               query(cuStreamSynchronize) query(cuStreamGetCtx) query(cuStreamWaitEvent)
 
-// What vramstow itself calls. Except for the pool's, none of these changes anything.
+// The functions that vramstow itself calls. Except for those of the pool, none of them changes the
+// driver's state.
 #define VRAMSTOW_DRIVER_QUERIES(query)                                                           \
   query(cuDriverGetVersion) query(cuDeviceGet) query(cuDeviceGetCount) query(cuDeviceGetName)    \
       query(cuDeviceGetAttribute) query(cuDeviceCanAccessPeer) query(cuDeviceGetUuid_v2)         \
@@ -45,27 +46,29 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  // Makes `library` the driver. False if another library is it already.
+  // Makes `library` the driver. Returns false if another library is the driver already.
   bool Bind(const VramstowShim& shim, const link_map* library);
 
-  // The driver's own function.
+  // Returns the driver's own function for this hook.
   void* real(Hook hook) const { return Load(real_[static_cast<size_t>(hook)]); }
 
-  // This thread's current context; null: none, or the driver does not say.
+  // Returns this thread's current context, or null if it has none or the driver cannot answer.
   CUcontext CurrentContext() const;
-  // Its device, or kNoDevice.
+  // Returns the device of the current context, or kNoDevice.
   int16_t CurrentDevice() const;
 
-  // The hook that an address of the driver is under this documented name, or kNoHook: the address
-  // of another function, with other arguments, may be the same. Where several forms of the function
-  // share one address, `per_thread_stream` chooses.
+  // Returns the hook whose driver function has this address and this documented name, or kNoHook.
+  // The name is needed because another function with other arguments may share the address. If
+  // several forms of the function share one address, `per_thread_stream` chooses.
   Hook FindAddress(const void* address, const char* name, bool per_thread_stream) const;
 
-  // The hook that the documentation promises for a name at a version, or kNoHook: for an address
-  // that this driver does not export. Remembers the address if the driver exports none.
+  // Returns the hook that the documentation promises for a name at a version, or kNoHook. It serves
+  // addresses that this driver does not export: if the driver exports no function for the hook,
+  // `address` is stored as its function.
   Hook FindVersion(void* address, const char* name, int version, bool per_thread_stream);
 
-  // The functions of VRAMSTOW_DRIVER_QUERIES, by their own names; null if the driver has none.
+  // Return the functions of VRAMSTOW_DRIVER_QUERIES, each by its own name; null if the driver has
+  // none.
 #define VRAMSTOW_QUERY(symbol)                                          \
   decltype(&::symbol) symbol() const {                                  \
     return reinterpret_cast<decltype(&::symbol)>(Load(query_##symbol)); \
@@ -73,10 +76,11 @@ class Driver {
   VRAMSTOW_DRIVER_QUERIES(VRAMSTOW_QUERY)
 #undef VRAMSTOW_QUERY
 
-  // The version of CUDA that the driver says it is of, such as 12040; 0: it does not say.
+  // Returns the CUDA version that the driver reports (12040 for CUDA 12.4), or 0 if it reports
+  // none.
   int CudaVersion() const;
 
-  // Memory that work reads or writes, as vramstowSimulatorRange (simulator/simulator_api.h) has it.
+  // A range that work reads or writes, as in vramstowSimulatorRange (simulator/simulator_api.h).
   struct UsedRange {
     uint64_t address;
     uint64_t bytes;
@@ -84,22 +88,25 @@ class Driver {
   };
   using UseWatcher = void (*)(const UsedRange* ranges, size_t count, void* user);
 
-  // What is simulated, or null on a real driver.
+  // Returns the description of the simulated GPU, or null on a real driver.
   const char* simulator_description() const;
-  // How often the program has read what a simulated driver did not compute; it calls `seen` at the
-  // first time, with its lock held. A real driver never does.
+  // Has a simulated driver call `seen` the first time the program reads a value that the driver did
+  // not compute; `seen` runs under the driver's lock. CountUncomputedReads returns the number of
+  // such reads, which is 0 with a real driver.
   void WatchUncomputedReads(int (*seen)(const char* by, void* user), void* user) const;
   uint64_t CountUncomputedReads() const;
-  // Has a simulated driver call `seen` for the memory that work uses (vramstowSimulatorWatchUses).
+  // Has a simulated driver call `seen` with the memory that work uses (vramstowSimulatorWatchUses).
   // Does nothing with a real driver.
   void WatchUses(UseWatcher seen, void* user) const;
-  // True while a simulated driver tells that watcher what launches of this thread use.
+  // Returns true while a simulated driver reports the memory used by this thread's launches to the
+  // watcher of WatchUses.
   bool HoldsKernels() const;
-  // The same of sizes that follow from that.
+  // Like WatchUncomputedReads and CountUncomputedReads, but for sizes that the program derives from
+  // values that were not computed.
   void WatchUnknownSizes(int (*seen)(const char* by, void* user), void* user) const;
   uint64_t CountUnknownSizes() const;
 
-  // The sums of a simulated card's own clock, as vramstowSimulatorModelClock has them.
+  // The totals of a simulated GPU's own clock, as in vramstowSimulatorModelClock.
   struct ModelClock {
     uint64_t now_ns;
     uint64_t link_read_bytes;
@@ -110,12 +117,12 @@ class Driver {
     uint64_t operators;
     uint64_t link_work_ns;
   };
-  // False: there is no such clock. Takes no lock.
+  // Reads the clock, without a lock. Returns false if the driver has no such clock.
   bool ReadModelClock(ModelClock* clock) const;
-  // By that clock, this thread does nothing for so long.
+  // Advances that clock as if this thread had been idle for so long.
   void PassModelTime(uint64_t nanoseconds) const;
 
-  // The driver's file; null while there is no driver.
+  // Returns the path of the driver's library, or null if there is no driver yet.
   const char* path() const;
 
  private:

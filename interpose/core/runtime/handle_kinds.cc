@@ -27,12 +27,12 @@ HandleKind HandleKinds::KindOf(const void* handle) const {
   if (entry == nullptr) return HandleKind::kUnknown;
   const uint64_t word = entry->word.load(std::memory_order_acquire);
   constexpr uint64_t kKindMask = (1U << kKindBits) - 1;
-  // Meanwhile the place may have become another's.
+  // Another handle may have been stored in this slot meanwhile.
   return word >> kKindBits == Number(handle) ? static_cast<HandleKind>(word & kKindMask)
                                              : HandleKind::kUnknown;
 }
 
-// The module or library at the root; null: not known.
+// Returns the module or library that `from` belongs to, or null if it is unknown.
 const void* HandleKinds::OwnerOf(const void* from) const {
   const Entry* entry = Find(from);
   return entry == nullptr ? from : entry->owner.load(std::memory_order_relaxed);
@@ -43,7 +43,8 @@ void HandleKinds::Note(const void* handle, HandleKind kind, const void* from) {
   if (number == 0 || number >> (64 - kKindBits) != 0) return;
   const uint64_t wanted = number << kKindBits | static_cast<uint64_t>(kind);
   const void* const owner = OwnerOf(from);
-  // At first the place that the handle has already, then any that is free.
+  // The first round looks for the slot that holds this handle already, the second one for any free
+  // slot.
   for (const bool known : {true, false}) {
     uint64_t place = PlaceOf(handle);
     for (uint32_t look = 0; look < kLooks; ++look, place = (place + 1) % kPlaces) {

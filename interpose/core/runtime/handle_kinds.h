@@ -1,15 +1,15 @@
-// HandleKinds: what kind of handle a launch was given.
+// HandleKinds remembers which kind of handle each function handle is.
 //
-// Idea: launches take a function of a context (CUfunction) and a kernel of a library (CUkernel)
-// alike. Every other call takes one of the two, and a driver that is given the other may crash
-// instead of refusing it. A handle does not tell its kind, so the calls that hand handles out are
-// watched, and a handle that nobody saw being handed out is of an unknown kind: nothing is asked
-// about it. A module or library takes its handles with it: they are forgotten, because they may
-// come back as others.
+// Idea: a launch accepts a function of a context (CUfunction) and a kernel of a library (CUkernel)
+// alike. Every other call accepts only one of the two, and a driver that is given the wrong kind
+// may crash instead of refusing it. The kind cannot be read from a handle, so vramstow watches the
+// calls that return handles. A handle that no watched call returned has an unknown kind, and the
+// driver is asked nothing about it. The handles of a module or library are forgotten when it is
+// unloaded, because the driver may reuse them.
 //
 // Ownership: static storage, constant-initialised. Threads: any, without a lock. Two threads that
-// are given the same handle at once may keep it twice, and both times the same. Errors: where there
-// is no room, a handle is of an unknown kind. Units: none.
+// store the same handle at once may store it twice, with the same kind. Errors: if the table is
+// full, the handle has an unknown kind. Units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_HANDLE_KINDS_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_HANDLE_KINDS_H_
 
@@ -31,13 +31,15 @@ class HandleKinds {
   HandleKinds(const HandleKinds&) = delete;
   HandleKinds& operator=(const HandleKinds&) = delete;
 
-  // The driver handed it out. `from`: the module, library or kernel that it comes from.
+  // Records that the driver returned this handle. `from` is the module, library or kernel that it
+  // belongs to.
   void Note(const void* handle, HandleKind kind, const void* from);
   HandleKind KindOf(const void* handle) const;
 
-  // Before a module or library is unloaded.
+  // Called before a module or library is unloaded; forgets its handles.
   void ForgetOf(const void* owner);
-  // A context ended, and its functions with it; which they were is not known.
+  // Called when a context has ended. Forgets the functions of all contexts, because it is not
+  // recorded which context a function belonged to.
   void ForgetFunctions();
 
  private:
@@ -45,7 +47,7 @@ class HandleKinds {
   static constexpr uint32_t kPlaces = 1U << kPlaceBits;
   static constexpr uint32_t kLooks = 16;
   static constexpr unsigned kKindBits = 16;  // the rest of a word is the handle
-  // Words of no handle: of a place that is being written, and of one that is free again.
+  // Words that stand for no handle: the slot is being written, or its handle was forgotten.
   static constexpr uint64_t kBeingWritten = 0xFFFF;
   static constexpr uint64_t kForgotten = 0xFFFE;
 

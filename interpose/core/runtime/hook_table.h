@@ -1,6 +1,6 @@
-// The table of hooks as data. See interpose/shim/hooks.def.
+// Provides the rows of interpose/shim/hooks.def as an enum and constant data.
 //
-// Ownership: constant data. Threads: any. Errors: kNoHook.
+// Ownership: constant data. Threads: any. Errors: kNoHook. Units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_HOOK_TABLE_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_HOOK_TABLE_H_
 
@@ -9,7 +9,7 @@
 
 namespace vramstow {
 
-// One number for each row: kcuInit, kcuGetProcAddress, …
+// Each row has one enumerator: kcuInit, kcuGetProcAddress, …
 enum class Hook : uint16_t {
 #define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) \
   k##symbol,

@@ -26,7 +26,7 @@ ArgumentSizes KernelArguments::Ask(CUfunction function) const {
   return {driver_, kinds_.KindOf(function), function};
 }
 
-// False: the driver does not tell, or there are too many of them.
+// Returns false if the driver does not describe the arguments, or if there are too many.
 bool KernelArguments::Describe(CUfunction function, Layout* layout) const {
   ArgumentSizes sizes = Ask(function);
   layout->count = 0;

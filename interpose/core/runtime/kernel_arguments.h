@@ -1,14 +1,14 @@
-// KernelArguments: which arguments of a kernel may hold addresses.
+// KernelArguments finds out which arguments of a kernel may hold addresses.
 //
-// Idea: a launch names its kernel and an array of pointers to arguments. Only the driver knows how
-// large the arguments are. vramstow asks it once for each kernel and keeps the answer until
-// anything is unloaded: after that another kernel may have the same handle. Arguments that are
-// smaller than an address are left out. A handle of an unknown kind (handle_kinds.h) is not asked
-// about.
+// Idea: a launch names its kernel and an array of pointers to arguments. Only the driver knows the
+// sizes of the arguments. vramstow asks for them once per kernel and stores the answer until a
+// module or context is unloaded: after that another kernel may have the same handle. Arguments that
+// are smaller than an address are left out. The driver is not asked about a handle of an unknown
+// kind (handle_kinds.h).
 //
 // Ownership: static storage, constant-initialised; an entry is written once and never changed.
-// Threads: any, without a lock. Errors: null: nobody knows, or there is no room for one more
-// kernel; then ask the driver each time. Units: bytes.
+// Threads: any, without a lock. Errors: null if the sizes are unknown or the table is full; then
+// the caller has to ask the driver each time. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_KERNEL_ARGUMENTS_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_KERNEL_ARGUMENTS_H_
 
@@ -21,16 +21,17 @@
 
 namespace vramstow {
 
-// The sizes of a kernel's arguments, one after the other, as the driver says now.
+// Asks the driver for the sizes of a kernel's arguments, one after the other.
 class ArgumentSizes {
  public:
   ArgumentSizes(const Driver& driver, HandleKind kind, CUfunction function);
-  // False: there is no further argument, or the driver does not say.
+  // Returns false if there is no further argument, or the driver does not answer.
   bool Next(size_t* size);
   bool known() const { return of_function_ != nullptr || of_kernel_ != nullptr; }
 
  private:
-  // One of them at most: a driver may crash if it is asked about a handle of the other kind.
+  // At most one of the two is set, because a driver may crash if it is asked about a handle of the
+  // other kind.
   decltype(&cuFuncGetParamInfo) of_function_ = nullptr;
   decltype(&cuKernelGetParamInfo) of_kernel_ = nullptr;
   CUfunction function_;
@@ -54,15 +55,15 @@ class KernelArguments {
 
   const Layout* Find(CUfunction function);
   ArgumentSizes Ask(CUfunction function) const;
-  // Before modules or contexts are unloaded. A program must not launch at the same time what it
-  // unloads.
+  // Called before modules or contexts are unloaded. A program must not launch a kernel while it
+  // unloads that kernel.
   void Forget() { generation_.fetch_add(1, std::memory_order_acq_rel); }
 
  private:
   static constexpr uint32_t kPlaces = 4096;
   static constexpr uint32_t kLooks = 8;
   static constexpr int kAddressBits = 48;
-  // Later generations do not fit into a key: then the driver is asked each time.
+  // Later generations do not fit into a key; from then on the driver is asked each time.
   static constexpr uint64_t kGenerations = uint64_t{1} << (64 - kAddressBits);
   static constexpr uint64_t kBeingWritten = ~uint64_t{0};
 

@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-// A name that contains one of these is known.
+// Parts of kernel names. A kernel whose name contains one of them writes no addresses.
 constexpr std::string_view kKnown[] = {
     "2at6native",                                 // PyTorch's own, as compilers write at::native
     "at::native",                                 // the same, written by hand
@@ -22,7 +22,8 @@ constexpr std::string_view kKnown[] = {
     "ncclDev",     "triton_poi_", "triton_red_",  // collectives; Inductor's kernels
     "triton_per_", "triton_tem_",
 };
-// But a kernel whose name contains one of these reads addresses from memory, or writes them.
+// Exceptions: a kernel whose name contains one of these parts does read addresses from memory or
+// write them.
 constexpr std::string_view kNotThese[] = {
     "arange",  // PyTorch makes tables of addresses by it
     "rouped",  // groups of matrix products

@@ -1,11 +1,13 @@
-// KernelNames: what kernels are called, and what a name tells of a kernel.
+// KernelNames finds a kernel's name, and decides by the name whether the kernel may write
+// addresses.
 //
-// Idea: a kernel uses the memory that its arguments name. Some kernels also write addresses into
-// memory, where a later kernel finds them: a kernel that prepares a group of matrix products does.
-// Kernels of PyTorch, cuBLAS, cuDNN, CUTLASS, FlashAttention, NCCL and Inductor have names by which
-// it is known that they do not. A kernel with any other name is assumed to write addresses.
+// Idea: a kernel uses the memory that its arguments point to. Some kernels also write addresses
+// into memory, where a later kernel reads them; one that prepares a group of matrix products does.
+// The names of kernels of PyTorch, cuBLAS, cuDNN, CUTLASS, FlashAttention, NCCL and Inductor show
+// that they do not. A kernel with any other name is assumed to write addresses.
 //
 // Ownership: names belong to the driver. Threads: any. Errors: null if the driver gives no name.
+// Units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_KERNEL_NAMES_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_KERNEL_NAMES_H_
 

@@ -1,5 +1,5 @@
-// Log: one line for a person on stderr, with "vramstow: " in front. Never on stdout, which belongs
-// to the program.
+// Log writes one line for the user to stderr, with "vramstow: " in front. It never writes to
+// stdout, which belongs to the program.
 //
 // Ownership: copies nothing. Threads: any; each line is one write(). Errors: a failed write is
 // ignored. No heap. Units: none.
@@ -8,7 +8,7 @@
 
 namespace vramstow {
 
-// As printf, for one line without its end; cut at 1000 characters.
+// Formats like printf and adds the end of the line; longer lines are cut at 1000 characters.
 [[gnu::format(printf, 1, 2)]] void Log(const char* format, ...);
 
 }  // namespace vramstow

@@ -14,15 +14,16 @@
 namespace vramstow {
 namespace {
 
-// Written once, by the thread that claims the start.
+// Written once, by the thread that wins the start.
 constinit Options settings;
 
-// Functions that pthread_atfork calls get no argument. Set by the thread that claims the start.
+// pthread_atfork calls its functions without an argument, so they find the process here. Set by the
+// thread that wins the start.
 constinit Process* forking_process = nullptr;
 
 const char* LookUpEnvironment(const char* name) { return std::getenv(name); }
 
-// Calls `use` with each text of the settings, all of which may be in the environment block.
+// Calls `use` with each text of the settings. Any of these texts may lie in the environment block.
 template <typename Use>
 void VisitTexts(Options* options, const Use& use) {
   const auto visit = [&use](auto* value) {
@@ -34,15 +35,15 @@ void VisitTexts(Options* options, const Use& use) {
 #undef VRAMSTOW_OPTION
 }
 
-// Memory that is not in the environment block.
+// A copy of the texts, outside the environment block.
 struct Texts {
   char* memory = nullptr;
   size_t size = 0;
 };
 
-// A program that gives its process a title writes it over the environment block, where getenv's
-// texts were: a forked child that begins a trace would look for its settings there. Without memory
-// the texts stay where they are.
+// Copies the texts, because a program that sets its process title overwrites the environment block,
+// where getenv's texts lie. A forked child that begins a trace would then read overwritten
+// settings. If there is no memory for the copy, the texts stay in the environment block.
 Texts CopyTexts(Options* options) {
   Texts texts;
   VisitTexts(options, [&texts](const char** text) { texts.size += std::strlen(*text) + 1; });
@@ -62,8 +63,8 @@ Texts CopyTexts(Options* options) {
 }  // namespace
 
 bool Process::Start() {
-  // All that takes time or a lock comes before the claim, so that the others wait for a few stores
-  // only: the one who is waited for must not be able to wait for anybody.
+  // Everything that takes time or a lock is done before one thread is chosen, so that the other
+  // threads wait for a few stores only. The chosen thread must not wait for any other thread.
   Options options;
   OptionError error;
   State state = state_.load(std::memory_order_acquire);
@@ -83,7 +84,7 @@ bool Process::Start() {
     }
     if (texts.memory != nullptr) munmap(texts.memory, texts.size);  // another thread has its own
   }
-  // A child that was forked within these stores waits in vain; then it stays without vramstow.
+  // A child that was forked during these stores waits in vain, and vramstow stays inactive in it.
   constexpr int kMaxYields = 100000;
   for (int i = 0; i < kMaxYields && state_.load(std::memory_order_acquire) == State::kStarting;
        ++i) {
@@ -106,7 +107,7 @@ void Process::PrepareForForks() {
       munmap(memory, page);
     }
   }
-  // If this fails (no memory), the mark alone tells.
+  // If pthread_atfork fails for lack of memory, only the page that the kernel empties shows a fork.
   forking_process = this;
   pthread_atfork(nullptr, nullptr, [] { forking_process->EnterChild(); });
 }
@@ -126,7 +127,8 @@ bool Process::AdmitsFinished(Hook hook) {
          hook == Hook::kcuMemFreeAsync_ptsz;
 }
 
-// In the child, async-signal-safe: only one thread is left, and locks may be held by lost ones.
+// Runs in the forked child and is async-signal-safe: only one thread is left, and threads that no
+// longer exist may have held locks.
 void Process::EnterChild() {
   if (uint32_t* mark = fork_mark_.load(std::memory_order_relaxed)) {
     __atomic_store_n(mark, 1, __ATOMIC_RELAXED);

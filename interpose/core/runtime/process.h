@@ -1,5 +1,5 @@
-// Process: whether vramstow takes part in this process: from the first look-up, past fork, to the
-// exit.
+// Process decides whether vramstow is active in this process, from the first look-up, across forks,
+// to the exit.
 //
 // Idea: a wrapper handles a call only while the process is active. A forked child is not active: it
 // has none of the driver's state, and the trace is the parent's. It becomes active when it
@@ -7,7 +7,7 @@
 // programs that call clone themselves, by a page of memory that the kernel empties in a child
 // (where the kernel cannot do that, by the process id).
 //
-// Ownership: static storage, never destroyed. Threads: any. Errors: a process with wrong settings
+// Ownership: static storage, never destroyed. Threads: any. Errors: a process with invalid settings
 // is refused for good. Units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_PROCESS_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_PROCESS_H_
@@ -24,16 +24,17 @@ namespace vramstow {
 
 class Process {
  public:
-  // `abandon` forgets what belongs to the parent: called in a forked child, async-signal-safe.
+  // `abandon` is called in a forked child and forgets what belongs to the parent. It must be
+  // async-signal-safe.
   constexpr explicit Process(void (*abandon)()) : abandon_(abandon) {}
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // Reads the settings and prepares for forks; the first caller does it, the others wait for it.
-  // False where the settings are wrong (the first caller has logged it).
+  // Reads the settings and prepares for forks; the first caller does this, the others wait for it.
+  // Returns false if the settings are invalid, which the first caller has logged.
   bool Start();
 
-  // Whether a wrapper may do anything of its own for this call.
+  // Returns true if a wrapper may handle this call, rather than only pass it on.
   bool Admits(Hook hook) {
     if (!IsSameProcess()) [[unlikely]] {
       EnterChild();
@@ -43,10 +44,10 @@ class Process {
            (state == State::kFinished && AdmitsFinished(hook));
   }
 
-  // CUDA was initialised in this process: a forked child is a process of its own from here on.
+  // Called when CUDA was initialised in this process; from then on a forked child is active.
   void Wake();
 
-  // The end. False if it was there before, or nothing ever began.
+  // Ends vramstow's part in the process. Returns false if it has ended already or never began.
   bool Finish();
 
   bool is_forked_child() const { return state_.load(std::memory_order_relaxed) == State::kForked; }
@@ -64,10 +65,11 @@ class Process {
     return IsSameProcessId();
   }
   bool IsSameProcessId() const;
-  // What a forked child may do before it has initialised CUDA: look functions up, and initialise.
+  // Returns true for the hooks that a forked child may use before it has initialised CUDA: look-ups
+  // of functions, and the initialisation.
   static bool AdmitsForked(Hook hook);
-  // What is still handled after the end: frees, because the driver does not know memory of the
-  // pool.
+  // Returns true for the hooks that are handled after the end. These are frees, because the driver
+  // does not know the pool's memory.
   static bool AdmitsFinished(Hook hook);
   void PrepareForForks();
   void EnterChild();

@@ -1,7 +1,7 @@
-// ReentrancyGuard: while it lives, this thread's calls of the driver are vramstow's own, and the
-// wrappers pass them on without a look.
+// ReentrancyGuard marks this thread's calls of the driver as vramstow's own while it exists; the
+// wrappers pass such calls on unchanged.
 //
-// Ownership: an object on the stack. Threads: each its own. Errors, units: none.
+// Ownership: an object on the stack. Threads: each thread has its own. Errors, units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_REENTRANCY_GUARD_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_REENTRANCY_GUARD_H_
 

@@ -1,8 +1,8 @@
-// RelaxedCaptureMode: this thread's calls of the driver are not held against a stream capture,
-// whatever mode the program chose, until the object ends.
+// While a RelaxedCaptureMode exists, this thread's calls of the driver do not invalidate a stream
+// capture, whatever capture mode the program chose.
 //
-// Ownership: none. Threads: the mode is the thread's own. Errors: a driver without the call goes on
-// as it was. Units: none.
+// Ownership: none. Threads: the mode belongs to the thread. Errors: if the driver lacks the
+// function, the mode does not change. Units: none.
 // Source: cuThreadExchangeStreamCaptureMode in the documentation of the CUDA driver API.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_RELAXED_CAPTURE_MODE_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_RELAXED_CAPTURE_MODE_H_
@@ -28,7 +28,7 @@ class RelaxedCaptureMode {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
-// The same until the end of the thread.
+// Like RelaxedCaptureMode, but until the thread ends.
 inline void RelaxCaptureMode(const Driver& driver) {
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   const auto exchange = driver.cuThreadExchangeStreamCaptureMode();

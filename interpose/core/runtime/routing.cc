@@ -10,8 +10,8 @@
 
 namespace vramstow {
 
-// Functions that submit work are left alone where memory does not move and nobody counts them.
-// Copies of the pool's memory between cards may need help.
+// Functions that submit work are hooked only if memory may move or launches are counted. Copies of
+// the pool's memory between GPUs may have to be submitted in another form.
 bool Routing::IsWanted(Hook hook) const {
   const HookRow& row = RowOf(hook);
   return !row.submission || WantsOffload(process_.options()) ||

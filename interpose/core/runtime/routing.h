@@ -1,10 +1,10 @@
-// Routing: what a caller gets in place of a function of the driver.
+// Routing decides which address a caller gets in place of a function of the driver.
 //
-// Idea: a look-up of a hooked function is answered with its wrapper, whether the caller asked by
-// exported name or by cuGetProcAddress. The answer includes what the look-up came to, for the
-// interception report.
+// Idea: a look-up of a hooked function returns its wrapper, whether the caller asked by exported
+// name or by cuGetProcAddress. The answer includes the outcome of the look-up, for the interception
+// report.
 //
-// Ownership: none. Threads: any, also while the process starts. Errors: where vramstow stays out,
+// Ownership: none. Threads: any, also while the process starts. Errors: if vramstow is not active,
 // the answer is the driver's own address. Units: addresses.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_ROUTING_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_ROUTING_H_
@@ -35,10 +35,10 @@ class Routing {
   Routing(const Routing&) = delete;
   Routing& operator=(const Routing&) = delete;
 
-  // For a look-up by exported name: VramstowCore::replace.
+  // Answers a look-up by exported name; it is VramstowCore::replace.
   Routed Replace(unsigned hook, void* real, void* driver) const;
 
-  // For an answer of cuGetProcAddress. `flags` as the caller gave them.
+  // Replaces an answer of cuGetProcAddress. `flags` are those of the caller.
   Routed ReplaceProcAddress(const char* name, int version, unsigned long long flags,
                             void* real) const;
 

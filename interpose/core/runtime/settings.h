@@ -1,4 +1,5 @@
-// What the user asked for, as far as it decides which functions are hooked and who takes part.
+// Answers questions about the settings that decide which functions are hooked and which parts are
+// active.
 //
 // Ownership: none. Threads: values. Errors: options were checked when they were read. Units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_SETTINGS_H_
@@ -11,22 +12,22 @@
 
 namespace vramstow {
 
-// Whether cuMemAlloc is served from the pool at all.
+// True if cuMemAlloc is served from the pool.
 bool WantsPool(const Options& options);
-// Whether the process is to tell Prometheus its numbers.
+// True if the process exports its figures to Prometheus.
 bool WantsMetrics(const Options& options);
-// Whether live memory may move to the host.
+// True if live memory may be evicted to the host.
 bool WantsOffload(const Options& options);
-// Whether launches of kernels are counted or sampled.
+// True if launches of kernels are counted or sampled.
 bool WantsLaunches(const Options& options);
 
-// Whether allocations get call stacks. The first to ask looks for Python among the libraries of the
-// process, which takes the dynamic linker's lock; after that the answer is known.
+// True if allocations get call stacks. The first call looks for Python among the libraries of the
+// process, which takes the dynamic linker's lock; later calls return the stored answer.
 bool WantsStacks(const Options& options);
-// Whether they also get the names that a framework has for what it does: that costs more.
+// True if call stacks also get the names of the framework's operations, which costs more time.
 bool WantsNames(const Options& options);
 
-// Keeps the answer to one of these questions: options are texts, and every call of the program may
+// Stores the answer to one of these questions: options are texts, and every call of the program may
 // need the answer.
 class CachedOption {
  public:
@@ -40,7 +41,7 @@ class CachedOption {
     }
     return answer == Answer::kYes;
   }
-  // Whether somebody has asked, and the answer was yes.
+  // True if the question was asked before and the answer was yes.
   bool is_known_yes() const { return answer_.load(std::memory_order_relaxed) == Answer::kYes; }
 
  private:

@@ -6,7 +6,8 @@
 
 namespace vramstow {
 
-// The context is asked for only where it exists already: to retain it must not make one.
+// Asks for the primary context only if it is active, because retaining it would otherwise create
+// it.
 bool UnseenContexts::IsPrimary(CUcontext context, CUdevice device) const {
   auto* const state = driver_.cuDevicePrimaryCtxGetState();
   auto* const retain = reinterpret_cast<decltype(&::cuDevicePrimaryCtxRetain)>(
@@ -55,7 +56,7 @@ uint64_t UnseenContexts::NumberOf(CUcontext context) const {
   return AskNumber(context, &number) == CUDA_SUCCESS ? number : 0;
 }
 
-// Other refusals, such as that of a driver that shuts down, say nothing of the context.
+// Other errors, for example during the driver's shutdown, do not show that the context has ended.
 bool UnseenContexts::Lives(CUcontext context, uint64_t number) const {
   uint64_t now = 0;
   const CUresult result = AskNumber(context, &now);

@@ -1,16 +1,15 @@
-// UnseenContexts: contexts that no hooked call made.
+// UnseenContexts recognises contexts that no hooked call made.
 //
 // Idea: a CUDA runtime may take a device's primary context through a private door of the driver,
-// past every name that vramstow hooks. vramstow then meets the context where the program allocates
-// in it. The context is a device's primary one if the driver, asked to retain that device's primary
-// context, gives the same handle; vramstow gives its own reference back at once.
-// The runtime may also end such a context through that door, and the driver may give the same
-// handle to the next one. The number of a context (cuCtxGetId, since CUDA 12.0) tells the two
-// apart.
+// past every name that vramstow hooks. vramstow then first sees the context when the program
+// allocates in it. The context is a device's primary one if the driver, asked to retain that
+// device's primary context, returns the same handle; vramstow releases its own reference at once.
+// The runtime may also end such a context through that door, and the driver may reuse the handle
+// for another context. The number of a context (cuCtxGetId, since CUDA 12.0) distinguishes the two.
 //
 // Ownership: static storage. Threads: any, without a lock. Errors: kNoDevice for a context that is
-// no device's primary one (green contexts, for example); number 0 where the driver does not tell.
-// Units: device numbers.
+// no device's primary one (green contexts, for example); number 0 if the driver gives none. Units:
+// device numbers.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_UNSEEN_CONTEXTS_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_UNSEEN_CONTEXTS_H_
 
@@ -30,17 +29,20 @@ class UnseenContexts {
   UnseenContexts(const UnseenContexts&) = delete;
   UnseenContexts& operator=(const UnseenContexts&) = delete;
 
-  // The device whose primary context this is, or kNoDevice. From then on `contexts` knows it.
+  // Returns the device whose primary context this is, or kNoDevice, and adds the context to
+  // `contexts`.
   int16_t Recognise(CUcontext context);
 
-  // Something showed that the program has contexts that no hooked call made. From then on any
-  // context may end unseen.
+  // Records that the program has contexts that no hooked call made. From then on any context may
+  // end unseen.
   void Note() { any_.store(true, std::memory_order_relaxed); }
   bool any() const { return any_.load(std::memory_order_relaxed); }
 
-  // The number that no other context of this process has or had; 0: the driver does not tell.
+  // Returns the context's number, which no other context of this process has or had; 0 if the
+  // driver gives none.
   uint64_t NumberOf(CUcontext context) const;
-  // False: the context of this number has ended, though its handle may be another one's now.
+  // Returns false if the context with this number has ended, even if another context has its handle
+  // now.
   bool Lives(CUcontext context, uint64_t number) const;
 
   void AbandonAfterFork();
@@ -52,7 +54,8 @@ class UnseenContexts {
   const Driver& driver_;
   Contexts& contexts_;
   std::atomic<bool> any_{false};
-  // The last one that was no primary context, so that each allocation in it need not ask again.
+  // The last context that was no primary context, stored so that not each allocation in it has to
+  // ask again.
   std::atomic<CUcontext> stranger_{nullptr};
 };
 
