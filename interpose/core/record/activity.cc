@@ -13,10 +13,12 @@
 namespace vramstow {
 namespace {
 
-// The one client in this process: what hears of others calls without an argument.
+// The only client in this process. The callback for other clients gets no argument, so it finds the
+// client here.
 constinit Activity* the_activity = nullptr;
 
-// So that another client can be made way for.
+// Has `listener` called when another client of CUPTI comes. Returns false if libvramstow-cupti.so
+// is not loaded.
 bool Watch(void (*listener)()) {
   using WatchFunction = void (*)(void (*)());
   const auto watch =
@@ -25,7 +27,8 @@ bool Watch(void (*listener)()) {
   return watch != nullptr;
 }
 
-// The runtime's number is that of the driver's calls within it.
+// Stores the correlation number of the current call. A call of the runtime gives its number to the
+// driver calls inside it.
 void NoteCall(bool of_runtime, bool enters, uint32_t correlation) {
   VramstowThread* const thread = ThisThread();
   if (of_runtime) {
@@ -124,7 +127,8 @@ void Activity::StandBack() {
   if (!state_.compare_exchange_strong(expected, State::kLeaving, std::memory_order_acq_rel)) return;
   KeepErrno keep_errno;
   {
-    // What CUPTI has for us, and then it is free for others.
+    // Takes the records that CUPTI still holds, then unsubscribes, so that the other client can
+    // subscribe.
     const ReentrancyGuard guard;
     EndCupti();
   }

@@ -1,17 +1,17 @@
-// Activity: what CUPTI records of this process, on request (--cupti): kernels, copies and fills on
-// the device, and the driver's own view of memory. Each record is joined to the call that caused
-// it.
+// Activity records, on request (--cupti), what CUPTI reports about this process: kernels, copies
+// and fills on the device, and the driver's own view of memory. Each record is joined to the call
+// that caused it.
 //
 // Idea: vramstow is an ordinary client of CUPTI: its one subscriber. CUPTI calls vramstow at the
-// calls that are about memory, and passes the number by which it knows the call. vramstow records
-// this number as an event of its own (kCorrelation) with the events of the call; CUPTI's records
-// have the same number. Every other client has precedence, whether it was there before or comes
-// later (libvramstow-cupti.so reports it): then vramstow gives CUPTI back, says so once, and never
-// returns to it.
+// calls that concern memory, and passes the correlation number of the call. vramstow records this
+// number as a separate event (kCorrelation) with the events of the call; CUPTI's records have the
+// same number. Every other client has precedence, whether it came earlier or comes later
+// (libvramstow-cupti.so reports it): then vramstow unsubscribes, logs this once, and never
+// subscribes again.
 //
 // Ownership: static; buffers for records are mapped and reused. Threads: any; CUPTI delivers
-// records on its own threads or in calls of the program. Errors: what CUPTI does not give is logged
-// once. No heap.
+// records on its own threads or in calls of the program. Errors: what CUPTI cannot provide is
+// logged once. No heap. Units: nanoseconds, bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_ACTIVITY_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_ACTIVITY_H_
 
@@ -30,16 +30,16 @@ class Activity {
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
 
-  // Becomes CUPTI's client, if that is wanted. After cuInit, inside a wrapper.
+  // Becomes CUPTI's client if the user asked for it. Called inside a wrapper after cuInit.
   void Start();
-  // Another client comes.
+  // Unsubscribes, because another client comes.
   void StandBack();
-  // The process ends: takes the records that CUPTI still has.
+  // Takes the records that CUPTI still holds, at the end of the process.
   void Finish();
-  // In a forked child, async-signal-safe: CUPTI stays the parent's.
+  // Called in a forked child, async-signal-safe: the subscription remains the parent's.
   void Abandon();
 
-  // At the end of a recorded call whose number CUPTI has passed.
+  // Records the correlation number at the end of a recorded call, if CUPTI gave one.
   void Join(VramstowThread* thread);
 
  private:

@@ -1,8 +1,8 @@
-// Annotations: marks, ranges and iterations that the application sets by the C API.
+// Annotations records the marks, ranges and iterations that the application sets by the C API.
 //
-// Idea: an annotation is an event like any other, so that it has its place among the allocations.
-// It is kept only while there is a trace: what a program says before it uses CUDA has no memory
-// beside it.
+// Idea: an annotation is an event like any other, so it is ordered among the allocations. It is
+// recorded only while there is a trace: before the program uses CUDA there is no memory to relate
+// it to.
 //
 // Ownership: texts are copied. Threads: any. Errors: the codes of include/vramstow/vramstow.h;
 // VRAMSTOW_NOT_ACTIVE while there is no trace. Units: none.

@@ -38,7 +38,7 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  // Null unless [offset, offset + size) lies in the file.
+  // Returns the bytes at `offset`, or null if [offset, offset + size) is not inside the file.
   const char* At(size_t offset, size_t size) const {
     return data_ != nullptr && offset <= size_ && size <= size_ - offset ? data_ + offset : nullptr;
   }
@@ -48,8 +48,9 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// Whether the file's .rodata holds the driver's file name, as every copy of the CUDA runtime does:
-// it opens the driver by that name. Other sections are left alone; device code can be gigabytes.
+// True if the file's .rodata contains the driver's file name, as in every copy of the CUDA runtime,
+// which opens the driver by that name. Other sections are not read, because device code can be
+// gigabytes.
 bool NamesTheDriver(const char* path) {
   const MappedFile file(path);
   const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(file.At(0, sizeof(ElfW(Ehdr))));
@@ -77,7 +78,8 @@ bool NeedsTheDriver(const link_map* object) {
   for (const ElfW(Dyn)* entry = object->l_ld; entry->d_tag != DT_NULL; ++entry) {
     if (entry->d_tag == DT_STRTAB) names = reinterpret_cast<const char*>(entry->d_un.d_ptr);
   }
-  // The vdso's table holds offsets; it needs nothing anyway.
+  // The entries of the vdso are offsets rather than addresses. The vdso needs no library, so it is
+  // skipped.
   if (names == nullptr || reinterpret_cast<ElfW(Addr)>(names) < object->l_addr) return false;
   for (const ElfW(Dyn)* entry = object->l_ld; entry->d_tag != DT_NULL; ++entry) {
     if (entry->d_tag == DT_NEEDED &&
@@ -97,12 +99,13 @@ int ReportDeepbind(const VramstowShim& shim) {
   return lines;
 }
 
-// Driver libraries in name spaces other than the program's.
+// Logs the driver libraries in link namespaces other than the program's, and returns their number.
 int ReportNameSpaces() {
 #if __GLIBC_PREREQ(2, 35)
   if (&_r_debug == nullptr || _r_debug.r_version < 2) return 0;
   int lines = 0;
-  // The object is larger than its declaration says; volatile keeps the compiler from knowing.
+  // The object is larger than its declaration says. Volatile hides the declaration from the
+  // compiler's bounds checks.
   const r_debug* volatile first = &_r_debug;
   const auto* space = reinterpret_cast<const r_debug_extended*>(first)->r_next;
   for (; space != nullptr; space = space->r_next) {

@@ -1,8 +1,9 @@
-// Libraries that could have reached the driver without vramstow.
+// Finds the libraries that could have reached the driver without vramstow.
 //
-// Idea: at exit the loaded libraries are searched for the marks of such libraries: opened with
-// RTLD_DEEPBIND; opened in a name space of its own (dlmopen); linked to libcuda, or with a copy of
-// the CUDA runtime inside (which has the driver's file name as a text), and yet never seen.
+// Idea: at exit the loaded libraries are searched for signs of a bypass. A library was opened with
+// RTLD_DEEPBIND, or in its own link namespace (dlmopen), or it is linked to libcuda or contains a
+// copy of the CUDA runtime (which contains the driver's file name as a text) and yet never called a
+// hook.
 //
 // Ownership: none. Threads: one, at exit. Errors: a file that cannot be read is skipped. Units:
 // lines.
@@ -13,8 +14,8 @@
 
 namespace vramstow {
 
-// Logs one line for each and returns their number. `was_seen` says whether the library that holds
-// an address came through vramstow, or does not use the driver at all.
+// Logs one line for each library and returns the number of lines. `was_seen` returns true if the
+// library that contains an address came through vramstow or does not use the driver at all.
 int ReportUnseenLibraries(const VramstowShim& shim,
                           bool (*was_seen)(const void* context, const void* address),
                           const void* context);

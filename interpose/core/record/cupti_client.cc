@@ -12,7 +12,7 @@
 namespace vramstow {
 namespace {
 
-// The oldest release whose records are laid out as below (CUPTI of CUDA 12.0).
+// The oldest CUPTI version whose records have the layout below (CUPTI of CUDA 12.0).
 constexpr uint32_t kLeastVersion = 18;
 constexpr size_t kBufferBytes = 256 * 1024;
 constexpr size_t kBuffers = 64;  // at once; CUPTI drops records when it gets none
@@ -34,7 +34,7 @@ struct Cupti {
 };
 constinit Cupti cupti = {};
 constinit CUpti_SubscriberHandle subscriber = nullptr;
-// What is to be added to CUPTI's times for Unix time.
+// The difference between Unix time and CUPTI's times.
 constinit std::atomic<int64_t> to_unix_ns = 0;
 
 struct Buffer {
@@ -47,7 +47,7 @@ constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                          CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
                                          CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_MEMORY2};
 
-// Calls that are about memory and are recorded.
+// The runtime calls that concern memory and are recorded.
 constexpr CUpti_CallbackId kRuntimeCalls[] = {
     CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020,
     CUPTI_RUNTIME_TRACE_CBID_cudaMallocPitch_v3020,
@@ -128,7 +128,7 @@ uint64_t UnixTime(uint64_t time) {
   return time + static_cast<uint64_t>(to_unix_ns.load(std::memory_order_relaxed));
 }
 
-// A kernel, a copy or a fill: the fields that their records have under one name.
+// Reports a kernel, a copy or a fill, by the fields that their records have in common.
 template <typename Record>
 void EmitWork(const char* text, const Record& record, uint64_t bytes) {
   listener.work(listener.context, {.text = text,

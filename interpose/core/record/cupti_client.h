@@ -1,9 +1,9 @@
-// CUPTI's side of activity.h: its functions, buffers and records. Apart, because CUPTI's headers
-// and cuda_abi.h do not go together.
+// Calls CUPTI for activity.h: its functions, buffers and records. This is a separate file, because
+// CUPTI's headers and cuda_abi.h cannot be included together.
 //
 // Ownership: static; buffers for records are mapped, and reused. Threads: StartCupti and EndCupti
 // one after the other; the listener is called by any thread. Errors: CuptiStart. No heap. Units:
-// bytes, nanoseconds, Unix time.
+// bytes; nanoseconds of Unix time.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_CUPTI_CLIENT_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_CUPTI_CLIENT_H_
 
@@ -14,7 +14,7 @@
 
 namespace vramstow {
 
-// A kernel, a copy or a fill.
+// One kernel, copy or fill.
 struct CuptiWork {
   const char* text;
   int device;
@@ -38,7 +38,7 @@ struct CuptiMemory {
 struct CuptiListener {
   void (*work)(void* context, const CuptiWork& work) = nullptr;
   void (*memory)(void* context, const CuptiMemory& memory) = nullptr;
-  // The calling thread enters or leaves a call that is about memory.
+  // Called when the calling thread enters or leaves a call that concerns memory.
   void (*call)(bool of_runtime, bool enters, uint32_t correlation) = nullptr;
   void* context = nullptr;
 };
@@ -51,11 +51,12 @@ enum class CuptiStart {
   kFailed,
 };
 
-// Subscribes and enables. `listener` is copied; its context lives as long as the process.
+// Subscribes and enables the records. `listener` is copied; its context must live as long as the
+// process.
 CuptiStart StartCupti(const VramstowShim& shim, const CuptiListener& listener);
-// Takes what CUPTI holds now.
+// Has CUPTI deliver the records that it holds now.
 void FlushCupti();
-// The same, and gives CUPTI back.
+// Like FlushCupti, and unsubscribes.
 void EndCupti();
 
 }  // namespace vramstow

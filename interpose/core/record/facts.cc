@@ -20,7 +20,8 @@ namespace {
 
 std::atomic<int64_t> utc_offset{0};  // seconds
 
-// /proc/self/exe, filled by the first who asks. Two threads would write the same bytes.
+// The target of /proc/self/exe, written at the first use. If two threads write it, they write the
+// same bytes.
 char program_path[512];
 
 const char* ProgramPath() {
@@ -32,7 +33,7 @@ const char* ProgramPath() {
   return program_path;
 }
 
-// Reads a file of /proc, which cannot be asked for its size. Gives the number of bytes.
+// Reads a file of /proc, whose size cannot be asked for. Returns the number of bytes.
 size_t ReadWhole(const char* path, char* buffer, size_t size) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
@@ -46,7 +47,8 @@ size_t ReadWhole(const char* path, char* buffer, size_t size) {
   return length;
 }
 
-// The arguments, with a space between them and without secrets; a very long command is cut.
+// Describes the command: its arguments, separated by spaces and without secrets. A very long
+// command is cut.
 void DescribeCommand(Recorder* recorder) {
   char arguments[4096];
   const size_t size = ReadWhole("/proc/self/cmdline", arguments, sizeof arguments);
@@ -73,8 +75,8 @@ int64_t Nanoseconds(clockid_t clock) {
   return int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
 }
 
-// Field 22 of /proc/self/stat is when the process began, in clock ticks since boot. The name in
-// field 2 may hold spaces and brackets, so fields are counted from the last bracket.
+// Reads field 22 of /proc/self/stat: the start time of the process in clock ticks since boot. The
+// name in field 2 may contain spaces and brackets, so fields are counted from the last bracket.
 int64_t StartTicks(const char* path) {
   char text[1024];
   const size_t length = ReadWhole(path, text, sizeof text - 1);
@@ -97,7 +99,7 @@ void DescribeStartTime(Recorder* recorder) {
                     static_cast<long long>(Nanoseconds(CLOCK_REALTIME) - age));
 }
 
-// The first of the variables that is set, or null.
+// Returns the value of the first variable that is set, or null.
 template <size_t kCount>
 const char* FirstOf(const char* const (&variables)[kCount]) {
   for (const char* variable : variables) {
@@ -119,8 +121,8 @@ constexpr const char* kRankVariables[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WOR
 constexpr const char* kLocalRankVariables[] = {"LOCAL_RANK", "SLURM_LOCALID",
                                                "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"};
 
-// What the launcher calls the job, of which each rank may have a vramstow run of its own. Where
-// torchrun names none, its meeting place does.
+// Describes the job by the launcher's name for it, because each rank of a job may have its own
+// `vramstow run`. If torchrun gives no name, MASTER_ADDR and MASTER_PORT identify the job.
 void DescribeJob(Recorder* recorder) {
   const auto value_of = [](const char* variable) {
     const char* value = std::getenv(variable);
@@ -142,7 +144,7 @@ void DescribeJob(Recorder* recorder) {
                     value_of("MASTER_PORT"));
 }
 
-// Null: it is no number.
+// Returns null if the text is no number.
 const char* NumberOf(const char* text) {
   constexpr size_t kMaxDigits = 9;
   if (text == nullptr) return nullptr;

@@ -1,8 +1,8 @@
-// What a trace says about the process, the settings, the driver and the devices: the list of facts
-// in docs/architecture.md.
+// Writes the facts about the process, the settings, the driver and the devices into a trace.
+// docs/architecture.md lists them.
 //
-// Ownership: the recorder copies. Threads: called by the one that made the trace. Errors: what
-// cannot be found out is left out. No heap; the driver is asked only what is legal directly after
+// Ownership: the recorder copies. Threads: called by the thread that made the trace. Errors: facts
+// that cannot be found are omitted. No heap; the driver is only asked what is legal directly after
 // cuInit. Units: in the facts' names.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_FACTS_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_FACTS_H_
@@ -17,21 +17,22 @@
 
 namespace vramstow {
 
-// The last part of the executable's name. Lives as long as the process.
+// Returns the last part of the executable's path. The text lives as long as the process.
 const char* ProgramName();
 
-// The process's number in a job of many, as its launcher says it; null where none does.
+// Returns the rank of the process in its job as the launcher set it, or null if no launcher did.
 const char* RankText();
-// The same of its number on its machine.
+// Like RankText, but the rank on this machine.
 const char* LocalRankText();
 
-// When a process began, in clock ticks since boot; 0 where that cannot be read.
+// Returns the start time of a process in clock ticks since boot, or 0 if it cannot be read.
 uint64_t ProcessStart(pid_t process);
 
-// Asks the C library for the time zone, which reads files and takes its lock: once, at the start.
+// Asks the C library for the time zone. This reads files and takes a lock of the library, so it is
+// done once, at the start.
 void FindUtcOffset();
-// What the trace of this process is called, without ".stow" (trace_name.h). `is_shown`: whether it
-// may say what the program runs.
+// Writes the name of this process's trace, without ".stow" (trace_name.h), to `stem`. `is_shown` is
+// true if the name may contain the script that the program runs.
 void NameTrace(bool is_shown, char* stem, size_t size);
 
 void DescribeProcess(Recorder* recorder, const Options& options);

@@ -7,7 +7,7 @@
 
 namespace vramstow {
 
-// Of the current device. False: the driver does not say.
+// Asks for the memory of the current device. Returns false if the driver does not answer.
 bool FreeBytes::Ask(size_t* free_bytes, size_t* total_bytes) const {
   KeepErrno keep_errno;
   auto* memory_info =

@@ -1,12 +1,12 @@
-// FreeBytes: how much memory the device has free, for the trace: when a device is used first, and
-// then from time to time.
+// FreeBytes records the free memory of a device in the trace: when a device is first used, and then
+// from time to time.
 //
-// Idea: an allocation that goes to the driver anyway asks it for the free memory as well, past the
+// Idea: an allocation that calls the driver anyway also asks it for the free memory, past the
 // hooks.
 //
-// Ownership: none. Threads: any whose current context is of the device. Errors: none; if the driver
-// does not answer, the trace has no such fact. Units: bytes, device numbers. Nothing here breaks or
-// joins a stream capture.
+// Ownership: none. Threads: any whose current context belongs to the device. Errors: none; if the
+// driver does not answer, the trace has no such fact. Units: bytes, device numbers. Nothing here
+// invalidates or joins a stream capture.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_FREE_BYTES_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_FREE_BYTES_H_
 
@@ -23,9 +23,9 @@ class FreeBytes {
   FreeBytes(const FreeBytes&) = delete;
   FreeBytes& operator=(const FreeBytes&) = delete;
 
-  // Writes the free memory of a device down, if it is used for the first time.
+  // Records the free memory of a device as a fact, if the device is used for the first time.
   void Describe(int16_t device) const;
-  // The same as an event, if the last one was a second ago or more.
+  // Records the free memory as an event, if the last event is at least one second old.
   void Sample(int16_t device) const;
 
  private:

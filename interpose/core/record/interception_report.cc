@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kWayNames[kVramstowWays] = {"a direct link", "dlsym",
                                                   "dlsym in the global scope", "cuGetProcAddress"};
 
-// A line that is put together piece by piece and ends where it is full.
+// A line that is composed of pieces; text that does not fit is cut.
 struct Line {
   char text[900] = {};
   size_t length = 0;
@@ -78,7 +78,7 @@ bool InterceptionReport::WasSeen(size_t object) const {
   return false;
 }
 
-// Whether the library of the address came through vramstow, or is no user of the driver.
+// True if the library at this address came through vramstow, or does not use the driver.
 bool InterceptionReport::WasSeenAt(const void* address) const {
   const CallerObject* object = callers_.Find(address);
   return object != nullptr && (object->role != CallerRole::kApplication || WasSeen(object->index));
@@ -96,8 +96,8 @@ void InterceptionReport::ReportObject(const CallerObject& object, size_t index) 
     separator = ", ";
     looked_up = true;
   }
-  // The exported symbols are resolved for the first caller only; who calls without having looked
-  // anything up is linked, or was handed the function by somebody else.
+  // Exported symbols are resolved only for their first caller. A library that calls without a
+  // look-up is linked, or another library gave it the function.
   if (!looked_up) line.Add(": by a direct link, or with functions that another library looked up");
   separator = "; called ";
   for (size_t hook = 0; hook < kHookCount; ++hook) {

@@ -1,9 +1,9 @@
-// InterceptionReport: which library reached the driver in which way, and which could have bypassed
-// vramstow. It is written to stderr at exit, on request (--interception-report).
+// InterceptionReport lists how each library reached the driver, and which libraries could have
+// bypassed vramstow. It is written to stderr at exit, on request (--interception-report).
 //
-// Idea: every look-up and every call is counted under the library that made it, middlemen included.
-// At exit the report looks among the loaded libraries for those that could reach the driver but
-// were never seen.
+// Idea: every look-up and every call is counted under the library that made it, including libraries
+// in between. At exit the report searches the loaded libraries for those that could reach the
+// driver but never called a hook.
 //
 // Ownership: static storage. Threads: any thread counts, one thread reports. Errors: a library that
 // does not fit into the table of callers is not counted. Units: calls.
@@ -23,7 +23,8 @@ namespace vramstow {
 
 class InterceptionReport {
  public:
-  // All counters, apart from the rest, so that they are zero at first and need no room in the file.
+  // The counters are a separate object, so that they start as zero and need no room in the
+  // library's file.
   struct Counters {
     std::atomic<uint32_t> look_ups[kMaxCallerObjects][kVramstowWays] = {};
     std::atomic<uint32_t> calls_by_object[kMaxCallerObjects][kHookCount] = {};
@@ -35,11 +36,11 @@ class InterceptionReport {
   InterceptionReport(const InterceptionReport&) = delete;
   InterceptionReport& operator=(const InterceptionReport&) = delete;
 
-  // What a look-up of a hooked function by `caller` came to.
+  // Counts the outcome of a look-up of a hooked function by `caller`.
   void NoteLookUp(LookUp outcome, VramstowWay way, const void* caller);
-  // The same for an answer of cuGetProcAddress to a name at a version.
+  // Counts the outcome of a cuGetProcAddress call for a name at a version.
   void NoteProcAddress(LookUp outcome, const char* name, int version, const void* caller);
-  // A call that came through a wrapper.
+  // Counts a call that came through a wrapper.
   void NoteCall(const CallSite& site);
 
   // Writes the report to stderr.
@@ -50,7 +51,7 @@ class InterceptionReport {
   bool WasSeen(size_t object) const;
   bool WasSeenAt(const void* address) const;
   void ReportObject(const CallerObject& object, size_t index) const;
-  // Gives the number of lines written.
+  // Returns the number of lines written.
   int ReportBypasses() const;
 
   const Process& process_;

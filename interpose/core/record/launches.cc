@@ -17,7 +17,7 @@ uint64_t FirstPlace(uint64_t handle, unsigned bits) {
   return (handle * 0x9E3779B97F4A7C15u) >> (64 - bits);
 }
 
-// The recorder's mutex knows a thread by an address of its own.
+// The recorder's mutex identifies a thread by this address.
 const void* Self() { return ThisThread(); }
 
 }  // namespace
@@ -54,7 +54,8 @@ void Launches::Note(const CallSite& site, CUfunction function, uint64_t stream) 
 }
 
 Launches::Kernel* Launches::Find(Hook hook, CUfunction function) {
-  // No handle is that small a number.
+  // A launch without a function is stored under the hook's number, which is smaller than any
+  // handle.
   const uint64_t handle = function != nullptr ? reinterpret_cast<uint64_t>(function)
                                               : uint64_t{static_cast<uint16_t>(hook)} + 1;
   uint64_t place = FirstPlace(handle, kPlaceBits);
@@ -84,7 +85,8 @@ Launches::Kernel* Launches::Add(uint64_t handle, const char* name) {
   return kernel;
 }
 
-// Several handles may have one name, at the same time or one after the other.
+// Returns the kernel with this name. Several handles may have one name, at the same time or one
+// after the other.
 Launches::Kernel* Launches::KernelNamed(uint64_t annotation) {
   const uint32_t count = count_.load(std::memory_order_relaxed);
   for (uint32_t i = 1; i < count; ++i) {
@@ -96,7 +98,8 @@ Launches::Kernel* Launches::KernelNamed(uint64_t annotation) {
   return &kernels_[count];
 }
 
-// Without room for the handle it is looked up anew with each launch.
+// Stores the handle of a kernel. A handle that does not fit into the table is looked up again at
+// each launch.
 void Launches::Keep(uint64_t handle, const Kernel* kernel) {
   if (handle >> (64 - kNumberBits) != 0) return;
   uint64_t place = FirstPlace(handle, kPlaceBits);
@@ -111,8 +114,9 @@ void Launches::Keep(uint64_t handle, const Kernel* kernel) {
 
 void Launches::Emit() {
   if (mode_.load(std::memory_order_acquire) != Mode::kCounted) return;
-  // One at a time, so that all that is counted before a mark is told before it. A signal handler
-  // that interrupted its own thread here leaves it to that.
+  // Only one thread at a time writes counts, so that all launches before a mark are recorded before
+  // it. If a signal handler interrupted the thread here, it returns and leaves the counts to that
+  // thread.
   if (count_.load(std::memory_order_acquire) == 0 || !mutex_.Lock(Self())) return;
   const uint32_t count = count_.load(std::memory_order_relaxed);
   for (uint32_t i = 0; i < count; ++i) {

@@ -1,13 +1,14 @@
-// Launches: how often which kernel is launched, on request (--launches).
+// Launches counts how often each kernel is launched, on request (--launches).
 //
 // Idea: a job launches kernels far more often than it allocates, so by default launches are not
-// counted. A counted launch costs one look-up by handle and one addition. The counts go to the
-// trace before each mark, range and iteration, once a second by the recorder's thread, before the
-// trace is copied, and at its end. So the trace says how much was launched between any two marks.
-// Of sampled launches each thread records every Nth, with its stream, caller and stack.
+// counted. A counted launch costs one look-up by handle and one addition. The counts are written to
+// the trace before each mark, range and iteration, once a second by the recorder's thread, before
+// the trace is copied, and at its end. So the trace shows how many launches there were between any
+// two marks. If launches are sampled, each thread records every Nth one with its stream, caller and
+// stack.
 //
-// Ownership: static storage. Threads: any. Errors: of kernels for which there is no room only the
-// sum is kept. A kill loses the counts of the last second. Units: launches.
+// Ownership: static storage. Threads: any. Errors: kernels that do not fit into the table are
+// counted together. A kill loses the counts of the last second. Units: launches.
 //
 // Lock: mutex_ guards the list of kernels, and lets one thread at a time write counts to the trace.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_LAUNCHES_H_
@@ -34,24 +35,24 @@ class Launches {
   Launches(const Launches&) = delete;
   Launches& operator=(const Launches&) = delete;
 
-  // Whether the user wants it, in a process that has read its settings.
+  // True if the user asked for launches to be counted, in a process that has read its settings.
   bool wanted();
 
-  // A launch that the driver accepted. `function` is null where no single kernel is launched: then
-  // the launch counts under the entry point. `stream` is as events name it.
+  // Counts a launch that the driver accepted. `function` is null if no single kernel is launched:
+  // then the launch counts under the entry point. `stream` is the stream's number in events.
   void Note(const CallSite& site, CUfunction function, uint64_t stream);
   // Writes the counts since the last time to the trace.
   void Emit();
 
-  // Before modules go: their handles may become others'.
+  // Called before modules are unloaded, because their handles may be reused.
   void ForgetFunctions();
-  // In a forked child, async-signal-safe.
+  // Called in a forked child, async-signal-safe.
   void AbandonAfterFork();
 
  private:
   enum class Mode : uint8_t { kUnknown, kOff, kCounted, kSampled };
 
-  // The first is the sum of those for which there was no room.
+  // The first one counts all kernels that do not fit into the table.
   static constexpr uint32_t kMaxKernels = 4096;
   static constexpr uint32_t kPlaces = 8192;
   static constexpr unsigned kPlaceBits = 13;

@@ -15,7 +15,7 @@ bool ModelClock::TakeSample(bool at_mark, ModelClockEvent* sample, ModelWorkEven
   Driver::ModelClock clock = {};
   if (!driver_.ReadModelClock(&clock)) return false;
   uint64_t last = sampled_ns_.load(std::memory_order_relaxed);
-  // Another thread may have been faster, with a later time.
+  // Another thread may have taken a sample with a later time.
   if (clock.now_ns <= last || (!at_mark && clock.now_ns - last < kStepNs)) return false;
   if (!sampled_ns_.compare_exchange_strong(last, clock.now_ns, std::memory_order_relaxed)) {
     return false;

@@ -1,11 +1,11 @@
-// ModelClock: samples of a simulated card's own clock (clock=model), for the trace.
+// ModelClock samples a simulated GPU's own clock (clock=model) for the trace.
 //
-// Idea: the trace asks whether a sample is due before it records an event. One is due where a tenth
-// of a millisecond of the card's time has passed since the last one, and at each mark where any
-// has. Without such a clock nothing is ever due, and to ask costs one load.
+// Idea: the trace asks whether a sample is due before it records an event. One is due if a tenth of
+// a millisecond of the GPU's time has passed since the last sample; at a mark, if any time has
+// passed. Without such a clock no sample is ever due, and the question costs one load.
 //
-// Ownership: static storage. Threads: any; of several at once one takes the sample. Errors: none.
-// Units: nanoseconds of the card's time, bytes.
+// Ownership: static storage. Threads: any; if several ask at once, one of them takes the sample.
+// Errors: none. Units: nanoseconds of the GPU's time, bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_MODEL_CLOCK_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_MODEL_CLOCK_H_
 
@@ -23,14 +23,14 @@ class ModelClock {
   ModelClock(const ModelClock&) = delete;
   ModelClock& operator=(const ModelClock&) = delete;
 
-  // Looks whether there is such a clock. Samples begin anew.
+  // Checks whether the driver has such a clock, and starts the samples anew.
   void Start();
   bool is_there() const { return is_there_.load(std::memory_order_relaxed); }
 
-  // True: a sample is due, and these are the time and the work up to it. `at_mark`: also where less
-  // time has passed.
+  // Returns true if a sample is due, with the time and the work up to it. `at_mark` makes it due
+  // after any time.
   bool TakeSample(bool at_mark, ModelClockEvent* sample, ModelWorkEvent* work);
-  // Work was held up so long while memory moved.
+  // Adds time for which work had to wait while memory was moved.
   void NoteHeld(uint64_t nanoseconds) {
     held_ns_.fetch_add(nanoseconds, std::memory_order_relaxed);
   }
@@ -42,9 +42,9 @@ class ModelClock {
   std::atomic<uint64_t> held_ns_{0};
 };
 
-// The time of a simulated card's own clock. False: it has none.
+// Reads the time of a simulated GPU's own clock. Returns false if the driver has none.
 bool ReadModelTime(const Driver& driver, uint64_t* time_ns);
-// By that clock, this thread does nothing for so long.
+// Advances that clock as if this thread had been idle for so long.
 void PassModelTime(const Driver& driver, uint64_t nanoseconds);
 
 }  // namespace vramstow

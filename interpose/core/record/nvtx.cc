@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-// NVTX calls without an argument of ours.
+// NVTX calls our functions without a context argument, so they find the trace here.
 constinit std::atomic<Trace*> the_trace{nullptr};
 
 // The names and numbers below are those of NVIDIA's public headers (nvtx3/nvtxDetail/nvtxTypes.h).
@@ -39,7 +39,7 @@ enum Core2Function : unsigned {
   kDomainRegisterStringA = 10,
 };
 
-// nvtxEventAttributes_v2.
+// Has the layout of nvtxEventAttributes_v2.
 struct Attributes {
   uint16_t version;
   uint16_t size;
@@ -55,8 +55,8 @@ struct Attributes {
 constexpr int32_t kAsciiMessage = 1;
 constexpr int32_t kRegisteredMessage = 3;
 
-// What nvtxDomainRegisterString gives: a text that stays. Texts are cut, and there are only so many
-// of them; then there is none.
+// The object that nvtxDomainRegisterString returns. It lives as long as the process; long texts are
+// cut, and null is returned when all slots are in use.
 struct RegisteredText {
   char text[120];
 };
@@ -81,7 +81,7 @@ uint64_t Emit(MarkKind kind, const char* text, uint64_t number) {
       ->Mark(kind, text == nullptr ? "(no text)" : text, number);
 }
 
-// NVTX wants to know how deep a thread's ranges are nested; those who care ask a tool that counts.
+// NVTX asks for the nesting depth of a thread's ranges, which vramstow does not count.
 constexpr int kDepthIsNotKnown = 0;
 
 void Mark(const char* text) { Emit(MarkKind::kMoment, text, 0); }
@@ -96,8 +96,7 @@ int Pop() {
   return kDepthIsNotKnown;
 }
 
-// A range of the process has a number of its own, and its text's: both are in what the program
-// keeps of it.
+// The identifier of a process-wide range contains the range's number and the number of its text.
 constexpr unsigned kAnnotationShift = 32;
 uint64_t Start(const char* text) {
   static constinit std::atomic<uint32_t> ranges{0};

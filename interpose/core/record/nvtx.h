@@ -1,14 +1,15 @@
-// NVTX: ranges and marks that programs have for NVIDIA's tools, as annotations.
+// Records the NVTX ranges and marks of programs, which they have for NVIDIA's tools, as
+// annotations.
 //
-// Idea: each library that uses NVTX (version 3 is in its own code) opens the file that
-// NVTX_INJECTION64_PATH names at its first call, and lets it put functions into a table. That file
-// is this library, if `vramstow run` found no other tool there.
+// Idea: each library that uses NVTX (version 3 is compiled into it) opens the file that
+// NVTX_INJECTION64_PATH names at its first call, and lets that file put functions into a table.
+// `vramstow run` names this library there, unless another tool is named already.
 //
-// This library may have been opened by NVTX alone, without the shim: then nothing is attached, and
-// nothing is recorded.
+// NVTX may have opened this library alone, without the shim: then nothing is attached, and nothing
+// is recorded.
 //
-// Ownership: texts are copied. Threads: any. Errors: false: the client's table is not known.
-// Units: none.
+// Ownership: texts are copied. Threads: any. Errors: false if the client's table is unknown. Units:
+// none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_NVTX_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_NVTX_H_
 
@@ -18,7 +19,7 @@
 namespace vramstow {
 
 // Puts the functions of the tool into the client's tables. They record into `trace`, which is the
-// same at every call.
+// same in every call.
 bool InstallNvtxTool(nvtx::ExportTable export_table, Trace* trace);
 
 }  // namespace vramstow

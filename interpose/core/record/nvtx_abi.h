@@ -1,9 +1,10 @@
-// NVTX as both of its sides see it: the tables and structures of NVIDIA's public headers
-// (nvtx3/nvtxDetail/nvtxTypes.h and nvtxExtTypes.h, nvtx3/nvToolsExtMem.h), under our names.
+// Declares the tables and structures of NVTX, for tools and clients: those of NVIDIA's public
+// headers (nvtx3/nvtxDetail/nvtxTypes.h and nvtxExtTypes.h, nvtx3/nvToolsExtMem.h), under our
+// names.
 //
-// Idea: a client (each library that has NVTX in its code) opens the tool that NVTX_INJECTION64_PATH
-// names and lets it put functions into the client's tables. nvtx.cc is such a tool,
-// nvtx_memory.cc such a client. tests/interpose holds these layouts against the headers.
+// Idea: a client (each library into which NVTX is compiled) opens the tool that
+// NVTX_INJECTION64_PATH names and lets it put functions into the client's tables. nvtx.cc is such a
+// tool, nvtx_memory.cc such a client. tests/interpose compares these layouts with the headers.
 //
 // Ownership: values. Threads: values. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_NVTX_ABI_H_
@@ -47,7 +48,7 @@ struct ExtensionModule {
   intptr_t (*export_function)(uint32_t number);
   const void* info;
 };
-// What is in a place for a function before the tool was asked, and where it has none.
+// Values of a function's slot: before the tool was asked, and if the tool has no such function.
 inline constexpr intptr_t kFunctionFresh = 0;
 inline constexpr intptr_t kFunctionDisabled = 1;
 

@@ -15,7 +15,8 @@ namespace {
 using nvtx::ExportedCallbacks;
 using nvtx::FunctionPlace;
 
-// What a client of NVTX has for the tool to fill: only the function that makes a domain is used.
+// The table that a client of NVTX offers to the tool. Only the function that makes a domain is
+// used.
 constexpr unsigned kCore2Functions = 16;
 constinit void* core2_functions[kCore2Functions] = {};
 constinit FunctionPlace core2_places[kCore2Functions] = {};
@@ -57,7 +58,7 @@ bool IsBlock(const Event& event) {
 
 }  // namespace
 
-// --- Who listens --------------------------------------------------------------------------------
+// --- The search for a tool that listens ---------------------------------------------------------
 
 const char* NvtxMemory::Ask(const char* tool) {
   if (tool == nullptr || *tool == '\0') return "it names no tool";
@@ -94,7 +95,8 @@ bool NvtxMemory::wanted(const Options& options) const {
 void NvtxMemory::Open(const Options& options) {
   if (!wanted(options)) return;
   State expected = State::kNew;
-  // Nobody waits here: the thread that asks may wait for the dynamic linker.
+  // No other thread waits for the one that asks the tool, because that one may wait for the dynamic
+  // linker.
   if (!state_.compare_exchange_strong(expected, State::kOpening)) return;
   KeepErrno keep_errno;
   const char* tool = std::getenv(nvtx::kToolVariable);
@@ -113,7 +115,7 @@ void NvtxMemory::AbandonAfterFork() {
 
 // --- Heaps --------------------------------------------------------------------------------------
 
-// Of the first heap behind the address.
+// Returns the index of the first heap behind the address.
 size_t NvtxMemory::PlaceOf(uint64_t address) const {
   const Heap* end = heaps_ + count_;
   return static_cast<size_t>(
@@ -147,7 +149,7 @@ void NvtxMemory::RemoveHeap(uint64_t address) {
   FunctionAt<Unregister>(functions_[nvtx::kHeapUnregister])(domain_, gone.handle);
 }
 
-// False: in none that the tool knows of.
+// Finds the heap that contains the address. Returns false if the tool knows no such heap.
 bool NvtxMemory::HeapOf(uint64_t address, bool announce, void** handle) {
   MutexLock lock(&mutex_);
   const size_t behind = PlaceOf(address);
@@ -203,7 +205,7 @@ void NvtxMemory::EmitRegionGone(const Event& event) const {
 void NvtxMemory::OnEvent(const Event& event) {
   const State state = state_.load(std::memory_order_acquire);
   if (state == State::kDeaf) return;
-  // Another thread may still be asking the tool; heaps are kept in mind meanwhile.
+  // While another thread still asks the tool, heaps are stored but not announced.
   const bool listens = state == State::kListening;
   void* heap = nullptr;
   switch (event.kind) {

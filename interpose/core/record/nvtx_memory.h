@@ -1,17 +1,17 @@
-// NvtxMemory: tells memory checkers which blocks lie inside the pool (--nvtx-memory), by NVTX's
+// NvtxMemory reports to memory checkers which blocks lie inside the pool (--nvtx-memory), by NVTX's
 // memory extension.
 //
-// Idea: a checker takes a pool for one valid block, whatever the program does in it. So vramstow
+// Idea: for a checker a pool is one valid block, whatever the program does in it. So vramstow
 // registers the pool's memory with the tool that NVTX_INJECTION64_PATH names. An arena or a segment
-// is registered as the heap of a sub-allocator; the program must touch nothing in a heap. A block
-// is registered as a region of its heap. The region is as long as the program asked for, and exists
-// from the allocation to the free. A heap is registered together with its first region: the tool
-// never hears of memory that the pool reserves for itself.
+// is registered as the heap of a sub-allocator; the program must not access the heap itself. A
+// block is registered as a region of its heap. The region has the size that the program asked for,
+// and exists from the allocation to the free. A heap is registered together with its first region,
+// so the tool is never informed of memory that the pool reserves for itself.
 //
-// Ownership: static storage; the tool is never closed. Threads: any. vramstow calls the tool under
-// the locks of the pool whose event it is, like the driver. The tool may call the driver; the
-// memory that it gets is the driver's own. Errors: without a tool that listens nothing is
-// registered, and one line on stderr says so. Units: bytes.
+// Ownership: static storage; the tool is never closed. Threads: any. vramstow calls the tool, like
+// the driver, under the locks of the pool that emits the event. The tool may call the driver, which
+// serves its allocations without the pool. Errors: if no tool listens, nothing is registered, and
+// one line on stderr reports it. Units: bytes.
 //
 // Lock: mutex_ guards the list of heaps. The tool's functions for heaps are called under it.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_NVTX_MEMORY_H_
@@ -35,14 +35,15 @@ class NvtxMemory {
   NvtxMemory(const NvtxMemory&) = delete;
   NvtxMemory& operator=(const NvtxMemory&) = delete;
 
-  // After cuInit, and before there is a pool: asks the tool for its functions, once.
+  // Asks the tool for its functions, once. Called after cuInit, before the first pool exists.
   void Open(const Options& options);
-  // Whether pools have to pass their events on; false for good once no tool listens.
+  // True if pools have to pass their events on; false for good once it is clear that no tool
+  // listens.
   bool wanted(const Options& options) const;
-  // An event of a pool.
+  // Handles an event of a pool.
   void OnEvent(const Event& event);
 
-  // In a forked child, whose only thread this is; async-signal-safe.
+  // Called by the only thread of a forked child; async-signal-safe.
   void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
 
  private:
@@ -56,7 +57,7 @@ class NvtxMemory {
 
   enum class State : uint8_t { kNew, kOpening, kListening, kDeaf };
 
-  // Null: the tool listens. Otherwise the reason why it does not.
+  // Returns null if the tool listens, otherwise the reason why it does not.
   const char* Ask(const char* tool);
   void AddHeap(uint64_t address, uint64_t size);
   void RemoveHeap(uint64_t address);

@@ -46,7 +46,7 @@ void ObservedMemory::Reserve(int device, int64_t bytes, uint64_t retries) {
 void ObservedMemory::Refuse(int device) {
   Device* const of = Find(device);
   if (of == nullptr) return;
-  // Told without the allocator's lock.
+  // This is called without the allocator's lock, so the addition has to be atomic.
   of->out_of_memory.fetch_add(1, kRelaxed);
   of->is_refused.store(false, kRelaxed);
 }
@@ -64,7 +64,7 @@ bool ObservedMemory::Read(int device, ObservedFigures* figures) const {
   figures->peak_allocated = std::max(figures->allocated, of.peak_allocated.load(kRelaxed));
   figures->peak_reserved = std::max(figures->reserved, of.peak_reserved.load(kRelaxed));
   figures->pending = of.pending.load(kRelaxed);
-  // In this order, because a block is allocated before it is freed.
+  // Frees are read first, so that there are never more frees than allocations.
   figures->frees = of.frees.load(std::memory_order_acquire);
   figures->allocations = std::max(figures->frees, of.allocations.load(kRelaxed));
   figures->released = of.released.load(kRelaxed);

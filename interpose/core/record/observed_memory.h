@@ -1,14 +1,15 @@
-// ObservedMemory: how much memory a framework's own allocator holds now, as its observer tells it.
+// ObservedMemory sums up how much memory a framework's own allocator holds now, from the events of
+// its observer.
 //
-// Idea: the trace has every event, and a question about this moment should not read it. So each
-// event is added up where it comes in. An observer tells of a device under the lock of that
-// device's allocator: a device has one writer at a time, who needs no locked instructions. Whoever
-// reads sees each figure as it was at some moment, and not all of them at the same one.
+// Idea: a question about the current state should not have to read the trace. So each event is
+// added up when it arrives. An observer reports events of a device under the lock of that device's
+// allocator, so each device has one writer at a time, which needs no locked instructions. A reader
+// sees each figure as it was at some moment, but not all figures at the same moment.
 //
 // Ownership: static storage. Threads: Allocate, Free, Complete and Reserve of a device one at a
-// time; all others from any thread. Peaks are exact where the thread that resets them is the one
-// that allocates; otherwise what another thread does at that very moment may be left out of them.
-// Errors: devices out of range are left out. No heap, no lock. Units: bytes.
+// time; all others from any thread. Peaks are exact if the thread that resets them is the one that
+// allocates; otherwise an allocation of another thread at that moment may be missing from them.
+// Errors: devices out of range are ignored. No heap, no lock. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_OBSERVED_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_OBSERVED_MEMORY_H_
 
@@ -41,32 +42,33 @@ class ObservedMemory {
   ObservedMemory(const ObservedMemory&) = delete;
   ObservedMemory& operator=(const ObservedMemory&) = delete;
 
-  // An observer is in place: from now on its events count. Refusals of the driver are seen in the
-  // trace only: without one nobody knows of requests that were served at the second try.
+  // Called when an observer is installed; from now on its events are counted. `sees_driver` is true
+  // if refusals of the driver are seen, which is so with a trace only. Without it, requests that
+  // succeeded at a retry are not known.
   void Begin(bool sees_driver);
   bool is_followed() const { return is_followed_.load(std::memory_order_acquire); }
 
   void Allocate(int device, uint64_t size, uint64_t requested);
-  // `size` 0: the block was there before the observer.
+  // `size` is 0 if the block is older than the observer.
   void Free(int device, uint64_t size, uint64_t requested);
   void Complete(int device, uint64_t size);
-  // The memory of the whole device.
+  // Stores the total memory of the device.
   void NoteSize(int device, uint64_t bytes);
   uint64_t SizeOf(int device) const;  // 0: not known
-  // The framework got memory from the device, or gave some back. `retries`: so far. Any thread may
-  // tell of 0 bytes.
+  // The framework got memory from the device, or gave some back (`bytes` is negative). `retries` is
+  // the total so far. Any thread may call this with 0 bytes.
   void Reserve(int device, int64_t bytes, uint64_t retries);
   void Refuse(int device);
-  // The driver had no memory for the framework's allocator, which tries again or refuses. Any
+  // The driver had no memory for the framework's allocator, which retries or fails. Called by any
   // thread.
   void NoteDriverRefusal(int device);
 
-  // False: no memory of this device was asked for in this process.
+  // Returns false if no memory of this device was requested in this process.
   bool Read(int device, ObservedFigures* figures) const;
-  // Sets the peaks to what there is now.
+  // Sets the peaks to the current figures.
   bool ResetPeaks(int device);
 
-  // In a forked child, async-signal-safe: what was counted is the parent's.
+  // Called in a forked child, async-signal-safe: the counts belong to the parent.
   void AbandonAfterFork();
 
  private:
@@ -88,11 +90,11 @@ class ObservedMemory {
     std::atomic<bool> is_refused{false};  // by the driver, since memory was reserved
   };
 
-  // Null: the device is out of range, or this process is not observed.
+  // Returns null if the device is out of range, or this process is not observed.
   Device* Find(int device) {
     return device < 0 || device >= kMaxDevices || !is_followed() ? nullptr : &devices_[device];
   }
-  // By the only writer.
+  // Adds without a locked instruction; only the device's single writer may call it.
   static uint64_t Add(Number* number, uint64_t value) {
     const uint64_t now = number->load(std::memory_order_relaxed) + value;
     number->store(now, std::memory_order_relaxed);
@@ -107,7 +109,8 @@ class ObservedMemory {
       peak->store(value, std::memory_order_relaxed);
     }
   }
-  // By another thread than the writer: what is raised meanwhile stays.
+  // Sets a peak from a thread other than the writer. A peak that the writer raises meanwhile is not
+  // lowered.
   static void SetPeak(Number* peak, const Number& now);
 
   std::atomic<bool> is_followed_{false};
@@ -115,7 +118,7 @@ class ObservedMemory {
   Device devices_[kMaxDevices] = {};
 };
 
-// Here, because they are part of every event that is told.
+// These functions are inline, because they run at every reported event.
 inline void ObservedMemory::Allocate(int device, uint64_t size, uint64_t requested) {
   Device* const of = Find(device);
   if (of == nullptr) return;

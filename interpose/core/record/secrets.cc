@@ -8,16 +8,16 @@ namespace vramstow {
 namespace {
 
 constexpr std::string_view kHidden = "***";
-// A name is secret if one of its words is one of these: "HF_TOKEN", "--api-key", "dbPassword".
+// A name is secret if it contains one of these words: "HF_TOKEN", "--api-key", "dbPassword".
 constexpr std::string_view kSecretWords[] = {"token",       "key",        "apikey", "password",
                                              "passwd",      "passphrase", "secret", "credential",
                                              "credentials", "pat",        "bearer", "auth"};
-// How the tokens of well-known services begin.
+// The beginnings of tokens of well-known services.
 constexpr std::string_view kTokenStarts[] = {
     "hf_", "sk-", "sk_", "ghp_", "gho_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "eyJ"};
 constexpr size_t kShortestToken = 16;  // with its beginning
 
-// Like substr, which would bring exceptions into the process.
+// Like substr, but without exceptions, which may not be brought into the process.
 std::string_view Part(std::string_view text, size_t at, size_t count = std::string_view::npos) {
   if (at > text.size()) return {};
   return {text.data() + at, std::min(count, text.size() - at)};
@@ -36,7 +36,8 @@ bool EqualsInAnyCase(std::string_view text, std::string_view lower) {
                                                    [](char a, char b) { return ToLower(a) == b; });
 }
 
-// Words end where letters end, and where a capital follows a small letter.
+// Splits a name into words, which end where the letters end and where a capital follows a small
+// letter, and looks for a secret word.
 bool IsSecretName(std::string_view name) {
   size_t start = 0;
   while (start < name.size()) {
@@ -57,7 +58,7 @@ bool IsSecretName(std::string_view name) {
   return false;
 }
 
-// "--max-token 512" is a size.
+// A number is no secret: in "--max-token 512" it is a size.
 bool IsNumber(std::string_view value) {
   return !value.empty() && value.size() < 10 && std::all_of(value.begin(), value.end(), IsDigit);
 }
@@ -79,7 +80,7 @@ class Shown {
   size_t length_ = 0;
 };
 
-// The length of the token that begins at `at`; 0: none does.
+// Returns the length of the token that begins at `at`, or 0 if none does.
 size_t TokenAt(std::string_view text, size_t at) {
   if (at > 0 && (IsLetter(text[at - 1]) || IsDigit(text[at - 1]))) return 0;
   for (const std::string_view start : kTokenStarts) {
@@ -91,7 +92,8 @@ size_t TokenAt(std::string_view text, size_t at) {
   return 0;
 }
 
-// The password of "//user:password@host" whose '//' ends before `at`, with its place; empty: none.
+// Returns the password of "//user:password@host", whose "//" ends before `at`, as a part of `text`;
+// empty if there is none.
 std::string_view PasswordAt(std::string_view text, size_t at) {
   const size_t end = text.find_first_of("/ ?#", at);
   const std::string_view authority = Part(text, at, end == text.npos ? end : end - at);
@@ -101,7 +103,7 @@ std::string_view PasswordAt(std::string_view text, size_t at) {
   return Part(authority, colon + 1, host - colon - 1);
 }
 
-// A text in which something may look like a secret.
+// Appends a text and hides tokens and passwords in it.
 void AddText(std::string_view text, Shown* shown) {
   size_t i = 0;
   std::string_view password;
@@ -121,7 +123,7 @@ void AddText(std::string_view text, Shown* shown) {
   }
 }
 
-// One argument. Whether the next one is the value of a secret.
+// Appends one argument. Returns true if the next argument is the value of a secret.
 bool AddArgument(std::string_view argument, Shown* shown) {
   const size_t equals = argument.find('=');
   const std::string_view name = Part(argument, 0, equals);

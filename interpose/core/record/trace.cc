@@ -45,8 +45,8 @@ uint64_t NowMs() {
          static_cast<uint64_t>(time.tv_nsec) / 1'000'000;
 }
 
-// Whether an event shows that there is memory to tell of: refusals, and frees of what was never
-// given out, do not make a file.
+// True if an event is a reason to make the file. Failed requests and frees of unknown memory are
+// none.
 bool IsWorthAFile(const Event& event) {
   return event.result == 0 && event.kind != EventKind::kFree && event.kind != EventKind::kUnmap &&
          event.kind != EventKind::kUnreserve && event.kind != EventKind::kUnregister &&
@@ -119,12 +119,12 @@ RecorderError Trace::MakeFile(const char* folder) {
   }
   model_clock_.Start();
   state_.store(State::kOpen, std::memory_order_release);
-  // Nobody waits for these.
+  // No other thread waits for the facts that follow.
   DescribeProcess(&recorder_, options);
-  // The reader of a trace need not know what the program runs.
+  // The default depends on the program, so the trace states the outcome.
   if (!WantsStacks(options)) recorder_.Describe("option.stacks", "off");
   DescribeDriver(&recorder_, driver_);
-  // A copy of the newest events can be asked for.
+  // If a trace size was set, the newest events can be copied on request.
   wants_copies_.store(size.is_asked, std::memory_order_relaxed);
   if (size.is_asked) callbacks_.ring_opened();
   return error;
@@ -137,7 +137,7 @@ bool Trace::IsOpenFor(const Event& event) {
     OpenAs(&state);
     state = state_.load(std::memory_order_acquire);
   }
-  // Another thread is making the file: nothing that it does there can wait for us.
+  // Another thread makes the file. It never waits for this thread while it does so.
   constexpr int kMaxWaits = 2000;
   for (int i = 0; i < kMaxWaits && state == State::kOpening; ++i) {
     const timespec wait = {0, 1000000};
@@ -166,7 +166,7 @@ uint64_t Trace::Record(const CallSite& site, Event event) {
   if (event.result == CUDA_ERROR_OUT_OF_MEMORY) [[unlikely]] {
     if (event.layer == Layer::kPool) callbacks_.framework_refused(event.device);
     NoteOutOfMemory();
-    // A framework that makes physical memory holds the lock that a collection needs.
+    // A framework that makes physical memory holds the lock that a garbage collection needs.
     if (event.memory == MemoryKind::kDevice && observer() != kUnknownName) {
       callbacks_.no_memory(event.device, event.layer == Layer::kPool);
     }
@@ -174,7 +174,8 @@ uint64_t Trace::Record(const CallSite& site, Event event) {
   return sequence;
 }
 
-// A framework's own allocator reserves memory as a pool does, while an observer records its blocks.
+// While an observer records the blocks of a framework's own allocator, memory that this allocator
+// gets from the driver is a pool's reservation.
 Layer Trace::LayerOf(const Event& event) const {
   if (event.library == kUnknownName ||
       event.library != framework_library_.load(std::memory_order_acquire)) [[likely]] {
@@ -228,7 +229,7 @@ uint32_t Trace::CaptureStack(EventKind kind) {
   return recorder_.CaptureStack(kind);
 }
 
-// The caller keeps errno: each look at it is a call.
+// The caller preserves errno, because each access to errno is a function call.
 uint64_t Trace::RecordObserved(uint16_t library, Event* event) {
   if (!is_open() && !IsOpenFor(*event)) return 0;
   LookAtClock();
@@ -356,10 +357,11 @@ int Trace::WriteCopy(char* path, size_t size) {
 void Trace::NoteOutOfMemory() {
   constexpr uint64_t kPauseMs = 1000;
   if (state_.load(std::memory_order_acquire) != State::kOpen) return;
-  // Nobody asked for a short trace: most are short enough to have all of it themselves.
+  // Without --trace-size, most traces contain all events, so a copy is made only if old events are
+  // about to become sums.
   if (!wants_copies_.load(std::memory_order_relaxed)) return recorder_.CopyBeforeSums();
   KeepErrno keep_errno;
-  // A program that tries again and again is not to write a copy each time.
+  // A program that retries again and again must not cause a copy each time.
   const uint64_t now = NowMs();
   uint64_t last = copied_ms_.load(std::memory_order_relaxed);
   if ((last != 0 && now - last < kPauseMs) ||
@@ -382,7 +384,7 @@ void Trace::Close() {
   if (state_.exchange(State::kOff, std::memory_order_acq_rel) == State::kOpen) recorder_.Close();
 }
 
-// Numbers are those of one file.
+// Resets the numbers, which are valid for one file only.
 void Trace::ForgetNumbers() {
   described_devices_.store(0, std::memory_order_relaxed);
   copied_ms_.store(0, std::memory_order_relaxed);

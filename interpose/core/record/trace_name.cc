@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kLongestScript = 100;
 
-// Takes the first text off the arguments.
+// Returns the first of the arguments and removes it from them.
 std::string_view NextArgument(std::string_view* arguments) {
   const std::string_view argument = arguments->substr(0, arguments->find('\0'));
   arguments->remove_prefix(argument.size());
@@ -24,13 +24,13 @@ std::string_view WithoutFolder(std::string_view path) {
   return path;
 }
 
-// Of a name, what every file system and shell takes.
+// True for characters that every file system and shell accepts in a name.
 bool IsPlain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
          c == '_' || c == '-' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-// A character of UTF-8 that has more than one byte is not cut in two.
+// Returns the length to which a text is cut; a UTF-8 character of several bytes is not split.
 size_t CutAt(std::string_view text, size_t most) {
   if (text.size() <= most) return text.size();
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
@@ -50,7 +50,7 @@ std::string_view ScriptOf(std::string_view arguments) {
     }
     if (argument.starts_with("--")) continue;
     if (!argument.starts_with('-')) return WithoutFolder(argument);
-    // Short options may stand together: "-um train".
+    // Short options may be combined: "-um train".
     argument.remove_prefix(1);
     for (; !argument.empty(); argument.remove_prefix(1)) {
       const char option = argument.front();
@@ -74,7 +74,7 @@ void WriteTraceName(const TraceName& name, std::string_view arguments, char* ste
   const size_t length = CutAt(script, kLongestScript);
   for (size_t i = 0; i < length; ++i) plain[i] = IsPlain(script[i]) ? script[i] : '_';
   plain[length] = '\0';
-  // localtime_r takes a lock that a fork may have left taken; this is arithmetic alone.
+  // localtime_r takes a lock that may be held forever after a fork, so the time is computed here.
   const std::chrono::seconds local{name.time + name.utc_offset};
   const auto day = std::chrono::floor<std::chrono::days>(local);
   const std::chrono::year_month_day date{std::chrono::sys_days{day}};

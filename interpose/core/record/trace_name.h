@@ -1,11 +1,11 @@
-// TraceName: what a process's trace is called, "train-1125-2303-4711": the script, the day and
-// time at which it began, and the process.
+// Makes the name of a process's trace, "train-1125-2303-4711": the script, the day and time of its
+// start, and the process number.
 //
-// Idea: "python3.11" says nothing to who looks for the trace of a training, so that Python's
-// command line is asked for its script, or its module.
+// Idea: "python3.11" does not help a user to find the trace of a training, so the script or module
+// in Python's command line is used.
 //
-// Ownership: the caller's buffers. Threads: any. Errors: where no script is found the program's
-// name stands for it. No heap. Units: seconds.
+// Ownership: the caller's buffers. Threads: any. Errors: if no script is found, the program's name
+// is used. No heap. Units: seconds.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_TRACE_NAME_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_TRACE_NAME_H_
 
@@ -15,8 +15,8 @@
 
 namespace vramstow {
 
-// The script or module that a command line of Python runs, without its folder and ".py". Empty:
-// it runs neither, or is no command line. `arguments` are as /proc/PID/cmdline has them.
+// Returns the script or module that a command line of Python runs, without its folder and ".py";
+// empty if the arguments name neither. `arguments` has the format of /proc/PID/cmdline.
 std::string_view ScriptOf(std::string_view arguments);
 
 struct TraceName {
@@ -28,7 +28,7 @@ struct TraceName {
   long process = 0;
 };
 
-// Writes the name without its folder and ".stow"; a script's name that is too long is cut.
+// Writes the name without its folder and ".stow". A script's name that is too long is cut.
 void WriteTraceName(const TraceName& name, std::string_view arguments, char* stem, size_t size);
 
 }  // namespace vramstow

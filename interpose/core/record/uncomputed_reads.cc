@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxFrames = 192;
 
-// A kernel's name may be long, and is no word to a reader.
+// A mangled kernel name is long and means nothing to the user, so it becomes "a kernel".
 const char* Words(const char* by) { return std::strncmp(by, "_Z", 2) == 0 ? "a kernel" : by; }
 
 }  // namespace
@@ -45,13 +45,13 @@ int UncomputedReads::OnSize(const char* by, void* self) {
   return 1;
 }
 
-// One of many ranks says it.
+// True if this process prints the message: of many ranks only rank 0 does.
 bool UncomputedReads::IsTold() const {
   const char* rank = RankText();
   return !process_.options().quiet && (rank == nullptr || std::strcmp(rank, "0") == 0);
 }
 
-// Says which setting has it simulated, as far as one does.
+// Returns the end of the message: the setting that simulates the value, if there is one.
 const char* UncomputedReads::Remedy(const char* by) const {
   if (std::strncmp(by, "a copy", 6) == 0) return "; contents=keep in the SPEC keeps it.";
   const bool is_all = std::strstr(process_.options().simulate, "values=all") != nullptr;
@@ -72,8 +72,8 @@ void UncomputedReads::TellOfSize(const char* by) const {
       Words(by), at, Remedy(by));
 }
 
-// The innermost line that the user wrote; without one, of a library that is not PyTorch. False:
-// PyTorch prints a tensor.
+// Finds the innermost line of the user's own code; if there is none, a line of a library other than
+// PyTorch. Returns false if PyTorch prints a tensor.
 bool UncomputedReads::FindLine(First* first) const {
   if (python_.state() != PythonRuntime::State::kUsable) return true;
   StackFrame frames[kMaxFrames];

@@ -1,16 +1,17 @@
-// UncomputedReads: what the program reads in a rehearsal though nobody computed it, and what it
-// makes as large as such a value says: how often, and the first time in which line of Python.
+// UncomputedReads reports values that the program reads in a simulated run although they were not
+// computed, and sizes that follow from such values: how often, and the first Python line of each
+// kind.
 //
 // Idea: the simulated driver calls back at the first of these reads, and at the first such size.
-// The Python frames of the calling thread are looked at there and then, and one line on stderr says
-// it at that moment, because a loss of 0.0000 is believed otherwise; the trace is told of all at
-// the end. A thread of autograd's has no line of the program's: then a library's is named. PyTorch
-// prints a tensor by masks, whose sizes do not count.
+// The Python frames of the calling thread are examined at once, and one line on stderr reports the
+// read at that moment, because a user would otherwise believe a loss of 0.0000. The totals are
+// written to the trace at the end. An autograd thread has no line of the program, so a library's
+// line is named there. PyTorch prints tensors by means of masks, whose sizes do not count.
 //
-// Ownership: static. Threads: Watch and Finish are called by one; the first read is any thread's,
-// with the simulator's lock held, under which neither the driver nor the dynamic linker is asked
-// and nothing is waited for but that one write. Errors: without Python, or with one that is not
-// known, no line is named; a real driver has none of this. No heap. Units: reads.
+// Ownership: static. Threads: one thread calls Watch and Finish; any thread may make the first
+// read. It then holds the simulator's lock, so neither the driver nor the dynamic linker is called,
+// and only that one write may block. Errors: without Python, or with an unsupported one, no line is
+// named; a real driver reports no such reads. No heap. Units: reads.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_UNCOMPUTED_READS_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_UNCOMPUTED_READS_H_
 
@@ -28,13 +29,13 @@ class UncomputedReads {
   UncomputedReads(const UncomputedReads&) = delete;
   UncomputedReads& operator=(const UncomputedReads&) = delete;
 
-  // After cuInit, by a thread that runs Python if any does.
+  // Called after cuInit, by a thread that runs Python if any does.
   void Watch();
-  // Before the trace is closed.
+  // Writes the totals; called before the trace is closed.
   void Finish();
 
  private:
-  // The first time of one kind.
+  // Describes the first read, or the first size.
   struct First {
     std::atomic<const char*> by{nullptr};  // set last: then the line is known, too
     char line[1200] = {};                  // "FILE:NUMBER FUNCTION", or empty

@@ -1,7 +1,7 @@
-// The core's private copy of libunwind: tracer/capture/unwind_library.h says what it is for.
+// Opens the core's private copy of libunwind, which tracer/capture/unwind_library.h describes.
 //
-// Ownership: the copy stays open. Threads: any; the first that comes opens it. Errors: without the
-// copy, stacks end at the few frames that only libunwind can step over; nothing is said. Units:
+// Ownership: the copy is never closed. Threads: any; the first caller opens it. Errors: without the
+// copy, stacks end at the few frames that only libunwind can step over; nothing is logged. Units:
 // none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_UNWINDER_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_UNWINDER_H_
@@ -10,9 +10,9 @@
 
 namespace vramstow {
 
-// Opens vramstow/libvramstow-unwind.so beside the core. Asks the dynamic linker: to be called where
-// the shim has just opened the core itself, not while a trace is being opened, because other
-// threads wait for that.
+// Opens vramstow/libvramstow-unwind.so in the core's folder. It calls the dynamic linker, so call
+// it where the shim has just opened the core, and never while a trace is being opened, because
+// other threads wait for that.
 void OpenUnwinder(const VramstowShim& shim);
 
 }  // namespace vramstow
