@@ -398,21 +398,25 @@ struct ModelClockEvent {
 };
 
 // kModelWork: what that card takes for the work that it was given, right behind a kModelClock. All
-// are sums since the process began.
+// but the time are sums since the process began.
 struct ModelWorkEvent {
   uint64_t work_ns = 0;  // of operators, if all that they use lay on the card
   uint64_t operators = 0;
   uint64_t link_ns = 0;  // that they take longer, because some of it lies on the host
+  uint64_t due_ns = 0;   // when they will have ended, in the card's time; 0: not known
 
   Event ToEvent() const {
     Event event;
     event.kind = EventKind::kModelWork;
     event.size = operators;
+    event.requested = due_ns;
     event.object = link_ns;
     event.offset = work_ns;
     return event;
   }
-  static ModelWorkEvent Of(const Event& event) { return {event.offset, event.size, event.object}; }
+  static ModelWorkEvent Of(const Event& event) {
+    return {event.offset, event.size, event.object, event.requested};
+  }
 };
 
 }  // namespace vramstow

@@ -204,7 +204,7 @@ void vramstowSimulatorLogWork(struct CUstream_st* stream,
                               const struct vramstowSimulatorWorkLine* line,
                               const struct vramstowSimulatorRange* ranges, size_t count);
 
-// What the clock of clock=model says; all but the time are sums since the driver was started.
+// What the clock of clock=model says; all but the times are sums since the driver was started.
 struct vramstowSimulatorModelClock {
   uint64_t now_ns;           // the host's time
   uint64_t link_read_bytes;  // that kernels read or wrote in place in memory of the host
@@ -215,6 +215,7 @@ struct vramstowSimulatorModelClock {
   uint64_t work_ns;       // what they take, if all that they use lay on the card
   uint64_t operators;     // how many they are
   uint64_t link_work_ns;  // what they take longer, because some of it lies on the host
+  uint64_t due_ns;        // when all work that was submitted up to now will have ended, or now
 };
 
 // Fills in `size` bytes of the clock, so that the struct may grow at its end. 0: done; else there

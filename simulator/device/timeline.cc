@@ -46,17 +46,53 @@ Mark Timeline::Enqueue(const QueuePointer& queue, std::shared_ptr<Work> work,
   if (work != nullptr && work->OnHost()) ++pending_host_work_;
   asked_in_a_row_ = 0;
   std::erase_if(waits, [](const Mark& mark) { return mark.Reached(); });
-  queue->operations_.push_back(Queue::Operation{.work = std::move(work),
-                                                .appended = {},
-                                                .waits = std::move(waits),
-                                                .enqueue_time = now_ns(),
-                                                .duration = duration_ns,
-                                                .enqueued_at = real_});
+  Queue::Operation operation = {.work = std::move(work),
+                                .appended = {},
+                                .waits = std::move(waits),
+                                .enqueue_time = now_ns(),
+                                .duration = duration_ns,
+                                .enqueued_at = real_};
+  if (modelled_) Expect(queue.get(), &operation);
+  queue->operations_.push_back(std::move(operation));
   ++queue->enqueued_;
   if (queue->operations_.size() == 1) TryStart(queue, now_ns());
   const Mark mark = {queue, queue->enqueued_};
   if (modelled_ && queue->operations_.size() > kFarAhead) HoldBack(queue);
   return mark;
+}
+
+// Of a mark that is not reached.
+uint64_t Timeline::ExpectedEnd(const Mark& mark) {
+  const Queue& queue = *mark.queue;
+  const uint64_t index = mark.sequence - queue.completed_ - 1;
+  if (index >= queue.operations_.size()) return 0;
+  return queue.operations_[index].expected_end + static_cast<uint64_t>(queue.delay_ns_);
+}
+
+// An engine is thought to do without pauses what it was given, in whatever order.
+void Timeline::Expect(Queue* queue, Queue::Operation* operation) {
+  if (queue->operations_.empty()) queue->delay_ns_ = 0;
+  const Mark before = {QueuePointer(QueuePointer(), queue), queue->enqueued_};
+  uint64_t start = std::max(now_ns(), queue->last_end_);
+  if (!before.Reached()) start = std::max(start, ExpectedEnd(before));
+  for (const Mark& mark : operation->waits) start = std::max(start, ExpectedEnd(mark));
+  uint64_t end = start + operation->duration;
+  const int engine = operation->work == nullptr ? Work::kNoEngine : operation->work->Engine();
+  if (engine >= 0) {
+    const auto index = static_cast<size_t>(engine);
+    if (index >= engine_dues_.size()) engine_dues_.resize(index + 1);
+    engine_dues_[index] = std::max(now_ns(), engine_dues_[index]) + operation->duration;
+    end = std::max(end, engine_dues_[index]);
+  }
+  operation->expected_end = end - static_cast<uint64_t>(queue->delay_ns_);
+  RaiseDue(end);
+}
+
+// The first operation of the queue ends then: what is behind it ends as much later or earlier.
+void Timeline::Correct(Queue* queue, uint64_t end) {
+  if (!modelled_) return;
+  queue->delay_ns_ = static_cast<int64_t>(end - queue->operations_.front().expected_end);
+  RaiseDue(queue->operations_.back().expected_end + static_cast<uint64_t>(queue->delay_ns_));
 }
 
 // A driver takes about so many launches before the program has to wait.
@@ -100,13 +136,16 @@ void Timeline::TryStart(const QueuePointer& queue, uint64_t not_before) {
     return;
   }
   const uint64_t start = std::max({not_before, operation.enqueue_time, queue->last_end_});
-  ends_.push_back({EndOf(operation, start), ++order_, queue});
+  const uint64_t end = EndOf(operation, start);
+  Correct(queue.get(), end);
+  ends_.push_back({end, ++order_, queue});
   std::push_heap(ends_.begin(), ends_.end(), std::greater<>());
 }
 
 void Timeline::Complete(const QueuePointer& queue, uint64_t time) {
   // The queue may lose its last owner here; `keep` holds it to the end of this function.
   const QueuePointer keep = queue;  // NOLINT(performance-unnecessary-copy-initialization)
+  Correct(keep.get(), time);
   const std::shared_ptr<Work> work = std::move(keep->operations_.front().work);
   const std::vector<std::shared_ptr<Work>> appended = std::move(keep->operations_.front().appended);
   keep->operations_.pop_front();

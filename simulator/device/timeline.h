@@ -16,8 +16,10 @@
 //
 // With a model's clock (clock=model) work takes the time that a card would take, starts when it
 // can, and real time counts for nothing; a program that is far ahead of its card waits, as on a
-// card. Who asks for work again and again, and submits none meanwhile, waits longer from question
-// to question: whoever polls pauses, and such a wait has an end.
+// card. When work will have ended is told before (due_ns): as each operation is enqueued, from the
+// end of what is before it and of what it waits for. Who asks for work again and again, and submits
+// none meanwhile, waits longer from question to question: whoever polls pauses, and such a wait has
+// an end.
 //
 // Operations on the host (callbacks) run on another thread, by real time: the timeline hands them
 // out with TakeHostWork and goes on in that queue when FinishHostWork is called.
@@ -29,6 +31,7 @@
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_TIMELINE_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_TIMELINE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -92,7 +95,8 @@ class Queue {
     std::vector<Mark> waits;
     uint64_t enqueue_time = 0;
     uint64_t duration = 0;
-    RealTime enqueued_at;  // what real time had passed
+    uint64_t expected_end = 0;  // without the queue's delay
+    RealTime enqueued_at;       // what real time had passed
   };
 
   std::deque<Operation> operations_;
@@ -100,6 +104,7 @@ class Queue {
   uint64_t enqueued_ = 0;
   uint64_t completed_ = 0;
   uint64_t last_end_ = 0;
+  int64_t delay_ns_ = 0;  // for which its operations end later than was expected
   bool started_ = false;  // the first operation has its end time, or is on the host
 };
 
@@ -113,6 +118,9 @@ class Timeline {
 
   // May be asked without the lock.
   uint64_t now_ns() const { return now_.load(std::memory_order_relaxed); }
+  // With a model's clock: when all work that was enqueued up to now will have ended, or now. Never
+  // goes back. May be asked without the lock.
+  uint64_t due_ns() const { return std::max(now_ns(), due_.load(std::memory_order_relaxed)); }
   static QueuePointer NewQueue() { return std::make_shared<Queue>(); }
 
   // Appends work that waits for `waits` as well as for what is before it in the queue.
@@ -172,6 +180,12 @@ class Timeline {
   void HoldBack(const QueuePointer& queue);
   void CatchUp(const Mark& mark);
   uint64_t NextAskNs();
+  static uint64_t ExpectedEnd(const Mark& mark);
+  void Expect(Queue* queue, Queue::Operation* operation);
+  void Correct(Queue* queue, uint64_t end);
+  void RaiseDue(uint64_t due) {
+    if (due > due_.load(std::memory_order_relaxed)) due_.store(due, std::memory_order_relaxed);
+  }
   uint64_t EndOf(const Queue::Operation& operation, uint64_t start);
   void TryStart(const QueuePointer& queue, uint64_t not_before);
   void Complete(const QueuePointer& queue, uint64_t time);
@@ -183,6 +197,7 @@ class Timeline {
   bool adversarial_;
   bool modelled_;
   std::atomic<uint64_t> now_{0};
+  std::atomic<uint64_t> due_{0};
   uint64_t order_ = 0;
   uint64_t asked_ = 0;
   uint64_t asked_in_a_row_ = 0;  // in vain, since work was enqueued last
@@ -190,6 +205,7 @@ class Timeline {
   RealTime real_;
   uint64_t left_ns_ = 0;               // when the last call ended; 0: there was none
   std::vector<uint64_t> engine_ends_;  // by engine: the end of its latest work
+  std::vector<uint64_t> engine_dues_;  // and of all that it was given, without pauses
   std::vector<End> ends_;              // a heap, earliest first
   std::deque<HostWork> host_work_;
 };

@@ -125,6 +125,7 @@ int vramstowSimulatorReadModelClock(vramstowSimulatorModelClock* clock, size_t s
   now.work_ns = machine.work_sums.work_ns.load(std::memory_order_relaxed);
   now.operators = machine.work_sums.operators.load(std::memory_order_relaxed);
   now.link_work_ns = machine.work_sums.link_ns.load(std::memory_order_relaxed);
+  now.due_ns = machine.timeline.due_ns();
   memcpy(clock, &now, std::min(size, sizeof now));
   return 0;
 }

@@ -206,7 +206,7 @@ class Runner {
       Move(words[1], /*is_return=*/false, words[3], line);
     } else if (verb == "return" && words.size() == 2) {
       Move(words[1], /*is_return=*/true, "touched", line);
-    } else if (verb == "clock" && (words.size() == 10 || words.size() == 14)) {
+    } else if (verb == "clock" && words.size() >= 10 && words.size() <= 16) {
       Clock(words, line);
     } else if (verb == "fail" && words.size() == 4 && words[2] == "at") {
       Refuse(Bytes(words[1], line), StackOf(words[3], line));
@@ -331,7 +331,8 @@ class Runner {
     if (why == OffloadReason::kUnknown) return Fail("no such reason", line);
     source_.Add(MoveEvent{is_return, block->second.address, block->second.size, 0, why}.ToEvent());
   }
-  // clock 12ms read SIZE out SIZE in SIZE held 3ms, and what may follow: work 9ms 40 operators
+  // clock 12ms read SIZE out SIZE in SIZE held 3ms, and what may follow: work 9ms 40 operators, and
+  // due 20ms behind it
   void Clock(const std::vector<std::string>& words, const std::string& line) {
     if (words[2] != "read" || words[4] != "out" || words[6] != "in" || words[8] != "held") {
       return Fail("not understood", line);
@@ -340,9 +341,15 @@ class Runner {
                                 Bytes(words[5], line), Bytes(words[7], line),
                                 Milliseconds(words[9], line)}
                     .ToEvent());
-    if (words.size() != 14) return;
-    if (words[10] != "work" || words[13] != "operators") return Fail("not understood", line);
-    source_.Add(ModelWorkEvent{Milliseconds(words[11], line), std::stoull(words[12])}.ToEvent());
+    if (words.size() == 10) return;
+    if (words.size() != 14 && words.size() != 16) return Fail("not understood", line);
+    const bool has_due = words.size() == 16;
+    if (words[10] != "work" || words[13] != "operators" || (has_due && words[14] != "due")) {
+      return Fail("not understood", line);
+    }
+    const uint64_t due_ns = has_due ? Milliseconds(words[15], line) : 0;
+    source_.Add(
+        ModelWorkEvent{Milliseconds(words[11], line), std::stoull(words[12]), 0, due_ns}.ToEvent());
   }
   uint64_t Milliseconds(const std::string& word, const std::string& line) {
     uint64_t number = 0;

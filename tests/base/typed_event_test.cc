@@ -42,7 +42,8 @@ TEST(TypedEvent, FieldsAreStoredWhereTheFormatSays) {
   EXPECT_EQ(Fields(TouchEvent{10, 20}.ToEvent()), "touch pool physical 10 0 0 20 0");
   EXPECT_EQ(Fields(ModelClockEvent{10, 20, 30, 40, 50}.ToEvent()),
             "model_clock driver none 50 20 30 40 10");
-  EXPECT_EQ(Fields(ModelWorkEvent{10, 20, 30}.ToEvent()), "model_work driver none 0 20 0 30 10");
+  EXPECT_EQ(Fields(ModelWorkEvent{10, 20, 30, 40}.ToEvent()),
+            "model_work driver none 0 20 40 30 10");
 }
 
 TEST(TypedEvent, WhatIsReadIsWhatWasWritten) {
@@ -108,10 +109,11 @@ TEST(TypedEvent, WhatIsReadIsWhatWasWritten) {
   EXPECT_EQ(clock.out_bytes, 30u);
   EXPECT_EQ(clock.in_bytes, 40u);
   EXPECT_EQ(clock.held_ns, 50u);
-  const auto model_work = ModelWorkEvent::Of(ModelWorkEvent{10, 20, 30}.ToEvent());
+  const auto model_work = ModelWorkEvent::Of(ModelWorkEvent{10, 20, 30, 40}.ToEvent());
   EXPECT_EQ(model_work.work_ns, 10u);
   EXPECT_EQ(model_work.operators, 20u);
   EXPECT_EQ(model_work.link_ns, 30u);
+  EXPECT_EQ(model_work.due_ns, 40u);
 }
 
 TEST(TypedEvent, WorkAndMemoryOfCuptiAreToldApartAndSoAreHostAndDevice) {

@@ -94,6 +94,7 @@ TEST_F(Annotations, EachMarkHasTheTimeOfASimulatedCardBeforeIt) {
         i + 2 < trace.events.size() && trace.events[i + 2].kind == EventKind::kMark;
     ASSERT_LT(i + 1, trace.events.size());
     EXPECT_EQ(ModelWorkEvent::Of(trace.events[i + 1]).work_ns, 5 * now.link_read_bytes);
+    EXPECT_EQ(ModelWorkEvent::Of(trace.events[i + 1]).due_ns, now.model_ns + 7);
     EXPECT_GE(now.model_ns - last.model_ns, is_for_mark ? 60'000u : 100'000u);
     EXPECT_EQ(now.link_read_bytes, now.model_ns / 60);
     EXPECT_EQ(now.out_bytes, 2 * now.link_read_bytes);

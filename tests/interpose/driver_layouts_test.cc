@@ -31,6 +31,7 @@ VRAMSTOW_SAME_FIELD(ModelClock, vramstowSimulatorModelClock, wait_ns);
 VRAMSTOW_SAME_FIELD(ModelClock, vramstowSimulatorModelClock, work_ns);
 VRAMSTOW_SAME_FIELD(ModelClock, vramstowSimulatorModelClock, operators);
 VRAMSTOW_SAME_FIELD(ModelClock, vramstowSimulatorModelClock, link_work_ns);
+VRAMSTOW_SAME_FIELD(ModelClock, vramstowSimulatorModelClock, due_ns);
 
 #undef VRAMSTOW_SAME_FIELD
 

@@ -363,10 +363,11 @@ __attribute__((visibility("default"))) int vramstowSimulatorReadModelClock(uint6
                                                                            size_t size) {
   static const bool has_clock = std::getenv("FAKE_MODEL_CLOCK") != nullptr;
   static std::atomic<uint64_t> questions{0};
-  if (!has_clock || size != 8 * sizeof *clock) return 1;
+  if (!has_clock || size != 9 * sizeof *clock) return 1;
   const uint64_t asked = ++questions;
   clock[0] = asked * 60'000;
   for (size_t i = 1; i < 8; ++i) clock[i] = asked * 1000 * i;
+  clock[8] = clock[0] + 7;
   return 0;
 }
 }

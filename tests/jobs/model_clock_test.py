@@ -44,6 +44,20 @@ for step in range(7):
     optimizer.step()
     loss.item()
 """
+# The program needs about a millisecond for an iteration, and its card 37.
+AHEAD = """
+import sys
+import torch
+model = torch.nn.Sequential(*[torch.nn.Linear(4096, 4096) for _ in range(6)]).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+x = torch.randn(2048, 4096).cuda()
+for step in range(9):
+    optimizer.zero_grad()
+    model(x).square().mean().backward()
+    optimizer.step()
+    if sys.argv[1] == "waits":
+        torch.cuda.synchronize()
+"""
 # Of an H100, by its data sheet: no step is faster than its products at this rate.
 FLOAT32_RATE = 66.9e12
 
@@ -139,6 +153,21 @@ def test_a_step_takes_as_long_as_plan_says(tmp_path: Path) -> None:
     (trace,) = tmp_path.glob("*.stow")
     by_plan = planned["rows"][0]["step_seconds"]
     assert facts(trace)["model_clock"]["step_seconds"] == pytest.approx(by_plan, rel=0.05)
+
+
+def test_a_loop_that_never_waits_takes_as_long_as_one_that_waits_each_time(tmp_path: Path) -> None:
+    (tmp_path / "ahead.py").write_text(AHEAD)
+    found = {}
+    for how in ("waits", "never"):
+        folder = tmp_path / how
+        run = [VRAMSTOW, "run", "--simulate=h100,clock=model", f"--trace-dir={folder}", "--"]
+        program = [sys.executable, str(tmp_path / "ahead.py"), how]
+        subprocess.run([*run, *program], check=True, capture_output=True, timeout=300)
+        (trace,) = folder.glob("*.stow")
+        found[how] = facts(trace)["model_clock"]
+    assert found["waits"]["step_seconds"] > 0.02, "the card is what takes time"
+    assert found["never"]["step_seconds"] == pytest.approx(found["waits"]["step_seconds"], rel=0.02)
+    assert found["never"]["iterations"] >= 5
 
 
 def test_keeping_page_locked_memory_makes_a_resume_faster_as_published() -> None:

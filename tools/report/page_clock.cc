@@ -59,11 +59,12 @@ std::string ClockText(const Detail& detail, const ModelClockFacts& clock) {
   if (samples.size() < 2) return "null";
   const std::vector<uint64_t> away = AwayAt(detail, samples);
   const ModelClockEvent& first = samples.front().sums;
+  const uint64_t begin_ns = samples.front().card_ns();
   std::vector<uint64_t> columns[6];
   for (size_t i = 0; i < samples.size(); ++i) {
     const ModelClockEvent& now = samples[i].sums;
     const uint64_t allocated = AllocatedAt(detail, samples[i].event);
-    columns[0].push_back(now.model_ns - first.model_ns);
+    columns[0].push_back(samples[i].card_ns() - begin_ns);
     columns[1].push_back(allocated - std::min(allocated, away[i]));
     columns[2].push_back(away[i]);
     columns[3].push_back(now.link_read_bytes - first.link_read_bytes);

@@ -1,8 +1,9 @@
 // ModelClock samples a simulated GPU's own clock (clock=model) for the trace.
 //
 // Idea: the trace asks whether a sample is due before it records an event. One is due if a tenth of
-// a millisecond of the GPU's time has passed since the last sample; at a mark, if any time has
-// passed. Without such a clock no sample is ever due, and the question costs one load.
+// a millisecond has passed since the last sample, either for the program or until the work that it
+// submitted will have ended; at a mark, if any time has passed. Without such a clock no sample is
+// ever due, and the question costs one load.
 //
 // Ownership: static storage. Threads: any; if several ask at once, one of them takes the sample.
 // Errors: none. Units: nanoseconds of the GPU's time, bytes.
@@ -39,6 +40,7 @@ class ModelClock {
   const Driver& driver_;
   std::atomic<bool> is_there_{false};
   std::atomic<uint64_t> sampled_ns_{0};
+  std::atomic<uint64_t> sampled_due_ns_{0};
   std::atomic<uint64_t> held_ns_{0};
 };
 

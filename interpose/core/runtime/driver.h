@@ -116,6 +116,7 @@ class Driver {
     uint64_t work_ns;
     uint64_t operators;
     uint64_t link_work_ns;
+    uint64_t due_ns;
   };
   // Reads the clock, without a lock. Returns false if the driver has no such clock.
   bool ReadModelClock(ModelClock* clock) const;

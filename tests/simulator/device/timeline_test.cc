@@ -255,6 +255,67 @@ TEST(TimelineTest, WhoPollsAModelledCardPausesLongerAndLonger) {
   EXPECT_LT(timeline.now_ns(), now + kMillisecond / 10) << "work was submitted since";
 }
 
+// Work of a card's kernels, which run one after the other.
+class Kernel : public Work {
+ public:
+  void Run(uint64_t /*time_ns*/) override {}
+  int Engine() const override { return EngineOf(0, Part::kKernels); }
+};
+
+TEST(TimelineTest, AModelledCardSaysWhenItsWorkWillHaveEnded) {
+  Timeline timeline(1, false, /*modelled=*/true);
+  const QueuePointer kernels = Timeline::NewQueue();
+  const QueuePointer copies = Timeline::NewQueue();
+  EXPECT_EQ(timeline.due_ns(), 0u);
+  timeline.Enqueue(kernels, nullptr, {}, 3000);
+  const Mark copied = timeline.Enqueue(copies, nullptr, {}, 10'000);
+  EXPECT_EQ(timeline.due_ns(), 10'000u);
+  const Mark last = timeline.Enqueue(kernels, nullptr, {copied}, 2000);
+  EXPECT_EQ(timeline.due_ns(), 12'000u) << "it waits for the copy";
+  EXPECT_EQ(timeline.now_ns(), 0u);
+  Finish(&timeline, last);
+  EXPECT_EQ(timeline.now_ns(), 12'000u) << "as was said";
+  timeline.Advance(5000);
+  EXPECT_EQ(timeline.due_ns(), 17'000u) << "an idle card is not behind its program";
+  timeline.Enqueue(kernels, nullptr, {}, 1000);
+  EXPECT_EQ(timeline.due_ns(), 18'000u);
+}
+
+TEST(TimelineTest, QueuesThatShareAnEngineAreDueOneAfterTheOther) {
+  Timeline timeline(1, false, /*modelled=*/true);
+  const QueuePointer left = Timeline::NewQueue();
+  const QueuePointer right = Timeline::NewQueue();
+  Mark last;
+  for (int i = 0; i < 4; ++i) {
+    timeline.Enqueue(left, std::make_shared<Kernel>(), {}, 1000);
+    last = timeline.Enqueue(right, std::make_shared<Kernel>(), {}, 1000);
+  }
+  EXPECT_EQ(timeline.due_ns(), 8000u);
+  Finish(&timeline, last);
+  EXPECT_EQ(timeline.now_ns(), 8000u);
+}
+
+// Nobody knows how long work of the host takes: what is behind it is corrected when it has ended.
+TEST(TimelineTest, WorkBehindTheHostIsDueLaterWhenTheHostWasSlow) {
+  Timeline timeline(1, false, /*modelled=*/true);
+  const QueuePointer queue = Timeline::NewQueue();
+  timeline.Enqueue(queue, std::make_shared<Call>([](uint64_t) {}, /*on_host=*/true), {}, 0);
+  timeline.Enqueue(queue, nullptr, {}, 1000);
+  const Mark last = timeline.Enqueue(queue, nullptr, {}, 1000);
+  EXPECT_EQ(timeline.due_ns(), 2000u);
+  timeline.Advance(50'000);
+  timeline.FinishHostWork(timeline.TakeHostWork().queue);
+  EXPECT_EQ(timeline.due_ns(), 52'000u);
+  timeline.Enqueue(queue, nullptr, {}, 1000);
+  EXPECT_EQ(timeline.due_ns(), 53'000u);
+  Finish(&timeline, last);
+  EXPECT_EQ(timeline.now_ns(), 52'000u);
+  timeline.Abandon(queue);
+  timeline.Advance(10'000);
+  timeline.Enqueue(queue, nullptr, {}, 1000);
+  EXPECT_EQ(timeline.due_ns(), timeline.now_ns() + 1000);
+}
+
 TEST(TimelineTest, AProgramFarAheadOfAModelledCardWaits) {
   Timeline timeline(1, false, /*modelled=*/true);
   const QueuePointer queue = Timeline::NewQueue();

@@ -8,7 +8,8 @@
 namespace vramstow {
 namespace {
 
-// What one iteration took.
+// What one iteration took. Its time is the card's: between the moments when the card had done what
+// it was given up to the begin, and up to the end.
 struct Step {
   const IterationFacts* iteration = nullptr;
   ModelClockEvent sums;
@@ -21,7 +22,7 @@ std::optional<Step> StepOf(const Detail& detail, const IterationFacts& iteration
   if (begin == nullptr || end == begin) return std::nullopt;
   Step step;
   step.iteration = &iteration;
-  step.sums = {end->sums.model_ns - begin->sums.model_ns,
+  step.sums = {end->card_ns() - begin->card_ns(),
                end->sums.link_read_bytes - begin->sums.link_read_bytes,
                end->sums.out_bytes - begin->sums.out_bytes,
                end->sums.in_bytes - begin->sums.in_bytes, end->sums.held_ns - begin->sums.held_ns};

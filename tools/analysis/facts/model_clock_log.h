@@ -1,8 +1,9 @@
 // ModelClockLog: the samples of the simulated card's clock, in a bounded number.
 //
 // Idea: a sample stands before the event that it was taken for, and events between two samples came
-// within a tenth of a millisecond behind the first. So the time of an event is that of the sample
-// before it. Where there are more than kMax samples, every other one is left out.
+// within a tenth of a millisecond behind the first, by the program's time and by the card's. So the
+// time of an event is that of the sample before it. Where there are more than kMax samples, every
+// other one is left out.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: nanoseconds, bytes, events
 // counted from 1.
@@ -23,6 +24,10 @@ struct ModelClockSample {
   uint64_t event = 0;
   ModelClockEvent sums;  // since the process began
   ModelWorkEvent work;   // the same; all 0 in traces that do not have it
+
+  // When the card has done what it was given up to here. A program that does not wait for its card
+  // is ahead of it.
+  uint64_t card_ns() const { return std::max(sums.model_ns, work.due_ns); }
 };
 
 class ModelClockLog {
