@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -103,3 +104,82 @@ def test_no_committed_event_is_lost_by_sigkill(tmp_path: Path, pool: str, kills:
         for file in folder.iterdir():
             file.unlink()
     assert events > 100 * kills, "the runs were too short to prove anything"
+
+
+class Killed:
+    """Runs a program that needs more memory than its GPU has, and kills it."""
+
+    def __init__(self, program: Path, folder: Path, runtime: Path, seconds: float) -> None:
+        folder.mkdir()
+        self.temporary = folder / "tmp"
+        self.temporary.mkdir()
+        traces = folder / "traces"
+        env = os.environ | {"XDG_RUNTIME_DIR": str(runtime), "TMPDIR": str(self.temporary)}
+        card = "h200,memory=200MiB,context=64MiB"
+        how = [f"--simulate={card}", "--pool=on", "--offload=auto,host=1GiB", "--trace-dir", traces]
+        command = [VRAMSTOW, "run", *how, "--", program, "1000000"]
+        with (
+            (folder / "err").open("w") as err,
+            subprocess.Popen(
+                command, stdout=subprocess.DEVNULL, stderr=err, env=env, start_new_session=True
+            ) as run,
+        ):
+            self.session = run.pid
+            while not list(traces.glob("*.stow")):
+                assert run.poll() is None, (folder / "err").read_text()
+                time.sleep(0.001)
+            (self.trace,) = traces.glob("*.stow")
+            self.process = int(self.trace.stem.rpartition("-")[2])
+            time.sleep(seconds)
+            self.cards = cards_of(self.process)
+            os.kill(self.process, signal.SIGKILL)
+            self.status = run.wait(timeout=60)
+
+    def processes(self) -> list[Path]:
+        return [stat for stat in Path("/proc").glob("[0-9]*/stat") if self.has_made(stat)]
+
+    def has_made(self, stat: Path) -> bool:
+        try:
+            return int(stat.read_text().rpartition(")")[2].split()[3]) == self.session
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+
+    def moved_bytes(self) -> int:
+        """Returns the bytes that left the device, from a trace without damaged chunks."""
+        command = [VRAMSTOW, "analyze", "--json", self.trace]
+        told = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert told.returncode == 0, told.stderr
+        analysis = json.loads(told.stdout)
+        assert analysis["input"]["report"]["damaged_chunks"] == 0
+        return analysis["offload"]["out_bytes"]
+
+
+def cards_of(process: int) -> set[Path]:
+    """Returns the files of shared simulated cards that the process has mapped."""
+    lines = Path(f"/proc/{process}/maps").read_text().splitlines()
+    return {Path(line.split()[5]) for line in lines if "/vramstow-cards-" in line}
+
+
+def test_what_is_killed_while_memory_moves_leaves_nothing_behind(tmp_path: Path) -> None:
+    program = tmp_path / "parks_state"
+    source = PROGRAMS / "parks_state.c"
+    subprocess.run(["gcc", "-O1", "-pthread", source, "-o", program, "-ldl"], check=True)
+    runtime = tmp_path / "runtime"
+    runtime.mkdir()
+    moments = random.Random(21)
+    kills = KILLS // 10
+    moved = 0
+    last_cards: set[Path] = set()
+    for kill in range(kills):
+        killed = Killed(program, tmp_path / str(kill), runtime, 2 * moments.random())
+        assert killed.status == -signal.SIGKILL
+        assert killed.processes() == []
+        assert list(killed.temporary.iterdir()) == []
+        assert list(killed.trace.parent.iterdir()) == [killed.trace]
+        # The next process of the user removes what the last one could not.
+        assert {socket.stem for socket in runtime.rglob("*.sock")} <= {str(killed.process)}
+        assert not any(cards.exists() for cards in last_cards - killed.cards)
+        last_cards = killed.cards
+        moved += killed.moved_bytes() != 0
+        killed.trace.unlink()
+    assert moved > kills // 3, "too few were killed after memory had moved"
