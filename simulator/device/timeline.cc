@@ -61,7 +61,7 @@ Mark Timeline::Enqueue(const QueuePointer& queue, std::shared_ptr<Work> work,
   return mark;
 }
 
-// Of a mark that is not reached.
+// Returns when the mark is expected to be reached; it is not reached yet.
 uint64_t Timeline::ExpectedEnd(const Mark& mark) {
   const Queue& queue = *mark.queue;
   const uint64_t index = mark.sequence - queue.completed_ - 1;
@@ -69,7 +69,7 @@ uint64_t Timeline::ExpectedEnd(const Mark& mark) {
   return queue.operations_[index].expected_end + static_cast<uint64_t>(queue.delay_ns_);
 }
 
-// An engine is thought to do without pauses what it was given, in whatever order.
+// Computes when the operation will end. An engine is assumed to work without pauses.
 void Timeline::Expect(Queue* queue, Queue::Operation* operation) {
   if (queue->operations_.empty()) queue->delay_ns_ = 0;
   const Mark before = {QueuePointer(QueuePointer(), queue), queue->enqueued_};
@@ -88,7 +88,8 @@ void Timeline::Expect(Queue* queue, Queue::Operation* operation) {
   RaiseDue(end);
 }
 
-// The first operation of the queue ends then: what is behind it ends as much later or earlier.
+// The first operation of the queue ends at `end`: the operations behind it end as much later, or
+// earlier, as this differs from what was expected.
 void Timeline::Correct(Queue* queue, uint64_t end) {
   if (!modelled_) return;
   queue->delay_ns_ = static_cast<int64_t>(end - queue->operations_.front().expected_end);

@@ -14,12 +14,11 @@
 // that goes from call to call the answer follows from its calls alone, and is the same in each run.
 // What the simulator itself computes takes no such time.
 //
-// With a model's clock (clock=model) work takes the time that a card would take, starts when it
-// can, and real time counts for nothing; a program that is far ahead of its card waits, as on a
-// card. When work will have ended is told before (due_ns): as each operation is enqueued, from the
-// end of what is before it and of what it waits for. Who asks for work again and again, and submits
-// none meanwhile, waits longer from question to question: whoever polls pauses, and such a wait has
-// an end.
+// With a model's clock (clock=model) an operation takes the time that a GPU would take and starts
+// as soon as it can; real time does not count. A program that is far ahead of its GPU waits, as on
+// a GPU. When an operation is enqueued, the timeline computes when it will end (due_ns), from the
+// operations before it and those that it waits for. A program that asks again and again whether
+// work has ended, and submits none meanwhile, waits longer with each question, up to a limit.
 //
 // Operations on the host (callbacks) run on another thread, by real time: the timeline hands them
 // out with TakeHostWork and goes on in that queue when FinishHostWork is called.
