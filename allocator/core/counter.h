@@ -1,6 +1,7 @@
-// Numbers that one thread at a time writes and everybody reads.
+// Counters that one thread at a time writes and any thread reads.
 //
-// Ownership: none. Threads: the writer holds the lock that guards the number. Units: the number's.
+// Ownership: none. Threads: the writer holds the lock that guards the counter. Units: the unit of
+// the counter.
 #ifndef VRAMSTOW_ALLOCATOR_CORE_COUNTER_H_
 #define VRAMSTOW_ALLOCATOR_CORE_COUNTER_H_
 
@@ -9,12 +10,12 @@
 
 namespace vramstow {
 
-// Adds to a number that only the holder of a lock writes: no atomic instruction is needed.
+// Adds to a counter that only the holder of a lock writes, so no atomic instruction is needed.
 inline void Bump(std::atomic<uint64_t>* value, uint64_t amount) {
   value->store(value->load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
 }
 
-// Subtracts from such a number.
+// Subtracts from a counter that only the holder of a lock writes.
 inline void Subtract(std::atomic<uint64_t>* value, uint64_t amount) {
   value->store(value->load(std::memory_order_relaxed) - amount, std::memory_order_relaxed);
 }

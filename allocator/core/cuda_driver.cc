@@ -22,8 +22,9 @@ bool IsGone(DriverResult result) {
   return result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT;
 }
 
-// What one can do without where memory is refused: virtual cards and sandboxes have all of it but
-// what leaves them. False: there is nothing left of it.
+// Removes one optional property from a memory request that the driver refused: first RDMA, then the
+// exportable handle. Virtual GPUs and sandboxes support all of virtual memory except these two.
+// Returns false if no optional property is left.
 bool TakeOneAway(CUmemAllocationProp* properties) {
   if (properties->allocFlags.gpuDirectRDMACapable != 0) {
     properties->allocFlags.gpuDirectRDMACapable = 0;
@@ -112,7 +113,7 @@ bool CudaDriver::Attribute(CUdevice_attribute attribute) const {
   return functions_.DeviceGetAttribute(&value, attribute, device_) == CUDA_SUCCESS && value != 0;
 }
 
-// Drivers before 10.2 do not have the functions.
+// Drivers before CUDA 10.2 do not have these functions.
 bool CudaDriver::HasVirtualMemory() const {
   return functions_.MemGetAllocationGranularity != nullptr &&
          functions_.MemAddressReserve != nullptr && functions_.MemAddressFree != nullptr &&
@@ -143,8 +144,8 @@ void CudaDriver::AddPeer(CUdevice peer) {
   peers_.fetch_or(uint64_t{1} << peer, std::memory_order_release);
 }
 
-// Exportable and fit for RDMA where the device can: NCCL and IPC look for that later, when it is
-// too late to change.
+// Asks for memory that can be exported and used for RDMA if the device supports it. NCCL and IPC
+// need these properties later, when they can no longer be changed.
 CUmemAllocationProp CudaDriver::Properties() const {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -156,13 +157,13 @@ CUmemAllocationProp CudaDriver::Properties() const {
   return properties;
 }
 
-// From now on memory is asked for with these.
+// Requests all later memory with these properties.
 void CudaDriver::Settle(const CUmemAllocationProp& properties) const {
   exportable_ = properties.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
   rdma_ = properties.allocFlags.gpuDirectRDMACapable != 0;
 }
 
-// What every entry does first.
+// The first lines of every function of the table.
 #define VRAMSTOW_CUDA_CALL()             \
   const CudaDriver* driver = Self(self); \
   const Current current(driver);         \
@@ -246,14 +247,14 @@ void CudaDriver::FillMemory() {
   };
   table_.set_host_access = [](void* self, uint64_t address, uint64_t size) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
-    // Without it a processor that touches the memory faults, and the driver copies with processors,
-    // too. But the device reaches the memory all the same.
+    // If access for the host is refused, ask for the device's access alone. The device can then
+    // reach the memory, but a CPU access faults, also when the driver copies with the CPU.
     const CUresult result = driver->SetAccess(address, size, &driver->host_);
     return result == CUDA_SUCCESS ? result : driver->SetAccess(address, size, nullptr);
   };
 }
 
-// For the device, its peers and, where it is given, the host.
+// Gives access to the device, to its peers and, if `host` is not null, to the host.
 CUresult CudaDriver::SetAccess(uint64_t address, uint64_t size, const CUmemLocation* host) const {
   CUmemAccessDesc access[kMaxPeers + 2] = {};
   size_t count = 0;
@@ -280,7 +281,7 @@ bool CudaDriver::CanCopy() const {
          functions_.StreamDestroy != nullptr && functions_.StreamSynchronize != nullptr;
 }
 
-// By number: older headers do not name them.
+// Older headers do not name these values, so they stand here as numbers.
 void CudaDriver::SetHostMapping(const HostMapping& mapping) {
   constexpr auto kHost = static_cast<CUmemLocationType>(2);
   constexpr auto kNode = static_cast<CUmemLocationType>(3);
@@ -299,7 +300,8 @@ CUresult CudaDriver::CreateHost(uint64_t size, CUmemGenericAllocationHandle* han
   return functions_.MemCreate(handle, size, &properties, 0);
 }
 
-// What waits for an event by wait(event) comes after the work that record(event) records.
+// Makes the stream or context to which wait(event) applies wait for the work that record(event)
+// covers.
 template <typename Records, typename Waits>
 CUresult CudaDriver::Order(Records record, Waits wait) const {
   CUevent event = nullptr;
@@ -311,20 +313,20 @@ CUresult CudaDriver::Order(Records record, Waits wait) const {
   return result;
 }
 
-// The stream waits for the work that all streams of the context have now.
+// Makes the stream wait for the work that was submitted to any stream of the context so far.
 CUresult CudaDriver::WaitForContext(CUstream stream) const {
   return Order([&](CUevent event) { return functions_.CtxRecordEvent(context_, event); },
                [&](CUevent event) { return functions_.StreamWaitEvent(stream, event, 0); });
 }
 
-// All streams of the context wait for the work that the stream has now.
+// Makes all streams of the context wait for the work that was submitted to the stream so far.
 CUresult CudaDriver::MakeContextWait(CUstream stream) const {
   if (functions_.CtxWaitEvent == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   return Order([&](CUevent event) { return functions_.EventRecord(event, stream); },
                [&](CUevent event) { return functions_.CtxWaitEvent(context_, event); });
 }
 
-// The stream waits for the work that another one has now.
+// Makes the stream wait for the work that was submitted to `previous` so far.
 CUresult CudaDriver::WaitForStream(CUstream stream, CUstream previous) const {
   if (functions_.StreamWaitEvent == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   return Order([&](CUevent event) { return functions_.EventRecord(event, previous); },
@@ -474,10 +476,10 @@ void CudaDriver::FillOrder() {
 
 // --- Work of other contexts ----------------------------------------------------------------------
 
-// Without events of the whole context a fence of everything takes an event on each stream, the
-// legacy one among them, where it would be a barrier between all blocking streams. The follower has
-// to be there before the work that it is to wait for, so it is made at once; it ends with the
-// context.
+// Without events of the whole context a fence of everything records an event on each stream. On the
+// legacy stream such an event would be a barrier between all blocking streams, so it is recorded on
+// this follower instead. The follower must exist before the work that it waits for, so it is
+// created when the pool opens; it ends with the context.
 void CudaDriver::MakeLegacyFollower() {
   legacy_follower_ = nullptr;
   if (functions_.CtxRecordEvent != nullptr || functions_.StreamCreate == nullptr) return;
@@ -488,9 +490,8 @@ void CudaDriver::MakeLegacyFollower() {
   }
 }
 
-// An event can be recorded on a stream of its own context only. The driver is not asked about a
-// stream that is known to be gone, and never for the context of one that may be: both are
-// undefined.
+// An event can be recorded only on a stream of its own context. To name a destroyed stream, or a
+// context that may be destroyed, is undefined behaviour, so the driver is not called with either.
 DriverResult CudaDriver::Record(CUevent event, CUstream stream) const {
   const bool legacy = stream == nullptr || stream == CU_STREAM_LEGACY;
   if (legacy && legacy_follower_ != nullptr) {
@@ -508,15 +509,17 @@ DriverResult CudaDriver::Record(CUevent event, CUstream stream) const {
   if (context != nullptr && context != context_ && functions_.StreamWaitEvent != nullptr) {
     return RecordForeign(event, stream, context);
   }
-  // Nobody saw it made: it may live in another context, whose work no event of this one covers.
+  // The creation of this stream was not seen, so it may belong to another context, whose work no
+  // event of this context covers.
   constexpr uint64_t kLastDefault = 2;  // names of default streams
   const bool unseen = fate == StreamFate::kUnknown && streams_.find != nullptr &&
                       reinterpret_cast<uint64_t>(stream) > kLastDefault;
   return unseen ? kDriverUnknown : result;
 }
 
-// A stream may wait for an event of another context. So one of the pool's own context waits for the
-// foreign stream, and the event completes with it.
+// Records an event for a stream of another context. A stream may wait for an event of another
+// context, so a temporary stream of the pool's context waits for the foreign stream, and the event
+// is recorded on the temporary stream.
 DriverResult CudaDriver::RecordForeign(CUevent event, CUstream stream, CUcontext context) const {
   CUevent there = nullptr;
   CUresult result = CUDA_SUCCESS;
@@ -532,17 +535,18 @@ DriverResult CudaDriver::RecordForeign(CUevent event, CUstream stream, CUcontext
   }
   if (result == CUDA_SUCCESS) result = functions_.StreamWaitEvent(waiting, there, 0);
   if (result == CUDA_SUCCESS) result = functions_.EventRecord(event, waiting);
-  // What is submitted goes on without its names.
+  // The submitted work continues after its stream and event are destroyed.
   if (waiting != nullptr) functions_.StreamDestroy(waiting);
   if (there != nullptr) functions_.EventDestroy(there);
-  // Not as of a stream that is gone: only an event of that stream covers its work.
+  // The result must not say that the stream is gone: the caller would then use an event of this
+  // context, which does not cover the foreign stream's work.
   return IsStreamGone(result) ? kDriverUnknown : result;
 }
 
 DriverResult CudaDriver::FinishContext(CUcontext context, uint64_t deadline_ns) const {
   const Current current(this, context);
   CUevent event = nullptr;
-  // A context that cannot be used has no work.
+  // A context that cannot be made current has no work.
   if (!current.ok() || functions_.EventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
     return kDriverSuccess;
   }
@@ -557,7 +561,8 @@ DriverResult CudaDriver::FinishContext(CUcontext context, uint64_t deadline_ns) 
   return result;
 }
 
-// The context with this number in the list, if it may use memory of this one; otherwise null.
+// Returns the context with this number in the list if its work may use memory of this context, else
+// null.
 CUcontext CudaDriver::OtherAt(uint32_t number) const {
   CUcontext context = nullptr;
   int device = 0;
@@ -578,10 +583,10 @@ DriverResult CudaDriver::FinishOthers(uint64_t deadline_ns) const {
   for (uint32_t number = 0; number < others_.count; ++number) {
     CUcontext context = OtherAt(number);
     if (context == nullptr) continue;
-    // Before CUDA 12.5 nothing short of waiting without an end tells.
+    // Before CUDA 12.5 the only way to learn this is to wait without a time limit.
     if (functions_.CtxRecordEvent == nullptr) return kDriverNotSupported;
     const DriverResult result = FinishContext(context, deadline_ns);
-    // A context may have ended unseen: then its work has, too.
+    // A context may have been destroyed without being seen; then its work has finished, too.
     if (result != kDriverSuccess && !IsGone(result)) return result;
   }
   return kDriverSuccess;

@@ -1,13 +1,14 @@
 // CudaDriver: fills the pool's DriverTable from a CUDA driver.
 //
-// Idea: whoever brings the pool into a process knows how to reach the real driver past every hook;
-// it gives a function from names (as the driver library exports them, "cuMemCreate") to addresses.
-// Nothing is linked, and only what DriverTable names is called.
+// Idea: the code that brings the pool into a process passes a function that resolves names of
+// driver functions ("cuMemCreate") to the real driver's addresses, past every hook. The class links
+// to no library and calls only the functions that DriverTable names.
 //
 // Ownership: the context belongs to the caller and outlives the pool, or the pool is closed with
 // alive = false. The CudaDriver outlives the pool. Threads: the table may be used from any thread;
-// each call makes the context current where another is, and puts that back. Errors: false, and
-// missing() names the function that the driver lacks. Units: as driver.h.
+// each call makes the context current if another one is, and restores that one afterwards. Errors:
+// Open returns false, and missing() names the function that the driver lacks. Units: as in
+// driver.h.
 #ifndef VRAMSTOW_ALLOCATOR_CORE_CUDA_DRIVER_H_
 #define VRAMSTOW_ALLOCATOR_CORE_CUDA_DRIVER_H_
 
@@ -30,12 +31,13 @@ class CudaDriver {
   CudaDriver(const CudaDriver&) = delete;
   CudaDriver& operator=(const CudaDriver&) = delete;
 
-  // Looks all functions up and asks the device what it can do.
+  // Resolves all functions and asks the device for its capabilities.
   bool Open(Resolve resolve, void* resolve_context, CUdevice device, CUcontext context);
 
   const DriverTable* table() const { return &table_; }
 
-  // How to find the other contexts of the process: false, there is none of this number.
+  // A list of the process's other contexts. `at` returns false if there is no context of this
+  // number.
   struct OtherContexts {
     bool (*at)(const void* list, uint32_t number, CUcontext* context, int* device) = nullptr;
     const void* list = nullptr;
@@ -43,11 +45,11 @@ class CudaDriver {
   };
   void SetOtherContexts(const OtherContexts& others) { others_ = others; }
 
-  // What is known of streams; without it the driver alone is asked.
+  // Sets the record that knows which streams exist. Without it only the driver is asked.
   void SetStreamRecord(const StreamRecord& streams) { streams_ = streams; }
 
-  // The clock that a simulated card has of its own: what the table's `now` gives, and what passes
-  // in its `pause`. Before the pool opens.
+  // The virtual clock of a simulated GPU: the table's `now` returns its time and `pause` advances
+  // it. It is set before the pool opens.
   struct CardClock {
     uint64_t (*now)(const void* of) = nullptr;
     void (*pass)(const void* of, uint64_t nanoseconds) = nullptr;
@@ -55,16 +57,16 @@ class CudaDriver {
   };
   void SetCardClock(const CardClock& clock) { card_clock_ = clock; }
 
-  // Where the host's memory has to be made so that the device can map it; nothing is tried here.
-  // Before the pool opens. Without it the pool does without such memory.
+  // Sets where host memory must be created so that the device can map it. It is called before the
+  // pool opens and tries nothing. Without it the pool does not use such memory.
   void SetHostMapping(const HostMapping& mapping);
 
-  // The context is gone: from now on no call makes it current. What is not of the context
-  // (addresses, physical memory) can still be given back.
+  // Notes that the context was destroyed, so that no later call makes it current. Addresses and
+  // physical memory do not belong to the context and can still be released.
   void ForgetContext() { context_gone_.store(true, std::memory_order_release); }
-  // Mappings are accessible to this device, too, from the next set_access on.
+  // Makes mappings accessible to this peer as well, from the next set_access on.
   void AddPeer(CUdevice peer);
-  // The name that could not be resolved, or null.
+  // The name that could not be resolved, or null if all were.
   const char* missing() const { return missing_; }
 
  private:
@@ -127,7 +129,8 @@ class CudaDriver {
   CUresult WaitForContext(CUstream stream) const;
   CUresult MakeContextWait(CUstream stream) const;
   CUresult WaitForStream(CUstream stream, CUstream previous) const;
-  // `wait(stream)` makes the stream wait for what the copies come after.
+  // Starts the copies on a stream. `wait(stream)` makes that stream wait for the work that must
+  // finish before the copies.
   template <typename Wait>
   CUresult StartCopies(const DriverCopy* copies, uint32_t count, Wait wait, uint64_t* job) const;
   CUresult CreateHost(uint64_t size, CUmemGenericAllocationHandle* handle) const;
@@ -141,8 +144,9 @@ class CudaDriver {
   OtherContexts others_;
   StreamRecord streams_;
   CardClock card_clock_;
-  // Before CUDA 12.5: a stream that does nothing but wait for the legacy stream, as every blocking
-  // one does. An event on it covers the legacy stream's work, and holds up no other stream.
+  // Before CUDA 12.5 only: a stream that does nothing but wait for the legacy stream, as every
+  // blocking stream does. An event on it covers the legacy stream's work without delaying other
+  // streams.
   CUstream legacy_follower_ = nullptr;
   CUmemLocation host_{};  // where host memory is made; type 0: it cannot be mapped
   mutable std::atomic<bool> exportable_{false};

@@ -1,8 +1,10 @@
-// DeviceMutex: the lock of one pool's device: its chunks, its addresses and its pressure ladder.
+// DeviceMutex: the lock of one pool's device. It guards the chunks, the addresses and the pressure
+// ladder.
 //
-// Idea: functions of every room say that they need this lock (VRAMSTOW_REQUIRES(kDeviceLock)). They
-// do not know the pool whose lock it is, and no thread holds those of two pools at once; so the
-// analysis knows one name for all of them.
+// Idea: functions in all folders of the allocator declare that they need this lock
+// (VRAMSTOW_REQUIRES(kDeviceLock)). They do not know the pool that owns the lock, and no thread
+// holds the locks of two pools at once; so clang's thread-safety analysis uses one name for all of
+// them.
 //
 // Ownership: none. Threads: as FastMutex. Errors: none.
 #ifndef VRAMSTOW_ALLOCATOR_CORE_DEVICE_LOCK_H_
@@ -13,17 +15,19 @@
 
 namespace vramstow {
 
-// The right to do what needs the device's lock. It has no state: whoever holds the lock has it.
+// The capability that stands for the device's lock in the thread-safety analysis. It has no state:
+// the thread that holds the lock has the capability.
 class VRAMSTOW_CAPABILITY("device lock") DeviceRight {
  public:
-  // Tells the analysis, where it cannot follow (inside a lambda), that the thread has the right.
+  // Asserts to the analysis that the thread has the capability, where the analysis cannot follow
+  // the code (inside a lambda).
   void AssertHeld() const VRAMSTOW_ASSERT_HELD(this) {}
 };
 inline constexpr DeviceRight kDeviceLock;
 
 class DeviceMutex {
  public:
-  // The analysis sees the right given, not the mutex behind it.
+  // The analysis sees only the capability, not the mutex behind it.
   void Lock() VRAMSTOW_ACQUIRE(kDeviceLock) VRAMSTOW_NO_LOCK_ANALYSIS { mutex_.Lock(); }
   void Unlock() VRAMSTOW_RELEASE(kDeviceLock) VRAMSTOW_NO_LOCK_ANALYSIS { mutex_.Unlock(); }
 

@@ -1,15 +1,15 @@
-// The contract with the device: every driver call that the allocator makes, as one table.
+// DriverTable: every driver call that the allocator makes, as one table of functions.
 //
-// Idea: the pool never names CUDA. It is handed a DriverTable; `cuda_driver.h` fills one from a
-// CUDA driver, tests fill one from a fake device. Preconditions say what the pool keeps; "may give"
-// lists the results that the pool handles in a way of its own. Any other non-zero result means that
-// nothing was done, and the pool rolls back.
+// Idea: the pool never names CUDA. It is given a DriverTable; `cuda_driver.h` fills one from a CUDA
+// driver, tests fill one from a fake device. The comments state the preconditions that the pool
+// keeps, and the results that the pool treats specially ("may give ..."). Any other result than
+// success means that nothing was done, and the pool rolls back.
 //
-// Ownership: the table and `self` belong to whoever made them and outlive the pool. Threads: every
-// function may be called from any thread, also from several at once; the table makes the right
-// context current by itself and leaves the thread's own as it was. Errors: DriverResult, with the
-// numbers of CUresult. Units: bytes; nanoseconds; addresses, handles, streams and events as
-// integers (0 is the default stream).
+// Ownership: the caller owns the table and `self`, which outlive the pool. Threads: every function
+// may be called from any thread, also from several at once; the table makes the right context
+// current by itself and restores the thread's own context. Errors: DriverResult, with the numbers
+// of CUresult. Units: bytes; nanoseconds; addresses, handles, streams and events as integers (0 is
+// the default stream).
 #ifndef VRAMSTOW_ALLOCATOR_CORE_DRIVER_H_
 #define VRAMSTOW_ALLOCATOR_CORE_DRIVER_H_
 
@@ -19,7 +19,7 @@ namespace vramstow {
 
 using DriverResult = int32_t;
 
-// CUresult's numbers, as far as the allocator tells them apart.
+// The values of CUresult that the allocator distinguishes.
 inline constexpr DriverResult kDriverSuccess = 0;
 inline constexpr DriverResult kDriverInvalidValue = 1;
 inline constexpr DriverResult kDriverOutOfMemory = 2;
@@ -37,15 +37,16 @@ inline constexpr DriverResult kDriverCaptureInvalidated = 901;
 inline constexpr DriverResult kDriverStreamDetached = 917;  // its green context was destroyed
 inline constexpr DriverResult kDriverUnknown = 999;
 
-// Whether the driver says that it does no such thing, rather than that there is no memory now: what
-// cards lack, and what virtual cards and sandboxes refuse though they say that they have it.
+// True if the driver reports that it does not support the call, rather than that memory is short
+// now. GPUs that lack virtual memory give these results, and so do virtual GPUs and sandboxes that
+// refuse it although they claim to have it.
 constexpr bool IsRefusal(DriverResult result) {
   return result == kDriverInvalidValue || result == kDriverInvalidDevice ||
          result == kDriverSystemCallFailed || result == kDriverNotPermitted ||
          result == kDriverNotSupported || result == kDriverUnknown;
 }
 
-// Of an event that is to be recorded: its stream is not there any more.
+// True if an event could not be recorded because its stream does not exist any more.
 constexpr bool IsStreamGone(DriverResult result) {
   return result == kDriverInvalidHandle || result == kDriverInvalidContext ||
          result == kDriverStreamDetached;
@@ -61,7 +62,7 @@ struct DriverDevice {
   bool plain = false;          // allocate and free may be called
 };
 
-// One run of bytes to copy; each is mapped with access, or memory of host_allocate.
+// One run of bytes to copy. Both ends are mapped with access, or are memory of host_allocate.
 struct DriverCopy {
   uint64_t to;
   uint64_t from;
@@ -73,99 +74,103 @@ struct DriverTable {
 
   // --- The device ---------------------------------------------------------------------------
   DriverResult (*describe)(void* self, DriverDevice* device);
-  // Free and total bytes of device memory, for all processes (cuMemGetInfo).
+  // Returns the free and total bytes of device memory, for all processes (cuMemGetInfo).
   DriverResult (*memory_info)(void* self, uint64_t* free_bytes, uint64_t* total_bytes);
 
   // --- Addresses and physical memory ----------------------------------------------------------
-  // Reserves an address range; size is a multiple of the granularity, alignment a power of two.
-  // May give out of memory (no such range): the pool asks for less.
+  // Reserves an address range; size is a multiple of the granularity, alignment a power of two. May
+  // give out of memory if there is no such range: the pool then asks for less.
   DriverResult (*reserve)(void* self, uint64_t size, uint64_t alignment, uint64_t* address);
-  // Gives a whole range of reserve() back; nothing is mapped in it.
+  // Releases a whole range of reserve() in which nothing is mapped.
   DriverResult (*unreserve)(void* self, uint64_t address, uint64_t size);
-  // Makes physical memory on the device. May give out of memory: pressure.
+  // Creates physical memory on the device. May give out of memory, which is pressure.
   DriverResult (*create)(void* self, uint64_t size, uint64_t* handle);
-  // Gives physical memory back; it is mapped nowhere.
+  // Releases physical memory that is mapped nowhere.
   DriverResult (*release)(void* self, uint64_t handle);
-  // Makes physical memory of the host, page-locked, that the device can be given access to. May
-  // give out of memory. Released by release().
+  // Creates page-locked physical memory of the host that the device can be given access to. May
+  // give out of memory. It is released by release().
   DriverResult (*create_host)(void* self, uint64_t size, uint64_t* handle);
-  // Maps the whole of a handle at an address of a reserved range that is unmapped over `size`, the
-  // handle's size. The mapping has no access rights until set_access.
+  // Maps the whole of a handle at an address of a reserved range. `size` is the handle's size, and
+  // nothing is mapped there yet. The mapping has no access rights until set_access.
   DriverResult (*map)(void* self, uint64_t address, uint64_t size, uint64_t handle);
-  // Removes one mapping, whole, or several that fill the range without a gap. No work that is still
-  // submitted touches the range. A driver that removes one at a time gives an error for several,
-  // and then none was removed.
+  // Removes one whole mapping, or several that fill the range without a gap. No unfinished work
+  // touches the range. A driver that can remove only one mapping per call gives an error for
+  // several, and has then removed none.
   DriverResult (*unmap)(void* self, uint64_t address, uint64_t size);
-  // Read and write for the device (and for peers that were given access). The range is mapped
+  // Gives the device, and the peers that were added, read and write access. The range is mapped
   // without a gap, by one handle or several.
   DriverResult (*set_access)(void* self, uint64_t address, uint64_t size);
-  // The same for memory of create_host: the host may read and write it, too, where the driver
-  // allows that. Null: set_access is called in its place.
+  // Like set_access, for memory of create_host: the host may read and write it, too, if the driver
+  // allows that. If this is null, set_access is called in its place.
   DriverResult (*set_host_access)(void* self, uint64_t address, uint64_t size) = nullptr;
 
-  // Memory of the device, mapped and accessible for good, at an address that the driver chooses
-  // (cuMemAlloc): what a pool is made of where there is no virtual memory. May give out of memory.
+  // Allocates device memory that is mapped and accessible, at an address that the driver chooses
+  // (cuMemAlloc). Without virtual memory a pool is made of such memory. May give out of memory.
   DriverResult (*allocate)(void* self, uint64_t size, uint64_t* address);
-  // Gives a whole allocation back. No work that is still submitted touches it.
+  // Frees a whole allocation that no unfinished work touches.
   DriverResult (*free)(void* self, uint64_t address);
 
-  // Page-locked memory of the host that copies reach. May give out of memory.
+  // Allocates page-locked host memory that copies can use. May give out of memory.
   DriverResult (*host_allocate)(void* self, uint64_t size, uint64_t* address);
   DriverResult (*host_free)(void* self, uint64_t address);
-  // Begins to copy, one after the other and after nothing else; *job is then for copy_finish. On an
-  // error nothing is under way, and nothing is known of the destinations.
+  // Starts to copy the runs in order, without waiting for other work; *job is then passed to
+  // copy_finish. After an error no copy is running, and the destinations have unspecified contents.
   DriverResult (*copy_start)(void* self, const DriverCopy* copies, uint32_t count, uint64_t* job);
-  // The same, after all work that was submitted to the context before. Not called while a capture
-  // is known of. Not supported: nothing was begun. Null: as that.
+  // Like copy_start, but after all work that was submitted to the context so far. It is not called
+  // while a capture is known. If it is null or not supported, nothing was started.
   DriverResult (*copy_start_after)(void* self, const DriverCopy* copies, uint32_t count,
                                    uint64_t* job) = nullptr;
-  // The same, after the copies of a job that is not finished, and after nothing else. Null: as
-  // that.
+  // Like copy_start, but after the copies of an unfinished job, and after no other work. If it is
+  // null, the pool treats it as not supported.
   DriverResult (*copy_start_behind)(void* self, uint64_t previous, const DriverCopy* copies,
                                     uint32_t count, uint64_t* job) = nullptr;
-  // Work that is submitted to the context from now on waits for such a job, which is finished later
-  // all the same. Null, or not supported: as if not called; work of others could not be made to
-  // wait. Not called while a capture is known of.
+  // Makes work that is submitted to the context from now on wait for the copies of a job. The job
+  // must still be finished with copy_finish. If this is null or not supported, later work does not
+  // wait. It is not called while a capture is known.
   DriverResult (*copy_order)(void* self, uint64_t job) = nullptr;
-  // Whether such a job has ended, with an error or without; copy_finish does not wait then. Null:
-  // nobody knows.
+  // True if the copies of a job have ended, with an error or without; copy_finish does not wait
+  // then. If this is null, the pool cannot know.
   bool (*copy_done)(void* self, uint64_t job) = nullptr;
-  // Waits until all of it is done. On an error nothing is known of the destinations.
+  // Waits until all copies of the job are done. After an error the destinations have unspecified
+  // contents.
   DriverResult (*copy_finish)(void* self, uint64_t job);
 
   // --- Order ----------------------------------------------------------------------------------
   DriverResult (*event_create)(void* self, uint64_t* event);
   DriverResult (*event_destroy)(void* self, uint64_t event);
-  // The event completes when all work submitted to the stream before this call has. May give
-  // invalid handle or context, or detached: the stream is gone; capture unsupported: it is being
-  // captured.
+  // Records an event that completes when all work submitted to the stream before this call has
+  // completed. Gives invalid handle, invalid context or detached if the stream does not exist any
+  // more, and capture unsupported if the stream is being captured.
   DriverResult (*event_record)(void* self, uint64_t event, uint64_t stream);
-  // The same for all work of the context (cuCtxRecordEvent). May give not supported. Invalidates
-  // captures in progress: the pool does not call it while it knows of one.
+  // Like event_record, for all work of the context (cuCtxRecordEvent). May give not supported. It
+  // invalidates captures in progress, so the pool does not call it while it knows of one.
   DriverResult (*event_record_all)(void* self, uint64_t event);
-  // Success: completed; not ready: not yet.
+  // Gives success if the event has completed, and not ready if it has not.
   DriverResult (*event_query)(void* self, uint64_t event);
-  // Waits until all work of the context is done. Not called while a capture is known of.
+  // Waits until all work of the context is done. It is not called while a capture is known.
   DriverResult (*synchronize)(void* self);
-  // Waits until all work of other contexts is done that may touch the pool's memory: those of this
-  // device, and of peers. Not ready: it is not by the deadline (of the wait clock). Not supported:
-  // the driver cannot tell. Not called while a capture is known of. Null: there are none.
+  // Waits until all work of other contexts that may touch the pool's memory is done: contexts of
+  // this device and of its peers. Gives not ready if it is not done by the deadline (of the wait
+  // clock), and not supported if the driver cannot find out. It is not called while a capture is
+  // known. Null means that there are no other contexts.
   DriverResult (*finish_others)(void* self, uint64_t deadline_ns) = nullptr;
-  // From now on the thread's calls do not disturb captures of its own or of others; gives what was.
+  // Lets the thread's later calls leave captures intact, its own and those of other threads;
+  // returns the previous mode for restore_capture.
   DriverResult (*relax_capture)(void* self, int32_t* previous);
   DriverResult (*restore_capture)(void* self, int32_t previous);
 
   // --- Time -----------------------------------------------------------------------------------
-  // Monotonic: what durations are measured with, and how old something is. Where a simulated card
-  // has a clock of its own it is that one, which stands still while nothing happens.
+  // A monotonic clock that measures durations and ages. With a simulated GPU it is the GPU's
+  // virtual clock, which stands still while nothing is submitted.
   uint64_t (*now)(void* self);
-  // Monotonic, and passes by itself: what deadlines of waits are made of. Null: as now.
+  // A monotonic clock that always advances; deadlines of waits are measured by it. Null means
+  // `now`.
   uint64_t (*wait_clock)(void* self) = nullptr;
-  // Gives the processor away for about this long.
+  // Yields the processor for about this long.
   void (*pause)(void* self, uint64_t nanoseconds);
 };
 
-// The time that deadlines are made of.
+// Returns the time of the clock by which deadlines are measured.
 inline uint64_t WaitClock(const DriverTable* driver) {
   return driver->wait_clock != nullptr ? driver->wait_clock(driver->self)
                                        : driver->now(driver->self);

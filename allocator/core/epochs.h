@@ -1,10 +1,12 @@
-// Epochs: a coarse clock for "how long has this been free", without reading a clock on a hit.
+// Epochs: a coarse clock that tells how long memory has been free, without a clock read on the fast
+// path.
 //
-// Idea: frees are stamped with a number that is read from memory; slow steps and Maintain advance
-// it, at most every kStepNs. Something stamped e was freed before epoch e + 1 began, so its age is
-// known from below.
+// Idea: each free is stamped with the current epoch number, which is read from memory. Slow steps
+// and Maintain() advance the epoch, at most once every kStepNs. Memory stamped e was freed before
+// epoch e + 1 began, which gives a lower bound of its age.
 //
-// Threads: now() from any; all else under the device's lock. Units: nanoseconds.
+// Ownership: none. Threads: now() may be called from any thread, all else under the device's lock.
+// Errors: none. Units: nanoseconds.
 #ifndef VRAMSTOW_ALLOCATOR_CORE_EPOCHS_H_
 #define VRAMSTOW_ALLOCATOR_CORE_EPOCHS_H_
 
@@ -19,7 +21,7 @@ class Epochs {
  public:
   static constexpr uint64_t kStepNs = 5'000'000;
 
-  // The stamp for what is freed now. From 1 on; 0 is older than everything.
+  // The epoch to stamp on memory that is freed now; at least 1, since 0 is older than every epoch.
   uint32_t now() const { return epoch_.load(std::memory_order_relaxed); }
 
   void Advance(uint64_t time_ns) VRAMSTOW_REQUIRES(kDeviceLock) {
@@ -29,11 +31,11 @@ class Epochs {
     epoch_.store(epoch + 1, std::memory_order_relaxed);
   }
 
-  // The last epoch whose frees are all at least `age_ns` old; 0: none is known to be.
+  // Returns the last epoch whose frees are all at least `age_ns` old, or 0 if there is none.
   uint32_t OlderThan(uint64_t age_ns, uint64_t time_ns) const VRAMSTOW_REQUIRES(kDeviceLock) {
     const uint32_t epoch = now();
     for (uint32_t back = 0; back + 1 < kKept && back + 1 < epoch; ++back) {
-      // Epoch (epoch - back) began, so everything stamped before it is older than this.
+      // Everything stamped with an earlier epoch was freed before epoch (epoch - back) began.
       if (begins_[(epoch - back) % kKept] + age_ns <= time_ns) return epoch - back - 1;
     }
     return 0;

@@ -1,17 +1,17 @@
-// PoolEvents: what the pool tells the tracer, in the words of base/event.h.
+// PoolEvents: makes the events that the pool reports to the tracer, as base/event.h defines them.
 //
-// Idea: two families. Blocks: kAllocate and kFree of the layer that asked; `object` of a kAllocate
-// says how it was served (Served). Dealings with the driver, layer kPool: kReserve, kAllocate and
-// kFree of kPhysical (or, of a pool without virtual memory, of kDevice: segments), kMap, kUnmap,
-// kAccess; and the steps kCacheMiss, kCacheStitch, …. Reserved memory is the sum of the kPhysical
-// and kDevice events of this layer, allocated memory the sum of the blocks', free memory the
-// difference: exact after every event.
+// Idea: there are two families. Block events are kAllocate and kFree of the layer that asked;
+// `object` of a kAllocate says how it was served (Served). Driver events have layer kPool:
+// kReserve, kAllocate and kFree of kPhysical (or, without virtual memory, of kDevice: segments),
+// kMap, kUnmap, kAccess; and the steps kCacheMiss, kCacheStitch and others. Reserved memory is the
+// sum of this layer's kPhysical and kDevice events, allocated memory is the sum of the block
+// events, free memory is the difference. All three are exact after every event.
 //
-// As everywhere, what gives memory away is told before the driver is asked, and followed by
-// kRefused if the driver refuses.
+// As in every part of vramstow, an event that releases memory is recorded before the driver is
+// called, and is followed by kRefused if the driver refuses.
 //
-// Ownership: none. Threads: as the sink's. Units: bytes; nanoseconds for the size of
-// kCacheFenceWait.
+// Ownership: none. Threads: as the sink's. Errors: none. Units: bytes; kCacheFenceWait carries
+// nanoseconds in place of a size.
 #ifndef VRAMSTOW_ALLOCATOR_CORE_EVENTS_H_
 #define VRAMSTOW_ALLOCATOR_CORE_EVENTS_H_
 
@@ -47,7 +47,7 @@ class PoolEvents {
     sink_.take(sink_.context, &event);
   }
 
-  // kReserve, kUnreserve.
+  // Records kReserve or kUnreserve.
   void Address(EventKind kind, uint64_t address, uint64_t size) const {
     if (!on()) return;
     Event event = PoolEvent(kind);
@@ -57,7 +57,7 @@ class PoolEvents {
     sink_.take(sink_.context, &event);
   }
 
-  // kAllocate, kFree: physical memory. Its handle is the address.
+  // Records kAllocate or kFree of physical memory. The event's address is the handle.
   uint64_t Physical(EventKind kind, uint64_t handle, uint64_t size, DriverResult result,
                     bool host = false) const {
     if (!on()) return 0;
@@ -69,7 +69,7 @@ class PoolEvents {
     return sink_.take(sink_.context, &event);
   }
 
-  // kAllocate, kFree: memory of the plain driver that blocks are cut from.
+  // Records kAllocate or kFree of a segment: memory of the plain driver that blocks are cut from.
   uint64_t Segment(EventKind kind, uint64_t address, uint64_t size, DriverResult result) const {
     if (!on()) return 0;
     Event event = PoolEvent(kind);
@@ -80,7 +80,7 @@ class PoolEvents {
     return sink_.take(sink_.context, &event);
   }
 
-  // kAllocate, kFree: page-locked memory of the host.
+  // Records kAllocate or kFree of page-locked host memory.
   uint64_t Pinned(EventKind kind, uint64_t address, uint64_t size, DriverResult result) const {
     if (!on()) return 0;
     Event event = PoolEvent(kind);
@@ -92,7 +92,7 @@ class PoolEvents {
     event.result = result;
     return sink_.take(sink_.context, &event);
   }
-  // The driver refused to free it.
+  // Records that the driver refused to free the page-locked memory of an earlier kFree event.
   void PinnedStays(uint64_t sequence, DriverResult result) const {
     Event announced;
     announced.layer = Layer::kDriver;
@@ -100,13 +100,13 @@ class PoolEvents {
     Take(RefusalOf(announced, sequence, result));
   }
 
-  // kMap, kUnmap, kAccess.
+  // Records kMap, kUnmap or kAccess.
   uint64_t Mapping(EventKind kind, uint64_t address, uint64_t size, uint64_t handle,
                    DriverResult result) const {
     return OfMemory(kind, address, size, 0, handle, result);
   }
 
-  // The driver refused what the event of this sequence announced.
+  // Records that the driver refused the call that the event with this sequence number announced.
   void Refused(uint64_t sequence, DriverResult result) const {
     Event announced;
     announced.layer = Layer::kPool;
@@ -114,24 +114,24 @@ class PoolEvents {
     Take(RefusalOf(announced, sequence, result));
   }
 
-  // kOffload, kReturn: memory of live blocks went to the host or came back.
+  // Records kOffload or kReturn: memory of live blocks was evicted to the host or restored.
   void Moved(EventKind kind, uint64_t address, uint64_t size, uint64_t gate_ns,
              uint64_t reason) const {
     Moved({kind == EventKind::kReturn, address, size, gate_ns, static_cast<OffloadReason>(reason)});
   }
   void Moved(const MoveEvent& move) const { Take(move.ToEvent()); }
 
-  // kTouch: work that is submitted names the address, at `clock`.
+  // Records kTouch: submitted work names the address, at `clock`.
   void Touched(uint64_t address, uint64_t clock) const {
     Take(TouchEvent{address, clock}.ToEvent());
   }
 
-  // Free chunks were mapped anew; an allocation waited for work; the application's hooks ran.
+  // Record that free chunks were mapped to new addresses, and that an allocation waited for work.
   void Stitched(const StitchEvent& stitch) const { Take(stitch.ToEvent()); }
   void Waited(const FenceWaitEvent& wait) const { Take(wait.ToEvent()); }
   void HooksRan(const HookEvent& hook) const { Take(hook.ToEvent()); }
 
-  // kCacheMiss, kCacheGrow, kCacheTrim, kCacheOutOfMemory.
+  // Records kCacheMiss, kCacheGrow, kCacheTrim or kCacheOutOfMemory.
   void Step(EventKind kind, uint64_t size, uint64_t requested, uint64_t object, uint64_t stream,
             DriverResult result) const {
     if (!on()) return;

@@ -5,7 +5,8 @@
 namespace vramstow {
 namespace {
 
-// Short at first, because most work is; then up to what a scheduler can do anyway.
+// The first pause is short because most work is; later pauses grow to a length that a scheduler can
+// keep.
 constexpr uint64_t kFirstPauseNs = 2'000;
 constexpr uint64_t kLongestPauseNs = 200'000;
 
@@ -23,7 +24,7 @@ void Fences::Close(bool alive) {
     in_flight_ -= timeline.in_flight;
     timeline.in_flight = 0;
     timeline.recorded = 0;
-    // Nothing of a context that is gone can still run.
+    // No work of a destroyed context can still run.
     timeline.completed.store(timeline.open.fetch_add(1), std::memory_order_release);
   }
   for (int i = 0; alive && i < kept_count_; ++i) driver_->event_destroy(driver_->self, kept_[i]);
@@ -44,7 +45,7 @@ uint32_t Fences::TimelineOf(uint64_t stream) {
   const uint32_t found = FindTimeline(stream);
   if (found != kMaxTimelines) return found;
   const uint32_t count = timelines();
-  // The last one is kept for the default stream, which takes part in fences of everything.
+  // The last timeline is reserved for the default stream, which takes part in fences of everything.
   const uint32_t kept = stream != 0 && FindTimeline(0) == kMaxTimelines ? 1 : 0;
   if (count + kept >= kMaxTimelines) return kMaxTimelines;
   timelines_[count].stream.store(stream, std::memory_order_relaxed);
@@ -95,7 +96,8 @@ uint32_t Fences::FindFinished() {
     if (!Completed(t, EndTick(t))) continue;
     if (first == kMaxTimelines || timelines_[t].ended < timelines_[first].ended) first = t;
   }
-  // One that could get no event when its stream ended, for the next time.
+  // If no timeline has finished, record the event that one of them could not get when its stream
+  // ended, so that a later call finds it finished.
   if (first == kMaxTimelines && uncovered != kMaxTimelines) Ensure(uncovered, EndTick(uncovered));
   return first;
 }
@@ -110,14 +112,15 @@ void Fences::Reuse(uint32_t t, uint64_t stream) {
   ended_count_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// Whether all work of the streams that ended is done, or an event for it is on its way.
+// True if all work of the timeline's ended streams is done, or an event that covers it was
+// recorded.
 bool Fences::EndIsCovered(uint32_t t) const {
   const Timeline& timeline = timelines_[t];
   return timeline.recorded >= timeline.end_tick || Completed(t, timeline.end_tick);
 }
 
-// Closes the open tick of a stream that has ended: no more work can touch what was freed in it than
-// the last event covers.
+// Closes the open tick of a timeline whose stream has ended. The stream's last event also covers
+// all work that can touch memory freed in this tick.
 void Fences::CloseEndedTick(uint32_t t) {
   Timeline& timeline = timelines_[t];
   const uint32_t closed = timeline.open.fetch_add(1, std::memory_order_seq_cst);
@@ -148,12 +151,12 @@ void Fences::DropEvent(uint64_t event) {
 }
 
 DriverResult Fences::Record(uint32_t timeline, uint64_t event) {
-  // The work of a stream that could get no event when it ended goes on without a name: only an
-  // event of the whole context covers it.
+  // A stream that got no event when it ended cannot be named any more, so only an event of the
+  // whole context covers its work.
   if (timeline != kEverything && EndIsCovered(timeline)) {
     const uint64_t stream = timelines_[timeline].stream.load(std::memory_order_relaxed);
     const DriverResult result = driver_->event_record(driver_->self, event, stream);
-    // The same where nobody said that the stream was destroyed.
+    // A stream that was destroyed without being seen needs an event of the whole context as well.
     if (!IsStreamGone(result)) return result;
   }
   if (!context_events_) return kDriverNotSupported;
@@ -178,7 +181,8 @@ DriverResult Fences::Ensure(uint32_t t, uint32_t tick) {
   return nameless && result == kDriverNotSupported ? Synchronize() : result;
 }
 
-// Records an event for the open tick and all before it. There is room for one.
+// Records an event that covers the open tick and all ticks before it. The caller has made sure that
+// the timeline has room for one more event.
 DriverResult Fences::CloseTick(uint32_t t) {
   Timeline& timeline = timelines_[t];
   uint64_t event = 0;
@@ -207,7 +211,7 @@ DriverResult Fences::EnsureEverything() {
     if (everything.in_flight > 0) return kDriverNotReady;
   }
   TimelineOf(0);  // the default stream takes part though nobody named it
-  // There are streams that have no timeline: only waiting for everything covers them.
+  // Some streams have no timeline, so only waiting for all work covers them.
   if (overflowed_) return Synchronize();
   const uint32_t count = timelines();
   const uint32_t closed = everything.open.fetch_add(1, std::memory_order_seq_cst);

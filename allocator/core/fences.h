@@ -1,23 +1,24 @@
-// Fences: which of the work that was submitted before a free is finished.
+// Fences: finds out which work that was submitted before a free has finished.
 //
-// Idea: every stream has a timeline of ticks. What is freed now is stamped with the timeline's open
-// tick; no driver call happens then. When somebody needs to know, the open tick is closed: one
-// event is recorded, and all frees of that tick share it. When the event has completed, so have
-// this tick and all before it. Timeline 0 stands for all streams at once, for frees whose stream is
-// unknown: one event of the whole context where the driver has that, else one on each stream seen.
+// Idea: every stream has a timeline of ticks. A free is stamped with the timeline's open tick,
+// without a driver call. When the state of a free is needed, the open tick is closed: one event is
+// recorded, and all frees of that tick share it. When the event has completed, this tick and all
+// before it are complete. Timeline 0 stands for all streams at once, for frees whose stream is
+// unknown: it uses one event of the whole context if the driver supports that, else one event on
+// each known stream.
 //
-// The tick is advanced before its event is recorded, so a free on another thread either has the old
-// tick, and came before the event, or gets the new one.
+// The tick is advanced before its event is recorded. So a free on another thread either has the old
+// tick, which means that it came before the event, or gets the new one.
 //
-// A stream that is destroyed ends with one more event, and nothing is recorded on it after that:
-// whatever is freed later is finished when that event has completed. The driver may give the name
-// to another stream, which goes on with the timeline. Where all timelines are taken, one whose
-// stream has ended becomes another stream's; its ticks go on.
+// When a stream is destroyed, one last event is recorded on it: memory that is freed later is
+// finished when that event has completed. The driver may give the same handle to a new stream,
+// which continues the timeline. If all timelines are in use, the timeline of an ended stream is
+// reused for another stream; its ticks continue.
 //
-// Ownership: events belong to the fences until Close. Threads: OpenTick, Completed, FindTimeline,
-// any_ended and captures from any thread; all else under the device's lock. Errors: a fence that
-// cannot be recorded leaves its tick unfinished, so memory is kept back, never handed out early;
-// Synchronize finishes it.
+// Ownership: the class owns its events until Close. Threads: OpenTick, Completed, FindTimeline,
+// any_ended and captures may be called from any thread, all else under the device's lock. Errors: a
+// fence that cannot be recorded leaves its tick unfinished, so the memory is retained and never
+// reused early; Synchronize finishes it. Units: nanoseconds.
 #ifndef VRAMSTOW_ALLOCATOR_CORE_FENCES_H_
 #define VRAMSTOW_ALLOCATOR_CORE_FENCES_H_
 
@@ -34,41 +35,42 @@ class Fences {
  public:
   static constexpr uint32_t kEverything = 0;
   static constexpr uint32_t kMaxTimelines = 256;
-  // No stream has this name; nor has one kUnknownStream, the number above it.
+  // A value that is no stream's handle. kUnknownStream, the next number, is not one either.
   static constexpr uint64_t kNoStream = ~uint64_t{1};
 
   void Open(const DriverTable* driver) { driver_ = driver; }
-  // Destroys the events; `alive` false: the context is gone, and its events with it.
+  // Destroys the events. `alive` is false if the context was destroyed, and its events with it.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // The timeline of a stream, which lives; made at first sight. kMaxTimelines: all are taken
-  // (FindFinished).
+  // Returns the timeline of an existing stream and creates it if needed. Returns kMaxTimelines if
+  // all timelines are in use (see FindFinished).
   uint32_t TimelineOf(uint64_t stream) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same without making one; kMaxTimelines where there is none, or the stream has ended.
+  // Like TimelineOf, but creates none; returns kMaxTimelines if the stream has none or has ended.
   uint32_t FindTimeline(uint64_t stream) const;
-  // A stream has no timeline: only waiting for all work covers it.
+  // Notes that some stream has no timeline, so that only waiting for all work covers its work.
   void NoteOverflow() VRAMSTOW_REQUIRES(kDeviceLock) { overflowed_ = true; }
 
   // --- Streams that end -------------------------------------------------------------------------
-  // The stream of this timeline is about to be destroyed: its last event is recorded.
+  // Records the last event of a stream that is about to be destroyed.
   void StreamEnds(uint32_t timeline) VRAMSTOW_REQUIRES(kDeviceLock);
-  // There is a stream of this name: if one of the same name has ended, its timeline goes on.
+  // Notes that a stream of this handle exists. It continues the timeline of an ended stream that
+  // had the same handle.
   void StreamBegins(uint64_t stream) VRAMSTOW_REQUIRES(kDeviceLock);
   bool any_ended() const { return ended_count_.load(std::memory_order_relaxed) != 0; }
   bool HasEnded(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock) {
     return timelines_[timeline].ended != 0;
   }
-  // When this tick has completed, so has all work of the streams that had the timeline and ended.
+  // The tick whose completion means that all work of the timeline's ended streams has finished.
   uint32_t EndTick(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock) {
     return timelines_[timeline].end_tick;
   }
-  // Of the timelines whose stream has ended and has no work left, the one that ended first;
-  // kMaxTimelines: there is none.
+  // Returns the timeline whose stream ended first among those with no unfinished work, or
+  // kMaxTimelines if there is none.
   uint32_t FindFinished() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Such a timeline is another stream's from now on. All its ticks so far have completed.
+  // Gives a timeline of FindFinished, whose ticks have all completed, to another stream.
   void Reuse(uint32_t timeline, uint64_t stream) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // The tick for what is freed now.
+  // The tick to stamp on memory that is freed now.
   uint32_t OpenTick(uint32_t timeline) const {
     return timelines_[timeline].open.load(std::memory_order_seq_cst);
   }
@@ -76,26 +78,28 @@ class Fences {
     return tick <= timelines_[timeline].completed.load(std::memory_order_acquire);
   }
 
-  // Makes sure that an event for this tick is on its way. Result of the record, if one was needed.
+  // Makes sure that an event that covers this tick was recorded. Returns the driver's result if a
+  // new event was needed, else success.
   DriverResult Ensure(uint32_t timeline, uint32_t tick) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Looks which events have completed. No wait.
+  // Asks the driver, without waiting, which events have completed.
   void Poll() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Makes sure that an event for all that was freed so far is on its way, and polls, without
-  // disturbing a capture that nobody knows of.
+  // Makes sure that an event covers everything freed so far, and polls, in a way that does not
+  // disturb captures, not even unknown ones.
   void Hasten(uint32_t timeline) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Whether Poll would ask the driver.
+  // True if Poll would call the driver.
   bool AnyInFlight() const VRAMSTOW_REQUIRES(kDeviceLock) { return in_flight_ != 0; }
-  // Ensure and poll until the tick has completed; false: not by the deadline (of the driver's
-  // clock), or it cannot.
+  // Calls Ensure and Poll until the tick has completed. Returns false if it has not by the deadline
+  // (of the wait clock), or if no event can be recorded.
   bool WaitFor(uint32_t timeline, uint32_t tick, uint64_t deadline_ns)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // Waits for all work of the context: all ticks complete. From any thread, without the lock.
+  // Waits for all work of the context, which completes all ticks. May be called from any thread,
+  // without the lock.
   DriverResult Synchronize();
 
-  // While a stream is captured, no fence is made and none is asked for.
+  // While a stream is being captured, no event is recorded or queried.
   void CaptureBegins() { captures_.fetch_add(1, std::memory_order_relaxed); }
   void CaptureEnds() { captures_.fetch_sub(1, std::memory_order_relaxed); }
-  // The driver cannot say whether events have completed, other than by waiting for all work.
+  // True if the driver can report the completion of events only by waiting for all work.
   bool broken() const { return broken_; }
   bool capturing() const { return captures_.load(std::memory_order_relaxed) > 0; }
 
@@ -144,7 +148,8 @@ class Fences {
   uint64_t kept_[kKept] = {};
   int kept_count_ = 0;
   Timeline timelines_[kMaxTimelines];
-  // Of timeline 0 without context events: what each stream has to reach. One such fence at a time.
+  // The tick that each stream must complete for the fence of timeline 0 in flight. They are used
+  // without context events only, and there is at most one such fence at a time.
   uint32_t stream_ticks_[kMaxTimelines] = {};
   uint32_t stream_ticks_count_ = 0;
 };

@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
 
-// Aligned for huge pages, and asking for them: records are looked up at random, and with small
-// pages most of the time of a look-up would go into finding the page.
+// Maps memory that is aligned for huge pages and advises the kernel to use them. Records are looked
+// up at random, so with small pages most of a look-up would be the TLB miss.
 void* Map(uint64_t size, int protection) {
   const int saved = errno;
   const uint64_t wanted = size + kHugePage;

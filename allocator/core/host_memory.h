@@ -1,7 +1,7 @@
-// Host memory for the pool's own records, straight from the kernel.
+// Functions that get host memory for the pool's own records directly from the kernel.
 //
-// Ownership: the caller's, until FreeHostMemory. Threads: any. Errors: null or false; errno is
-// left as it was. Units: bytes; sizes are rounded up to whole pages by the kernel.
+// Ownership: the caller owns the memory until FreeHostMemory. Threads: any. Errors: returns null or
+// false; errno is preserved. Units: bytes; the kernel rounds sizes up to whole pages.
 #ifndef VRAMSTOW_ALLOCATOR_CORE_HOST_MEMORY_H_
 #define VRAMSTOW_ALLOCATOR_CORE_HOST_MEMORY_H_
 
@@ -9,11 +9,11 @@
 
 namespace vramstow {
 
-// Address space only: costs nothing until it is committed.
+// Reserves address space, which costs no memory until it is committed.
 void* ReserveHostMemory(uint64_t size);
 // Makes [from, to) of a reserved range usable; it reads as zero.
 bool CommitHostMemory(void* base, uint64_t from, uint64_t to);
-// Zeroed and usable at once; untouched pages cost nothing.
+// Returns zeroed memory that is usable at once; pages that are never touched cost nothing.
 void* AllocateHostMemory(uint64_t size);
 void FreeHostMemory(void* base, uint64_t size);
 

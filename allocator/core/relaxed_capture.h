@@ -1,9 +1,10 @@
-// RelaxedCapture: driver calls of this thread that disturb no capture.
+// RelaxedCapture: lets driver calls of this thread leave stream captures intact.
 //
-// Idea: from Begin on, which is called before the first call of the driver that a slow step makes,
-// until the object ends. A step that needs no driver asks it for nothing.
+// Idea: a slow step calls Begin before its first driver call; the mode lasts until the object is
+// destroyed. A step that needs no driver call never calls Begin and so costs nothing.
 //
-// Ownership: none. Threads: one. Errors: a driver that cannot goes on as it was. Units: none.
+// Ownership: none. Threads: one. Errors: a driver that does not support the mode is called without
+// it. Units: none.
 #ifndef VRAMSTOW_ALLOCATOR_CORE_RELAXED_CAPTURE_H_
 #define VRAMSTOW_ALLOCATOR_CORE_RELAXED_CAPTURE_H_
 

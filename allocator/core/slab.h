@@ -1,11 +1,12 @@
-// Slab: records of one type in one address range, named by a 32-bit number that never moves.
+// Slab: records of one type in one address range. Each has a 32-bit number, and records never move.
 //
-// Idea: the pool must not use the heap of the process it lives in, so its own records come from
-// address space that is reserved once and made usable piece by piece. A number is half as long as a
-// pointer, and 0 means "none". A record that is deleted is used again first.
+// Idea: the pool must not use the heap of its host process, so its own records come from address
+// space that is reserved once and committed piece by piece. A number is half as long as a pointer,
+// and 0 means "none". Deleted records are reused first.
 //
-// Ownership: the slab owns its memory until Close. Threads: the caller's lock. Errors: false or 0:
-// the system gave no memory. Only Open, Close and EnsureSpare make system calls.
+// Ownership: the slab owns its memory until Close. Threads: guarded by the caller's lock. Errors:
+// returns false or 0 if the system gave no memory. Units: bytes; counts of records. Only Open,
+// Close and EnsureSpare make system calls.
 #ifndef VRAMSTOW_ALLOCATOR_CORE_SLAB_H_
 #define VRAMSTOW_ALLOCATOR_CORE_SLAB_H_
 
@@ -23,7 +24,7 @@ class Slab {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) >= sizeof(uint32_t));
 
  public:
-  // Room for up to max_count records; less where the address space is limited.
+  // Reserves room for up to max_count records, or for fewer if the address space is limited.
   bool Open(uint32_t max_count) {
     for (uint32_t count = max_count; count >= 1024; count /= 2) {
       base_ = static_cast<T*>(ReserveHostMemory(uint64_t{count} * sizeof(T)));
@@ -42,7 +43,7 @@ class Slab {
   // Makes the next `count` calls of New succeed without a system call.
   bool EnsureSpare(uint32_t count) {
     if (spare() >= count) return true;
-    // Small at first, then in whole huge pages.
+    // The first commits are small, later ones are whole huge pages.
     const uint64_t unit = committed_bytes_ < kHugePage / 2 ? kSmallStep : kHugePage;
     uint64_t bytes = (committed_bytes_ / unit + 1) * unit;
     const uint64_t least = uint64_t{next_ + count} * sizeof(T);
@@ -57,7 +58,7 @@ class Slab {
   }
   uint32_t spare() const { return free_count_ + (usable_ > next_ ? usable_ - next_ : 0); }
 
-  // A zeroed record, or 0 where EnsureSpare would be needed first.
+  // Returns the number of a zeroed record, or 0 if EnsureSpare must be called first.
   uint32_t New() {
     uint32_t index = free_head_;
     if (index != 0) {
@@ -81,7 +82,7 @@ class Slab {
   T& operator[](uint32_t index) { return base_[index]; }
   const T& operator[](uint32_t index) const { return base_[index]; }
   uint32_t count() const { return count_; }
-  // Host memory in use.
+  // Bytes of host memory in use.
   uint64_t committed_bytes() const { return committed_bytes_; }
 
  private:

@@ -1,8 +1,8 @@
-// What is known of a stream without asking the driver, which must not be asked about one that was
-// destroyed.
+// StreamRecord: what is known about a stream without asking the driver, because naming a destroyed
+// stream to the driver is undefined behaviour.
 //
 // Ownership: the record outlives the pool. Threads: `find` may be called from any thread. Errors:
-// kUnknown. Units: streams and contexts as the driver's handles.
+// kUnknown if the stream was not recorded. Units: streams and contexts as the driver's handles.
 #ifndef VRAMSTOW_ALLOCATOR_CORE_STREAM_RECORD_H_
 #define VRAMSTOW_ALLOCATOR_CORE_STREAM_RECORD_H_
 
@@ -16,9 +16,9 @@ enum class StreamFate : uint8_t {
   kGone,  // destroyed, by itself or with its context
 };
 
-// Without `find` every stream is unknown.
+// A function that looks up streams. If `find` is null, every stream is unknown.
 struct StreamRecord {
-  // *context: in which a stream that lives was made; null: nobody knows.
+  // Sets *context to the context in which a live stream was created, or to null if that is unknown.
   StreamFate (*find)(const void* record, uint64_t stream, const void** context) = nullptr;
   const void* record = nullptr;
 };

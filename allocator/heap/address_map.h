@@ -1,11 +1,13 @@
-// AddressMap: from a block's address to its span.
+// AddressMap: finds the span of a block from the block's address.
 //
-// Idea: open addressing with linear probing; 8 bytes for each place, a third of the places empty at
-// the least. Deleting moves later members back, so there are no tombstones and look-ups stay short
-// however many blocks came and went (D. Knuth, TAOCP 3, 6.4, algorithm R).
+// Idea: a hash table with open addressing and linear probing; a slot has 8 bytes, and at least a
+// third of the slots are empty. Deleting moves later members back, so there are no tombstones and
+// look-ups stay short however many blocks were inserted and deleted (D. Knuth, TAOCP 3, 6.4,
+// algorithm R).
 //
-// Ownership: the map owns its table. Threads: the heap's lock. Errors: false: no memory for a
-// larger table. Only EnsureRoom makes system calls. Units: addresses are multiples of kBlockBytes.
+// Ownership: the map owns its table. Threads: guarded by the heap's lock. Errors: returns false if
+// there is no memory for a larger table. Only EnsureRoom makes system calls. Units: addresses are
+// multiples of kBlockBytes.
 #ifndef VRAMSTOW_ALLOCATOR_HEAP_ADDRESS_MAP_H_
 #define VRAMSTOW_ALLOCATOR_HEAP_ADDRESS_MAP_H_
 
@@ -18,10 +20,10 @@ namespace vramstow {
 
 class AddressMap {
  public:
-  // Addresses that are this far apart may look alike.
+  // Two addresses whose distance is a multiple of this have the same key.
   static constexpr uint64_t kKeyReach = kBlockBytes << 32;
 
-  // Makes the next `count` calls of Insert safe.
+  // Makes sure that the next `count` calls of Insert cannot fail.
   bool EnsureRoom(uint32_t count) { return HasRoom(count) || Grow(count); }
   bool HasRoom(uint32_t count) const { return count_ + count <= limit_; }
   void Close();
@@ -34,7 +36,7 @@ class AddressMap {
     ++count_;
   }
 
-  // The span that was inserted for the address, or 0.
+  // Returns the span that was inserted for the address, or 0.
   uint32_t Find(uint64_t address, const SpanSlab& slab) const {
     if (places_ == nullptr) return 0;
     const uint32_t key = KeyOf(address);
@@ -47,14 +49,15 @@ class AddressMap {
   }
 
   void Remove(uint64_t address, uint32_t index);
-  // The address will be inserted or looked for soon. Inlined by order: g++ takes a function that
-  // only prefetches for one without effect and drops calls of it.
+  // Prefetches the address's slot, which will be inserted into or looked up soon. The function is
+  // always inlined because g++ drops calls of a function that only prefetches, as it seems to have
+  // no effect.
   [[gnu::always_inline]] void Prefetch(uint64_t address) const {
     __builtin_prefetch(&places_[Home(KeyOf(address))], 1);
   }
 
-  // The same without a look at the span, for callers that know that the address is a member and
-  // that no two of theirs are kKeyReach or more apart.
+  // Like the other Find, but does not read the span. The caller knows that the address is a member
+  // and that no two of its addresses are kKeyReach or more apart.
   uint32_t Find(uint64_t address) const {
     const uint32_t key = KeyOf(address);
     uint32_t place = Home(key);
@@ -72,8 +75,8 @@ class AddressMap {
   };
 
   static uint32_t KeyOf(uint64_t address) { return static_cast<uint32_t>(address / kBlockBytes); }
-  // Blocks of the same 4 KiB have their homes in the same cache line: neighbours are often freed
-  // one after the other.
+  // Blocks of the same 4 KiB have their home slots in one cache line, because neighbours are often
+  // freed one after the other.
   uint32_t Home(uint32_t key) const {
     return (key / kLine * 0x9E3779B1U >> shift_) * kLine + key % kLine;
   }

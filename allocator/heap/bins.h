@@ -1,11 +1,11 @@
-// Bins: blocks that were freed a moment ago, kept whole for a request of the same size.
+// Bins: blocks that were freed recently, left whole for a request of the same size.
 //
-// Idea: the smallest sizes have a bin each, the others share the rest by hash; a bin holds blocks
-// of one size. A block in a bin (SpanState::kQuick) is not joined with its neighbours. Emptying a
-// bin hands its blocks to the caller, who joins them.
+// Idea: each of the smallest sizes has a bin of its own, all other sizes share the remaining bins
+// by hash; a bin holds blocks of one size at a time. A block in a bin (SpanState::kQuick) is not
+// joined with its neighbours. Emptying a bin hands its blocks to the caller, who joins them.
 //
-// Ownership: none; blocks are linked through list_next. Threads: the heap's lock. Errors: none.
-// Units: bytes.
+// Ownership: none; blocks are linked through list_next. Threads: guarded by the heap's lock.
+// Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_HEAP_BINS_H_
 #define VRAMSTOW_ALLOCATOR_HEAP_BINS_H_
 
@@ -18,7 +18,7 @@ namespace vramstow {
 
 class Bins {
  public:
-  // Sets of bins.
+  // Masks that select sets of bins.
   static constexpr uint64_t kAll = ~uint64_t{0};
   static constexpr uint64_t kTiny = (uint64_t{1} << 32) - 1;
 
@@ -26,14 +26,15 @@ class Bins {
     const Bin& bin = bins_[NumberOf(size)];
     return bin.size == size && bin.head != 0;
   }
-  // The block that Take would give.
+  // Returns the block that Take would return.
   uint32_t First(uint64_t size) const { return bins_[NumberOf(size)].head; }
-  // Takes a block of a size that the bins have.
+  // Removes and returns a block of a size for which the bins have a block.
   uint32_t Take(const SpanTable& spans, uint64_t size) {
     Bin& bin = bins_[NumberOf(size)];
     return TakeLinked(spans, &bin, &bin.head);
   }
-  // The same: the one at this address, if it is among the first few; else 0.
+  // Removes and returns the block at this address if it is among the first few of its bin, else
+  // returns 0.
   uint32_t TakeAt(SpanTable* spans, uint64_t size, uint64_t address) {
     Bin& bin = bins_[NumberOf(size)];
     uint32_t* link = &bin.head;
@@ -45,7 +46,8 @@ class Bins {
     return TakeLinked(*spans, &bin, link);
   }
 
-  // Puts a freed block into its bin. What was there of another size goes to drop(block).
+  // Puts a freed block into its bin. If the bin held blocks of another size, each of them goes to
+  // drop(block).
   template <typename Drop>
   void Put(SpanTable* spans, uint32_t index, Drop drop) {
     Span& span = (*spans)[index];
@@ -61,7 +63,7 @@ class Bins {
     full_ |= uint64_t{1} << number;
     bytes_ += span.size;
   }
-  // Takes the blocks out of these bins and hands each to drop(block).
+  // Removes the blocks from the bins of the mask `which` and hands each to drop(block).
   template <typename Drop>
   void Empty(SpanTable* spans, uint64_t which, Drop drop) {
     while ((full_ & which) != 0) {

@@ -7,7 +7,7 @@ namespace vramstow {
 void DeferredFrees::Track(const SpanTable& spans) {
   for (uint32_t r = 0; r < spans.region_count(); ++r) {
     const SpanTable::Region& region = spans.region(r);
-    // What is not covered is freed the ordinary way.
+    // Blocks of a region that the bits do not cover are freed without deferring.
     if (region.zone != SpanTable::kSmallZone || !bits_.Cover(region.address, region.size)) continue;
     for (uint32_t i = region.first; i != 0; i = spans[i].next) {
       if (spans[i].state == SpanState::kLive) bits_.Set(spans[i].address);

@@ -1,13 +1,14 @@
-// DeferredFrees: frees of small blocks in a heap of very many, whose records lie in no cache of the
-// processor's.
+// DeferredFrees: defers frees of small blocks in a heap with so many blocks that their records are
+// in no CPU cache.
 //
-// Idea: one bit for each place where a small block may begin (LiveBits) says at once whether an
-// address may be freed. The block's place in the address map is then fetched ahead; eight frees
-// later its record is, and eight frees after that the free is done. A deferred block counts as live
-// until then; all but a hit and a free flush first.
+// Idea: one bit for each position where a small block may begin (LiveBits) tells at once whether an
+// address may be freed. The block's slot in the address map is then prefetched; eight frees later
+// its record is prefetched, and after eight more frees the free is carried out. A deferred block
+// counts as live until then. Every operation except a hit and a free flushes the deferred frees
+// first.
 //
-// Ownership: the bits. Threads: the heap's lock; any from any thread. Errors: none: where something
-// is not known, a free is not deferred. Units: bytes.
+// Ownership: the class owns the bits. Threads: guarded by the heap's lock; any() may be called from
+// any thread. Errors: none; if a free cannot be deferred, Defer returns false. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_HEAP_DEFERRED_FREES_H_
 #define VRAMSTOW_ALLOCATOR_HEAP_DEFERRED_FREES_H_
 
@@ -22,18 +23,18 @@ namespace vramstow {
 
 class DeferredFrees {
  public:
-  // Below so many live blocks the records fit into a processor's own cache.
+  // With fewer live blocks than this the records fit into a CPU core's own cache.
   static constexpr uint64_t kTracksFrom = 6144;
-  // So many bytes of blocks have a byte of bits.
+  // Bytes of blocks that one byte of bits describes.
   static constexpr uint64_t kBitsReach = kBlockBytes * 8;
 
   void Close() { bits_.Close(); }
 
-  // From now on it is known without a look at the records where small blocks begin. Nothing is
-  // deferred.
+  // Starts to track in bits where small blocks begin, so that a free need not read the records. No
+  // free is deferred when this is called.
   void Track(const SpanTable& spans);
   bool tracks() const { return tracks_; }
-  // The heap has a new region.
+  // Notes that the heap has a new region.
   void NoteRegion(const SpanTable& spans, const SpanTable::Region& region);
 
   void NoteFreed(uint64_t address) {
@@ -43,8 +44,8 @@ class DeferredFrees {
     if (tracks_) bits_.Set(address);
   }
 
-  // Frees the block at this address later. False: no block that is known to live is there, and
-  // nothing was done. take_back(index) frees the oldest block that was deferred.
+  // Defers the free of the block at this address. Returns false, and does nothing, if the bits know
+  // of no live block there. take_back(index) frees the oldest deferred block.
   template <typename TakeBack>
   bool Defer(uint64_t address, const AddressMap& map, SpanTable* spans, TakeBack take_back) {
     if (!defers_ || !bits_.Clear(address)) return false;
@@ -63,9 +64,9 @@ class DeferredFrees {
     if (oldest != 0) take_back(oldest);
     return true;
   }
-  // Whether something is deferred.
+  // True if any free is deferred.
   bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
-  // Frees all of it now, in the order of the frees.
+  // Carries out all deferred frees now, in their order.
   template <typename TakeBack>
   void Flush(const AddressMap& map, TakeBack take_back) {
     for (uint32_t i = 0; i < kPlaces; ++i, ++next_) {
@@ -83,7 +84,7 @@ class DeferredFrees {
     count_.store(0, std::memory_order_relaxed);
   }
 
-  // Null if the bits agree with the span, else a sentence.
+  // Returns null if the bits agree with the span, else a sentence that states the difference.
   const char* Check(const Span& span) const;
 
  private:

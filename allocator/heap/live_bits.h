@@ -1,12 +1,14 @@
-// LiveBits: where the live blocks of a heap begin, one bit for each place where one could.
+// LiveBits: one bit for each position where a block could begin; it is set if a live block begins
+// there.
 //
-// Idea: whether an address may be freed has to be known at once, but the records that say so lie in
-// no cache of the processor's once there are very many. These bits do: a million blocks of 1 KiB
-// have 256 KiB of them. Everything else about a free can then be put off (Heap::DeferFree).
+// Idea: a free must know at once whether its address may be freed, but in a heap with very many
+// blocks the records that say so are in no CPU cache. The bits are: a million blocks of 1 KiB need
+// 256 KiB of bits. The rest of the free can then be deferred (Heap::DeferFree).
 //
-// Ownership: the bits own their memory until Close. Threads: the heap's lock. Errors: false: no
-// memory, or too many ranges; such addresses are never set. Only Cover makes system calls. Units:
-// bytes; blocks begin at multiples of kBlockBytes.
+// Ownership: the bits own their memory until Close. Threads: guarded by the heap's lock. Errors:
+// returns false if there is no memory, or if there are too many ranges; addresses outside of all
+// ranges are never set. Only Cover makes system calls. Units: bytes; blocks begin at multiples of
+// kBlockBytes.
 #ifndef VRAMSTOW_ALLOCATOR_HEAP_LIVE_BITS_H_
 #define VRAMSTOW_ALLOCATOR_HEAP_LIVE_BITS_H_
 
@@ -19,7 +21,7 @@ namespace vramstow {
 
 class LiveBits {
  public:
-  // Addresses from here on can be set; `address` and `size` are multiples of 64 blocks' granules.
+  // Adds a range whose addresses can be set; `address` and `size` are multiples of kWordReach.
   bool Cover(uint64_t address, uint64_t size) {
     if (count_ == kMaxRanges) return false;
     void* words = AllocateHostMemory(size / kWordReach * sizeof(uint64_t));
@@ -43,7 +45,8 @@ class LiveBits {
     const BitPosition place = Find(address);
     return place.word != nullptr && (*place.word & place.bit) != 0;
   }
-  // Whether it was set; false also for what is no place where a block could begin.
+  // Clears the bit of an address. Returns true if it was set, and false also if no block could
+  // begin at the address.
   bool Clear(uint64_t address) {
     const BitPosition place = Find(address);
     if (place.word == nullptr || (*place.word & place.bit) == 0) return false;
@@ -52,7 +55,7 @@ class LiveBits {
   }
 
  private:
-  // Regions double in size, so that more are rare.
+  // A heap's regions double in size, so it rarely has more than this.
   static constexpr uint32_t kMaxRanges = 8;
   static constexpr uint64_t kWordReach = 64 * kBlockBytes;
 

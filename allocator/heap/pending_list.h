@@ -1,16 +1,16 @@
 // PendingList: the blocks of one heap that were freed while work of other streams may still touch
-// them, and what is recorded about such work.
+// them, and the records of such uses.
 //
-// Idea: a live block carries the streams that used it (RecordUse). When it is freed, each use is
-// stamped with its stream's open tick; the block waits here until all these ticks have completed.
-// In a heap without a stream every freed block waits for the heap's own timeline as well, and so
-// does a block that lies in host memory.
+// Idea: a live block has a list of the streams that used it (RecordUse). When the block is freed,
+// each use is stamped with its stream's open tick; the block waits here until all these ticks have
+// completed. A block of a heap without a stream, or a block in host memory, also waits for the
+// heap's own timeline.
 //
-// Where there is no record left, a use counts as one by every stream: the block then waits for all
-// work of the device that was submitted before the free.
+// If no record is left, a use counts as a use by every stream: the block then waits for all work of
+// the device that was submitted before the free.
 //
-// Ownership: the records of uses. Threads: the heap's lock; Ensure and Wait also need the device's.
-// Errors: none. Units: none.
+// Ownership: the class owns the records of uses. Threads: guarded by the heap's lock; EnsureFences
+// and WaitForUses also need the device's lock. Errors: none. Units: nanoseconds.
 #ifndef VRAMSTOW_ALLOCATOR_HEAP_PENDING_LIST_H_
 #define VRAMSTOW_ALLOCATOR_HEAP_PENDING_LIST_H_
 
@@ -25,37 +25,38 @@ namespace vramstow {
 
 class PendingList {
  public:
-  // `ordered`: the heap's own stream protects its blocks by its order.
-  // There is room for `max_uses` records.
+  // Reserves room for `max_uses` records. `ordered` is true if the order of the heap's own stream
+  // protects its blocks, so that they need not wait for that stream.
   bool Open(Fences* fences, uint32_t timeline, bool ordered, uint32_t max_uses);
   void Close() { uses_.Close(); }
-  // From now on the heap's blocks belong to this timeline. The ticks that blocks wait for stay.
+  // Assigns the heap's blocks to another timeline. Blocks in the list still wait for their old
+  // ticks.
   void SetOrder(uint32_t timeline, bool ordered) {
     timeline_ = timeline;
     ordered_ = ordered;
   }
 
-  // Work of another stream uses the live block.
+  // Records that work of another stream uses the live block.
   void RecordUse(SpanTable* spans, uint32_t index, uint32_t timeline);
-  // Whether the block has to wait here when it is freed.
+  // True if the block must wait in the list when it is freed.
   bool MustWait(const Span& span) const { return !ordered_ || span.uses != 0 || span.offloaded; }
-  // The block is freed, and stamped with its heap's tick.
+  // Adds a block that was freed, and stamps it with its heap's open tick.
   void Add(SpanTable* spans, uint32_t index);
   void Remove(SpanTable* spans, uint32_t index);
-  // Whether all work that touches a block of the list has finished.
+  // True if all work that touches a block of the list has finished.
   bool IsDone(const Span& span) const;
 
   uint32_t first() const { return head_; }
   bool empty() const { return head_ == 0; }
 
-  // Makes sure that fences for all blocks are on their way.
+  // Makes sure that events that cover the ticks of all blocks were recorded.
   void EnsureFences(const SpanTable& spans) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Waits until all uses are done. False: not by the deadline.
+  // Waits until all uses have finished. Returns false if they have not by the deadline.
   bool WaitForUses(const SpanTable& spans, uint64_t deadline_ns) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t committed_bytes() const { return uses_.committed_bytes(); }
 
  private:
-  // In place of a block's first record: any stream may have used it. While the block is pending,
+  // Stands in Span::uses if every stream may have used the block. While such a block is pending,
   // Span::id is the tick of Fences::kEverything that it waits for.
   static constexpr uint32_t kByEveryStream = ~uint32_t{0};
 

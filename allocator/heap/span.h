@@ -1,10 +1,11 @@
-// Span: a run of addresses in one state, the record from which a heap is made.
+// Span: the record of a run of addresses that are in one state. A heap consists of spans.
 //
-// Idea: the spans of a region lie in a list ordered by address, without a gap: live blocks, free
+// Idea: the spans of a region form a list ordered by address, without a gap: live blocks, free
 // spans (mapped: the cached memory) and holes (unmapped addresses). Neighbours in the same state
-// are joined, except where that is put off (kQuick) or must wait (kPending).
+// are joined, unless joining is deferred (kQuick) or has to wait for work (kPending).
 //
-// Ownership: the heap's slab. Threads: the heap's lock. Units: bytes, multiples of kBlockBytes.
+// Ownership: the heap's slab owns the spans. Threads: guarded by the heap's lock. Errors: none.
+// Units: bytes, multiples of kBlockBytes.
 #ifndef VRAMSTOW_ALLOCATOR_HEAP_SPAN_H_
 #define VRAMSTOW_ALLOCATOR_HEAP_SPAN_H_
 
@@ -15,7 +16,7 @@
 
 namespace vramstow {
 
-// The granule of blocks: what libraries rely on (cudaMalloc promises 256).
+// The granule of block sizes and addresses. Libraries rely on it: cudaMalloc promises 256 bytes.
 inline constexpr uint64_t kBlockBytes = 512;
 
 enum class SpanState : uint8_t {
@@ -27,7 +28,7 @@ enum class SpanState : uint8_t {
   kHole,     // unmapped
 };
 
-// One cache line, because a hit touches one span.
+// A span fills one cache line, because a hit touches one span.
 struct alignas(64) Span {
   uint64_t address;
   uint64_t size;

@@ -20,7 +20,7 @@ uint32_t SpanIndex::Find(const SpanSlab& slab, uint64_t size) const {
     const uint32_t found = SmallestIn(slab, own, size);
     if (found != 0) return found;
   }
-  // From the next list on every member is large enough.
+  // In every later list each member is large enough.
   const uint32_t later =
       place.step + 1 < kSteps ? steps_[place.row] & (~uint32_t{0} << (place.step + 1)) : 0;
   int row = place.row;
@@ -33,7 +33,7 @@ uint32_t SpanIndex::Find(const SpanSlab& slab, uint64_t size) const {
     row = std::countr_zero(above);
     step = std::countr_zero(steps_[row]);
   }
-  // Below kSteps units each list holds one size only.
+  // In the first row each list holds spans of a single size, so any member will do.
   return row == 0 ? heads_[0][step] : SmallestIn(slab, heads_[row][step], size);
 }
 

@@ -1,12 +1,13 @@
-// SpanIndex: finds a span of at least a size, in constant time.
+// SpanIndex: finds a span of at least a given size in constant time.
 //
-// Idea: lists by size, 32 per power of two, with bitmaps that say which lists have a member; after
-// M. Masmano et al., "TLSF: a new dynamic memory allocator for real-time systems" (2004). Unlike
-// there, the list of the asked size itself is looked into, too, and of the first list that has
-// members the smallest of the first few is taken: closer to best fit, still bounded.
+// Idea: there are 32 lists per power of two of the size, with bitmaps that say which lists have a
+// member (M. Masmano et al., "TLSF: a new dynamic memory allocator for real-time systems", 2004).
+// In contrast to that paper the list of the requested size itself is searched, too, and the
+// smallest of the first few members is chosen from a list. This is closer to best fit, and still
+// bounded.
 //
-// Ownership: spans stay with the slab; the index links them through list_previous and list_next.
-// Threads: the heap's lock. Errors: none. Units: bytes.
+// Ownership: the slab owns the spans; the index links them through list_previous and list_next.
+// Threads: guarded by the heap's lock. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_HEAP_SPAN_INDEX_H_
 #define VRAMSTOW_ALLOCATOR_HEAP_SPAN_INDEX_H_
 
@@ -54,15 +55,14 @@ class SpanIndex {
     --count_;
   }
 
-  // A span of at least `size`, or 0.
+  // Returns a span of at least `size`, or 0.
   uint32_t Find(const SpanSlab& slab, uint64_t size) const;
 
-  // The largest member's size; 0 where there is none.
+  // Returns the size of the largest member, or 0 if there is none.
   uint64_t LargestSize(const SpanSlab& slab) const;
 
-  // Calls visit(index) for all members of at least `size`, smaller lists first, until it returns
-  // false. The member that is visited may be removed, and others inserted, by the visitor only if
-  // it returns false.
+  // Calls visit(index) for all members of at least `size`, smaller lists first, until visit returns
+  // false. A visitor may remove the visited member or insert others only if it then returns false.
   template <typename Visit>
   void VisitFrom(const SpanSlab& slab, uint64_t size, Visit visit) const {
     const ListPosition first = PositionOf(size);
@@ -81,9 +81,9 @@ class SpanIndex {
     }
   }
 
-  // The member of at least `size` with the lowest score(span), or 0. Looks at `looks` members,
-  // smaller lists first, and into no further list once a score of at most `enough` was found: for
-  // scores that grow with the size where all else is equal.
+  // Returns the member of at least `size` with the lowest score(span), or 0. Examines at most
+  // `looks` members, smaller lists first, and opens no further list once a score of at most
+  // `enough` was found. It suits scores that grow with the size if all else is equal.
   template <typename Score>
   uint32_t FindBest(const SpanSlab& slab, uint64_t size, int looks, uint64_t enough,
                     Score score) const {
@@ -98,7 +98,8 @@ class SpanIndex {
       for (; steps != 0; steps &= steps - 1) {
         for (uint32_t i = heads_[row][std::countr_zero(steps)]; i != 0; i = slab[i].list_next) {
           const Span& span = slab[i];
-          // Without a branch that cannot be predicted.
+          // The conditional expressions compile to moves, not to branches that would be
+          // mispredicted.
           const uint64_t its = span.size >= size ? score(span) : ~uint64_t{0};
           best = its < best_score ? i : best;
           best_score = its < best_score ? its : best_score;
@@ -114,7 +115,7 @@ class SpanIndex {
   uint32_t count() const { return count_; }
 
  private:
-  // How many members of a list are looked at: bounds Find.
+  // How many members of a list Find examines at most.
   static constexpr int kLooks = 16;
 
   struct ListPosition {

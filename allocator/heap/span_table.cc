@@ -58,7 +58,8 @@ uint32_t SpanTable::FindSpan(uint64_t address) const {
   return 0;
 }
 
-// A walk goes from one span to the next: the one of them in which a page begins is its hint.
+// Records a hint for a walk that goes from one span to the next: the span in which a page begins is
+// the hint of that page.
 void SpanTable::NoteStep(uint32_t before, uint32_t next) const {
   const uint64_t page = PageDown(slab_[next].address);
   if (slab_[next].address == page) {
@@ -68,8 +69,9 @@ void SpanTable::NoteStep(uint32_t before, uint32_t next) const {
   }
 }
 
-// A span of the region at the address or below it: the hint of its page, or the first of all. The
-// record may be another span's by now; any that is in use and lies there will do.
+// Returns a span of the region at or below the address: the hint of its page, or the region's first
+// span. The hint's record may have been reused for another span; any live record in that range is a
+// valid start.
 uint32_t SpanTable::BeginOfWalk(const Region& region, uint64_t address) const {
   const uint32_t hint = HintAt(address);
   if (hint == 0) return region.first;
@@ -87,7 +89,7 @@ uint64_t SpanTable::LargestFree() const {
 
 // --- Cutting and joining -------------------------------------------------------------------------
 
-// The span keeps the lower part, a new one gets the upper.
+// Cuts a span in two: it shrinks to the lower part, and a new span gets the upper part.
 uint32_t SpanTable::SplitAt(uint32_t index, uint64_t offset) {
   const uint32_t upper = slab_.New();
   Span& low = slab_[index];
@@ -106,7 +108,7 @@ uint32_t SpanTable::SplitAt(uint32_t index, uint64_t offset) {
   return upper;
 }
 
-// The lower one of two neighbours takes the other one in.
+// Merges the upper of two neighbours into the lower one.
 void SpanTable::Absorb(uint32_t low, uint32_t high) {
   Span& a = slab_[low];
   const Span& b = slab_[high];

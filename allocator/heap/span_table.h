@@ -1,11 +1,13 @@
-// SpanTable: the spans of one heap. Regions of addresses are tiled by blocks, free spans and holes.
+// SpanTable: the spans of one heap. Blocks, free spans and holes tile its regions of addresses.
 //
-// Idea: there are two zones, one for small blocks and one for the others, each a set of regions.
-// The table cuts spans and joins them again; it knows no memory, no fence and no stream. A free
-// span is in the index of its zone's free spans, a hole in that of the holes, a block in neither.
+// Idea: there are two zones, one for small blocks and one for all others, each with a set of
+// regions. The table cuts spans and joins them again; it knows nothing of physical memory, fences
+// and streams. A free span is in its zone's index of free spans, a hole is in its zone's index of
+// holes, a block is in neither.
 //
-// Ownership: its records. Threads: the heap's lock; mapped_bytes from any thread. Errors: false: no
-// memory for records. Units: bytes; a page is as large as a chunk.
+// Ownership: the table owns its records. Threads: guarded by the heap's lock; mapped_bytes may be
+// called from any thread. Errors: returns false if there is no memory for records. Units: bytes; a
+// page is as large as a chunk.
 #ifndef VRAMSTOW_ALLOCATOR_HEAP_SPAN_TABLE_H_
 #define VRAMSTOW_ALLOCATOR_HEAP_SPAN_TABLE_H_
 
@@ -33,17 +35,19 @@ class SpanTable {
     uint8_t zone;
   };
 
-  // Blocks up to `small_bytes` belong to the small zone. There is room for so many spans and
-  // regions; for fewer spans where the address space is limited.
+  // Reserves room for `max_spans` and `max_regions`, or for fewer spans if the address space is
+  // limited. Blocks of at most `small_bytes` belong to the small zone.
   bool Open(uint64_t page_bytes, uint64_t small_bytes, uint32_t max_spans, uint32_t max_regions);
   void Close();
 
   Span& operator[](uint32_t index) { return slab_[index]; }
   const Span& operator[](uint32_t index) const { return slab_[index]; }
   const SpanSlab& slab() const { return slab_; }
-  // Makes the next `count` cuts safe: a block that is cut needs two records at most.
+  // Makes sure that the next `count` cuts cannot fail: cutting out a block needs at most two
+  // records.
   bool EnsureSpare(uint32_t count) { return slab_.EnsureSpare(count); }
-  // Two more stay, so that what is cached can be given back when all other records are in use.
+  // True if a block can be cut out. Two more records stay in reserve, so that cached memory can be
+  // released when all other records are in use.
   bool CanCut() const { return slab_.spare() >= 4; }
 
   uint8_t ZoneOf(uint64_t size) const { return size <= small_bytes_ ? kSmallZone : kLargeZone; }
@@ -57,10 +61,10 @@ class SpanTable {
   const SpanIndex& holes(uint8_t zone) const { return zones_[zone].holes; }
   bool IsFree(uint32_t index) const { return index != 0 && slab_[index].state == SpanState::kFree; }
   bool IsHole(uint32_t index) const { return index != 0 && slab_[index].state == SpanState::kHole; }
-  // A hole with an address in [from, to), or 0.
+  // Returns a hole with an address in [from, to), or 0.
   uint32_t FindHole(uint64_t from, uint64_t to) const;
-  // The span that the address lies in, or 0. Walks the region's spans, from near the place where a
-  // walk came past before.
+  // Returns the span that contains the address, or 0. Walks the region's spans, beginning at the
+  // nearest span that an earlier walk has noted.
   uint32_t FindSpan(uint64_t address) const;
   uint64_t walked() const { return walked_; }  // spans that were looked at for it, ever
   uint64_t LargestFree() const;
@@ -69,8 +73,8 @@ class SpanTable {
   uint32_t free_pieces() const { return zones_[0].free.count() + zones_[1].free.count(); }
 
   // --- Cutting and joining -----------------------------------------------------------------------
-  // Takes [offset, offset + size) out of a free span; the rest stays free. Returns the span, which
-  // is in no index.
+  // Cuts [offset, offset + size) out of a free span; the rest stays free. Returns the cut span,
+  // which is in no index.
   uint32_t CutFree(uint32_t index, uint64_t offset, uint64_t size) {
     zones_[slab_[index].zone].free.Remove(&slab_, index);
     return CutTaken(index, offset, size);
@@ -78,21 +82,22 @@ class SpanTable {
   // Joins a span that is in no list with its free neighbours, and puts the result into the index.
   // The lowest of the joined spans keeps its number, which is returned.
   uint32_t JoinFree(uint32_t index);
-  // [from, to), whole pages of a free span, become a hole.
+  // Turns [from, to), whole pages of a free span, into a hole.
   void MakeHole(uint32_t index, uint64_t from, uint64_t to);
-  // [from, from + size), whole pages of a hole, become free. The heap's stream may touch them until
-  // `tick` has completed.
+  // Turns [from, from + size), whole pages of a hole, into a free span. The heap's stream may touch
+  // these pages until `tick` has completed.
   void FillHole(uint32_t hole, uint64_t from, uint64_t size, uint32_t tick);
 
   // --- Regions -----------------------------------------------------------------------------------
-  // Makes the next region safe. False: there are as many as there may be, or no memory is left.
+  // Makes sure that the next region can be added. Returns false if the limit is reached or no
+  // memory is left.
   bool EnsureRoomForRegion() {
     return (region_count_ < region_room_ || GrowRegions()) && slab_.EnsureSpare(1);
   }
-  // A region that is one hole, or one free span, freed in `epoch`.
+  // Add a region that is one hole, or one free span that was freed in `epoch`.
   void AddHoleRegion(uint64_t address, uint64_t size, uint8_t zone);
   void AddFreeRegion(uint64_t address, uint64_t size, uint8_t zone, uint32_t epoch);
-  // Forgets a region that is one free span. The last region gets its number.
+  // Removes a region that is one free span. The last region gets the removed region's number.
   void ForgetFreeRegion(uint32_t number);
   uint32_t region_count() const { return region_count_; }
   const Region& region(uint32_t number) const { return regions_[number]; }
@@ -111,7 +116,7 @@ class SpanTable {
     }
   }
 
-  // Bytes of spans that are no holes.
+  // Bytes of the zone's spans that are not holes.
   uint64_t mapped_bytes(uint8_t zone) const {
     return mapped_bytes_[zone].load(std::memory_order_relaxed);
   }
@@ -127,7 +132,7 @@ class SpanTable {
   void NoteStep(uint32_t before, uint32_t next) const;
   uint32_t BeginOfWalk(const Region& region, uint64_t address) const;
   uint32_t& HintAt(uint64_t address) const { return hints_[(address >> page_shift_) % kHints]; }
-  // A record that is deleted must not be taken for a span.
+  // Deletes a record and clears its state, so that a stale hint does not take it for a span.
   void Delete(uint32_t index) {
     slab_[index].state = SpanState::kNone;
     slab_.Delete(index);
@@ -160,8 +165,8 @@ class SpanTable {
   uint32_t max_regions_ = 0;
   uint32_t region_room_ = 0;  // how many `regions_` has room for
   Region* regions_ = nullptr;
-  // By page, of which several share a place: a span in which the page begins, or once began. 0:
-  // none.
+  // Hints for walks, indexed by page; several pages share an element. A hint is a span in which the
+  // page begins or once began, or 0.
   static constexpr uint32_t kHints = 4096;
   uint32_t* hints_ = nullptr;
   mutable uint64_t walked_ = 0;
