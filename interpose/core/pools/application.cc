@@ -31,7 +31,8 @@ struct BlockList {
   int device;
 };
 
-// Only written into the caller's array: it is called under locks of the pool.
+// Writes a block into the caller's array. It does nothing else, because it is called under locks of
+// the pool.
 void ListBlock(void* context, const PoolSpan& span) {
   if (span.state != SpanState::kLive) return;
   auto* list = static_cast<BlockList*>(context);
@@ -49,7 +50,8 @@ struct Pieces {
   uint64_t bytes;
 };
 
-// Of a free span, what is no whole chunk: whole chunks can be moved together.
+// Adds the bytes of a free span that form no whole chunk. Whole chunks are left out, because they
+// can be moved together.
 void AddPiece(void* context, const PoolSpan& span) {
   if (span.state != SpanState::kFree) return;
   auto* const pieces = static_cast<Pieces*>(context);
@@ -59,7 +61,7 @@ void AddPiece(void* context, const PoolSpan& span) {
   pieces->bytes += span.size - (end > begin ? end - begin : 0);
 }
 
-// vramstow_stats has the statistics of statistics.def and nothing else, in that order.
+// vramstow_stats contains exactly the statistics of statistics.def, in that order.
 struct StatisticsInOrder {
 #define STATISTIC(name, value, seen) uint64_t name;
 #include "interpose/core/pools/statistics.def"
@@ -71,7 +73,7 @@ struct StatisticsInOrder {
 #undef STATISTIC
 static_assert(sizeof(vramstow_stats) == sizeof(StatisticsInOrder));
 
-// What is not known of one device is not known of all.
+// Adds a figure; the sum is unknown if the figure of any device is unknown.
 void Add(uint64_t value, uint64_t* sum) {
   const bool is_known = value != VRAMSTOW_NOT_KNOWN && *sum != VRAMSTOW_NOT_KNOWN;
   *sum = is_known ? *sum + value : VRAMSTOW_NOT_KNOWN;
@@ -95,8 +97,8 @@ void AddTo(vramstow_stats* sum, const Pools::Use& use) {
 
 }  // namespace
 
-// Calls visit(a use of the pool, its device) for every open pool of the device. How many there
-// were.
+// Calls visit(use of the pool, its device) for every open pool of the device. Returns the number of
+// pools.
 template <typename Visit>
 int Application::VisitPools(int device, Visit visit) const {
   KeepErrno keep_errno;
@@ -115,7 +117,7 @@ int Application::GiveBack(int device, GivenBack* given) const {
   if (!IsDevice(device)) return VRAMSTOW_INVALID;
   *given = GivenBack();
   const int seen = VisitPools(device, [given](const Pools::Use& pool, int) {
-    // Work that is about to finish is worth a moment; what runs for long keeps its memory.
+    // Waits briefly for work that is about to finish; memory that long work uses is not released.
     constexpr uint64_t kWaitNs = 100'000'000;
     const uint64_t since = pool->pages()->Now();
     given->device_bytes += pool->Trim({.wait_ns = kWaitNs}).released_bytes;
@@ -182,7 +184,8 @@ int Application::GetMemory(int device, DeviceMemory* memory) const {
     uint64_t free = 0;
     uint64_t total = 0;
     if (pool->MemoryInfo(&free, &total) != 0) return;
-    // Of several pools of a device each could get what is free.
+    // Each pool of a device could get all of the device's free memory, so the largest figure
+    // counts, not the sum.
     memory->has_pool = true;
     memory->device_bytes = total;
     memory->head_room = std::max(memory->head_room, free);
@@ -240,8 +243,8 @@ int ApplicationHooks::Remove(Function function, void* context) {
   return VRAMSTOW_INVALID;
 }
 
-// The hook's own calls of the driver are the application's: they come in as any other, not as from
-// inside of one.
+// Resets the thread's depth, because calls of the driver by the hook are the application's own and
+// must be handled like any other call.
 void ApplicationHooks::Call(void* context, HookKind kind, uint64_t bytes) {
   auto* hooks = static_cast<ApplicationHooks*>(context);
   Entry entries[kMax];

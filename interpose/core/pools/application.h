@@ -1,8 +1,9 @@
-// What an application by the C API, or a person at the control socket, may ask of the pools.
+// Application serves the requests about the pools that an application makes by the C API, or a user
+// at the control socket.
 //
-// Idea: one set of functions serves both. The application's hooks are kept here, because pools come
-// and go: each pool has one hook, which calls the application's. Where there is no pool, statistics
-// are those of the framework's own allocator, as an observer counts them.
+// Idea: one set of functions serves both. The application's hooks are stored here, because pools
+// are opened and closed: each pool has one hook, which calls the application's hooks. If there is
+// no pool, statistics are those of the framework's own allocator, as an observer counts them.
 //
 // Ownership: static storage. Threads: any; hooks run without any lock of vramstow's. Errors: the
 // codes of include/vramstow/vramstow.h. Units: bytes, nanoseconds, device numbers.
@@ -24,7 +25,7 @@ struct vramstow_stats;
 
 namespace vramstow {
 
-// What metrics tell of a device beside its statistics.
+// Figures of a device that metrics report besides its statistics.
 struct DeviceMemory {
   uint64_t device_bytes = 0;    // of the whole device; 0: not known
   bool has_pool = false;        // otherwise the rest is not known
@@ -32,7 +33,7 @@ struct DeviceMemory {
   uint64_t unusable_bytes = 0;  // free in the pool, in pieces that are smaller than a chunk
 };
 
-// What giving cached memory back gave.
+// The amount of memory that a release of cached memory returned.
 struct GivenBack {
   uint64_t device_bytes = 0;
   uint64_t host_bytes = 0;  // held what was paused or offloaded
@@ -47,15 +48,15 @@ class Application {
   Application& operator=(const Application&) = delete;
 
   int EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns) const;
-  // The same, and what the host has back.
+  // Like EmptyCache, and also reports the host memory that was released.
   int GiveBack(int device, GivenBack* given) const;
   int SetLimit(int device, uint64_t bytes) const;
   int GetStats(int device, vramstow_stats* stats, size_t size) const;
-  // Half a sentence for who finds no statistics.
+  // Returns the end of a sentence that explains why there are no statistics.
   const char* WhyNoStats() const;
-  // Whether they are of a pool: otherwise they are of what was observed.
+  // True if the statistics are those of a pool; otherwise they come from the observed allocator.
   bool HasPool(int device) const;
-  // Walks through the pools: allocations of other threads wait for that. The driver is asked.
+  // Visits all blocks of the pools, which delays allocations of other threads, and asks the driver.
   int GetMemory(int device, DeviceMemory* memory) const;
   int GetBlocks(int device, vramstow_block* blocks, uint64_t* count, size_t size) const;
   int ResetPeaks(int device) const;
@@ -64,7 +65,8 @@ class Application {
   template <typename Visit>
   int VisitPools(int device, Visit visit) const;
 
-  // Adds up what was observed, over all devices where `device` is not one. How many there were.
+  // Adds up the observed figures of a device, or of all devices if `device` is negative. Returns
+  // the number of devices.
   int AddObserved(int device, vramstow_stats* sum) const;
 
   const Process& process_;
@@ -82,7 +84,7 @@ class ApplicationHooks {
 
   int Add(Function function, void* context);
   int Remove(Function function, void* context);
-  // The hook that each pool has: calls all hooks of the application. The context is this object.
+  // The hook that each pool has. It calls all hooks of the application; `context` is this object.
   static void Call(void* context, HookKind kind, uint64_t bytes);
 
   void AbandonAfterFork() { mutex_.Reset(); }

@@ -1,12 +1,12 @@
-// Captures: which streams are being captured, as far as the program's calls show it.
+// Captures records which streams are being captured, as far as the program's calls show it.
 //
 // Idea: a pool makes no fence while anything is captured, because a fence would end the capture. So
-// a capture is noted before the driver begins it. It is forgotten when it has ended: by the call
-// for that, with its stream, or with its context.
+// a capture is recorded before the driver begins it. It is removed when it has ended: by the call
+// that ends it, with its stream, or with its context.
 //
-// Ownership: static storage. Threads: any. Errors: where more streams are captured than there is
-// room for, the count stays up until all are forgotten: pools then make no fences, which costs
-// memory, never data. Units: none.
+// Ownership: static storage. Threads: any. Errors: if more streams are captured than fit into the
+// list, the count does not reach 0 before all captures have ended. Pools make no fences meanwhile,
+// which costs memory but loses no data. Units: none.
 //
 // Lock: mutex_ guards the list, for a few steps only; nothing is taken while it is held.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_CAPTURES_H_
@@ -26,15 +26,15 @@ class Captures {
   Captures(const Captures&) = delete;
   Captures& operator=(const Captures&) = delete;
 
-  // True: this stream was not known as captured before.
+  // Returns true if this stream was not recorded as captured before.
   bool Begin(uint64_t stream, const void* context);
-  // True: this stream was known as captured.
+  // Returns true if this stream was recorded as captured.
   bool End(uint64_t stream);
-  // The context is gone, and its captures with it. Returns how many there were.
+  // Removes the captures of a context that has ended. Returns their number.
   int EndAll(const void* context);
   int count() const { return count_.load(std::memory_order_relaxed); }
 
-  // In a forked child.
+  // Called in a forked child.
   void Clear();
 
  private:

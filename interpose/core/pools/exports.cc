@@ -19,7 +19,8 @@ namespace {
 
 constexpr char kMagic[8] = {'v', 'r', 's', 't', 'o', 'w', '0', '1'};
 
-// Of this process: who does not know it cannot make a handle. 0 where there is no randomness.
+// Returns this process's secret, without which no other process can make a handle; 0 if no random
+// bytes are available.
 uint64_t Secret() {
   static constinit std::atomic<uint64_t> secret{0};
   uint64_t value = secret.load(std::memory_order_relaxed);
@@ -30,8 +31,9 @@ uint64_t Secret() {
   return secret.load(std::memory_order_relaxed);
 }
 
-// A mixture that cannot be told without the secret by who sees a few of them; the socket's
-// credentials are what keeps strangers out.
+// Returns a hash that proves that this process made the handle. It is not cryptographic: a process
+// that knows a few hashes cannot easily compute others, and the socket's credentials keep other
+// users out.
 uint64_t ProofOf(uint64_t secret, uint64_t address, uint64_t id) {
   uint64_t value = secret;
   for (const uint64_t part : {address, id, secret}) {
@@ -64,7 +66,7 @@ CUresult Exports::MakeHandle(CUdeviceptr address, CUipcMemHandle* handle) const 
   BlockInfo block;
   if (!use || use->Find(address, &block) != PoolError::kOk) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t secret = Secret();
-  // The plain driver gives a handle of a whole segment only, which has other blocks in it.
+  // The plain driver can export a whole segment only, and that contains other blocks, too.
   if (!reachable() || secret == 0 || use->segments() ||
       use->HasLargeChunk(block.address, block.requested)) {
     return CUDA_ERROR_NOT_SUPPORTED;

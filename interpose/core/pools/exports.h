@@ -1,7 +1,7 @@
-// Exports: the owner's side of cuIpc for memory of a pool. See ipc.h.
+// Exports serves the owner's side of cuIpc for memory of a pool (see ipc.h).
 //
-// Ownership: static storage; nothing of what it tells of. Threads: any. Errors: the driver's
-// numbers. Units: bytes.
+// Ownership: static storage; the exported memory belongs to the pool. Threads: any. Errors: the
+// driver's numbers. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_EXPORTS_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_EXPORTS_H_
 
@@ -20,15 +20,16 @@ class Exports {
   Exports(const Exports&) = delete;
   Exports& operator=(const Exports&) = delete;
 
-  // Whether other processes can ask this one: it has a control socket.
+  // True if this process has a control socket, at which other processes can ask it for chunks.
   bool reachable() const { return reachable_.load(std::memory_order_relaxed); }
   void set_reachable(bool reachable) { reachable_.store(reachable, std::memory_order_relaxed); }
 
-  // A handle for the block that the address of the pool lies in.
+  // Makes a handle for the block that contains this address of the pool.
   CUresult MakeHandle(CUdeviceptr address, CUipcMemHandle* handle) const;
 
-  // The answer to "ipc ADDRESS ID PROOF FIRST" (hexadecimal): descriptors of the block's chunks
-  // from number FIRST on. Returns how many descriptors there are; -1: an error is the answer.
+  // Answers the request "ipc ADDRESS ID PROOF FIRST" (hexadecimal numbers) with descriptors of the
+  // block's chunks from number FIRST on. Returns the number of descriptors, or -1 if the answer is
+  // an error.
   int Answer(std::string_view arguments, char* answer, size_t size, size_t* length,
              int* descriptors) const;
 

@@ -46,7 +46,8 @@ int ConnectTo(const Options& options, const IpcHandle& handle) {
   return -1;
 }
 
-// Receives one answer with its descriptors. Returns how many came, -1 if none.
+// Receives one answer with its descriptors. Returns the number of descriptors, or -1 after an
+// error.
 int ReceiveDescriptors(int client, int* descriptors) {
   char text[256];
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxIpcDescriptors)];
@@ -93,7 +94,7 @@ int Imports::FetchDescriptors(const IpcHandle& handle, uint64_t first, int* desc
   return count;
 }
 
-// Told as the pool's dealings: the memory itself is the other process's.
+// Emits the event at the pool's layer, because the memory itself belongs to the other process.
 void Imports::Emit(EventKind kind, MemoryKind memory, uint64_t address, uint64_t size,
                    uint64_t object) const {
   Event event;
@@ -107,7 +108,7 @@ void Imports::Emit(EventKind kind, MemoryKind memory, uint64_t address, uint64_t
   sink.take(sink.context, &event);
 }
 
-// Maps what a descriptor stands for; the mapping keeps it.
+// Maps the chunk of a descriptor; the mapping keeps the chunk alive.
 CUresult Imports::MapOne(CUdeviceptr address, uint64_t size, int descriptor) const {
   auto* import_handle = Real<decltype(&::cuMemImportFromShareableHandle)>(
       driver_, Hook::kcuMemImportFromShareableHandle);
@@ -160,10 +161,10 @@ CUresult Imports::Open(const CUipcMemHandle& packed, CUdeviceptr* address, uint6
       (handle.page_bytes & (handle.page_bytes - 1)) != 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  // Documented for the driver's own: not in the process that the memory is of.
+  // The driver's documentation forbids it to open a handle in the process that owns the memory.
   if (handle.process == static_cast<uint32_t>(getpid())) return CUDA_ERROR_INVALID_CONTEXT;
   if (!DriverCan()) return CUDA_ERROR_NOT_SUPPORTED;
-  // In another container the owner has another number here, or none.
+  // If the owner runs in another container, its process number is different here, or unknown.
   const uint64_t start = ProcessStart(static_cast<pid_t>(handle.process));
   if (start != 0 && start != handle.process_start) return CUDA_ERROR_INVALID_VALUE;
   MutexLock lock(&mutex_);
@@ -240,7 +241,7 @@ bool Imports::Close(CUdeviceptr address, CUresult* result) {
     if (begin != address) continue;
     *result = CUDA_SUCCESS;
     if (--import.opened > 0) return true;
-    // Unmapping does not wait for kernels.
+    // Waits for the context's work, because unmapping does not wait for kernels.
     *result = driver_.cuCtxSynchronize()();
     UnmapAll(import, import.pages);
     import.range = 0;

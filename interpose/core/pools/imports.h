@@ -1,10 +1,10 @@
-// Imports: blocks of other processes' pools that were opened here by cuIpc. See ipc.h.
+// Imports maps blocks of other processes' pools that were opened here by cuIpc (see ipc.h).
 //
 // Ownership: it owns its mappings. Threads: any; the lock is held while a block is opened or
 // closed, so that the same handle is mapped once. Errors: the driver's numbers. Units: bytes.
 //
-// Lock: mutex_. Under it the driver is called, and the other process is waited for, for seconds at
-// most; nothing else is taken.
+// Lock: mutex_. Under it the driver is called, and the thread waits for the other process, for
+// seconds at most; nothing else is taken.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_IMPORTS_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_IMPORTS_H_
 
@@ -25,12 +25,12 @@ class Imports {
   Imports(const Imports&) = delete;
   Imports& operator=(const Imports&) = delete;
 
-  // Maps the block in the current context's device. *size: of the block.
+  // Maps the block in the current context's device and stores the block's size in *size.
   CUresult Open(const CUipcMemHandle& handle, CUdeviceptr* address, uint64_t* size);
-  // False: not opened here.
+  // Returns false if the address was not opened here.
   bool Close(CUdeviceptr address, CUresult* result);
 
-  // In a forked child, whose only thread this is; async-signal-safe.
+  // Called by the only thread of a forked child; async-signal-safe.
   void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
 
  private:

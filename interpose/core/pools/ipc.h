@@ -1,10 +1,10 @@
-// Memory of the pool in other processes: cuIpc for memory that the driver's own cuIpc does not
-// take.
+// Shares memory of the pool with other processes by cuIpc, because the driver's own cuIpc does not
+// accept such memory.
 //
-// Idea: a handle of cuIpcGetMemHandle is 64 bytes. They name the owner of the memory, and prove
+// Idea: a handle of cuIpcGetMemHandle has 64 bytes. They name the owner of the memory, and prove
 // that the owner made the handle. The process that opens the handle asks the owner at its control
 // socket, gets a file descriptor for each chunk under the block, and maps the chunks side by side.
-// Both processes have to be preloaded and find the same folder of sockets. exports.h is the owner's
+// Both processes have to be preloaded and use the same folder of sockets. exports.h is the owner's
 // side, imports.h the other.
 //
 // Ownership, threads: values. Errors: none. Units: bytes.
@@ -17,7 +17,7 @@
 
 namespace vramstow {
 
-// What is in the 64 bytes.
+// The contents of the 64 bytes.
 struct IpcHandle {
   char magic[8];
   uint64_t process_start;  // of the owner: its number may come back
@@ -31,7 +31,7 @@ struct IpcHandle {
 };
 static_assert(sizeof(IpcHandle) == sizeof(CUipcMemHandle));
 
-// Whether the pool made this handle.
+// True if a pool made this handle.
 bool IsPoolHandle(const CUipcMemHandle& handle);
 
 inline constexpr int kMaxIpcDescriptors = 64;

@@ -1,4 +1,4 @@
-// Contexts, streams and captures come and go: what the pools have to know of it.
+// Implements the part of Pools that follows the lifetime of contexts, streams and captures.
 #include <time.h>
 
 #include "base/keep_errno.h"
@@ -22,8 +22,8 @@ void Pools::NotePrimary(CUcontext context, int device) {
   primaries_[device].store(context, std::memory_order_release);
 }
 
-// What the pool holds outlives the context, so it is given back one by one; no
-// work can touch it any more.
+// Releases everything that the pool holds, because it outlives the context. No work can use it any
+// more.
 void Pools::Close(Slot* slot) {
   KeepErrno keep_errno;
   if (slot->state.load() == State::kPlain) {
@@ -39,7 +39,7 @@ void Pools::Close(Slot* slot) {
   }
   slot->context.store(nullptr, std::memory_order_release);
   if (slot->users.load(std::memory_order_seq_cst) != 0) {
-    // Some thread is still in the pool, perhaps for ever. Its memory is lost until the process
+    // A thread is still in the pool, perhaps for ever. The pool's memory is lost until the process
     // ends.
     slot->state.store(State::kLost, std::memory_order_release);
     Log("a context was destroyed while another thread was allocating in it; its memory stays "
@@ -69,7 +69,7 @@ void Pools::CloseEnded() {
     if (!HasEnded(slots_[i])) continue;
     links_.on_unseen_end();
     MutexLock lock(&mutex_);
-    // Another thread may have closed that pool meanwhile, and opened the next one.
+    // Another thread may have closed that pool meanwhile, and opened another one in this slot.
     if (HasEnded(slots_[i])) End(slots_[i].context.load(std::memory_order_relaxed));
   }
 }
@@ -110,8 +110,9 @@ void Pools::PeerEnabled(CUcontext peer, int by_device) {
   GiveAccess(owner, by_device);
 }
 
-// The driver copies between devices that memory of cuMemAlloc lies on, whether they were made peers
-// or not. Mapped memory it copies only where both devices may reach it: so those that can may.
+// The driver copies memory of cuMemAlloc between devices even if they were not made peers. It
+// copies mapped memory only if both devices may access it, so access is given to all devices that
+// can have it.
 void Pools::IntroducePeers(int device) {
   auto* can_access = links_.driver.cuDeviceCanAccessPeer();
   if (can_access == nullptr) return;
@@ -129,7 +130,8 @@ void Pools::IntroducePeers(int device) {
   }
 }
 
-// Before the pool serves: a copy between two cards is submitted after a block of either was had.
+// Finds the GPUs that cannot reach this one. It runs before the pool serves, because a copy between
+// two GPUs needs a block of one of them first.
 void Pools::LookForApart(int device) {
   auto* can_access = links_.driver.cuDeviceCanAccessPeer();
   auto* count_devices = links_.driver.cuDeviceGetCount();
@@ -167,7 +169,7 @@ void Pools::GiveAccess(int owner, int by_device) {
 
 // --- Streams ------------------------------------------------------------------------------------
 
-// It has just been made, so that the driver may be asked about it.
+// The stream has just been made, so it is safe to ask the driver about it.
 void Pools::StreamCreated(CUstream stream) {
   if (!WantsPool(links_.process.options())) return;
   KeepErrno keep_errno;
@@ -190,7 +192,7 @@ void Pools::TellStreamBegins(CUstream stream) {
     Use use = At(i);
     if (use) use->StreamCreated(reinterpret_cast<uint64_t>(stream));
   }
-  // One event for the whole context needs no names.
+  // If the driver can record one event for the whole context, the pools need no list of streams.
   if (driver.cuCtxRecordEvent() != nullptr || driver.cuCtxGetCurrent() == nullptr) return;
   CUcontext context = nullptr;
   if (driver.cuCtxGetCurrent()(&context) != CUDA_SUCCESS) return;
@@ -205,7 +207,7 @@ void Pools::TellStreamBegins(CUstream stream) {
 void Pools::StreamDestroyed(CUstream stream) {
   CaptureEnded(stream);
   KeepErrno keep_errno;
-  // The pools record its last event while it counts as alive.
+  // The pools record the stream's last event while live_streams still counts it as alive.
   {
     MutexLock lock(&mutex_);
     for (int i = 0; i < stream_count_; ++i) {
@@ -221,7 +223,7 @@ void Pools::StreamDestroyed(CUstream stream) {
 
 void Pools::CaptureBegins(CUstream stream) {
   KeepErrno keep_errno;
-  // The analysis asks whether memory may belong to captured graphs.
+  // The analysis uses this fact to decide whether memory may belong to captured graphs.
   if (!has_captured_.exchange(true, std::memory_order_relaxed)) {
     links_.trace.Describe("capture.streams", "1");
   }
@@ -246,7 +248,7 @@ void Pools::CaptureEnded(CUstream stream) {
 
 // --- Forks --------------------------------------------------------------------------------------
 
-// Async-signal-safe. Records and addresses of the parent are neither used nor given back.
+// This is async-signal-safe. It neither uses nor releases the records and addresses of the parent.
 void Pools::AbandonAfterFork() {
   mutex_.Reset();
   for (Slot& slot : slots_) {

@@ -2,7 +2,7 @@
 
 namespace vramstow {
 
-// Handles are addresses: their low bits tell little.
+// Handles are addresses, so their low bits hardly differ.
 uint32_t LiveStreams::PlaceOf(uint64_t stream, uint32_t step) {
   const uint64_t mixed = stream * 0x9e3779b97f4a7c15U;
   return (static_cast<uint32_t>(mixed >> 40) + step) % kRoom;
@@ -28,7 +28,7 @@ void LiveStreams::Made(uint64_t stream, const void* context) {
   if (entry != nullptr) *entry = {stream, context, State::kLives};
 }
 
-// A second call, before which the first one was carried out, is a mistake of the program.
+// A second call before the driver carried out the first one is an error of the program.
 void LiveStreams::Ends(uint64_t stream) {
   MutexLock lock(&mutex_);
   Entry* const entry = Look(stream);

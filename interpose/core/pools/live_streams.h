@@ -1,13 +1,12 @@
-// LiveStreams: which streams the program has, and in which context each was made.
+// LiveStreams records which streams exist in the program, and the context of each.
 //
-// Idea: to ask the driver about a stream that was destroyed is undefined, and handles of streams
-// come back later than their streams end: with a free, or at a fence. So what the hooked calls tell
-// is kept here, and the driver is asked about a stream only while it is surely there: when it was
-// just made.
+// Idea: asking the driver about a destroyed stream is undefined, and a pool may still use a
+// stream's handle after the stream's end, in a free or at a fence. So this table stores what hooked
+// calls show, and the driver is asked about a stream only while it surely exists: directly after it
+// was made.
 //
-// Ownership: static storage. Threads: any. Errors: a stream that no hooked call made is unknown,
-// and so is one for which there was no room; where room is short, those that are gone are forgotten
-// first. Units: none.
+// Ownership: static storage. Threads: any. Errors: a stream is unknown if no hooked call made it,
+// or if the table was full; streams that have ended are removed first. Units: none.
 //
 // Lock: mutex_ guards the table, for a few steps only; nothing is taken while it is held.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_LIVE_STREAMS_H_
@@ -27,17 +26,18 @@ class LiveStreams {
   LiveStreams(const LiveStreams&) = delete;
   LiveStreams& operator=(const LiveStreams&) = delete;
 
-  // The driver has just made it. `context` null: nobody knows in which.
+  // Called when the driver has made the stream. `context` is null if it is unknown.
   void Made(uint64_t stream, const void* context);
-  // It is about to be destroyed: from now on it counts as gone…
+  // Called before the stream is destroyed. From now on it counts as ended.
   void Ends(uint64_t stream);
-  // …but the driver did not destroy it. One that was gone before stays so.
+  // Called after Ends if the driver did not destroy the stream. A stream that had ended before
+  // remains ended.
   void Stays(uint64_t stream);
-  // A context is gone, and its streams with it.
+  // Called when a context has ended, and its streams with it.
   void ContextGone(const void* context);
   StreamFate Find(uint64_t stream, const void** context) const;
 
-  // In a forked child.
+  // Called in a forked child.
   void Clear() VRAMSTOW_NO_LOCK_ANALYSIS;
 
  private:

@@ -1,11 +1,11 @@
-// Offloaders: what moves live memory of each pool to the host (--offload), and the gate in front of
-// it.
+// Offloaders makes the offloader of each pool, which moves live memory to the host (--offload), and
+// owns the gate in front of them.
 //
-// Idea: every call that submits work passes one gate for the whole process; each pool has an
-// offloader of its own.
+// Idea: every call that submits work passes one gate for the whole process; each pool has its own
+// offloader.
 //
-// Ownership: static storage; offloaders lie in pages of their own, which are kept like the pools'.
-// Threads: any. Errors: the reason why nothing can move is logged once. Units: bytes.
+// Ownership: static storage; each offloader lies in separate pages, which are retained like the
+// pools'. Threads: any. Errors: the reason why nothing can move is logged once. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_OFFLOADERS_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_OFFLOADERS_H_
 
@@ -29,33 +29,37 @@ class Offloaders {
   Offloaders(const Offloaders&) = delete;
   Offloaders& operator=(const Offloaders&) = delete;
 
-  // Whether the user wants it, in a process that has read its settings.
+  // True if the user asked for offloading, in a process that has read its settings.
   bool wanted();
-  // Whether that is known already; may be called before the settings are read.
+  // True if wanted() has returned true before. May be called before the settings are read.
   bool is_known_wanted() const { return wanted_.is_known_yes(); }
-  // Whether memory is to move by itself, when the device is full; where it is wanted at all.
+  // True if memory moves without a request when the device is full. Called only if offloading is
+  // wanted.
   bool automatic() const;
 
-  // An offloader in pages of its own, not opened; null: not wanted, or no memory. Under the pools'
-  // lock, once for each place of a pool.
+  // Makes an offloader in separate pages, without opening it. Returns null if offloading is not
+  // wanted or there is no memory. Called under the pools' lock, once for each slot of a pool.
   Offloader* Make();
-  // For a pool that was opened with the offloader as its relief.
+  // Opens the offloader for a pool whose reclaim callback it is.
   void Open(Offloader* offloader, Pool* pool);
 
-  // The process ends: nothing comes back any more, and who waits for that gives up soon.
+  // Called when the process ends: nothing is restored any more, and threads that wait for a restore
+  // give up soon.
   void StopBringingBack();
 
-  // Whether memory is paused that a captured graph may use; for who has passed the gate.
+  // True if memory that a captured graph may use is paused. The caller has passed the gate.
   bool RefuseGraphs() const;
 
-  // Counts a submission at each offloader that observes touches. True: there is one.
+  // Counts a submission at each offloader that observes touches. Returns true if there is such an
+  // offloader.
   bool CountSubmission();
-  // True if an offloader wants to begin to copy quiet memory.
+  // True if an offloader wants to begin to copy quiet memory: memory that the program has promised
+  // not to use for a while (vramstow_quiet).
   bool AnyWantsToAdvance() const;
   // True if an offloader observes touches.
   bool AnyTracksTouches() const;
 
-  // While it lives, this thread may submit work.
+  // While a GateTicket exists, its thread may submit work.
   class GateTicket {
    public:
     explicit GateTicket(Offloaders* offloaders);
@@ -70,8 +74,8 @@ class Offloaders {
     uint32_t lane_ = 0;
   };
 
-  // While it lives, this thread, which may be inside the gate, waits for what who closes the gate
-  // may hold.
+  // While a Wait exists, its thread, which may be inside the gate, waits for a lock that the thread
+  // closing the gate may hold.
   class Wait {
    public:
     explicit Wait(Offloaders* offloaders) : gate_(offloaders->gate_) { gate_.BeginWait(); }
@@ -83,7 +87,7 @@ class Offloaders {
     SubmissionGate& gate_;
   };
 
-  // In a forked child, async-signal-safe.
+  // Called in a forked child, async-signal-safe.
   void AbandonAfterFork();
 
  private:

@@ -13,11 +13,11 @@
 namespace vramstow {
 namespace {
 
-// At most so much comes back in one go, so that the service thread keeps answering.
+// The most bytes that one call restores, so that the service thread can answer in between.
 constexpr uint64_t kMaxBack = 256 * kMiB;
 
-// The word at this place, if it looks like an address of a device: those are neither small numbers
-// nor negative ones. 1: it does.
+// Reads the word at this address. Returns 1 if it looks like a device address, which is neither a
+// small number nor a negative one; else 0.
 int PutIfAddress(const void* place, uint64_t* address) {
   constexpr uint64_t kLeast = uint64_t{1} << 24;
   constexpr uint64_t kMax = uint64_t{1} << 57;
@@ -27,7 +27,7 @@ int PutIfAddress(const void* place, uint64_t* address) {
 
 }  // namespace
 
-// Without a look at the pools: most of the time nobody watches, and every submission asks.
+// Does not visit the pools, because every submission calls this, and mostly nothing is observed.
 bool Offloading::Watch() {
   if (!offloaders_.wanted()) return false;
   const bool capturing = pools_.AnyCapture();
@@ -36,7 +36,7 @@ bool Offloading::Watch() {
 
 bool Offloading::Watches() const { return offloaders_.AnyTracksTouches() || pools_.AnyCapture(); }
 
-// The thread may be inside the gate.
+// Calls `bring` in a thread that may be inside the gate.
 template <typename Bring>
 void Offloading::BringBack(Bring bring) {
   const KeepErrno keep_errno;
@@ -45,7 +45,7 @@ void Offloading::BringBack(Bring bring) {
   bring();
 }
 
-// The pools are held once for all of them; an address that is no pool's does nothing there.
+// Holds each pool open once for all addresses. An address outside the pools has no effect.
 void Offloading::TouchAll(const uint64_t* addresses, int count, UsedBy by) {
   const bool stays = by == UsedBy::kGraph || pools_.AnyCapture();
   for (int i = 0; i < pools_.count(); ++i) {
@@ -95,10 +95,10 @@ void Offloading::ExposeWords(const void* memory, uint64_t size) {
   NoteWords(memory, size, UsedBy::kLaterWork);
 }
 
-// Kernels that KernelArguments knows nothing of.
+// Touches the arguments of kernels that are missing in KernelArguments.
 void Offloading::AskForArguments(CUfunction function, void** arguments, UsedBy by) {
   ArgumentSizes sizes = kernel_arguments_.Ask(function);
-  // It may use anything.
+  // A kernel with unknown arguments may use any memory.
   if (!sizes.known()) return EndAllQuiet();
   constexpr size_t kMaxArguments = 4096;
   size_t size = 0;
@@ -109,8 +109,8 @@ void Offloading::WatchUses() {
   if (offloaders_.wanted()) driver_.WatchUses(OnUses, this);
 }
 
-// A range belongs to one block. Its middle lies on no page that the block shares with another, if
-// there is such a page.
+// Touches the middle of each range. A range belongs to one block, and its middle lies on a page
+// that the block does not share with another block, if there is such a page.
 void Offloading::OnUses(const Driver::UsedRange* ranges, size_t count, void* self) {
   auto* const offloading = static_cast<Offloading*>(self);
   if (!offloading->Watches()) return;

@@ -1,10 +1,11 @@
-// Offloading: what submitted work touches, and what comes back from the host.
+// Offloading reports which memory submitted work touches, and has that memory restored from the
+// host.
 //
-// Idea: while memory is short, the memory that a submitting call names counts as touched. What was
-// touched comes back from the host where there is room.
+// Idea: while memory is short, the memory that a submitting call names counts as touched. Touched
+// memory is restored from the host if there is room. Parked memory was evicted to the host and
+// cannot be accessed, so it is restored before the work is submitted.
 //
-// Ownership: static storage. Threads: any. Errors: that something could not move is logged once.
-// Units: bytes.
+// Ownership: static storage. Threads: any. Errors: a failed move is logged once. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_OFFLOADING_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_OFFLOADING_H_
 
@@ -29,51 +30,54 @@ class Offloading {
   Offloading(const Offloading&) = delete;
   Offloading& operator=(const Offloading&) = delete;
 
-  // Asks a simulated driver to say what work touches, because the arguments of most of its kernels
-  // are not known. Called when CUDA has been initialised. A real driver says nothing.
+  // Asks a simulated driver to report which memory work touches, because the arguments of most of
+  // its kernels are unknown. Called when CUDA has been initialised. A real driver reports nothing.
   void WatchUses();
 
-  // Before Offloaders::GateTicket, by a thread that holds no lock: lets quiet memory move.
+  // Lets quiet memory move. Called before Offloaders::GateTicket, by a thread that holds no lock.
   void PrepareSubmission() {
     if (offloaders_.is_known_wanted() && offloaders_.AnyWantsToAdvance()) AdvanceQuiet();
   }
 
-  // Before a capture begins: parked memory comes back, because a graph may use it from now on.
+  // Restores parked memory before a capture begins, because a graph may use it from now on.
   void PrepareCapture();
 
-  // --- Touches, between Offloaders::GateTicket and submission: what was parked of it is back
-  // afterwards Counts a submission. True: what it touches has to be passed on.
+  // --- Touches: called after Offloaders::GateTicket and before the submission; they restore parked
+  // memory
+  // Counts a submission. Returns true if the memory that it touches has to be reported.
   bool Watch();
   void Touch(uint64_t address) { TouchAll(&address, 1, UsedBy::kWork); }
-  // Later work may use this address without naming it.
+  // Reports that later work may use this address without naming it.
   void Expose(uint64_t address) { TouchAll(&address, 1, UsedBy::kLaterWork); }
   void TouchWords(const void* memory, uint64_t size) { NoteWords(memory, size, UsedBy::kWork); }
-  // Host memory is copied to the device, where kernels find the addresses that it holds. Large
-  // memory is taken for data.
+  // Reports the addresses in host memory that is copied to the device, where kernels may read them.
+  // Large memory is assumed to contain data only.
   void ExposeWords(const void* memory, uint64_t size);
-  // The arguments of a kernel, as cuLaunchKernel takes them; either may be null.
+  // Touches the arguments of a kernel, as given to cuLaunchKernel. `arguments` or `extra` may be
+  // null.
   void TouchArguments(CUfunction function, void** arguments, void** extra);
 
-  // --- What a node of a graph names, between Offloaders::GateTicket and the driver: it stays where
-  // it is
+  // --- Nodes of graphs: called after Offloaders::GateTicket and before the driver; memory that a
+  // node names is not moved from now on
   bool MayMove() { return offloaders_.wanted(); }
   void Pin(uint64_t address) { TouchAll(&address, 1, UsedBy::kGraph); }
   void PinArguments(CUfunction function, void** arguments, void** extra) {
     NoteArguments(function, arguments, extra, UsedBy::kGraph);
   }
 
-  // Whether a graph must not be launched now. That it was tried is logged once.
+  // True if a graph must not be launched now. The first such attempt is logged.
   bool RefusesGraph();
 
-  // Called by the service thread from time to time: brings back what was touched, where there is
-  // room. True: an offloader observes touches, so call again soon.
+  // Restores touched memory if there is room. The service thread calls this from time to time.
+  // Returns true if an offloader observes touches, so that the next call should come soon.
   bool Maintain();
-  // The process ends: Maintain gives up what it waits for.
+  // Called when the process ends; Maintain then stops waiting.
   void Stop() { offloaders_.StopBringingBack(); }
 
  private:
-  // A graph or captured work may use the memory that it names at any time from now on. Later work
-  // may use the memory that is given to it now, or to a kernel that is not known.
+  // The user of a range. A graph or captured work may use the memory that it names at any time from
+  // now on. Later work may use the memory that is given to it now, or to a kernel whose arguments
+  // are unknown.
   enum class UsedBy : uint8_t { kWork, kGraph, kLaterWork };
 
   void TouchAll(const uint64_t* addresses, int count, UsedBy by);

@@ -1,16 +1,16 @@
-// OpenCollectives: the buffers of NCCL's collectives whose work is not submitted yet.
+// OpenCollectives stores the buffers of NCCL's collectives whose work is not submitted yet.
 //
 // Idea: a collective is submitted before its call returns, or, in a group, before the group ends.
-// Its buffers counted as touched when the program called it. But a quiet time that begins in
-// between takes them for memory that nobody uses, and has them parked. So it begins without the
-// ranges in which these buffers lie.
+// Its buffers count as touched when the program calls it. A quiet time that begins between the call
+// and the submission would take these buffers for unused memory and park it. So the quiet time
+// begins without the ranges that contain such buffers.
 //
 // Ownership: static storage, constant-initialised with zeros. Threads: any; a group belongs to its
-// thread. Errors: where there is no room, all memory counts as used until no collective is open.
+// thread. Errors: if the table is full, all memory counts as used until no collective is open.
 // Units: addresses.
 //
 // Lock: mutex_ guards the entries, and keeps collectives from opening while a quiet time begins:
-// locks of the pools are taken while it is held. Nobody takes it inside the gate.
+// locks of the pools are taken while it is held. No thread takes it inside the gate.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_OPEN_COLLECTIVES_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_OPEN_COLLECTIVES_H_
 
@@ -27,25 +27,25 @@ class OpenCollectives {
   OpenCollectives(const OpenCollectives&) = delete;
   OpenCollectives& operator=(const OpenCollectives&) = delete;
 
-  // This thread is about to call a collective, or has begun a group. Groups may lie in groups.
+  // This thread is about to call a collective, or has begun a group. Groups may be nested.
   static void Open();
-  // Before the buffers count as touched.
+  // Stores the buffers of a collective, before they count as touched.
   void Note(const uint64_t* addresses, int count);
-  // The call, or the group, has ended. False for `submitted`: the library does the work later, so
-  // that its buffers stay until this thread's next one ends.
+  // The call or the group has ended. `submitted` is false if the library does the work later; then
+  // the buffers are retained until this thread's next call or group ends.
   void Close(bool submitted);
 
-  // Calls begin() while no buffer can be noted.
+  // Calls begin() while no buffer can be added.
   template <typename Begin>
   auto WhileNoneOpens(Begin begin) {
     const MutexLock lock(&mutex_);
     return begin();
   }
-  // For begin(). Whether there is a buffer, and whether this range has one.
+  // Called inside begin(): true if there is any buffer, and true if this range contains one.
   bool any() const;
   bool Uses(uint64_t address, uint64_t bytes) const;
 
-  // In a forked child, whose only thread this is.
+  // Called by the only thread of a forked child.
   void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
 
  private:

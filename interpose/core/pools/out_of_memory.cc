@@ -40,7 +40,8 @@ void Report(Trace& trace, Pool* pool, bool on_stderr) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, length);
 }
 
-// The analysis reads the same fact where PyTorch's own allocator refuses; the last refusal decides.
+// Records the limit as the fact that the analysis also reads when PyTorch's own allocator fails. A
+// later failure overwrites it.
 void DescribeLimit(Trace& trace, Pool* pool, int device) {
   KeepErrno keep_errno;
   const uint64_t limit = pool->LastReport().limit_bytes;

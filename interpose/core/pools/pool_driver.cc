@@ -18,8 +18,8 @@ void* Resolve(void* real, const char* name) {
   return RealFunction(*static_cast<const Driver*>(real), name);
 }
 
-// Where a simulated card has a clock of its own, durations are the card's. In a forked child there
-// is none any more: then time stands still.
+// Returns the clock of a simulated GPU, if it has one, so that durations are in the GPU's time. A
+// forked child has no such clock; its time does not advance.
 CudaDriver::CardClock CardClockOf(const Driver& real) {
   uint64_t now_ns = 0;
   if (!ReadModelTime(real, &now_ns)) return {};

@@ -23,8 +23,8 @@
 namespace vramstow {
 namespace {
 
-// Rows begin at multiples of the block granule, which is what cards have; beyond these sizes the
-// driver is to say what is wrong.
+// Rows begin at multiples of the block granule, which equals the pitch alignment of GPUs. Larger
+// requests go to the driver, which reports the error.
 constexpr uint64_t kMaxPitch = (uint64_t{1} << 31) - kBlockBytes;
 constexpr uint64_t kMaxRows = uint64_t{1} << 31;
 
@@ -110,11 +110,12 @@ PoolAnswer PoolService::Allocate(const CallSite& site, const PooledRequest& requ
   if (error != PoolError::kOutOfMemory) return PoolAnswer::kAskDriver;
   LogOutOfMemory(links_.trace, use.get(), use.device());
   if (use->limit() != 0) {
-    // The plain driver might have room, but must not be asked.
+    // The plain driver might have memory, but it must not be asked, because the pool has a limit.
     RecordOverLimit(site, request, use.device());
     return PoolAnswer::kOutOfMemory;
   }
-  // The plain driver has the last word, with all that can be given back to it.
+  // Releases all cached memory to the driver, which then makes the last attempt to serve the
+  // request.
   use->Trim({});
   return PoolAnswer::kAskDriver;
 }
@@ -166,7 +167,8 @@ bool PoolService::Find(CUdeviceptr address, PooledBlock* block) const {
   const bool can_share = links_.exports.reachable() && !use->segments();
   const uint64_t chunk = use->segments() ? 0 : use->chunk_bytes();
   *block = {info.address, info.requested, info.id, use.context(), use.device(), can_share, chunk};
-  // Behind what was asked for, but within the rounding: the driver would not know it either.
+  // The address lies behind the requested bytes but within the rounding, where the driver would not
+  // know it either.
   if (address - info.address >= info.requested) *block = PooledBlock();
   return true;
 }
@@ -189,8 +191,9 @@ bool PoolService::CanShare(const PooledBlock& block) const {
   return use && !use->HasLargeChunk(block.address, block.size);
 }
 
-// As memory of cuMemAlloc has it, wherever the bytes are: what lies on the host may be the host's
-// for the driver, and a caller would then read it there, or refuse it.
+// Answers as for memory of cuMemAlloc, wherever the bytes are. For a block that lies on the host
+// the driver might say that it is host memory, and the caller would then read it there or refuse
+// it.
 bool PoolService::Attribute(const PooledBlock& block, CUdeviceptr address,
                             CUpointer_attribute attribute, void* data) const {
   switch (attribute) {
@@ -225,7 +228,8 @@ bool PoolService::Attribute(const PooledBlock& block, CUdeviceptr address,
       Put<size_t>(data, block.size);
       return true;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-      // As memory of cuMemAlloc has it: a handle of a chunk would show other blocks, too.
+      // No handle types are allowed, as for memory of cuMemAlloc: a handle of a chunk would also
+      // expose other blocks.
       Put<unsigned long long>(data, 0);
       return true;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
@@ -236,7 +240,8 @@ bool PoolService::Attribute(const PooledBlock& block, CUdeviceptr address,
   }
 }
 
-// False: that is no memory of a device.
+// Finds the context and device of one end of a copy. Returns false if the address is not in device
+// memory.
 bool PoolService::FindEnd(CUdeviceptr address, CopyEnd* end) const {
   if (address == 0) {
     *end = {links_.driver.CurrentContext(), links_.driver.CurrentDevice(), false};
@@ -318,7 +323,7 @@ bool PoolService::CloseHandle(const CallSite& site, CUdeviceptr address, CUresul
   return true;
 }
 
-// --- What the pools have to know ----------------------------------------------------------------
+// --- Notifications for the pools ----------------------------------------------------------------
 
 void PoolService::CloseEnded() const { links_.pools.CloseEnded(); }
 

@@ -1,11 +1,11 @@
-// PoolService: the one way by which the handlers of the driver's functions ask the pools, and tell
-// them what they have to know.
+// PoolService is the only interface through which the handlers of the driver's functions query the
+// pools and notify them.
 //
-// Idea: a handler knows what its call means; which pool serves, what is recorded and what the user
-// wants of the pool is decided here. Where a function says that the pool did not serve the call,
-// the driver is to be asked as if there were no pool.
+// Idea: a handler knows what its call means. This class decides which pool serves it, what is
+// recorded, and how the user's settings apply. If a function reports that the pool did not serve
+// the call, the caller asks the driver as if there were no pool.
 //
-// Ownership: static storage. Threads: any. Errors: the driver's numbers. errno is kept. Units:
+// Ownership: static storage. Threads: any. Errors: the driver's numbers. errno is preserved. Units:
 // bytes, device numbers.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_SERVICE_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_SERVICE_H_
@@ -21,7 +21,7 @@
 
 namespace vramstow {
 
-// The forms of CUDA 2 have 32-bit addresses, which no pool has.
+// The pool does not serve the forms of CUDA 2, because their addresses have 32 bits only.
 template <typename Pointer>
 constexpr bool kPoolable = std::is_same_v<Pointer, CUdeviceptr>;
 
@@ -46,7 +46,7 @@ struct PitchedRequest {
   unsigned int element_size;
 };
 
-// *size 0: in no live block.
+// A live block of the pool; `size` is 0 if the address is in no live block.
 struct PooledBlock {
   CUdeviceptr address = 0;
   uint64_t size = 0;  // as asked for
@@ -54,7 +54,8 @@ struct PooledBlock {
   CUcontext context = nullptr;
   int16_t device = 0;
   bool can_share = false;  // by cuIpc, but for large chunks
-  // Of the pieces of physical memory under it, which begin at multiples of it; 0: there is one.
+  // Size of the pieces of physical memory under the block, which begin at multiples of this size; 0
+  // if there is one piece only.
   uint64_t chunk_bytes = 0;
 };
 
@@ -91,79 +92,83 @@ class PoolService {
   PoolAnswer AllocatePitched(const CallSite& site, CUdeviceptr* address, size_t* pitch,
                              const PitchedRequest& request) const;
 
-  // True: the address is the pool's, *result is the answer, and the events are recorded. The first
-  // waits for submitted work where a program could tell, the second never.
+  // Return true if the address is the pool's; then *result is the answer, and the events are
+  // recorded. Free waits for submitted work if a program could see the difference; FreeAsync never
+  // waits.
   bool Free(const CallSite& site, CUdeviceptr address, CUresult* result) const;
   bool FreeAsync(const CallSite& site, CUdeviceptr address, CUresult* result) const;
 
   // --- Questions
-  // Whether an address is the pool's, in a block or not.
+  // True if an address belongs to a pool, inside a block or not.
   bool Owns(CUdeviceptr address) const;
-  // The address is the pool's.
+  // Finds the block of an address. Returns true if the address belongs to a pool.
   bool Find(CUdeviceptr address, PooledBlock* block) const;
-  // The same; in no live block it is what a framework keeps mapped there. The framework's own
-  // allocator would get whole segments from the driver, which knows them while they are cached:
-  // tensors are made on memory whose first tensor is gone, as captured graphs have it.
+  // Like Find, but an address outside all live blocks yields the memory that a framework still has
+  // mapped there. The framework's own allocator would own whole segments of the driver, which the
+  // driver knows while they are cached. So programs make tensors on memory of freed tensors, for
+  // example for captured graphs.
   bool FindMapped(CUdeviceptr address, PooledBlock* block) const;
-  // The answer to cuPointerGetAttribute about `address` in the block, for what the pool knows
-  // better than the driver; false: as the driver says.
+  // Answers cuPointerGetAttribute about `address` in the block, if the pool's answer differs from
+  // the driver's. Returns false if the driver's answer is right.
   bool Attribute(const PooledBlock& block, CUdeviceptr address, CUpointer_attribute attribute,
                  void* data) const;
-  // What is free for the process, made of what the driver said.
+  // Changes the driver's figures to the memory that is free for the process.
   void AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) const;
 
-  // Whether some cards cannot reach one another.
+  // True if some GPUs cannot reach one another.
   bool SomeCardsApart() const;
-  // Whether memory of a pool is copied between two cards that cannot reach one another: then the
-  // driver needs to be told both contexts. An address of 0 is memory of the current context that
-  // has none, as arrays have.
+  // True if memory of a pool is copied between two GPUs that cannot reach one another: then the
+  // driver needs both contexts. An address of 0 is memory of the current context that has no
+  // address, for example an array.
   bool CopyNeedsContexts(CUdeviceptr to, CUdeviceptr from, CopyEnds* ends) const;
 
-  // Before somebody is told the physical memory behind addresses, as network cards and multicast
-  // objects are: it stays where it is from now on. False: part of it is on the host, where they
-  // must not find it. True also of memory that is no pool's.
+  // Called before a network adapter or a multicast object learns the physical memory behind
+  // addresses: from now on that memory is not moved. Returns false if part of it is on the host,
+  // where they must not find it. Returns true also for memory outside the pools.
   bool HoldInPlace(CUdeviceptr address, uint64_t size) const;
-  // Afterwards, where the driver has told it: the chunks stay at these addresses for as long as the
-  // context lives, also when the block is freed. Nobody has to be told of a free, then.
+  // Called afterwards, when the driver has revealed the physical memory: the chunks remain at these
+  // addresses as long as the context exists, even if the block is freed. So no free has to be
+  // reported.
   void KeepChunks(CUdeviceptr address, uint64_t size) const;
 
-  // --- cuIpc for memory of pools: of this process, of another, and back. The events are recorded,
-  // but for that of the first.
+  // --- cuIpc for memory of pools: exports a block of this process, and opens and closes one of
+  // another process. The events are recorded, except for Export.
   CUresult Export(CUdeviceptr address, CUipcMemHandle* handle) const;
   CUresult OpenHandle(const CallSite& site, CUdeviceptr* address,
                       const CUipcMemHandle& handle) const;
   bool CloseHandle(const CallSite& site, CUdeviceptr address, CUresult* result) const;
 
-  // --- What the pools have to know
+  // --- Notifications for the pools
   // Closes the pools whose contexts ended unseen.
   void CloseEnded() const;
   void PrimaryRetained(CUcontext context, int device) const;
-  // The context, or the device's primary one, is gone: after the driver has said so.
+  // Called after the driver has destroyed the context, or the device's primary one.
   void ContextGone(CUcontext context) const;
   void PrimaryContextGone(int device) const;
-  // The current context's device may reach memory of the context `peer`.
+  // The current context's device may access memory of the context `peer`.
   void PeerEnabled(CUcontext peer, int by_device) const;
   void StreamCreated(CUstream stream) const;
-  // Before the driver is asked to; afterwards StreamDestroyFailed if it did not.
+  // Called before the driver destroys the stream; StreamDestroyFailed is called if it did not.
   void StreamDestroyed(CUstream stream) const;
   void StreamDestroyFailed(CUstream stream) const;
-  // Before the driver is asked to begin; afterwards CaptureEnded if it did not.
+  // Called before the driver begins the capture; CaptureEnded is called if it did not begin.
   void CaptureBegins(CUstream stream) const;
   void CaptureEnded(CUstream stream) const;
-  // The process has memory that host and device both reach.
+  // The process has memory that both the host and a device can access.
   void SharedMemoryMade() const;
-  // Before a module or a context goes: its functions' handles may become others'.
+  // Called before a module or a context ends, because the handles of its functions may be reused.
   void FunctionsGone() const;
 
   // --- Submitting work
-  // While it lives, this thread may submit work. What the work names is told in between.
+  // While a Submission exists, its thread may submit work. The memory that the work names is
+  // reported in between.
   class Submission {
    public:
     explicit Submission(const PoolService& service)
         : pass_(Prepared(service)),
           offloading_(service.links_.offloading),
           watched_(offloading_.Watch()) {}
-    // Whether somebody wants to know what it touches.
+    // True if the memory that the work touches has to be reported.
     bool watched() const { return watched_; }
     Offloading& offloading() const { return offloading_; }
 

@@ -1,4 +1,4 @@
-// The user's settings of the pool, as numbers.
+// Converts the user's settings of the pool to numbers.
 //
 // Ownership: values; texts point into the options. Threads: values. Errors: options were checked
 // when they were read. Units: bytes, nanoseconds.
@@ -16,10 +16,10 @@ enum class FreeWaits : uint8_t { kAuto, kAlways, kNever };
 
 PoolBacking BackingOf(const Options& options);
 FreeWaits FreeWaitsOf(const Options& options);
-// For a device of so many bytes.
+// Returns the settings for a device with `total_bytes` of memory.
 PoolConfig PoolConfigOf(const Options& options, uint64_t total_bytes);
 
-// Whether a library's file (a path) begins with one of the names in `list`.
+// True if a library's file name (the last part of `path`) begins with one of the names in `list`.
 bool IsListed(const char* list, const char* path);
 
 }  // namespace vramstow

@@ -7,7 +7,8 @@
 namespace vramstow {
 namespace {
 
-// The driver's function behind an event of the pool's dealings; kNoHook for the pool's own steps.
+// Returns the driver's function that the pool called for this event, or kNoHook for the pool's own
+// steps.
 Hook FunctionOf(const Event& event) {
   const bool pinned = event.memory == MemoryKind::kHostPinned;
   const bool segment = event.memory == MemoryKind::kDevice;
@@ -87,8 +88,8 @@ uint64_t PoolTrace::Take(void* self, Event* event) {
   return sequence;
 }
 
-// No event is copied on this way: one that was just made is still on its way into the cache field
-// by field, and copying it would wait for all of them.
+// Changes the event in place and does not copy it: it was written field by field a moment ago, and
+// a copy would have to wait for these stores.
 uint64_t PoolTrace::Record(Event* event) {
   if (trace_.is_off()) return 0;
   const auto* call = static_cast<const ScopedCallContext*>(ThisThread()->pool_call);
@@ -97,7 +98,7 @@ uint64_t PoolTrace::Record(Event* event) {
   if (event->layer == Layer::kPool || event->memory == MemoryKind::kHostPinned) {
     return trace_.RecordFor(FunctionOf(*event), library, event);
   }
-  // A block was freed earlier and only now is done with: that is nobody's call.
+  // The block was freed earlier, and only now its work has finished. No call causes this event.
   if (call == nullptr || event->kind == EventKind::kFreeCompleted) {
     return trace_.RecordFor(kNoHook, library, event);
   }

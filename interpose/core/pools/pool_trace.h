@@ -1,11 +1,11 @@
-// ScopedCallContext and PoolTrace: the pool's events in the trace, under the name of the call that
-// caused them, and of its caller.
+// ScopedCallContext and PoolTrace record the pool's events under the name and the caller of the
+// function that caused them.
 //
 // Idea: a pool emits its events under its locks, and does not know which function the program
-// called. ScopedCallContext keeps what is known of the call where the same thread finds it again.
-// Events about what the pool itself asks of the driver have the name of the driver's function. The
-// stack is captured when the ScopedCallContext begins, before the pool takes its locks: capturing
-// may have to wait for the dynamic linker.
+// called. ScopedCallContext stores this in the thread's state. Events about calls that the pool
+// itself makes get the name of the driver's function. The stack is captured when the
+// ScopedCallContext begins, before the pool takes its locks, because capturing may have to wait for
+// the dynamic linker.
 //
 // Ownership: PoolTrace: static storage. ScopedCallContext: objects on the wrapper's stack. Threads:
 // any; a ScopedCallContext belongs to its thread. Errors: none. Units: bytes.
@@ -24,19 +24,19 @@
 
 namespace vramstow {
 
-// The call for which pools work on this thread, while the object lives.
+// The call for which pools work in this thread while the object exists.
 class ScopedCallContext {
  public:
-  // For calls that allocate. `memory`: the kind of the blocks that are allocated; `requested`: the
-  // bytes that the caller asked for; 0: as many as the pool is asked for.
+  // For calls that allocate. `memory` is the kind of the allocated blocks. `requested` is the
+  // number of bytes that the caller asked for, or 0 if it equals the pool's request.
   ScopedCallContext(Trace& trace, const CallSite& site, MemoryKind memory, uint64_t requested);
-  // For all others.
+  // For all other calls.
   ScopedCallContext(Trace& trace, const CallSite& site);
-  // For a framework's adapter, which is no function of the driver; `names`: what the framework says
-  // is running.
+  // For a framework's adapter, which calls no function of the driver; `names` are the framework's
+  // names of the running operations.
   ScopedCallContext(Trace& trace, uint16_t library, EventKind kind, const StackName* names,
                     size_t count);
-  // For work that vramstow does by itself.
+  // For work that vramstow does without a call of the program.
   ScopedCallContext();
   ~ScopedCallContext() { thread_->pool_call = before_; }
   ScopedCallContext(const ScopedCallContext&) = delete;
@@ -65,12 +65,12 @@ class PoolTrace {
   PoolTrace(const PoolTrace&) = delete;
   PoolTrace& operator=(const PoolTrace&) = delete;
 
-  // The sink for a pool's events.
+  // Returns the sink for a pool's events.
   EventSink Sink(const Options& options);
-  // Completes an event of the call that this thread is in, and records it. Gives its sequence
+  // Completes an event with the call that this thread is in, and records it. Returns its sequence
   // number.
   uint64_t Record(Event* event);
-  // From now on `observer` gets every event of the pools, under their locks.
+  // From now on `observer` receives every event of the pools, under their locks.
   void Observe(Observer observer) { observer_.store(observer, std::memory_order_release); }
 
  private:

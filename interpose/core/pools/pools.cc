@@ -19,7 +19,7 @@
 namespace vramstow {
 namespace {
 
-// Whether work on the device may touch any memory of the host.
+// True if work on the device may access any memory of the host.
 bool ReachesHost(const Driver& driver, int device) {
   auto* const ask = driver.cuDeviceGetAttribute();
   int reaches = 0;
@@ -32,8 +32,8 @@ bool ReachesHost(const Driver& driver, int device) {
 
 // --- Finding ------------------------------------------------------------------------------------
 
-// The order matters: the user is counted before the state is looked at, and the state is changed
-// before the users are.
+// The order matters: Enter counts the user before it reads the state, and Close changes the state
+// before it reads the number of users.
 bool Pools::Enter(Slot* slot) {
   slot->users.fetch_add(1, std::memory_order_seq_cst);
   if (slot->state.load(std::memory_order_seq_cst) == State::kOpen) return true;
@@ -64,7 +64,7 @@ Pools::Use Pools::ForCurrentContext() {
     slot = FindSlot(context);
   }
   if (slot == nullptr || !Enter(slot)) return Use();
-  // Between the two the slot may have come to serve another context.
+  // The slot may have been given to another context between the two loads.
   Use use(slot);
   if (slot->context.load(std::memory_order_acquire) != context) use.Drop();
   return use;
@@ -113,13 +113,13 @@ void Pools::LogOnce(const char* why) {
   Log("cuMemAlloc is served by the plain driver here: %s.", why);
 }
 
-// Of a context that no hooked call made, too, if it is the device's primary one.
+// Also finds the device of a context that no hooked call made, if it is the device's primary one.
 int Pools::DeviceOf(CUcontext context) {
   const int known = links_.contexts.DeviceOf(context);
   if (known != kNoDevice) return known;
   const int device = links_.unseen_contexts.Recognise(context);
   if (device < 0 || device >= kMaxDevices) return kNoDevice;
-  // A device has one primary context: the one before has ended, and nobody said so.
+  // A device has only one primary context, so the earlier one has ended unseen.
   const CUcontext before = primaries_[device].exchange(context, std::memory_order_acq_rel);
   if (before != nullptr && before != context) {
     links_.on_unseen_end();
@@ -153,7 +153,7 @@ void Pools::OpenSlot(CUcontext context, int device, bool* opened) {
   *opened = state == State::kOpen;
   if (*opened) served_.store(true, std::memory_order_relaxed);
   if (*opened) LookForApart(device);
-  // What work writes anywhere may be read after a free.
+  // On such a device any work may write to host memory, which the program may read after a free.
   if (ReachesHost(links_.driver, device)) NoteSharedMemory();
   slot.context_number.store(links_.unseen_contexts.NumberOf(context), std::memory_order_relaxed);
   slot.context.store(context, std::memory_order_release);
@@ -162,7 +162,7 @@ void Pools::OpenSlot(CUcontext context, int device, bool* opened) {
   if (*opened) IntroducePeers(device);
 }
 
-// What was wanted and cannot be had.
+// Logs that a feature which the user asked for is not available with the plain driver's memory.
 void Pools::LogSegmentsOnce(bool asked_for) {
   const bool offload = links_.offloaders.wanted();
   if ((asked_for && !offload) || logged_.exchange(true, std::memory_order_relaxed)) return;
@@ -171,9 +171,10 @@ void Pools::LogSegmentsOnce(bool asked_for) {
       asked_for ? "--backing=malloc says so" : "the device has no virtual memory management");
 }
 
-// A call that submits work, and that the table of hooks does not know, goes past the gate. So with
-// a driver that is newer than the table nothing moves unless somebody asks for it. An old driver
-// does not tell what a kernel's arguments are: then kernels touch nothing that can be seen.
+// True if memory may move without a request. A call that submits work and is missing in the table
+// of hooks bypasses the gate, so with a driver newer than the table memory moves only on request. A
+// driver before CUDA 12.4 does not describe the arguments of kernels, so the touches of kernels are
+// not seen.
 bool Pools::MovesByItself() {
   if (!links_.offloaders.automatic()) return false;
   constexpr int kTellsArguments = 12040;
@@ -196,7 +197,7 @@ bool Pools::MovesByItself() {
   return !newer;
 }
 
-// A pool's lock is held.
+// Called while a pool's lock is held.
 void Pools::OnRefusal(void* self, int32_t result) {
   if (static_cast<Pools*>(self)->logged_.exchange(true, std::memory_order_relaxed)) return;
   Log("the pool is made of the plain driver's memory here, which cannot be stitched: virtual "
@@ -204,7 +205,8 @@ void Pools::OnRefusal(void* self, int32_t result) {
       result);
 }
 
-// What a slot keeps from one pool to the next: the driver's table and memory for the pool.
+// Prepares the parts that a slot retains from one pool to the next: the driver's table and the
+// memory for the pool.
 bool Pools::PrepareSlot(Slot* slot, CUcontext context, int device) {
   const char* missing = nullptr;
   const bool complete =
@@ -228,7 +230,7 @@ bool Pools::PrepareSlot(Slot* slot, CUcontext context, int device) {
   return slot->pool != nullptr;
 }
 
-// What the others were told while there was no pool.
+// Passes on to a new pool what happened before it was opened: the hook, captures and streams.
 void Pools::BringUpToDate(Slot* slot, CUcontext context) {
   slot->pool->AddHook(ApplicationHooks::Call, &links_.hooks);
   for (int i = captures_.count(); i > 0; --i) slot->pool->CaptureBegins();
@@ -252,7 +254,7 @@ bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
   if (slot->offloader == nullptr && can_move) slot->offloader = links_.offloaders.Make();
   if (slot->offloader != nullptr && can_move) {
     if (MovesByItself()) config.relief = {Offloader::Relieve, slot->offloader};
-    // What is to be moved must be chunks.
+    // Only memory in chunks can be moved.
     config.backing = PoolBacking::kVirtual;
   }
   config.refused = {OnRefusal, this};

@@ -1,17 +1,17 @@
-// Pools: the pools of this process, one for each context in which the program allocates.
+// Pools owns the pools of this process, one for each context in which the program allocates.
 //
-// Idea: a pool is opened at the first allocation in its context, and closed when the context is
-// gone. A caller holds a pool open by a Use while it works with it; closing waits for all Uses to
-// end. The pool of an address is found by looking through the pools, of which there are as many as
+// Idea: a pool is opened at the first allocation in its context, and closed when the context has
+// ended. A Use keeps a pool open while a caller works with it; closing waits for all Uses to end.
+// The pool of an address is found by a search through the pools, of which there are as many as
 // contexts.
 //
-// Ownership: static storage; pools lie in pages of their own that are kept for the next context.
+// Ownership: static storage; pools lie in separate pages that are retained for the next context.
 // Threads: any. A Use costs two atomic additions. Pools are opened and closed under a lock, which
-// is never held while a pool waits for work. Errors: an empty Use: then the plain driver serves.
-// Why a pool could not be opened is logged once. Units: bytes.
+// is never held while a pool waits for work. Errors: an empty Use, after which the plain driver
+// serves the call. The reason why a pool could not be opened is logged once. Units: bytes.
 //
-// Lock: mutex_. Taken to open, to close, and to pass something on to all pools. Under it a pool's
-// own locks are taken and the driver is called.
+// Lock: mutex_. Taken to open, to close, and to notify all pools. Under it a pool's own locks are
+// taken and the driver is called.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_POOLS_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_POOLS_H_
 
@@ -37,7 +37,8 @@ class Pools {
   static constexpr int kMaxPools = 64;
   static constexpr int kMaxDevices = 64;
 
-  // What the pools need of others. `on_opened` is called, without a lock, after a pool was opened.
+  // The other parts that the pools need. `on_opened` is called, without a lock, after a pool was
+  // opened.
   struct Links {
     const Process& process;
     const Driver& driver;
@@ -57,7 +58,7 @@ class Pools {
   Pools(const Pools&) = delete;
   Pools& operator=(const Pools&) = delete;
 
-  // A pool that is held open.
+  // Keeps a pool open while it exists.
   class Use {
    public:
     Use() = default;
@@ -72,18 +73,20 @@ class Pools {
     explicit operator bool() const { return slot_ != nullptr; }
     Pool* operator->() const { return slot_->pool; }
     Pool* get() const { return slot_->pool; }
-    // What moves its memory to the host; null: nothing does, or what the pool holds cannot move.
+    // Returns the offloader that moves the pool's memory to the host; null if there is none, or if
+    // the pool's memory cannot move.
     Offloader* offloader() const { return slot_->pool->segments() ? nullptr : slot_->offloader; }
-    // Gives host memory back that held paused or offloaded memory. Returns how many bytes went.
+    // Releases host memory that held paused or offloaded memory. Returns the number of released
+    // bytes.
     uint64_t ReleaseHost() const {
       return offloader() == nullptr ? 0 : offloader()->ReleaseHost(0);
     }
-    // The same of what was of no use for the time of --decay.
+    // Like ReleaseHost, but only for host memory that was not used for the time of --decay.
     void DecayHost() const {
       if (offloader() != nullptr) offloader()->DecayHost();
     }
     int16_t device() const { return slot_->device; }
-    // Which of the pools of this process, in the order of their opening.
+    // Returns the number of this pool in the order in which the process opened its pools.
     uint32_t opening() const { return slot_->opening; }
     CUcontext context() const { return slot_->context.load(std::memory_order_relaxed); }
 
@@ -92,36 +95,36 @@ class Pools {
     Slot* slot_ = nullptr;
   };
 
-  // The pool of the thread's current context, opened now if need be.
+  // Returns the pool of the thread's current context, and opens it first if needed.
   Use ForCurrentContext();
-  // The pool that an address belongs to, in a block or not. For addresses of the driver's own this
-  // is a few comparisons.
+  // Returns the pool that an address belongs to, inside a block or not. An address of the driver's
+  // own memory costs a few comparisons.
   Use Owning(uint64_t address);
-  // Pool number 0, 1, … < count(), for callers that visit all pools.
+  // Returns the pool with this number (0 ≤ number < count()), for callers that visit all pools.
   Use At(int number);
   int count() const { return count_.load(std::memory_order_acquire); }
   int NumberOf(const Use& use) const { return static_cast<int>(use.slot_ - slots_); }
 
-  // --- What the pools have to know ---------------------------------------------------------------
+  // --- Notifications -----------------------------------------------------------------------------
   void NotePrimary(CUcontext context, int device);
   // The driver has destroyed the context, or the device's primary one.
   void ContextGone(CUcontext context);
   void PrimaryContextGone(int device);
-  // Closes the pools whose contexts ended past every hook. Costs a load unless contexts come and go
-  // so; then a question to the driver for each pool.
+  // Closes the pools whose contexts ended past every hook. Costs one load, unless the program has
+  // contexts that no hooked call made; then one question to the driver for each pool.
   void CloseEnded();
-  // The current context's device may reach memory of the context `peer`.
+  // The current context's device may access memory of the context `peer`.
   void PeerEnabled(CUcontext peer, int by_device);
 
-  // Whether some card of the machine cannot reach the memory of some pool; and whether these two
-  // cards cannot reach one another.
+  // The first is true if any GPU of the machine cannot reach the memory of some pool; the second,
+  // if these two GPUs cannot reach one another.
   bool has_unreachable_peers() const {
     return has_unreachable_peers_.load(std::memory_order_relaxed);
   }
   bool CannotReach(int device, int other) const;
 
   void StreamCreated(CUstream stream);
-  // Before the driver is asked to; afterwards StreamDestroyFailed if it did not.
+  // Called before the driver destroys the stream; StreamDestroyFailed is called if it did not.
   void StreamDestroyed(CUstream stream);
   void StreamDestroyFailed(CUstream stream);
   // Called before the driver begins a capture; if it does not begin, CaptureEnded follows.
@@ -129,14 +132,15 @@ class Pools {
   void CaptureEnded(CUstream stream);
   bool AnyCapture() const { return captures_.count() != 0; }
 
-  // The process has, or had, memory that host and device both reach.
+  // The process has, or had, memory that both the host and a device can access.
   void NoteSharedMemory() { shared_memory_.store(true, std::memory_order_relaxed); }
-  // Why no pool was ever opened, in words that follow "the pool served nothing: "; null: one was.
+  // Returns the reason why no pool was ever opened, in words that follow "the pool served nothing:
+  // "; null if one was opened.
   const char* WhyNothingWasServed() const;
-  // Whether a free has to wait, as the driver's does.
+  // True if a free has to wait for submitted work, as the driver's does.
   bool FreesWait() const;
 
-  // In a forked child, whose only thread this is: pools, addresses and captures are the parent's.
+  // Called by the only thread of a forked child: pools, addresses and captures are the parent's.
   void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
 
  private:
@@ -180,7 +184,8 @@ class Pools {
   FastMutex mutex_;
   Captures captures_;
   std::atomic<bool> has_captured_{false};  // at least once; the trace has it as a fact
-  // The streams that exist, for drivers that have no event for a whole context.
+  // The streams that exist. The list is needed if the driver cannot record an event of a whole
+  // context.
   static constexpr int kMaxStreams = 512;
   struct LiveStream {
     CUstream stream;
@@ -192,7 +197,7 @@ class Pools {
   std::atomic<CUcontext> primaries_[kMaxDevices] = {};
   uint64_t peers_[kMaxDevices] VRAMSTOW_GUARDED_BY(
       mutex_) = {};  // of each device's memory: one bit for each device
-  // By device: one bit for each device that it cannot reach.
+  // For each device, one bit for each other device that it cannot reach.
   std::atomic<uint64_t> apart_[kMaxDevices] = {};
   std::atomic<bool> has_unreachable_peers_{false};
   std::atomic<bool> shared_memory_{false};

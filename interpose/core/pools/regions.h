@@ -1,10 +1,10 @@
-// Regions: pieces of a program whose allocations belong together, by name.
+// Regions names parts of a program whose allocations belong together.
 //
-// Idea: while a thread is in a region, what it allocates has the region's tag (BlockRequest::tag);
-// the tag is a number, given to a name when it is first used, and the same in every pool. Regions
-// nest; the innermost counts.
+// Idea: while a thread is in a region, its allocations get the region's tag (BlockRequest::tag).
+// The tag is a number, assigned to a name when it is first used, and the same in every pool.
+// Regions can be nested; the innermost one counts.
 //
-// Ownership: copies of the names, for ever. Threads: any; each has regions of its own. Errors: the
+// Ownership: copies of the names, for ever. Threads: any; each has its own regions. Errors: the
 // codes of include/vramstow/vramstow.h. Units: none.
 //
 // Lock: mutex_ guards the list of names; nothing is taken while it is held.
@@ -25,12 +25,12 @@ class Regions {
   Regions(const Regions&) = delete;
   Regions& operator=(const Regions&) = delete;
 
-  // `active`: whether this process has pools at all.
+  // `active` is true if this process has pools at all.
   int Push(const char* name, bool active);
   static int Pop();
-  // The tag of this name; 0: nothing was ever allocated under it.
+  // Returns the tag of this name, or 0 if nothing was ever allocated under it.
   uint32_t TagOf(const char* name);
-  // The tag of the calling thread's innermost region; 0: it is in none.
+  // Returns the tag of the calling thread's innermost region, or 0 if it is in none.
   static uint32_t Current();
 
   void AbandonAfterFork() { mutex_.Reset(); }

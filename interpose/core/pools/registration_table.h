@@ -1,12 +1,12 @@
-// RegistrationTable: which range of a pool's memory a library has registered, by the handle that it
-// gave for that.
+// RegistrationTable stores the ranges of a pool's memory that a library has registered, by the
+// handle that the library returned.
 //
-// Idea: a chained hash table. A handle may stand for several registrations: a library that is told
-// of a part of what it knows gives the same handle again, and keeps the whole until the last of
-// them is ended. So the smallest is ended first.
+// Idea: a chained hash table. A handle may stand for several registrations: a library that
+// registers a part of a known range returns the same handle again, and retains the whole range
+// until the last of these registrations has ended. So the smallest range is removed first.
 //
-// Ownership: static storage, constant-initialised with zeros. Threads: any. Errors: where there is
-// no room, Put says so. Units: bytes.
+// Ownership: static storage, constant-initialised with zeros. Threads: any. Errors: Put returns
+// false if the table is full. Units: bytes.
 //
 // Lock: mutex_ guards the entries; nothing is taken while it is held.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_REGISTRATION_TABLE_H_
@@ -19,7 +19,7 @@
 
 namespace vramstow {
 
-// Memory of a pool that is held in place.
+// Memory of a pool that must not be moved.
 struct HeldRange {
   uint64_t address = 0;
   uint64_t size = 0;     // 0: no pool's
@@ -33,12 +33,12 @@ class RegistrationTable {
   RegistrationTable(const RegistrationTable&) = delete;
   RegistrationTable& operator=(const RegistrationTable&) = delete;
 
-  // False: there is no room.
+  // Returns false if the table is full.
   bool Put(const void* handle, const HeldRange& range);
-  // The smallest range of the handle, which leaves the table; of size 0: there is none.
+  // Removes and returns the smallest range of the handle; its size is 0 if there is none.
   HeldRange Take(const void* handle);
 
-  // In a forked child, whose only thread this is.
+  // Called by the only thread of a forked child.
   void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
 
  private:

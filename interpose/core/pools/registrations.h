@@ -1,12 +1,13 @@
-// Registrations: memory of pools that a library registers with a network card, past the driver.
+// Registrations handles memory of pools that a library registers with a network adapter, past the
+// driver.
 //
-// Idea: the card knows the memory by what lies behind its address. So the range is brought to the
-// device and its chunks are held there before the library is asked, and let go of when it has said
-// that the registration failed or has ended. The chunks stay meanwhile, also when their block is
-// freed. A pool that ended meanwhile has nothing to let go of.
+// Idea: the adapter stores the physical memory behind the addresses. So before the library is
+// called, the range is restored to the device and its chunks are pinned there; they are unpinned
+// when the registration has failed or ended. The chunks are not moved meanwhile, even if their
+// block is freed. If the pool has ended meanwhile, nothing is unpinned.
 //
-// Ownership: static storage. Threads: any that is not about to submit work. Errors: Hold says when
-// memory cannot be brought to the device, and that is logged. errno is kept. Units: bytes.
+// Ownership: static storage. Threads: any that is not about to submit work. Errors: Hold returns
+// false if memory cannot be restored to the device, and logs it. errno is preserved. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_REGISTRATIONS_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_REGISTRATIONS_H_
 
@@ -24,14 +25,15 @@ class Registrations {
   Registrations(const Registrations&) = delete;
   Registrations& operator=(const Registrations&) = delete;
 
-  // Before the library is asked. False: it must not be asked. *held has size 0 for memory that is
-  // no pool's.
+  // Pins the range before the library is called. Returns false if the library must not be called.
+  // *held has size 0 for memory outside the pools.
   bool Hold(const void* address, size_t size, HeldRange* held);
-  // The library gave this handle. Null, or more than can be remembered: held for good.
+  // Stores the handle that the library returned. If it is null, or the table is full, the range is
+  // pinned for good.
   void Keep(const void* handle, const HeldRange& held);
-  // The range that Keep was told of, before the library is asked to end it.
+  // Returns the range that Keep stored; called before the library ends the registration.
   HeldRange Take(const void* handle);
-  // It failed, or has ended.
+  // Unpins the range when the registration has failed or ended.
   void Release(const HeldRange& held);
 
  private:

@@ -42,7 +42,8 @@ int ResidencyCode(OffloadResult result) {
 
 }  // namespace
 
-// Calls ask(offloader) for every open pool that has one; it gives a code.
+// Calls ask(offloader), which returns a code, for every open pool that has an offloader. Returns
+// the first code that is not OK.
 template <typename Ask>
 int Residency::AskAll(Ask ask) const {
   if (!offloaders_.wanted()) return VRAMSTOW_NOT_ACTIVE;
@@ -58,7 +59,7 @@ int Residency::AskAll(Ask ask) const {
   return code;
 }
 
-// A region that is null is everything.
+// Moves the memory of a region; a null region means all memory.
 template <typename Move>
 int Residency::AskForRegion(const char* region, uint64_t* bytes, Move move) const {
   *bytes = 0;
@@ -72,7 +73,7 @@ int Residency::AskForRegion(const char* region, uint64_t* bytes, Move move) cons
   });
 }
 
-// Collectives that are not submitted yet use some of it.
+// Leaves out the ranges that collectives use whose work is not submitted yet.
 void Residency::BeginQuiet(Offloader* offloader, const vramstow_range* ranges,
                            uint64_t count) const {
   static_assert(sizeof(vramstow_range) == sizeof(QuietRange));
@@ -111,7 +112,7 @@ int Residency::Offload(const char* region, uint64_t* bytes) const {
   });
 }
 
-// The job is told how much lacks, wherever the request came from.
+// Logs in the job how much memory is lacking, even if the request came through the control socket.
 int Residency::Resume(const char* region, uint64_t* bytes) const {
   uint64_t paused = 0;
   uint64_t lacking = 0;
@@ -142,7 +143,7 @@ int Residency::ResumeRegion(const char* region) const {
   return Resume(region, &bytes);
 }
 
-// Not for everything: what is allocated meanwhile needs a place.
+// Refuses to pause all memory, because the program needs a heap for its next allocations.
 int Residency::PauseRegion(const char* region, int contents) const {
   if (region == nullptr || (contents & ~(VRAMSTOW_DISCARD | VRAMSTOW_GRAPHS)) != 0) {
     return VRAMSTOW_INVALID;
@@ -169,7 +170,8 @@ int Residency::OffloadIdle(uint64_t most_bytes, uint64_t mark, uint64_t* bytes) 
 int Residency::MarkIdle(uint64_t watch_ns, uint64_t* mark) const {
   *mark = ~uint64_t{0};
   return AskAll([&](Offloader* offloader) {
-    // The earliest: what it takes for idle is idle.
+    // Returns the earliest mark of all pools, so that memory counted as idle is idle in each of
+    // them.
     const uint64_t made = offloader->Mark(watch_ns);
     if (made < *mark) *mark = made;
     return VRAMSTOW_OK;

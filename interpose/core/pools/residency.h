@@ -1,10 +1,10 @@
-// Residency: what an application by the C API, or a person at the control socket, may ask about the
-// place of live memory: to offload it, to pause it, and to bring it back.
+// Residency serves the requests to offload, pause or restore live memory that an application makes
+// by the C API, or a user at the control socket.
 //
 // Idea: as application.h, for the offloaders of all pools together.
 //
 // Ownership: static storage. Threads: any that is not about to submit work. Errors: the codes of
-// include/vramstow/vramstow.h, of several pools the first that is not OK. Units: bytes,
+// include/vramstow/vramstow.h; of several pools, the first code that is not OK. Units: bytes,
 // nanoseconds.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_RESIDENCY_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_RESIDENCY_H_
@@ -33,21 +33,21 @@ class Residency {
 
   int PushRegion(const char* name) const;
   int PopRegion() const;
-  // `region` null: everything.
+  // A null `region` means all memory.
   int OffloadRegion(const char* region) const;
   int ResumeRegion(const char* region) const;
   int PauseRegion(const char* region, int contents) const;
 
-  // No work writes these ranges until the next call; `count` may be 0.
+  // Promises that no work uses these ranges until the next call; `count` may be 0.
   int Quiet(const struct vramstow_range* ranges, uint64_t count) const;
 
-  // The same, and how much moved.
+  // Like OffloadRegion and ResumeRegion, and report the number of bytes moved.
   int Offload(const char* region, uint64_t* bytes) const;
   int Resume(const char* region, uint64_t* bytes) const;
-  // Offloads up to `most_bytes` of the memory that was not touched since MarkIdle gave `mark`, the
-  // coldest first.
+  // Offloads up to `most_bytes` of the memory that was not touched since MarkIdle returned `mark`,
+  // the memory idle for longest first.
   int OffloadIdle(uint64_t most_bytes, uint64_t mark, uint64_t* bytes) const;
-  // From now on touches are observed, for at least `watch_ns`. A mark counts for all pools.
+  // From now on touches are observed, for at least `watch_ns`. A mark is valid for all pools.
   int MarkIdle(uint64_t watch_ns, uint64_t* mark) const;
 
  private:
