@@ -22,8 +22,7 @@ void Pools::NotePrimary(CUcontext context, int device) {
   primaries_[device].store(context, std::memory_order_release);
 }
 
-// Releases everything that the pool holds, because it outlives the context. No work can use it any
-// more.
+// Releases the pool's memory, which outlives the context. No work can use it any more.
 void Pools::Close(Slot* slot) {
   KeepErrno keep_errno;
   if (slot->state.load() == State::kPlain) {
@@ -110,9 +109,8 @@ void Pools::PeerEnabled(CUcontext peer, int by_device) {
   GiveAccess(owner, by_device);
 }
 
-// The driver copies memory of cuMemAlloc between devices even if they were not made peers. It
-// copies mapped memory only if both devices may access it, so access is given to all devices that
-// can have it.
+// The driver copies memory of cuMemAlloc between any devices, but mapped memory only if both may
+// access it. So all devices that can access the pool's memory get access.
 void Pools::IntroducePeers(int device) {
   auto* can_access = links_.driver.cuDeviceCanAccessPeer();
   if (can_access == nullptr) return;

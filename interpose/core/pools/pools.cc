@@ -173,8 +173,7 @@ void Pools::LogSegmentsOnce(bool asked_for) {
 
 // True if memory may move without a request. A call that submits work and is missing in the table
 // of hooks bypasses the gate, so with a driver newer than the table memory moves only on request. A
-// driver before CUDA 12.4 does not describe the arguments of kernels, so the touches of kernels are
-// not seen.
+// driver before CUDA 12.4 does not describe kernel arguments, so touches of kernels are not seen.
 bool Pools::MovesByItself() {
   if (!links_.offloaders.automatic()) return false;
   constexpr int kTellsArguments = 12040;
@@ -205,8 +204,7 @@ void Pools::OnRefusal(void* self, int32_t result) {
       result);
 }
 
-// Prepares the parts that a slot retains from one pool to the next: the driver's table and the
-// memory for the pool.
+// Prepares what a slot retains from pool to pool: the driver's table and the pool's memory.
 bool Pools::PrepareSlot(Slot* slot, CUcontext context, int device) {
   const char* missing = nullptr;
   const bool complete =

@@ -37,8 +37,7 @@ class Pools {
   static constexpr int kMaxPools = 64;
   static constexpr int kMaxDevices = 64;
 
-  // The other parts that the pools need. `on_opened` is called, without a lock, after a pool was
-  // opened.
+  // The parts that the pools need. `on_opened` is called without a lock, after a pool was opened.
   struct Links {
     const Process& process;
     const Driver& driver;
@@ -73,11 +72,9 @@ class Pools {
     explicit operator bool() const { return slot_ != nullptr; }
     Pool* operator->() const { return slot_->pool; }
     Pool* get() const { return slot_->pool; }
-    // Returns the offloader that moves the pool's memory to the host; null if there is none, or if
-    // the pool's memory cannot move.
+    // Returns the pool's offloader; null if there is none, or if the pool's memory cannot move.
     Offloader* offloader() const { return slot_->pool->segments() ? nullptr : slot_->offloader; }
-    // Releases host memory that held paused or offloaded memory. Returns the number of released
-    // bytes.
+    // Releases host memory of paused or offloaded memory. Returns the number of released bytes.
     uint64_t ReleaseHost() const {
       return offloader() == nullptr ? 0 : offloader()->ReleaseHost(0);
     }
@@ -134,8 +131,7 @@ class Pools {
 
   // The process has, or had, memory that both the host and a device can access.
   void NoteSharedMemory() { shared_memory_.store(true, std::memory_order_relaxed); }
-  // Returns the reason why no pool was ever opened, in words that follow "the pool served nothing:
-  // "; null if one was opened.
+  // Returns why no pool was ever opened, as the end of a sentence; null if one was opened.
   const char* WhyNothingWasServed() const;
   // True if a free has to wait for submitted work, as the driver's does.
   bool FreesWait() const;
@@ -184,8 +180,7 @@ class Pools {
   FastMutex mutex_;
   Captures captures_;
   std::atomic<bool> has_captured_{false};  // at least once; the trace has it as a fact
-  // The streams that exist. The list is needed if the driver cannot record an event of a whole
-  // context.
+  // The streams that exist, for drivers that cannot record an event of a whole context.
   static constexpr int kMaxStreams = 512;
   struct LiveStream {
     CUstream stream;
