@@ -30,7 +30,7 @@ void AddressSpace::Close(bool alive) {
   }
 }
 
-// False: no memory; nothing was changed.
+// Allocates the tables of an arena. Returns false, and changes nothing, if there is no memory.
 bool AddressSpace::OpenTables(Arena* arena, uint64_t address, uint64_t size, uint64_t step) {
   Arena made;
   made.address = address;
@@ -105,7 +105,7 @@ DriverResult AddressSpace::TakeRegion(uint64_t size, uint16_t heap, uint64_t* ad
 
 // --- Segments -----------------------------------------------------------------------------------
 
-// The window that the address lies in, if it lies in no arena yet.
+// Adds the window that contains the address, unless the address lies in an arena already.
 DriverResult AddressSpace::AddWindow(uint64_t address) {
   const int count = count_.load(std::memory_order_relaxed);
   for (int i = 0; i < count; ++i) {
@@ -172,7 +172,8 @@ Page& AddressSpace::operator[](uint32_t number) {
   return arenas_[(number - 1) >> kPageBits].pages[page];
 }
 
-// Two threads that touch a page at once may lose a gap, which is a hint only.
+// If two threads touch a page at the same moment a gap may be lost, which does no harm: gaps are
+// only hints.
 AddressSpace::PageTouches* AddressSpace::FindTouches(uint64_t address) const {
   const int count = count_.load(std::memory_order_acquire);
   for (int i = 0; i < count; ++i) {

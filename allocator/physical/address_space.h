@@ -1,16 +1,18 @@
-// AddressSpace: the large reserved address ranges (arenas) of one pool, and what lies where.
+// AddressSpace: the large reserved address ranges (arenas) of one pool, and tables of what lies at
+// each address.
 //
 // Idea: addresses cost nothing, so a range many times as large as the device's memory is reserved
-// once and cut into regions, which heaps take and keep. Two flat tables say, without a lock, which
-// heap an address belongs to, and, under the device's lock, which chunk backs a page of it. A page
-// keeps the mapping of a chunk that has moved on (its shadow) until the page is needed for another:
-// a chunk that comes back finds its way without a driver call.
+// once and cut into regions, which the heaps own for good. Two flat tables give the heap of an
+// address (without a lock) and the chunk that backs a page (under the device's lock). A page
+// retains the mapping of a chunk that has moved away (its shadow) until the page is needed for
+// another chunk; until then the chunk can return without a driver call.
 //
-// Memory that came from the plain driver (segments) lies wherever that put it: the same tables, of
-// whole windows of addresses in which only the segments are ours.
+// Memory of the plain driver (segments) lies at addresses that the driver chose. The same tables
+// describe it: they cover whole windows of addresses, of which only the segments belong to the
+// pool.
 //
-// Ownership: the ranges, until Close. Threads: HeapOf and Owns from any thread; all else under the
-// device's lock. Errors: DriverResult. Units: bytes; a page is as large as a chunk.
+// Ownership: the ranges, until Close. Threads: HeapOf and Owns may be called from any thread, all
+// else under the device's lock. Errors: DriverResult. Units: bytes; a page is as large as a chunk.
 #ifndef VRAMSTOW_ALLOCATOR_PHYSICAL_ADDRESS_SPACE_H_
 #define VRAMSTOW_ALLOCATOR_PHYSICAL_ADDRESS_SPACE_H_
 
@@ -33,8 +35,9 @@ struct Page {
   uint32_t interference;  // InterferenceMap's: number of its mask; 0: it has none
   uint16_t timeline;      // …of this timeline
   bool fresh : 1;         // mapped just now, and not yet accessible
-  // How often somebody outside was told of the chunk that is in use here: as long as that is not 0
-  // it does not leave. kForGood: it never does.
+  // How many users outside of the pool (network cards) have registered the memory of the chunk in
+  // use here. The chunk does not leave the page while this is not 0. The value kForGood is
+  // permanent.
   uint16_t registrations : 15;
 
   static constexpr uint16_t kForGood = (1 << 15) - 1;
@@ -47,25 +50,27 @@ class AddressSpace {
  public:
   static constexpr uint16_t kNoHeap = 0;
 
-  // `wanted` bytes per arena; less where the driver does not have it, but at least `least`.
+  // Sets the sizes: each arena gets `wanted` bytes, or fewer, but at least `least`, if the driver
+  // has no such range.
   void Open(const DriverTable* driver, const PoolEvents* events, uint64_t page_bytes,
             uint64_t wanted, uint64_t least);
-  // Gives the ranges back; `alive` false: the context is gone and they with it.
+  // Releases the ranges. `alive` is false if the context was destroyed, and the ranges with it.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // A region of at least `size` bytes for the heap, page aligned and rounded up to a step.
+  // Allocates a region of at least `size` bytes for the heap; it is page aligned and rounded up to
+  // a step.
   DriverResult TakeRegion(uint64_t size, uint16_t heap, uint64_t* address, uint64_t* region_size)
       VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Memory of the plain driver at these pages is the heap's, until Drop. Out of memory: the records
-  // reach no further.
+  // Assigns memory of the plain driver at these pages to the heap, until DropSegment. Gives out of
+  // memory if the tables cannot cover the address.
   DriverResult TakeSegment(uint64_t address, uint64_t size, uint16_t heap)
       VRAMSTOW_REQUIRES(kDeviceLock);
   void DropSegment(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock) {
     Mark(address, size, kNoHeap);
   }
 
-  // The heap whose region the address lies in, or kNoHeap.
+  // Returns the heap whose region contains the address, or kNoHeap.
   uint16_t HeapOf(uint64_t address) const {
     const Arena* arena = arenas_;
     for (int left = count_.load(std::memory_order_acquire); left > 0; --left, ++arena) {
@@ -76,36 +81,38 @@ class AddressSpace {
     }
     return kNoHeap;
   }
-  // Whether the address lies in a range of ours, in use or not.
+  // True if the address lies in one of the pool's ranges, whether it is in use or not.
   bool Owns(uint64_t address) const;
 
-  // The page that the address lies in; the address is in a region.
+  // Returns the page of an address, which must lie in a region.
   Page& PageAt(uint64_t address);
-  // Pages have numbers, from 1 on.
+  // Convert between a page's address and its number; numbers begin at 1.
   uint32_t NumberOf(uint64_t address) const;
   uint64_t AddressOf(uint32_t number) const;
   Page& operator[](uint32_t number);
 
-  // When a page was last known to be touched, as a number that grows; 0: never. For ever, until
-  // Renew: kPinned, a captured graph may use it; kHeld, somebody outside has its memory, which
-  // counts more. For offload: any thread may write it.
+  // --- Touches -----------------------------------------------------------------------------------
+  // The offloader records when pages are touched, as a number that grows; 0 means never. Two values
+  // last until Renew: kPinned (a captured graph may use the page) and kHeld (a user outside of the
+  // pool has the page's memory), which overrides kPinned. Any thread may record touches.
   static constexpr uint32_t kHeld = ~uint32_t{0};
   static constexpr uint32_t kPinned = kHeld - 1;
   struct Touches {
     uint32_t last;
-    // How long it was between the last touches that were more than a moment apart: four numbers of
-    // 16 bits, the latest in the lowest.
+    // The intervals between the last four touches that were more than a moment apart: 16 bits each,
+    // the latest in the lowest bits.
     uint64_t gaps;
     uint32_t exposed;  // when Expose was last called; 0: never
     uint32_t born;     // when Renew was last called; 0: never
   };
-  // True: that is news: a page of ours, not pinned or held, not touched at the same time before.
+  // Records a touch. Returns true if it changed the record: the page is the pool's, is neither
+  // pinned nor held, and was not touched at this time already.
   bool Touch(uint64_t address, uint32_t when);
-  // A block was allocated on the page at this time, which counts as a touch.
+  // Records that a block was allocated on the page at this time, which counts as a touch.
   void Renew(uint64_t address, uint32_t when);
-  // From this time on, work may use the page though no call names its address.
+  // Records that from this time on work may use the page although no call names its address.
   void Expose(uint64_t address, uint32_t when);
-  // Of a page of ours.
+  // Returns the touches of a page, which must be the pool's.
   Touches TouchesAt(uint64_t address) const;
 
   // True if no arena and no window can be added.
@@ -116,12 +123,12 @@ class AddressSpace {
 
  private:
   static constexpr int kMaxArenas = 16;
-  // Bits of a page's number that name it within its arena.
+  // The bits of a page's number that identify the page within its arena.
   static constexpr int kPageBits = 27;
-  // Regions are multiples of this.
+  // The size of a region is a multiple of this.
   static constexpr uint64_t kStepBytes = uint64_t{64} << 20;
 
-  // As large as a window is, and aligned to that.
+  // The size and the alignment of a window.
   static constexpr uint64_t kWindowBytes = uint64_t{1} << 40;
 
   struct PageTouches {
@@ -149,7 +156,7 @@ class AddressSpace {
   void Mark(uint64_t address, uint64_t size, uint16_t heap);
   int ArenaOf(uint64_t address) const;
   PageTouches& TouchesOf(uint64_t address) const;
-  // Null: no page of ours.
+  // Returns null if the page is not the pool's.
   PageTouches* FindTouches(uint64_t address) const;
 
   const DriverTable* driver_ = nullptr;

@@ -66,7 +66,7 @@ DriverResult ChunkExchange::MakeHost(OwnAddressIs own) {
   return kDriverSuccess;
 }
 
-// Without an address of its own a chunk is mapped for each copy.
+// Maps the chunk at an address of its own. Without one, the chunk is mapped anew for each copy.
 void ChunkExchange::MapOwn(uint32_t chunk) {
   const uint64_t address = maps_own_ ? places_.Take() : 0;
   if (address == 0) return;
@@ -138,10 +138,10 @@ DriverResult ChunkExchange::Restore(uint64_t address) {
   const uint32_t number = space_->NumberOf(address);
   Page& page = (*space_)[number];
   DriverResult result = kDriverSuccess;
-  // It was given up meanwhile, or nothing can be mapped there.
+  // The page was freed meanwhile, or is paused, so there is nothing to map.
   if (page.chunk == 0 || table_->IsPaused(page.chunk)) return result;
   const bool large = table_->IsLarge(page.chunk);
-  // With another page of it.
+  // A large chunk was mapped already, when another of its pages was restored.
   if (large && page.mapped != 0 && !page.fresh) return result;
   if (page.mapped == 0) {
     result =
@@ -152,8 +152,8 @@ DriverResult ChunkExchange::Restore(uint64_t address) {
   return table_->GivePagesAccess(number, 1, table_->IsHost(page.chunk));
 }
 
-// A chunk that was taken out is in use at a page now, and the one before goes to the store; no work
-// touches either.
+// Records that a chunk that was taken out is now in use at a page, and moves the page's old chunk
+// to the store. No work touches either chunk.
 void ChunkExchange::Replace(uint32_t old, uint32_t chunk, uint32_t number) {
   NoteTaken(chunk, false);
   (*table_)[chunk].place = number;
@@ -163,8 +163,8 @@ void ChunkExchange::Replace(uint32_t old, uint32_t chunk, uint32_t number) {
   table_->PutIdle(old);
 }
 
-// A chunk begins at page `number`. Gives how many of the `count` pages from there on belong to
-// whole chunks.
+// Returns how many of the `count` pages from page `number` on belong to whole chunks. A chunk
+// begins at page `number`.
 uint32_t ChunkExchange::WholeChunks(uint32_t number, uint32_t count) const {
   uint32_t whole = 0;
   while (whole < count) {
@@ -182,8 +182,8 @@ DriverResult ChunkExchange::UnmapChunk(uint32_t number) {
                                      : table_->UnmapAt(number);
 }
 
-// From page `number` on, up to the first chunk that cannot be unmapped; *count: how many pages
-// were.
+// Unmaps pages from page `number` on, up to the first chunk that cannot be unmapped; *count becomes
+// the number of unmapped pages.
 DriverResult ChunkExchange::UnmapRun(uint32_t number, uint32_t* count) {
   const uint32_t wanted = *count;
   bool is_one_run = wanted > 1;
@@ -200,7 +200,8 @@ DriverResult ChunkExchange::UnmapRun(uint32_t number, uint32_t* count) {
   return kDriverSuccess;
 }
 
-// The same of mapping; they have no access yet.
+// Maps chunks at pages from page `number` on, without access, up to the first one that cannot be
+// mapped; *count becomes the number of mapped pages.
 DriverResult ChunkExchange::MapRun(uint32_t number, const uint32_t* chunks, uint32_t* count) {
   const uint32_t wanted = *count;
   for (*count = 0; *count < wanted; ++*count) {
@@ -208,7 +209,8 @@ DriverResult ChunkExchange::MapRun(uint32_t number, const uint32_t* chunks, uint
     DriverResult result = table_->MapAt(chunks[*count], number + *count);
     if (result != kDriverSuccess && OwnAddress(chunks[*count]) != 0 &&
         UnmapOwn(chunks[*count]) == kDriverSuccess) {
-      // Perhaps this driver maps a handle only once.
+      // The driver may be one that maps a handle only once; then try again without the chunk's own
+      // address.
       result = table_->MapAt(chunks[*count], number + *count);
       maps_own_ = result != kDriverSuccess;
     }
@@ -232,12 +234,14 @@ DriverResult ChunkExchange::Exchange(uint64_t address, const uint32_t* chunks, u
   const DriverResult access =
       table_->GiveAccess(address, mapped * chunk_bytes(), table_->IsHost(chunks[0]));
   if (access != kDriverSuccess) result = access;
-  // The old chunks have the data, too, and go back, from the last on: what cannot be unmapped
-  // stays, and all before it, so that those that were used are the first. A large chunk goes back
-  // whole.
+  // If access was refused, the old chunks still have the data and return to their pages, from the
+  // last page backwards. A new chunk that cannot be unmapped stays, and so do all before it, so
+  // that the exchanged pages are always the first ones. A large chunk is exchanged as a whole or
+  // not at all.
   const uint32_t stay = access == kDriverSuccess ? WholeChunks(number, mapped) : 0;
   while (mapped > stay && table_->UnmapAt(number + mapped - 1) == kDriverSuccess) --mapped;
-  // Where a page of a large chunk stays, the others get their new chunks, too: Restore maps them.
+  // If one page of a large chunk was exchanged, its other pages get their new chunks, too; Restore
+  // maps these later.
   uint32_t replaced = 0;
   while (replaced < mapped) replaced += table_->PagesOf((*space_)[number + replaced].chunk);
   for (uint32_t i = 0; i < replaced; ++i) {
@@ -269,8 +273,8 @@ DriverResult ChunkExchange::Pause(uint64_t address, const uint32_t* kept, uint32
   return result;
 }
 
-// How many of the pages have numbers that follow one another: ranges of addresses may touch, but
-// neither numbers nor access go across.
+// Returns how many of the pages have consecutive numbers. Two ranges of addresses may touch each
+// other, but page numbers and access calls do not cross from one range to the next.
 uint32_t ChunkExchange::CountNeighbours(uint64_t address, uint32_t count) const {
   const uint32_t number = space_->NumberOf(address);
   while (space_->NumberOf(address + (count - 1) * chunk_bytes()) != number + count - 1) --count;
@@ -289,7 +293,8 @@ DriverResult ChunkExchange::ParkHost(uint64_t address, uint32_t* count) {
   return result;
 }
 
-// Maps the chunk of a parked page there, unless an earlier call has and could not undo it.
+// Maps the chunk of a parked page at the page, unless it is mapped there since an earlier call that
+// could not undo it.
 DriverResult ChunkExchange::MapKept(uint32_t number) {
   const Page& page = (*space_)[number];
   if (page.mapped == page.chunk) return kDriverSuccess;
@@ -316,7 +321,7 @@ DriverResult ChunkExchange::MapParked(uint64_t address, uint32_t* count) {
 
 DriverResult ChunkExchange::Underlay(uint64_t address, uint32_t chunk) {
   const uint32_t number = space_->NumberOf(address);
-  // What an earlier one could not take away.
+  // Remove the mapping that an earlier EndUnderlay could not remove.
   const DriverResult result =
       (*space_)[number].mapped != 0 ? table_->UnmapAt(number) : kDriverSuccess;
   if (result != kDriverSuccess) return result;

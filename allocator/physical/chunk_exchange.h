@@ -1,14 +1,15 @@
-// ChunkExchange: puts chunks of host memory in the place of the device's, and the other way round,
-// under pages in use (allocator/offload).
+// ChunkExchange: replaces the device memory under pages in use by host memory, and the other way
+// round (for allocator/offload).
 //
-// Idea: who moves memory takes a chunk of the other kind out of the table, fills it, and exchanges
-// it for the page's. Chunks of host memory are idle in lists of their own and do not count as
-// reserved. Under a paused page lies a chunk that cannot be mapped: pinned memory that only copies
-// reach, or nothing where what the page held was given up.
+// Idea: a caller that moves memory takes a chunk of the other kind out of the table, copies the
+// data into it, and exchanges it for the page's chunk. Idle chunks of host memory are in lists of
+// their own and do not count as reserved. The chunk of a paused page cannot be mapped: it is pinned
+// memory that only copies can access, or no memory if the page's contents were discarded. The chunk
+// of a parked page is host memory that can be mapped at the page, but is not.
 //
-// Ownership: handles of host memory, until Close; pinned memory is the caller's. Threads: the
-// device's lock; the numbers from any thread. Errors: DriverResult; nothing was done then. Units:
-// bytes.
+// Ownership: the handles of host memory, until Close; pinned memory belongs to the caller. Threads:
+// the device's lock; the numbers may be read from any thread. Errors: DriverResult; after an error
+// nothing was done. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_PHYSICAL_CHUNK_EXCHANGE_H_
 #define VRAMSTOW_ALLOCATOR_PHYSICAL_CHUNK_EXCHANGE_H_
 
@@ -27,11 +28,11 @@ class ChunkExchange {
  public:
   void Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
             ChunkTable* table);
-  // Releases host memory, which is idle once the heaps are gone; `alive` false: the context is gone
-  // and all memory with it.
+  // Releases the host memory, all of which is idle once the heaps are gone. `alive` is false if the
+  // context was destroyed, and all memory with it.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t chunk_bytes() const { return table_->chunk_bytes(); }
-  // Whether the page at this address is the first of its chunk, and how many pages that has.
+  // True if the page at this address is the first one of its chunk.
   bool BeginsChunk(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
     return table_->FirstPageOf(space_->NumberOf(address)) == space_->NumberOf(address);
   }
@@ -39,23 +40,24 @@ class ChunkExchange {
     return table_->PagesOf(space_->PageAt(address).chunk);
   }
 
-  // A chunk of this kind that is in use nowhere is taken out of the store; 0: none. Work may still
-  // touch it, if any was submitted that has not finished…
+  // Takes an idle chunk of this kind out of the store; returns 0 if there is none. Submitted work
+  // that has not finished may still touch it.
   uint32_t TakeOut(ChunkMemory kind) VRAMSTOW_REQUIRES(kDeviceLock);
-  // …but not this one, of the device.
+  // Like TakeOut, but returns a chunk of the device that no unfinished work touches.
   uint32_t TakeOutUntouched() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Puts it back.
+  // Returns a chunk that was taken out to the store.
   void PutBack(uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock) {
     NoteTaken(chunk, false);
     table_->PutIdle(chunk);
   }
-  // Makes a chunk of host memory, in the store; nothing is counted against the limit.
-  // With kMapped, copies reach it at an address of its own from then on, if the driver allows that.
+  // Creates an idle chunk of host memory, which does not count against the limit. With kMapped the
+  // chunk is mapped at an address of its own for copies from then on, if the driver allows that.
   enum class OwnAddressIs : uint8_t { kMapped, kNone };
   DriverResult MakeHost(OwnAddressIs own) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same, kPinned, of memory that belongs to the caller. False: no memory for the record.
+  // Adds an idle kPinned chunk, whose memory belongs to the caller. Returns false if there is no
+  // memory for the record.
   bool AddPinned(uint64_t memory) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Calls visit(memory) for every pinned chunk that is in use nowhere.
+  // Calls visit(memory) for every idle pinned chunk.
   template <typename Visit>
   void VisitIdlePinned(Visit visit) const VRAMSTOW_REQUIRES(kDeviceLock) {
     for (uint32_t index = table_->IdleHead(ChunkMemory::kPinned); index != 0;
@@ -63,7 +65,8 @@ class ChunkExchange {
       visit((*table_)[index].handle);
     }
   }
-  // Forgets those of them for which leaves(memory) is true: the caller wants to free the memory.
+  // Removes the records of idle pinned chunks for which leaves(memory) is true: the caller is about
+  // to free that memory.
   template <typename Leaves>
   void RemoveIdlePinned(Leaves leaves) VRAMSTOW_REQUIRES(kDeviceLock) {
     uint32_t following = 0;
@@ -72,52 +75,55 @@ class ChunkExchange {
       if (leaves((*table_)[index].handle)) RemovePinned(index);
     }
   }
-  // Releases up to `count` chunks of host memory that are in use nowhere.
+  // Releases up to `count` idle chunks of host memory.
   uint64_t ReleaseHost(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Puts `count` chunks of one kind that were taken out, and that have the data of as many
-  // neighbouring pages from `address` on, to use in place of the pages' own, which go to the store.
-  // The pages are not paused, all pages of a large chunk are among them, and no work touches them
-  // or the chunks. *used: that was done with so many of the first (fewer also where a range of
-  // addresses ends), even if the result is an error: then, as on any error, Restore has to be
-  // called for each page until it succeeds.
+  // Puts `count` chunks of one kind, which were taken out, to use at the neighbouring pages from
+  // `address` on. The chunks have the data of these pages; the pages' old chunks go to the store.
+  // The pages are not paused, they include all pages of every large chunk among them, and no work
+  // touches them or the chunks. *used becomes the number of exchanged pages, which are the first
+  // ones; there may be fewer than `count`, after an error or where a range of addresses ends. After
+  // any error, call Restore for each page until it succeeds.
   DriverResult Exchange(uint64_t address, const uint32_t* chunks, uint32_t count, uint32_t* used)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // Takes the memory away from under up to *count neighbouring pages in use; nothing may touch them
-  // until EndPause. `kept` has a chunk for each page, which was taken out and has the page's data;
-  // with 0 the data are given up. A page whose data lie in host memory that has an address of its
-  // own is parked: MapParked can map it there, too. All pages of a large chunk are paused or none.
-  // No work touches the pages. Afterwards the first *count pages are paused, even if the result is
-  // an error.
+  // Removes the memory from up to *count neighbouring pages in use; nothing may touch them until
+  // EndPause. `kept` has a chunk for each page, which was taken out and has the page's data; a 0
+  // discards the data. A page whose data lie in host memory that has an address of its own is
+  // parked: MapParked can map the host memory at the page, too. A large chunk is paused as a whole
+  // or not at all. No work touches the pages. Afterwards the first *count pages are paused, even if
+  // the result is an error.
   DriverResult Pause(uint64_t address, const uint32_t* kept, uint32_t* count)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // Parks neighbouring pages that are mapped to host memory.
+  // Parks up to *count neighbouring pages that are mapped to host memory: unmaps them, while the
+  // host memory retains the data.
   DriverResult ParkHost(uint64_t address, uint32_t* count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Maps the chunks that hold the data of parked pages at them. On an error the first *count pages
-  // are mapped.
+  // Maps parked pages to the chunks that hold their data. After an error the first *count pages are
+  // mapped.
   DriverResult MapParked(uint64_t address, uint32_t* count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Whether the page at this address is parked, and no chunk is on its way to it.
+  // True if the page at this address is parked and no other chunk was mapped at it by Underlay.
   bool IsParked(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
     const ChunkTable::Chunk& chunk = (*table_)[space_->PageAt(address).chunk];
     return chunk.parked && !chunk.replaced;
   }
   uint64_t parked_bytes() const { return table_->parked_pages() * chunk_bytes(); }
-  // Maps a chunk that was taken out under a paused page, which stays paused, without access.
+  // Maps a chunk that was taken out at a paused page, without access. The page stays paused.
   DriverResult Underlay(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Undoes it; the chunk is the caller's still. If that fails it stays mapped there, too, and the
-  // next Underlay or free of the page takes it away.
+  // Undoes Underlay; the chunk is still taken out. If it cannot be unmapped, the next Underlay or
+  // the free of the page unmaps it.
   void EndUnderlay(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The page is in use as before: what lies under it has access now, and its data.
+  // Puts the page to use again with the chunk that Underlay mapped, which now has access and the
+  // data.
   void EndPause(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Maps a page in use again that an Exchange could not map, or not give access to.
+  // Maps a page in use again after an Exchange could not map it or give it access.
   DriverResult Restore(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Mappings as such, told as events, at any reserved address: what is in use where stays the same.
+  // Map or unmap a chunk at any reserved address and record the event, without a change to which
+  // chunk is in use at which page.
   DriverResult MapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock) {
     return table_->MapHandle(address, chunk);
   }
   DriverResult UnmapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock) {
     return table_->UnmapHandle(address, chunk);
   }
-  // Neighbouring mappings at once; on an error none was removed.
+  // Unmaps neighbouring mappings in one call. After an error none was removed.
   DriverResult UnmapHandles(uint64_t address, const uint32_t* chunks, uint32_t count)
       VRAMSTOW_REQUIRES(kDeviceLock) {
     return table_->UnmapHandles(address, chunks, count);
@@ -126,14 +132,16 @@ class ChunkExchange {
       VRAMSTOW_REQUIRES(kDeviceLock) {
     return table_->GiveAccess(address, bytes, host);
   }
-  // Where copies reach a chunk of host memory wherever else it is mapped; 0: nowhere.
+  // Returns the address of its own at which copies access a chunk of host memory, wherever else it
+  // is mapped, or 0 if it has none.
   uint64_t OwnAddress(uint32_t chunk) const {
     const uint64_t own = (*table_)[chunk].own;
     return (own & kNoAccess) != 0 ? 0 : own;
   }
   void SetCopyWait(const ChunkTable::CopyWait& copies) { table_->SetCopyWait(copies); }
   bool IsHost(uint32_t chunk) const { return table_->IsHost(chunk); }
-  // Where copies reach the data of the paused page at this address; 0: it was given up.
+  // Returns the address at which copies access the data of the paused page, or 0 if the data were
+  // discarded.
   uint64_t KeptAt(uint64_t address) {
     const uint32_t chunk = space_->PageAt(address).chunk;
     return table_->IsParked(chunk) ? OwnAddress(chunk) : PinnedMemory(chunk);
@@ -141,9 +149,10 @@ class ChunkExchange {
   uint64_t PinnedMemory(uint32_t chunk) const { return (*table_)[chunk].handle; }
   uint64_t idle_host_chunks() const { return table_->IdleOf(ChunkMemory::kHost); }
   uint64_t idle_pinned_chunks() const { return table_->IdleOf(ChunkMemory::kPinned); }
-  // Those of host memory that can be mapped, in use somewhere or not.
+  // The chunks of host memory that can be mapped, in use or idle.
   uint64_t host_chunks() const { return host_chunks_; }
-  // Host memory that is held, in use somewhere or not; and what of it is in use at pages.
+  // Bytes of host memory that the pool holds, in use or idle; and the bytes of it that are in use
+  // at pages.
   uint64_t host_bytes() const { return host_bytes_.load(std::memory_order_relaxed); }
   uint64_t offloaded_bytes() const {
     const uint64_t elsewhere = idle_host_chunks() + idle_pinned_chunks() +
@@ -151,18 +160,18 @@ class ChunkExchange {
                                taken_host_.load(std::memory_order_relaxed);
     return host_bytes() > elsewhere * chunk_bytes() ? host_bytes() - elsewhere * chunk_bytes() : 0;
   }
-  // Pages that are paused or parked; and of those, what was given up.
+  // Bytes of pages that are paused or parked; and the bytes of those whose contents were discarded.
   uint64_t paused_bytes() const { return table_->paused_pages() * chunk_bytes(); }
   uint64_t discarded_bytes() const { return table_->discarded_pages() * chunk_bytes(); }
-  // A chunk that was taken out is mapped where it is of no use, and cannot be unmapped for now; or,
-  // `stuck` false, it is not any more.
+  // Notes that a chunk that was taken out is stuck: it is mapped where it is of no use and cannot
+  // be unmapped for now. With `stuck` false it is not stuck any more.
   void NoteStuck(uint32_t chunk, bool stuck) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t stuck_bytes() const { return stuck_device_ * chunk_bytes(); }
-  // Chunks of the device that were taken out and are in use nowhere yet.
+  // Bytes of chunks of the device that were taken out and are not in use yet.
   uint64_t taken_bytes() const { return taken_device_ * chunk_bytes(); }
 
  private:
-  // A mapping at an own address that has no access and could not be removed.
+  // Marks an own address whose mapping has no access and could not be removed.
   static constexpr uint64_t kNoAccess = 1;
 
   void NoteTaken(uint32_t chunk, bool taken) VRAMSTOW_REQUIRES(kDeviceLock);

@@ -19,7 +19,7 @@ bool ChunkStore::Open(const DriverTable* driver, const PoolEvents* events, Addre
 
 // --- Making and releasing -----------------------------------------------------------------------
 
-// Gives the order of the largest chunk for a part of `pages` that lie side by side.
+// Returns the order of the largest chunk that may back a part of `pages` neighbouring pages.
 uint32_t ChunkStore::OrderFor(uint64_t pages) const {
   const uint64_t share = reserved_bytes() / large_part_ / chunk_bytes();
   const uint64_t most = std::min({pages, large_pages_, share});
@@ -61,7 +61,7 @@ DriverResult ChunkStore::Make(uint64_t count, uint64_t* made, uint64_t neighbour
   return kDriverSuccess;
 }
 
-// An idle chunk that is mapped nowhere goes back to the device.
+// Releases an idle chunk that is mapped nowhere to the device.
 DriverResult ChunkStore::ReleaseOne(uint32_t index) {
   const uint64_t handle = table_[index].handle;
   const uint64_t size = table_.PagesOf(index) * chunk_bytes();
@@ -86,7 +86,7 @@ DriverResult ChunkStore::Release(uint64_t count, uint64_t* released) {
   for (uint32_t index = table_.IdleHead(ChunkMemory::kDevice); *released < count && index != 0;
        index = following) {
     following = table_[index].next;
-    // A chunk goes back to the device when it is mapped nowhere any more.
+    // A chunk can be released once it is mapped nowhere.
     DriverResult result = table_.DropShadows(index, 0);
     if (result != kDriverSuccess) return result;
     if (table_[index].mappings != 0) continue;
@@ -104,8 +104,8 @@ DriverResult ChunkStore::Release(uint64_t count, uint64_t* released) {
   return kDriverSuccess;
 }
 
-// The smallest of the idle large chunks goes back, and single ones are made in its place. Success:
-// there is one at least.
+// Releases the smallest idle large chunk and makes single chunks in its place. Returns success if
+// at least one single chunk was made.
 DriverResult ChunkStore::Dissolve() {
   uint32_t lead = 0;
   for (uint64_t pages = 2; lead == 0 && pages >> ChunkTable::kLargestOrder < 2; pages *= 2) {
@@ -127,7 +127,7 @@ void ChunkStore::DissolveLarge(uint64_t count) {
 
 DriverResult ChunkStore::RenewAccess(uint64_t address) {
   const Extent extent = ExtentOf(address);
-  // A large chunk gets its access once, at its first page.
+  // A large chunk gets access for all of its pages at once, when its first page is renewed.
   if (extent.address != address) return kDriverSuccess;
   return table_.SetAccess(address, extent.pages * chunk_bytes(), OnHost(address));
 }
@@ -168,11 +168,11 @@ bool ChunkStore::ComesEarlier(const Page& page, uint64_t address) const {
   return false;
 }
 
-// Brings any chunk that the stream may have to a page.
+// Maps any idle chunk that the stream may use at a page and puts it to use there.
 DriverResult ChunkStore::MapFresh(uint32_t number, uint32_t timeline, uint32_t* tick) {
   Page& page = (*space_)[number];
   if (page.mapped != 0) {
-    // The shadow of a chunk that cannot come.
+    // The page has the shadow of a chunk that cannot be used here.
     if (!fences_->Completed(page.timeline, page.tick)) return kDriverNotReady;
     const DriverResult result = table_.UnmapAt(number);
     if (result != kDriverSuccess) return result;
@@ -191,8 +191,8 @@ DriverResult ChunkStore::MapFresh(uint32_t number, uint32_t timeline, uint32_t* 
   return kDriverSuccess;
 }
 
-// An idle large chunk for the first of `pages` pages from this number on: as large as can be placed
-// there whole. 0: none.
+// Returns an idle large chunk for the first of `pages` pages from this number on: the largest one
+// that fits there as a whole. Returns 0 if there is none.
 uint32_t ChunkStore::LargeFor(uint32_t number, uint64_t pages) {
   if (table_.IdleLargePages() == 0) return 0;
   const uint64_t most = std::min(pages, uint64_t{1} << ChunkTable::kLargestOrder);
@@ -209,11 +209,12 @@ DriverResult ChunkStore::Place(uint64_t address, uint64_t count, uint32_t timeli
                                uint32_t* tick) {
   const uint64_t size = chunk_bytes();
   *tick = 0;
-  // Those first that come home.
+  // First use the chunks that are still mapped at these pages.
   for (uint64_t i = 0; i < count; ++i) {
     const uint32_t number = space_->NumberOf(address + i * size);
     const Page& page = (*space_)[number];
-    // In use although in a hole: stuck here since an earlier failure, and welcome.
+    // A page with a chunk in use is stuck in the hole since an earlier failure; it can be used as
+    // it is.
     if (page.chunk != 0 || page.mapped == 0) continue;
     const ChunkTable::Chunk& chunk = table_[page.mapped];
     if (chunk.place == 0 && chunk.kind == ChunkMemory::kDevice &&
@@ -243,16 +244,18 @@ DriverResult ChunkStore::Place(uint64_t address, uint64_t count, uint32_t timeli
   return result;
 }
 
-// Takes back what Place has done so far.
+// Undoes what Place has done so far.
 void ChunkStore::Undo(uint64_t address, uint64_t count) {
   for (uint64_t i = count; i-- > 0;) {
     const uint32_t number = space_->NumberOf(address + i * chunk_bytes());
     Page& page = (*space_)[number];
     if (page.chunk == 0) continue;
-    // A chunk that cannot even be unmapped is stuck: it stays in its page until that is used again.
+    // A chunk that cannot be unmapped is stuck: it stays in use at its page until the page is used
+    // again.
     const uint32_t index = page.chunk;
     if (IsLarge(page)) {
-      // It was put here just now, or is stuck since an earlier failure, perhaps beyond these pages.
+      // The large chunk was placed by this call, or is stuck since an earlier failure and may reach
+      // beyond these pages.
       const Extent extent = ExtentOf(address + i * chunk_bytes());
       const bool within =
           extent.address >= address &&
@@ -276,7 +279,7 @@ void ChunkStore::DetachKeepMapped(uint64_t address, uint32_t timeline, uint32_t 
   page.timeline = static_cast<uint16_t>(timeline);
   page.tick = tick;
   table_.EndUse(&page);
-  // Nothing reaches what lies under a paused page.
+  // No work can touch a paused page.
   const bool reached = !table_.IsPaused(index) && !fences_->Completed(timeline, tick);
   chunk.last = reached ? number : 0;
   if (chunk.home == 0 && chunk.kind == ChunkMemory::kDevice) chunk.home = number;
@@ -295,7 +298,7 @@ DriverResult ChunkStore::Detach(uint64_t address, uint32_t timeline, uint32_t ti
   }
   const uint32_t number = space_->NumberOf(address);
   const uint32_t index = (*space_)[number].chunk;
-  // An exchange may have left it in use but not mapped.
+  // A failed exchange may have left the page in use but not mapped.
   const DriverResult result =
       (*space_)[number].mapped != 0 ? table_.UnmapAt(number) : kDriverSuccess;
   if (result != kDriverSuccess) return result;
@@ -305,7 +308,7 @@ DriverResult ChunkStore::Detach(uint64_t address, uint32_t timeline, uint32_t ti
   return kDriverSuccess;
 }
 
-// A page stays for good if it is registered more often than can be counted.
+// A page becomes permanent if it is registered more often than the counter can count.
 void ChunkStore::Register(uint64_t address) {
   Page& page = space_->PageAt(address);
   registered_pages_ += page.registered() ? 0 : 1;

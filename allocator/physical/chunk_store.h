@@ -1,18 +1,19 @@
 // ChunkStore: the physical memory of one pool, chunk by chunk.
 //
-// Idea: a chunk is one handle, made once and in use at one page at a time. It moves by being put to
-// use at another page; its mapping at the old one, its shadow, stays as long as nothing else needs
-// that page. So a move waits for no work (nothing is unmapped under it) and coming back takes no
-// driver call. Whoever gets the chunk must still be ordered after the work that touched it: the
-// same stream is, others need the fence. The store makes and releases chunks, keeps those that are
-// in use nowhere. A chunk lies on the device or, where offload put it there (ChunkExchange), in
-// host memory: such a chunk leaves no shadow if that can be helped, and does not count as reserved.
-// For a large block the store may make large chunks (chunk_table.h). One that has become idle is
-// put to use under a run of pages that holds it whole; where only fewer pages need a chunk, it goes
-// back to the device, and single ones are made in its place.
+// Idea: a chunk is one handle, created once and in use at one page at a time. It moves by being put
+// to use at another page; its mapping at the old page, its shadow, stays until something else needs
+// that page. So a move waits for no work (nothing is unmapped that work still uses), and moving
+// back takes no driver call. The chunk's next user must still be ordered after the work that
+// touched the chunk: the same stream is, another stream needs the fence. The store makes and
+// releases chunks and holds the idle ones, which are in use at no page. A chunk lies on the device,
+// or in host memory if offload put it there (ChunkExchange). A chunk of host memory leaves no
+// shadow if that can be avoided, and does not count as reserved. For a large block the store may
+// make large chunks (chunk_table.h). An idle large chunk is put to use under a run of pages that is
+// at least as long; if only fewer pages need memory, it is released to the device and single chunks
+// are made in its place.
 //
-// Ownership: the device's handles, until Close. Threads: the device's lock; reserved_bytes from any
-// thread. Errors: DriverResult; nothing was done then. Units: bytes.
+// Ownership: the device's handles, until Close. Threads: the device's lock; reserved_bytes may be
+// called from any thread. Errors: DriverResult; after an error nothing was done. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_PHYSICAL_CHUNK_STORE_H_
 #define VRAMSTOW_ALLOCATOR_PHYSICAL_CHUNK_STORE_H_
 
@@ -29,74 +30,78 @@ namespace vramstow {
 
 class ChunkStore {
  public:
-  // There are at most `max_shadows` shadows. With 0, with as many, and where the driver maps no
-  // handle twice, a chunk that leaves a page is unmapped there at once.
+  // Prepares the store for at most `max_shadows` shadows. If that is 0, if there are that many
+  // already, or if the driver maps no handle twice, a chunk that leaves a page is unmapped at once.
   bool Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
             const Fences* fences, uint64_t limit_bytes, uint64_t max_shadows);
-  // Allows large chunks: of at most so many bytes, and no larger than this part of all.
+  // Allows large chunks of at most `bytes` bytes, and of at most 1/part of the reserved memory.
   void SetLarge(uint64_t bytes, uint64_t part) {
     large_pages_ = bytes / space_->page_bytes();
     large_part_ = part;
   }
-  // Releases what is idle, which is everything once the heaps are gone; `alive` false: the context
-  // is gone and all memory with it.
+  // Releases the idle chunks, which are all chunks once the heaps are gone. `alive` is false if the
+  // context was destroyed, and all memory with it.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Makes chunks for `count` pages, which are in use nowhere; *made says for how many before an
-  // error. `neighbours` of them lie side by side and may get large ones.
+  // Makes idle chunks for `count` pages; *made becomes the number of pages before an error.
+  // `neighbours` of the pages lie side by side and may get large chunks.
   DriverResult Make(uint64_t count, uint64_t* made, uint64_t neighbours = 0)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // Whether Make may make large ones.
+  // True if Make may make large chunks.
   bool makes_large() const { return large_pages_ > 1; }
-  // Single chunks in place of idle large ones, until `count` pages could have idle single ones.
+  // Replaces idle large chunks by single chunks until there are idle single chunks for `count`
+  // pages.
   void DissolveLarge(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Releases up to `count` of the chunks that are in use nowhere and that no work touches any more;
-  // *released says how many. A large one goes whole, last, and may be more than was asked for.
+  // Releases up to `count` idle chunks that no work touches any more; *released becomes their
+  // number. Large chunks are released last and as a whole, which may be more than `count`.
   DriverResult Release(uint64_t count, uint64_t* released) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Puts chunks of the store to use at [address, address + count pages) for the stream of this
-  // timeline. All or nothing. *tick: the last of the timeline that may touch them.
+  // Puts idle chunks to use at [address, address + count pages) for the stream of this timeline.
+  // Does all of it or nothing. *tick becomes the last tick of the timeline whose work may touch the
+  // chunks.
   DriverResult Place(uint64_t address, uint64_t count, uint32_t timeline, uint32_t* tick)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // The chunk in use at this page goes to the store. Work of the timeline may touch it until `tick`
-  // has completed; without shadows it must have, and a large one, which leaves all its pages, has
-  // none.
+  // Moves the chunk in use at this page to the store. Work of the timeline may touch it until
+  // `tick` has completed. Without shadows `tick` must have completed, and so it must for a large
+  // chunk, which leaves all of its pages and has no shadow.
   DriverResult Detach(uint64_t address, uint32_t timeline, uint32_t tick)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same, and it stays mapped in any case: for chunks on their way to where they are mapped,
-  // too. Not of large ones.
+  // Like Detach, but the chunk always stays mapped at the page, also if it is about to move to a
+  // page where it is mapped already. Must not be called for large chunks.
   void DetachKeepMapped(uint64_t address, uint32_t timeline, uint32_t tick)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // At the end: unmaps what is mapped at this page. No work touches it.
+  // Unmaps the mapping of this page when the pool closes. No work touches it.
   void Unmap(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
   // Sets the access rights of a mapped page again.
   DriverResult RenewAccess(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Somebody outside has the physical memory of the page in use at this address, as a network card
-  // has: its chunk stays there, whatever becomes of the block, until Deregister was called as
-  // often.
+  // Notes that a user outside of the pool, for instance a network card, has the physical memory of
+  // the page. Its chunk stays at the page, even when the block is freed, until Deregister was
+  // called as often as Register.
   void Register(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
   void Deregister(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same until Close.
+  // Like Register, until Close.
   void RegisterForGood(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
   bool IsRegistered(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
     return registered_pages_ != 0 && space_->PageAt(address).registered();
   }
   uint64_t registered_pages() const { return registered_pages_; }
 
-  // From now on nothing is made of chunks, and none is in use (SegmentStore).
+  // Notes that the pool is made of segments (SegmentStore) and will never use chunks.
   void UseSegments() { segments_ = true; }
   bool segments() const { return segments_; }
   uint64_t pages_in_use() const { return table_.pages_in_use(); }
 
-  // --- What lies where
+  // --- Queries
   bool IsHost(uint32_t chunk) const { return table_.IsHost(chunk); }
-  // Whether the page in use at this address is not on the device: in host memory, or paused.
+  // True if the page in use at this address is not on the device, because it is in host memory or
+  // paused.
   bool OnHost(uint64_t address) { return IsHost(space_->PageAt(address).chunk); }
   bool Paused(uint64_t address) { return table_.IsPaused(space_->PageAt(address).chunk); }
-  // Whether the page is paused while its heap goes on (ChunkExchange::Pause).
+  // True if the page is paused while its heap stays in use (ChunkExchange::Pause).
   bool Parked(uint64_t address) { return table_.IsParked(space_->PageAt(address).chunk); }
-  // The neighbouring pages that the chunk in use at this address backs. One, but for large chunks.
+  // The neighbouring pages that the chunk in use at this address backs: one page, except for large
+  // chunks.
   struct Extent {
     uint64_t address;
     uint64_t pages;
@@ -108,14 +113,14 @@ class ChunkStore {
   }
   bool IsLarge(const Page& page) const { return table_.IsLarge(page.chunk); }
   bool any_large() const { return table_.any_large(); }
-  // Shared with who exchanges chunks.
+  // The table, which ChunkExchange shares.
   ChunkTable& table() { return table_; }
 
-  // --- For plans
+  // --- Costs of plans
   static constexpr uint32_t kImpossible = 1 << 20;
-  // How many steps of the driver it takes to put a chunk to use at this page; kImpossible: work may
-  // still come that way to a chunk that is in use elsewhere. `can_be_had(page)` says of a page in
-  // use whether its chunk can be taken from there.
+  // Returns how many driver calls it takes to put a chunk to use at this page. Returns kImpossible
+  // if unfinished work may still use this page's mapping of a chunk that is in use elsewhere.
+  // `can_be_had(page)` is true if the chunk in use at that page may be moved.
   template <typename CanBeHad>
   uint32_t CostOf(const Page& page, uint32_t timeline, CanBeHad can_be_had) const
       VRAMSTOW_REQUIRES(kDeviceLock) {
@@ -127,15 +132,15 @@ class ChunkStore {
       return 0;
     return CostOfUnmapping(page);
   }
-  // As CostOf, for an unused page that does not get the chunk which is mapped there.
+  // Like CostOf, for an unused page that does not get the chunk which is mapped there.
   uint32_t CostOfUnmapping(const Page& page) const VRAMSTOW_REQUIRES(kDeviceLock) {
     return fences_->Completed(page.timeline, page.tick) ? 2 : kImpossible;
   }
   // True if the chunk that is mapped at this unused page is also mapped at an unused page that lies
-  // at `address` or behind it, and before this page.
+  // at `address` or above it, and below this page.
   bool ComesEarlier(const Page& page, uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock);
-  // The page that the chunk in use at this page left, if it can come home without a driver call; 0:
-  // it cannot, and belongs here from now on.
+  // Returns the page that the chunk in use at this page came from, if the chunk can return there
+  // without a driver call. Otherwise returns 0, and the chunk belongs to this page from now on.
   uint32_t HomeOf(const Page& page) VRAMSTOW_REQUIRES(kDeviceLock) {
     ChunkTable::Chunk& chunk = table_[page.chunk];
     if (chunk.home == 0) return 0;
@@ -143,13 +148,13 @@ class ChunkStore {
     if (home.chunk != 0 || home.mapped != page.chunk) chunk.home = 0;
     return chunk.home;
   }
-  // Where the chunk that is mapped at a page is in use; 0: nowhere, or it is not to come from
-  // there.
+  // Returns the page where the chunk that is mapped at `page` is in use, or 0 if it is idle or may
+  // not be moved.
   uint32_t PlaceOf(const Page& page) const VRAMSTOW_REQUIRES(kDeviceLock) {
     const ChunkTable::Chunk& chunk = table_[page.mapped];
     return chunk.kind == ChunkMemory::kDevice ? chunk.place : 0;
   }
-  // Calls visit(page) for the pages where the chunk is mapped.
+  // Calls visit(page) for every page where the chunk is mapped.
   template <typename Visit>
   void VisitMappings(uint32_t chunk, Visit visit) const VRAMSTOW_REQUIRES(kDeviceLock) {
     for (uint32_t number = table_[chunk].pages; number != 0; number = (*space_)[number].next) {
@@ -162,17 +167,17 @@ class ChunkStore {
   uint64_t shadow_count() const { return table_.shadow_count(); }
 
   uint64_t chunk_bytes() const { return space_->page_bytes(); }
-  // Chunks that are in use nowhere, as pages that they could back.
+  // The number of pages that the idle chunks could back.
   uint64_t idle_chunks() const {
     return table_.IdleOf(ChunkMemory::kDevice) + table_.IdleLargePages();
   }
-  // Those of them that a stream may have.
+  // The number of pages that idle chunks could back for this stream.
   uint64_t IdleFor(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock) {
     return table_.IdleFor(timeline);
   }
   MemoryBudget& budget() { return budget_; }
   uint64_t reserved_bytes() const { return budget_.reserved_bytes(); }
-  // How many more chunks the limit allows.
+  // The number of chunks that can still be made under the limit.
   uint64_t ChunksUnderLimit() const { return budget_.UnitsUnderLimit(chunk_bytes()); }
   uint64_t HandleAt(uint64_t address) { return table_[space_->PageAt(address).chunk].handle; }
   uint64_t committed_bytes() const { return table_.committed_bytes(); }

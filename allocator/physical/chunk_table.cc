@@ -58,7 +58,7 @@ void ChunkTable::Remove(uint32_t index) {
   chunks_.Delete(index);
 }
 
-// `lead` stands for all records of a large chunk.
+// Puts a chunk on the list of idle chunks. For a large chunk `index` is its lead.
 void ChunkTable::PutIdle(uint32_t index) {
   Chunk& chunk = chunks_[index];
   if (chunk.lead != 0) {
@@ -91,7 +91,7 @@ void ChunkTable::TakeIdle(uint32_t index) {
   Subtract(&idle.count, 1);
 }
 
-// The page at which a chunk was in use is used no more.
+// Ends the use of the chunk at this page.
 void ChunkTable::EndUse(Page* page) {
   if (IsPaused(page->chunk)) EndPause(page->chunk);
   page->chunk = 0;
@@ -185,7 +185,7 @@ DriverResult ChunkTable::MapAt(uint32_t index, uint32_t number) {
   DriverResult result = driver_->map(driver_->self, address, size, chunk.handle);
   if (result != kDriverSuccess && chunk.mappings != 0 && DropShadows(index, 0) == kDriverSuccess &&
       chunk.mappings == 0) {
-    // Perhaps this driver maps a handle only once: then no shadows are left any more.
+    // The driver may be one that maps a handle only once; no shadows are left after that.
     result = driver_->map(driver_->self, address, size, chunk.handle);
     if (result == kDriverSuccess) shadows_ = false;
   }
@@ -199,7 +199,7 @@ DriverResult ChunkTable::MapAt(uint32_t index, uint32_t number) {
   return kDriverSuccess;
 }
 
-// Removes the mapping of a page that no work takes any more.
+// Removes the mapping of a page that no unfinished work uses.
 DriverResult ChunkTable::UnmapAt(uint32_t number) {
   const Page& page = (*space_)[number];
   const DriverResult result = UnmapHandle(space_->AddressOf(number), page.mapped);
@@ -222,7 +222,7 @@ DriverResult ChunkTable::UnmapRunAt(uint32_t number, uint32_t count) {
   return result;
 }
 
-// The page is not mapped any more.
+// Records that the page is not mapped any more.
 void ChunkTable::ForgetMapping(uint32_t number) {
   Page& page = (*space_)[number];
   Chunk& chunk = chunks_[page.mapped];
@@ -237,7 +237,8 @@ void ChunkTable::ForgetMapping(uint32_t number) {
   page.fresh = false;
 }
 
-// Unmaps shadows of a chunk, where work lets go of them, until it has at most so many mappings.
+// Unmaps shadows of a chunk that no unfinished work uses, until the chunk has at most `most`
+// mappings.
 DriverResult ChunkTable::DropShadows(uint32_t index, uint32_t most) {
   uint32_t following = 0;
   for (uint32_t number = chunks_[index].pages; number != 0 && chunks_[index].mappings > most;

@@ -1,16 +1,20 @@
-// ChunkTable: the chunks of one pool: what each is, where it is in use, and where it is mapped.
+// ChunkTable: the chunks of one pool: the kind of each, the page where it is in use, and the pages
+// where it is mapped.
 //
-// Idea: a chunk is in use at one page at a time, and may be mapped at others, too (its shadows).
-// One that is in use nowhere is idle: it is in the list of its kind. ChunkStore moves chunks
-// between pages, ChunkExchange between kinds; both find in this table what the other one did.
+// Idea: a chunk is in use at one page at a time, and may be mapped at other pages, too (its
+// shadows). A chunk that is in use at no page is idle: it is in the list of its kind. ChunkStore
+// moves chunks between pages, ChunkExchange between kinds; each finds in this table what the other
+// one did.
 //
 // A large chunk is one handle under 2^n neighbouring pages. Each of its pages has a record of its
-// own, so that whatever counts or names the chunk of a page need not know of it; that of the first
-// page, its `lead`, stands for it. All of them are in use and mapped, or none is. It has no
-// shadow, so it leaves its pages only when no work touches them, and all at once.
+// own, so that code that counts chunks or looks up the chunk of a page need not know of large
+// chunks; the record of the first page, its `lead`, stands for the whole chunk. All of its pages
+// are in use and mapped, or none is. It has no shadow, so it leaves its pages only when no work
+// touches them, and all of them at once.
 //
-// Ownership: the records; the handles are those of who made the chunks. Threads: the device's lock;
-// the numbers from any thread. Errors: DriverResult; nothing was done then. Units: bytes.
+// Ownership: the records; the handles belong to the classes that made the chunks. Threads: the
+// device's lock; the numbers may be read from any thread. Errors: DriverResult; after an error
+// nothing was done. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_PHYSICAL_CHUNK_TABLE_H_
 #define VRAMSTOW_ALLOCATOR_PHYSICAL_CHUNK_TABLE_H_
 
@@ -25,7 +29,7 @@
 
 namespace vramstow {
 
-// What a chunk is. All but kDevice do not count as reserved.
+// The kind of a chunk's memory. Only kDevice counts as reserved.
 enum class ChunkMemory : uint8_t {
   kDevice = 0,
   kHost,     // memory of the host that can be mapped
@@ -35,7 +39,7 @@ enum class ChunkMemory : uint8_t {
 
 class ChunkTable {
  public:
-  // A chunk is mapped at no more pages than this, as far as work lets go of them.
+  // A chunk is mapped at no more pages than this, unless unfinished work still uses its shadows.
   static constexpr uint32_t kMaxMappings = 6;
 
   struct Chunk {
@@ -57,8 +61,8 @@ class ChunkTable {
     uint64_t own;     // of host memory: where it stays mapped for copies; 0: nowhere
   };
 
-  // Copies that read mapped pages beside all streams: whoever makes them is asked to wait for those
-  // that read a range before its mapping is removed.
+  // A callback that waits for copies. The offloader copies from mapped pages outside of all
+  // streams; before a mapping is removed, `wait` waits for the copies that read its range.
   struct CopyWait {
     void (*wait)(void* self, uint64_t address, uint64_t bytes) = nullptr;
     void* self = nullptr;
@@ -71,15 +75,16 @@ class ChunkTable {
 
   Chunk& operator[](uint32_t index) { return chunks_[index]; }
   const Chunk& operator[](uint32_t index) const { return chunks_[index]; }
-  // Makes the next Add safe. False: no memory for the record.
+  // Makes sure that the next `count` calls of Add cannot fail. Returns false if there is no memory
+  // for the records.
   bool EnsureSpare(uint32_t count = 1) VRAMSTOW_REQUIRES(kDeviceLock);
-  // A new chunk, which is idle.
+  // Adds a new chunk, which is idle.
   void Add(uint64_t handle, ChunkMemory kind) VRAMSTOW_REQUIRES(kDeviceLock);
-  // One without memory, for a page whose contents are given up; it is not idle.
+  // Adds a chunk without memory, for a page whose contents were discarded. It is not idle.
   uint32_t AddNothing() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Forgets an idle chunk, which is mapped nowhere.
+  // Removes the record of an idle chunk that is mapped nowhere.
   void Remove(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Pages that chunks could back, were all in use.
+  // The number of pages that all chunks together can back.
   uint64_t chunks() const { return chunks_.count(); }
   uint64_t committed_bytes() const { return committed_.load(std::memory_order_relaxed); }
   uint64_t chunk_bytes() const { return space_->page_bytes(); }
@@ -93,11 +98,12 @@ class ChunkTable {
   void PutIdle(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   void TakeIdle(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   uint32_t IdleHead(ChunkMemory kind) const { return idle_[static_cast<int>(kind)].head; }
-  // Without large ones.
+  // The number of idle chunks of this kind, without large chunks.
   uint64_t IdleOf(ChunkMemory kind) const {
     return idle_[static_cast<int>(kind)].count.load(std::memory_order_relaxed);
   }
-  // Whether a stream may have the chunk: no work touches it that the stream is not ordered after.
+  // True if the stream of this timeline may use the chunk: all work that touches the chunk has
+  // finished, or is ordered before the stream's later work.
   bool UsableBy(const Chunk& chunk, uint32_t timeline) const {
     if (chunk.taken) return false;
     if (chunk.last == 0) return true;
@@ -105,45 +111,46 @@ class ChunkTable {
     return (timeline != Fences::kEverything && page.timeline == timeline) ||
            fences_->Completed(page.timeline, page.tick);
   }
-  // An idle chunk of the device that the stream may have, or 0, large ones apart; and how many
-  // pages all of them have.
+  // FindIdle returns an idle single chunk of the device that the stream may use, or 0. IdleFor
+  // returns how many pages all such chunks can back.
   uint32_t FindIdle(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t IdleFor(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock);
 
   // --- Large chunks (large_chunks.cc) ------------------------------------------------------------
   static constexpr uint32_t kLargestOrder = 6;
-  // A new one, which is idle; there are spare records for its pages.
+  // Adds a new large chunk, which is idle. There are spare records for its pages.
   void AddLarge(uint64_t handle, uint32_t order) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Forgets an idle one.
+  // Removes the records of an idle large chunk.
   void RemoveLarge(uint32_t lead) VRAMSTOW_REQUIRES(kDeviceLock);
-  // 0, no chunk, is none: before the first chunk there are no records.
+  // Index 0 means "no chunk"; it is tested first because there may be no records at all.
   bool IsLarge(uint32_t index) const { return index != 0 && chunks_[index].lead != 0; }
-  // Whether there are any, idle or not.
+  // True if any large chunk exists, idle or not.
   bool any_large() const { return large_ != 0; }
   uint32_t PagesOf(uint32_t index) const { return uint32_t{1} << chunks_[index].order; }
-  // The first page of the chunk that is in use at this one.
+  // Returns the first page of the chunk that is in use at page `number`.
   uint32_t FirstPageOf(uint32_t number) const VRAMSTOW_REQUIRES(kDeviceLock) {
     const uint32_t chunk = (*space_)[number].chunk;
     return IsLarge(chunk) ? chunks_[chunks_[chunk].lead].place : number;
   }
-  // The largest idle one that has at most so many pages, or 0; and how many pages all of them have.
+  // FindIdleLarge returns the largest idle chunk with at most `most_pages` pages, or 0.
+  // IdleLargePages returns how many pages all idle large chunks have.
   uint32_t FindIdleLarge(uint64_t most_pages) const VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t IdleLargePages() const { return idle_large_pages_.load(std::memory_order_relaxed); }
-  // An idle one is in use from page `number` on. Those pages are not mapped before, and have no
-  // access yet after.
+  // Puts an idle large chunk to use from page `number` on. These pages must not be mapped, and have
+  // no access yet afterwards.
   DriverResult PlaceLarge(uint32_t lead, uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
-  // One that is in use, with or without a mapping, is idle. Error: it is as before.
+  // Makes a large chunk in use idle, whether it is mapped or not. After an error it is as before.
   DriverResult DetachLarge(uint32_t lead) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Only its mapping; it stays in use.
+  // Map or unmap a large chunk that stays in use.
   DriverResult MapLarge(uint32_t lead) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapLarge(uint32_t lead) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // --- Use ---------------------------------------------------------------------------------------
-  // The chunk, which is in no list, is in use at this page.
+  // Puts a chunk that is in no list to use at this page.
   void BeginUse(uint32_t index, uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
   void EndUse(Page* page) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The page at which this chunk is in use is paused from now on, or is not any more. A chunk that
-  // could be mapped there is parked meanwhile.
+  // Pause or resume the page at which this chunk is in use. A paused chunk that could be mapped at
+  // the page is called parked.
   void BeginPause(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   void EndPause(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t parked_pages() const { return parked_.load(std::memory_order_relaxed); }
@@ -152,30 +159,33 @@ class ChunkTable {
   uint64_t discarded_pages() const { return discarded_; }
 
   // --- Mappings ----------------------------------------------------------------------------------
-  // As such, told as events, at any reserved address: what is in use where stays the same.
+  // Map or unmap a chunk at any reserved address and record the event, without a change to which
+  // chunk is in use at which page.
   DriverResult MapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Neighbouring mappings at once; on an error none was removed. A driver that does not do this is
-  // not asked again.
+  // Unmaps neighbouring mappings in one call. After an error none was removed. A driver that does
+  // not support this is not asked again.
   DriverResult UnmapHandles(uint64_t address, const uint32_t* chunks, uint32_t count)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // `host`: the chunks there are host memory, which the host may touch, too.
+  // Gives access to mapped memory and records the event. If `host` is true the chunks are host
+  // memory, and the host may access the range, too.
   DriverResult GiveAccess(uint64_t address, uint64_t bytes, bool host)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same for pages that are mapped and in use, and the other pages of their large chunks.
+  // Like GiveAccess, for pages that are mapped and in use, and for the other pages of their large
+  // chunks.
   DriverResult GivePagesAccess(uint32_t number, uint32_t count, bool host)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same, told to nobody.
+  // Like GiveAccess, but records no event.
   DriverResult SetAccess(uint64_t address, uint64_t bytes, bool host) const;
-  // Of pages; the one that is unmapped is taken by no work any more.
+  // Map a chunk at a page, or unmap a page. No unfinished work uses the page that is unmapped.
   DriverResult MapAt(uint32_t index, uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapAt(uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same of neighbouring mapped pages, at once; on an error none was removed.
+  // Unmaps neighbouring mapped pages in one call. After an error none was unmapped.
   DriverResult UnmapRunAt(uint32_t number, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult DropShadows(uint32_t index, uint32_t most) VRAMSTOW_REQUIRES(kDeviceLock);
-  // False: a chunk that leaves a page is unmapped there at once.
+  // False if a chunk that leaves a page is unmapped there at once.
   bool shadows() const { return shadows_; }
-  // True if there are fewer shadows than there may be, with `more` of them: mappings are not free.
+  // True if `more` shadows can be added under the limit, which exists because mappings cost memory.
   bool HasRoomForShadow(uint64_t more = 0) const { return shadow_count() + more < max_shadows_; }
   uint64_t shadow_count() const { return mappings_ + paused_pages() - in_use_; }
 

@@ -1,4 +1,4 @@
-// Large chunks: one handle under several neighbouring pages.
+// The functions of ChunkTable for large chunks: one handle under several neighbouring pages.
 #include "allocator/core/counter.h"
 #include "allocator/physical/chunk_table.h"
 

@@ -1,7 +1,7 @@
-// MemoryBudget: how much physical device memory a pool holds, has held, and may hold.
+// MemoryBudget: how much physical device memory a pool holds now, held at the peak, and may hold.
 //
-// Ownership: none. Threads: Add and Remove under the device's lock; the numbers from any thread.
-// Errors: none. Units: bytes.
+// Ownership: none. Threads: Add and Remove under the device's lock; the numbers may be read from
+// any thread. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_PHYSICAL_MEMORY_BUDGET_H_
 #define VRAMSTOW_ALLOCATOR_PHYSICAL_MEMORY_BUDGET_H_
 
@@ -27,10 +27,10 @@ class MemoryBudget {
   uint64_t reserved_bytes() const { return reserved_.load(std::memory_order_relaxed); }
   uint64_t peak_bytes() const { return peak_.load(std::memory_order_relaxed); }
   void ResetPeak() { peak_.store(reserved_bytes(), std::memory_order_relaxed); }
-  // 0: no limit.
+  // The limit of the reserved memory; 0 means no limit.
   void set_limit_bytes(uint64_t limit) { limit_.store(limit, std::memory_order_relaxed); }
   uint64_t limit_bytes() const { return limit_.load(std::memory_order_relaxed); }
-  // How many more units of so many bytes the limit allows.
+  // Returns how many more units of `unit_bytes` the limit allows.
   uint64_t UnitsUnderLimit(uint64_t unit_bytes) const {
     const uint64_t limit = limit_bytes();
     if (limit == 0) return ~uint64_t{0};

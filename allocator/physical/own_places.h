@@ -1,10 +1,10 @@
-// OwnPlaces: addresses at which chunks of host memory stay mapped, whatever page they are used at.
+// OwnPlaces: addresses at which chunks of host memory stay mapped, whatever pages they are used at.
 //
-// Idea: copies reach a chunk at its own address, so that it need not be mapped for each copy: to
-// give access to memory of the host takes a driver half as long as the copy (docs/card.md).
+// Idea: copies access a chunk at its own address, so the chunk need not be mapped for each copy.
+// Giving access to host memory takes a driver half as long as the copy itself (docs/card.md).
 //
-// Ownership: ranges of addresses, until Close; the mappings are the caller's. Threads: the device's
-// lock. Errors: 0: there is no place. Units: bytes.
+// Ownership: the ranges of addresses, until Close; the mappings belong to the caller. Threads: the
+// device's lock. Errors: returns 0 if no address is left. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_PHYSICAL_OWN_PLACES_H_
 #define VRAMSTOW_ALLOCATOR_PHYSICAL_OWN_PLACES_H_
 
@@ -19,10 +19,11 @@ namespace vramstow {
 class OwnPlaces {
  public:
   void Open(const DriverTable* driver, const PoolEvents* events, uint64_t chunk_bytes);
-  // Nothing is mapped any more. `alive`: the driver can still be called.
+  // Releases the ranges, in which nothing is mapped any more. `alive` is true if the driver can
+  // still be called.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // An address that is nobody's; and back.
+  // Take returns an unused address; Give makes the address unused again.
   uint64_t Take() VRAMSTOW_REQUIRES(kDeviceLock);
   void Give(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
 

@@ -23,7 +23,8 @@ DriverResult SegmentStore::Make(uint64_t pages, uint16_t heap, uint64_t* address
   DriverResult result = driver_->allocate(driver_->self, taken * page, &base);
   events_->Segment(EventKind::kAllocate, base, taken * page, result);
   if (result != kDriverSuccess) return result;
-  // No driver is known that does not align whole pages. Where one does not, parts of two are lost.
+  // All known drivers return whole, aligned pages. With one that does not, parts of two pages are
+  // lost.
   if (base % page != 0) unaligned_ = true;
   *address = RoundUp(base, page);
   *usable = base % page == 0 ? taken : taken - 1;
@@ -47,7 +48,7 @@ DriverResult SegmentStore::Release(uint64_t address, bool alive) {
   const Segment segment = segments_[index];
   const uint64_t size = segment.pages * space_->page_bytes();
   const uint16_t heap = space_->HeapOf(address);
-  // From here on the driver may give the addresses to somebody else.
+  // From here on the driver may give the addresses to another allocation.
   space_->DropSegment(address, size);
   const uint64_t paid = segment.taken * space_->page_bytes();
   const uint64_t told = events_->Segment(EventKind::kFree, segment.base, paid, kDriverSuccess);

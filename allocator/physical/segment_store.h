@@ -1,8 +1,8 @@
-// SegmentStore: memory of the plain driver as what a pool is made of, where there is no virtual
-// memory. Its physical memory cannot move: a segment is taken and given back whole.
+// SegmentStore: allocates memory of the plain driver in segments, for pools without virtual memory.
+// The physical memory of a segment cannot move; a segment is allocated and freed as a whole.
 //
 // Ownership: the segments, until they are released one by one. Threads: the device's lock. Errors:
-// DriverResult; nothing was done then. Units: bytes; pages.
+// DriverResult; after an error nothing was done. Units: bytes; pages.
 #ifndef VRAMSTOW_ALLOCATOR_PHYSICAL_SEGMENT_STORE_H_
 #define VRAMSTOW_ALLOCATOR_PHYSICAL_SEGMENT_STORE_H_
 
@@ -23,16 +23,16 @@ class SegmentStore {
             MemoryBudget* budget);
   void Close() { segments_.Close(); }
 
-  // Takes `pages` of the plain driver, for the heap of this number: *usable pages from *address on
-  // are in use for good, and lie in the address space.
+  // Allocates `pages` of the plain driver for the heap of this number. The *usable pages from
+  // *address on lie in the address space and stay in use until Release.
   DriverResult Make(uint64_t pages, uint16_t heap, uint64_t* address, uint64_t* usable)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // Gives the segment back that begins at this address. No work touches it. `alive` false: the
-  // driver has done so already.
+  // Frees the segment that begins at this address. No work touches it. `alive` is false if the
+  // context was destroyed, and the memory with it.
   DriverResult Release(uint64_t address, bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Whether a segment begins here.
+  // True if a segment begins at the address.
   bool IsSegment(uint64_t address) const { return space_->PageAt(address).chunk != 0; }
-  // What was paid for and is of no use, because the driver does not align whole pages.
+  // Bytes that are allocated but cannot be used because the driver does not align to whole pages.
   uint64_t lost_bytes() const VRAMSTOW_REQUIRES(kDeviceLock) {
     return lost_pages_ * space_->page_bytes();
   }

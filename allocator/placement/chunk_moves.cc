@@ -4,8 +4,8 @@
 
 namespace vramstow {
 
-// Calls visit(span, page) for the whole free pages outside of the plan that may leave, until it
-// gives false.
+// Calls visit(span, page) for the whole free pages outside of the plan whose chunks may move, until
+// visit returns false.
 template <typename Visit>
 void ChunkMoves::VisitMovable(const Plan& plan, Visit visit) const {
   const SpanTable& spans = *heap_.spans;
@@ -25,7 +25,7 @@ void ChunkMoves::VisitMovable(const Plan& plan, Visit visit) const {
   }
 }
 
-// A free span with a whole page that is `wanted`, and that lies outside of the plan; or 0.
+// Returns a free span outside of the plan with a whole page for which wanted(page) is true, or 0.
 template <typename Wanted>
 uint32_t ChunkMoves::FindSpanWith(const Plan& plan, Wanted wanted) const {
   uint32_t found = 0;
@@ -36,8 +36,8 @@ uint32_t ChunkMoves::FindSpanWith(const Plan& plan, Wanted wanted) const {
   return found;
 }
 
-// The chunks of [from, to), whole pages of a free span, go to the store. False: no memory for
-// records.
+// Moves the chunks of [from, to), whole pages of a free span, to the store. Returns false if there
+// is no memory for records.
 bool ChunkMoves::DetachKeepMapped(uint32_t index, uint64_t from, uint64_t to) {
   SpanTable& spans = *heap_.spans;
   if (!spans.EnsureSpare(2)) return false;
@@ -48,7 +48,7 @@ bool ChunkMoves::DetachKeepMapped(uint32_t index, uint64_t from, uint64_t to) {
   return true;
 }
 
-// From the span's end on, so that it keeps its number as long as there is something left of it.
+// Works backwards from the span's end, so that the rest of the span keeps its number.
 uint64_t ChunkMoves::DetachWantedFrom(uint32_t index) {
   const SpanTable& spans = *heap_.spans;
   const uint64_t page = spans.page_bytes();
@@ -69,7 +69,7 @@ uint64_t ChunkMoves::DetachWantedFrom(uint32_t index) {
   return done;
 }
 
-// The chunks of so many pages that are marked as wanted go to the store.
+// Moves the chunks of `wanted` pages with the mark kWanted to the store.
 uint64_t ChunkMoves::DetachWanted(uint64_t wanted, const Plan& plan) {
   uint64_t left = 0;
   while (left < wanted) {
@@ -82,8 +82,8 @@ uint64_t ChunkMoves::DetachWanted(uint64_t wanted, const Plan& plan) {
   return left;
 }
 
-// Learns when the pages of the round are in use, and when those of the plan that lack a chunk will
-// be. False: nobody knows.
+// Computes when each page of the iteration is in use, and when the plan's pages that lack a chunk
+// will be. Returns false if that is not known.
 bool ChunkMoves::BuildInterference(const Plan& plan, LargePlacement* placement,
                                    InterferenceMap* interference, SlotMask* wanted) const {
   const SpanTable& spans = *heap_.spans;
@@ -119,7 +119,8 @@ uint64_t ChunkMoves::StripByInterference(uint64_t count, const Plan& plan, bool 
     interference->End();
     return 0;
   }
-  // In how many slots the page's chunk is needed at one of its pages while the plan needs it.
+  // Counts the slots in which one of the chunk's pages needs the chunk while the plan needs it,
+  // too.
   const auto cost_of = [&](const Page& page) {
     kDeviceLock.AssertHeld();
     SlotMask use;
@@ -161,15 +162,15 @@ uint64_t ChunkMoves::Recall(const Plan& plan, uint32_t mark) {
     ++wanted;
   }
   const uint64_t recalled = DetachWanted(wanted, plan);
-  // What lies in the plan itself stays there.
+  // Chunks that lie in the plan itself stay where they are.
   for (uint64_t at = plan.from; recalled < wanted && at < plan.to; at += page_bytes) {
     if (PageAt(at).mark == kWanted) PageAt(at).mark = 0;
   }
   return recalled;
 }
 
-// Takes chunks that have a page to go back to out of a free span, up to kBatch runs of pages; *runs
-// says where they belong.
+// Takes chunks that have a page to return to out of a free span, up to kBatch runs of pages; *runs
+// becomes the pages that they return to.
 int ChunkMoves::DetachForRestore(uint32_t index, Plan* runs) {
   const SpanTable& spans = *heap_.spans;
   const uint64_t size = spans.page_bytes();

@@ -1,13 +1,14 @@
-// ChunkMoves: chunks of one heap that leave a page and stay mapped there, so that coming back takes
-// no driver call.
+// ChunkMoves: moves chunks of one heap away from a page while they stay mapped there, so that
+// moving back takes no driver call.
 //
-// Idea: three reasons to move a chunk. Recall: a plan's pages get back the chunks that they had.
-// RestoreMappings: chunks that filled a gap, and are free again, go back to where they came from,
-// so that a repeating job finds its memory as it was. StripByInterference: in a job that repeats,
-// chunks are taken whose pages the round does not need at the same time (InterferenceMap).
+// Idea: there are three reasons to move a chunk. Recall: a plan's pages get back the chunks that
+// they had before. RestoreMappings: chunks that filled a gap, and are free again, return to the
+// pages they came from, so that a repeating job finds its memory as it was. StripByInterference: in
+// a repeating job, the pool takes chunks from pages that the job does not need at the same time
+// (InterferenceMap).
 //
-// Ownership: none; for the length of one step. Threads: the heap's lock and the device's. Errors:
-// none; what cannot be moved stays. Units: pages.
+// Ownership: none; the object lives for one step. Threads: the heap's lock and the device's lock.
+// Errors: none; a chunk that cannot be moved stays. Units: pages.
 #ifndef VRAMSTOW_ALLOCATOR_PLACEMENT_CHUNK_MOVES_H_
 #define VRAMSTOW_ALLOCATOR_PLACEMENT_CHUNK_MOVES_H_
 
@@ -24,22 +25,22 @@ class ChunkMoves {
  public:
   explicit ChunkMoves(const HeapPages& heap) : heap_(heap) {}
 
-  // Takes the chunks that were at the plan's pages before out of free pages with this mark: they go
-  // to the store. Returns how many.
+  // Moves chunks that were at the plan's pages before, and are now at free pages with this mark, to
+  // the store. Returns how many.
   uint64_t Recall(const Plan& plan, uint32_t mark) VRAMSTOW_REQUIRES(kDeviceLock);
-  // True if any chunk went back.
+  // Returns chunks to the pages they came from. Returns true if any chunk was moved.
   bool RestoreMappings() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Moves the chunks of up to `count` whole free pages to the store, first those that are least in
-  // the way when the round is served in the same way again; with `safe`, only chunks that are not
-  // in the way at all. Returns how many.
+  // Moves the chunks of up to `count` whole free pages to the store. It prefers chunks that the
+  // next iteration needs least while the plan needs them; with `safe` it moves only chunks that are
+  // never needed at the same time. Returns how many.
   uint64_t StripByInterference(uint64_t count, const Plan& plan, bool safe,
                                LargePlacement* placement, InterferenceMap* interference)
       VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
-  // Runs of pages that are dealt with in one go.
+  // How many runs of pages are processed at once.
   static constexpr int kBatch = 64;
-  // Mark of a page whose chunk is wanted elsewhere.
+  // The mark of a page whose chunk is wanted elsewhere.
   static constexpr uint32_t kWanted = ~uint32_t{0};
 
   Page& PageAt(uint64_t address) const { return heap_.space->PageAt(address); }

@@ -1,9 +1,8 @@
-// HeapPages: one heap's spans and the memory under them, as planner and stripper get them.
+// HeapPages: one heap's spans and the memory under them, as the planner and the stripper receive
+// them. Plan: one way to make room for a block with chunks.
 //
-// Plan: a way to make room for a block with chunks.
-//
-// Ownership: none; what the pointers name belongs to the heap and its pool. Threads: the heap's
-// lock and the device's. Errors: none. Units: bytes.
+// Ownership: none; the pointers' objects belong to the heap and its pool. Threads: the heap's lock
+// and the device's lock. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_PLACEMENT_HEAP_PAGES_H_
 #define VRAMSTOW_ALLOCATOR_PLACEMENT_HEAP_PAGES_H_
 
@@ -24,14 +23,15 @@ struct HeapPages {
   bool on_stream;     // the timeline is that of one stream, whose order protects its memory
   bool graph_pinned;  // no chunk may move: a captured graph writes to what is mapped
 
-  // Work of the heap's own stream may be under way on a chunk that moves within the heap: its order
-  // holds. While something is captured, the order of what was submitted says nothing.
+  // True if a chunk may move within the heap although unfinished work of the heap's own stream
+  // touches it: the stream's order protects the data. During a capture the order of submission
+  // guarantees nothing.
   bool MovesUnfenced() const { return on_stream && chunks->shadows() && !fences->capturing(); }
-  // Whether no work may touch a free span any more.
+  // True if no unfinished work can touch a free span.
   bool IsUntouched(const Span& span) const { return fences->Completed(timeline, span.tick); }
 };
 
-// These pages get chunks, as far as they are holes.
+// A run of pages; those that are holes get chunks.
 struct Plan {
   uint64_t address = 0;
   uint64_t pages = 0;

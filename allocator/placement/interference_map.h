@@ -1,14 +1,15 @@
-// InterferenceMap: when the pages of a job that repeats are in use, as its last round tells.
+// InterferenceMap: when the pages of a repeating job are in use, learned from its last iteration.
 //
-// Idea: a round of requests is cut into slots. Each page that blocks of the round lie on has a mask
-// of the slots in which it is in use, and a chunk that of all pages where it is mapped. A chunk
-// whose mask has no slot in common with a page's can serve that page in this round and in all that
-// follow, without a step of the driver from the second time on. So a repeating job needs the driver
-// until each page has such a chunk, and no longer: a colouring of the graph whose edges are pages
-// that are in use at the same time.
+// Idea: an iteration of requests (a round) is cut into slots. Each page that has blocks in the
+// round has a mask of the slots in which it is in use; a chunk has the union of the masks of all
+// pages where it is mapped. A chunk whose mask has no slot in common with a page's mask can serve
+// that page in every iteration, and needs a driver call only the first time. So a repeating job
+// calls the driver only until each page has such a chunk. This amounts to colouring a graph whose
+// edges join pages that are in use at the same time.
 //
-// Ownership: its own memory, taken when it is first needed. Threads: the device's lock. Errors:
-// none; what it does not know counts as unused. Units: bytes; requests, counted from now on.
+// Ownership: the map owns its memory, which it allocates when it is first needed. Threads: the
+// device's lock. Errors: none; an unknown page counts as unused. Units: bytes; requests, counted
+// from the current one.
 #ifndef VRAMSTOW_ALLOCATOR_PLACEMENT_INTERFERENCE_MAP_H_
 #define VRAMSTOW_ALLOCATOR_PLACEMENT_INTERFERENCE_MAP_H_
 
@@ -28,25 +29,26 @@ struct SlotMask {
   void Add(const SlotMask& other) {
     for (uint64_t i = 0; i < kSlots / 64; ++i) words[i] |= other.words[i];
   }
-  // Slots in both.
+  // Returns the number of slots that are in both sets.
   uint32_t Common(const SlotMask& other) const;
-  // Requests [from, to) of a round of so many, which begins anew after its end.
+  // Adds the slots of requests [from, to) of an iteration of `round` requests. Requests after its
+  // end wrap around to the next iteration.
   void AddRequests(uint64_t from, uint64_t to, uint64_t round);
 };
 
 class InterferenceMap {
  public:
-  // Gives its memory back.
+  // Releases the map's memory.
   void Close() VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // A new round. False: no memory.
+  // Starts the map of a new iteration. Returns false if there is no memory.
   bool Begin(AddressSpace* space) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The page is in use during these slots. False: too many pages.
+  // Notes that the page is in use during these slots. Returns false if there are too many pages.
   bool Note(uint64_t address, const SlotMask& slots) VRAMSTOW_REQUIRES(kDeviceLock);
   SlotMask Of(const Page& page) const {
     return page.interference != 0 ? masks_[page.interference] : SlotMask();
   }
-  // After it was asked.
+  // Clears the pages' masks once the map is no longer needed.
   void End() VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:

@@ -5,13 +5,13 @@
 namespace vramstow {
 namespace {
 
-// Whether [place, place + size) lies in a span that is at least that large.
+// True if [place, place + size) lies in the span, which is at least `size` bytes large.
 bool Holds(const Span& span, uint64_t place, uint64_t size) {
   return place - span.address <= span.size - size;
 }
 
-// Whether some of the pages of a place have no chunk now. Those of a heap's own regions change only
-// under its lock.
+// True if a page of the address range has no chunk now. The pages of a heap's own regions change
+// only under the heap's lock.
 bool HasMoved(const SpanTable& spans, AddressSpace* space, uint64_t place, uint64_t size) {
   const uint64_t end = place + size;
   for (uint64_t at = spans.PageDown(place); at < end; at += spans.page_bytes()) {
@@ -22,14 +22,14 @@ bool HasMoved(const SpanTable& spans, AddressSpace* space, uint64_t place, uint6
 
 }  // namespace
 
-// At the span's start, at its end, or at its first page boundary.
+// Chooses whether the block lies at the span's start, at its end, or at its first page boundary.
 [[gnu::always_inline]] inline LargePlacement::Fit LargePlacement::FitIn(const SpanTable& spans,
                                                                         const Span& span,
                                                                         uint64_t size) {
   const uint64_t slack = span.size - size;
   const uint64_t end = span.address + span.size;
   const uint64_t first = spans.PageUp(span.address);
-  // Not below the first, so that the differences below are never negative.
+  // `last` is not below `first`, so that the differences below are never negative.
   const uint64_t last = std::max(spans.PageDown(end), first);
   const uint64_t low_end = std::max(std::min(spans.PageUp(span.address + size), last), first);
   const uint64_t high_start = std::min(std::max(spans.PageDown(end - size), first), last);
@@ -38,7 +38,8 @@ bool HasMoved(const SpanTable& spans, AddressSpace* space, uint64_t place, uint6
   const bool high = at_end < at_start;
   const Fit fit{high ? slack : 0, high ? at_end : at_start};
   if (spans.PageDown(size) != size) return fit;
-  // A block of whole pages loses nothing at a boundary, and gives whole pages back.
+  // A block of whole pages at a page boundary wastes nothing, and frees whole pages when it is
+  // freed.
   const uint64_t gap = first - span.address;
   const uint64_t whole = size >> spans.page_shift();
   return gap <= slack && whole <= fit.pages && last > first ? Fit{gap, whole} : fit;
@@ -48,13 +49,13 @@ uint64_t LargePlacement::OffsetIn(const SpanTable& spans, uint32_t index, uint64
   return spans[index].size != size ? FitIn(spans, spans[index], size).offset : 0;
 }
 
-// Of the free spans that are large enough the one where the block opens the fewest whole pages; of
-// equals the lowest, so that a repeating job finds the same places again. Bounded: looks at a few
-// of the smallest.
+// Returns the free span in which the block breaks up the fewest whole free pages, and of equal ones
+// the lowest, so that a repeating job finds the same addresses again. To bound the time it examines
+// only a few of the smallest spans that are large enough.
 uint32_t LargePlacement::FindBest(const SpanTable& spans, uint64_t size) {
   constexpr int kLooks = 6;
   constexpr int kPagesShift = 40;  // above an address in units of kBlockBytes
-  // A block of so many bytes opens at least so many pages, wherever it lies.
+  // A block of this size breaks up at least `least` whole pages, wherever it lies.
   const uint64_t pages = size >> spans.page_shift();
   const uint64_t least = pages > 0 ? pages - 1 : 0;
   const uint64_t enough = (least + 1) << kPagesShift;
@@ -65,7 +66,8 @@ uint32_t LargePlacement::FindBest(const SpanTable& spans, uint64_t size) {
   });
 }
 
-// The free span that holds this place, or 0. Bounded: looks at so many spans.
+// Returns the free span that contains [place, place + size), or 0. To bound the time it examines at
+// most kMaxLooks spans.
 uint32_t LargePlacement::FindHolding(const SpanTable& spans, uint64_t size, uint64_t place) {
   constexpr int kMaxLooks = 256;
   uint32_t found = 0;
@@ -77,9 +79,10 @@ uint32_t LargePlacement::FindHolding(const SpanTable& spans, uint64_t size, uint
   return found;
 }
 
-// For a request that cannot lie where it lay in the round before: a free place that the round needs
-// for as little as possible while the block lives, so that it displaces no others, and where it
-// opens no more pages than elsewhere; or 0.
+// Finds an address for a request that cannot lie where it lay in the iteration before: a free
+// address whose memory the iteration uses as little as possible while the block lives, so that the
+// block displaces no other, and where the block breaks up at most `pages` whole free pages. Returns
+// its span, or 0.
 uint32_t LargePlacement::FindQuiet(const SpanTable& spans, uint64_t size, uint64_t pages,
                                    uint64_t* place) {
   constexpr int kMaxLooks = 16;
@@ -114,7 +117,7 @@ uint32_t LargePlacement::FindQuiet(const SpanTable& spans, uint64_t size, uint64
 LargePlacement::Choice LargePlacement::ChooseRepeated(const SpanTable& spans, AddressSpace* space,
                                                       uint64_t size, uint64_t place, uint32_t best,
                                                       bool may_free_up) {
-  // What would be taken anyway is mostly what was taken in the round before.
+  // The best span mostly contains the address of the iteration before, so it is tested first.
   const bool as_before = best != 0 && Holds(spans[best], place, size);
   uint32_t there = as_before ? best : FindHolding(spans, size, place);
   if (there == 0 && !HasMoved(spans, space, place, size)) {
@@ -129,8 +132,9 @@ LargePlacement::Choice LargePlacement::ChooseRepeated(const SpanTable& spans, Ad
     return {there, place - spans[there].address};
   }
   const bool confident = predictor_.Confident();
-  // The place's pages have moved, and may be restored: without a driver call, or not at all. What
-  // lies there may have been freed, and the work on it be done.
+  // Give no span, so that the caller tries to get the predicted address: its chunks have moved and
+  // may be returned without a driver call, or the block that lies there was freed and its work may
+  // be done.
   if (confident && (HasMoved(spans, space, place, size) || may_free_up)) return {0, 0};
   Choice choice{best, best != 0 ? OffsetIn(spans, best, size) : 0};
   if (best != 0 && confident) {

@@ -1,10 +1,11 @@
-// LargePlacement: chooses where a large block of one heap goes. The heap cuts it there.
+// LargePlacement: chooses the address of a large block in one heap. The heap cuts the block there.
 //
-// Idea: a block goes where it opens the fewest whole free pages, because whole pages are what can
-// be moved; in a job that repeats it goes where it lay in the round before, if that is free. A
-// block whose place is taken goes where the round needs the memory least while the block lives.
+// Idea: a block goes where it breaks up the fewest whole free pages, because only whole pages can
+// be moved. In a repeating job it goes where it lay in the iteration before, if that is free;
+// otherwise it goes where the iteration needs the memory least while the block lives.
 //
-// Ownership: what it has learned. Threads: the heap's lock. Errors: none. Units: bytes.
+// Ownership: the class owns what it has learned. Threads: the heap's lock. Errors: none. Units:
+// bytes.
 #ifndef VRAMSTOW_ALLOCATOR_PLACEMENT_LARGE_PLACEMENT_H_
 #define VRAMSTOW_ALLOCATOR_PLACEMENT_LARGE_PLACEMENT_H_
 
@@ -24,9 +25,10 @@ class LargePlacement {
     uint64_t offset;  // of the block within it
   };
 
-  // `may_free_up`: blocks that were freed wait for work, and may be free soon.
+  // Chooses a span and an offset in it; a span of 0 means none. `may_free_up` is true if freed
+  // blocks wait for work and may be free soon.
   Choice Choose(const SpanTable& spans, AddressSpace* space, uint64_t size, bool may_free_up);
-  // Where in this free span a block opens the fewest whole pages.
+  // Returns the offset in this free span at which a block breaks up the fewest whole pages.
   static uint64_t OffsetIn(const SpanTable& spans, uint32_t index, uint64_t size);
 
   PlacementPredictor& predictor() { return predictor_; }
@@ -43,7 +45,8 @@ class LargePlacement {
   static uint32_t FindBest(const SpanTable& spans, uint64_t size);
   static uint32_t FindHolding(const SpanTable& spans, uint64_t size, uint64_t place);
   uint32_t FindQuiet(const SpanTable& spans, uint64_t size, uint64_t pages, uint64_t* place);
-  // Where `best` would be taken but for the job that repeats, and `place` is predicted.
+  // Chooses for a repeating job: `place` is the predicted address, `best` is the span that would be
+  // used without the prediction.
   Choice ChooseRepeated(const SpanTable& spans, AddressSpace* space, uint64_t size, uint64_t place,
                         uint32_t best, bool may_free_up);
 

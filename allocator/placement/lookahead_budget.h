@@ -1,5 +1,5 @@
-// LookaheadBudget: how many steps may be taken to look ahead: some for each request, and something
-// to begin with. So looking ahead costs a bounded part of the time, whatever a job does.
+// LookaheadBudget: limits how many steps of look-ahead may be taken: a fixed number for each
+// request and an initial allowance. So look-ahead costs a bounded part of the time in any job.
 //
 // Ownership: none. Threads: the heap's lock. Errors: none. Units: steps; requests.
 #ifndef VRAMSTOW_ALLOCATOR_PLACEMENT_LOOKAHEAD_BUDGET_H_
@@ -11,8 +11,8 @@ namespace vramstow {
 
 class LookaheadBudget {
  public:
-  // Takes so many steps out of the budget, after so many requests in all. False: it has not enough,
-  // and nothing was taken.
+  // Takes `steps` from the budget, where `requests` is the total number of requests so far. Returns
+  // false, and takes nothing, if the budget is too small.
   bool Spend(uint64_t steps, uint64_t requests) {
     steps_ += (requests - counted_at_) * kStepsEach;
     counted_at_ = requests;

@@ -1,11 +1,11 @@
-// PlacementPredictor: where the blocks of a repeating job lay the last time.
+// PlacementPredictor: predicts where the blocks of a repeating job lie from where they lay before.
 //
-// Idea: a training loop asks for the same sizes in the same order again and again. If each block
-// comes to lie where it lay in the round before, the round finds all memory mapped where it needs
-// it. So the sizes and places of a heap's requests are kept in order; while the sizes go on as they
-// did some requests ago, the places of then are predicted. Where a job begins to repeat is found by
-// the sizes of the last few requests. Wrong guesses cost nothing but a look: a place that is taken
-// is not used.
+// Idea: a training loop requests the same sizes in the same order again and again. If each block
+// lies where it lay in the iteration before, the iteration finds all its memory mapped. So the
+// class records the sizes and addresses of a heap's requests in order. While the sizes repeat those
+// of an earlier iteration (a round), it predicts that iteration's addresses. It detects the
+// repetition from the sizes of the last few requests. A wrong prediction costs only a look-up,
+// because an address in use is not used again.
 //
 // Ownership: none. Threads: the heap's lock. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_PLACEMENT_PLACEMENT_PREDICTOR_H_
@@ -17,56 +17,59 @@ namespace vramstow {
 
 class PlacementPredictor {
  public:
-  // Of a block that was served without a note.
+  // The name of a block that was served without a call of OnServed.
   static constexpr uint32_t kNoName = 0;
 
-  // Before a request is served: where it is expected to lie; 0: no idea.
+  // Returns the address that is predicted for the next request, or 0 if there is no prediction. It
+  // is called before the request is served.
   uint64_t Predict(uint64_t size) {
     if (asked_ == next_) return predicted_;  // the same request once more
     asked_ = next_;
     given_up_ = false;
     if (follows_ != 0 && Kept(follows_) && At(follows_).size == size) {
       predicted_ = At(follows_).address;
-      // Many blocks of one size prove nothing.
+      // A run of blocks of one size is no evidence of repetition.
       if (size != before_[0]) ++run_;
-      // What goes wrong in one round may go right in the next.
+      // A prediction that failed in one iteration may succeed in the next.
       if (next_ == renews_) {
         CountRound();
         Renew();
       }
     } else {
       run_ = 0;
-      // Lost, or not found yet: the last time that these sizes came in this order.
+      // The requests left the recorded order, or no order was found yet: find the last time that
+      // these sizes came in this order.
       follows_ = LastLike(size);
       predicted_ =
           follows_ != 0 && Kept(follows_) && At(follows_).size == size ? At(follows_).address : 0;
       if (predicted_ == 0) follows_ = 0;
-      // Another round, or another part of it: what was learned of the one before counts no more.
+      // The requests repeat another iteration, or another part of it, so the trust starts anew.
       if (follows_ != 0) Renew();
     }
     return predicted_;
   }
 
-  // Where a request that has been predicted lay in the round before that: a block that is made
-  // before its like of the round before is freed has two places by turns. 0: no idea.
+  // Returns the address that the predicted request had one iteration before the predicted one, or
+  // 0. A block that is allocated before its counterpart of the last iteration is freed alternates
+  // between two addresses.
   uint64_t Earlier() const {
     const uint64_t before = follows_ - round();
     if (follows_ == 0 || before > follows_ || !Kept(before)) return 0;
     const Entry& earlier = entries_[before % kKept];
     return earlier.size == entries_[follows_ % kKept].size ? earlier.address : 0;
   }
-  // Whether it is worth some effort to have this request where it is predicted.
+  // True if it is worth effort to serve this request at its predicted address.
   bool Confident() const { return Repeating() && !given_up_; }
-  // Whether the requests of late have been such as came before, in the same order.
+  // True if the recent requests have repeated earlier ones in the same order.
   bool Repeating() const { return run_ >= kConfidentRun && trust_ > 0 && rest_ == 0; }
-  // Requests in a round; 0: there is none.
+  // The number of requests in an iteration, or 0 if none was found.
   uint64_t round() const { return follows_ != 0 ? next_ - follows_ : 0; }
-  // Requests so far.
+  // The number of requests so far.
   uint64_t count() const { return next_; }
-  // For how many requests the one that has been predicted lives.
+  // The number of requests during which the predicted block is expected to live.
   uint64_t Life() const { return LifeOf(follows_); }
-  // Calls visit(size, address, from, to) for the requests of a round, this one, which has been
-  // predicted, being number 0: each lives during the requests [from, to).
+  // Calls visit(size, address, from, to) for each request of an iteration; the predicted request
+  // has number 0, and each block lives during the requests [from, to).
   template <typename Visit>
   void VisitRound(Visit visit) const {
     if (follows_ == 0) return;
@@ -75,7 +78,8 @@ class PlacementPredictor {
       const Entry& entry = entries_[number % kKept];
       const uint64_t from = number - follows_;
       visit(entry.size, entry.address, from, from + LifeOf(number));
-      // A block that is made before its like of the round before is freed has two places by turns.
+      // A block that is allocated before its counterpart of the last iteration is freed alternates
+      // between two addresses, so the earlier one is visited, too.
       const uint64_t before = number - round();
       if (before > number || !Kept(before)) continue;
       const Entry& earlier = entries_[before % kKept];
@@ -84,19 +88,19 @@ class PlacementPredictor {
     }
   }
 
-  // Whether the block came to lie there.
+  // OnHit notes that the block was placed at the predicted address, OnMiss that it was not.
   void OnHit() {
     if (trust_ < kMaxTrust) ++trust_;
   }
   void OnMiss() {
     if (trust_ > 0) --trust_;
   }
-  // The driver had to be called to serve a request of a round that repeats.
+  // Notes that a request of a repeating iteration needed a driver call.
   void NeededDriver() { ++driven_; }
-  // It cannot be had there this time.
+  // Notes that the predicted address is not available this time.
   void GiveUp() { given_up_ = true; }
 
-  // After it was served, Predict having been called. Returns a name for OnFreed.
+  // Records where a request was served; Predict was called before it. Returns a name for OnFreed.
   uint32_t OnServed(uint64_t size, uint64_t address) {
     asked_ = 0;
     const uint64_t mixed = Mix(size);
@@ -115,8 +119,9 @@ class PlacementPredictor {
   }
 
  private:
-  // At the end of a round. Where blocks come and go in such an order that round after round their
-  // places cannot all be had, nothing is won by them, and for some time they are not asked for.
+  // Is called at the end of an iteration. If the blocks' order is such in many iterations that
+  // their addresses cannot all be available, predictions bring no gain and are suspended for some
+  // time.
   void CountRound() {
     if (round() != length_) {
       length_ = round();
@@ -140,12 +145,12 @@ class PlacementPredictor {
   static constexpr uint64_t kHashes = 2048;
   static constexpr uint64_t kConfidentRun = 4;
 
-  // Sizes that come as before prove little where blocks are freed in another order.
+  // Repeated sizes prove little if blocks are freed in another order, so trust is counted as well.
   static constexpr int kMaxTrust = 256;
   static constexpr int kFirstTrust = 64;
-  // A round has settled when it needs the driver for less than one request in so many.
+  // An iteration has settled if fewer than one in this many of its requests need the driver.
   static constexpr uint64_t kSettled = 512;
-  // Rounds in a row that have not, and for how many nothing is tried then.
+  // After kPatience unsettled iterations in a row, predictions are suspended for kRest iterations.
   static constexpr int kPatience = 16;
   static constexpr int kRest = 128;
 
@@ -159,8 +164,8 @@ class PlacementPredictor {
     uint32_t tag;
   };
 
-  // How many requests the block lives. If it lives still, the block that it repeats, of the round
-  // before, tells.
+  // Returns the number of requests during which a block lives. For a block that still lives, its
+  // counterpart of the iteration before gives the number.
   uint64_t LifeOf(uint64_t number) const {
     constexpr uint64_t kForEver = uint64_t{1} << 32;
     const Entry& entry = entries_[number % kKept];
@@ -173,20 +178,20 @@ class PlacementPredictor {
 
   Entry& At(uint64_t number) { return entries_[number % kKept]; }
   bool Kept(uint64_t number) const { return number + kKept > next_; }
-  // Mixes the sizes of this request and the two before it.
+  // Hashes the sizes of this request and the two before it.
   uint64_t Mix(uint64_t size) const {
     const uint64_t mixed = (before_[1] * 0x9E3779B97F4A7C15U ^ before_[0]) * 0xD6E8FEB86659FD93U;
     return (mixed ^ size * 0xC2B2AE3D27D4EB4FU) >> 19;
   }
   static uint32_t TagOf(uint64_t mixed) { return static_cast<uint32_t>(mixed / kHashes); }
-  // The last request that came like this one; 0: none. Where nothing repeats, no entry is looked
-  // at: by then it lies in no cache.
+  // Returns the last request that came after the same sizes as this one, or 0. If nothing repeats,
+  // the tag differs and the entry, which is in no cache by then, is not read.
   uint64_t LastLike(uint64_t size) const {
     const uint64_t mixed = Mix(size);
     const Last& last = last_[mixed % kHashes];
     return last.tag == TagOf(mixed) ? WholeNumber(last.number) : 0;
   }
-  // Of one of the last 2^32 requests.
+  // Restores the number of one of the last 2^32 requests from its low 32 bits.
   uint64_t WholeNumber(uint32_t low) const { return next_ - (static_cast<uint32_t>(next_) - low); }
 
   uint64_t next_ = 1;   // the number of the next request

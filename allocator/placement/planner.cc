@@ -7,14 +7,14 @@
 namespace vramstow {
 namespace {
 
-// Holes that a plan looks at.
+// How many holes Find examines at most.
 constexpr int kMaxLooks = 512;
-// Spans at which the plan for a place looks.
+// How many spans PlanAt examines at most.
 constexpr int kMaxSpanLooks = 4096;
 
 }  // namespace
 
-// Marks the whole free pages whose chunks can be had without a wait.
+// Marks the whole free pages whose chunks can be moved without waiting.
 void Planner::MarkFreePages(const HeapPages& heap, bool recall) {
   mark_ = 0;
   if (!recall || heap.graph_pinned || heap.chunks->shadow_count() == 0) return;
@@ -35,7 +35,7 @@ void Planner::MarkFreePages(const HeapPages& heap, bool recall) {
   }
 }
 
-// Of all pages of a plan, what ChunkStore::CostOf says.
+// Returns the sum of ChunkStore::CostOf over all pages of a plan.
 uint64_t Planner::CostOf(const HeapPages& heap, const Plan& plan) const {
   if (heap.chunks->shadow_count() == 0) return plan.count;
   const auto can_be_had = [&](uint32_t place) {
@@ -46,16 +46,16 @@ uint64_t Planner::CostOf(const HeapPages& heap, const Plan& plan) const {
   for (uint64_t i = 0; i < plan.pages && cost < ChunkStore::kImpossible; ++i) {
     const Page& page = heap.space->PageAt(plan.address + i * heap.spans->page_bytes());
     const uint32_t one = heap.chunks->CostOf(page, heap.timeline, can_be_had);
-    // A chunk that two pages wait for comes to the first one. While chunks can be recalled there is
-    // another try.
+    // A chunk that is mapped at two pages of the plan serves the first one, so the second needs
+    // another chunk. With `recall` this is not counted, since a failed request is then tried again.
     const bool again = one == 0 && mark_ == 0 && heap.chunks->ComesEarlier(page, plan.address);
     cost += again ? heap.chunks->CostOfUnmapping(page) : one;
   }
   return cost;
 }
 
-// The lowest place in a hole where so many pages can be used; 0: there is none. Looks at each page
-// once at the most.
+// Returns the lowest address in a hole at which `count` neighbouring pages can be used, or 0.
+// Examines each page at most once.
 uint64_t Planner::FirstPossible(const HeapPages& heap, const Span& hole, uint64_t count) const {
   if (heap.chunks->shadow_count() == 0) return hole.address;
   const uint64_t page = heap.spans->page_bytes();
@@ -75,9 +75,9 @@ uint64_t Planner::FirstPossible(const HeapPages& heap, const Span& hole, uint64_
   return 0;
 }
 
-// Takes the offered plan if it is better: the fewest chunks; in a repeating job the fewest steps of
-// the driver; then the one that leaves the smallest piece over, so that the pieces at the edges of
-// pages get used up.
+// Replaces *plan by the offered plan if that is better. A plan is better if it needs fewer chunks;
+// then, in a repeating job, fewer driver calls; then if it leaves a smaller free piece, so that the
+// pieces at the edges of pages are used up.
 void Planner::Offer(const HeapPages& heap, bool repeating, Plan offered, Plan* plan) const {
   if (plan->count != 0 && plan->count < offered.count) return;
   offered.cost = CostOf(heap, offered);
@@ -90,7 +90,7 @@ void Planner::Offer(const HeapPages& heap, bool repeating, Plan offered, Plan* p
   *plan = offered;
 }
 
-// Compares the ways to use one hole: by itself, or together with the free spans beside it.
+// Compares the ways to use one hole: alone, or together with the free spans beside it.
 void Planner::Consider(const HeapPages& heap, bool repeating, uint32_t hole, uint64_t size,
                        Plan* plan) const {
   const SpanTable& spans = *heap.spans;
@@ -98,7 +98,8 @@ void Planner::Consider(const HeapPages& heap, bool repeating, uint32_t hole, uin
   const uint64_t page = spans.page_bytes();
   const uint64_t below = spans.IsFree(span.previous) ? spans[span.previous].size : 0;
   const uint64_t above = spans.IsFree(span.next) ? spans[span.next].size : 0;
-  // `count` pages from the address on, with so many free bytes below and above them.
+  // Offers a plan of `count` pages from the address on, with `low` free bytes below them and `high`
+  // free bytes above them.
   const auto offer = [&](uint64_t address, uint64_t count, uint64_t low, uint64_t high) {
     kDeviceLock.AssertHeld();
     const uint64_t room = count * page + low + high;
@@ -125,8 +126,8 @@ void Planner::Consider(const HeapPages& heap, bool repeating, uint32_t hole, uin
   if (below != 0 && above != 0) offer(span.address, span.size / page, below, above);
 }
 
-// The plan for a block at this very place, which may need pages here and there. False: something
-// else lies there, or work still comes that way.
+// Plans a block at exactly this address, which may need single pages in several positions. Returns
+// false if another block lies there, or if unfinished work still uses a mapping there.
 bool Planner::PlanAt(const HeapPages& heap, uint64_t place, uint64_t size, Plan* plan) const {
   if (place == 0) return false;
   const SpanTable& spans = *heap.spans;
@@ -182,7 +183,7 @@ bool Planner::Find(const HeapPages& heap, bool repeating, uint64_t size, Plan* p
     return ++looks < kMaxLooks;
   });
   if (plan->count == 0) {
-    // The looks may have gone to holes that are all too small.
+    // All holes that were examined may have been too small.
     const uint32_t hole = holes.Find(spans.slab(), size + spans.page_bytes());
     if (hole != 0) Consider(heap, repeating, hole, size, plan);
   }

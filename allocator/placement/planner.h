@@ -1,11 +1,12 @@
-// Planner: finds where chunks make room for a block, and puts them there.
+// Planner: chooses the pages at which chunks make room for a block, and maps them there.
 //
-// Idea: of all holes, alone or together with the free spans beside them, the place that needs the
-// fewest chunks; of equals the one that leaves the smallest piece over, and in a job that repeats
-// the one that needs the fewest steps of the driver. In such a job the block's own place comes
-// first, if it can be had.
+// Idea: each hole is considered alone or together with the free spans beside it. The planner
+// chooses the pages that need the fewest chunks. Of equal choices it takes the one that leaves the
+// smallest free piece, or in a repeating job the one that needs the fewest driver calls. In a
+// repeating job the block's predicted address is tried first.
 //
-// Ownership: none. Threads: the heap's lock and the device's. Errors: DriverResult. Units: bytes.
+// Ownership: none. Threads: the heap's lock and the device's lock. Errors: DriverResult. Units:
+// bytes.
 #ifndef VRAMSTOW_ALLOCATOR_PLACEMENT_PLANNER_H_
 #define VRAMSTOW_ALLOCATOR_PLACEMENT_PLANNER_H_
 
@@ -19,21 +20,23 @@ namespace vramstow {
 
 class Planner {
  public:
-  // Looks at the place that is predicted for the block. With `recall`, chunks that were at a place
-  // before may come back to it. True: the place can be had without the driver; *plan is it.
+  // Examines the address that is predicted for the block. With `recall`, chunks may return to pages
+  // where they were before. Returns true if the address can be used without a driver call; *plan is
+  // then the plan for it.
   bool Begin(const HeapPages& heap, PlacementPredictor* predictor, uint64_t size, bool recall,
              Plan* plan) VRAMSTOW_REQUIRES(kDeviceLock);
-  // After Begin: the best plan. False: the heap's regions have no room.
+  // Sets *plan to the best plan; call Begin first. Returns false if the heap's regions have no
+  // room.
   bool Find(const HeapPages& heap, bool repeating, uint64_t size, Plan* plan) const
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // The plan for the start of this hole, which is large enough and was never mapped.
+  // Sets *plan to a plan at the start of this hole, which is large enough and was never mapped.
   void PlanIn(const HeapPages& heap, uint32_t hole, uint64_t size, Plan* plan) const
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // Puts idle chunks of the store to use at the plan's pages: they become a free span.
+  // Puts idle chunks of the store to use at the plan's pages, which become a free span.
   static DriverResult Execute(const HeapPages& heap, const Plan& plan)
       VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // The mark of the pages that were free when Begin was called; 0: none has one.
+  // The mark of the pages that were free when Begin was called; 0 if no page was marked.
   uint32_t mark() const { return mark_; }
 
  private:

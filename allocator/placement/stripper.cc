@@ -2,8 +2,8 @@
 
 namespace vramstow {
 
-// Whether the chunk of a whole page of the free span has to stay there: one that is registered, or
-// a large one that others need as well.
+// True if the chunk of a whole page of the free span must stay: it is registered, or it is a large
+// chunk that pages outside of the span need as well.
 bool Stripper::Stays(const Span& span, uint64_t at) const {
   ChunkStore& chunks = *heap_.chunks;
   const ChunkStore::Extent extent = chunks.ExtentOf(at);
@@ -17,8 +17,8 @@ bool Stripper::Stays(const Span& span, uint64_t at) const {
   return false;
 }
 
-// The whole pages of a free span from one end on, up to the first that stays behind one that does
-// not: [first, last). Empty: none may go.
+// Returns the run of whole pages of a free span whose chunks may leave, from one end on: it skips
+// pages that must stay and ends before the next one. An empty run means that no page may leave.
 Stripper::Run Stripper::PagesThatMayGo(const Span& span, bool from_below) const {
   const SpanTable& spans = *heap_.spans;
   const uint64_t page = spans.page_bytes();
@@ -42,8 +42,8 @@ Stripper::Run Stripper::PagesThatMayGo(const Span& span, bool from_below) const 
   return {begin, last};
 }
 
-// Takes the chunks of whole pages of a free span, beside a hole if there is one, until `count` were
-// of the device. Returns how many were.
+// Moves the chunks of whole pages of a free span to the store, beginning beside a hole if there is
+// one, until `count` of them were of the device. Returns how many were.
 uint64_t Stripper::StripSpan(uint32_t index, uint64_t count, DriverResult* result) {
   SpanTable& spans = *heap_.spans;
   if (!spans.EnsureSpare(2)) return 0;
@@ -82,7 +82,7 @@ bool Stripper::IsParked(uint32_t index) const {
   return false;
 }
 
-// From the top down, so that what is left to look at keeps its number.
+// Works from the top down, so that the rest of the span keeps its number.
 void Stripper::DropHostPages(uint32_t index) {
   SpanTable& spans = *heap_.spans;
   const uint64_t page = spans.page_bytes();
@@ -124,13 +124,13 @@ void Stripper::DropHostPages() {
     });
     const uint64_t before = spans.free_bytes();
     if (found != 0) DropHostPages(found);
-    // Nothing left, or nothing that goes.
+    // No page is left in this zone, or none can be detached.
     if (spans.free_bytes() == before) ++zone;
   }
 }
 
-// Up to kBatch free spans with whole pages that may go; *waiting: pages of those that wait for a
-// fence.
+// Finds up to kBatch free spans with whole pages that may leave; *waiting becomes the number of
+// such pages that still wait for a fence.
 int Stripper::FindStrippable(uint32_t before_epoch, const Plan& plan, bool own, uint32_t* batch,
                              uint64_t* waiting) const {
   const SpanTable& spans = *heap_.spans;

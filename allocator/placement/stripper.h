@@ -1,8 +1,8 @@
-// Stripper: takes the chunks of one heap's whole free pages; they go to the store, for whoever
-// needs them, and the pages become holes.
+// Stripper: moves the chunks of one heap's whole free pages to the store, where any heap can use
+// them. The pages become holes.
 //
-// Ownership: none; for the length of one step. Threads: the heap's lock and the device's. Errors:
-// StripResult::result. Units: pages.
+// Ownership: none; the object lives for one step. Threads: the heap's lock and the device's lock.
+// Errors: StripResult::result. Units: pages.
 #ifndef VRAMSTOW_ALLOCATOR_PLACEMENT_STRIPPER_H_
 #define VRAMSTOW_ALLOCATOR_PLACEMENT_STRIPPER_H_
 
@@ -23,22 +23,24 @@ class Stripper {
  public:
   explicit Stripper(const HeapPages& heap) : heap_(heap) {}
 
-  // The chunks of up to `count` whole free pages, freed in the epoch `before_epoch` or earlier, of
-  // spans that the plan does not touch. For others than this heap's stream (`own` false), or where
-  // chunks leave no shadow, no work may touch them any more. Large chunks go whole, and only where
-  // single ones are not enough: the pages may then be more than `count`.
+  // Moves the chunks of up to `count` whole free pages to the store. The pages were freed in the
+  // epoch `before_epoch` or earlier, and their spans do not touch the plan. If the chunks are for
+  // another stream (`own` is false), or if chunks leave no shadow, only pages that no unfinished
+  // work touches are taken. Large chunks leave as a whole, and only if single chunks are not
+  // enough, so there may be more pages than `count`.
   StripResult Strip(uint64_t count, uint32_t before_epoch, const Plan& plan, bool own)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // Whether a page of a block is parked. Such a block stays pending when it is freed: a neighbour
-  // on the page comes back with it, and nobody may use the page before.
+  // True if a page of a block is parked. Such a block stays pending when it is freed, because the
+  // page may not be used until it is restored together with a neighbour's data.
   bool IsParked(uint32_t index) const VRAMSTOW_REQUIRES(kDeviceLock);
-  // The chunks of a free span's whole pages that lie in host memory, unless work may touch them.
+  // Moves the host-memory chunks of a free span's whole pages to the store, unless unfinished work
+  // may touch them.
   void DropHostPages(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same of all free spans.
+  // Calls DropHostPages for every free span.
   void DropHostPages() VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
-  // Free spans that are dealt with in one go.
+  // How many free spans are processed at once.
   static constexpr int kBatch = 64;
 
   int FindStrippable(uint32_t before_epoch, const Plan& plan, bool own, uint32_t* batch,
