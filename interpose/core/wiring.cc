@@ -1,12 +1,13 @@
-// The parts of the core, and who knows whom: the only file that knows all of them. Also where the
-// shim and NVTX come in, and where the process ends. See interpose/shim/seam.h.
+// Defines the parts of the core and connects them; this is the only file that includes all of them.
+// It also contains the entry points for the shim, for NVTX and for the end of the process. See
+// interpose/shim/seam.h.
 //
 // Idea: every part lies in static storage, has a constexpr constructor that takes references to the
 // parts it needs, and no destructor. So all of them are ready before any constructor of the process
-// has run, and still there after the last destructor. What a part has to tell one that stands above
-// it goes through a function that is defined here.
+// has run, and still exist after the last destructor. A part notifies a part above it through a
+// function that is defined here.
 //
-// Ownership: static. Threads: each part says for itself. Errors, units: none.
+// Ownership: static. Threads: each part documents its own. Errors, units: none.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -66,7 +67,8 @@
 namespace vramstow {
 namespace {
 
-// What parts tell those above them: defined below, where all are known.
+// Functions through which a part notifies the parts above it. They are defined below, after all
+// parts.
 void AbandonAfterFork();
 void RecordLaunches();
 void StartService();
@@ -143,21 +145,21 @@ void StartService() { service.Start(); }
 
 void NoteFrameworkRefused(int device) { observed_memory.NoteDriverRefusal(device); }
 
-// The driver shuts down in an exit handler of its own, which was there before any pool. Handlers
-// run in the opposite order, so at that moment the service's thread is out of the driver for good.
+// The driver shuts down in an exit handler that was registered before any pool existed. Handlers
+// run in the opposite order, so the service's thread is outside the driver for good by then.
 void OnPoolOpened() {
   static constinit std::atomic<bool> registered{false};
   if (!registered.exchange(true)) std::atexit([] { service.Stop(); });
   service.Start();
 }
 
-// A context ended, and its modules with it.
+// Called when a context has ended, and its modules with it.
 void ForgetFunctions() {
   kernel_arguments.Forget();
   handle_kinds.ForgetFunctions();
 }
 
-// Without the pool there is something to ask before there are numbers.
+// Without the pool the service starts here, so that metrics can be read before there are figures.
 void StartMetrics() {
   const Options& options = process.options();
   if (WantsMetrics(options) && !WantsPool(options)) service.Start();
@@ -170,9 +172,8 @@ void ComplainOfMetrics() {
       "pool's.");
 }
 
-// PyTorch gives back what is free in its cache and asks once more, so that garbage which is
-// collected now serves it. Another library has no such second try: what it needs to be told is who
-// held the memory.
+// PyTorch releases its free cache and retries, so garbage that is collected now helps the retry.
+// Another library does not retry, so a census records which objects held the memory.
 void OnNoMemory(int device, bool is_framework) {
   if (is_framework) {
     if (CanCollect(nullptr)) CollectGarbage(nullptr, device, true);
@@ -184,7 +185,8 @@ void OnNoMemory(int device, bool is_framework) {
 constexpr int kNotKnown = -1;
 constinit std::atomic<int> exit_status{kNotKnown};
 
-// exit() calls this before it takes libraries down, if it is asked after main() began.
+// Registers a function that exit() calls before libraries are unloaded. It must be registered after
+// main() has begun.
 void FollowExit() {
   static constinit std::atomic<bool> is_followed{false};
   if (is_followed.exchange(true, std::memory_order_relaxed)) return;
@@ -214,7 +216,7 @@ void OnCudaInitialised() {
   LoadValues(process.options());
 }
 
-// In a forked child, async-signal-safe: forgets what belongs to the parent.
+// Called in a forked child, async-signal-safe: forgets what belongs to the parent.
 void AbandonAfterFork() {
   if (ShimOrNull() != nullptr) {
     VramstowThread* const thread = ThisThread();
@@ -243,7 +245,7 @@ void AbandonAfterFork() {
   AbandonCollectionAfterFork();
 }
 
-// --- What the shim is given ---------------------------------------------------------------------
+// --- The functions for the shim -----------------------------------------------------------------
 
 void* Replace(unsigned hook, void* real, void* library, VramstowWay way, const void* caller) {
   const Routed routed = routing.Replace(hook, real, library);
@@ -251,8 +253,8 @@ void* Replace(unsigned hook, void* real, void* library, VramstowWay way, const v
   return routed.address;
 }
 
-// Other threads may still be in the driver. No call of the driver is made here: it may be shutting
-// down, too.
+// Other threads may still be inside the driver. This makes no call of the driver, which may be
+// shutting down, too.
 void Finish() {
   const bool is_forked_child = process.is_forked_child();
   if (!process.Finish() || is_forked_child) return;
@@ -278,7 +280,7 @@ constexpr VramstowCore kCore = {Replace, ReplaceInLibrary, Finish, &kApi, TableO
 
 }  // namespace
 
-// --- What functions without an argument of ours reach -------------------------------------------
+// --- Objects for functions that get no context argument -----------------------------------------
 
 constinit const HandlerContext handler_context = {process,
                                                   driver,
@@ -307,14 +309,15 @@ extern "C" __attribute__((visibility("default"))) const VramstowCore* vramstow_c
   if (shim->hooks_fingerprint != vramstow::HooksFingerprint()) return nullptr;
   vramstow::SetShim(shim);
   vramstow::FindUtcOffset();
-  // Also where no look-up follows: the report at exit needs the settings.
+  // The process is started even if no look-up follows, because the report at exit needs the
+  // settings.
   vramstow::process.Start();
   const vramstow::Options& options = vramstow::process.options();
   if (vramstow::WantsStacks(options)) vramstow::OpenUnwinder(*shim);
   return &vramstow::kCore;
 }
 
-// Called by each library with NVTX in it, once. 0: no tool is here.
+// Called once by each library into which NVTX is compiled. Returns 0 if there is no tool here.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
     vramstow::nvtx::ExportTable export_table) {
   return vramstow::InstallNvtxTool(export_table, &vramstow::trace) ? 1 : 0;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kLibrary[] = "/lib/libc10_cuda.so";
 
-// A kind's variable and entry, as base/adapter_kinds.def explains them.
+// The variable and entry of one kind of adapter, as base/adapter_kinds.def explains them.
 struct Kind {
   const char* variable;
   const char* entry;
@@ -43,7 +43,7 @@ int FindLibrary(dl_phdr_info* object, size_t, void* context) {
   return realpath(found, folder) == nullptr ? 0 : 1;
 }
 
-// Takes the next line off the text; its length, which may be 0.
+// Removes the next line from the text. Returns its length, which may be 0.
 size_t NextLine(const char** text, const char** line) {
   *line = *text;
   const size_t length = std::strcspn(*text, "\n");
@@ -52,7 +52,8 @@ size_t NextLine(const char** text, const char** line) {
   return length;
 }
 
-// True: `path` is the adapter for the PyTorch in `folder`; empty: it was said why there is none.
+// Returns true if the variable names the PyTorch in `folder`; `path` is then its adapter. An empty
+// path means that there is none, and that `vramstow run` has reported the reason.
 bool FindReady(const char* variable, const char* folder, char (&path)[PATH_MAX]) {
   const char* text = std::getenv(variable);
   if (text == nullptr) return false;
@@ -71,7 +72,8 @@ bool FindReady(const char* variable, const char* folder, char (&path)[PATH_MAX])
   return false;
 }
 
-// Loads the library and calls its function of that name. Null: it is in place. Else why not.
+// Loads the library and calls its function of that name. Returns null after success, else the
+// reason for the failure.
 template <typename Function, typename... Arguments>
 const char* Install(const char* path, const char* name, Arguments... arguments) {
   void* adapter = Shim().open_library(path, RTLD_NOW | RTLD_LOCAL);
@@ -99,7 +101,8 @@ void LoadFor(const char* folder) {
   }
 }
 
-// The switch of Python's command line that keeps the start-up hook away; null: none of them.
+// Returns the switch of Python's command line that disables the start-up hook, or null if there is
+// none.
 const char* SwitchAgainstHook() {
   constexpr const char* kSwitches[][2] = {
       {"Py_IsolatedFlag", "-I"}, {"Py_IgnoreEnvironmentFlag", "-E"}, {"Py_NoSiteFlag", "-S"}};
@@ -110,10 +113,11 @@ const char* SwitchAgainstHook() {
   return nullptr;
 }
 
-// Python's start-up hook has brought it, or said why it cannot.
+// True if Python's start-up hook ran; it has then loaded the library, or reported why it cannot.
 bool HasStartUpHook() { return std::getenv(VRAMSTOW_HOOKED_VARIABLE) != nullptr; }
 
-// The observer comes in through Python's start-up hook, which `vramstow run` has put on PYTHONPATH.
+// Logs why tensors are not observed. Python's start-up hook, which `vramstow run` puts on
+// PYTHONPATH, loads the observer.
 void LogWhyNotObserved() {
   if (std::getenv(VRAMSTOW_PROGRAM_VARIABLE) == nullptr) return;
   if (Shim().find_symbol(RTLD_DEFAULT, "Py_IsInitialized") == nullptr) {
@@ -136,7 +140,7 @@ void LogWhyNotObserved() {
       found);
 }
 
-// Whether the SPEC of the simulated card has this option.
+// True if the SPEC of the simulated GPU contains this option.
 bool HasOption(const char* spec, const char* option) {
   const size_t length = std::strlen(option);
   for (const char* at = std::strchr(spec, ','); at != nullptr; at = std::strchr(at, ',')) {
@@ -165,7 +169,8 @@ void LoadValuesFor(const char* folder, bool only_sizes) {
   }
 }
 
-// The folder of the PyTorch that is loaded. False: there is none, and one may come later.
+// Finds the folder of the PyTorch that is loaded. Returns false if there is none yet; it may be
+// loaded later.
 bool FindTorch(char (&folder)[PATH_MAX], std::atomic<bool>* done) {
   if (dl_iterate_phdr(FindLibrary, folder) != 0) return true;
   done->store(false);
@@ -176,7 +181,7 @@ bool FindTorch(char (&folder)[PATH_MAX], std::atomic<bool>* done) {
 
 void LoadValues(const Options& options) {
   static constinit std::atomic<bool> done{false};
-  // With contents=discard all reads as zeros.
+  // With contents=discard all memory reads as zeros, so no values are needed.
   if (*options.simulate == '\0' || HasOption(options.simulate, "contents=discard") ||
       HasStartUpHook() || done.exchange(true)) {
     return;
@@ -187,8 +192,8 @@ void LoadValues(const Options& options) {
   const bool without = HasOption(options.simulate, "values=off") ||
                        HasOption(options.simulate, "emulation=off") ||
                        HasOption(options.simulate, "effects=off");
-  // Offload wants to know what operators use, and the model's clock how long they take, computed or
-  // not.
+  // Offloading needs the memory that operators use, and the clock of the model their durations,
+  // even if their values are not computed.
   const bool wants_all = WantsOffload(options) || HasOption(options.simulate, "clock=model");
   LoadValuesFor(folder, without && !wants_all);
 }

@@ -24,7 +24,7 @@
 namespace vramstow {
 namespace {
 
-// Only asks: a program that uses CUDA has opened the driver already.
+// Binds the driver only if it is loaded: a program that uses CUDA has opened it already.
 void BindDriver() {
   void* const library = Shim().open_library("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return;
@@ -115,7 +115,8 @@ constexpr vramstow_framework_attachment kTable = {
     Adopted,
     End};
 
-// Under a preload vramstow's names are global ones. RTLD_DEFAULT would find the shim's own, too.
+// True if the shim is preloaded. Then vramstow's names are global; RTLD_DEFAULT would also find the
+// names of a shim that was opened later.
 bool IsPreloaded() {
   void* const program = Shim().open_library(nullptr, RTLD_LAZY);
   return program != nullptr && Shim().find_symbol(program, "vramstow_version") != nullptr;

@@ -19,7 +19,7 @@ namespace {
 constexpr unsigned kMaxProcesses = 64;
 constexpr unsigned kMaxTold = 4;
 
-// As NVML's interface has them: version 3 of the function, success is 0.
+// Types of NVML's interface, for version 3 of the function. NVML returns 0 for success.
 using Device = void*;
 struct Listed {
   unsigned pid;
@@ -36,7 +36,7 @@ Function Find(void* library, const char* name) {
   return reinterpret_cast<Function>(Shim().find_symbol(library, name));
 }
 
-// How many there are in `processes`; 0: nobody knows.
+// Lists the processes of a device. Returns their number, or 0 if they cannot be found.
 unsigned List(int device, Listed (&processes)[kMaxProcesses]) {
   void* const library = Shim().open_library("libnvidia-ml.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return 0;
@@ -54,7 +54,8 @@ unsigned List(int device, Listed (&processes)[kMaxProcesses]) {
   WriteDeviceUuid(uuid.bytes, name);
   Device card = nullptr;
   unsigned count = kMaxProcesses;
-  // Each call of it counts, and the library stays as PyTorch has it.
+  // NVML counts its initialisations. This one is never undone, so the library is not shut down
+  // while PyTorch uses it.
   if (initialise() != 0 || find(name, &card) != 0 || list(card, &count, processes) != 0) return 0;
   return std::min(count, kMaxProcesses);
 }

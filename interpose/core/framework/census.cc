@@ -25,7 +25,7 @@ constexpr const char* kRoles[] = {"other",    "parameter",       "buffer",
 static_assert(std::size(kReasons) == VRAMSTOW_CENSUS_TOLD + 1);
 static_assert(std::size(kRoles) == VRAMSTOW_ROLE_SAVED + 1);
 
-// What docs/trace-format.md says of such marks.
+// Records a mark in the form that docs/trace-format.md describes.
 int Mark(const char* text, uint64_t number) {
   const KeepErrno keep_errno;
   const uint64_t marked = framework_context.trace.Mark(MarkKind::kMoment, text, number);
@@ -56,7 +56,7 @@ int Hold(const vramstow_framework_holding* holding) {
 
 constinit std::atomic<const vramstow_framework_census_taker*> the_taker{nullptr};
 
-// Others may ask from now on, so that the service has to listen.
+// From now on other processes may ask for a census, so the service has to listen.
 int Serve(const vramstow_framework_census_taker* taker) {
   the_taker.store(taker, std::memory_order_release);
   if (taker != nullptr) framework_context.start_service();
@@ -69,7 +69,8 @@ constexpr vramstow_framework_census kTable = {
     Hold,
     Serve};
 
-// What a census found, as JSON in the caller's memory. What has no room is counted.
+// Writes the result of a census as JSON into the caller's memory. Groups that do not fit are
+// counted.
 class Listing {
  public:
   Listing(char* text, size_t size) : text_(text), size_(size) {}
@@ -98,7 +99,7 @@ class Listing {
     length_ = before;
     ++left_out_;
   }
-  // False: there was no room for anything.
+  // Returns false if not even one group fitted.
   bool End() {
     if (count_ == 0 && is_full_) return false;
     is_full_ = false;

@@ -1,4 +1,5 @@
-// Who holds a framework's memory: the third table of include/vramstow/framework.h.
+// The census (a reference scan) finds the objects that hold a framework's memory: the third table
+// of include/vramstow/framework.h.
 //
 // Ownership: static storage; texts are copied. Threads: any, without locks of the framework that an
 // allocation takes. Errors: codes of vramstow.h. Units: bytes.
@@ -11,18 +12,18 @@ struct vramstow_table;
 
 namespace vramstow {
 
-// Null: nothing is traced here.
+// Returns null if nothing is traced here.
 const vramstow_table* CensusTable();
 
-// Takes a census, if somebody can: a failure was told of by an observer, or a library beside the
-// framework had no memory of the driver; it is in the trace.
+// Takes a census into the trace, if a census taker is installed. Called when an observer reported a
+// failed request, or when the driver had no memory for a library other than the framework.
 void TakeCensusAfterFailure(int device);
-// The same because the program wants one, or, `told`, vramstow ctl. Writes one line of JSON that
-// ends with as many of the groups as there is room for; a code of vramstow.h.
+// Takes a census because the program asks for it or, if `told`, because of vramstow ctl. Writes one
+// line of JSON that ends with as many of the groups as fit. Returns a code of vramstow.h.
 int TakeCensus(char* text, size_t size);
 int TakeCensusFor(bool told, char* text, size_t size);
 
-// In a forked child, async-signal-safe: nobody can take one there.
+// Called in a forked child, async-signal-safe: no census can be taken there.
 void AbandonCensusAfterFork();
 
 }  // namespace vramstow

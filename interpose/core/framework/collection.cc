@@ -27,7 +27,7 @@ bool Is(const char* value) {
 
 int IsAskedFor() { return Is("on") ? 1 : 0; }
 
-// What docs/trace-format.md says of such marks.
+// Records a mark in the form that docs/trace-format.md describes.
 int Mark(const char* text) {
   const KeepErrno keep_errno;
   return framework_context.trace.Mark(MarkKind::kMoment, text, 0) != 0 ? VRAMSTOW_OK

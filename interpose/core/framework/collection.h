@@ -1,8 +1,8 @@
-// Collecting what only garbage holds, before an allocation fails: the fourth table of
+// Collects garbage that holds tensors before an allocation fails: the fourth table of
 // include/vramstow/framework.h.
 //
-// Idea: the pool's last step. Somebody who knows the program's language serves it; where nobody
-// does, it is never tried.
+// Idea: this is the last step of the pool under pressure. A collector for the program's language
+// serves it; without a collector it is never tried.
 //
 // Ownership: static storage; texts are copied. Threads: any, without locks of the pool. Errors:
 // nothing is collected. Units: bytes.
@@ -15,14 +15,14 @@ struct vramstow_table;
 
 namespace vramstow {
 
-// Null: the user wants none.
+// Returns null if the user has disabled collections.
 const vramstow_table* CollectionTable();
 
-// As allocator/core/config.h has them; `context` is not used.
+// Have the signatures of allocator/core/config.h; `context` is not used.
 bool CanCollect(void* context);
 uint64_t CollectGarbage(void* context, int device, bool all);
 
-// In a forked child, async-signal-safe: nobody can collect there.
+// Called in a forked child, async-signal-safe: nothing can be collected there.
 void AbandonCollectionAfterFork();
 
 }  // namespace vramstow

@@ -29,7 +29,8 @@ constinit std::atomic<const vramstow_framework_observer*> the_observer{nullptr};
 
 constexpr size_t kMaxNames = 8;  // with an allocation
 
-// There is one adapter, so its number in the trace is looked up once.
+// Returns the adapter's number in the trace. There is only one adapter, so the number is looked up
+// once.
 uint16_t LibraryOf(const void* return_address) {
   static constinit std::atomic<uint16_t> known{kUnknownName};
   uint16_t library = known.load(std::memory_order_relaxed);
@@ -40,15 +41,15 @@ uint16_t LibraryOf(const void* return_address) {
   return library;
 }
 
-// What the adapter calls is not the driver's business: while the pool works for it, calls that come
-// in through the hooks are the driver's own.
+// Marks a call of the adapter, which is no call of the driver. While the pool works for it, calls
+// that come through the hooks are passed on to the driver.
 class FrameworkCall {
  public:
   explicit FrameworkCall(const void* return_address, EventKind kind = EventKind::kFree,
                          const StackName* names = nullptr, size_t count = 0)
       : call_(framework_context.trace, LibraryOf(return_address), kind, names, count) {}
-  // The pool says what it tried; this is the request itself, as those of the driver's functions
-  // are.
+  // Records the failed request itself, as for functions of the driver. The pool reports what it
+  // tried.
   void RecordRefusal(const BlockRequest& request, int device, FailureEnd end) const {
     Event event;
     event.kind = EventKind::kAllocate;
@@ -105,14 +106,16 @@ int Open(int device, int* handle) {
   return VRAMSTOW_OK;
 }
 
-// The adapter tells of each request that failed in the end (`refused`). Set before it allocates.
+// True if the adapter reports each request that finally failed (`refused`). Set before it
+// allocates.
 constinit bool the_adapter_tells_failures = false;
 
 inline int AllocateBlock(const FrameworkCall& call, int handle, uint64_t size, uint64_t stream,
                          uint64_t pool, vramstow_framework_block* block, int* served) {
   Pools::Use use = UseOf(handle);
   if (!use) return VRAMSTOW_NOT_ACTIVE;
-  // What a private pool has stays where it is.
+  // The request names its private pool, because memory of a private pool must not move to another
+  // one.
   const BlockRequest request{size, stream, pool, Layer::kFramework, Regions::Current()};
   Block made;
   const PoolError error = use->Allocate(request, &made);
@@ -152,7 +155,7 @@ std::string_view KindOf(const vramstow_framework_name& name) {
   }
 }
 
-// Names as a stack has them.
+// Converts the framework's names to the form that a stack needs.
 class StackNames {
  public:
   StackNames(const vramstow_framework_name* names, int count) {
@@ -219,7 +222,8 @@ int Free(uint64_t address, vramstow_framework_block* block) {
   Pools::Use use = framework_context.pools.Owning(address);
   if (!use) return VRAMSTOW_NOT_OURS;
   BlockInfo info;
-  // PyTorch's own allocator may have tensors in blocks of ours: it asked cuMemAlloc for them.
+  // A tensor of PyTorch's own allocator may lie in a block of this pool, because that allocator
+  // called cuMemAlloc.
   const PoolError error = use->Free(address, &info, true);
   if (error != PoolError::kOk) return CodeOf(error);
   PutBlock(info, use.device(), block);
@@ -350,11 +354,11 @@ int Shortage(int handle, vramstow_framework_shortage* shortage) {
   return VRAMSTOW_OK;
 }
 
-// What the observer wants to know; called for every event of the pools.
+// Passes on the events that the observer needs. Called for every event of the pools.
 void OnEvent(const Event& event) {
   const vramstow_framework_observer* observer = the_observer.load(std::memory_order_acquire);
   if (observer == nullptr) return;
-  // Segments come mapped.
+  // A segment is mapped as long as it exists, so its allocation counts as a mapping.
   const bool segment = event.layer == Layer::kPool && event.memory == MemoryKind::kDevice;
   switch (event.kind) {
     case EventKind::kAllocate:

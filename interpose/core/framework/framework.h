@@ -1,7 +1,7 @@
-// The pool as a framework's own allocator: the table of include/vramstow/framework.h.
+// Offers the pool as a framework's own allocator: the table of include/vramstow/framework.h.
 //
-// Idea: where cuMemAlloc knows neither stream nor purpose, the adapter of a framework knows both.
-// Its blocks lie in the same pools, of layer kFramework.
+// Idea: a call of cuMemAlloc names neither stream nor purpose, but a framework's adapter knows
+// both. Its blocks lie in the same pools, in layer kFramework.
 //
 // Ownership: static storage. Threads: any. Errors: codes of the two C headers. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_FRAMEWORK_FRAMEWORK_H_
@@ -15,8 +15,8 @@ struct vramstow_table;
 
 namespace vramstow {
 
-// All that the functions of the table reach of the core: an adapter hands them nothing. Defined in
-// wiring.cc.
+// The parts of the core that the functions of the table use, because an adapter cannot pass them.
+// Defined in wiring.cc.
 struct FrameworkContext {
   Process& process;
   Trace& trace;
@@ -30,10 +30,10 @@ struct FrameworkContext {
 };
 extern const FrameworkContext framework_context;
 
-// Null: not this version.
+// Returns null if there is no table of this version.
 const vramstow_table* TableOf(uint32_t kind, uint32_t version);
 
-// Whether a framework's adapter serves from the pools.
+// True if a framework's adapter allocates from the pools.
 bool HasFramework();
 
 }  // namespace vramstow

@@ -20,7 +20,8 @@
 namespace vramstow {
 namespace {
 
-// A framework says what it may take of a device when it refuses; the last refusal decides.
+// Records the limit of a device that the framework reports with a failed request. A later failure
+// overwrites it.
 void DescribeLimit(Trace* trace, const vramstow_framework_event& refused) {
   char key[48];
   char value[24];
@@ -34,9 +35,9 @@ int Reserve(int device, int64_t bytes, uint64_t retries) {
   return VRAMSTOW_OK;
 }
 
-// The last event of each device, if that was a free. Most blocks may be handed out again at once:
-// then nothing comes between the two events, and the second one need not be recorded by itself. As
-// what is counted of a device, it has one user at a time.
+// The last event of each device, if it was a free. The memory of most blocks may be allocated again
+// at once. Then no event comes between the free and its completion, and the completion needs no
+// separate event. Each device has one user of this entry at a time, as in ObservedMemory.
 struct LastFree {
   uint64_t sequence;  // as the trace knows it; 0: the last event was another one
   uint64_t address;
@@ -57,7 +58,7 @@ bool CompletesLastFree(Trace* trace, const vramstow_framework_event& observed) {
   return last.sequence != 0 && difference == 0 && trace->CompleteFree(last.sequence);
 }
 
-// The trace, if events are recorded, and whose they are.
+// Returns the trace if events are recorded, and the number of the observer's library.
 Trace* OpenTrace(uint16_t* library) {
   Trace& trace = framework_context.trace;
   *library = trace.observer();
@@ -77,7 +78,7 @@ inline Event EventOf(EventKind kind, const vramstow_framework_event& observed) {
   return event;
 }
 
-// Inlined for each kind, so that nothing of the others is looked at.
+// Instantiated for each kind, so that the checks for other kinds disappear.
 template <EventKind kKind>
 inline int Tell(const vramstow_framework_event& observed) {
   uint16_t library;
@@ -98,7 +99,7 @@ inline int Tell(const vramstow_framework_event& observed) {
   return sequence != 0 ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
 }
 
-// PyTorch tells of these without its locks.
+// Records a failed request. PyTorch reports it without its locks.
 int Refuse(const vramstow_framework_event& observed, FailureEnd end) {
   uint16_t library;
   Trace* const trace = OpenTrace(&library);
@@ -110,7 +111,7 @@ int Refuse(const vramstow_framework_event& observed, FailureEnd end) {
   event.object = ObjectOf(end);
   event.result = CUDA_ERROR_OUT_OF_MEMORY;
   const uint64_t sequence = trace->RecordObserved(library, &event);
-  // Nobody looks for the reason of what the program does not see, and a look takes time.
+  // The search for the reason takes time, so it is skipped if the program does not see the failure.
   if (end != FailureEnd::kProgram) return sequence != 0 ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
   trace->NoteOutOfMemory();
   DescribeOtherProcesses(event.device);
@@ -118,7 +119,7 @@ int Refuse(const vramstow_framework_event& observed, FailureEnd end) {
   return sequence != 0 ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
 }
 
-// Counted also where there is no trace.
+// Counts an event, even without a trace, and records it.
 int Emit(const vramstow_framework_event* observed) {
   ObservedMemory& counted = framework_context.observed;
   switch (observed->kind) {
@@ -141,7 +142,7 @@ int Emit(const vramstow_framework_event* observed) {
   }
 }
 
-// Here the driver may be asked: no lock of the framework is held.
+// Asks the driver, which is allowed here because no lock of the framework is held.
 void NoteDevices() {
   const Driver& driver = framework_context.driver;
   const auto count = driver.cuDeviceGetCount();

@@ -1,4 +1,4 @@
-// Events of a framework whose own allocator is in place: the second table of
+// Records the events of a framework that uses its own allocator: the second table of
 // include/vramstow/framework.h.
 //
 // Ownership: static storage. Threads: any, also under locks of the framework. Errors: codes of
@@ -10,7 +10,7 @@ struct vramstow_table;
 
 namespace vramstow {
 
-// Null: nothing is traced here, or the pool serves the framework.
+// Returns null if nothing is traced here, or if the pool serves the framework.
 const vramstow_table* TraceTable();
 
 }  // namespace vramstow

@@ -1,8 +1,8 @@
-// How many bytes an array holds, from its description.
+// Computes the bytes of an array from its description.
 //
-// Ownership: none. Threads: pure. Errors: 0 for a format that is not known here: nothing is
-// guessed. Units: bytes. Source: the formats and the meaning of Depth in the CUDA driver API's
-// description of CUDA_ARRAY3D_DESCRIPTOR.
+// Ownership: none. Threads: pure functions. Errors: 0 for an unknown format; nothing is guessed.
+// Units: bytes. Source: the formats and the meaning of Depth in the CUDA driver API's description
+// of CUDA_ARRAY3D_DESCRIPTOR.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_ARRAY_BYTES_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_ARRAY_BYTES_H_
 
@@ -31,14 +31,15 @@ constexpr uint64_t BytesOfElement(CUarray_format format, unsigned int channels) 
   }
 }
 
-// A dimension of 0 is one that the array does not have.
+// A dimension of 0 means that the array does not have it.
 template <typename Descriptor>
 constexpr uint64_t BytesOf2D(const Descriptor& array) {
   return uint64_t{array.Width} * std::max<uint64_t>(array.Height, 1) *
          BytesOfElement(array.Format, array.NumChannels);
 }
 
-// All levels from 0 up to `levels`. Layers do not shrink from level to level; depth does.
+// Returns the bytes of the levels 0 to `levels` - 1. The number of layers is the same in each
+// level; the depth shrinks.
 template <typename Descriptor>
 constexpr uint64_t BytesOf3D(const Descriptor& array, unsigned int levels) {
   const bool layered = (array.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
@@ -51,7 +52,7 @@ constexpr uint64_t BytesOf3D(const Descriptor& array, unsigned int levels) {
   return elements * BytesOfElement(array.Format, array.NumChannels);
 }
 
-// Whether the array has memory from the start; a sparse one gets it piece by piece.
+// True if the array has memory from the start; a sparse array gets it in parts later.
 template <typename Descriptor>
 constexpr bool HasMemoryAtOnce(const Descriptor& array) {
   return (array.Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) == 0;

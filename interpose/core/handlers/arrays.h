@@ -1,6 +1,6 @@
-// Arrays and mipmapped arrays. The address in their events is the array's handle.
+// Handlers for arrays and mipmapped arrays. The address in their events is the array's handle.
 //
-// See record.h for what all handlers have in common.
+// record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_ARRAYS_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_ARRAYS_H_
 

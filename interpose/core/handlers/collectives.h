@@ -1,11 +1,12 @@
-// NCCL's collectives: their kernels get the buffers by a queue in memory that no launch names.
+// Handlers for NCCL's collectives, whose kernels get the buffers by a queue in memory that no
+// launch names.
 //
-// So the buffers count as touched when the program hands them over. That is told before NCCL is
-// asked, because NCCL may allocate and launch, for which this thread must be outside the gate.
-// Until NCCL has submitted the work, at the end of the call or of the group that it is in, no quiet
-// time begins for them; blocks that have them do not become idle in this iteration. A call is
-// handed on with its arguments as they are, and its answer is the library's. A LibraryCall
-// (library_entry.h) has what these functions need.
+// So the buffers count as touched when the program passes them to NCCL. This is reported before
+// NCCL is called, because NCCL may allocate and launch, for which this thread must be outside the
+// gate. Until NCCL has submitted the work, at the end of the call or of its group, no quiet time
+// begins for these buffers, and their blocks do not become idle in this iteration. A call is passed
+// on with unchanged arguments, and its result is the library's. A LibraryCall (library_entry.h)
+// provides what these functions need.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_COLLECTIVES_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_COLLECTIVES_H_
 
@@ -18,19 +19,20 @@
 
 namespace vramstow::handlers {
 
-// A rank that receives nothing gives null.
+// A buffer is null in a rank that receives nothing.
 template <typename Call, typename... Buffers>
 void NoteBuffers(const Call& call, Buffers... buffers) {
   const KeepErrno keep_errno;
   const uint64_t addresses[] = {reinterpret_cast<uint64_t>(buffers)...};
-  // First, or a quiet time could begin that has neither seen this nor the touch.
+  // The buffers are stored first; otherwise a quiet time could begin before they are stored or
+  // touched.
   call.open_collectives().Note(addresses, sizeof...(Buffers));
   const PoolService::Submission submission(call.pools());
   if (!submission.watched()) return;
   for (const uint64_t address : addresses) submission.offloading().Expose(address);
 }
 
-// Asks NCCL for the end of a collective, or of a group.
+// Calls NCCL for a collective or for the end of a group, after which the work is submitted.
 template <typename Call, typename... Arguments>
 int Submitted(const Call& call, Arguments... arguments) {
   const int result = call.Forward(arguments...);
@@ -46,7 +48,7 @@ int UseTwo(const Call& call, const void* send, void* receive, Others... others) 
   return Submitted(call, send, receive, others...);
 }
 
-// A buffer that is sent is const, one that is received is not.
+// A sent buffer has a const type, a received one has not.
 template <typename Call, typename Buffer, typename... Others>
 int UseOne(const Call& call, Buffer* buffer, Others... others) {
   OpenCollectives::Open();

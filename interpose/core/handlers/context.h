@@ -1,7 +1,7 @@
-// HandlerContext: all parts of the core that the handlers use.
+// HandlerContext refers to all parts of the core that the handlers use.
 //
-// Idea: the wrappers have the signatures of the driver's functions, so nobody can pass them
-// anything. They take this one object, which wiring.cc defines.
+// Idea: the wrappers have the signatures of the driver's functions, so they get no other arguments.
+// They use this one object, which wiring.cc defines.
 //
 // Ownership: references to parts in static storage. Threads: constant. Errors, units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_CONTEXT_H_

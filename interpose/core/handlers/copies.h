@@ -1,11 +1,11 @@
-// Copies from one device address to another.
+// Handlers for copies from one device address to another.
 //
-// Idea: the driver copies memory of cuMemAlloc between any two cards. Mapped memory, which the pool
-// serves, it copies between cards that cannot reach one another only where the call names both
-// contexts. So such a copy is submitted as a copy between peers, which means the same. With
-// --offload copies are submissions like others, too.
+// Idea: the driver copies memory of cuMemAlloc between any two GPUs. It copies mapped memory, which
+// the pool serves, between GPUs that cannot reach one another only if the call names both contexts.
+// So such a copy is submitted as a copy between peers, which has the same effect. With --offload
+// copies are also submissions.
 //
-// See record.h for what all handlers have in common.
+// record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_COPIES_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_COPIES_H_
 
@@ -15,8 +15,8 @@
 
 namespace vramstow::handlers {
 
-// The function that copies between peers as this one copies; null: the driver has none.
-// `Stream` is empty for copies that wait, and the stream's type for the others.
+// Returns the peer copy that corresponds to this call, or null if the driver has none. `Stream` is
+// empty for synchronous copies, and the stream's type for the others.
 template <typename... Stream, typename Call>
 auto PeerCopyFor(const Call& call) {
   constexpr bool kAsync = sizeof...(Stream) != 0;
@@ -29,7 +29,7 @@ auto PeerCopyFor(const Call& call) {
   return reinterpret_cast<Function>(real);
 }
 
-// cuMemcpy, cuMemcpyDtoD and the same with a stream.
+// Handles cuMemcpy, cuMemcpyDtoD and their variants with a stream.
 template <typename Call, typename... Stream>
 CUresult Copy(const Call& call, CUdeviceptr to, CUdeviceptr from, size_t bytes, Stream... stream) {
   const PoolService::Submission submission(call.pools());
@@ -45,7 +45,7 @@ CUresult Copy(const Call& call, CUdeviceptr to, CUdeviceptr from, size_t bytes, 
   return call.Forward(to, from, bytes, stream...);
 }
 
-// cuMemcpyHtoD and the same with a stream.
+// Handles cuMemcpyHtoD and its variants with a stream.
 template <typename Call, typename... Stream>
 CUresult CopyFromHost(const Call& call, CUdeviceptr to, const void* from, size_t bytes,
                       Stream... stream) {

@@ -1,6 +1,6 @@
-// cuMemAlloc and its kin.
+// Handlers for cuMemAlloc and similar functions.
 //
-// See record.h for what all handlers have in common.
+// record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_DEVICE_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_DEVICE_MEMORY_H_
 
@@ -47,7 +47,8 @@ CUresult MemAllocPitch(const Call& call, Pointer* dptr, Size* pitch, Size width,
   return result;
 }
 
-// Frees any memory with a device address, whatever allocated it; the event says "device" for all.
+// Frees memory with a device address, however it was allocated. The kind in the event is "device"
+// in every case.
 template <typename Call, typename Pointer>
 CUresult MemFree(const Call& call, Pointer dptr) {
   if constexpr (kPoolable<Pointer>) {

@@ -1,4 +1,5 @@
-// The wrappers: one for each row of the table. Each guards, handles, returns.
+// The wrappers: one for each row of the table. Each one checks the guard, calls the handler and
+// returns.
 #include "interpose/core/handlers/arrays.h"
 #include "interpose/core/handlers/copies.h"
 #include "interpose/core/handlers/device_memory.h"

@@ -1,12 +1,12 @@
-// The guard with which every wrapper begins, and the call that it hands to its handler.
+// Defines the guard with which every wrapper begins, and the call that it passes to its handler.
 //
-// Idea: a wrapper guards, handles, returns. The guard passes a call straight to the driver in two
-// cases: this thread is inside another wrapper already (then the driver uses its own exported
-// functions), or vramstow takes no part in this process now. All other calls go to their handlers,
-// in the headers beside this one.
+// Idea: a wrapper checks the guard, calls the handler and returns. The guard passes a call straight
+// to the driver in two cases: if this thread is inside another wrapper already (then the driver
+// uses its own exported functions), or if vramstow is not active in this process. All other calls
+// go to their handlers, in the headers of this folder.
 //
-// Ownership: objects on the wrapper's stack. Threads: each its own. Errors: the caller always gets
-// the driver's result. errno stays as the driver left it. No heap. Units: none.
+// Ownership: objects on the wrapper's stack. Threads: each thread has its own. Errors: the caller
+// always gets the driver's result. errno is as the driver left it. No heap. Units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_ENTRY_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_ENTRY_H_
 
@@ -47,7 +47,7 @@ class Entry {
   bool active_;
 };
 
-// One call of one hooked function, as a handler sees it.
+// One call of one hooked function, as its handler receives it.
 template <typename Real>
 class Call {
  public:
@@ -55,7 +55,7 @@ class Call {
       : entry_(entry),
         real_(reinterpret_cast<Real>(entry.context().driver.real(entry.site().hook))) {}
 
-  // Asks the driver.
+  // Calls the driver.
   template <typename... Arguments>
   CUresult Forward(Arguments... arguments) const {
     return real_(arguments...);
@@ -70,7 +70,7 @@ class Call {
   const Real real_;
 };
 
-// The wrapper of a hook. Defined in entries.cc.
+// Returns the wrapper of a hook. Defined in entries.cc.
 void* WrapperOf(Hook hook);
 
 }  // namespace vramstow

@@ -1,8 +1,8 @@
-// Memory that graphs allocate and free when they are launched, and with --offload what their nodes
-// name: a graph uses it whenever it is launched, so it stays where it is, as what a captured stream
-// named.
+// Handlers for memory that graphs allocate and free when they are launched. With --offload they
+// also handle memory that the nodes of a graph name: a graph uses it at each launch, so it is not
+// moved, like memory that a captured stream named.
 //
-// See record.h for what all handlers have in common.
+// record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_GRAPH_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_GRAPH_MEMORY_H_
 
@@ -35,7 +35,7 @@ CUresult GraphAddMemFreeNode(const Call& call, CUgraphNode* node, CUgraph graph,
   return RecordNode(call, EventKind::kGraphFree, result, Output(result, node), dptr, 0, kNoDevice);
 }
 
-// The device of a graph's allocation. Others can be read on the host.
+// Returns the device of a graph's allocation. Memory without a device can be read on the host.
 template <typename Call>
 int16_t DeviceOfNode(const Call& call, CUresult result, const CUmemLocation& location) {
   const int16_t device = DeviceOf(location);
@@ -55,7 +55,7 @@ CUresult GraphAddMemAllocNode(const Call& call, CUgraphNode* node, CUgraph graph
       readable ? DeviceOfNode(call, result, parameters->poolProps.location) : kNoDevice);
 }
 
-// --- What a node names
+// --- The memory that a node names
 template <typename Argument>
 void PinArgument(Offloading*, Argument) {}
 template <typename Description>
@@ -97,12 +97,13 @@ inline void PinArgument(Offloading* offloading, CUgraphNodeParams* node) {
   if (node->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) PinOperations(offloading, node->memOp);
 }
 
-// What an overload for constants should be found for.
+// Overload resolution would choose the empty template for a pointer to non-const, so this forwards
+// it.
 inline void PinArgument(Offloading* offloading, CUDA_MEMCPY3D* copy) {
   PinArgument(offloading, static_cast<const CUDA_MEMCPY3D*>(copy));
 }
 
-// Makes or changes a node of a graph.
+// Handles a call that makes or changes a node of a graph.
 template <typename Call, typename... Arguments>
 CUresult SetNode(const Call& call, Arguments... arguments) {
   {
@@ -113,7 +114,7 @@ CUresult SetNode(const Call& call, Arguments... arguments) {
   return call.Forward(arguments...);
 }
 
-// A node of any kind: memory nodes are recorded.
+// Records the node if it is a memory node; nodes of all other kinds are ignored.
 template <typename Call>
 void RecordIfMemoryNode(const Call& call, CUresult result, const CUgraphNode* node,
                         const CUgraphNodeParams* parameters) {

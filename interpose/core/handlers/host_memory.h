@@ -1,6 +1,6 @@
-// Host memory, managed memory, and advice about it.
+// Handlers for host memory, managed memory, and advice about it.
 //
-// See record.h for what all handlers have in common.
+// record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_HOST_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_HOST_MEMORY_H_
 
@@ -8,7 +8,7 @@
 
 namespace vramstow::handlers {
 
-// Records an allocation at an address that is valid on the host, too.
+// Records an allocation whose address is valid on the host, too.
 template <typename Call>
 CUresult RecordHost(const Call& call, EventKind kind, MemoryKind memory, CUresult result,
                     uint64_t address, uint64_t bytes) {
@@ -68,7 +68,8 @@ CUresult MemAllocManaged(const Call& call, CUdeviceptr* dptr, size_t bytesize, u
                     bytesize);
 }
 
-// Advice, prefetch, discard: `device` is the device to which the range moves, if it moves.
+// Records advice, prefetch or discard. `device` is the device to which the range moves, if it
+// moves.
 template <typename Call>
 CUresult RecordAdvice(const Call& call, CUresult result, uint64_t address, uint64_t bytes,
                       int16_t device, uint64_t stream) {
@@ -83,7 +84,7 @@ CUresult RecordAdvice(const Call& call, CUresult result, uint64_t address, uint6
   return result;
 }
 
-// In the first form of these functions a device number, with -1 for the host.
+// The first form of these functions gets a device number, which is -1 for the host.
 constexpr int16_t DeviceOf(CUdevice device) {
   return device < 0 ? kNoDevice : static_cast<int16_t>(device);
 }

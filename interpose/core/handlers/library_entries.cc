@@ -1,4 +1,4 @@
-// The wrappers of functions of other libraries: some for each row of library_hooks.def.
+// The wrappers of functions of other libraries: several for each row of library_hooks.def.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -27,7 +27,7 @@ constexpr Group kGroups[] = {
 #include "interpose/shim/library_hooks.def"
 };
 
-// For each row, as many copies and versions of a function as a process may have.
+// The wrappers per row: the most copies and versions of a function that a process may have.
 constexpr size_t kPlaces = 8;
 using Wrappers = std::array<void*, kPlaces>;
 constinit std::atomic<void*> real_functions[kRows][kPlaces] = {};
@@ -64,7 +64,7 @@ Wrappers WrappersOf(Row row) {
   return {};
 }
 
-// Collectives are left alone where memory does not move.
+// True if the row is hooked. Collectives are hooked only if memory may move.
 bool IsWanted(unsigned row, const Options& options) {
   return kGroups[row] == Group::collective ? WantsOffload(options) : WantsPool(options);
 }

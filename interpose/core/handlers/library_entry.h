@@ -1,12 +1,13 @@
-// The wrappers of functions of other libraries than the driver (library_hooks.def).
+// Wraps functions of libraries other than the driver (library_hooks.def).
 //
-// Idea: a process may have several copies of a library, and a copy several versions of a function.
-// Each that is looked up gets a wrapper of its own, which knows what it stands for. The libraries
-// themselves call the driver, so a wrapper does not count as a place inside vramstow: only where a
-// thread is in one already does a call go straight to the library.
+// Idea: a process may contain several copies of a library, and a copy several versions of a
+// function. Each function that is looked up gets a separate wrapper, which stores its target. The
+// libraries themselves call the driver, so a thread in such a wrapper does not count as inside
+// vramstow. If a thread is inside a wrapper of the driver already, the call goes straight to the
+// library.
 //
-// Ownership: static storage. Threads: any, without a lock. Errors: where all wrappers of a row are
-// taken, or no pool is wanted, the library's own function. Units: rows of the table.
+// Ownership: static storage. Threads: any, without a lock. Errors: the library's own function is
+// returned if all wrappers of a row are in use, or if no pool is wanted. Units: rows of the table.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_LIBRARY_ENTRY_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_LIBRARY_ENTRY_H_
 
@@ -17,7 +18,7 @@
 
 namespace vramstow {
 
-// One call of one function of a library, as a handler sees it.
+// One call of one function of a library, as its handler receives it.
 template <typename Real>
 class LibraryCall {
  public:
@@ -26,7 +27,7 @@ class LibraryCall {
 
   bool active() const { return ThisThread()->depth == 0 && context_.process.Admits(kNoHook); }
 
-  // Asks the library.
+  // Calls the library.
   template <typename... Arguments>
   auto Forward(Arguments... arguments) const {
     return real_(arguments...);
@@ -41,7 +42,7 @@ class LibraryCall {
   const Real real_;
 };
 
-// The wrapper that a caller gets for `real`, a function of row `row`.
+// Returns the wrapper that a caller gets for `real`, a function of row `row`.
 void* ReplaceInLibrary(unsigned row, void* real);
 
 }  // namespace vramstow

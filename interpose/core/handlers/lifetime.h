@@ -1,6 +1,6 @@
-// Contexts come and go.
+// Handlers for the creation and the end of contexts.
 //
-// See record.h for what all handlers have in common.
+// record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_LIFETIME_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_LIFETIME_H_
 
@@ -67,7 +67,7 @@ CUresult CtxDestroy(const Call& call, CUcontext context) {
   return RecordContext(call, EventKind::kContextDestroy, result, ToNumber(context), device);
 }
 
-// Whether the device's primary context exists.
+// True if the device's primary context exists.
 inline bool IsPrimaryContextActive(const Driver& driver, CUdevice device) {
   auto* state = driver.cuDevicePrimaryCtxGetState();
   unsigned int flags = 0;
@@ -76,7 +76,8 @@ inline bool IsPrimaryContextActive(const Driver& driver, CUdevice device) {
   return state != nullptr && state(device, &flags, &active) == CUDA_SUCCESS && active != 0;
 }
 
-// Primary contexts are counted: the first reference makes one, the last one ends it.
+// Primary contexts are reference-counted: the first reference creates one, the last release ends
+// it.
 template <typename Call>
 CUresult DevicePrimaryCtxRetain(const Call& call, CUcontext* context, CUdevice device) {
   const bool was_active = IsPrimaryContextActive(call.context().driver, device);
@@ -86,7 +87,7 @@ CUresult DevicePrimaryCtxRetain(const Call& call, CUcontext* context, CUdevice d
     Contexts& contexts = call.context().contexts;
     if (contexts.DeviceOf(*context) == kNoDevice) {
       contexts.Remember(*context, device);
-      // Who made it did so past every hook, and may end it so.
+      // A caller created this context past every hook, and may also end it so.
       if (was_active) call.context().unseen_contexts.Note();
     }
   }
@@ -125,9 +126,9 @@ CUresult GreenCtxDestroy(const Call& call, CUgreenCtx context) {
 template <typename Call>
 CUresult CtxEnablePeerAccess(const Call& call, CUcontext peer, unsigned int flags) {
   const CUresult result = call.Forward(peer, flags);
-  // The pools recognise a peer that no hooked call made.
+  // The pools also recognise a peer context that no hooked call made.
   if (result == CUDA_SUCCESS) call.pools().PeerEnabled(peer, CurrentDevice(call));
-  // The number of the peer's device; all bits set if the context is not known.
+  // The number of the peer's device, with all bits set if the context is unknown.
   const auto device = static_cast<uint64_t>(call.context().contexts.DeviceOf(peer));
   return RecordContext(call, EventKind::kPeerAccess, result, device,
                        result == CUDA_SUCCESS ? CurrentDevice(call) : kNoDevice);

@@ -1,4 +1,4 @@
-// NCCL's answers, as ncclResult_t has them.
+// The results of NCCL's functions, as in ncclResult_t.
 //
 // Ownership, threads, errors, units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_NCCL_RESULTS_H_
@@ -8,7 +8,7 @@ namespace vramstow::handlers {
 
 inline constexpr int kNcclSuccess = 0;
 inline constexpr int kNcclSystemError = 2;
-// Of communicators that do not block: a thread of NCCL's own does the work.
+// The result of a communicator that does not block: a thread of NCCL's own does the work later.
 inline constexpr int kNcclInProgress = 7;
 
 inline bool IsNcclSuccess(int result) {

@@ -9,8 +9,8 @@ namespace {
 
 constexpr size_t kPlaces = 64;
 
-// A place is free, then taken by one thread, and its pool is named when its kind is there: no other
-// thread ever sees the one without the other. No handle has these numbers.
+// States of a slot. A thread reserves a free slot, stores the kind and then the pool's handle, so
+// that no other thread reads a handle without its kind. No handle has these values.
 constexpr uintptr_t kFree = 0;
 constexpr uintptr_t kTaken = 1;
 
@@ -64,7 +64,7 @@ void NotePool(CUmemoryPool pool, MemoryKind kind) {
   }
 }
 
-// Two threads that were told of a pool at the same time may both have noted it.
+// Removes all entries of a pool, because two threads may have stored it at the same time.
 void ForgetPool(CUmemoryPool pool) {
   if (pool == nullptr) return;
   while (KnownPool* known = FindPool(pool)) {

@@ -1,9 +1,10 @@
-// Which stream-ordered pools hold managed or pinned memory instead of a device's.
+// Remembers which stream-ordered pools hold managed or pinned memory instead of a device's.
 //
-// Idea: such pools are few and mostly there are none, so a short table is enough and an allocation
-// looks at nothing but its length. A pool that the table has no room for counts as device memory.
+// Idea: there are few such pools and mostly none, so a short table is enough, and an allocation
+// usually reads its length only. A pool that does not fit into the table counts as device memory.
 //
-// Ownership: nothing; handles are the application's. Threads: any, without locks. Errors: none.
+// Ownership: none; handles are the application's. Threads: any, without locks. Errors: none. Units:
+// none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_POOL_KINDS_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_POOL_KINDS_H_
 
@@ -13,10 +14,10 @@
 
 namespace vramstow::handlers {
 
-// The memory that pools of this type and location hold.
+// Returns the kind of memory that pools of this type and location hold.
 MemoryKind PoolMemory(CUmemAllocationType type, const CUmemLocation& location);
 
-// From now on `pool` holds such memory.
+// Records that `pool` holds memory of this kind.
 void NotePool(CUmemoryPool pool, MemoryKind kind);
 void ForgetPool(CUmemoryPool pool);
 

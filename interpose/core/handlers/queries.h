@@ -1,6 +1,6 @@
-// Questions about memory.
+// Handlers for functions that return information about memory.
 //
-// See record.h for what all handlers have in common.
+// record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_QUERIES_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_QUERIES_H_
 
@@ -9,7 +9,7 @@
 
 namespace vramstow::handlers {
 
-// Each of the places may be null.
+// Each of the two pointers may be null.
 template <typename Call>
 void AdjustAnswer(const Call& call, size_t* free_bytes, size_t* total_bytes) {
   size_t free = 0;
@@ -27,7 +27,7 @@ void AdjustAnswer(const Call& call, size_t* free_bytes, size_t* total_bytes) {
 
 template <typename Call, typename Size>
 CUresult MemGetInfo(const Call& call, Size* free_bytes, Size* total_bytes) {
-  // What a context held that ended unseen must not be counted any more.
+  // Pools of contexts that ended unseen are closed first, so that their memory is not counted.
   call.pools().CloseEnded();
   const CUresult result = call.Forward(free_bytes, total_bytes);
   if constexpr (std::is_same_v<Size, size_t>) {
@@ -41,7 +41,7 @@ CUresult MemGetInfo(const Call& call, Size* free_bytes, Size* total_bytes) {
   return result;
 }
 
-// Stands in for an address of the pool where nothing is: the driver does not know this memory
+// Replaces an address of the pool that is in no live block. The driver does not know this variable
 // either, so its answer is the right one.
 inline const char kUnknownMemory = 0;
 inline CUdeviceptr UnknownAddress() { return reinterpret_cast<CUdeviceptr>(&kUnknownMemory); }
@@ -60,8 +60,8 @@ CUresult MemGetAddressRange(const Call& call, Pointer* base, Size* size, Pointer
   return call.Forward(base, size, address);
 }
 
-// A page on the host may have an address for the host, but not for long: memory of cuMemAlloc has
-// none.
+// A page on the host may have a host address for a short time, but memory of cuMemAlloc never has
+// one. So the driver is asked about an unknown address.
 inline CUdeviceptr AskedAddress(CUpointer_attribute attribute, CUdeviceptr address) {
   return attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER ? UnknownAddress() : address;
 }
@@ -78,8 +78,9 @@ CUresult PointerGetAttribute(const Call& call, void* data, CUpointer_attribute a
   return call.Forward(data, attribute, AskedAddress(attribute, address));
 }
 
-// The driver is asked only for what the pool does not know, one by one: it may refuse the others.
-// Without an error of an attribute it gives null for what the memory does not have.
+// Asks the driver only for attributes that the pool cannot answer, one by one, because it may
+// refuse the others. For an attribute that the memory does not have, the driver returns null and no
+// error.
 template <typename Call>
 CUresult PointerGetAttributes(const Call& call, unsigned int count, CUpointer_attribute* attributes,
                               void** data, CUdeviceptr address) {

@@ -18,8 +18,8 @@ uint64_t StreamOf(const CallSite& site, CUstream stream) {
 
 bool IsCapturing(const Driver& driver, const CallSite& site, CUstream stream) {
   const bool per_thread = RowOf(site.hook).per_thread_stream;
-  // The legacy default stream cannot be captured, and the question alone is an error while others
-  // are.
+  // The legacy default stream cannot be captured, and asking about it is an error while other
+  // streams are captured.
   if (stream == CU_STREAM_LEGACY || (stream == nullptr && !per_thread)) return false;
   auto* is_capturing =
       per_thread ? driver.cuStreamIsCapturing_ptsz() : driver.cuStreamIsCapturing();

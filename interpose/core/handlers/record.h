@@ -1,11 +1,12 @@
-// What the handlers share: recording what a call did, and small questions to the driver.
+// Provides what the handlers share: recording the effect of a call, and short questions to the
+// driver.
 //
 // Idea: a handler knows what its call means for memory. It forwards the call and records one event
-// (or several); memory that is given back is recorded before the driver is asked, see base/event.h.
-// Outputs are read only after success, and only where the caller gave a place for them.
+// (or several); a free is recorded before the driver is called, see base/event.h. Outputs are read
+// only after success, and only if the caller's pointer is not null.
 //
 // Ownership: none. Threads: any. Errors: none; the driver's result is never changed. Units: bytes,
-// device numbers. Nothing here breaks or joins a stream capture.
+// device numbers. Nothing here invalidates or joins a stream capture.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_RECORD_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_RECORD_H_
 
@@ -18,14 +19,14 @@
 
 namespace vramstow::handlers {
 
-// Stores the event under the call's function and caller. Gives its sequence number or 0.
+// Stores the event under the call's function and caller. Returns its sequence number, or 0.
 template <typename Call>
 uint64_t Record(const Call& call, const Event& event) {
   return call.context().trace.RecordCall(call.site(), event);
 }
 
-// Records what gives memory away, asks the driver, and records its refusal. A driver that is
-// shutting down has freed everything already: that is no refusal.
+// Records a free, calls the driver, and records a refusal. A driver that is shutting down has freed
+// all memory already; its error counts as no refusal.
 template <typename Call, typename... Arguments>
 CUresult RecordThenForward(const Call& call, const Event& event, Arguments... arguments) {
   const uint64_t sequence = Record(call, event);
@@ -36,14 +37,14 @@ CUresult RecordThenForward(const Call& call, const Event& event, Arguments... ar
   return result;
 }
 
-// The device of this thread's current context, or kNoDevice.
+// Returns the device of this thread's current context, or kNoDevice.
 template <typename Call>
 int16_t CurrentDevice(const Call& call) {
   return call.context().driver.CurrentDevice();
 }
 
-// As CurrentDevice, before an allocation: the first time that a device is used, its free memory is
-// written down.
+// Like CurrentDevice, but for an allocation: when a device is used for the first time, its free
+// memory is recorded.
 template <typename Call>
 int16_t DeviceBeforeAllocation(const Call& call) {
   const int16_t device = CurrentDevice(call);
@@ -52,13 +53,14 @@ int16_t DeviceBeforeAllocation(const Call& call) {
   return device;
 }
 
-// The device of a location, or kNoDevice.
+// Returns the device of a location, or kNoDevice.
 int16_t DeviceOf(const CUmemLocation& location);
 
-// A stream as events name it: a null stream of a per-thread variant is the thread's own.
+// Returns a stream's number in events. A null stream in a per-thread variant is the thread's own
+// stream.
 uint64_t StreamOf(const CallSite& site, CUstream stream);
 
-// Whether work given to the stream now goes into a graph.
+// True if work that is submitted to the stream now becomes part of a graph.
 bool IsCapturing(const Driver& driver, const CallSite& site, CUstream stream);
 template <typename Call>
 bool IsCapturing(const Call& call, CUstream stream) {
@@ -72,7 +74,7 @@ uint64_t ToNumber(T* handle) {
 constexpr uint64_t ToNumber(unsigned long long handle) { return handle; }
 constexpr uint64_t ToNumber(unsigned int handle) { return handle; }
 
-// What an output argument holds, or 0 if it cannot be read.
+// Returns the value of an output argument, or 0 if it cannot be read.
 template <typename T>
 uint64_t Output(CUresult result, const T* place) {
   return result == CUDA_SUCCESS && place != nullptr ? ToNumber(*place) : 0;

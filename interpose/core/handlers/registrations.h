@@ -1,9 +1,9 @@
-// Memory that a library registers with a network card, past the driver: verbs (libibverbs) and
-// NCCL.
+// Handlers for functions that register memory with a network adapter, past the driver: verbs
+// (libibverbs) and NCCL.
 //
-// A call is handed on with its arguments as they are, and its answer is the library's. Only where
-// memory of a pool cannot be brought to the device does the library not hear of it. A LibraryCall
-// (library_entry.h) has what these functions need.
+// A call is passed on with unchanged arguments, and its result is the library's. The library is not
+// called if memory of a pool cannot be restored to the device. A LibraryCall (library_entry.h)
+// provides what these functions need.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_REGISTRATIONS_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_REGISTRATIONS_H_
 
@@ -16,7 +16,8 @@
 
 namespace vramstow::handlers {
 
-// --- Verbs: a region is an address, null: it failed; other functions return a number of errno.
+// --- Verbs. A region is an address, or null after a failure; other functions return an errno
+// value.
 
 template <typename Call, typename... Arguments>
 void* RegisterRegion(const Call& call, void* address, size_t size, Arguments... arguments) {
@@ -40,14 +41,15 @@ void* RegMr(const Call& call, void* domain, void* address, size_t size, int acce
   return RegisterRegion(call, address, size, domain, address, size, access);
 }
 
-// `iova`: the address by which others will name the memory.
+// `iova` is the address by which other machines name the memory.
 template <typename Call, typename Access>
 void* RegMrIova(const Call& call, void* domain, void* address, size_t size, uint64_t iova,
                 Access access) {
   return RegisterRegion(call, address, size, domain, address, size, iova, access);
 }
 
-// Taken out before: another thread may be given the same address as soon as the region is gone.
+// Removes the handle before the library is called, because another thread may get the same handle
+// as soon as the region has ended.
 template <typename Call>
 int DeregMr(const Call& call, void* region) {
   Registrations& registrations = call.registrations();
@@ -63,7 +65,7 @@ int DeregMr(const Call& call, void* region) {
 
 // --- NCCL
 
-// A library that does not register gives no handle, and says that all went well.
+// A library that does not support registration returns success and no handle.
 template <typename Call>
 int CommRegister(const Call& call, const void* communicator, void* address, size_t size,
                  void** handle) {
@@ -79,7 +81,8 @@ int CommRegister(const Call& call, const void* communicator, void* address, size
   return result;
 }
 
-// In a group the window comes when the group ends: without one now, the range stays held.
+// Inside a group the window is returned when the group ends. If there is no window yet, the range
+// is pinned for good.
 template <typename Call>
 int CommWindowRegister(const Call& call, void* communicator, void* address, size_t size,
                        void** window, int flags) {

@@ -1,10 +1,10 @@
-// Copies of two and three dimensions, and copies in batches.
+// Handlers for copies of two and three dimensions, and copies in batches.
 //
-// Idea: as copies.h. Between cards that cannot reach one another such a copy is submitted as a copy
-// of three dimensions between peers, which has room for both contexts. Of a batch that has one of
-// these each copy is submitted by itself, in order: more than a batch promises.
+// Idea: as in copies.h. Between GPUs that cannot reach one another such a copy is submitted as a
+// three-dimensional copy between peers, which names both contexts. If a batch contains such a copy,
+// each of its copies is submitted separately, in order; a batch itself promises no order.
 //
-// See record.h for what all handlers have in common.
+// record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_SHAPED_COPIES_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_SHAPED_COPIES_H_
 
@@ -17,7 +17,7 @@ namespace vramstow::handlers {
 
 // --- One copy ------------------------------------------------------------------------------------
 
-// The end of a copy, as PoolService::CopyNeedsContexts takes it. False: it is memory of the host.
+// Finds one end of a copy for PoolService::CopyNeedsContexts. Returns false for memory of the host.
 inline bool FindCopyEnd(CUmemorytype type, CUdeviceptr address, CUdeviceptr* end) {
   *end = type == CU_MEMORYTYPE_ARRAY ? 0 : address;
   return type == CU_MEMORYTYPE_ARRAY ||
@@ -28,7 +28,7 @@ inline CUmemorytype WithoutUnified(CUmemorytype type) {
   return type == CU_MEMORYTYPE_UNIFIED ? CU_MEMORYTYPE_DEVICE : type;
 }
 
-// The same copy with both contexts; of CUDA_MEMCPY2D and CUDA_MEMCPY3D.
+// Returns the same copy with both contexts; `copy` is a CUDA_MEMCPY2D or a CUDA_MEMCPY3D.
 template <typename Copy>
 CUDA_MEMCPY3D_PEER WithContexts(const Copy& copy, const CopyEnds& ends) {
   CUDA_MEMCPY3D_PEER peers = {};
@@ -73,7 +73,8 @@ bool NeedsContexts(const Call& call, const Copy* copy, CUDA_MEMCPY3D_PEER* peers
   return true;
 }
 
-// Of two addresses: of an array nobody says here how large its elements are.
+// Handles only copies between two addresses, because the description of an array does not contain
+// the size of its elements.
 template <typename Call>
 bool NeedsContexts(const Call& call, const CUDA_MEMCPY3D_BATCH_OP* copy,
                    CUDA_MEMCPY3D_PEER* peers) {
@@ -84,7 +85,7 @@ bool NeedsContexts(const Call& call, const CUDA_MEMCPY3D_BATCH_OP* copy,
       !call.pools().CopyNeedsContexts(copy->dst.op.ptr.ptr, copy->src.op.ptr.ptr, &ends)) {
     return false;
   }
-  // Documented: 0 means as wide, and as high, as what is copied.
+  // According to the documentation, 0 stands for the width or the height of the copy.
   const auto or_else = [](size_t value, size_t other) { return value != 0 ? value : other; };
   *peers = {};
   peers->srcMemoryType = CU_MEMORYTYPE_DEVICE;
@@ -103,7 +104,7 @@ bool NeedsContexts(const Call& call, const CUDA_MEMCPY3D_BATCH_OP* copy,
   return true;
 }
 
-// The function that copies a shape between peers as this one copies it; null: the driver has none.
+// Returns the peer copy of a shape that corresponds to this call, or null if the driver has none.
 template <typename... Stream, typename Call>
 auto ShapedPeerCopyFor(const Call& call) {
   constexpr bool kAsync = sizeof...(Stream) != 0;
@@ -114,7 +115,7 @@ auto ShapedPeerCopyFor(const Call& call) {
   return reinterpret_cast<Function>(call.context().driver.real(own_stream ? threads : plain));
 }
 
-// cuMemcpy2D, cuMemcpy3D and the same with a stream.
+// Handles cuMemcpy2D, cuMemcpy3D and their variants with a stream.
 template <typename Call, typename Copy, typename... Stream>
 CUresult CopyShape(const Call& call, const Copy* copy, Stream... stream) {
   const PoolService::Submission submission(call.pools());
@@ -129,14 +130,16 @@ CUresult CopyShape(const Call& call, const Copy* copy, Stream... stream) {
 
 // --- Batches, and copies with attributes ---------------------------------------------------------
 
-// Such copies do not go to the legacy stream: the driver is to refuse that.
+// True for the legacy stream, on which the driver refuses such copies; the refusal is left to the
+// driver.
 template <typename Call>
 bool IsLegacy(const Call& call, CUstream stream) {
   return stream == CU_STREAM_LEGACY ||
          (stream == nullptr && !RowOf(call.site().hook).per_thread_stream);
 }
 
-// The last arguments of a batch: in its first form, where the number of what failed goes.
+// Read the last arguments of a batch. In the first form of the function one of them receives the
+// number of the failed copy.
 inline CUstream StreamIn(CUstream stream) { return stream; }
 template <typename First, typename... Rest>
 CUstream StreamIn(First, Rest... rest) {
@@ -162,7 +165,8 @@ bool AnyNeedsContexts(const Call& call, const CUdeviceptr* to, const CUdeviceptr
   return false;
 }
 
-// cuMemcpyBatchAsync; the rest is where the number of what failed goes, and the stream.
+// Handles cuMemcpyBatchAsync. `rest` is the output for the number of the failed copy, and the
+// stream.
 template <typename Call, typename... Rest>
 CUresult CopyBatch(const Call& call, CUdeviceptr* to, CUdeviceptr* from, size_t* sizes,
                    size_t count, CUmemcpyAttributes* attributes, size_t* indexes,
@@ -207,7 +211,7 @@ bool AnyNeedsContexts(const Call& call, const CUDA_MEMCPY3D_BATCH_OP* copies, si
   return false;
 }
 
-// cuMemcpy3DBatchAsync; the rest as in CopyBatch, with the flags before the stream.
+// Handles cuMemcpy3DBatchAsync. `rest` is as in CopyBatch, with the flags before the stream.
 template <typename Call, typename... Rest>
 CUresult CopyShapeBatch(const Call& call, size_t count, CUDA_MEMCPY3D_BATCH_OP* copies,
                         Rest... rest) {
@@ -233,7 +237,8 @@ CUresult CopyShapeBatch(const Call& call, size_t count, CUDA_MEMCPY3D_BATCH_OP* 
   return CUDA_SUCCESS;
 }
 
-// cuMemcpyWithAttributesAsync: the attributes are hints about the host's memory.
+// Handles cuMemcpyWithAttributesAsync. A copy between peers loses the attributes, which are only
+// hints about host memory.
 template <typename Call>
 CUresult CopyWithAttributes(const Call& call, CUdeviceptr to, CUdeviceptr from, size_t bytes,
                             CUmemcpyAttributes* attributes, CUstream stream) {
@@ -251,7 +256,7 @@ CUresult CopyWithAttributes(const Call& call, CUdeviceptr to, CUdeviceptr from, 
   return call.Forward(to, from, bytes, attributes, stream);
 }
 
-// cuMemcpy3DWithAttributesAsync.
+// Handles cuMemcpy3DWithAttributesAsync.
 template <typename Call>
 CUresult CopyShapeWithAttributes(const Call& call, CUDA_MEMCPY3D_BATCH_OP* copy,
                                  unsigned long long flags, CUstream stream) {

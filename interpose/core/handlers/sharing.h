@@ -1,6 +1,6 @@
-// Memory shared with other processes and devices.
+// Handlers for memory that is shared with other processes and devices.
 //
-// See record.h for what all handlers have in common.
+// record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_SHARING_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_SHARING_H_
 
@@ -57,8 +57,8 @@ CUresult IpcCloseMemHandle(const Call& call, CUdeviceptr dptr) {
   return RecordThenForward(call, event, dptr);
 }
 
-// `forward` tells somebody the physical memory behind addresses. Where that is a pool's, it stays
-// there from then on.
+// Calls `forward`, which reveals the physical memory behind addresses to another device or process.
+// If that memory is a pool's, it is not moved from then on.
 template <typename Call, typename Forward>
 CUresult TellPhysical(const Call& call, CUdeviceptr address, size_t size, Forward forward) {
   if (!call.pools().HoldInPlace(address, size)) return CUDA_ERROR_NOT_SUPPORTED;
@@ -96,7 +96,7 @@ CUresult MulticastCreate(const Call& call, CUmemGenericAllocationHandle* handle,
   return result;
 }
 
-// The multicast object takes the place of the address: memory is bound to `offset` in it.
+// In this event the multicast object stands for the address; the memory is bound at `offset` in it.
 template <typename Call>
 CUresult RecordBinding(const Call& call, CUresult result, uint64_t multicast, size_t offset,
                        uint64_t object, size_t size, int16_t device) {
@@ -148,7 +148,7 @@ CUresult MulticastBindAddr(const Call& call, CUmemGenericAllocationHandle multic
   return RecordBinding(call, result, multicast, offset, memory, size, static_cast<int16_t>(device));
 }
 
-// The one attribute that can be set is that of memory which a network card uses.
+// The only attribute that can be set is for memory that a network adapter uses.
 template <typename Call>
 CUresult PointerSetAttribute(const Call& call, const void* value, CUpointer_attribute attribute,
                              CUdeviceptr address) {
@@ -157,7 +157,8 @@ CUresult PointerSetAttribute(const Call& call, const void* value, CUpointer_attr
       block.size == 0) {
     return call.Forward(value, attribute, address);
   }
-  // A driver keeps it with each piece of physical memory, and the block has one for all.
+  // The driver stores this attribute for each piece of physical memory, so it is set for each chunk
+  // of the block.
   return TellPhysical(call, block.address, block.size, [&] {
     const uint64_t end = block.address + block.size;
     CUresult result = call.Forward(value, attribute, address);

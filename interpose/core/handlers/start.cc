@@ -13,10 +13,11 @@
 namespace vramstow::handlers {
 namespace {
 
-// The files that a sentence has named, by where they begin in memory.
+// The addresses of the libraries for which a message was printed.
 std::atomic<const void*> told[16] = {};
 
-// True for the first caller with this file. Where there is no room, nobody is told any more.
+// Returns true for the first call with this library. If the list is full, no further message is
+// printed.
 bool IsFirst(const void* file) {
   for (auto& known : told) {
     const void* none = nullptr;
@@ -30,14 +31,15 @@ std::string_view FolderOf(const char* path) {
   return {path, static_cast<size_t>(BaseName(path) - path)};
 }
 
-// NVRTC asks, too, and works without. The simulator's libraries pass on what their callers ask.
+// True for libraries that work without the private tables: NVRTC, and the simulator's own
+// libraries, which pass on their callers' requests.
 bool DoesWithout(const Driver& driver, const char* path) {
   const char* name = BaseName(path);
   if (StartsWith(name, "libnvrtc") && (name[8] == '.' || name[8] == '-')) return true;
   return driver.path() != nullptr && FolderOf(driver.path()) == FolderOf(path);
 }
 
-// A package that has this part in its path, and how it does without the file.
+// A part of a package's path, and advice how the package works without the library.
 struct Remedy {
   const char* part;
   const char* text;

@@ -1,6 +1,6 @@
-// The calls with which a program begins: cuInit, and the driver's own look-ups.
+// Handlers for the first calls of a program: cuInit, and the driver's own look-ups.
 //
-// See record.h for what all handlers have in common.
+// record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_START_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_START_H_
 
@@ -10,7 +10,7 @@
 
 namespace vramstow::handlers {
 
-// The call is only counted.
+// Only counts the call and forwards it.
 template <typename Call, typename... Arguments>
 CUresult Count(const Call& call, Arguments... arguments) {
   return call.Forward(arguments...);
@@ -36,8 +36,9 @@ CUresult GetProcAddress(const Call& call, const char* symbol, void** pfn, int ve
   return result;
 }
 
-// In a rehearsal: who asks for a private table is a CUDA runtime of NVIDIA's, which will not work
-// without. Says so once for each file, with a remedy where one is known.
+// In a simulated run, a caller that asks for a private table of the driver is a CUDA runtime of
+// NVIDIA's, which does not work without it. Logs this once for each library, with a remedy if one
+// is known.
 void TellOfForeignRuntime(const Driver& driver, const void* caller);
 
 template <typename Call>

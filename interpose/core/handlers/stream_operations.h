@@ -1,7 +1,7 @@
-// Which memory the operations of a batch name (cuStreamBatchMemOp, and graph nodes of such).
+// Visits the memory that the operations of a batch name (cuStreamBatchMemOp, and graph nodes of
+// that kind).
 //
-// Ownership: the caller's. Threads: any. Errors: operations that are not known name none. Units:
-// addresses.
+// Ownership: the caller's. Threads: any. Errors: unknown operations are skipped. Units: addresses.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_STREAM_OPERATIONS_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_STREAM_OPERATIONS_H_
 
@@ -9,7 +9,8 @@
 
 namespace vramstow::handlers {
 
-// Calls visit(address) for each value that is waited for or written. `operations` may be null.
+// Calls visit(address) for each value that an operation waits for or writes. `operations` may be
+// null.
 template <typename Visitor>
 void VisitOperations(const CUstreamBatchMemOpParams* operations, unsigned int count,
                      Visitor visit) {

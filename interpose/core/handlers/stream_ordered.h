@@ -1,6 +1,6 @@
-// Stream-ordered memory and its pools.
+// Handlers for stream-ordered memory and its pools.
 //
-// See record.h for what all handlers have in common.
+// record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_STREAM_ORDERED_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_STREAM_ORDERED_H_
 
@@ -9,7 +9,8 @@
 
 namespace vramstow::handlers {
 
-// `forward` makes the call. In a capture nothing is allocated now: the graph has a node that will.
+// Calls `forward` and records the allocation. During a capture nothing is allocated yet; the graph
+// gets a node that allocates.
 template <typename Call, typename Forward>
 CUresult AllocateOnStream(const Call& call, const CUdeviceptr* dptr, size_t bytesize,
                           CUmemoryPool pool, CUstream stream, Forward forward) {
@@ -42,7 +43,8 @@ CUresult MemAllocFromPoolAsync(const Call& call, CUdeviceptr* dptr, size_t bytes
 
 template <typename Call>
 CUresult MemFreeAsync(const Call& call, CUdeviceptr dptr, CUstream stream) {
-  // Documented: memory of cuMemAlloc may be freed in this way, too, but not by a graph.
+  // The documentation allows this function to free memory of cuMemAlloc, too, but not inside a
+  // graph.
   if (call.pools().Owns(dptr)) {
     if (IsCapturing(call, stream)) return CUDA_ERROR_INVALID_VALUE;
     CUresult result;
@@ -63,7 +65,7 @@ CUresult MemFreeAsync(const Call& call, CUdeviceptr dptr, CUstream stream) {
   return result;
 }
 
-// An event about the pool `pool`, after the call.
+// Records an event about the memory pool `pool`, after the call.
 template <typename Call>
 CUresult RecordPool(const Call& call, EventKind kind, CUresult result, uint64_t pool,
                     int16_t device = kNoDevice, uint64_t bytes = 0) {
@@ -78,7 +80,7 @@ CUresult RecordPool(const Call& call, EventKind kind, CUresult result, uint64_t 
   return result;
 }
 
-// What such a pool gives may be read on the host, unless it is a device's.
+// Stores the kind of a pool's memory. Memory that is not a device's may be read on the host.
 template <typename Call>
 void NotePoolMemory(const Call& call, CUmemoryPool pool, MemoryKind kind) {
   NotePool(pool, kind);
@@ -130,7 +132,7 @@ template <typename Call>
 CUresult MemPoolImport(const Call& call, CUmemoryPool* pool, void* handle,
                        CUmemAllocationHandleType type, unsigned long long flags) {
   const CUresult result = call.Forward(pool, handle, type, flags);
-  // Nobody says what it holds.
+  // The kind of an imported pool's memory is unknown, so it may be readable on the host.
   if (result == CUDA_SUCCESS) call.pools().SharedMemoryMade();
   return RecordPool(call, EventKind::kImport, result, Output(result, pool));
 }
@@ -167,7 +169,7 @@ CUresult DeviceSetMemPool(const Call& call, CUdevice device, CUmemoryPool pool) 
                     static_cast<int16_t>(device));
 }
 
-// Of cuMemGetDefaultMemPool, too.
+// Also handles cuMemGetDefaultMemPool.
 template <typename Call>
 CUresult MemGetMemPool(const Call& call, CUmemoryPool* pool, CUmemLocation* location,
                        CUmemAllocationType type) {

@@ -1,6 +1,6 @@
-// Streams and their captures. They are no memory, but the pool has to know of them.
+// Handlers for streams and their captures. They concern no memory, but the pools need to know them.
 //
-// See record.h for what all handlers have in common.
+// record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_STREAMS_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_STREAMS_H_
 
@@ -8,7 +8,7 @@
 
 namespace vramstow::handlers {
 
-// In every form the first argument is the place for the new stream.
+// In every form of this function the first argument receives the new stream.
 template <typename Call, typename... Arguments>
 CUresult StreamCreate(const Call& call, CUstream* stream, Arguments... arguments) {
   const CUresult result = call.Forward(stream, arguments...);
@@ -18,7 +18,8 @@ CUresult StreamCreate(const Call& call, CUstream* stream, Arguments... arguments
 
 template <typename Call>
 CUresult StreamDestroy(const Call& call, CUstream stream) {
-  // Afterwards the handle is invalid, or means another stream.
+  // The pools are notified first, because the handle is invalid afterwards, or names another
+  // stream.
   if (stream != nullptr) call.pools().StreamDestroyed(stream);
   const CUresult result = call.Forward(stream);
   if (stream != nullptr && result != CUDA_SUCCESS) call.pools().StreamDestroyFailed(stream);
@@ -34,7 +35,7 @@ CUresult StreamBeginCapture(const Call& call, CUstream stream, Arguments... argu
   return result;
 }
 
-// A capture that became invalid ends here, too, with an error.
+// A capture that became invalid also ends here, with an error.
 template <typename Call, typename... Arguments>
 CUresult StreamEndCapture(const Call& call, CUstream stream, Arguments... arguments) {
   const CUresult result = call.Forward(stream, arguments...);

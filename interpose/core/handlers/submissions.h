@@ -1,8 +1,8 @@
-// Functions that submit work. With --offload they wait while memory moves, and while memory is
-// short, the memory that they name counts as touched. With --launches the launches of kernels are
-// counted.
+// Handlers for functions that submit work. With --offload they wait while memory moves, and while
+// memory is short, the memory that they name counts as touched. With --launches the launches of
+// kernels are counted.
 //
-// See record.h for what all handlers have in common.
+// record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_SUBMISSIONS_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_SUBMISSIONS_H_
 
@@ -14,8 +14,8 @@
 
 namespace vramstow::handlers {
 
-// Arguments that name memory which may be the pool's: addresses, and descriptions of copies. All
-// other arguments name none.
+// Report the memory that an argument names and that may be the pool's: addresses, and descriptions
+// of copies. All other arguments name no memory.
 template <typename Argument>
 void NoteArgument(Offloading*, Argument) {}
 inline void NoteArgument(Offloading* offloading, CUdeviceptr address) {
@@ -52,7 +52,7 @@ CUresult Submit(const Call& call, Arguments... arguments) {
   return call.Forward(arguments...);
 }
 
-// A batch names memory in its list.
+// Reports the memory that a batch names in its list.
 template <typename Call>
 CUresult SubmitOperations(const Call& call, CUstream stream, unsigned int count,
                           CUstreamBatchMemOpParams* operations, unsigned int flags) {
@@ -65,7 +65,7 @@ CUresult SubmitOperations(const Call& call, CUstream stream, unsigned int count,
   return call.Forward(stream, count, operations, flags);
 }
 
-// So does a batch of compressed buffers.
+// Reports the memory that a batch of compressed buffers names.
 template <typename Call>
 CUresult Decompress(const Call& call, CUmemDecompressParams* buffers, size_t count,
                     unsigned int flags, size_t* error_index, CUstream stream) {
@@ -95,8 +95,8 @@ CUresult Launched(const Call& call, CUfunction function, CUstream stream, CUresu
   return result;
 }
 
-// Graphs, and kernels on several devices: many kernels are launched, and the call names none. A
-// graph may use what its captured calls named, wherever that is now.
+// Handle launches of graphs, and of kernels on several devices: such a call launches many kernels
+// and names none. A graph may use the memory that its captured calls named, wherever it is now.
 template <typename Call>
 CUresult Launch(const Call& call, CUgraphExec graph, CUstream stream) {
   const PoolService::Submission submission(call.pools());
@@ -109,13 +109,13 @@ CUresult Launch(const Call& call, CUDA_LAUNCH_PARAMS* list, unsigned int count,
   return Launched(call, nullptr, nullptr, Submit(call, list, count, flags));
 }
 
-// The forms of CUDA 2.
+// Handles the launches of CUDA 2.
 template <typename Call, typename... Arguments>
 CUresult LaunchFunction(const Call& call, CUfunction function, Arguments... arguments) {
   return Launched(call, function, nullptr, Submit(call, function, arguments...));
 }
 
-// cuLaunchKernel and cuLaunchCooperativeKernel, which has no `extra`.
+// Handles cuLaunchKernel, and cuLaunchCooperativeKernel, which has no `extra`.
 template <typename Call, typename... Extra>
 CUresult LaunchKernel(const Call& call, CUfunction function, unsigned int grid_x,
                       unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
@@ -141,7 +141,7 @@ CUresult LaunchKernelEx(const Call& call, const CUlaunchConfig* config, CUfuncti
                   call.Forward(config, function, arguments, extra));
 }
 
-// --- Which kind of handle a launch will be given
+// --- Functions that return handles for launches, whose kind is stored
 
 template <typename Call>
 CUresult LibraryGetKernel(const Call& call, CUkernel* kernel, CUlibrary library, const char* name) {
@@ -173,7 +173,7 @@ CUresult KernelGetFunction(const Call& call, CUfunction* function, CUkernel kern
   return result;
 }
 
-// There may be fewer than the caller has room for.
+// The call may return fewer handles than fit into the caller's array.
 template <typename Call, typename Handle, typename From>
 CUresult EnumerateHandles(const Call& call, Handle* handles, unsigned int room, From from,
                           CUresult (*count)(unsigned int*, From), HandleKind kind) {
@@ -202,7 +202,7 @@ CUresult ModuleEnumerateFunctions(const Call& call, CUfunction* functions, unsig
                           call.context().driver.cuModuleGetFunctionCount(), HandleKind::kFunction);
 }
 
-// A module or library goes, and its functions with it.
+// Handles the unloading of a module or library, whose functions end with it.
 template <typename Call, typename Handle>
 CUresult Unload(const Call& call, Handle handle) {
   call.pools().FunctionsGone();

@@ -1,6 +1,6 @@
-// The application's own virtual memory: address ranges, physical memory, mappings.
+// Handlers for the application's own virtual memory: address ranges, physical memory, mappings.
 //
-// See record.h for what all handlers have in common. Addresses of the pool do not belong to the
+// record.h describes what all handlers have in common. Addresses of the pool do not belong to the
 // application: calls that would unmap or map there are refused, as for memory of cuMemAlloc.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_VIRTUAL_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_VIRTUAL_MEMORY_H_
@@ -35,7 +35,7 @@ CUresult MemAddressFree(const Call& call, CUdeviceptr ptr, size_t size) {
   return RecordThenForward(call, event, ptr, size);
 }
 
-// Physical memory has no address; its handle stands in for one.
+// Physical memory has no address, so its handle is the address in the event.
 template <typename Call>
 CUresult MemCreate(const Call& call, CUmemGenericAllocationHandle* handle, size_t size,
                    const CUmemAllocationProp* properties, unsigned long long flags) {
@@ -84,7 +84,8 @@ CUresult MemMap(const Call& call, CUdeviceptr ptr, size_t size, size_t offset,
   return result;
 }
 
-// Tiles of sparse arrays: the address in the event is the array's handle, the size is not known.
+// Handles tiles of sparse arrays: the address in the event is the array's handle, and the size is
+// unknown.
 template <typename Call>
 CUresult MemMapArrayAsync(const Call& call, CUarrayMapInfo* list, unsigned int count,
                           CUstream stream) {
@@ -117,7 +118,7 @@ CUresult MemUnmap(const Call& call, CUdeviceptr ptr, size_t size) {
   return RecordThenForward(call, event, ptr, size);
 }
 
-// One event for each location; a refused call has one event, too, whatever it asked for.
+// Records one event for each location, but only one event for a refused call.
 template <typename Call>
 CUresult MemSetAccess(const Call& call, CUdeviceptr ptr, size_t size,
                       const CUmemAccessDesc* descriptions, size_t count) {
@@ -135,14 +136,15 @@ CUresult MemSetAccess(const Call& call, CUdeviceptr ptr, size_t size,
   }
   for (size_t i = 0; descriptions != nullptr && i < count; ++i) {
     event.device = DeviceOf(descriptions[i].location);
-    // Also what another process made, and imported memory does not say where it lies.
+    // This includes memory that another process made, because imported memory does not reveal its
+    // location.
     if (event.device == kNoDevice) call.pools().SharedMemoryMade();
     Record(call, event);
   }
   return result;
 }
 
-// An event about the physical memory `handle`, after the call.
+// Records an event about the physical memory `handle`, after the call.
 template <typename Call>
 CUresult RecordHandle(const Call& call, EventKind kind, CUresult result, uint64_t handle,
                       uint64_t address) {
@@ -159,7 +161,7 @@ CUresult RecordHandle(const Call& call, EventKind kind, CUresult result, uint64_
 template <typename Call>
 CUresult MemRetainAllocationHandle(const Call& call, CUmemGenericAllocationHandle* handle,
                                    void* address) {
-  // As for memory of cuMemAlloc: no handle stands for this block alone.
+  // Refuses, as for memory of cuMemAlloc, because no handle stands for this block alone.
   if (call.pools().Owns(ToNumber(address))) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = call.Forward(handle, address);
   return RecordHandle(call, EventKind::kRetain, result, Output(result, handle), ToNumber(address));

@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::string_view kIpcRequest = "VRAMSTOW/1 ipc ";
 
-// A folder of the user's own, that nobody else can put files into, is made if it is not there. One
-// that the user chose is taken as it is.
+// Makes the folder if it does not exist. The default folder must belong to the user, and no other
+// user may be able to write to it. A folder that the user chose is not checked.
 bool PrepareFolder(const char* folder, bool is_chosen) {
   if (mkdir(folder, 0700) != 0 && errno != EEXIST) return false;
   if (is_chosen) return true;
@@ -37,7 +37,7 @@ bool PrepareFolder(const char* folder, bool is_chosen) {
   return false;
 }
 
-// The number before ".sock"; 0: the name is none of a socket of ours.
+// Returns the number before ".sock", or 0 if the name is not one of vramstow's sockets.
 pid_t ProcessOf(const char* name) {
   char* end = nullptr;
   const long number = name[0] >= '1' && name[0] <= '9' ? std::strtol(name, &end, 10) : 0;
@@ -45,8 +45,8 @@ pid_t ProcessOf(const char* name) {
   return is_ours && number <= INT32_MAX ? static_cast<pid_t>(number) : 0;
 }
 
-// A process that was killed leaves its file. It may run where its number means nothing here, in
-// another container: so nobody may listen there, either.
+// Removes the file that a killed process left. A process in another container may have a number
+// that is unknown here, so the file is removed only if no process listens on it either.
 void RemoveIfDead(const char* folder, const char* name) {
   constexpr int kNoSignal = 0;
   const pid_t process = ProcessOf(name);
@@ -56,7 +56,7 @@ void RemoveIfDead(const char* folder, const char* name) {
   if (!IsListening(LocalAddress(path))) unlink(path);
 }
 
-// Reads the folder without the heap, and not to the end of a very large one.
+// Reads the folder without the heap. The end of a very large folder is not read.
 void RemoveDeadSockets(const char* folder) {
   constexpr int kMaxReads = 16;
   struct Entry {  // getdents64(2)

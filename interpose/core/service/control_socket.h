@@ -1,11 +1,11 @@
-// The control socket of this process, and its clients.
+// ControlSocket serves the clients of this process's control socket.
 //
-// Idea: one request and one answer per connection, a fixed number of connections, a fixed room and
-// a deadline for each. Whoever is too slow, says too much or is another user is dropped. Nobody but
-// the service thread is in here, so a client can hold up other clients at most.
+// Idea: one request and one answer per connection, a fixed number of connections, a fixed buffer
+// and a deadline for each. A client that is too slow, sends too much or belongs to another user is
+// dropped. Only the service thread runs this code, so a client can delay nothing but other clients.
 //
 // Ownership: the file and its descriptors, until Close. Threads: the service thread; Abandon in a
-// forked child. Errors: false from Open, and `why` says it. No heap. Units: nanoseconds.
+// forked child. Errors: false from Open, with the reason in `why`. No heap. Units: nanoseconds.
 #ifndef VRAMSTOW_INTERPOSE_CORE_SERVICE_CONTROL_SOCKET_H_
 #define VRAMSTOW_INTERPOSE_CORE_SERVICE_CONTROL_SOCKET_H_
 
@@ -37,18 +37,18 @@ class ControlSocket {
   ControlSocket(const ControlSocket&) = delete;
   ControlSocket& operator=(const ControlSocket&) = delete;
 
-  // Makes the socket of this process in the folder of `chosen`, or the usual one, and removes there
-  // what killed processes left.
+  // Makes the socket of this process in the folder `chosen`, or in the default one, and removes the
+  // sockets of killed processes from that folder.
   bool Open(const char* chosen, char* why, size_t why_size);
   // Removes the file. Async-signal-safe.
   void Close();
-  // In a forked child: the file is the parent's. Async-signal-safe.
+  // Called in a forked child, because the file is the parent's. Async-signal-safe.
   void Abandon();
 
-  // What to wait for: fills in up to 1 + kMaxClients entries, returns how many.
+  // Fills in the descriptors to wait for, up to 1 + kMaxClients entries. Returns their number.
   int Watch(pollfd* polls) const;
-  // After poll: takes clients in, reads requests, writes the answers of `verbs`, drops who is too
-  // slow.
+  // Called after poll: accepts clients, reads requests, writes the answers of `verbs`, and drops
+  // clients that are too slow.
   void Serve(const pollfd* polls, int count, uint64_t now_ns, const ControlVerbs& verbs);
 
   const char* path() const { return path_; }
@@ -57,7 +57,7 @@ class ControlSocket {
  private:
   static bool Answer(ControlClient* client, const ControlVerbs& verbs);
 
-  // All zero at first, so that the core's data needs no room in its file.
+  // All of these start as zero, so that the core's data needs no room in its file.
   bool open_ = false;
   int listener_ = 0;
   char path_[kMaxControlPath] = {};

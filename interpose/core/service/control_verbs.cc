@@ -42,7 +42,7 @@ struct Answer {
 
 unsigned long long Number(uint64_t value) { return value; }
 
-// What is quoted in an answer is cut and made harmless.
+// A word that is quoted in an answer: it is cut, and unusual characters are replaced.
 struct ShownWord {
   char text[64];
   explicit ShownWord(std::string_view word) {
@@ -55,7 +55,7 @@ struct ShownWord {
   }
 };
 
-// The next word of a line.
+// Returns the next word of a line and removes it.
 std::string_view NextWord(std::string_view* line) {
   while (!line->empty() && line->front() == ' ') line->remove_prefix(1);
   const size_t end = line->find(' ');
@@ -64,7 +64,7 @@ std::string_view NextWord(std::string_view* line) {
   return word;
 }
 
-// An optional last word: a device's number. False: it is none.
+// Reads an optional device number at the end of a request. Returns false if the word is no number.
 bool ReadDevice(std::string_view word, int* device) {
   *device = VRAMSTOW_ALL_DEVICES;
   if (word.empty()) return true;
@@ -77,7 +77,7 @@ bool ReadDevice(std::string_view word, int* device) {
   return true;
 }
 
-// What is not known is left out.
+// Adds the statistics; unknown ones are left out.
 void AddStats(Answer* answer, const vramstow_stats& stats) {
 #define STATISTIC(name, value, seen) \
   if (stats.name != VRAMSTOW_NOT_KNOWN) answer->Add(",\"" #name "\":%llu", Number(stats.name));
@@ -152,7 +152,7 @@ void Limit(const Links& links, std::string_view arguments, Answer* answer) {
   }
 }
 
-// --- Where live memory lies ---------------------------------------------------------------------
+// --- The location of live memory ----------------------------------------------------------------
 
 const char* WhyNotMoved(int code, bool back) {
   switch (code) {
@@ -178,7 +178,7 @@ const char* WhyNotMoved(int code, bool back) {
   }
 }
 
-// What moved is told also where that is not all; where nothing did, why.
+// Reports the bytes that moved, even if not all of them did; if none did, the reason.
 void AddMoved(int code, bool back, uint64_t bytes, Answer* answer) {
   if (code != VRAMSTOW_OK && bytes == 0) {
     answer->Add("%sERROR %s\n", kControlGreeting, WhyNotMoved(code, back));
@@ -190,7 +190,8 @@ void AddMoved(int code, bool back, uint64_t bytes, Answer* answer) {
   answer->Add("}\n");
 }
 
-// A region's name is the rest of the line, so that it may have spaces in it. Null: none was said.
+// Reads a region's name, which is the rest of the line, so that it may contain spaces. Returns null
+// if there is none.
 const char* ReadRegion(std::string_view arguments, char* name, size_t size) {
   while (!arguments.empty() && arguments.front() == ' ') arguments.remove_prefix(1);
   if (arguments.empty() || arguments.size() >= size) return nullptr;
@@ -258,7 +259,7 @@ void MoveBack(const Links& links, std::string_view arguments, Answer* answer) {
   AddMoved(code, /*back=*/true, bytes, answer);
 }
 
-// As a JSON string needs it.
+// Adds a text as a JSON string.
 void AddQuoted(Answer* answer, const char* text) {
   answer->Add("\"");
   for (const char* at = text; *at != '\0'; ++at) {

@@ -1,7 +1,7 @@
-// What a client of the control socket may ask.
+// Answers the requests of clients of the control socket.
 //
-// Ownership: static storage; the answer goes into the caller's memory. Threads: the service thread.
-// Errors: an answer that says what was wrong. No heap. Units: bytes, nanoseconds.
+// Ownership: static storage; the answer is written to the caller's memory. Threads: the service
+// thread. Errors: an answer that describes the error. No heap. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_INTERPOSE_CORE_SERVICE_CONTROL_VERBS_H_
 #define VRAMSTOW_INTERPOSE_CORE_SERVICE_CONTROL_VERBS_H_
 
@@ -14,13 +14,14 @@ namespace vramstow {
 
 class ControlVerbs {
  public:
-  // Whom the requests are handed to.
+  // The parts that carry out the requests.
   struct Links {
     Application& application;
     Residency& residency;
     Trace& trace;
     Exports& exports;
-    // What holds tensors, as JSON; a code of vramstow.h (interpose/core/framework/census.h).
+    // Takes a census and writes it as JSON. Returns a code of vramstow.h
+    // (interpose/core/framework/census.h).
     int (*take_census)(bool told, char* text, size_t size);
   };
 
@@ -28,10 +29,10 @@ class ControlVerbs {
   ControlVerbs(const ControlVerbs&) = delete;
   ControlVerbs& operator=(const ControlVerbs&) = delete;
 
-  // The answer to one request, as base/control.h has it: `line` is without its end. Returns the
+  // Answers one request, as base/control.h defines it; `line` is without its end. Returns the
   // length written, at most `size`.
   size_t AnswerRequest(std::string_view line, char* answer, size_t size) const;
-  // To one that another vramstow makes: what memory of a pool consists of (pools/exports.h).
+  // Serves the request of another vramstow for the chunks of a pool's memory (pools/exports.h).
   const Exports& exports() const { return links_.exports; }
 
  private:

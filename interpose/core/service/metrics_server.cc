@@ -23,7 +23,7 @@ namespace {
 
 using Kind = MetricsSetting::Kind;
 
-// Adds a text to a path, if there is room.
+// Appends a text to a path, if there is room.
 bool Append(std::string_view text, char* path, size_t size) {
   const size_t length = std::strlen(path);
   if (length + text.size() >= size) return false;
@@ -32,7 +32,7 @@ bool Append(std::string_view text, char* path, size_t size) {
   return true;
 }
 
-// The path, absolute, with what %p and %r stand for.
+// Makes the path absolute and replaces %p and %r in it.
 bool ExpandPath(std::string_view chosen, char* path, size_t size) {
   path[0] = '\0';
   if (!chosen.starts_with('/')) {
@@ -113,7 +113,8 @@ bool MetricsServer::Open(const char* chosen, char* why, size_t why_size) {
 
 void MetricsServer::Close() {
   if (kind_ == Kind::kSocket) unlink(path_);
-  // Numbers of a process that is gone are no longer true. Before the first there is none of ours.
+  // Removes the file, because figures of an ended process are no longer true. Before the first
+  // write the file is not this process's.
   if (kind_ == Kind::kFile && written_ns_ != 0) unlink(path_);
   Abandon();
 }
@@ -139,7 +140,7 @@ void MetricsServer::Serve(const pollfd* polls, int count, uint64_t now_ns) {
   }
 }
 
-// The text is written behind the room for the head, and then moved up to it.
+// Writes the text behind the room for the head, and then moves it up to the end of the head.
 bool MetricsServer::Answer(MetricsClient* client) {
   const MetricsRequest request = ReadMetricsRequest({client->request, client->received});
   if (!request.is_whole) return false;

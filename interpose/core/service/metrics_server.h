@@ -1,12 +1,12 @@
-// MetricsServer: tells the pool's numbers to Prometheus: over HTTP at a port or a socket of the
-// file system, or in a file that the node exporter reads.
+// MetricsServer exports the pool's figures to Prometheus: over HTTP at a port or a Unix socket, or
+// in a file that the node exporter reads.
 //
 // Idea: as the control socket: a fixed number of connections, one request and one answer on each, a
-// fixed room and a deadline. Whoever is too slow or says too much is dropped.
+// fixed buffer and a deadline. A client that is too slow or sends too much is dropped.
 //
 // Ownership: the listener, its file and the clients, until Close. Threads: the service thread;
-// Abandon in a forked child. Errors: false from Open, and `why` says it; a file that cannot be
-// written is told once. No heap. Units: nanoseconds.
+// Abandon in a forked child. Errors: false from Open, with the reason in `why`; a file that cannot
+// be written is logged once. No heap. Units: nanoseconds.
 #ifndef VRAMSTOW_INTERPOSE_CORE_SERVICE_METRICS_SERVER_H_
 #define VRAMSTOW_INTERPOSE_CORE_SERVICE_METRICS_SERVER_H_
 
@@ -31,18 +31,19 @@ class MetricsServer {
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
 
-  // `chosen`: the option. True also where nothing is wanted.
+  // `chosen` is the option's text. Returns true also if the user wants no metrics.
   bool Open(const char* chosen, char* why, size_t why_size);
-  // Removes what it made in the file system.
+  // Removes the files that this object made.
   void Close();
-  // In a forked child: all of it is the parent's. Async-signal-safe.
+  // Called in a forked child, because everything is the parent's. Async-signal-safe.
   void Abandon();
 
   bool is_open() const { return kind_ != MetricsSetting::Kind::kNone; }
 
-  // What to wait for: fills in up to 1 + kMaxClients entries, returns how many.
+  // Fills in the descriptors to wait for, up to 1 + kMaxClients entries. Returns their number.
   int Watch(pollfd* polls) const;
-  // After poll: takes clients in, answers, drops who is too slow, writes the file when it is time.
+  // Called after poll: accepts clients, answers, drops clients that are too slow, and writes the
+  // file when it is due.
   void Serve(const pollfd* polls, int count, uint64_t now_ns);
 
  private:
@@ -53,7 +54,7 @@ class MetricsServer {
   void WriteFile();
 
   MetricsText& text_;
-  // All zero at first, so that the core's data needs no room in its file.
+  // All of these start as zero, so that the core's data needs no room in its file.
   MetricsSetting::Kind kind_ = MetricsSetting::Kind::kNone;
   bool is_complained_ = false;
   int listener_ = 0;

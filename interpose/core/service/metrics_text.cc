@@ -16,7 +16,7 @@
 namespace vramstow {
 namespace {
 
-// More devices with pools are left out.
+// The most devices with pools that are exported.
 constexpr int kMaxDevices = 16;
 
 struct Device {
@@ -70,7 +70,7 @@ class Lines {
   bool is_full_ = false;
 };
 
-// As a value of a label needs it; what is no printable ASCII becomes '?'.
+// A text in the form of a label's value; characters other than printable ASCII become '?'.
 struct Label {
   char text[128];
   explicit Label(const char* value) {
@@ -85,7 +85,7 @@ struct Label {
 
 void AddHead(const Metric& metric, MetricsForm form, Lines* lines) {
   const bool is_counter = metric.type == MetricType::kCounter;
-  // In OpenMetrics a counter's family has no "_total", in the older format it has.
+  // In OpenMetrics the name of a counter's family has no "_total"; in the older format it has.
   const char* ending = is_counter && form == MetricsForm::kText ? "_total" : "";
   lines->Add("# HELP vramstow_%s%s %s.\n", metric.name, ending, metric.help);
   lines->Add("# TYPE vramstow_%s%s %s\n", metric.name, ending, is_counter ? "counter" : "gauge");
@@ -99,7 +99,7 @@ void AddMetric(const Metric& metric, const Device* devices, int count, const cha
   const auto is_known = [&metric](const Device& device) {
     return metric.value(device) != VRAMSTOW_NOT_KNOWN;
   };
-  // Before there are numbers a reader sees what there will be.
+  // If no device has figures yet, the heads show a reader which metrics there will be.
   if (count != 0 && std::none_of(devices, devices + count, is_known)) return;
   AddHead(metric, form, lines);
   for (int i = 0; i < count; ++i) {
@@ -127,7 +127,7 @@ size_t MetricsText::Write(MetricsForm form, char* text, size_t size) {
     device = {number, {}, {}, 0};
     if (application_.GetStats(number, &device.stats, sizeof device.stats) != VRAMSTOW_OK) continue;
     application_.GetMemory(number, &device.memory);
-    // A request that fails is a miss, too, and no allocation.
+    // A failed request counts as a miss, but not as an allocation.
     const uint64_t asked = device.stats.allocations + device.stats.out_of_memory;
     const uint64_t hits = asked - std::min(asked, device.stats.misses);
     const bool has_hits = device.stats.misses != VRAMSTOW_NOT_KNOWN;

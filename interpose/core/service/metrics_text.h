@@ -1,11 +1,12 @@
-// MetricsText: the numbers of the pool, or of PyTorch's own allocator, as Prometheus reads them.
+// MetricsText writes the figures of the pool, or of PyTorch's own allocator, in Prometheus'
+// formats.
 //
-// Idea: metrics.def has them all; what is not known of a device is left out. There are two forms of
-// the same: OpenMetrics for whoever asks for it, and the older text format, which files for the
-// node exporter are in.
+// Idea: metrics.def lists all of them; unknown figures of a device are omitted. There are two
+// formats: OpenMetrics for clients that ask for it, and the older text format, which files for the
+// node exporter use.
 //
-// Ownership: the text goes into the caller's memory. Threads: one at a time. Errors: 0 where there
-// is too little room. No heap. Units: bytes, seconds.
+// Ownership: the text is written to the caller's memory. Threads: one at a time. Errors: 0 if the
+// buffer is too small. No heap. Units: bytes, seconds.
 #ifndef VRAMSTOW_INTERPOSE_CORE_SERVICE_METRICS_TEXT_H_
 #define VRAMSTOW_INTERPOSE_CORE_SERVICE_METRICS_TEXT_H_
 
@@ -25,12 +26,13 @@ class MetricsText {
   MetricsText(const MetricsText&) = delete;
   MetricsText& operator=(const MetricsText&) = delete;
 
-  // Returns the length; 0: there is too little room.
+  // Returns the length, or 0 if the buffer is too small.
   size_t Write(MetricsForm form, char* text, size_t size);
 
  private:
   const Application& application_;
-  // A counter never falls, although what it is made of is not read at one moment.
+  // The largest value so far of each device's counter of hits. A counter must never fall, although
+  // its parts are not read at the same moment.
   uint64_t hits_[Pools::kMaxDevices] = {};
 };
 

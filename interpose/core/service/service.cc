@@ -26,7 +26,7 @@ namespace vramstow {
 namespace {
 
 constexpr int kTickMs = 1000;
-// While live memory lies on the host, or may soon.
+// The period while live memory lies on the host, or may soon.
 constexpr int kShortTickMs = 50;
 constexpr size_t kStackBytes = 256 * 1024;
 
@@ -69,19 +69,19 @@ void Service::Start() {
   KeepErrno keep_errno;
   OpenSocket();
   OpenMetrics();
-  // Without it the thread ends a tick later.
+  // If this fails, the thread ends one tick later.
   waker_.store(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), std::memory_order_relaxed);
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, kStackBytes);
-  // The program's signals are for its own threads: the new thread inherits this mask.
+  // The program's signals must reach its own threads only. The new thread inherits this mask.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  // The thread begins in the driver: Stop waits for that, too.
+  // The thread starts with a call of the driver, so Stop has to wait for that, too.
   busy_.store(true, std::memory_order_seq_cst);
   has_thread_.store(true, std::memory_order_relaxed);
   if (pthread_create(&thread, &attributes, Run, this) != 0) {
@@ -95,12 +95,12 @@ void Service::Start() {
 }
 
 void* Service::Run(void* self) {
-  // For `ps` and debuggers.
+  // The name is for `ps` and debuggers.
   pthread_setname_np(pthread_self(), "vramstow");
   auto* const service = static_cast<Service*>(self);
-  // Whatever the driver calls from here is its own affair.
+  // Calls that the driver makes in this thread pass through the hooks unchanged.
   const ReentrancyGuard guard;
-  // For as long as the thread lives: at its end the driver may be shutting down.
+  // The mode is relaxed until the thread ends, because at its end the driver may be shutting down.
   if (service->state_.load(std::memory_order_seq_cst) == State::kRunning) {
     RelaxCaptureMode(service->links_.driver);
   }
@@ -115,8 +115,8 @@ bool Service::BecomeBusy() {
   return state_.load(std::memory_order_seq_cst) == State::kRunning;
 }
 
-// Busy but for poll: Stop closes the sockets once the thread neither looks at them nor calls the
-// driver.
+// The thread is busy except during poll. Stop closes the sockets once the thread neither uses them
+// nor calls the driver.
 void Service::Loop() {
   uint64_t maintained = Now();
   int tick_ms = kTickMs;
@@ -124,7 +124,7 @@ void Service::Loop() {
     pollfd polls[1 + ControlSocket::kMaxClients + 1 + MetricsServer::kMaxClients + 1];
     const int count = links_.socket.Watch(polls);
     const int more = links_.metrics.Watch(polls + count);
-    // A negative descriptor is passed over.
+    // poll ignores a negative descriptor.
     polls[count + more] = {waker_.load(std::memory_order_relaxed), POLLIN, 0};
     busy_.store(false, std::memory_order_release);
     const int ready =
@@ -160,7 +160,7 @@ void Service::Stop() {
     const timespec wait = {0, 1'000'000};
     nanosleep(&wait, nullptr);
   }
-  // The thread does not come back to the sockets.
+  // The thread does not use the sockets again.
   CloseSockets();
 }
 
@@ -171,7 +171,8 @@ void Service::CloseWaker() {
 
 void Service::End() {
   if (state_.load(std::memory_order_acquire) != State::kRunning) return;
-  // A thread that polls wakes up; the value stays, so that one that will poll does, too.
+  // Wakes up a polling thread. The value is not consumed, so it also wakes up a thread that polls
+  // later.
   const uint64_t one = 1;
   Stop();
   const int waker = waker_.load(std::memory_order_relaxed);

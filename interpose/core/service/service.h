@@ -1,11 +1,11 @@
-// The one thread that vramstow has in a process.
+// Service runs the only thread that vramstow has in a process.
 //
-// Idea: it begins when the first pool is opened. It waits at the control socket and, about once a
-// second, lets every pool give back what nobody used for long.
+// Idea: it starts when the first pool is opened. It waits at the control socket and, about once a
+// second, has every pool release memory that was not used for long.
 //
 // Ownership: static storage; the thread is never joined. Threads: Start from any, Stop at the end
 // of the process, Abandon in a forked child. Errors: without a thread or a socket everything else
-// works; that the socket could not be made is told on stderr, once. Units: none.
+// works; a socket that could not be made is reported on stderr once. Units: none.
 //
 // Locks: none of its own. The thread holds none while it waits.
 #ifndef VRAMSTOW_INTERPOSE_CORE_SERVICE_SERVICE_H_
@@ -38,20 +38,20 @@ class Service {
 
   // Makes the thread, at the first call. Takes no lock that a caller could hold.
   void Start();
-  // The process ends: waits a moment until the thread is out of the driver and the sockets, for
-  // good.
+  // Called when the process ends: waits briefly until the thread is outside the driver and the
+  // sockets, for good.
   void Stop();
-  // The same in a process that goes on: the thread and its descriptors are gone when this returns,
-  // and Start makes a new one. Not by several threads at once.
+  // Like Stop, in a process that goes on: the thread has ended and its descriptors are closed when
+  // this returns, and Start makes a new one. Must not be called by several threads at once.
   void End();
-  // In a forked child, async-signal-safe.
+  // Called in a forked child, async-signal-safe.
   void Abandon();
 
  private:
   enum class State : uint8_t { kNone, kRunning, kStopped };
 
   static void* Run(void* self);
-  // False: Stop was called, and the sockets are its own.
+  // Returns false if Stop was called; then Stop owns the sockets.
   bool BecomeBusy();
   void Loop();
   void OpenSocket();
