@@ -16,15 +16,15 @@
 namespace vramstow::simulator {
 namespace {
 
-// Sparse, so its size costs nothing; large enough that offsets need never be used twice.
+// The file is sparse, so its length costs nothing. It is long enough that no offset is used twice.
 constexpr uint64_t kFileBytes = 1ull << 50;
 
-// Where the two reservations go if nothing is there: the same addresses in every run.
+// Preferred addresses of the two reservations; if they are free, each run has the same addresses.
 constexpr uint64_t kAddressHint = 0x200000000000;
 constexpr uint64_t kShadowHint = 0x300000000000;
 
 #if defined(__SANITIZE_THREAD__)
-// ThreadSanitizer knows a few address ranges only, and little room in them.
+// ThreadSanitizer supports only a few address ranges, and they are small.
 constexpr bool kUseHints = false;
 constexpr uint64_t kMappedSizes[] = {128 * kGiB};
 #else
@@ -70,7 +70,8 @@ bool AddressSpace::Reserve(int devices, uint64_t device_bytes, std::string* erro
     return false;
   }
   devices_ = devices;
-  // Twice the memory leaves room for holes between blocks; once is the least that can work.
+  // Twice the device memory leaves room for holes between blocks; its exact size is the minimum
+  // that works.
   for (const uint64_t factor : {2, 1}) {
     plain_size_ = AlignUp(device_bytes * factor, kGiB);
     for (const uint64_t mapped : kMappedSizes) {
@@ -96,7 +97,8 @@ bool AddressSpace::ReserveAddresses(uint64_t size) {
   }
   address_range_ = addresses;
   shadow_range_ = shadow;
-  // A range that the kernel chose is aligned to small pages only: use it from its first large page.
+  // The kernel aligns a range to small pages only, so the area begins at the range's first large
+  // page.
   base_ = AlignUp(reinterpret_cast<uintptr_t>(addresses), kDevicePage);
   delta_ = AlignUp(reinterpret_cast<uintptr_t>(shadow), kDevicePage) - base_;
   size_ = size;
@@ -147,7 +149,7 @@ bool AddressSpace::MapDescriptor(uint64_t address, uint64_t bytes, int descripto
 
 void AddressSpace::Unmap(uint64_t address, uint64_t bytes) {
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-  // Where the kernel has no room for one more mapping, at least nobody can touch the old one.
+  // If the kernel refuses one more mapping, the old mapping is at least made inaccessible.
   if (mmap(Shadow(address), bytes, PROT_NONE, kFlags, -1, 0) == MAP_FAILED) {
     mprotect(Shadow(address), bytes, PROT_NONE);
   }

@@ -1,15 +1,16 @@
-// The device's addresses, and the bytes behind them.
+// Reserves the addresses of the simulated devices and stores the bytes behind them.
 //
-// Idea: device addresses are one large reservation without any access, so the host faults when it
-// dereferences one. The bytes lie in a second reservation, the shadow, at a constant distance, and
-// are pages of one sparse file in memory per device: a page that nobody wrote costs nothing,
-// several mappings of one offset show the same bytes, and a file can be shared with another
-// process. One more file, host_file(), holds physical memory that an application places on the
-// host. Each device has a plain area, whose addresses are file offsets plus a constant (no system
-// call per allocation), and all share one area for mappings made by the application.
+// Idea: device addresses are one large reservation without access rights, so the host faults if it
+// dereferences one. The bytes lie in a second reservation, the shadow, at a constant distance. The
+// shadow's pages belong to one sparse memory file per device: a page that was never written costs
+// nothing, several mappings of one offset show the same bytes, and a file can be shared with
+// another process. One more file, host_file(), holds physical memory that an application creates on
+// the host. Each device has a plain area, whose addresses are file offsets plus a constant (no
+// system call per allocation), and all devices share one area for mappings made by the application.
 //
-// Ownership: holds the mappings and files for the life of the process. Threads: the owner's lock;
-// Shadow() is a sum. Errors: false and one sentence; nothing is left behind then. Units: bytes.
+// Ownership: holds the mappings and files for the life of the process. Threads: the caller holds
+// the driver's lock; Shadow() only adds two numbers. Errors: returns false and one sentence, and
+// undoes what it did. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_ADDRESS_SPACE_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_ADDRESS_SPACE_H_
 
@@ -36,7 +37,7 @@ class AddressSpace {
     return reinterpret_cast<char*>(static_cast<uintptr_t>(address + delta_));
   }
 
-  // What has to be added to an address to get that of its bytes.
+  // The difference between an address in the shadow and the device address whose bytes it holds.
   int64_t shadow_distance() const { return static_cast<int64_t>(delta_); }
 
   uint64_t plain_base(int device) const { return base_ + device * plain_size_; }
@@ -47,28 +48,30 @@ class AddressSpace {
 
   // A file is named by its device's number, or by host_file().
 
-  // A run of fresh offsets in the file, never given out before: physical memory.
+  // Returns the first of `bytes` file offsets that were never given out before. They become
+  // physical memory.
   uint64_t NewOffsets(int file, uint64_t bytes);
 
   // Shows file bytes [offset, offset + bytes) at `address` of the mapped area.
   bool Map(uint64_t address, uint64_t bytes, int file, uint64_t offset);
-  // The same of a file that is not one of these.
+  // Like Map, but the file is any open file, given by its descriptor.
   bool MapDescriptor(uint64_t address, uint64_t bytes, int descriptor, uint64_t offset);
   void Unmap(uint64_t address, uint64_t bytes);
 
-  // The bytes read as zeros again and their pages are given back. Whole pages are a must.
+  // Returns whole pages to the kernel; their bytes read as zeros afterwards.
   void Punch(uint64_t address, uint64_t bytes);
   void PunchFile(int file, uint64_t offset, uint64_t bytes);
 
   int descriptor(int file) const { return files_[file]; }
 
-  // Bytes of the host that the devices' memory takes.
+  // Bytes of host memory that the devices' memory occupies.
   uint64_t HeldBytes() const;
 
-  // How often bytes were given back.
+  // Number of times that pages were returned to the kernel.
   uint64_t punches() const { return punches_; }
 
-  // The next run of written bytes of the open file from `offset` on, to its end. False: none.
+  // Finds the next run of written bytes in the open file at or after `offset`, to the run's end.
+  // Returns false if there is none.
   static bool NextWritten(int descriptor, uint64_t offset, uint64_t* start, uint64_t* stop);
 
  private:

@@ -1,12 +1,13 @@
-// The call log: one CSV line for each call that gives or takes memory, written before it returns.
+// Writes the call log: one CSV line for each call that allocates or frees memory, before the call
+// returns.
 //
-// Idea: an independent witness of what was asked and answered. The form is in docs/architecture.md:
-// sequence,time_ns,device,call,address,bytes,result. Each line is one write() to a file opened for
-// appending, so a killed process leaves whole lines.
+// Idea: an independent record of what was requested and answered. docs/architecture.md describes
+// the columns: sequence,time_ns,device,call,address,bytes,result. Each line is one write() to a
+// file opened for appending, so a killed process leaves whole lines.
 //
-// Ownership: owns the file. Threads: the owner's lock. Errors: Open says false and one sentence; a
-// line that cannot be written is dropped and the first such is said on stderr. Units: bytes,
-// virtual nanoseconds.
+// Ownership: owns the file. Threads: the caller holds the driver's lock. Errors: Open returns false
+// and one sentence; a line that cannot be written is dropped, and the first such failure is
+// reported on stderr. Units: bytes, virtual nanoseconds.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_CALL_LOG_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_CALL_LOG_H_
 
@@ -22,7 +23,7 @@ class CallLog {
   CallLog(const CallLog&) = delete;
   CallLog& operator=(const CallLog&) = delete;
 
-  // `path` may hold %p, which becomes the process id.
+  // Opens the file at `path`; %p in `path` is replaced by the process id.
   bool Open(const std::string& path, std::string* error);
   bool is_open() const { return file_ >= 0; }
 

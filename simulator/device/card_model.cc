@@ -11,7 +11,8 @@ namespace {
 constexpr double kNanoseconds = 1e9;
 constexpr double kGib = 1024.0 * 1024 * 1024;
 
-// These were measured on an H100 (docs/card.md), whose link moves 55 GB/s.
+// Shares of the PCIe bandwidth that were measured on an H100 (docs/card.md), whose PCIe moves 55
+// GB/s.
 constexpr double kInPlaceShare = 50.8 / 55;  // a kernel that reads memory of the host
 constexpr double kPageableTo = 9.6 / 55;     // pageable memory to the card
 constexpr double kPageableFrom = 14.6 / 55;  // and back
@@ -33,8 +34,9 @@ constexpr CallTime kOnHost[kVmmCalls] = {
     {20'000, 200e6}, {700, 100}, {46'000, 9.5e6}, {15'000, 18'000}, {10'000, 25e6}};
 constexpr CallTime kAllocate = {36'000, 72'000};
 constexpr CallTime kFree = {30'000, 330'000};
-// Not measured there. For each GiB torch_memory_saver's #111 has 0.37 s to make it and 0.145 s to
-// give it back, dask-cuda's #106 0.39 s for both; a model server of H100 confirms the second (#86).
+// These times were not measured by us. torch_memory_saver's issue #111 reports 0.37 s to pin a GiB
+// and 0.145 s to unpin it, dask-cuda's #106 reports 0.39 s for both, and a model server on an H100
+// confirms the second value (#86).
 constexpr CallTime kPin = {20'000, 310e6};
 constexpr CallTime kUnpin = {10'000, 145e6};
 

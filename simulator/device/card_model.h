@@ -1,11 +1,12 @@
-// CardModel: how long a card takes for what it is asked, with clock=model.
+// CardModel predicts how long a GPU takes for its work, with clock=model.
 //
-// Idea: operators and collectives take what base/work_cost.h says of their sizes; copies, calls and
-// launches what was measured on a card (docs/card.md), scaled to other cards by their links.
-// Memory that lies on the host is read and written in place over the link.
+// Idea: operators and collectives take the time that base/work_cost.h computes from their sizes.
+// Copies, calls and launches take times measured on one GPU (docs/card.md), scaled to other GPUs by
+// the bandwidth of their PCIe. A kernel reads and writes memory that lies on the host in place,
+// over PCIe.
 //
-// Ownership: a value. Threads: immutable. Errors: none; where the clock is not the model's, is_on()
-// is false and the rest says 0. Units: bytes, virtual nanoseconds.
+// Ownership: a value. Threads: immutable. Errors: none; with another clock is_on() is false and all
+// other functions return 0. Units: bytes, virtual nanoseconds.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_CARD_MODEL_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_CARD_MODEL_H_
 
@@ -17,24 +18,25 @@
 
 namespace vramstow::simulator {
 
-// Where one side of a copy lies.
+// The kind of memory at one end of a copy.
 enum class CopyPlace : uint8_t { kDevice, kPinned, kPageable };
 
 class CardModel {
  public:
-  // What each call of the driver takes of the host's time, with any clock.
+  // Host time that each call of the driver takes, with any clock.
   static constexpr uint64_t kCallNs = 300;
 
   explicit CardModel(const Spec& spec);
 
   bool is_on() const { return rates_ != nullptr; }
 
-  // The time of an operator or a collective, of whose operands `link_bytes` lie on the host.
+  // Returns the time of an operator or a collective if `link_bytes` of its operands lie on the
+  // host.
   uint64_t WorkNs(const vramstowSimulatorWorkLine& line, uint64_t link_bytes) const;
-  // A kernel of which only the name is known.
+  // Returns the time of a kernel of which only the name is known.
   uint64_t KernelNs() const;
   uint64_t CopyNs(CopyPlace to, CopyPlace from, uint64_t bytes) const;
-  // For which a call holds the program.
+  // The functions below return how long a call blocks the program.
   uint64_t VmmNs(VmmCall call, bool on_host, uint64_t bytes) const;
   uint64_t AllocateNs(uint64_t bytes) const;
   uint64_t FreeNs(uint64_t bytes) const;

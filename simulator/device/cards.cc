@@ -5,8 +5,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// What all cards of a compute capability have in common (the tables of the CUDA C++ Programming
-// Guide), and the speed of the PCI Express that they came with.
+// Properties that all GPUs of a compute capability share (from the tables of the CUDA C++
+// Programming Guide), and the bandwidth of the PCI Express version that they were sold with.
 struct Architecture {
   int major;
   int minor;
@@ -24,7 +24,7 @@ constexpr Architecture kHopper = {9, 0, 233472, 2048, 32, 55000};
 constexpr Architecture kBlackwell = {10, 0, 233472, 2048, 32, 55000};
 constexpr Architecture kSmallBlackwell = {12, 0, 102400, 1536, 24, 55000};
 
-// What a card has of its own.
+// Properties of one GPU model.
 struct Chip {
   const char* key;
   const char* name;
@@ -45,7 +45,7 @@ struct Chip {
 };
 
 constexpr Card Of(const Architecture& architecture, const Chip& chip) {
-  // From 8.0 on the driver keeps some of the shared memory of each block.
+  // From compute capability 8.0 on, the driver reserves some of the shared memory of each block.
   const int reserved = architecture.major >= 8 ? 1024 : 0;
   return {.key = chip.key,
           .name = chip.name,
@@ -73,13 +73,14 @@ constexpr Card Of(const Architecture& architecture, const Chip& chip) {
           .local_bytes_per_us = chip.local_bytes_per_us};
 }
 
-// What was gone of an H100 after a context had been made, with driver 580 (docs/card.md).
+// Device memory that was in use on an H100 after a context was created, with driver 580
+// (docs/card.md).
 constexpr uint64_t kHopperContextBytes = 552402944;
 
-// Drivers differ by a few MiB in the memory that they report; of those seen in public one stands
-// here. Where none was seen, it is what the card's other reports leave (memory= sets another). A
-// context takes 1.97 times the stacks of all its threads, which fits the cards whose contexts were
-// measured.
+// Drivers differ by a few MiB in the memory size that they report; this table has one of the sizes
+// seen in public reports. Where no report was found, the size is derived from other reports about
+// the GPU (memory= sets another size). A context takes 1.97 times the local-memory stacks of all
+// its threads, which fits the GPUs whose contexts were measured.
 constexpr Card kCards[] = {
     Of(kHopper, {.key = "h200",
                  .name = "NVIDIA H200",

@@ -1,11 +1,12 @@
-// The cards that can be simulated: what each reports of itself, and what is modelled.
+// Lists the GPUs that can be simulated: what each one reports about itself, and which properties
+// are modelled.
 //
-// Idea: one row per card; a new card is a new row. Figures that a card reports follow the public
-// deviceQuery and framework outputs for that card and NVIDIA's data sheets and tuning guides
-// (compute capability tables of the CUDA C++ Programming Guide). context_bytes and the speeds are a
-// model: typical figures, adjustable with context= and kernel-time=.
+// Idea: one row per GPU; a new GPU is a new row. The reported figures follow the public deviceQuery
+// and framework outputs for that GPU and NVIDIA's data sheets and tuning guides (compute capability
+// tables of the CUDA C++ Programming Guide). context_bytes and the speeds are a model: typical
+// figures, adjustable with context= and kernel-time=.
 //
-// Ownership: rows are constants. Threads: immutable. Errors: null for a card that is not there.
+// Ownership: rows are constants. Threads: immutable. Errors: returns null for an unknown GPU.
 // Units: bytes, kHz, bits, bytes per microsecond (= MB/s).
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_CARDS_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_CARDS_H_

@@ -35,7 +35,7 @@ Result Contents::Check(uint64_t address, uint64_t size, int device, bool write,
                        bool peer_ok) const {
   if (!IsDevice(address) || size == 0) return Result::kSuccess;
   const Block* block = memory_->FindAround(address);
-  // A pool's pages stay usable for work that was submitted before a block in them was freed.
+  // Pages of a pool stay usable for work that was submitted before a block in them was freed.
   if (block != nullptr && block->kind != BlockKind::kPool) {
     const bool inside = size <= block->size - (address - block->address);
     if (!inside) return Result::kIllegalAddress;
@@ -129,7 +129,8 @@ HostOwner Contents::OwnerOf(uint64_t address, uint64_t size) const {
   return is_driver ? HostOwner::kDriver : HostOwner::kProgram;
 }
 
-// To ask the kernel is dearer than a small copy. Most memory holds something at either end.
+// Asking the kernel which pages were written costs more than a small copy. Most buffers have
+// written bytes at their beginning or end.
 bool Contents::MayHaveHoles(uint64_t host, uint64_t size) const {
   if (OwnerOf(host, size) != HostOwner::kDriver) return false;
   if (on_host_.Find(host, size) != nullptr) return true;
@@ -153,8 +154,8 @@ std::vector<HostRun> Contents::RunsOf(uint64_t host, uint64_t size) const {
   return FindHostRuns(HostPointer(host), size);
 }
 
-// Marks are kept by address: memory that may be shown at another address, and memory of other
-// processes, would not keep them.
+// Marks are stored by address. They are not reliable for memory that may be mapped at another
+// address, or for memory of other processes.
 bool Contents::KeepsMarks(uint64_t address) const {
   const Block* block = memory_->FindAround(address);
   if (block != nullptr) return block->kind != BlockKind::kImported;
@@ -180,8 +181,9 @@ void Contents::Zero(char* to, uint64_t size, bool to_device, uint64_t to_address
   memset(to + (stop - to_address), 0, to_address + size - stop);
 }
 
-// The kernel looks for the end of a run page by page, also far behind `end`: so what it found is
-// kept. If a run has got holes since, they are copied as the zeros that they read as.
+// The kernel searches for the end of a run page by page, even far behind `end`, so the run that it
+// found is cached. If the run has got holes since then, they are copied as the zeros that they read
+// as.
 bool Contents::NextWritten(int file, uint64_t offset, uint64_t end, uint64_t* start,
                            uint64_t* stop) {
   if (written_.file != file || written_.punches != space_->punches() || offset < written_.start ||
@@ -274,7 +276,8 @@ void Contents::EndMapping(uint64_t address, uint64_t size) {
   }
 }
 
-// Both were checked: `to` is on a device, `from` in memory that the driver made.
+// The caller has checked that `to` is on a device and `from` is in memory that the driver
+// allocated.
 void Contents::CopyFromHost(uint64_t to, uint64_t from, uint64_t size) {
   for (const HostRun& run : RunsOf(from, size)) {
     const uint64_t target = to + run.offset;
@@ -300,7 +303,7 @@ void Contents::Copy(uint64_t to, uint64_t from, uint64_t size) {
     if (from_device) return ZeroHost(HostPointer(to), size, OwnerOf(to, size));
   }
   if (to_device && !from_device && MayHaveHoles(from, size)) return CopyFromHost(to, from, size);
-  // A page that is not written keeps its mark.
+  // An unwritten page of zeros keeps its mark, so the page is left unwritten.
   if (!to_device && on_host_.Find(to, size) != nullptr && size < kSparseMin &&
       IsZero(space_->Shadow(from), size)) {
     return ZeroHost(HostPointer(to), size, HostOwner::kDriver);

@@ -1,14 +1,16 @@
-// The bytes of device memory: copied, filled and read where a block or a mapping allows it.
+// Copies, fills and reads the bytes of device memory where a block or a mapping allows it.
 //
-// Idea: the one place that touches shadow memory. Large copies go by what was written (holes of the
-// sparse files stay holes), so a big block that holds nothing costs nothing to copy either.
-// The same holds for copies to page-locked memory of the host: what is a hole takes no page there,
-// either, and what was not computed is known again when it comes back, as long as nobody has
-// written to its page. With contents=discard nothing is stored and everything reads as zeros.
-// Otherwise device memory holds what contents= says: whoever is about to write much asks whether
-// there is room, and leaves it out where there is none.
+// Idea: only this class touches shadow memory. Large copies copy only the written pages (holes of
+// the sparse files stay holes), so copying a big block without contents costs nothing. Copies to
+// page-locked host memory work the same way: a hole occupies no host page. Which bytes were not
+// computed is remembered for such memory, and restored when it is copied back, as long as nobody
+// has written to its page.
+// With contents=discard nothing is stored and everything reads as zeros. Otherwise device memory
+// stores at most what contents= allows: a caller asks HasRoom before a large write, and skips the
+// write if there is no room.
 //
-// Ownership: none. Threads: the owner's lock. Errors: Result. Units: bytes.
+// Ownership: owns no memory. Threads: the caller holds the driver's lock. Errors: returns a Result.
+// Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_CONTENTS_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_CONTENTS_H_
 
@@ -26,71 +28,74 @@ namespace vramstow::simulator {
 
 class Contents {
  public:
-  // `most`: what device memory may hold by large writes.
+  // `most` limits the bytes that device memory may store by large writes.
   Contents(AddressSpace* space, Memory* memory, VirtualMemory* virtual_memory, bool keep,
            uint64_t most);
 
-  // Writes above this are large.
+  // Writes of more bytes than this are large.
   static constexpr uint64_t kLarge = 1ull << 20;
 
   bool IsDevice(uint64_t address) const { return space_->Contains(address); }
 
-  // May `device` use [address, address + size)? Host addresses are let through: the host's own
-  // protection speaks for them. `peer_ok`: a copy, which reaches other devices' blocks as well.
+  // Checks whether `device` may use [address, address + size). Host addresses are accepted, because
+  // the host's own page protection covers them. `peer_ok` is true for a copy, which may also access
+  // blocks of other devices.
   Result Check(uint64_t address, uint64_t size, int device, bool write, bool peer_ok) const;
 
-  // Any address to any other; both checked before. Overlap is allowed.
+  // Copies between any two addresses, which may overlap. The caller has checked both.
   void Copy(uint64_t to, uint64_t from, uint64_t size);
 
   struct Piece {
     uint64_t address = 0;
     uint64_t size = 0;
   };
-  // Whether a large write of these keeps device memory within what it may hold. A second write
-  // to the same memory takes nothing.
+  // True if a large write of these pieces keeps device memory within its limit. A second write to
+  // the same memory needs no more room.
   bool HasRoom(std::span<const Piece> pieces) { return HasRoom(pieces, most_); }
-  // The same where that is `most`, if that is more.
+  // Like HasRoom above, but with the limit `most` if that is larger.
   bool HasRoom(std::span<const Piece> pieces, uint64_t most);
-  // Whether a copy is a large one of the host's bytes for which there is no room. Copies get half
-  // of it, so that results have room, too.
+  // True if the copy is a large one from the host for which there is no room. Copies may use only
+  // half of the limit, so that results have room, too.
   bool LeavesOut(uint64_t to, uint64_t from, uint64_t size);
-  // In place of such a copy: the memory reads as zeros, and as not computed.
+  // Replaces such a copy: the memory at `to` reads as zeros and is marked as not computed.
   void LeaveOut(uint64_t to, uint64_t size);
-  // Bytes that wait in memory of the host to be written: they take room.
+  // Counts bytes that wait in host memory until they are written to device memory, because they
+  // need room.
   void Stage(uint64_t bytes) { staged_ += bytes; }
   void Unstage(uint64_t bytes) { staged_ -= bytes; }
 
-  // Memory of the host that the driver made has gone.
+  // Removes the marks of host memory that the driver has freed.
   void ForgetHost(uint64_t address, uint64_t size) { on_host_.Clear(address, size); }
 
-  // A large copy to the host waits. Pages there that hold only zeros are given back, because much
-  // may wait: a program fills page-locked memory with zeros before it copies results there.
+  // Returns host pages that hold only zeros to the kernel before a large copy to the host is
+  // queued. A program may fill much page-locked memory with zeros before it copies results there.
   void GiveBackZeros(uint64_t host, uint64_t size);
 
   // Repeats a value of `width` bytes (1, 2 or 4) `count` times.
   void Fill(uint64_t to, uint32_t value, int width, uint64_t count);
 
-  // Where the bytes of a device address lie, for a kernel that writes or reads them: null if
-  // [address, address + size) is no memory of any device. Marks it as written if `write`.
+  // Returns the host pointer to the bytes of a device address, for a kernel that reads or writes
+  // them; null if [address, address + size) is not memory of a device. Marks the memory as written
+  // if `write`.
   void* Translate(uint64_t address, uint64_t size, bool write);
 
-  // Marks are kept by address, and begin anew where something is mapped. But what moves between a
-  // device and the host, mapped at one address after the other, takes its marks along. Both are
-  // told of whole mappings: after one began, before one ends.
+  // Marks are stored by address, and a new mapping has none. But memory that moves between a device
+  // and the host, mapped at the same address, takes its marks along. Both functions are called for
+  // whole mappings: BeginMapping after a mapping was made, EndMapping before it is removed.
   void BeginMapping(uint64_t address, uint64_t size);
   void EndMapping(uint64_t address, uint64_t size);
 
-  // What of it kernels should have computed and did not.
+  // The ranges of device memory that kernels should have computed and did not.
   UncomputedRanges& uncomputed() { return uncomputed_; }
 
  private:
-  // Where a run of device addresses lies in its file, and how far that goes.
+  // Position and length of a run of device addresses in its file.
   struct Extent {
     int file = 0;
     uint64_t offset = 0;
     uint64_t size = 0;
   };
-  // A run of a file that was written.
+  // A written run of a file.
   struct Written {
     int file = -1;
     uint64_t start = 0;

@@ -31,7 +31,8 @@ uint64_t ProcessStart(int64_t process) {
   close(file);
   if (size <= 0) return 0;
   text[size] = '\0';
-  // The name, in brackets, may hold anything; the state is the field after it, the start the 22nd.
+  // The name in parentheses may hold any character. The state is the field after it, and the start
+  // time is field 22.
   const char* end = strrchr(text, ')');
   char state = 0;
   unsigned long long start = 0;
@@ -66,7 +67,7 @@ bool Exports::Open() {
 
 bool Exports::Offer(ExportKind kind, int card, Ticket* ticket) {
   if (!Open()) return false;
-  // A slot rests as long as possible before it is used again.
+  // Searches from the slot after the last one, so that a free slot is reused as late as possible.
   for (uint32_t i = 0; i < kExportSlots; ++i) {
     const uint32_t slot = next_slot_;
     next_slot_ = (next_slot_ + 1) % kExportSlots;

@@ -1,15 +1,15 @@
-// Exports: what a process lets other processes open, and how they reach it.
+// Exports memory and events of this process, and opens those of other processes.
 //
-// Idea: a handle that crosses processes is a ticket of 64 bytes: which process, which slot of its
-// table of exports, and where the bytes lie in a file that it holds open. The other process opens
-// that file, and the table, through /proc/PID/fd, which the kernel allows to the same user only.
-// The slot has a number that is given once, so a ticket of something that is gone is seen to be
-// stale. An event's slot counts its records and how many of them have been reached; whoever waits
-// looks at it.
+// Idea: a handle that crosses processes is a ticket of 64 bytes: the process, the slot in its table
+// of exports, and the position of the bytes in a file that the process holds open. The other
+// process opens that file, and the table, through /proc/PID/fd, which the kernel allows only to the
+// same user. The slot has a number that is used once, so a ticket of an object that no longer
+// exists is detected. The slot of an event counts its records and how many of them have been
+// reached; a process that waits for the event reads these counts.
 //
-// Ownership: the table lives until its process ends; a mapping of another's table as long as the
-// object. Threads: slots are atomic; the rest under the owner's lock. Errors: false, null or -1.
-// Units: bytes.
+// Ownership: the table lives until its process ends; a mapping of another process's table lives as
+// long as the imported object. Threads: slots are atomic; the rest is under the driver's lock.
+// Errors: returns false, null or -1. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_EXPORTS_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_EXPORTS_H_
 
@@ -46,14 +46,14 @@ struct Ticket {
 };
 static_assert(sizeof(Ticket) == 64, "as large as the handles of the driver's API");
 
-// This process's own.
+// The exports of this process.
 class Exports {
  public:
   Exports() = default;
   Exports(const Exports&) = delete;
   Exports& operator=(const Exports&) = delete;
 
-  // A ticket of this kind with a fresh slot; the caller fills in where the memory lies.
+  // Makes a ticket of this kind with a fresh slot; the caller fills in the position of the memory.
   bool Offer(ExportKind kind, int card, Ticket* ticket);
   void Withdraw(const Ticket& ticket);
   ExportSlot* Slot(uint32_t slot) { return &slots_[slot]; }
@@ -68,17 +68,17 @@ class Exports {
   uint32_t next_slot_ = 0;
 };
 
-// Is this a ticket of a process that lives and still offers it?
+// True if the ticket's process is alive and still offers the object.
 bool IsOffered(const Ticket& ticket);
 bool IsOwn(const Ticket& ticket);
 
-// A descriptor for the file that holds the ticket's memory; -1: it cannot be had.
+// Returns a descriptor of the file that holds the ticket's memory, or -1 if it cannot be opened.
 int OpenMemory(const Ticket& ticket);
 
-// The slot of another process's event; null: it cannot be had.
+// Returns the slot of an event of another process, or null if it cannot be mapped.
 std::shared_ptr<ExportSlot> OpenSlot(const Ticket& ticket);
 
-// When a process was started, in the kernel's ticks; 0: there is none that runs.
+// Returns when a process was started, in the kernel's ticks, or 0 if it does not run.
 uint64_t ProcessStart(int64_t process);
 
 }  // namespace vramstow::simulator

@@ -12,14 +12,15 @@ namespace {
 
 constexpr uint64_t kEntriesAtOnce = 4096;
 
-// Bits of an entry of the page map.
+// Bits of an entry of /proc/self/pagemap.
 constexpr uint64_t kPresent = 1ull << 63;
 constexpr uint64_t kSwapped = 1ull << 62;
 constexpr uint64_t kExclusive = 1ull << 56;
 
 uint64_t ToNumber(const char* address) { return reinterpret_cast<uintptr_t>(address); }
 
-// Reading a fresh page shows a page of zeros that all processes share; writing would take one.
+// Reading a fresh page maps a page of zeros that all processes share, whereas writing would
+// allocate a page. So bytes that are zero already are not written.
 void WriteZeros(char* to, uint64_t size) {
   while (size > 0) {
     const uint64_t piece = std::min(size, kSmallPage - ToNumber(to) % kSmallPage);
@@ -29,15 +30,15 @@ void WriteZeros(char* to, uint64_t size) {
   }
 }
 
-// A page that was only read is the page of zeros, which belongs to nobody. After a fork this is
-// also true of pages that were written, so that their bytes decide.
+// A page that was only read is the shared page of zeros, which has no owner. After a fork the
+// kernel reports written pages in the same way, so the bytes of the page decide.
 bool IsWritten(uint64_t entry, const char* page) {
   if ((entry & kSwapped) != 0) return true;
   if ((entry & kPresent) == 0) return false;
   return (entry & kExclusive) != 0 || !IsZero(page, kSmallPage);
 }
 
-// Appends bytes to runs, of which neighbours of a kind are one.
+// Appends `size` bytes to the runs, and merges neighbours of the same kind.
 void Append(std::vector<HostRun>* runs, uint64_t size, bool is_written) {
   if (!runs->empty() && runs->back().is_written == is_written) {
     runs->back().size += size;
@@ -56,7 +57,8 @@ bool IsZero(const char* bytes, uint64_t size) {
 void ZeroHost(char* to, uint64_t size, HostOwner owner) {
   const uint64_t head = std::min(size, (kSmallPage - ToNumber(to) % kSmallPage) % kSmallPage);
   const uint64_t pages = (size - head) & ~(kSmallPage - 1);
-  // Locked pages cannot be given back.
+  // madvise fails for locked pages, which cannot be returned to the kernel; they are filled
+  // instead.
   if (owner == HostOwner::kProgram || pages == 0 || madvise(to + head, pages, MADV_DONTNEED) != 0) {
     return WriteZeros(to, size);
   }

@@ -1,12 +1,13 @@
-// Pages of the host's memory that hold nothing: zeros that take no memory of this machine.
+// Handles host pages that read as zeros and occupy no memory of this machine.
 //
-// Idea: much of what a rehearsal copies to the host was never computed and reads as zeros. Fresh
-// pages read as zeros by themselves, so nothing is written into them, and pages that the driver
-// made are given back in place of being filled. Whether somebody has written such a page since, the
-// kernel says (/proc/self/pagemap). Where it does not, every page counts as written.
+// Idea: much of what a simulated run copies to the host was never computed and reads as zeros.
+// Fresh pages read as zeros anyway, so nothing is written into them, and pages that the driver
+// allocated are returned to the kernel instead of being filled. The kernel reports
+// (/proc/self/pagemap) whether such a page has been written since. If the kernel does not report
+// it, every page counts as written.
 //
-// Ownership: none. Threads: any; what another thread writes meanwhile may or may not be seen, as
-// with a copy. Errors: none. Units: bytes.
+// Ownership: owns no memory. Threads: any; a concurrent write of another thread may or may not be
+// seen, as with a copy. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_HOST_PAGES_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_HOST_PAGES_H_
 
@@ -17,22 +18,23 @@ namespace vramstow::simulator {
 
 inline constexpr uint64_t kSmallPage = 4096;  // of the host
 
-// The owner of memory. The driver's pages are private and have no file.
+// The owner of host memory. The driver's pages are private and have no file.
 enum class HostOwner : uint8_t { kDriver, kProgram };
 
-// Makes all of it zeros. Bytes of the program's memory are written only where they are something
-// else.
+// Makes all bytes zero. Memory of the program is written only where it is not zero already.
 void ZeroHost(char* to, uint64_t size, HostOwner owner);
 
 bool IsZero(const char* bytes, uint64_t size);
 
-// Neighbouring bytes of the driver's pages: written by somebody since they were given back, or not.
+// A run of bytes in pages of the driver that were all written, or all not written, since the pages
+// were last returned to the kernel.
 struct HostRun {
   uint64_t offset = 0;  // from the beginning of what was asked for
   uint64_t size = 0;
   bool is_written = true;
 };
-// All of [from, from + size), in order. Runs that are not written read as zeros.
+// Returns the runs that cover [from, from + size), in order. Runs that are not written read as
+// zeros.
 std::vector<HostRun> FindHostRuns(const char* from, uint64_t size);
 
 }  // namespace vramstow::simulator

@@ -1,7 +1,8 @@
-// The simulated machine: its devices' memory, its clock and its call log, made from one SPEC.
+// Machine holds one simulated machine, made from one SPEC: the memory of its devices, its clock and
+// its call log.
 //
-// Ownership: owns every part; lives as long as the process. Threads: none of it is thread safe, the
-// driver room holds one lock around all of it. Errors: Start says false and one sentence.
+// Ownership: owns every part; lives as long as the process. Threads: not thread safe; the code in
+// simulator/driver holds one lock around all of it. Errors: Start returns null and one sentence.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_MACHINE_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_MACHINE_H_
 
@@ -23,8 +24,8 @@
 
 namespace vramstow::simulator {
 
-// What went over the link between the host and all devices so far. Written under the driver's lock,
-// read without it.
+// Traffic over PCIe between the host and all devices so far. Written under the driver's lock, read
+// without it.
 struct LinkTraffic {
   std::atomic<uint64_t> in_place_bytes{0};  // kernels read or wrote it on the host
   std::atomic<uint64_t> to_host_bytes{0};
@@ -42,14 +43,14 @@ struct WorkSums {
 
 class Machine {
  public:
-  // Null: *error has one sentence.
+  // Returns null and one sentence in *error if the machine cannot be made.
   static std::unique_ptr<Machine> Start(const Spec& spec, std::string* error);
 
   const Spec& spec() const { return spec_; }
   const Card& card() const { return spec_.card; }
-  // What the process sees of the machine.
+  // The devices that the process sees.
   int devices() const { return static_cast<int>(spec_.cards.size()); }
-  // A kernel of which no more is known.
+  // Returns the time of a kernel of which only the name is known.
   uint64_t KernelNs() const { return std::max(spec_.kernel_time_ns, model.KernelNs()); }
 
   const AddressSpace& space() const { return *space_; }

@@ -19,7 +19,7 @@ Memory::Memory(AddressSpace* space, int devices, uint64_t device_bytes)
     : space_(space), devices_(devices) {
   for (int device = 0; device < devices; ++device) {
     devices_[device].total = device_bytes;
-    // The first page stays unused, so that no block sits at an area's very edge.
+    // The first page stays unused, so that no block begins at the edge of an area.
     devices_[device].pages.Add(space->plain_base(device) + kDevicePage,
                                space->plain_size() - kDevicePage);
   }
@@ -69,7 +69,7 @@ uint64_t Memory::TakeSmall(int number, uint64_t size) {
     device.shared[page] = SharedPage();
     address = device.small.Take(size, kSmallUnit);
   }
-  // Neighbouring shared pages join in the allocator, so a block may cross from one to the next.
+  // The allocator joins neighbouring shared pages, so a block may cross from one to the next.
   for (uint64_t at = address; at < address + size;) {
     const uint64_t stop = std::min(PageOf(at) + kDevicePage, address + size);
     device.shared[PageOf(at)].bytes += stop - at;
@@ -153,7 +153,7 @@ int Memory::PoolDevice(uint64_t address, uint64_t size) const {
   auto pages = std::prev(next);
   if (address - pages->first >= pages->second.size) return kHost;
   const int device = pages->second.device;
-  // A block may lie in several chunks, one behind the other.
+  // A block may span several adjacent page ranges of a pool.
   uint64_t end = pages->first + pages->second.size;
   while (end - address < size) {
     ++pages;
@@ -189,7 +189,7 @@ Block* Memory::AddImported(const Block& wish) {
 void Memory::Release(Block* block) {
   if (block->OnDevice() && block->kind != BlockKind::kPool && block->kind != BlockKind::kImported) {
     if (IsSmall(*block)) {
-      // Bytes of a shared page stay until the page goes, as they do on a card.
+      // Bytes in a shared page keep their contents until the page is released, as they do on a GPU.
       ReleaseSmall(*block);
     } else {
       const uint64_t pages = RoundUp(block->size, kDevicePage);

@@ -1,14 +1,14 @@
-// Blocks: what the application holds, on every device and on the host, and what each device has
-// left.
+// Manages the application's blocks on every device and on the host, and counts the free memory of
+// each device.
 //
 // Idea: a table of blocks by address, over a first-fit allocator of addresses per device. Capacity
 // is a counter: contexts, blocks and physical handles are charged to it. Small blocks share 2 MiB
-// pages in units of 512 bytes, larger ones take whole pages: a model of what cudaMalloc does, with
-// which the documented alignment (256 bytes at least) holds and small allocations do not cost a
-// page each.
+// pages in units of 512 bytes, larger ones take whole pages. This models cudaMalloc: the documented
+// alignment (256 bytes at least) holds, and a small allocation does not cost a page.
 //
-// Ownership: blocks are owned here, pointers to them last until the block is released.
-// Threads: the owner's lock. Errors: Result; a refused call changes nothing. Units: bytes.
+// Ownership: owns the blocks; a pointer to a block is valid until the block is released. Threads:
+// the caller holds the driver's lock. Errors: returns a Result; a refused call changes nothing.
+// Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_MEMORY_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_MEMORY_H_
 
@@ -64,8 +64,8 @@ class Memory {
  public:
   Memory(AddressSpace* space, int devices, uint64_t device_bytes);
 
-  // From now on the devices are these cards, which other processes use as well. Called before
-  // anything is charged.
+  // Makes the devices stand for these GPUs, which other processes use as well. Must be called
+  // before any memory is charged.
   void Share(Tenancy* tenancy, std::vector<int> cards);
 
   uint64_t total(int device) const { return devices_[device].total; }
@@ -73,38 +73,40 @@ class Memory {
   uint64_t used(int device) const;                                  // of all processes
   uint64_t free(int device) const;
 
-  // Device memory without an address: a context, a physical handle. False: not enough left.
+  // Charges device memory that has no address, such as that of a context or a physical handle.
+  // Returns false if too little is free.
   bool Charge(int device, uint64_t bytes);
   void Discharge(int device, uint64_t bytes);
 
-  // Device memory at an address. `bytes` > 0.
+  // Allocates device memory at an address; `bytes` must be greater than 0.
   Result Allocate(int device, uint64_t bytes, BlockKind kind, const void* owner, Block** block);
 
-  // Whole pages for a pool, which cuts them up itself. Uncharged ones are addresses only: their
-  // bytes are charged by who takes them. 0: not enough left.
+  // Allocates whole pages for a memory pool, which divides them itself. Without `charge` only
+  // addresses are allocated, and the caller charges their bytes. Returns 0 if too little is free.
   uint64_t TakePages(int device, uint64_t bytes, bool charge);
   void ReturnPages(int device, uint64_t address, uint64_t bytes, bool charged);
-  // A block within such pages. It ends with Release; the pages stay.
+  // Adds a block within such pages. Release ends the block; the pages stay allocated.
   Block* AddPoolBlock(int device, uint64_t address, uint64_t size, uint64_t bytes,
                       const void* owner, void* pool);
-  // The device whose pool pages hold all of [address, address + size), or kHost.
+  // Returns the device whose pool pages hold all of [address, address + size), or kHost.
   int PoolDevice(uint64_t address, uint64_t size) const;
 
-  // Host memory that the caller has mapped or that belongs to the application.
+  // Adds a block of host memory that the caller has mapped or that belongs to the application.
   Block* AddHost(uint64_t address, uint64_t bytes, BlockKind kind, const void* owner);
 
-  // Memory of another process that is shown at `address`; it is charged there.
+  // Adds a block for memory of another process that is mapped at `address`; that process is charged
+  // for it.
   Block* AddImported(const Block& block);
 
-  // The block ends; device memory is given back. What is imported the caller has unmapped. Host
-  // memory is the caller's business.
+  // Ends the block and frees its device memory. The caller has unmapped imported memory before; the
+  // caller also frees host memory.
   void Release(Block* block);
 
   Block* FindExact(uint64_t address);   // the block that begins at `address`, or null
   Block* FindAround(uint64_t address);  // the block that holds `address`, or null
   bool Overlaps(uint64_t address, uint64_t bytes) const;
 
-  // All blocks of an owner, for the end of a context.
+  // Returns all blocks of an owner, for the end of a context.
   std::vector<Block*> BlocksOf(const void* owner);
 
   uint64_t NewId() { return ++last_id_; }
@@ -126,7 +128,7 @@ class Memory {
 
   uint64_t TakeSmall(int device, uint64_t size);
   void ReleaseSmall(const Block& block);
-  // Charged pages at an address; 0: no memory or no address is left.
+  // Returns the address of charged pages, or 0 if no memory or no address is left.
   uint64_t TakeCharged(int device, uint64_t size);
 
   AddressSpace* space_;

@@ -1,7 +1,7 @@
-// A small deterministic generator (splitmix64, Steele, Lea and Flood 2014): the seed chooses among
-// legal orders, and the same seed chooses the same.
+// Generates deterministic random numbers (splitmix64, Steele, Lea and Flood 2014): the seed chooses
+// among legal orders, and the same seed makes the same choices.
 //
-// Ownership: a value. Threads: the owner's lock. Errors: none.
+// Ownership: a value. Threads: the caller holds the driver's lock. Errors: none.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_RANDOM_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_RANDOM_H_
 
@@ -21,8 +21,8 @@ class Random {
     return mixed ^ (mixed >> 31);
   }
 
-  // A number in [0, bound); 0 if bound is 0. The bias of the remainder is far below what a
-  // simulation can see.
+  // Returns a number in [0, bound), or 0 if bound is 0. The bias of the remainder is far too small
+  // to affect a simulation.
   uint64_t Below(uint64_t bound) { return bound == 0 ? 0 : Next() % bound; }
 
  private:

@@ -11,7 +11,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// The number of the pipe that a descriptor is an end of; 0: it is none.
+// Returns the inode of the pipe that a descriptor is an end of, or 0 if it is not a pipe.
 uint64_t PipeOf(int descriptor) {
   struct stat state;
   if (fstat(descriptor, &state) != 0 || !S_ISFIFO(state.st_mode)) return 0;
@@ -93,7 +93,7 @@ bool Registrations::Locate(const Piece& piece, FilePosition* place) {
   return true;
 }
 
-// Calls move(place, bytes done before, bytes) for each piece of what is asked for.
+// Calls move(position, bytes done before, bytes) for each piece of the requested range.
 template <typename Move>
 Result Registrations::Access(int descriptor, uint64_t offset, uint64_t size, Move move) {
   const Entry* entry = Find(descriptor);

@@ -1,13 +1,15 @@
-// Registrations: what a network card was told of device memory: descriptors (dma-buf) that stand
-// for physical memory, whatever lies at its addresses by now.
+// Registers device memory for network cards: makes descriptors (dma-buf) that stand for physical
+// memory, even after other memory is mapped at its addresses.
 //
-// Idea: a registration keeps what was behind each address when it was made: a piece of a handle's
-// memory, which lives as long as the descriptor is open anywhere, or of a block, which ends with
-// the block. So a test can read and write as a card on the bus would, past all addresses. The
-// descriptor is one end of a pipe: the other end tells when the last copy of it is closed.
+// Idea: a registration records what was behind each address when it was made: a part of a physical
+// handle's memory, which lives as long as any copy of the descriptor is open, or a part of a block,
+// which ends with the block. A test can thus read and write as a network card on the bus would,
+// bypassing all addresses. The descriptor is one end of a pipe, and the other end shows when its
+// last copy is closed.
 //
-// Ownership: keeps physical memory; descriptors are the caller's. Threads: the owner's lock.
-// Errors: Result; a refused call changes nothing. Units: bytes.
+// Ownership: holds references to physical memory; the caller owns the descriptors. Threads: the
+// caller holds the driver's lock. Errors: returns a Result; a refused call changes nothing. Units:
+// bytes.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_REGISTRATIONS_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_REGISTRATIONS_H_
 
@@ -25,14 +27,14 @@ class Registrations {
   Registrations(AddressSpace* space, Memory* memory, VirtualMemory* virtual_memory)
       : space_(space), memory_(memory), virtual_(virtual_memory) {}
 
-  // A descriptor for the memory behind [address, address + size): one block of a device, or
-  // neighbouring mappings of device memory that was made for this.
+  // Makes a descriptor for the memory behind [address, address + size), which is one block of a
+  // device or adjacent mappings of device memory that was created for this use.
   Result Add(uint64_t address, uint64_t size, int* descriptor);
-  // Copies from the registered memory, or to it. Illegal address: no registration, not in it, or
-  // the block has ended.
+  // Copies from the registered memory, or to it. Returns kIllegalAddress if the descriptor is not a
+  // registration, the range is not inside it, or the block has ended.
   Result Read(int descriptor, uint64_t offset, char* bytes, uint64_t size);
   Result Write(int descriptor, uint64_t offset, const char* bytes, uint64_t size);
-  // Lets go of the memory whose descriptors are closed.
+  // Releases the memory whose descriptors are closed.
   void Sweep();
 
  private:
@@ -47,7 +49,7 @@ class Registrations {
     int other_end = -1;
     std::vector<Piece> pieces;
   };
-  // Where a piece lies in which open file.
+  // Position of a piece in an open file.
   struct FilePosition {
     int file;
     uint64_t offset;

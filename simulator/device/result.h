@@ -1,7 +1,9 @@
-// What the simulated device answers: the subset of the driver's result codes that it can give.
+// Defines the results of the simulated device: the subset of the driver's result codes that it can
+// return.
 //
-// Idea: the numbers are those of the CUDA documentation, so that the driver room passes them on
-// with a cast and the call log prints them as they are. Ownership, threads, errors: values only.
+// Idea: the numbers are those of the CUDA documentation, so that the code in simulator/driver
+// passes them on with a cast and the call log prints them unchanged. Ownership, threads, errors:
+// values only.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_RESULT_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_RESULT_H_
 

@@ -24,7 +24,7 @@ bool ParseProbability(std::string_view text, double* probability) {
   return !copy.empty() && *end == '\0' && *probability >= 0 && *probability <= 1;
 }
 
-// "cuMemCreate:3", "cuMemCreate:3+", "cuMemMap:p0.01".
+// Parses a value such as "cuMemCreate:3", "cuMemCreate:3+" or "cuMemMap:p0.01".
 bool ParseFault(std::string_view text, FaultRule* rule) {
   const size_t colon = text.find(':');
   if (colon == std::string_view::npos || !text.starts_with("cu") || colon < 3) return false;
@@ -47,7 +47,7 @@ bool ParseFault(std::string_view text, FaultRule* rule) {
 
 constexpr uint64_t kAll = 1ull << 60;  // more than any card has, or any machine computes
 
-// "on", "off" or the size up to which a launch has its effect, and no larger one.
+// Parses "on", "off" or a size; a launch that touches more bytes than that size has no effect.
 bool ParseEmulation(std::string_view value, Spec* spec) {
   if (value == "on") return true;  // the default
   spec->emulation_bytes = 0;
@@ -56,7 +56,8 @@ bool ParseEmulation(std::string_view value, Spec* spec) {
   return value == "off" || ParseBytes(value, &spec->emulation_bytes);
 }
 
-// How much of what a program computes is computed here: nothing, what decides what it does, or all.
+// Parses how much of the program's values is computed: nothing, what decides the program's
+// behaviour, or all.
 bool ParseValues(std::string_view value, Spec* spec) {
   if (value == "decide") return true;  // the default
   const bool all = value == "all";
@@ -69,7 +70,7 @@ bool ParseValues(std::string_view value, Spec* spec) {
   return true;
 }
 
-// "keep", "discard" or the most that is kept.
+// Parses "keep", "discard" or the largest number of bytes that device memory stores.
 bool ParseContents(std::string_view value, Spec* spec) {
   spec->keep_contents = value != "discard";
   spec->contents_are_given = true;
@@ -78,7 +79,7 @@ bool ParseContents(std::string_view value, Spec* spec) {
   return true;
 }
 
-// "64MFLOP", "2GFLOP", "0".
+// Parses a number of operations such as "64MFLOP", "2GFLOP" or "0".
 bool ParseOperations(std::string_view value, uint64_t* operations) {
   uint64_t scale = 1;
   if (value.ends_with("FLOP")) value.remove_suffix(4);
@@ -97,7 +98,7 @@ bool ParseVersion(std::string_view text, uint64_t* major, uint64_t* minor) {
          ParseNumber(text.substr(dot + 1), minor) && *minor <= 9;
 }
 
-// "13.3" is 13030.
+// Parses a version; "13.3" becomes 13030.
 bool ParseCudaVersion(std::string_view value, int* version) {
   uint64_t major = 0;
   uint64_t minor = 0;
@@ -123,7 +124,7 @@ bool ParseMultiprocessors(std::string_view value, Card* card) {
   return true;
 }
 
-// "shareable:304": with this result in place of 800.
+// Parses "shareable:304", which returns this CUresult in place of 800.
 bool ParseShareable(std::string_view value, Spec* spec) {
   constexpr std::string_view kName = "shareable:";
   uint64_t result = 0;
@@ -159,7 +160,7 @@ bool ParseWithout(std::string_view value, Spec* spec) {
   return ParseShareable(value, spec);
 }
 
-// "crash:2", "hang:1".
+// Parses a value such as "crash:2" or "hang:1".
 bool ParseNodeFault(std::string_view value, Spec* spec) {
   const size_t colon = value.find(':');
   if (colon == std::string_view::npos) return false;
@@ -174,7 +175,8 @@ bool ParseNodeFault(std::string_view value, Spec* spec) {
   return true;
 }
 
-// "20us" for all calls, or "create:60us", or with what each GiB takes, too: "create:60us/2ms".
+// Parses "20us" for all calls, "create:60us" for one kind of call, or "create:60us/2ms" with the
+// time for each GiB in addition.
 bool ParseVmmTime(std::string_view value, Spec* spec) {
   static constexpr std::string_view kNames[kVmmCalls] = {"create", "map", "access", "unmap",
                                                          "release"};
@@ -397,7 +399,7 @@ std::string CardList() {
   return list;
 }
 
-// What the options were, as far as a default depends on whether they were given.
+// Which options the SPEC has given, as far as the default of another option depends on it.
 struct Given {
   bool contents = false;
   bool context = false;
@@ -433,7 +435,8 @@ bool ParseOption(std::string_view item, Spec* spec, Given* given, std::string* e
 
 std::string Of(const char* option, int value) { return option + std::to_string(value); }
 
-// Which ranks run: each once, and one of the job's. Empty: they are right; else what is wrong.
+// Checks that each rank that runs is named once and belongs to the job. Returns an empty string if
+// all are right, else what is wrong.
 std::string CheckRanks(const World& world) {
   if (world.running.empty()) {
     return Of("world=", world.ranks) + " needs rank=R: which ranks run, such as rank=0";
@@ -452,7 +455,8 @@ std::string CheckRanks(const World& world) {
   return "";
 }
 
-// How many machines there are where nodes= does not say so. Empty: it is settled.
+// Sets the number of machines if nodes= does not give it. Returns an empty string, or what is
+// wrong.
 std::string SettleNodes(bool count_given, const Spec& spec, World* world) {
   constexpr int kUsual = 8;  // cards of a machine
   if (world->nodes == 0) {
@@ -496,7 +500,7 @@ bool SettleWorld(bool count_given, Spec* spec, std::string* error) {
   return false;
 }
 
-// "rank 0 of 256 on 32 nodes; the other ranks are not there"
+// Returns a text such as "rank 0 of 256 on 32 nodes; the other ranks are not there".
 std::string DescribeWorld(const World& world) {
   std::string text = world.running.size() > 1 ? "ranks " : "rank ";
   for (size_t i = 0; i < world.running.size(); ++i) {
@@ -539,7 +543,7 @@ bool ParseSpec(std::string_view text, Spec* spec, std::string* error) {
     rest = rest.substr(next + 1);
   }
   if (!SettleWorld(given.count, spec, error)) return false;
-  // A user who has more computed wants the results, too.
+  // A user who raises the limit of computed bytes also wants the results to be stored.
   if (!given.contents) {
     const uint64_t computed = std::max(spec->emulation_bytes, spec->allowance_bytes);
     if (computed > Spec().allowance_bytes) spec->contents_bytes = computed;

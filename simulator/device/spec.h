@@ -1,12 +1,12 @@
-// The SPEC: which card is simulated, and how. Read from VRAMSTOW_SIMULATE, or where that is not set
-// from VRAMSTOW_SIMULATED_CARD: there the simulated driver takes the place of a machine's own, and
-// whoever uses it is told of no rehearsal.
+// Parses the SPEC, which says which GPU is simulated and how. It is read from VRAMSTOW_SIMULATE,
+// or, if that is not set, from VRAMSTOW_SIMULATED_CARD. With the latter the simulated driver takes
+// the place of a machine's own driver, and programs are not told that the run is simulated.
 //
 // Form: CARD[,option=value]… , for example "h200" or "a100,memory=24GiB,count=2,seed=7". Numbers
-// behind rank=R are more ranks: "h100,world=256,rank=0,255".
+// after rank=R are more ranks: "h100,world=256,rank=0,255".
 //
-// Ownership: a value. Threads: no shared state. Errors: false, and one sentence that says which
-// part is wrong and what would be right. Units: bytes, nanoseconds.
+// Ownership: a value. Threads: no shared state. Errors: returns false, and one sentence that names
+// the wrong part and what would be right. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_SPEC_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_SPEC_H_
 
@@ -24,10 +24,10 @@ inline constexpr char kCardVariable[] = "VRAMSTOW_SIMULATED_CARD";
 inline constexpr char kDefaultSpec[] = "h200";
 inline constexpr int kDevicesMax = 16;
 inline constexpr int kWorldMax = 65536;
-// The version of CUDA whose driver is simulated, whatever headers this was built with.
+// The version of CUDA whose driver is simulated, independent of the headers of this build.
 inline constexpr int kCudaVersion = 13020;
 
-// What a card or driver may lack; without=vmm switches one off.
+// Capabilities that a GPU or driver may lack; without=vmm removes kVmm, for example.
 enum Capability : uint32_t {
   kVmm = 1u << 0,           // cuMemCreate and kin
   kHostVmm = 1u << 1,       // cuMemCreate at host locations
@@ -41,10 +41,10 @@ enum Capability : uint32_t {
   kHostNodes = 1u << 9,     // cuMemCreate at a node of the host, which is said to be there
 };
 
-// What becomes of the process that makes memory at a node of the host.
+// What happens to the process that creates memory at a NUMA node of the host.
 enum class NodeFault : uint8_t { kNone, kCrash, kHang };
 
-// A job of many ranks of which only some run, each alone: the other ranks are not there.
+// A job of many ranks of which only some run, each alone; the other ranks do not exist.
 struct World {
   int ranks = 0;             // of the job; 0: the SPEC says nothing of a job
   int nodes = 0;             // machines that these are spread over, as many to each
@@ -61,11 +61,11 @@ struct FaultRule {
   uint32_t result = 2;  // CUresult; CUDA_ERROR_OUT_OF_MEMORY
 };
 
-// Calls of virtual memory whose time vmm-time= tells.
+// Virtual-memory calls whose duration vmm-time= sets.
 enum class VmmCall : uint8_t { kCreate, kMap, kAccess, kUnmap, kRelease };
 inline constexpr int kVmmCalls = 5;
 
-// How long one of them holds the program, in real time.
+// How long one such call blocks the program, in real time.
 struct VmmTime {
   uint64_t call_ns = 0;
   uint64_t gib_ns = 0;  // for each GiB that it is about, in addition
@@ -81,15 +81,15 @@ struct Spec {
   uint64_t kernel_time_ns = 0;
   VmmTime vmm_times[kVmmCalls];  // by VmmCall
   bool keep_contents = true;
-  // Large writes that would make device memory hold more are left out. Loading PyTorch takes as
-  // much of the host.
+  // Large writes that would make device memory store more than this are left out. Loading PyTorch
+  // takes about as much host memory.
   uint64_t contents_bytes = 512ull << 20;
   bool contents_are_given = false;  // by the SPEC: results that are computed take no more either
   NodeFault node_fault = NodeFault::kNone;
   uint64_t emulation_bytes =
       1ull << 20;  // a launch that touches less always computes; 0: none does
-  // Launches that touch more compute as long as there is time for it, or until they have touched so
-  // much, all together.
+  // Launches that touch more bytes are computed as long as there is time for it, or until all of
+  // them together have touched allowance_bytes.
   bool budget_is_time = true;
   uint64_t allowance_bytes = 2ull << 30;
   uint64_t gemm_operations = 32ull * 1000000;  // of a matrix product, additions and all
@@ -112,16 +112,16 @@ struct Spec {
   World world;
 };
 
-// What the environment says; kDefaultSpec where it says nothing.
+// Returns the SPEC in the environment, or kDefaultSpec if there is none.
 const char* SpecOfEnvironment();
 
-// False: *error has one sentence, *spec is unspecified.
+// Returns false and one sentence in *error if the text is wrong; *spec is unspecified then.
 bool ParseSpec(std::string_view text, Spec* spec, std::string* error);
 
-// One line: "2 x NVIDIA A100-SXM4-80GB (simulated), 24 GiB each, seed 7".
+// Returns one line such as "2 x NVIDIA A100-SXM4-80GB (simulated), 24 GiB each, seed 7".
 std::string DescribeSpec(const Spec& spec);
 
-// Every card and option, for people.
+// Returns a description of every GPU and option for users.
 std::string SpecHelp();
 
 }  // namespace vramstow::simulator

@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kTenancyMagic = 0x31647261636d7276;  // "vrmcard1"
 constexpr unsigned kTenancySlots = 256;
 constexpr char kPrefix[] = "vramstow-cards-";
-// Bytes that are locked: one for each slot, and one while the file is made.
+// Offsets of the bytes that are locked: one for each slot, and one while the file is being made.
 constexpr off_t kSlotBytes = 1 << 20;
 constexpr off_t kMakingByte = kSlotBytes + kTenancySlots;
 
@@ -71,8 +71,8 @@ bool IsLocked(int file, off_t start, off_t length) {
 
 namespace {
 
-// A lock in the file, between processes. One that died with it leaves counters that are right all
-// the same: each is one store.
+// A lock in the file, shared between processes. If a process dies while it holds the lock, the
+// counters are still right, because each is changed by one store.
 class VRAMSTOW_CAPABILITY("mutex") FileMutex {
  public:
   bool Make() {
@@ -119,7 +119,8 @@ namespace {
 void RemoveIfStale(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) return;
-  // Whoever enters holds the making byte meanwhile, and looks whether the file has its name still.
+  // A process that enters holds the making byte meanwhile, and checks that the file still has its
+  // name.
   struct stat state;
   if (LockByte(file, kMakingByte, F_WRLCK, F_SETLK) && fstat(file, &state) == 0 &&
       state.st_uid == geteuid() && state.st_nlink > 0 &&
@@ -129,8 +130,9 @@ void RemoveIfStale(const std::string& path) {
   close(file);
 }
 
-// What processes that were killed, or ended in _exit, left of this user. Never the file that is in
-// use here: closing that once would drop this process's lock.
+// Removes the files that killed processes of this user left behind, or processes that ended with
+// _exit. Never opens the file that is in use here: closing it even once would drop this process's
+// lock.
 void RemoveStale(const std::string& own) {
   const std::string folder = Folder();
   DIR* directory = opendir(folder.c_str());
@@ -147,7 +149,7 @@ void RemoveStale(const std::string& own) {
 
 std::string TenancyGroup(const Spec& spec, const char* run_id) {
   if (spec.share == "none") return {};
-  // Ranks of a job share cards only on the same machine.
+  // Ranks of a job share GPUs only on the same machine.
   const World& world = spec.world;
   const std::string node =
       world.running.empty()
@@ -159,7 +161,7 @@ std::string TenancyGroup(const Spec& spec, const char* run_id) {
 
 Tenancy::Tenancy(const Spec& spec, const std::string& group) {
   char name[64];
-  // Another card, size or count is another machine.
+  // A different GPU, size or count means a different machine.
   const std::string machine = group + " " + spec.card.key + " " +
                               std::to_string(spec.memory_bytes) + " " + std::to_string(spec.count);
   snprintf(name, sizeof(name), "%s%u-%016llx", kPrefix, geteuid(),
@@ -177,8 +179,9 @@ void Tenancy::Close() {
   slot_ = -1;
 }
 
-// Fills a new file. The making byte is locked, so nobody else does the same; a process that dies in
-// here leaves a file without its magic, which the next one fills again.
+// Initializes a new file. The making byte is locked, so no other process does this at the same
+// time. A process that dies here leaves a file without its magic number, which the next process
+// initializes again.
 bool Tenancy::Prepare() {
   if (table_->magic == kTenancyMagic) return true;
   const bool made = table_->mutex.Make();
@@ -197,7 +200,8 @@ bool Tenancy::Open(bool create, std::string* error) {
   bool right = fstat(file_, &state) == 0 && state.st_uid == geteuid();
   right = right && (!create || LockByte(file_, kMakingByte, F_WRLCK, F_SETLKW));
   if (right && create) {
-    // The pages have to be there: a full file system would else kill whoever writes.
+    // The pages must be allocated now; otherwise a full file system would kill a process that
+    // writes to them.
     errno = posix_fallocate(file_, 0, sizeof(Table));
     right = errno == 0;
   }
@@ -290,7 +294,7 @@ void Tenancy::Give(int card, uint64_t bytes) {
   if (slot_ >= 0) table_->slot[slot_].used[card] -= bytes;
 }
 
-// For who only looks: the file of today, if there is one.
+// Opens the current file, if there is one, for a process that only reads and has no slot.
 void Tenancy::Refresh() {
   if (slot_ >= 0) return;
   if (table_ != nullptr && table_->gone != 0) Close();

@@ -1,14 +1,15 @@
-// Tenancy: how much of each card every process that shares it holds.
+// Tenancy counts how much of each GPU is used by every process that shares it.
 //
-// Idea: a card belongs to a machine, not to a process. Processes that share cards keep one small
-// file of counters, a slot each; the sum of the slots is what a card has in use. A slot is its
-// process's for as long as that holds a lock on the slot's own byte (a POSIX record lock, which the
-// kernel drops with the process, however it ends), so what a killed process held is free again as
-// soon as somebody looks. The last process to leave removes the file; what a killed one left is
-// removed by whoever makes the next. Whoever only looks takes no slot.
+// Idea: a GPU belongs to a machine, not to a process. Processes that share GPUs use one small file
+// of counters with a slot for each process; the sum of the slots is the memory in use on a GPU. A
+// process owns its slot as long as it holds a lock on the slot's byte (a POSIX record lock, which
+// the kernel drops when the process ends in any way). So the memory of a killed process is free
+// again as soon as another process looks. The last process to leave removes the file; a file that
+// killed processes left is removed by the process that makes the next one. A process that only
+// reads takes no slot.
 //
 // Ownership: holds the file until the end of the process, or until Leave. Threads: any; a robust
-// mutex in the file orders the processes. Errors: false, and one sentence. Units: bytes.
+// mutex in the file orders the processes. Errors: returns false, and one sentence. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_TENANCY_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_TENANCY_H_
 
@@ -24,7 +25,7 @@
 
 namespace vramstow::simulator {
 
-// One process on one card.
+// Memory of one process on one GPU.
 struct Tenant {
   pid_t process = 0;
   uint64_t bytes = 0;
@@ -32,24 +33,25 @@ struct Tenant {
 
 class Tenancy {
  public:
-  // `group`: the name of those who share; never empty. Opens nothing yet.
+  // `group` names the processes that share the GPUs and is never empty. Opens no file yet.
   Tenancy(const Spec& spec, const std::string& group);
   ~Tenancy();
   Tenancy(const Tenancy&) = delete;
   Tenancy& operator=(const Tenancy&) = delete;
 
-  // Takes a slot for this process. Needed before Take.
+  // Claims a slot for this process. Must be called before Take.
   bool Enter(std::string* error);
 
-  // `bytes` of a card with `capacity` bytes. False: the processes together have not enough left.
+  // Charges `bytes` of a GPU that has `capacity` bytes. Returns false if all processes together
+  // leave too little.
   bool Take(int card, uint64_t bytes, uint64_t capacity);
   void Give(int card, uint64_t bytes);
 
-  // By all living processes. Opens the file if somebody has made it.
+  // Returns the bytes that all living processes use. Opens the file if a process has made it.
   uint64_t Used(int card);
   std::vector<Tenant> Tenants(int card);
 
-  // The slot is given back; the file too if nobody else is in it.
+  // Gives back the slot, and removes the file if no other process uses it.
   void Leave();
 
   const std::string& path() const { return path_; }
@@ -57,7 +59,7 @@ class Tenancy {
  private:
   struct Table;
 
-  // With `create` the making byte is locked afterwards.
+  // With `create` the making byte is locked when this returns true.
   bool Open(bool create, std::string* error) VRAMSTOW_REQUIRES(mutex_);
   bool Prepare() VRAMSTOW_REQUIRES(mutex_);
   void Close() VRAMSTOW_REQUIRES(mutex_);
@@ -74,8 +76,8 @@ class Tenancy {
   int slot_ VRAMSTOW_GUARDED_BY(mutex_) = -1;
 };
 
-// Who shares cards with this process: what share= says, else the run that `run_id` names, else
-// nobody (empty). A null `run_id` is none.
+// Returns the name of the group that shares GPUs with this process: the value of share=, else the
+// run that `run_id` names, else an empty string for no group. `run_id` may be null.
 std::string TenancyGroup(const Spec& spec, const char* run_id);
 
 }  // namespace vramstow::simulator

@@ -7,27 +7,29 @@
 namespace vramstow::simulator {
 namespace {
 
-// An operation starts between 1 and 5 microseconds after it could: what a launch takes, and room
-// for the seed to choose.
+// An operation starts between 1 and 5 microseconds after it could. The delay models the time of a
+// launch, and leaves room for the seed to choose an order.
 constexpr uint64_t kStartMinNs = 1000;
 constexpr uint64_t kStartSpreadNs = 4000;
 constexpr uint64_t kAskNs = 2000;
-// With a model's clock: who has asked so often in a row pauses in between, twice as long each time,
-// up to about a millisecond.
+// With clock=model, a program that has asked this many times in a row pauses between questions,
+// twice as long each time, up to about a millisecond.
 constexpr uint64_t kAsksAtOnce = 16;
 constexpr uint64_t kMaxDoublings = 9;
-// A shorter pause between two calls is the program's own work, or the machine's other work.
+// A shorter pause between two calls is attributed to the program's own work or to other load of the
+// machine.
 constexpr uint64_t kPauseNs = 1000000;
-// Work that was enqueued so long ago is asked about by real time alone.
+// For work that was enqueued longer ago than this, a question advances the clock by all real time
+// that has passed.
 constexpr uint64_t kLongAgoNs = 20000000;
-// Of operations in a queue.
+// Largest number of pending operations in a queue with clock=model.
 constexpr size_t kFarAhead = 1024;
-// In adversarial order, one in so many questions lets something happen.
+// In adversarial order, one in this many questions lets an operation end.
 constexpr uint64_t kAsksPerStep = 16;
 
 }  // namespace
 
-// Queues that wait for each other hold each other: what is still pending is dropped by hand.
+// Queues that wait for each other own each other, so pending operations are dropped explicitly.
 Timeline::~Timeline() {
   std::vector<QueuePointer> open;
   for (End& end : ends_) open.push_back(std::move(end.queue));
@@ -96,7 +98,7 @@ void Timeline::Correct(Queue* queue, uint64_t end) {
   RaiseDue(queue->operations_.back().expected_end + static_cast<uint64_t>(queue->delay_ns_));
 }
 
-// A driver takes about so many launches before the program has to wait.
+// A driver accepts about this many launches before the program has to wait.
 void Timeline::HoldBack(const QueuePointer& queue) {
   while (queue->operations_.size() > kFarAhead && Step()) {
   }
@@ -144,7 +146,7 @@ void Timeline::TryStart(const QueuePointer& queue, uint64_t not_before) {
 }
 
 void Timeline::Complete(const QueuePointer& queue, uint64_t time) {
-  // The queue may lose its last owner here; `keep` holds it to the end of this function.
+  // The queue may lose its last owner here; `keep` holds it until the end of this function.
   const QueuePointer keep = queue;  // NOLINT(performance-unnecessary-copy-initialization)
   Correct(keep.get(), time);
   const std::shared_ptr<Work> work = std::move(keep->operations_.front().work);
@@ -204,7 +206,8 @@ void Timeline::BeginCall(uint64_t real_ns) {
   }
 }
 
-// The host's time is at least when the work was enqueued, and what passed since.
+// Advances the host's clock to the time when the work was enqueued plus the real time that has
+// passed since.
 void Timeline::CatchUp(const Mark& mark) {
   const uint64_t index = mark.sequence - mark.queue->completed_ - 1;
   if (adversarial_ || index >= mark.queue->operations_.size()) return;
@@ -232,7 +235,8 @@ bool Timeline::Ask(const Mark& mark) {
 
 bool Timeline::Step() { return !ends_.empty() && StepOne(0); }
 
-// Does reaching `mark` need the first operation of `queue`? Follows what heads of queues wait for.
+// True if `mark` can be reached only after the first operation of `queue`. Follows the marks that
+// the first operations of queues wait for.
 bool Timeline::Needs(const Mark& mark, const Queue* queue) const {
   std::vector<const Queue*> open = {mark.queue.get()};
   std::unordered_set<const Queue*> seen(open.begin(), open.end());

@@ -1,18 +1,18 @@
-// Time and order: queues of pending work on a virtual clock.
+// Timeline runs queues of pending work on a virtual clock.
 //
 // Idea: a small discrete-event simulation. A queue is a stream: its operations run in order. An
 // operation starts when it is the first of its queue and all marks that it waits for are reached,
-// takes its duration, and has its effect at the end: never at enqueue. The host has a clock of its
-// own that moves a little with each call (Advance); whatever ends before the host's time has
-// happened. Waiting moves the host's clock to the end of what is waited for. Start delays drawn
-// from the seed choose among the legal orders. In adversarial order nothing happens until something
-// is waited for or asked about repeatedly, and then only what has to.
+// takes its duration, and has its effect at the end, never at enqueue. The host has a clock of its
+// own that advances a little with each call (Advance); operations that end before the host's time
+// have taken effect. Waiting advances the host's clock to the end of the awaited operation. Start
+// delays drawn from the seed choose among the legal orders. In adversarial order an operation ends
+// only if the program waits for it or asks about it repeatedly, and only if it must.
 //
-// Real time counts where somebody asks whether work has ended, because a program that loads data or
-// sleeps meanwhile finds it done on a card. What passed since the work was enqueued counts: pauses
-// between calls of a millisecond or more at once, and all of it once it is 20 ms. So in a program
-// that goes from call to call the answer follows from its calls alone, and is the same in each run.
-// What the simulator itself computes takes no such time.
+// Real time counts if the program asks whether work has ended, because on a GPU the work would end
+// while a program loads data or sleeps. Of the time since the work was enqueued, pauses of a
+// millisecond or more between calls count at once, and all of it counts once it reaches 20 ms. So
+// in a program that makes one call after the other the answer follows from its calls alone, and is
+// the same in each run. The time that the simulator itself computes does not count.
 //
 // With a model's clock (clock=model) an operation takes the time that a GPU would take and starts
 // as soon as it can; real time does not count. A program that is far ahead of its GPU waits, as on
@@ -20,13 +20,13 @@
 // operations before it and those that it waits for. A program that asks again and again whether
 // work has ended, and submits none meanwhile, waits longer with each question, up to a limit.
 //
-// Operations on the host (callbacks) run on another thread, by real time: the timeline hands them
-// out with TakeHostWork and goes on in that queue when FinishHostWork is called.
+// Operations on the host (callbacks) run on another thread, in real time: the timeline hands them
+// out with TakeHostWork and continues that queue when FinishHostWork is called.
 //
-// Ownership: queues are shared between the stream, the marks that name them, and the timeline while
-// something is pending in them; work is shared with graphs. Threads: the owner's lock for every
-// call; Run() is called with it held. Errors: none; work that fails tells its context. Units:
-// virtual nanoseconds.
+// Ownership: a queue is shared by its stream, the marks that name it, and the timeline while
+// operations are pending in it; work is shared with graphs. Threads: the caller holds the driver's
+// lock for every call; Run() is called with it held. Errors: none; work that fails reports it to
+// its context. Units: virtual nanoseconds.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_TIMELINE_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_TIMELINE_H_
 
@@ -44,37 +44,39 @@
 
 namespace vramstow::simulator {
 
-// What an operation does. Immutable once enqueued: graphs enqueue the same work many times.
+// The effect of an operation. Immutable once enqueued, because graphs enqueue the same work many
+// times.
 class Work {
  public:
   virtual ~Work() = default;
-  // The effect, at the virtual time of the end.
+  // Carries out the effect, at the virtual time when the operation ends.
   virtual void Run(uint64_t time_ns) = 0;
   virtual uint64_t DurationNs() const { return 0; }
   virtual bool OnHost() const { return false; }
-  // The part of the machine that does one such work after the other, whatever their queues, as a
-  // card's copy engine for one direction does; negative: none.
+  // Returns the engine (a part of the machine) that runs such work one after the other, whatever
+  // queues it comes from, as a GPU's copy engine for one direction does. A negative number means no
+  // engine.
   virtual int Engine() const { return kNoEngine; }
   static constexpr int kNoEngine = -1;
-  // The parts that a card has, in this order.
+  // The engines of a GPU, in this order.
   enum class Part : uint8_t { kToHost, kToDevice, kKernels, kCollectives };
   static int EngineOf(int device, Part part) { return 4 * device + static_cast<int>(part); }
-  // Adds the ranges of memory that it reads or writes, as far as they are known.
+  // Adds the ranges of memory that the work reads or writes, as far as they are known.
   virtual void AddUses(std::vector<vramstowSimulatorRange>* /*uses*/) const {}
 };
 
 class Queue;
 using QueuePointer = std::shared_ptr<Queue>;
 
-// A point in a queue: reached when its first `sequence` operations have ended. A mark without a
-// queue is always reached.
+// A point in a queue that is reached when the queue's first `sequence` operations have ended. A
+// mark without a queue is always reached.
 struct Mark {
   QueuePointer queue;
   uint64_t sequence = 0;
   bool Reached() const;
 };
 
-// What passed of real time since the beginning, as far as it counts.
+// Real time since the beginning that counts for the virtual clock.
 struct RealTime {
   uint64_t total_ns = 0;
   uint64_t paused_ns = 0;  // of it, in pauses between calls
@@ -115,43 +117,44 @@ class Timeline {
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
-  // May be asked without the lock.
+  // May be called without the lock.
   uint64_t now_ns() const { return now_.load(std::memory_order_relaxed); }
   // With a model's clock: when all work that was enqueued up to now will have ended, or now. Never
   // goes back. May be asked without the lock.
   uint64_t due_ns() const { return std::max(now_ns(), due_.load(std::memory_order_relaxed)); }
   static QueuePointer NewQueue() { return std::make_shared<Queue>(); }
 
-  // Appends work that waits for `waits` as well as for what is before it in the queue.
-  // `duration_ns` is without the start delay.
+  // Appends work that waits for `waits` and for the earlier operations of the queue. `duration_ns`
+  // does not include the start delay.
   Mark Enqueue(const QueuePointer& queue, std::shared_ptr<Work> work, std::vector<Mark> waits,
                uint64_t duration_ns);
 
-  // Makes `work` a part of the last operation of the queue: it runs right behind that one, takes no
-  // time of its own and changes no order. At once, if nothing is pending there. Not for host work.
+  // Makes `work` a part of the last operation of the queue: it runs right after that one, takes no
+  // time of its own and changes no order. Runs it at once if no operation is pending in the queue.
+  // Not allowed for host work.
   void Append(const QueuePointer& queue, std::shared_ptr<Work> work);
 
-  // The host spends time; what ends meanwhile happens.
+  // Advances the host's clock; operations that end by then take effect.
   void Advance(uint64_t duration_ns);
 
-  // True if no work is pending. The time until the next call then counts for nothing.
+  // True if no work is pending. The time until the next call does not count then.
   bool IsIdle() const { return ends_.empty() && pending_host_work_ == 0; }
-  // The program is inside a call from BeginCall to EndCall; `real_ns` is a clock of the machine, or
-  // 0 if the timeline is idle then.
+  // BeginCall and EndCall enclose the time that the program spends in a call. `real_ns` is a clock
+  // of the machine, or 0 if the timeline is idle then.
   void BeginCall(uint64_t real_ns);
   void EndCall(uint64_t real_ns) { left_ns_ = real_ns; }
 
-  // Somebody asks whether `mark` is reached. Asking takes time, so that polling ends.
+  // Returns whether `mark` is reached. Each question advances the clock, so that polling ends.
   bool Ask(const Mark& mark);
 
-  // Moves on by one end of an operation (in adversarial order: one that `mark` needs).
-  // False: nothing can end until the host thread finishes something, or ever.
+  // Lets one operation end (in adversarial order, one that `mark` needs). Returns false if no
+  // operation can end before the host thread finishes its work, or ever.
   bool StepTowards(const Mark& mark);
 
-  // The earliest end happens, whatever it is. False: nothing is running.
+  // Lets the operation with the earliest end finish. Returns false if none is running.
   bool Step();
 
-  // Work of the host kind whose turn has come. Null: none.
+  // Host work whose turn has come; `work` is null if there is none.
   struct HostWork {
     std::shared_ptr<Work> work;
     QueuePointer queue;
@@ -159,10 +162,10 @@ class Timeline {
   HostWork TakeHostWork();
   void FinishHostWork(const QueuePointer& queue);
 
-  // Host work enqueued and not finished.
+  // Number of host operations that are enqueued and not finished.
   uint64_t pending_host_work() const { return pending_host_work_; }
 
-  // Drops all that is pending in the queue, as the end of a context does.
+  // Drops all pending operations of the queue, as the end of a context does.
   void Abandon(const QueuePointer& queue);
 
  private:

@@ -10,7 +10,7 @@ void UncomputedRanges::Mark(uint64_t address, uint64_t bytes, const char* by, bo
   if (bytes == 0) return;
   Clear(address, bytes);
   auto range = ranges_.emplace(address, Range{address + bytes, by, is_old}).first;
-  // Neighbours of the same origin are one, so that the table stays small.
+  // Adjacent ranges of the same kernel are merged, so that the table stays small.
   const auto next = std::next(range);
   if (next != ranges_.end() && next->first == range->second.end &&
       next->second.IsLike(range->second)) {

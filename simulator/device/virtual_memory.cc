@@ -15,13 +15,13 @@
 namespace vramstow::simulator {
 namespace {
 
-// Handles are numbers that are no addresses and no small integers.
+// Handles are numbers that cannot be mistaken for addresses or small integers.
 constexpr uint64_t kFirstHandle = 0x70000001;
 
 bool IsPaged(uint64_t value) { return value % kDevicePage == 0; }
 
-// A shareable file says in its name what it is: /memfd:vramstow-physical-CARD-TYPE-LOCATION, with
-// the card -1 for the host. Its length is the size of the memory.
+// The name of a shareable file describes its memory: /memfd:vramstow-physical-CARD-TYPE-LOCATION,
+// where CARD is -1 for the host. The file is as long as the memory.
 constexpr char kShareableName[] = "vramstow-physical-%d-%d-%d";
 
 int MakeShareableFile(const Physical& physical, const std::vector<int>& cards) {
@@ -58,7 +58,7 @@ bool ReadShareableFile(int descriptor, const std::vector<int>& cards, Physical* 
   return true;
 }
 
-// Copies what was written of [offset, offset + size) to the beginning of a file of that size.
+// Copies the written bytes of [offset, offset + size) to the beginning of a file of that size.
 bool CopyFile(int from, uint64_t offset, uint64_t size, int to) {
   const uint64_t end = offset + size;
   std::vector<char> buffer(1 << 20);
@@ -153,8 +153,9 @@ Result VirtualMemory::Export(uint64_t handle, int* descriptor) {
   return *descriptor < 0 ? Result::kOutOfMemory : Result::kSuccess;
 }
 
-// What may be exported mostly never is, and a process has few descriptors: so memory gets a file of
-// its own when it is exported first. What it holds moves there, and its mappings show that file.
+// Memory that may be exported mostly never is, and a process has few descriptors. So memory gets a
+// file of its own at its first export; its contents move there, and its mappings then show that
+// file.
 bool VirtualMemory::GiveOwnFile(Physical* physical) {
   const int common = space_->descriptor(CommonFile(*physical));
   const int file = MakeShareableFile(*physical, cards_);
@@ -182,7 +183,7 @@ bool VirtualMemory::GiveOwnFile(Physical* physical) {
   return true;
 }
 
-// Lets all mappings of the memory show this file.
+// Makes all mappings of the memory show this file.
 bool VirtualMemory::ShowIn(const Physical& physical, int file, uint64_t offset) {
   int left = physical.mappings;
   for (auto at = mappings_.begin(); left > 0 && at != mappings_.end(); ++at) {
@@ -215,7 +216,7 @@ Physical* VirtualMemory::FindMapped(uint64_t address) {
   return mapping == nullptr ? nullptr : Find(mapping->physical);
 }
 
-// Memory without handles may still be mapped; a handle without mappings is memory all the same.
+// Frees the memory once it has no handles, no mappings and no registrations.
 void VirtualMemory::Drop(Physical* physical) {
   if (physical->handles > 0 || physical->mappings > 0 || physical->registrations > 0) return;
   const bool host = physical->device == kHost;
@@ -256,7 +257,8 @@ Result VirtualMemory::Retain(uint64_t address, uint64_t* handle) {
 Result VirtualMemory::Map(uint64_t address, uint64_t size, uint64_t offset, uint64_t handle) {
   Physical* physical = Find(handle);
   if (physical == nullptr || physical->handles == 0) return Result::kInvalidValue;
-  // The offset is documented as "must be zero"; the size as that of the allocation.
+  // The documentation says that the offset "must be zero" and that the size must be that of the
+  // allocation.
   if (offset != 0) return Result::kNotSupported;
   if (size == 0 || !IsPaged(size) || !IsPaged(address)) return Result::kInvalidValue;
   if (size != physical->size) return Result::kInvalidValue;
@@ -280,8 +282,8 @@ Result VirtualMemory::Map(uint64_t address, uint64_t size, uint64_t offset, uint
 }
 
 bool VirtualMemory::ShowPhysical(uint64_t address, Physical* physical) {
-  // Given in the order in which memory is mapped, so that the kernel sees neighbours as one
-  // mapping: it has only so many for a process.
+  // Offsets are assigned in the order in which memory is mapped, so that the kernel merges adjacent
+  // mappings: a process can have only a limited number of them.
   if (physical->offset == Physical::kNoOffset) {
     physical->offset = space_->NewOffsets(CommonFile(*physical), physical->size);
   }
@@ -330,7 +332,8 @@ Result VirtualMemory::Unmap(uint64_t address, uint64_t size) {
   return Result::kSuccess;
 }
 
-// The one case in which the host may use a device address: host memory that it was given access to.
+// Makes host memory readable at its device address if the host has access. This is the only case in
+// which the host may use a device address.
 void VirtualMemory::ShowToHost(const Mapping& mapping, Access access) {
   const Physical* physical = Find(mapping.physical);
   if (physical->device != kHost) return;
@@ -343,8 +346,8 @@ void VirtualMemory::ShowToHost(const Mapping& mapping, Access access) {
   const int descriptor =
       physical->file >= 0 ? physical->file : space_->descriptor(space_->host_file());
   const int protection = access == Access::kRead ? PROT_READ : PROT_READ | PROT_WRITE;
-  // Where the kernel refuses, the host faults at the address, as it would on a card that lacks
-  // this.
+  // If the kernel refuses, the host faults at the address, as it would on a GPU that does not
+  // support this.
   static_cast<void>(mmap(at, mapping.size, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
                          descriptor, static_cast<off_t>(physical->offset)));
 }

@@ -1,13 +1,13 @@
-// Memory management in parts: address ranges, physical memory, mappings, access rights.
+// VirtualMemory manages address ranges, physical memory, mappings and access rights.
 //
-// Idea: the contract of cuMemAddressReserve, cuMemCreate, cuMemMap, cuMemSetAccess and their
-// opposites as the driver's documentation states it, and as a card answered where that says
-// otherwise: a mapping covers whole physical handles from offset 0, is removed whole, and gives no
-// access until asked for. Physical memory lives as long as a handle, a mapping or a registration
-// holds it.
+// Idea: follows the contract of cuMemAddressReserve, cuMemCreate, cuMemMap, cuMemSetAccess and
+// their opposites as the driver's documentation states it, and as a GPU answered where it differs
+// from the documentation. A mapping covers whole physical handles from offset 0, is removed whole,
+// and gives no access until it is requested. Physical memory lives as long as a handle, a mapping
+// or a registration refers to it.
 //
-// Ownership: everything is held here; callers hold numbers. Threads: the owner's lock.
-// Errors: Result; a refused call changes nothing. Units: bytes.
+// Ownership: owns everything; callers hold numbers. Threads: the caller holds the driver's lock.
+// Errors: returns a Result; a refused call changes nothing. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_VIRTUAL_MEMORY_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_VIRTUAL_MEMORY_H_
 
@@ -24,7 +24,7 @@ namespace vramstow::simulator {
 
 enum class Access : uint8_t { kNone = 0, kRead = 1, kReadWrite = 3 };
 
-// Physical memory: a handle, no address.
+// Physical memory, which has a handle and no address of its own.
 struct Physical {
   static constexpr uint64_t kNoOffset = ~uint64_t{0};
   uint64_t handle = 0;
@@ -44,9 +44,10 @@ struct Physical {
   bool imported = false;  // made by another process, which it is charged to
   bool sync_memops = false;
   bool rdma = false;  // made so that a network card may be told of it
-  // It holds what was copied from memory of the host.
+  // True if the memory holds bytes that were copied from memory of the host.
   bool came_from_host = false;
-  // The bytes that were not computed when it was unmapped, from its beginning; null: none is known.
+  // Offsets of the bytes that were not computed when the memory was unmapped; null if none are
+  // known.
   std::shared_ptr<const UncomputedRanges> uncomputed;
 };
 
@@ -65,33 +66,34 @@ struct Reservation {
 
 class VirtualMemory {
  public:
-  // `cards`: which of the machine's each device is; other processes may number them otherwise.
+  // `cards` has the machine's number of each device's GPU; other processes may number them
+  // differently.
   VirtualMemory(AddressSpace* space, Memory* memory, std::vector<int> cards);
 
-  // A range of addresses. `alignment` 0: a page. `hint` 0: anywhere; a hint that is not free is
-  // not an error.
+  // Reserves a range of addresses. An `alignment` of 0 means a page; a `hint` of 0 means any
+  // address, and a hint that is not free is not an error.
   Result Reserve(uint64_t size, uint64_t alignment, uint64_t hint, uint64_t* address);
   Result Unreserve(uint64_t address, uint64_t size);
 
-  // Physical memory of `wish.device`; wish.size must be a multiple of a page.
+  // Creates physical memory on `wish.device`; wish.size must be a multiple of a page.
   Result Create(const Physical& wish, uint64_t* handle);
-  // A file descriptor that stands for shareable physical memory; the caller closes it.
+  // Makes a file descriptor that stands for shareable physical memory; the caller closes it.
   Result Export(uint64_t handle, int* descriptor);
-  // Physical memory behind such a descriptor, made by this or another process.
+  // Opens the physical memory behind such a descriptor, made by this or another process.
   Result Import(int descriptor, uint64_t* handle);
   Result Release(uint64_t handle);
   Result Retain(uint64_t address, uint64_t* handle);
   Physical* Find(uint64_t handle);
-  // The memory that is mapped around `address`, or null.
+  // Returns the memory that is mapped around `address`, or null.
   Physical* FindMapped(uint64_t address);
 
-  // A registration holds the memory, or does not any more.
+  // Keep adds a registration that refers to the memory; LetGo removes it.
   void Keep(uint64_t handle) { ++Find(handle)->registrations; }
   void LetGo(uint64_t handle);
 
-  // As on a card, only the beginning must be reserved: what follows must be free.
+  // As on a GPU, only the beginning of the range must be reserved; the rest must be free.
   Result Map(uint64_t address, uint64_t size, uint64_t offset, uint64_t handle);
-  // A reserved range without any mapping is no error, a part of a mapping is.
+  // A reserved range without any mapping is not an error, but a part of a mapping is.
   Result Unmap(uint64_t address, uint64_t size);
   // `device` may be kHost.
   Result SetAccess(uint64_t address, uint64_t size, int device, Access access);
@@ -100,28 +102,29 @@ class VirtualMemory {
   const Mapping* FindMapping(uint64_t address) const;          // that holds `address`, or null
   const Reservation* FindReservation(uint64_t address) const;  // that holds `address`, or null
 
-  // Shows `size` bytes of a file at fresh addresses, outside of all reservations. The offset is a
-  // multiple of a small page. 0: no addresses are left.
+  // Maps `size` bytes of a file at fresh addresses outside of all reservations. The offset is a
+  // multiple of a small page. Returns 0 if no addresses are left.
   uint64_t ShowFile(int descriptor, uint64_t offset, uint64_t size);
   void HideFile(uint64_t address, uint64_t size);
 
-  // Whether the address shows memory of the host.
+  // True if memory of the host is mapped at the address.
   bool IsOnHost(uint64_t address) const;
-  // Of [address, address + size), what shows memory of the host.
+  // Returns how many bytes of [address, address + size) are memory of the host.
   uint64_t BytesOnHost(uint64_t address, uint64_t size) const;
 
-  // kIllegalAddress unless [address, address + size) is mapped and `device` may use it.
+  // Returns kIllegalAddress unless [address, address + size) is mapped and `device` may use it.
   Result Check(uint64_t address, uint64_t size, int device, bool write) const;
 
  private:
-  // The whole mappings that tile [address, address + size). False: a hole or a part of a mapping.
+  // Finds the whole mappings that together cover [address, address + size) exactly. Returns false
+  // if there is a hole, or if the range ends inside a mapping.
   bool Tile(uint64_t address, uint64_t size, std::vector<Mapping*>* tiles);
   void Drop(Physical* physical);
   bool IsHole(uint64_t address, uint64_t size) const;
   bool ShowPhysical(uint64_t address, Physical* physical);
   bool GiveOwnFile(Physical* physical);
   bool ShowIn(const Physical& physical, int file, uint64_t offset);
-  // Of memory without a file of its own.
+  // Returns the file of memory that has no file of its own.
   int CommonFile(const Physical& physical) const {
     return physical.device == kHost ? space_->host_file() : physical.device;
   }

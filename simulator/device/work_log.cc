@@ -47,7 +47,7 @@ bool WorkLog::Open(const std::string& path, std::string* error) {
 void WorkLog::Write(const vramstowSimulatorWorkLine& line) {
   if (file_ < 0) return;
   char text[512];
-  // A kernel's name may be as long as it likes.
+  // The name of a kernel may be of any length.
   const int length =
       snprintf(text, sizeof(text),
                "%" PRIu64 ",%s,%.200s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",

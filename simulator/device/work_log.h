@@ -1,14 +1,15 @@
-// The work log: one CSV line for each piece of work, as large as it would be on a card: operators
-// with their operations and bytes, copies between the host and devices, collectives.
+// Writes the work log: one CSV line for each piece of work, with the size that it would have on a
+// GPU: operators with their operations and bytes, copies between the host and devices, and
+// collectives.
 //
-// Idea: the simulated device computes little and knows no speeds. Whoever estimates how long a card
-// would take reads here what it would have to do. The form: time_ns,kind,name,precision,operations,
-// read_bytes,written_bytes,items. Each line is one write() to a file opened for appending, so a
-// killed process leaves whole lines.
+// Idea: the simulated device computes little and models no speeds. A reader that estimates how long
+// a GPU would take gets the amount of work from here. The columns are
+// time_ns,kind,name,precision,operations,read_bytes,written_bytes,items. Each line is one write()
+// to a file opened for appending, so a killed process leaves whole lines.
 //
-// Ownership: owns the file. Threads: any; a line is written whole. Errors: Open says false and one
-// sentence; a line that cannot be written is dropped and the first such is said on stderr. Units:
-// bytes; nanoseconds since 1970.
+// Ownership: owns the file. Threads: any; a line is written whole. Errors: Open returns false and
+// one sentence; a line that cannot be written is dropped, and the first such failure is reported on
+// stderr. Units: bytes; nanoseconds since 1970.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_WORK_LOG_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_WORK_LOG_H_
 
@@ -26,7 +27,7 @@ class WorkLog {
   WorkLog(const WorkLog&) = delete;
   WorkLog& operator=(const WorkLog&) = delete;
 
-  // `path` may hold %p, which becomes the process id.
+  // Opens the file at `path`; %p in `path` is replaced by the process id.
   bool Open(const std::string& path, std::string* error);
   bool is_open() const { return file_ >= 0; }
 
