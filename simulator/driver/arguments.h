@@ -1,7 +1,7 @@
-// The arguments of a kernel launch, copied at the launch: the caller may change them afterwards.
+// Copies the arguments of a kernel at its launch, because the caller may change them afterwards.
 //
-// Ownership: the copy. Threads: immutable once made. Errors: complete() is false if the caller did
-// not give what was asked for. Units: bytes.
+// Ownership: owns the copy. Threads: immutable once made. Errors: complete() is false if the caller
+// did not give all arguments. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_ARGUMENTS_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_ARGUMENTS_H_
 
@@ -12,16 +12,16 @@ namespace vramstow::simulator {
 
 class CopiedArguments {
  public:
-  // Lays out the next argument. Alignment is a power of two, 16 at most.
+  // Appends an argument to the layout. The alignment is a power of two, 16 at most.
   void Add(size_t bytes, size_t alignment);
-  // Copies what was laid out from `parameters` (an address for each) or from the buffer that
-  // `extra` describes, where arguments follow each other with their alignment.
+  // Copies the arguments of the layout from `parameters` (one address for each) or from the buffer
+  // that `extra` describes, which holds them one after the other, aligned.
   void Copy(void** parameters, void** extra);
 
   bool complete() const { return complete_; }
-  // One for each, aligned for any type.
+  // The address of each argument's copy, aligned for any type.
   const std::vector<const char*>& places() const { return places_; }
-  // The same for C.
+  // The same addresses as an array for C code.
   void** pointers() { return pointers_.data(); }
 
  private:

@@ -13,7 +13,7 @@ Handles<Array>& Arrays() {
   return *arrays;
 }
 
-// Bytes of one channel; 0: not a format that is known here.
+// Returns the bytes of one channel, or 0 for an unknown format.
 uint64_t ChannelBytes(CUarray_format format) {
   switch (static_cast<int>(format)) {
     case CU_AD_FORMAT_UNSIGNED_INT8:

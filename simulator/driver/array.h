@@ -1,7 +1,9 @@
-// CUDA arrays: here plain pitched memory behind a handle. Textures are not simulated.
+// Implements CUDA arrays, which are plain pitched memory behind a handle here. Textures are not
+// simulated.
 //
-// Ownership: the table of arrays, in the State; an array owns its memory. Threads: the driver's
-// lock. Errors: null for what is no array. Units: bytes for pitches, elements for sizes.
+// Ownership: the State has a table of arrays; an array owns its memory. Threads: the caller holds
+// the driver's lock. Errors: returns null for a handle that is not an array. Units: bytes for
+// pitches, elements for sizes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_ARRAY_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_ARRAY_H_
 

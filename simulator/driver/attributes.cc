@@ -8,9 +8,9 @@ struct Constant {
   int value;
 };
 
-// The same on every card of compute capability 7.0 to 9.0 (CUDA C++ Programming Guide, technical
-// specifications per compute capability, and deviceQuery outputs). By number, because the headers
-// in use may not have the newest names.
+// Attributes that are the same on every GPU of compute capability 7.0 to 9.0 (CUDA C++ Programming
+// Guide, technical specifications per compute capability, and deviceQuery outputs). They are listed
+// by number, because the headers of this build may not have the newest names.
 constexpr Constant kConstants[] = {
     {1, 1024},                                       // threads per block
     {2, 1024},                                       // block x, y, z
@@ -179,7 +179,8 @@ bool DeviceAttribute(const Spec& spec, int device, int attribute, int* value) {
     *value = spec.pageable;
     return true;
   }
-  // The headers of CUDA 12.9, 13.0 and 13.1 brought these: older drivers do not know them.
+  // The headers of CUDA 12.9, 13.0 and 13.1 introduced these attributes, so older drivers refuse
+  // them.
   if (attribute >= 141 && spec.cuda_version < 12090) return false;
   if (attribute >= 144 && spec.cuda_version < 13000) return false;
   if (attribute >= 148 && spec.cuda_version < 13010) return false;

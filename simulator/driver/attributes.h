@@ -1,7 +1,7 @@
-// What a card says of itself, by CUdevice_attribute.
+// Returns what a GPU reports for each CUdevice_attribute.
 //
-// Ownership: none. Threads: pure functions over constants. Errors: false for an attribute that is
-// not known. Units: as cuda.h has them.
+// Ownership: none. Threads: pure functions over constants. Errors: returns false for an unknown
+// attribute. Units: as in cuda.h.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_ATTRIBUTES_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_ATTRIBUTES_H_
 
@@ -11,15 +11,16 @@
 
 namespace vramstow::simulator {
 
-// `device` is a number as the process sees it, `card` one of the machine.
+// In the functions below `device` is a number that the process sees, and `card` a number of the
+// machine.
 
-// False: there is no such attribute.
+// Returns false if the attribute does not exist.
 bool DeviceAttribute(const Spec& spec, int device, int attribute, int* value);
 
-// The same for the same card in every process, different for each: what a UUID must be.
+// Returns a UUID that is the same for a GPU in every process, and different for each GPU.
 CUuuid CardUuid(const Spec& spec, int card);
 
-// "0000:01:00.0" for the first card; at most 13 bytes.
+// Writes "0000:01:00.0" for the first GPU; a bus id has at most 13 bytes.
 void PciBusId(int card, char* text, size_t size);
 
 }  // namespace vramstow::simulator

@@ -22,7 +22,8 @@ bool IsAnotherThreadExiting(const DriverGlobals& globals) {
   return exiting != 0 && exiting != static_cast<uint64_t>(pthread_self());
 }
 
-// exit=strict: what a real driver makes of a call while it shuts down is anybody's guess.
+// With exit=strict the process is aborted here, because the behaviour of a real driver for a call
+// during its shutdown is undefined.
 void CheckExit(const DriverGlobals& globals) {
   if (!globals.exit_is_strict || !IsAnotherThreadExiting(globals)) return;
   fprintf(stderr,
@@ -38,7 +39,7 @@ bool EndsBesideThisThread() {
          !globals.forked && IsAnotherThreadExiting(globals);
 }
 
-// In this order: a child is told that of its parent's end it knows nothing.
+// The fork is checked first: in a child the end of its parent's driver does not matter.
 int RefusalOfAllCalls() {
   const DriverGlobals& globals = Globals();
   if (globals.forked.load(std::memory_order_relaxed)) return CUDA_ERROR_NOT_INITIALIZED;
@@ -52,16 +53,16 @@ int RefusalOfAllCalls() {
 
 namespace {
 
-// Reads the clock of this machine, which costs some of a call that does nothing else, only if work
-// is pending; else returns 0.
+// Reads the clock of this machine only if work is pending, and else returns 0, because reading it
+// costs much of a call that does nothing else.
 uint64_t ClockWhileWorkIsPending(const State& state) {
   return state.machine->timeline.IsIdle() ? 0 : RealNanoseconds();
 }
 
 }  // namespace
 
-// Whether the lock is taken depends on what is asked first, which the analysis cannot follow: from
-// here to the end of the call, locked_ says whether it is held.
+// Earlier checks decide whether the lock is taken, which the lock analysis cannot follow. From here
+// to the end of the call, locked_ says whether the lock is held.
 Call::Call(const char* name, Needs needs) VRAMSTOW_NO_LOCK_ANALYSIS : globals_(Globals()),
                                                                       state_(globals_.state()),
                                                                       name_(name),
@@ -122,7 +123,8 @@ CUresult Call::Fault() {
 }
 
 void Call::Enter() {
-  // In a forked child, inside host functions: the call is refused, and nobody else's business.
+  // In a forked child and inside host functions the call is refused, and the profiler is not
+  // called.
   if (globals_.forked.load(std::memory_order_relaxed) || CurrentThread().inside_callback) {
     profiler_ = nullptr;
     return;
@@ -145,7 +147,7 @@ void Call::Leave() {
 }
 
 void Call::Note(const Line& line, CUresult result) {
-  // Refused before the lock was taken: no log yet, or none of its business any more.
+  // A call that was refused before the lock was taken is not logged.
   if (!locked_) return;
   int device = line.device;
   if (device == kUnknownDevice) device = context_ == nullptr ? 0 : context_->device;

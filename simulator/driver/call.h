@@ -1,12 +1,13 @@
-// The way in: what every entry point does before and after its own part.
+// Serve and ServeMemory do what every entry point has to do before and after its own work.
 //
 // Serve(name, needs, body) refuses calls in a forked child, after shutdown, before cuInit, from
-// inside a host function, without a context or on a broken one; takes the lock, lets a little
-// virtual time pass, applies fail= rules, tells a profiler of the call, and keeps exceptions from
-// leaving the C ABI. ServeMemory also writes the line of the call log, before the call returns.
-// What failed goes to the error log.
+// inside a host function, without a context or on a broken one. It takes the lock, advances the
+// virtual clock a little, applies fail= rules, reports the call to a profiler, and stops exceptions
+// at the C ABI. ServeMemory also writes the line of the call log, before the call returns. Failed
+// calls are written to the error log.
 //
-// Ownership: none. Threads: any; the body runs with the driver's lock held. Errors: CUresult.
+// Ownership: none. Threads: any; the body runs with the driver's lock held. Errors: returns a
+// CUresult.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_CALL_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_CALL_H_
 
@@ -25,7 +26,7 @@ enum class Needs {
   kAnyContext,  // a context, broken or not
 };
 
-// Who is told of calls and work (profiler.h), or null.
+// Returns the profiler that receives calls and work (profiler.h), or null.
 const vramstowSimulatorProfiler* Profiler();
 
 class Call {
@@ -39,9 +40,9 @@ class Call {
   const char* name() const { return name_; }
   State& state() { return state_; }
   Machine& machine() { return *state_.machine; }
-  // The calling thread, with its number.
+  // Returns the state of the calling thread, and gives the thread a number if it has none.
   ThreadState& thread();
-  // The current context; null if the call needs none and there is none.
+  // Returns the current context, or null if there is none and the call needs none.
   Context* context() { return context_; }
   int device() { return context_->device; }
 
@@ -50,7 +51,7 @@ class Call {
     return context_ == nullptr ? CUDA_SUCCESS : context_->sticky;
   }
 
-  // One line of the call log, of the call in progress or of `name`.
+  // The fields of a line of the call log for the call in progress.
   struct Line {
     int device = kUnknownDevice;  // the current context's
     uint64_t address = 0;
@@ -60,7 +61,7 @@ class Call {
   static constexpr int kUnknownDevice = -2;
   void Note(const Line& line, CUresult result);
 
-  // What a profiler is told of this call.
+  // The record of this call that the profiler receives.
   vramstowSimulatorCall& told() { return told_; }
   CUresult Finish(CUresult result) {
     told_.result = static_cast<int>(result);
@@ -84,12 +85,12 @@ class Call {
   vramstowSimulatorCall told_ = {};
 };
 
-// Whether another thread is ending the process. A thread that watches collectives asks in a loop
-// whether work has ended, and is told so then: an error would make it end the process with a
-// signal. With exit=strict it is an error.
+// True if another thread is ending the process. A thread that watches collectives polls work in a
+// loop. It is told then that the work has ended, because after an error it would end the process
+// with a signal. With exit=strict such a call is an error.
 bool EndsBesideThisThread();
 
-// Whether there is a device of this number.
+// True if there is a device of this number.
 inline bool IsDevice(Call& call, int device) {
   return device >= 0 && device < call.machine().devices();
 }
@@ -111,8 +112,8 @@ CUresult Serve(const char* name, Needs needs, Body&& body) noexcept {
   return result;
 }
 
-// As Serve, for a call that gives or takes memory: the call log gets a line whatever comes of it.
-// The body fills in what it learns.
+// Like Serve, for a call that allocates or frees memory: it is always written to the call log, even
+// if it fails. The body fills in the line.
 template <typename Body>
 CUresult ServeMemory(const char* name, Needs needs, Call::Line line, Body&& body) noexcept {
   CUresult result = CUDA_SUCCESS;
@@ -135,11 +136,12 @@ CUresult ServeMemory(const char* name, Needs needs, Call::Line line, Body&& body
   return result;
 }
 
-// The stream that a handle means, with the per-thread flag of the call in progress. Null: no such
-// stream in this process.
+// Returns the stream of a handle, considering the per-thread flag of the call in progress; null if
+// this process has no such stream.
 Stream* FindStream(Call& call, CUstream handle);
 
-// The per-thread variants of entry points run their plain twin inside this.
+// While this object lives, stream 0 means the calling thread's own default stream. The per-thread
+// variants of entry points call their plain variant in its scope.
 class PerThreadDefault {
  public:
   PerThreadDefault() : before_(CurrentThread().per_thread_default) {

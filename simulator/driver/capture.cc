@@ -8,7 +8,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// Does `capture` forbid potentially unsafe calls to this thread?
+// True if `capture` forbids potentially unsafe calls to this thread.
 bool Forbids(const Capture& capture, const ThreadState& thread) {
   if (thread.capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return false;
   if (capture.thread == thread.id) return capture.mode != CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -262,7 +262,8 @@ CUresult BeginCapture(const char* name, CUstream handle, CUstreamCaptureMode mod
   });
 }
 
-// Every front of every other stream must be something that the origin's fronts depend on.
+// True if the last nodes of the origin stream depend on the last nodes of every other stream of the
+// capture.
 bool IsJoined(const Capture& capture) {
   std::set<const GraphNode*> reached;
   std::vector<const GraphNode*> open(capture.origin->capture_fronts.begin(),
@@ -333,7 +334,7 @@ CUresult GetCaptureInfo(CUstream handle, const CaptureInfo& info) {
     if (!capture->valid) return CUDA_SUCCESS;
     if (info.id != nullptr) *info.id = capture->id;
     if (info.graph != nullptr) *info.graph = ToHandle(capture->graph);
-    // Good until the stream's next call, as documented.
+    // As documented, this array is valid until the next call for the stream.
     if (info.fronts != nullptr) {
       *info.fronts = reinterpret_cast<const CUgraphNode*>(stream->capture_fronts.data());
     }
@@ -426,8 +427,8 @@ CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
     Stream* stream = FindStream(call, handle);
     if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    // Documented: refused for the legacy stream while a blocking stream captures; the capture
-    // stays.
+    // The documentation says that this is refused for the legacy stream while a blocking stream
+    // captures; the capture stays valid.
     const CUresult implicit = RefuseImplicit(call, stream, false);
     if (implicit != CUDA_SUCCESS) return implicit;
     *status = stream->capture == nullptr ? CU_STREAM_CAPTURE_STATUS_NONE

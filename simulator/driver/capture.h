@@ -1,12 +1,14 @@
-// Stream capture: what a stream records instead of doing, and which calls a capture forbids.
+// Implements stream capture: which work a stream records instead of executing it, and which calls a
+// capture forbids.
 //
 // Rules (CUDA programming guide, "Prohibited and Unhandled Operations"; cuda.h): while a stream is
-// captured it cannot be asked or waited for; calls that are potentially unsafe are forbidden by
-// captures in global mode in any thread and in thread-local mode in this one, unless this thread is
-// relaxed; a forbidden call invalidates the capture.
+// captured it cannot be queried or synchronized. Captures in global mode forbid potentially unsafe
+// calls in every thread, and captures in thread-local mode forbid them in this thread, unless this
+// thread is relaxed. A forbidden call invalidates the capture.
 //
-// Ownership: the graph that is recorded belongs to the capture until it ends. Threads: the driver's
-// lock. Errors: CUresult; a capture that is invalid stays so until it is ended. Units: none.
+// Ownership: the recorded graph belongs to the capture until the capture ends. Threads: the caller
+// holds the driver's lock. Errors: returns a CUresult; an invalid capture stays invalid until it is
+// ended. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_CAPTURE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_CAPTURE_H_
 
@@ -33,39 +35,39 @@ struct Capture {
   bool ended = false;
 };
 
-// A potentially unsafe call (allocating, freeing, …) is about to be made by this thread.
+// Checks a potentially unsafe call (allocating, freeing, …) that this thread is about to make.
 CUresult RefuseUnsafe(Call& call);
 
-// Work is about to be put into `stream`, which is not capturing: the legacy stream must not come to
-// depend on a capture.
+// Checks work that is about to be submitted to `stream`, which is not capturing: the legacy stream
+// must not come to depend on a capture.
 CUresult RefuseImplicit(Call& call, Stream* stream, bool invalidate = true);
 
-// `stream` is about to be asked or waited for, or used synchronously.
+// Refuses to query, synchronize or synchronously use `stream` if it captures.
 CUresult RefuseCapturing(Call& call, Stream* stream);
 
-// A stream captures into `graph`, which must not end before the capture does.
+// True if a stream captures into `graph`, which must not be destroyed before the capture ends.
 bool IsCaptured(const State& state, const Graph* graph);
 
-// The whole context is about to be waited for.
+// Refuses to synchronize the whole context while one of its streams captures.
 CUresult RefuseWhileCapturing(Call& call, Context* context);
 
-// `event` is about to be asked or waited for by the host.
+// Refuses a query or wait of the host for `event` if a capture recorded it.
 CUresult RefuseCapturedEvent(Call& call, Event* event);
 
-// Makes captures of `context` invalid. True: there was one.
+// Invalidates the captures of `context`. Returns true if there was one.
 bool InvalidateCapturesOf(Call& call, Context* context);
 void InvalidateCapture(Stream* stream, CUresult why);
 
-// The stream's last node that does something on the device; null: there is none.
+// Returns the stream's last node that does work on the device, or null if there is none.
 GraphNode* FindLastNode(const Stream& stream);
 
-// What a capturing stream records.
+// Record the work of a capturing stream as graph nodes.
 CUresult CaptureCopy(Call& call, Stream* stream, const CopyBox& box);
 CUresult CaptureFill(Call& call, Stream* stream, const FillBox& box);
 CUresult CaptureLaunch(Call& call, Stream* stream, const Launch& launch);
 CUresult CaptureValues(Call& call, Stream* stream, ValuesNode values);
 CUresult CaptureHostFunction(Call& call, Stream* stream, CUhostFn function, void* user);
-// Also gives the address, which is good from now on for nodes that depend on this one.
+// Also returns the address, which is valid from now on for nodes that depend on this one.
 CUresult CaptureAllocate(Call& call, Stream* stream, int device, uint64_t bytes, uint64_t* address);
 CUresult CaptureFree(Call& call, Stream* stream, uint64_t address);
 CUresult CaptureEventRecord(Call& call, Event* event, Stream* stream, unsigned flags);

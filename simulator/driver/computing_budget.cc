@@ -10,10 +10,12 @@ namespace {
 constexpr uint64_t kLeastNs = 10'000'000'000;
 constexpr uint64_t kLeastForSizesNs = 60'000'000'000;
 constexpr uint64_t kRandomPart = 8;
-// One call may take so much of what is left, so that many that are cheap find something left.
+// Largest part of the remaining budget that one call may use, so that many cheap calls still find
+// some.
 constexpr double kPartOfLeft = 1.0 / 3;
-// The first call of a name: a byte at 1 GB/s, an operation at 5 GFLOP/s. A few small calls, in
-// which threads start and memory comes, do not change that much.
+// Expected speed for the first call of a name: 1 GB/s for bytes and 5 GFLOP/s for operations. This
+// estimate counts as much as kExpectedUnits of measured work, so that a few small calls, which also
+// start threads and allocate memory, change it little.
 constexpr double kByteNs = 1;
 constexpr double kOperationNs = 0.2;
 constexpr double kExpectedUnits = 32 << 20;

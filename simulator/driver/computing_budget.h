@@ -1,17 +1,19 @@
-// ComputingBudget: how much of this machine's time large calls may take to be computed.
+// ComputingBudget limits how much of this machine's time large calls may use to compute their
+// results.
 //
-// Idea: a rehearsal that computes what decides must not take much longer for it. Without
-// allowance= in the SPEC, large calls together may take as long as the job has run without them,
-// and ten seconds at least; a call is computed if it is expected to take no more than a third of
-// what is left. The expectation follows from how long calls of that name took before. Random
-// values get an eighth of it: whole models begin with them, and products that nobody computes read
-// most. A job that makes sizes of values has a minute at least for what may lead to one: a size
-// that is wrong makes the rehearsal wrong. With allowance= the bytes that are touched count
-// instead, so that what is computed is the same in each run.
+// Idea: a simulated run that computes the values that decide the program's behaviour must not
+// become much slower by it. Without allowance= in the SPEC, large calls together may take as long
+// as the job has run without them, and ten seconds at least. A call is computed if it is expected
+// to take no more than a third of the remaining time; the expectation follows from how long calls
+// of that name took before. Random values get an eighth of the budget, because whole models begin
+// with them, and most are read only by products that are not computed. A job that derives sizes
+// from values has at least a minute for calls that may lead to a size, because a wrong size makes
+// the simulated run wrong. With allowance= the touched bytes count instead of time, so that each
+// run computes the same results.
 //
-// Ownership: one for the process; names live as long as it. Threads: the driver's lock, but for
-// IsOpen and makes_sizes, which any thread may ask. Errors: none. Units: bytes, operations,
-// nanoseconds.
+// Ownership: one for the process; names live as long as it. Threads: the caller holds the driver's
+// lock, except for IsOpen and makes_sizes, which any thread may call. Errors: none. Units: bytes,
+// operations, nanoseconds.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_COMPUTING_BUDGET_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_COMPUTING_BUDGET_H_
 
@@ -23,7 +25,7 @@
 
 namespace vramstow::simulator {
 
-// The price of a call.
+// The cost of a call.
 struct Effort {
   const char* name = nullptr;  // of what is called
   uint64_t bytes = 0;          // that are touched, or what takes as long
@@ -36,23 +38,23 @@ class ComputingBudget {
  public:
   static ComputingBudget& Global();
 
-  // The program makes a size of values: others will follow.
+  // Records that the program derives a size from values; it probably does so again.
   void NoteSize() { makes_sizes_.store(true, std::memory_order_relaxed); }
   bool makes_sizes() const { return makes_sizes_.load(std::memory_order_relaxed); }
 
-  // A small call is computed in any case.
+  // True if the call is large; a small call is always computed.
   static bool IsLarge(const Spec& spec, const Effort& effort) {
     return effort.bytes > spec.emulation_bytes || effort.operations > spec.gemm_operations;
   }
-  // Whether such a large call might be allowed.
+  // Returns false if such a large call is certainly refused.
   bool IsOpen(const Spec& spec, const Effort& effort) const;
-  // Whether it is.
+  // Returns whether such a large call may be computed.
   bool Allows(const Spec& spec, const Effort& effort) const;
-  // It was computed, and took so long.
+  // Charges the budget with a call that was computed in `took_ns`.
   void Spend(const Effort& effort, uint64_t took_ns);
 
  private:
-  // Those that were computed.
+  // Sums over the computed calls of one name.
   struct Calls {
     double units = 0;  // bytes, or operations
     double took_ns = 0;

@@ -24,7 +24,8 @@ void* FunctionAddress(Function* function) {
 
 bool HasSyncDepth(const Card& card) { return card.major < 9; }
 
-// What an H100 said; by its multiprocessors, cache and shared memory where it follows from those.
+// Sets the limits that an H100 reported, scaled by the number of multiprocessors, the cache and the
+// shared memory where they depend on those.
 void SetDefaultLimits(const Card& card, Context* context) {
   context->limits[CU_LIMIT_STACK_SIZE] = 1024;
   context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = size_t{65536} * card.multiprocessors;
@@ -51,8 +52,8 @@ CUresult MakeContext(State* state, int device, unsigned flags, bool primary, Con
   if (!machine.memory.Charge(device, machine.spec().context_bytes)) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  // A driver may give the handle of an ended context again. Where contexts come unseen, this one
-  // does so, because nothing else then tells that the context is another one.
+  // A driver may reuse the handle of an ended context. With primary=private this driver does so,
+  // because then only the context's id shows that the context is a different one.
   Context* ended = state->devices[device].primary;
   const bool again = primary && ended != nullptr && machine.spec().private_primary;
   Context* made = again ? ended : state->contexts.Add(std::make_unique<Context>());
@@ -122,7 +123,7 @@ CUresult Push(Call& call, Context* context) {
   return CUDA_SUCCESS;
 }
 
-// These cards run everything everywhere.
+// The simulated GPUs have no execution affinity, so each kernel may use all multiprocessors.
 CUresult RefuseAffinity() {
   const int refusal = RefusalOfAllCalls();
   return refusal != 0 ? static_cast<CUresult>(refusal) : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
@@ -181,7 +182,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
 CUresult cuDevicePrimaryCtxRelease(CUdevice device) { return cuDevicePrimaryCtxRelease_v2(device); }
 
 #undef cuDevicePrimaryCtxReset
-// References survive a reset: the next retain makes a fresh context.
+// References survive a reset, and the next retain makes a fresh context.
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   return Serve("cuDevicePrimaryCtxReset", Needs::kInit, [&](Call& call) {
     if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
@@ -241,7 +242,7 @@ CUresult cuCtxDestroy_v2(CUcontext handle) {
     if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
     if (context->primary) return CUDA_ERROR_INVALID_CONTEXT;
     EndContext(call, context);
-    // Documented: popped from the calling thread's stack if it is current there.
+    // As documented, the context is popped from the calling thread's stack if it is current there.
     ThreadState& thread = call.thread();
     if (thread.depth > 0 && thread.stack[thread.depth - 1] == context) --thread.depth;
     return CUDA_SUCCESS;

@@ -1,7 +1,8 @@
-// Making and ending contexts.
+// Creates and ends contexts.
 //
-// Ownership: the State owns contexts; a context that ended stays, so that its handle is known.
-// Threads: the driver's lock. Errors: CUresult. Units: bytes.
+// Ownership: the State owns contexts; a context that ended is retained, so that its handle is
+// recognized. Threads: the caller holds the driver's lock. Errors: returns a CUresult. Units:
+// bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_CONTEXT_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_CONTEXT_H_
 
@@ -9,14 +10,13 @@
 
 namespace vramstow::simulator {
 
-// Charges the device for a context. CUDA_ERROR_OUT_OF_MEMORY if it has no room.
+// Charges the device for a context. Returns CUDA_ERROR_OUT_OF_MEMORY if the device has no room.
 CUresult MakeContext(State* state, int device, unsigned flags, bool primary, Context** context);
 
-// All that the context held is given back; work that is pending is finished first unless the
-// context is broken.
+// Frees all that the context owns. Pending work is finished first unless the context is broken.
 void EndContext(Call& call, Context* context);
 
-// The living context that a handle means, or null.
+// Returns the living context of a handle, or null.
 Context* FindContext(State* state, CUcontext handle);
 
 inline CUcontext ToHandle(Context* context) { return reinterpret_cast<CUcontext>(context); }

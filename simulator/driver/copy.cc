@@ -47,13 +47,13 @@ class CopyWork : public Work {
   void Run(uint64_t /*time_ns*/) override {
     if (context_->sticky != CUDA_SUCCESS) return;
     Contents& contents = state_->machine->contents;
-    // The memory was there when this was enqueued; it may have gone since.
+    // The memory existed when the copy was enqueued, but it may have been freed since.
     if (!CanReachBox(contents, box_, context_->device)) {
       context_->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
       return;
     }
     NoteTraffic();
-    // Nobody sees these bytes, and something else may have lain there before.
+    // The caller replaces these bytes after the copy, so earlier marks of the source do not matter.
     if (taken_.are_patched) contents.uncomputed().Clear(box_.from.address, box_.Bytes());
     for (uint64_t slice = 0; slice < box_.depth; ++slice) {
       for (uint64_t row = 0; row < box_.height; ++row) {
@@ -82,7 +82,7 @@ class CopyWork : public Work {
     return box_.Bytes() * 1000 / speed;
   }
 
-  // A card has one for each direction of its link.
+  // A GPU has one copy engine for each direction of its PCIe.
   int Engine() const override {
     const bool to_device = PlaceOf(box_.to) == CopyPlace::kDevice;
     if (to_device == (PlaceOf(box_.from) == CopyPlace::kDevice)) return kNoEngine;
@@ -90,7 +90,7 @@ class CopyWork : public Work {
   }
 
  private:
-  // Addresses of the device may show memory of the host.
+  // Memory of the host may be mapped at device addresses, so an address alone does not decide.
   CopyPlace PlaceOf(const CopySide& side) const {
     Machine& machine = *state_->machine;
     if (IsOnDevice(side)) {
@@ -152,7 +152,7 @@ std::shared_ptr<std::vector<char>> Stage(const CopyBox& box) {
   return bytes;
 }
 
-// Copies between the host and a device, unless a library makes them in place of kernels.
+// Logs copies between the host and a device, unless a library makes them in place of kernels.
 void LogCopy(Machine& machine, uint64_t bytes, bool to_device, bool from_device) {
   if (!machine.work_log.is_open() || to_device == from_device) return;
   if (CurrentThread().held_kernels > 0) return;

@@ -1,10 +1,10 @@
-// Copies: one shape for all of them.
+// Describes and submits copies of any shape.
 //
 // Idea: every copy is a box of `depth` slices of `height` rows of `width` bytes, with a pitch and a
 // slice pitch on either side; a plain copy is one row.
 //
-// Ownership: values; work that is queued keeps copies. Threads: the driver's lock. Errors:
-// CUresult, before anything is queued. Units: bytes.
+// Ownership: values; queued work owns copies of them. Threads: the caller holds the driver's lock.
+// Errors: returns a CUresult before anything is queued. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_COPY_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_COPY_H_
 
@@ -18,8 +18,8 @@ struct CopySide {
   uint64_t address = 0;  // of the first byte of the box
   uint64_t pitch = 0;    // from row to row
   uint64_t slice = 0;    // from slice to slice
-  // The device that has to be allowed to reach mapped memory: that of the stream, unless the call
-  // names a context for this side.
+  // The device whose access to mapped memory is checked: that of the stream, unless the call names
+  // a context for this side.
   int device = kOfStream;
 };
 
@@ -41,22 +41,23 @@ enum class CopyMode { kSynchronous, kAsynchronous };
 constexpr CopyMode kNow = CopyMode::kSynchronous;
 constexpr CopyMode kLater = CopyMode::kAsynchronous;
 
-// The sides of the copy lie in the memory of these contexts.
+// Sets the devices of both sides to those of the given contexts.
 CUresult NamePeers(Call& call, CUcontext to, CUcontext from, CopyBox* box);
 
-// Checks, then copies in stream order. What the documentation says about pageable memory holds:
-// its bytes are taken at the call, and a copy into it has ended when the call returns.
+// Checks a copy, then enqueues it in stream order. As documented for pageable memory, the bytes of
+// a pageable source are read during the call, and a copy into pageable memory has ended when the
+// call returns.
 CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mode);
 
-// The bytes of a pageable source, which are the program's again when the call returns: staged, or
-// left out.
+// The bytes of a pageable source, which the program may change when the call returns. They are
+// staged, or left out.
 struct TakenBytes {
   std::shared_ptr<std::vector<char>> staged;  // or null
   bool are_left_out = false;
   bool are_patched = false;  // the other way: the program gets something else than what is read
 };
 
-// The work of a copy.
+// Makes the work of a copy.
 std::shared_ptr<Work> MakeCopyWork(State* state, Context* context, const CopyBox& box,
                                    TakenBytes taken);
 

@@ -1,4 +1,5 @@
-// Copies of a row of an array: one-dimensional, by an offset in bytes into the array's first row.
+// Implements one-dimensional copies of arrays, which begin at an offset in bytes in the array's
+// first row.
 #include <cuda.h>
 
 #include "simulator/driver/array.h"
@@ -20,7 +21,7 @@ CUresult Locate(const End& end, uint64_t bytes, uint64_t* address) {
   if (end.address != 0) return CUDA_SUCCESS;
   const Array* array = FindArray(end.array);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  // Documented: of one-dimensional arrays.
+  // The documentation allows only one-dimensional arrays.
   if (array->shape.Height != 0 || array->shape.Depth != 0) return CUDA_ERROR_INVALID_VALUE;
   if (end.offset > array->bytes || bytes > array->bytes - end.offset) {
     return CUDA_ERROR_INVALID_VALUE;

@@ -1,7 +1,8 @@
-// Copies in batches, and copies with attributes.
+// Implements copies in batches, and copies with attributes.
 //
-// Attributes are hints about the order in which sources may be read and about places: in stream
-// order is always right, and addresses say where they are.
+// Attributes are hints about the order in which sources may be read and about the location of
+// memory. They are ignored: reading in stream order is always allowed, and the addresses show the
+// location.
 #include "simulator/driver/array.h"
 #include "simulator/driver/capture.h"
 #include "simulator/driver/copy_shapes.h"
@@ -16,7 +17,8 @@ bool IsOrder(CUmemcpySrcAccessOrder order) {
          order == CU_MEMCPY_SRC_ACCESS_ORDER_ANY;
 }
 
-// Arrays count in elements, and so does all of an operation that names one.
+// If an operation names an array, all its sizes count elements. Returns the bytes of an element, or
+// 0 if the operand is not an array.
 uint64_t ElementBytes(const CUmemcpy3DOperand& operand) {
   if (operand.type != CU_MEMCPY_OPERAND_TYPE_ARRAY) return 0;
   const Array* array = FindArray(operand.op.array.array);
@@ -36,7 +38,7 @@ bool ReadOperand(const CUmemcpy3DOperand& operand, const CUextent3D& extent, uin
   }
   if (operand.type != CU_MEMCPY_OPERAND_TYPE_POINTER || operand.op.ptr.ptr == 0) return false;
   const auto& pointer = operand.op.ptr;
-  // Documented: 0 means as wide, and as high, as what is copied.
+  // As documented, 0 means that a row is as long, and a layer as high, as the copied extent.
   const uint64_t row = pointer.rowLength == 0 ? extent.width : pointer.rowLength;
   const uint64_t layer = pointer.layerHeight == 0 ? extent.height : pointer.layerHeight;
   if (row < extent.width || layer < extent.height) return false;
@@ -65,7 +67,7 @@ CUresult SubmitOperation(Call& call, Stream* stream, const CUDA_MEMCPY3D_BATCH_O
   return SubmitCopy(call, stream, box, CopyMode::kAsynchronous);
 }
 
-// Documented: neither batches nor copies with attributes go to the legacy stream.
+// As documented, batches and copies with attributes are refused in the legacy stream.
 CUresult FindOwnStream(Call& call, CUstream handle, Stream** stream) {
   *stream = FindStream(call, handle);
   return *stream == nullptr || (*stream)->legacy ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;

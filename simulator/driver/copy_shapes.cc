@@ -1,4 +1,4 @@
-// Copies of two and three dimensions.
+// Implements copies of two and three dimensions.
 #include "simulator/driver/copy_shapes.h"
 
 #include "simulator/driver/array.h"
@@ -16,7 +16,7 @@ struct ShapeSide {
   size_t pitch, height;
 };
 
-// Where a side's box begins and how it steps. False: the side is not possible.
+// Computes where one side's box begins, and its pitches. Returns false if the side is not valid.
 bool ReadSide(const ShapeSide& side, const CUDA_MEMCPY3D& shape, CopySide* out) {
   uint64_t base = 0;
   uint64_t pitch = side.pitch != 0 ? side.pitch : side.x_bytes + shape.WidthInBytes;
@@ -90,7 +90,7 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 
 namespace {
 
-// A side that is not memory of a device needs no context.
+// The contexts of both sides. A side that is not device memory needs none.
 struct PeerContexts {
   CUcontext from = nullptr;
   CUcontext to = nullptr;

@@ -1,6 +1,6 @@
-// Reading the driver's descriptions of copies of several dimensions.
+// Converts the driver's descriptions of multi-dimensional copies to a CopyBox.
 //
-// Ownership: values. Threads: pure functions. Errors: CUresult. Units: bytes.
+// Ownership: values. Threads: pure functions. Errors: returns a CUresult. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_COPY_SHAPES_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_COPY_SHAPES_H_
 
@@ -8,7 +8,7 @@
 
 namespace vramstow::simulator {
 
-// False: a side is missing or its pitch is too small.
+// Returns false if a side is missing or its pitch is too small.
 bool ReadShape(const CUDA_MEMCPY3D& shape, CopyBox* box);
 CUDA_MEMCPY3D Widen(const CUDA_MEMCPY2D& flat);
 

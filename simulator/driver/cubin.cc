@@ -13,21 +13,23 @@ constexpr uint16_t kMachineCuda = 190;      // EM_CUDA of the ELF registry
 constexpr unsigned char kKernelEntry = 16;  // in st_other: a function that can be launched
 constexpr size_t kSectionsMax = 1u << 20;
 
-// Where e_flags has the architecture: in the low byte up to the eighth version of the ABI (sm_90),
-// in the second one from there on.
+// e_flags has the architecture in its low byte up to version 7 of the ABI (up to sm_90), and in its
+// second byte from version 8 on.
 constexpr unsigned char kNewerAbi = 8;
 constexpr uint32_t kArchitectureMask = 0xff;
 constexpr unsigned kNewerShift = 8;
 constexpr uint32_t kOldestArchitecture = 20;
 
-// Attributes in .nv.info.KERNEL that matter here.
+// Attributes in .nv.info.KERNEL that are read here.
 constexpr uint8_t kMaxThreads = 0x05;
 constexpr uint8_t kRequiredThreads = 0x10;
 constexpr uint8_t kParameterInfo = 0x17;
-// In .nv.info: a symbol's number, and how many registers it takes, or bytes of each thread's own.
+// Records in .nv.info that hold a symbol's number, and its register count or the bytes of each
+// thread's stack frame.
 constexpr uint8_t kRegisterCount = 0x2f;
 constexpr uint8_t kFrameSize = 0x11;
-// From compute capability 9.0 on a block's shared memory begins with so many bytes of the system's.
+// Bytes at the beginning of a block's shared memory that the system reserves from compute
+// capability 9.0 on.
 constexpr uint32_t kReservedShared = 1024;
 
 class Cubin {
@@ -66,8 +68,8 @@ class Cubin {
   }
 
  private:
-  // Files of the newer ABI have been seen with the older layout; an architecture tells itself by
-  // its number.
+  // Some files of the newer ABI have the older layout of e_flags, so the byte that holds a
+  // plausible architecture number is used.
   static uint32_t ArchitectureOf(const Elf64_Ehdr& header) {
     const uint32_t low = header.e_flags & kArchitectureMask;
     const uint32_t high = header.e_flags >> kNewerShift & kArchitectureMask;
@@ -81,7 +83,8 @@ class Cubin {
     return bytes_.Read(section.sh_offset, section.sh_size, to);
   }
 
-  // The zero-terminated text at `offset` of a table; empty if it does not end within it.
+  // Returns the zero-terminated text at `offset` of a table, or an empty text if it does not end
+  // within the table.
   static std::string_view TextAt(const std::vector<char>& table, uint64_t offset) {
     if (offset >= table.size()) return {};
     const char* text = table.data() + offset;
@@ -107,7 +110,7 @@ class Cubin {
       const unsigned type = ELF64_ST_TYPE(symbol.st_info);
       const std::string_view where = NameOf(sections_[symbol.st_shndx]);
       if (type == STT_FUNC && (symbol.st_other & kKernelEntry) != 0) {
-        // No parameters are known parameters, too.
+        // A kernel without records of parameters has none, so its parameters count as known.
         image->kernels[std::string(name)].parameters_known = true;
         entries_[at / sizeof(Elf64_Sym)] = name;
       } else if (type == STT_OBJECT &&
@@ -118,7 +121,7 @@ class Cubin {
     return true;
   }
 
-  // Sections of one kernel are named after it: .text.KERNEL, .nv.shared.KERNEL, .nv.info.KERNEL.
+  // The sections of a kernel are named after it: .text.KERNEL, .nv.shared.KERNEL, .nv.info.KERNEL.
   void ReadKernelSection(const Elf64_Shdr& section, bool reserves, Image* image) const {
     const std::string_view name = NameOf(section);
     const auto kernel_of = [&](std::string_view prefix) -> KernelImage* {
@@ -139,8 +142,8 @@ class Cubin {
     }
   }
 
-  // Records: format, attribute, then a 16-bit value, or with format 4 a 16-bit size and as many
-  // bytes.
+  // A record is a format, an attribute, and a 16-bit value; with format 4 a 16-bit size and that
+  // many bytes follow instead of the value.
   void ReadRecords(const std::vector<char>& records, KernelImage* kernel, Image* image) const {
     constexpr uint8_t kSized = 4;
     size_t at = 0;
@@ -179,7 +182,8 @@ class Cubin {
       const uint64_t threads = uint64_t{words[0]} * words[1] * words[2];
       if (threads > 0 && threads <= 1024) kernel->max_threads = static_cast<uint32_t>(threads);
     } else if (attribute == kParameterInfo) {
-      // Index, ordinal and offset, and a word with the size from bit 18 on.
+      // A parameter's record holds its index, ordinal and offset, and a word with the size from bit
+      // 18 on.
       constexpr uint32_t kParametersMax = 4096;
       const uint32_t ordinal = words[1] & 0xFFFF;
       if (ordinal >= kParametersMax) return;

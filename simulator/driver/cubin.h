@@ -1,7 +1,8 @@
-// Cubins: ELF files of NVIDIA's machine. Headers, symbols and .nv.info records, no instructions.
+// Reads cubins, which are ELF files of NVIDIA's machine: headers, symbols and .nv.info records, but
+// no instructions.
 //
-// Ownership: copies of names; nothing of the image is kept. Threads: pure functions. Errors: false
-// for what is no cubin, or is cut off. Units: bytes.
+// Ownership: copies names and retains nothing of the image. Threads: pure functions. Errors:
+// returns false for bytes that are not a cubin, or are truncated. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_CUBIN_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_CUBIN_H_
 

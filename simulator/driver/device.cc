@@ -1,4 +1,4 @@
-// cuInit and what can be asked of a device.
+// Implements cuInit and the queries of devices.
 #include <cuda.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +59,7 @@ CUresult cuInit(unsigned int flags) {
     const MutexLock lock(&globals.mutex);
     State& state = globals.state();
     if (globals.initialized) return CUDA_SUCCESS;
-    // A wrong SPEC stays wrong, and is said once.
+    // A wrong SPEC is reported only once, so the result of the first call is stored.
     if (state.init_result == CUDA_SUCCESS) state.init_result = StartMachine(&state);
     if (state.init_result == CUDA_SUCCESS) globals.initialized = true;
     return state.init_result;
@@ -104,7 +104,7 @@ CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
 CUresult cuDeviceGetLuid(char* luid, unsigned int* node_mask, CUdevice device) {
   (void)luid, (void)node_mask, (void)device;
   const int refusal = RefusalOfAllCalls();
-  // Of Windows only.
+  // This function exists only on Windows.
   return refusal != 0 ? static_cast<CUresult>(refusal) : CUDA_ERROR_NOT_SUPPORTED;
 }
 
@@ -178,7 +178,7 @@ CUresult cuDeviceGetByPCIBusId(CUdevice* device, const char* text) {
     for (int candidate = 0; candidate < call.machine().devices(); ++candidate) {
       char id[32];
       PciBusId(call.machine().spec().cards[candidate], id, sizeof(id));
-      // The domain may be left out.
+      // The domain of the bus id may be left out.
       if (strcasecmp(id, text) != 0 && strcasecmp(id + 5, text) != 0) continue;
       *device = candidate;
       return CUDA_SUCCESS;

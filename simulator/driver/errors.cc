@@ -1,4 +1,4 @@
-// Names and texts of results.
+// Implements the names and texts of results.
 #include <cuda.h>
 
 namespace vramstow::simulator {

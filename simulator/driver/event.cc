@@ -1,4 +1,4 @@
-// Events: recording, waiting, asking, timing.
+// Implements events: recording, waiting, querying and timing.
 #include <cuda.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 constexpr unsigned kEventFlags =
     CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
 
-// Stamps the virtual time at which a record is reached.
+// Stores the virtual time at which a record is reached.
 class Stamp : public Work {
  public:
   explicit Stamp(std::shared_ptr<uint64_t> time) : time_(std::move(time)) {}
@@ -90,7 +90,7 @@ extern "C" {
 CUresult cuEventCreate(CUevent* handle, unsigned int flags) {
   return Serve("cuEventCreate", Needs::kContext, [&](Call& call) {
     if (handle == nullptr || (flags & ~kEventFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-    // Documented: an event for other processes cannot time.
+    // As documented, an event for other processes cannot record times.
     if ((flags & CU_EVENT_INTERPROCESS) != 0 && (flags & CU_EVENT_DISABLE_TIMING) == 0) {
       return CUDA_ERROR_INVALID_VALUE;
     }
@@ -131,7 +131,7 @@ CUresult cuEventQuery(CUevent handle) {
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     const CUresult refused = RefuseCapturedEvent(call, event);
     if (refused != CUDA_SUCCESS) return refused;
-    // An event that was never recorded is documented as complete.
+    // As documented, an event that was never recorded is complete.
     const bool reached = AskEvent(call, event);
     if (call.context()->sticky != CUDA_SUCCESS) return call.context()->sticky;
     return reached ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
@@ -145,7 +145,8 @@ CUresult cuEventSynchronize(CUevent handle) {
     const CUresult refused = RefuseCapturedEvent(call, event);
     if (refused != CUDA_SUCCESS) return refused;
     EmitEvent(call, *event);
-    // While this waits, another thread may destroy or record the event: wait for what it is now.
+    // Another thread may destroy or record the event during the wait, so the marks of its latest
+    // record are copied first.
     const std::vector<Mark> marks = PendingMarks(call, event);
     for (const Mark& mark : marks) {
       const CUresult result = call.Wait(mark);
@@ -188,7 +189,7 @@ CUresult cuCtxRecordEvent(CUcontext context_handle, CUevent handle) {
     if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
     Event* event = call.state().events.Find(handle);
     if (event == nullptr || event->context != context) return CUDA_ERROR_INVALID_HANDLE;
-    // Documented: captures in progress in this context become invalid, and the call fails.
+    // As documented, captures in progress in this context become invalid, and the call fails.
     if (InvalidateCapturesOf(call, context)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     event->more = MarksOf(*context);
     event->time = std::make_shared<uint64_t>(call.machine().timeline.now_ns());

@@ -18,7 +18,7 @@ using Slot = std::shared_ptr<ExportSlot>;
 
 bool IsReached(const ExportSlot& slot, uint64_t record) { return slot.reached >= record; }
 
-// A record of this process has been reached.
+// Counts a record of this process as reached.
 class Signal : public Work {
  public:
   Signal(Slot slot, uint64_t record) : slot_(std::move(slot)), record_(record) {}
@@ -26,8 +26,8 @@ class Signal : public Work {
     uint64_t before = slot_->reached;
     while (before < record_ && !slot_->reached.compare_exchange_weak(before, record_)) continue;
   }
-  // On the host's thread, which also sees to it that the record's turn comes while this process
-  // makes no calls.
+  // Runs on the host thread, which also advances the clock while this process makes no calls, so
+  // that the record is reached.
   bool OnHost() const override { return true; }
 
  private:
@@ -58,7 +58,7 @@ class Outside : public Work {
   uint64_t record_;
 };
 
-// Has another process made the latest record?
+// True if another process made the latest record.
 bool IsForeign(const Event& event) {
   return event.shared != nullptr && event.shared->slot->recorded > event.shared->own_record;
 }
@@ -147,7 +147,8 @@ CUresult cuIpcGetEventHandle(CUipcEventHandle* handle, CUevent event_handle) {
     Event* event = call.state().events.Find(event_handle);
     if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    // Documented: only an event that was made for it, and not one that is imported itself.
+    // As documented, only an event that was created for sharing is exported, and never an imported
+    // one.
     if ((event->flags & CU_EVENT_INTERPROCESS) == 0) return CUDA_ERROR_INVALID_HANDLE;
     if (event->shared == nullptr) {
       const CUresult result = Share(call, event);

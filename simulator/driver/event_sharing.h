@@ -1,13 +1,13 @@
-// Events that several processes know.
+// Shares events between processes.
 //
-// Idea: such an event has a slot in the table of exports of the process that made it
-// (simulator/device/exports.h). Whoever records it counts the record there, and counts it as
-// reached when it is. A stream that waits for another process's record waits really: a thread of
-// the simulator looks at the slot. If the recording process ends first, the record counts as
-// reached, so nobody waits for ever.
+// Idea: a shared event has a slot in the table of exports of the process that made it
+// (simulator/device/exports.h). A process that records the event counts the record there, and
+// counts it as reached later. A stream that waits for the record of another process waits in real
+// time: a thread of the simulator polls the slot. If the recording process ends first, the record
+// counts as reached, so no stream waits forever.
 //
-// Ownership: an event owns its share. Threads: the driver's lock, the slot itself is atomic.
-// Errors: CUresult.
+// Ownership: an event owns its share. Threads: the caller holds the driver's lock; the slot itself
+// is atomic. Errors: returns a CUresult.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_EVENT_SHARING_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_EVENT_SHARING_H_
 
@@ -25,16 +25,18 @@ struct SharedEvent {
   ~SharedEvent();
 };
 
-// This process's table.
+// Returns this process's table of exports.
 Exports& OwnExports();
 
-// This process has just recorded the event: the others see when it is reached.
+// Counts the record that this process has just made, and later counts it as reached, for the other
+// processes.
 void PublishRecord(Call& call, Event* event);
 
-// What must be reached for the latest record, by whichever process; reached ones are left out.
+// Returns the marks that must be reached for the latest record, in whichever process; reached ones
+// are left out.
 std::vector<Mark> PendingMarks(Call& call, Event* event);
 
-// Asks once, as polling does.
+// Returns whether the event is reached, and advances the clock as polling does.
 bool AskEvent(Call& call, Event* event);
 
 }  // namespace vramstow::simulator

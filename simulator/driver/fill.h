@@ -1,7 +1,7 @@
-// Fills: `height` rows of `width` elements.
+// Describes and submits fills of `height` rows of `width` elements.
 //
-// Ownership: values. Threads: the driver's lock. Errors: CUresult, before anything is queued.
-// Units: bytes for width and pitch.
+// Ownership: values. Threads: the caller holds the driver's lock. Errors: returns a CUresult before
+// anything is queued. Units: bytes for pitch, elements for width.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_FILL_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_FILL_H_
 

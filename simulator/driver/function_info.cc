@@ -1,13 +1,14 @@
-// What can be asked about a function's parameters.
+// Implements the queries of a function's parameters.
 //
-// They are known from the image, and, where it is compressed, for kernels that emulation knows.
+// The parameters are known from the image or, if the image is compressed, for kernels that
+// emulation knows.
 #include "simulator/driver/module.h"
 #include "simulator/driver/newer_functions.h"
 
 namespace vramstow::simulator {
 namespace {
 
-// CUDA_ERROR_NOT_SUPPORTED: nothing is known of the function's parameters.
+// Returns CUDA_ERROR_NOT_SUPPORTED if the function's parameters are not known.
 CUresult ParametersOf(Function* function, std::vector<KernelParameter>* parameters) {
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   *parameters = function->parameters;

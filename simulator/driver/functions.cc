@@ -1,13 +1,13 @@
-// Every function of the driver exists: a weak one here, which says that it is not supported,
-// unless another file defines it. simulator/generate makes the table from CUDA's headers:
+// Defines a weak version of every function of the driver, which returns that it is not supported,
+// unless another file defines the function. simulator/generate makes the table from CUDA's headers:
 //
 //   VRAMSTOW_DRIVER_FUNCTION(name, symbol, version, stream)
 //
-// The name is the documented one, by which cuGetProcAddress knows the function; the symbol is the
-// exported one; the version is that of the CUDA which brought this form; the stream is what stream
-// 0 means in it. The table is sorted by name, then by version.
+// `name` is the documented name, which cuGetProcAddress takes. `symbol` is the exported symbol.
+// `version` is the version of CUDA that introduced this form. `stream` says what stream 0 means in
+// it. The table is sorted by name, then by version.
 //
-// cuda.h is not included, because the weak ones have no parameters.
+// cuda.h is not included, because the weak functions have no parameters.
 #include "simulator/driver/functions.h"
 
 #include <stdio.h>

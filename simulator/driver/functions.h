@@ -1,7 +1,8 @@
-// The public functions of the driver: name, exported symbol, the CUDA version that brought it.
+// Lists the public functions of the driver: name, exported symbol, and the CUDA version that
+// introduced it.
 //
-// Ownership: a constant table, sorted by name and then by version. Threads: immutable. Errors: null
-// for a name that is not there. Units: versions as 1000 × major + 10 × minor.
+// Ownership: a constant table, sorted by name and then by version. Threads: immutable. Errors:
+// returns null for an unknown name. Units: versions as 1000 × major + 10 × minor.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_FUNCTIONS_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_FUNCTIONS_H_
 
@@ -24,8 +25,8 @@ struct DriverFunctions {
 };
 DriverFunctions AllDriverFunctions();
 
-// Why no call can be served now, as a result of the driver: before cuInit, after the end, in a
-// forked child. 0: calls are served.
+// Returns the driver's result that refuses all calls now: before cuInit, after the end, or in a
+// forked child. Returns 0 if calls are served.
 int RefusalOfAllCalls();
 
 }  // namespace vramstow::simulator

@@ -18,13 +18,15 @@ struct Overload : Ts... {
 template <typename... Ts>
 Overload(Ts...) -> Overload<Ts...>;
 
-// Flattens a graph with its child graphs: a child's nodes come between what the child node depends
-// on and what depends on it. Returns the indexes of its last nodes for each node of the source.
+// Flattens a graph with its child graphs: a child's nodes are placed between the predecessors and
+// the successors of the child node. Returns the indexes of the last nodes for each node of the
+// source.
 class Flattener {
  public:
   Flattener(State* state, GraphExec* executable) : state_(state), executable_(executable) {}
 
-  // What runs before (entries) and, on return, what has to have run (exits) for the whole graph.
+  // Adds a graph whose first nodes depend on `entries`. Returns the nodes that must have run before
+  // the whole graph has run.
   std::vector<size_t> Add(const Graph& graph, const std::vector<size_t>& entries) {
     std::map<const GraphNode*, std::vector<size_t>> exits;
     std::vector<size_t> last;
@@ -81,7 +83,7 @@ class Flattener {
   GraphExec* executable_;
 };
 
-// Every node of the graph and of its children can have its turn.
+// True if the graph and its child graphs have no cycle, so that every node can run.
 bool HasOrder(const Graph& graph) {
   std::map<const GraphNode*, size_t> open;
   std::vector<const GraphNode*> ready;
@@ -99,7 +101,7 @@ bool HasOrder(const Graph& graph) {
   return ready.size() == graph.nodes.size();
 }
 
-// What is kept is used first.
+// Charges the device for the pages, after using memory that it retains for graphs.
 bool ChargePages(State* state, const GraphPages& pages) {
   uint64_t& kept = Graphs().kept[pages.device];
   const uint64_t used = std::min(kept, pages.bytes);
@@ -125,7 +127,7 @@ CUresult ChargeAllocations(State* state, const Graph& graph, GraphExec* executab
   return CUDA_SUCCESS;
 }
 
-// What a launch allocates and does not free is the application's until it frees it.
+// Memory that a launch allocates and does not free belongs to the application until it frees it.
 CUresult AllocateAtLaunch(GraphExec* executable) {
   auto& live = Graphs().live;
   const bool again = (executable->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
@@ -205,7 +207,7 @@ Graph* NewGraph(State* state) {
 void ReleaseUserObject(UserObject* object, uint64_t count) {
   object->references -= std::min(object->references, count);
   if (object->references > 0) return;
-  // The destructor is the application's: like any host function it must not call the driver.
+  // The destructor belongs to the application; like any host function it must not call the driver.
   object->destroy(object->pointer);
   Graphs().user_objects.Remove(object);
 }
@@ -282,7 +284,7 @@ KernelNode MakeKernelNode(State* state, Context* context, const Launch& launch) 
 
 namespace {
 
-// A node's own work, and what was appended to the node.
+// The work of a node, followed by the work that was appended to the node.
 class WorkInOrder : public Work {
  public:
   WorkInOrder(std::shared_ptr<Work> first, std::vector<std::shared_ptr<Work>> rest)

@@ -1,12 +1,12 @@
-// Graphs: nodes with parameters and dependencies, and their executable form.
+// Implements graphs: nodes with parameters and dependencies, and their executable form.
 //
 // Idea: a node's parameters are a plain variant; the work is made from them when the graph is
 // instantiated. A launch enqueues the nodes one by one into the stream, in an order that the seed
 // chooses among those that the dependencies allow. Nodes without a path between them thus run in
-// any order, never at the same time; what a missing dependency breaks shows all the same.
+// any order, but never at the same time; an error due to a missing dependency shows all the same.
 //
 // Ownership: a graph owns its nodes and child graphs; the tables in Graphs() own graphs and
-// executables. Threads: the driver's lock. Errors: CUresult.
+// executables. Threads: the caller holds the driver's lock. Errors: returns a CUresult.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_GRAPH_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_GRAPH_H_
 
@@ -47,9 +47,9 @@ struct EventNode {
   bool record = false;
 };
 // A graph's allocation: its addresses, and from the first instantiation the device memory behind
-// them. It lasts as long as a graph or an executable names it, and as long as a launch has
-// allocated it and nothing has freed it: destroying graphs frees nothing, as documented. The device
-// memory is then kept for other graphs, until it is trimmed.
+// them. It lives as long as a graph or an executable refers to it, and as long as it is allocated
+// by a launch and not freed: destroying graphs frees nothing, as documented. The device memory is
+// then retained for other graphs until it is trimmed.
 struct GraphPages {
   State* state = nullptr;
   const Context* owner = nullptr;
@@ -60,13 +60,13 @@ struct GraphPages {
   bool charged = false;
   ~GraphPages();
 };
-// Takes the addresses and gives the application its block. Null: there are none left.
+// Reserves the addresses and adds the application's block. Returns null if no addresses are left.
 std::shared_ptr<GraphPages> TakeGraphPages(State* state, int device, uint64_t bytes,
                                            const Context* owner);
-// The application freed the block outside of its graph. What is returned keeps the pages: let go of
-// it when work that was submitted before has ended.
+// Frees a block that the application frees outside of its graph. The result owns the pages; the
+// caller releases it when work that was submitted before has ended.
 std::shared_ptr<GraphPages> FreeGraphBlock(State* state, Block* block);
-// Gives back what the device keeps for graphs and none uses.
+// Frees the memory that the device retains for graphs and that no graph uses.
 void TrimGraphMemory(State* state, int device);
 
 struct AllocateNode {
@@ -148,7 +148,7 @@ bool RemoveEdge(GraphNode* from, GraphNode* to);
 void CloneInto(State* state, const Graph& source, Graph* target);
 
 CUresult Instantiate(Call& call, Graph* graph, unsigned long long flags, GraphExec** executable);
-// The work that a node means; null for one without an effect of its own.
+// Makes the work of a node; null for a node without an effect of its own.
 std::shared_ptr<Work> MakeNodeWork(State* state, const GraphNode& node);
 CUresult LaunchGraph(Call& call, GraphExec* executable, Stream* stream);
 KernelNode MakeKernelNode(State* state, Context* context, const Launch& launch);

@@ -1,4 +1,4 @@
-// Graphs: making, asking, changing, instantiating and launching them.
+// Implements creating, querying, changing, instantiating and launching graphs.
 #include <stdio.h>
 
 #include <algorithm>
@@ -13,7 +13,8 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 
 namespace {
 
-// A null array asks for the number; otherwise as many as fit are given and the rest is null.
+// Returns only the number if the array is null; otherwise fills it with as many nodes as fit and
+// sets the rest to null.
 CUresult GiveNodes(const std::vector<GraphNode*>& found, CUgraphNode* nodes, size_t* count) {
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (nodes != nullptr) {
@@ -99,7 +100,8 @@ CUresult ChangeEdges(const char* name, CUgraph handle, const CUgraphNode* from,
           target->graph != graph) {
         return CUDA_ERROR_INVALID_VALUE;
       }
-      // One that is there already, or is not, is refused. A circle is found by instantiating.
+      // Adding an existing edge or removing a missing one is refused. Instantiation detects a
+      // cycle.
       if (!(add ? AddEdge(source, target) : RemoveEdge(source, target))) {
         return CUDA_ERROR_INVALID_VALUE;
       }
@@ -120,7 +122,8 @@ CUresult InstantiateGraph(const char* name, CUgraphExec* handle, CUgraph graph_h
   });
 }
 
-// The same nodes in the same shape, with new parameters. Documented: nothing else may differ.
+// Replaces the parameters of an executable by those of a graph with the same nodes and edges. As
+// documented, nothing else may differ.
 CUgraphExecUpdateResult Update(Call& call, GraphExec* executable, Graph* graph) {
   GraphExec* fresh = nullptr;
   if (Instantiate(call, graph, executable->flags, &fresh) != CUDA_SUCCESS) {
@@ -314,7 +317,7 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
   std::vector<vramstowSimulatorRange> uses;
   const UseWatch& watch = UseWatch::Global();
   if (watch.is_watched()) {
-    // Under another name: it is no launch that may be told to fail.
+    // The name is not that of a launch, so that a fail= rule for launches does not apply to it.
     WithExec("uses of a graph", handle, [&](Call&, GraphExec* executable) {
       AddUses(*executable, &uses);
       return CUDA_SUCCESS;
@@ -337,7 +340,7 @@ CUresult cuGraphUpload(CUgraphExec handle, CUstream stream_handle) {
   });
 }
 
-// A launch in progress goes on: its works are shared.
+// A launch in progress continues, because it shares the ownership of its work.
 CUresult cuGraphExecDestroy(CUgraphExec handle) {
   return WithExec("cuGraphExecDestroy", handle, [](Call&, GraphExec* executable) {
     Graphs().executables.Remove(executable);

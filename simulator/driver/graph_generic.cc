@@ -1,5 +1,5 @@
-// Graph nodes through one door: parameters that say of what kind they are. Kinds that are not
-// simulated are refused here by name, once.
+// Implements the functions that add a graph node of any kind, which the parameters name. Kinds that
+// are not simulated are refused here by name, once.
 #include <stdio.h>
 
 #include "simulator/driver/context.h"

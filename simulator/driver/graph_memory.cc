@@ -1,4 +1,5 @@
-// Memory that graphs allocate: its nodes, and what a device holds for graphs.
+// Implements the memory that graphs allocate: its nodes, and the memory that a device retains for
+// graphs.
 #include <string.h>
 
 #include <algorithm>
@@ -10,7 +11,7 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 
 namespace {
 
-// Bytes of a device: what graphs use, and with that what is kept for them.
+// Bytes of a device that graphs use, and those bytes plus the memory retained for graphs.
 struct GraphMemory {
   uint64_t used = 0;
   uint64_t reserved = 0;
@@ -104,7 +105,7 @@ CUresult cuGraphAddMemFreeNode(CUgraphNode* out, CUgraph handle, const CUgraphNo
     Graph* graph = nullptr;
     std::vector<GraphNode*> dependencies;
     const Block* block = call.machine().memory.FindExact(address);
-    // Only what a graph allocated can be freed by one.
+    // A graph can free only memory that a graph allocated.
     if (out == nullptr || block == nullptr || block->kind != BlockKind::kPool ||
         block->pool != nullptr || !ReadNewNode(handle, handles, count, &graph, &dependencies)) {
       return CUDA_ERROR_INVALID_VALUE;
@@ -125,7 +126,7 @@ CUresult cuGraphMemFreeNodeGetParams(CUgraphNode handle, CUdeviceptr* out) {
   });
 }
 
-// Executables hold their memory to their end: what ended graphs left is trimmed.
+// Frees the memory that ended graphs left behind. Executables hold theirs until they are destroyed.
 CUresult cuDeviceGraphMemTrim(CUdevice device) {
   return WithDevice("cuDeviceGraphMemTrim", device, [&](Call& call) {
     TrimGraphMemory(&call.state(), device);
@@ -165,7 +166,7 @@ CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr
   return WithDevice("cuDeviceSetGraphMemAttribute", device, [&](Call&) {
     uint64_t wish = 1;
     if (value != nullptr) memcpy(&wish, value, sizeof(wish));
-    // Documented: the high-water marks only, and only to 0.
+    // As documented, only the high-water marks can be set, and only to 0.
     if (wish != 0 || (attribute != CU_GRAPH_MEM_ATTR_USED_MEM_HIGH &&
                       attribute != CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)) {
       return CUDA_ERROR_INVALID_VALUE;

@@ -1,4 +1,4 @@
-// Graph nodes by kind: adding them, reading and changing their parameters.
+// Implements adding graph nodes by kind, and reading and changing their parameters.
 #include "simulator/driver/capture.h"
 #include "simulator/driver/context.h"
 #include "simulator/driver/copy_shapes.h"
@@ -48,7 +48,7 @@ CUresult With(const char* name, CUgraphNode handle, Body&& body) {
   });
 }
 
-// Changes one node of an executable: the work is made anew.
+// Changes one node of an executable, for which new work is made.
 template <typename Make>
 CUresult SetExec(const char* name, CUgraphExec exec_handle, CUgraphNode handle, Make&& make) {
   return Serve(name, Needs::kContext, [&](Call& call) -> CUresult {
@@ -374,7 +374,7 @@ CUresult cuGraphExecHostNodeSetParams(CUgraphExec executable, CUgraphNode node,
                  [&](Call&, NodeParameters* parameters) { return ReadHost(given, parameters); });
 }
 
-// Documented: the child is cloned, so later changes to the original do not show.
+// As documented, the child is cloned, so later changes to the original have no effect.
 CUresult cuGraphAddChildGraphNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
                                   size_t count, CUgraph child) {
   return Add("cuGraphAddChildGraphNode", {out, graph, dependencies, count},

@@ -1,5 +1,5 @@
-// What can be asked about graphs and nodes of any kind: numbers, the graph around a node,
-// parameters through one door.
+// Implements queries of graphs and nodes of any kind: ids, the graph that contains a node, and the
+// functions that read parameters of any kind.
 #include "simulator/driver/graph.h"
 #include "simulator/driver/newer_functions.h"
 
@@ -13,7 +13,7 @@ CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS
 
 namespace {
 
-// Answers a question about a node, under the lock.
+// Answers a query of a node, under the lock.
 template <typename Value, typename Answer>
 CUresult Ask(const char* name, CUgraphNode handle, Value* out, Answer&& answer) {
   return Serve(name, Needs::kInit, [&](Call&) {
@@ -116,7 +116,7 @@ CUresult cuGraphNodeGetContainingGraph(CUgraphNode node, CUgraph* out) {
              [](const GraphNode& found) { return ToHandle(found.graph); });
 }
 
-// The number that cuGraphDebugDotPrint writes.
+// Returns the number that cuGraphDebugDotPrint writes.
 CUresult cuGraphNodeGetLocalId(CUgraphNode node, unsigned int* out) {
   return Ask("cuGraphNodeGetLocalId", node, out,
              [](const GraphNode& found) { return static_cast<unsigned>(found.id); });

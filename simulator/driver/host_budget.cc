@@ -38,7 +38,7 @@ uint64_t HostBudget::Limit() {
   return limit_;
 }
 
-// Well below what ends all computing.
+// Returns a limit well below the one at which all computing stops.
 uint64_t HostBudget::ForSizes() { return Limit() / 5 * 4; }
 
 uint64_t HostBudget::ForResults() { return std::min(Limit() / 5 * 2, kMaxForResults); }

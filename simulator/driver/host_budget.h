@@ -1,10 +1,10 @@
-// How much memory of this machine the simulated devices may fill by effects: half of what was
-// available when the first effect was about to write. A write to memory that is held already takes
-// none, and small results may take a quarter more: a program goes on rightly after one large
-// moment.
+// HostBudget limits how much memory of this machine the simulated devices may fill with computed
+// results: half of what was available before the first result was written. Overwriting memory that
+// is stored already needs no more. Small results may use a quarter more, so that a program
+// continues correctly after one peak.
 //
-// Ownership: one for the process. Threads: the driver's lock. Errors: false, said once on stderr.
-// Units: bytes.
+// Ownership: one for the process. Threads: the caller holds the driver's lock. Errors: returns
+// false, and reports it once on stderr. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_HOST_BUDGET_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_HOST_BUDGET_H_
 
@@ -19,13 +19,13 @@ class HostBudget {
  public:
   static HostBudget& Global();
 
-  // These are about to be written by work that touches `bytes`. Looking is dear, so it is done now
-  // and then.
+  // Returns whether work that touches `bytes` may write these pieces. Measuring the memory in use
+  // is expensive, so it is done only now and then.
   bool Allows(const State& state, std::span<const Contents::Piece> writes, uint64_t bytes);
 
-  // Results that follow from computed values may hold so much where the SPEC does not say.
+  // Returns the limit of stored results that follow from computed values, if the SPEC sets none.
   uint64_t ForResults();
-  // The same of those that may lead to a size.
+  // Like ForResults, for results that may lead to a size.
   uint64_t ForSizes();
 
  private:

@@ -158,7 +158,7 @@ CUresult cuMemHostGetFlags(unsigned int* flags, void* memory) {
     if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const Block* block = call.machine().memory.FindAround(reinterpret_cast<uintptr_t>(memory));
     if (block == nullptr || block->kind != BlockKind::kHostPinned) return CUDA_ERROR_INVALID_VALUE;
-    // With unified addressing every pinned block is mapped.
+    // With unified addressing every pinned block is mapped into the device's addresses.
     *flags = block->flags | CU_MEMHOSTALLOC_DEVICEMAP;
     return CUDA_SUCCESS;
   });

@@ -1,7 +1,7 @@
-// Host memory that the driver gives out or pins, and managed memory.
+// Implements host memory that the driver allocates or pins, and managed memory.
 //
-// Ownership: the State; a block is given back by the call that names its kind. Threads: the
-// driver's lock. Errors: CUresult. Units: bytes.
+// Ownership: the State owns the blocks; a block is freed by the function that belongs to its kind.
+// Threads: the caller holds the driver's lock. Errors: returns a CUresult. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_HOST_MEMORY_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_HOST_MEMORY_H_
 
@@ -9,14 +9,15 @@
 
 namespace vramstow::simulator {
 
-// Pages of this process, not touched yet; null: none left. Given back with the same size.
+// Maps untouched pages of this process; null if there are none. They must be unmapped with the same
+// size.
 void* MapHostPages(uint64_t bytes);
 void UnmapHostPages(Contents* contents, uint64_t address, uint64_t bytes);
 
-// Gives back the pages of a pinned or managed block that the driver made; others: nothing.
+// Unmaps the pages of a pinned or managed block if the driver allocated them.
 void ReleaseHostPages(Contents* contents, const Block& block);
 
-// Host memory that copies need not stage: pinned, registered or managed.
+// True for host memory that copies need not stage: pinned, registered or managed.
 bool IsPinned(const Block* block);
 
 }  // namespace vramstow::simulator

@@ -10,9 +10,11 @@ namespace vramstow::simulator {
 namespace {
 
 constexpr uint64_t kSmall = 8;
-// More than a person has steps in a rehearsal, and a few seconds of a loop that does nothing else.
+// Limit of repeated reads. A simulated run has fewer steps than this, and a loop that does nothing
+// else reaches it in a few seconds.
 constexpr uint64_t kMaxRepeated = 100000;
-// Such values need not be wrong, and they may differ: a loop over a tensor reads each once.
+// Limit of reads whose values may be wrong. It is higher, because such values need not be wrong,
+// and a loop over a tensor reads each value once.
 constexpr uint64_t kMaxUnsure = 1000000;
 
 }  // namespace

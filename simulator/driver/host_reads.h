@@ -1,16 +1,17 @@
-// What the host reads of the device: results that nobody computed, and loops that wait for one.
+// HostReads counts the host's reads of results that were not computed, and detects loops that wait
+// for such a result.
 //
-// Idea: a rehearsal leaves out what is dear. That a program has read such a result is counted, and
-// whoever watches is told of the first time. A program that asks for such a result again and again
-// waits for something that cannot come: after very many reads that all gave the same, its context
-// is broken with a sentence, where a card would have gone on.
+// Idea: a simulated run leaves out expensive results. A read of such a result is counted, and a
+// watcher is called at the first one. A program that reads such a result again and again waits for
+// a value that cannot appear: after very many reads with the same value, its context is broken and
+// a sentence says why, where a GPU would have continued.
 //
-// Sizes that follow from such results are counted apart: the memory of what is made so is not that
-// of a card.
+// Sizes that follow from such results are counted separately, because memory allocated with them
+// differs from that on a GPU.
 //
 // Ownership: one for the process; names belong to the caller and live as long as the process.
-// Threads: the driver's lock, but for the counts, which any thread may ask. Errors: false. Units:
-// reads.
+// Threads: the caller holds the driver's lock, except for the counts, which any thread may read.
+// Errors: returns false. Units: reads.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_HOST_READS_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_HOST_READS_H_
 
@@ -27,18 +28,18 @@ class HostReads {
 
   static HostReads& Global();
 
-  // A kernel ran that nobody computes: what is read next may be anything.
+  // Records that a kernel ran whose effect is not computed, so that later reads may be wrong.
   void NoteIdleLaunch() { is_unsure_ = true; }
 
-  // The host has read this; `by`: who did not compute it, or null. False: the program reads for
-  // ever what cannot change, and that was said.
+  // Records a copy that the host has read. `by` is the kernel that was not computed, or null.
+  // Returns false, and reports it, if the program keeps reading values that cannot change.
   bool Note(const Spec& spec, const CopyBox& box, const char* by);
 
-  // A size follows from what `by` did not compute.
+  // Records that a size follows from a result that kernel `by` did not compute.
   void NoteSize(const char* by) { sizes_.Note(by); }
 
-  // Counts what happens; whoever watches is told of the first time by the thread in which it
-  // happens, and may say that it does not count.
+  // Counts events. The watcher is called for the first event, in the thread where it happens, and
+  // may return 0 so that the event does not count.
   class Watched {
    public:
     void Note(const char* by) {
@@ -60,7 +61,7 @@ class HostReads {
   Watched& sizes() { return sizes_; }
 
  private:
-  // A loop may look at a few values in turn.
+  // Number of addresses that are remembered, because a loop may read a few values in turn.
   static constexpr int kPlaces = 8;
   struct SmallRead {
     uint64_t address = 0;

@@ -8,16 +8,16 @@
 namespace vramstow::simulator {
 namespace {
 
-// How long the application may be silent before the clock moves on without it.
+// How long the application may make no call before the clock advances without it.
 constexpr std::chrono::nanoseconds kSilence = std::chrono::microseconds(200);
-// A host function that takes this long may be waiting for one of another stream (two ranks of a
-// collective in one process do): from then on the others' turn comes beside it.
+// A host function that runs this long may be waiting for one of another stream (two ranks of a
+// collective in one process do). After this time host functions of other streams run in parallel.
 constexpr std::chrono::nanoseconds kBlocked = std::chrono::milliseconds(5);
 constexpr int kMaxWorkers = 64;
 
 using Clock = std::chrono::steady_clock;
 
-// Guarded by the driver's lock.
+// The counts of worker threads. Guarded by the driver's lock.
 struct Workers {
   int started = 0;
   int running = 0;  // a host function each
@@ -31,7 +31,8 @@ Workers& TheWorkers() {
 
 void* RunHostWorker(void* argument);
 
-// False: the system gives no more threads. Signals are the application's.
+// Starts a worker thread with all signals blocked, because signals belong to the application.
+// Returns false if the system gives no more threads.
 bool StartWorker() {
   sigset_t all;
   sigset_t before;

@@ -1,13 +1,14 @@
-// The threads that run the application's host functions.
+// Runs the application's host functions on threads of the simulator.
 //
-// Idea: as the real driver does, a thread of our own calls them, in stream order and one at a time.
-// It is started with the first such work and has all signals blocked. Only if a function takes long
-// do others, of other streams, run beside it on further threads: it may be waiting for them. While
-// host work is pending and the application makes no calls, they also move the virtual clock on, so
-// that the work's turn comes.
+// Idea: as in the real driver, a thread of the simulator calls them, in stream order and one at a
+// time. It is started at the first such work, with all signals blocked. Only if a function takes
+// long, functions of other streams run in parallel on further threads, because the function may be
+// waiting for them. While host work is pending and the application makes no calls, the threads also
+// advance the virtual clock, so that the work's turn comes.
 //
-// Ownership: threads live as long as the process, and work until it has run. Threads: the driver's
-// lock, but while a function of the application runs. Errors: none. Units: none.
+// Ownership: threads live as long as the process, and work until it has run. Threads: the caller
+// holds the driver's lock, which is released while a function of the application runs. Errors:
+// none. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_HOST_WORKER_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_HOST_WORKER_H_
 
@@ -15,7 +16,7 @@
 
 namespace vramstow::simulator {
 
-// Host work was enqueued. Called with the lock held.
+// Wakes a worker thread after host work was enqueued. Called with the lock held.
 void WakeHostWorker();
 
 // A call of the application's function, in stream order.

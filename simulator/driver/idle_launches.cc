@@ -14,12 +14,13 @@
 namespace vramstow::simulator {
 namespace {
 
-// The name as a person would write it; the name itself where it is no C++ name.
+// Returns the demangled name, or the name itself if it is not a mangled C++ name.
 std::string ReadableName(const std::string& kernel) {
   return kernel.starts_with("_Z") ? Demangled(kernel.c_str()) : kernel;
 }
 
-// Idle launches by kernel and reason. Guarded by the driver's lock; never destroyed.
+// Counts of launches without effect, by kernel and reason. Guarded by the driver's lock; never
+// destroyed.
 using IdleCounts = std::map<std::pair<std::string, const char*>, uint64_t>;
 IdleCounts& GlobalIdleCounts() {
   static auto* counts = new IdleCounts;

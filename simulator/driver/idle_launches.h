@@ -1,6 +1,7 @@
-// Launches that had no effect, for the list at exit that kernels=list asks for.
+// Counts launches that had no effect, for the list that kernels=list prints at exit.
 //
-// Ownership: one list for the process. Threads: the driver's lock. Errors: none. Units: none.
+// Ownership: one list for the process. Threads: the caller holds the driver's lock. Errors: none.
+// Units: none.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_IDLE_LAUNCHES_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_IDLE_LAUNCHES_H_
 
@@ -13,8 +14,8 @@ namespace vramstow::simulator {
 // Counts a launch without effect. The reason lives as long as the process.
 void NoteIdleLaunch(const State& state, const std::string& kernel, const char* reason);
 
-// A text that lives as long as the process: marks of uncomputed ranges refer to it, and reasons are
-// kept by address.
+// Returns a copy of the text that lives as long as the process. Marks of uncomputed ranges refer to
+// it, and reasons are compared by address.
 const char* LastingName(const std::string& name);
 
 }  // namespace vramstow::simulator

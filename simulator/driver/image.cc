@@ -34,7 +34,7 @@ constexpr uint16_t kPtxMember = 1;
 constexpr uint16_t kCubinMember = 2;
 constexpr size_t kLeastMember = 16;  // the fields up to `bytes`
 
-// PTX by itself, or as a member of a fat binary that has nothing better.
+// Checks PTX text, which is given alone or as a member of a fat binary without better members.
 ImageError JudgePtx(const Image& image, const ImageTarget& target) {
   if (!target.Knows(image.ptx_version)) return ImageError::kUnsupportedPtx;
   return target.Compiles(image.architecture) ? ImageError::kNone : ImageError::kInvalidPtx;
@@ -44,7 +44,7 @@ ImageError JudgeCubin(const Image& image, const ImageTarget& target) {
   return target.Runs(image.architecture) ? ImageError::kNone : ImageError::kNoBinary;
 }
 
-// The members of a fat binary are the same program for several cards.
+// A fat binary, whose members are the same program for several GPUs.
 class FatBinary {
  public:
   FatBinary(const ImageBytes& bytes, const ImageTarget& target) : bytes_(bytes), target_(target) {}
@@ -72,7 +72,8 @@ class FatBinary {
   }
 
  private:
-  // One that can be read says what there is in all; of those the chosen one is asked first.
+  // Reads a member and chooses it if it fits the GPU better. All readable members together tell
+  // which kernels and variables exist; the chosen one is used first.
   void Look(const FatBinaryMember& member, const ImageBytes& part) {
     Image read;
     std::string text;
@@ -95,7 +96,7 @@ class FatBinary {
     has_chosen_ = true;
   }
 
-  // Machine code before PTX; then what is closest to the card.
+  // Prefers machine code to PTX, and then the architecture closest to the GPU.
   static bool IsBetter(const Image& a, const Image& b) {
     if (a.is_code != b.is_code) return a.is_code;
     return a.architecture.number > b.architecture.number;
@@ -126,8 +127,8 @@ class FatBinary {
   std::vector<Image> readable_;
 };
 
-// The end of a cubin whose size nobody said: its section headers come last or are followed by
-// sections, and its program headers may follow.
+// Returns a limit for a cubin of unknown size. Its real end is not known from the ELF header,
+// because sections or program headers may follow the section headers.
 size_t Unbounded(size_t size) { return size == SIZE_MAX ? SIZE_MAX / 2 : size; }
 
 }  // namespace
@@ -163,7 +164,7 @@ ImageError ParseImage(const void* start, size_t size, const ImageTarget& target,
     image->is_code = true;
     return error == ImageError::kNone ? JudgeCubin(*image, target) : error;
   }
-  // Text, if anything.
+  // The image is neither a cubin nor a fat binary, so it must be PTX text.
   std::string text;
   if (!bytes.ReadText(0, kPtxMax, &text)) return ImageError::kInvalidImage;
   const size_t first = text.find_first_not_of(" \t\r\n");

@@ -1,24 +1,24 @@
-// What the driver can know of a module's image without running it: its kernels, their parameters
-// and limits, the sizes of its variables.
+// Reads what the driver can know of a module's image without running it: its kernels, their
+// parameters and limits, and the sizes of its variables.
 //
 // Three forms are understood: PTX text, a cubin (an ELF file of NVIDIA's machine), and a fat binary
-// that holds either, for several cards. Of these that one counts which the card would choose: the
-// machine code for the compute capability next to its own, or else the PTX for the highest. What
-// cannot run on the card is refused (image_target.h). Headers, symbols and the attribute records of
-// sections named .nv.info are read; instructions are not, but PTX is kept (simulator/kernels/ptx).
-// A compressed member of a fat binary is not opened, but its header says for which card it is: of
-// such an image nothing else is known, every kernel name exists in it and variables have the size
-// that the caller of the runtime declared, or 4 KiB.
+// that holds either, for several GPUs. Of its members the one that the GPU would choose is used:
+// the machine code whose compute capability is closest to the GPU's own, or else the PTX for the
+// highest one. Images that cannot run on the GPU are refused (image_target.h). Headers, symbols and
+// the attribute records of sections named .nv.info are read; instructions are not, but PTX text is
+// retained (simulator/kernels/ptx). A compressed member of a fat binary is not opened, but its
+// header names its architecture. Nothing else is known of such an image: every kernel name exists
+// in it, and variables have the size that the caller of the runtime declared, or 4 KiB.
 //
-// Images come as an address without a size, so everything is read through a copy that fails where
-// no memory is, and within the sizes that the image's own headers claim.
+// An image is given as an address without a size. So everything is read through a copy that fails
+// where no memory is mapped, and within the sizes that the image's own headers claim.
 //
 // Sources: the ELF specification; the flags of an ELF file for CUDA as LLVM's headers name them;
 // the PTX ISA; the layout of fat binaries and of .nv.info as public tools that list them
 // (cuobjdump's output, open-source readers) show it.
 //
-// Ownership: Image owns its tables. Threads: a parsed Image is immutable. Errors: ImageError.
-// Units: bytes.
+// Ownership: Image owns its tables. Threads: a parsed Image is immutable. Errors: returns an
+// ImageError. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_IMAGE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_IMAGE_H_
 
@@ -65,11 +65,11 @@ enum class ImageError : uint8_t {
   kUnsupportedPtx,  // newer than the driver
 };
 
-// The bytes of a file and a zero behind them, because PTX in a file has no end of its own. False:
+// Reads a file and appends a zero byte, because PTX in a file has no terminator. Returns false if
 // there is no such file.
 bool ReadImageFile(const char* path, std::vector<char>* bytes);
 
-// `size` SIZE_MAX: not known.
+// `size` is SIZE_MAX if it is not known.
 ImageError ParseImage(const void* bytes, size_t size, const ImageTarget& target, Image* image);
 
 }  // namespace vramstow::simulator

@@ -11,11 +11,11 @@ namespace vramstow::simulator {
 namespace {
 
 constexpr size_t kPage = 4096;
-// No table of an image is larger; a size field that says so is wrong.
+// Upper limit of a table in an image; a larger size field is wrong.
 constexpr uint64_t kTableMax = 256ull << 20;
 
-// Reads of one's own memory that fail where nothing is mapped. Where the kernel does not allow the
-// call there is no way to tell, and the memory is trusted.
+// Copies memory of this process and fails where nothing is mapped. If the kernel does not allow the
+// system call, the memory is trusted and copied directly.
 bool CopyMemory(uintptr_t from, void* to, size_t bytes) {
   const int before = errno;
   const iovec local = {to, bytes};
@@ -36,7 +36,7 @@ bool ImageBytes::Read(uint64_t offset, void* to, size_t bytes) const {
 
 bool ImageBytes::Read(uint64_t offset, uint64_t bytes, std::vector<char>* to) const {
   if (bytes > kTableMax || bytes > size_ || offset > size_ - bytes) return false;
-  // Before memory is taken for it: is it there?
+  // Checks that the last byte is readable before memory is allocated for the copy.
   char last = 0;
   if (bytes > 0 && !Read(offset + bytes - 1, &last)) return false;
   to->resize(bytes);
@@ -49,7 +49,7 @@ bool ImageBytes::ReadText(uint64_t offset, size_t limit, std::string* text) cons
   while (text->size() < limit) {
     const uint64_t at = offset + text->size();
     if (at >= size_) return false;
-    // Up to the end of a page: the next one may not be there.
+    // Reads only to the end of a page, because the next one may not be mapped.
     const size_t to_page = kPage - (start_ + at) % kPage;
     const auto bytes = std::min<uint64_t>({to_page, size_ - at, limit - text->size()});
     if (!Read(at, page, bytes)) return false;

@@ -1,6 +1,7 @@
-// Bytes of an image, read without trusting the address: a copy that says how far memory goes.
+// Reads bytes of an image without trusting its address: each read reports whether the memory is
+// mapped.
 //
-// Ownership: none. Threads: no state. Errors: false. Units: bytes.
+// Ownership: none. Threads: no state. Errors: returns false. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_IMAGE_BYTES_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_IMAGE_BYTES_H_
 
@@ -18,7 +19,7 @@ class ImageBytes {
 
   size_t size() const { return size_; }
 
-  // Copies [offset, offset + bytes). False if that is not all within the image and in memory.
+  // Copies [offset, offset + bytes). Returns false unless all of it is within the image and mapped.
   bool Read(uint64_t offset, void* to, size_t bytes) const;
   template <typename T>
   bool Read(uint64_t offset, T* value) const {
@@ -26,10 +27,10 @@ class ImageBytes {
   }
   bool Read(uint64_t offset, uint64_t bytes, std::vector<char>* to) const;
 
-  // The text from `offset` to the next zero byte, `limit` bytes at most.
+  // Reads the text from `offset` to the next zero byte, which must follow within `limit` bytes.
   bool ReadText(uint64_t offset, size_t limit, std::string* text) const;
 
-  // A part as an image of its own.
+  // Returns a part of the image as an image of its own.
   ImageBytes Part(uint64_t offset, size_t bytes) const;
 
  private:

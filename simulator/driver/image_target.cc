@@ -3,7 +3,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// The newest PTX of each version of CUDA. Of those without a row it is that of the row before.
+// The newest PTX version of each version of CUDA. A version of CUDA without a row has that of the
+// row before.
 constexpr struct {
   int cuda;
   uint32_t ptx;
@@ -18,7 +19,7 @@ uint32_t NewestPtxOf(int cuda_version) {
   for (const auto& row : kPtxVersions) {
     if (row.cuda <= cuda_version) newest = row.ptx;
   }
-  // Of a CUDA that is newer than this table nothing is refused.
+  // If CUDA is newer than this table, no PTX version is refused.
   const auto& last = kPtxVersions[sizeof(kPtxVersions) / sizeof(kPtxVersions[0]) - 1];
   return cuda_version > last.cuda ? UINT32_MAX : newest;
 }

@@ -1,8 +1,8 @@
-// ImageTarget: which images a card and its driver can run, by CUDA's documented rules.
+// ImageTarget decides which images a GPU and its driver can run, by CUDA's documented rules.
 //
-// Machine code for compute capability X.y runs on cards X.z with z ≥ y. PTX for X.y is compiled for
-// any card from X.y on; for sm_90a only for that very card, for sm_100f only for cards of its major
-// version. PTX of a version that the driver does not know yet is not compiled.
+// Machine code for compute capability X.y runs on GPUs X.z with z ≥ y. PTX for X.y is compiled for
+// any GPU from X.y on; PTX for sm_90a only for that exact capability, PTX for sm_100f only for GPUs
+// of its major version. PTX of a version that is newer than the driver is not compiled.
 //
 // Sources: the CUDA programming guide (binary and PTX compatibility), the PTX ISA (release notes).
 //
@@ -14,7 +14,7 @@
 
 namespace vramstow::simulator {
 
-// "sm_90a": 90 and 'a'. Number 0: not known.
+// A parsed architecture: "sm_90a" is 90 and 'a'. The number is 0 if it is not known.
 struct Architecture {
   uint32_t number = 0;
   char suffix = 0;
@@ -22,13 +22,13 @@ struct Architecture {
 
 class ImageTarget {
  public:
-  // `cuda_version` as cuDriverGetVersion has it: 13020.
+  // `cuda_version` is a number as cuDriverGetVersion returns it, such as 13020.
   ImageTarget(uint32_t capability, int cuda_version);
 
   uint32_t capability() const { return capability_; }
   uint32_t ptx_version() const { return ptx_version_; }
 
-  // What is not known is taken for right.
+  // Return true if the architecture is not known.
   bool Runs(Architecture code) const;
   bool Compiles(Architecture ptx) const;
   bool Knows(uint32_t ptx_version) const { return ptx_version <= ptx_version_; }

@@ -1,7 +1,8 @@
-// Memory of cuMemAlloc between processes.
+// Shares memory of cuMemAlloc between processes.
 //
-// Idea: the bytes of a device lie in a file that its process holds open; a handle says where. The
-// process that opens it maps the same pages of the same file, so what one writes the other reads.
+// Idea: the bytes of a device lie in a file that its process holds open; a handle gives their
+// position. A process that opens the handle maps the same pages of the same file, so each process
+// reads what the other writes.
 #include "simulator/driver/ipc.h"
 
 #include <string.h>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr uint64_t kSharedPage = 4096;
 
-// What this process has opened, and how often.
+// Memory that this process has opened, and how often.
 struct Import {
   Ticket ticket;
   const Context* context = nullptr;
@@ -26,7 +27,7 @@ struct Import {
   uint64_t opened = 0;
 };
 
-// Guarded by the driver's lock; never destroyed.
+// Tables of exported and imported blocks. Guarded by the driver's lock; never destroyed.
 struct SharingTables {
   std::unordered_map<uint64_t, Ticket> offered;  // by the block's id
   std::vector<Import> imports;
@@ -36,7 +37,7 @@ SharingTables& Sharing() {
   return *tables;
 }
 
-// Where the pages begin that show an imported block.
+// Returns the offset of the first page that shows an imported block.
 uint64_t PageOffset(uint64_t offset) { return offset & ~(kSharedPage - 1); }
 
 CUresult OfferBlock(Call& call, Block* block, Ticket* ticket) {
@@ -51,7 +52,7 @@ CUresult OfferBlock(Call& call, Block* block, Ticket* ticket) {
   ticket->memory_file = space.descriptor(block->device);
   ticket->offset = block->address - space.plain_base(block->device);
   ticket->size = block->requested;
-  // From here on another process may write to it unseen.
+  // From here on another process may write to the block without notice.
   block->touched = true;
   block->exported = true;
   Sharing().offered[block->id] = *ticket;
@@ -134,7 +135,8 @@ extern "C" {
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   return Serve("cuIpcGetMemHandle", Needs::kContext, [&](Call& call) -> CUresult {
     if ((call.machine().spec().without & kIpc) != 0) return CUDA_ERROR_NOT_SUPPORTED;
-    // Documented: of cuMemAlloc and cuMemAllocPitch only. An address inside stands for its block.
+    // As documented, only memory of cuMemAlloc and cuMemAllocPitch is exported. An address inside a
+    // block stands for the block.
     Block* block = call.machine().memory.FindAround(address);
     if (handle == nullptr || block == nullptr ||
         (block->kind != BlockKind::kDevice && block->kind != BlockKind::kPitched)) {
@@ -173,7 +175,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
     auto import = find();
     if (import == Sharing().imports.end()) return CUDA_ERROR_INVALID_VALUE;
     if (--import->opened > 0) return CUDA_SUCCESS;
-    // Work that uses it has to end before the addresses go.
+    // Work that uses the memory has to end before the addresses are freed.
     ++import->opened;
     const CUresult waited = WaitForContext(&call.state(), *import->context);
     if (waited != CUDA_SUCCESS) return waited;

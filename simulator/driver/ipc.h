@@ -1,7 +1,8 @@
-// Device memory that other processes open, and theirs that this one opens.
+// Exports device memory to other processes, and opens theirs.
 //
-// Ownership: what was opened belongs to the opener until it is closed; memory lives as long as
-// somebody has it. Threads: the driver's lock. Errors: CUresult. Units: bytes.
+// Ownership: opened memory belongs to the opener until it is closed; the bytes live as long as any
+// process has them open. Threads: the caller holds the driver's lock. Errors: returns a CUresult.
+// Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_IPC_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_IPC_H_
 
@@ -10,17 +11,18 @@
 
 namespace vramstow::simulator {
 
-// The device that one of the machine's cards is in this process; -1: it does not see the card.
+// Returns the device of this process that stands for one of the machine's GPUs, or -1 if the
+// process does not see the GPU.
 int DeviceOfCard(const Spec& spec, int card);
 
-// Shows the memory behind a ticket in this process, as a block of `device`. Null: it is gone, or
-// there is no room for it.
+// Maps the memory behind a ticket into this process, as a block of `device`. Returns null if the
+// memory no longer exists or cannot be mapped.
 Block* ShowTicket(Machine* machine, const Ticket& ticket, int device, const void* owner);
 
-// The end of an imported block: its addresses are given back, the memory is its maker's.
+// Ends an imported block: unmaps its addresses; the memory belongs to the process that made it.
 void EndImport(Machine* machine, Block* block);
 
-// A block of this process is about to end: handles to it are stale from now on.
+// Makes all handles to a block stale, because the block is about to end.
 void WithdrawBlock(const Block& block);
 
 }  // namespace vramstow::simulator

@@ -1,13 +1,13 @@
-// Kernel emulation as the driver sees it: what a launch computes, and what is known of a program
-// beyond its image's tables.
+// Declares what the driver asks of kernel emulation: the effect of a launch, and facts about a
+// program that its image's tables do not have.
 //
-// Idea: the driver knows a kernel's name, its image and its arguments; what the kernel does to
-// memory is the matter of simulator/kernels, which defines these functions. With
-// VRAMSTOW_SIMULATOR_KERNELS off, no_kernels.cc defines them: every launch takes its time and does
-// nothing, and variables begin with zeros.
+// Idea: the driver knows a kernel's name, its image and its arguments; simulator/kernels defines
+// these functions and decides what the kernel does to memory. With VRAMSTOW_SIMULATOR_KERNELS off,
+// no_kernels.cc defines them: every launch takes its time and does nothing, and variables begin
+// with zeros.
 //
-// Ownership: programs and functions own what is kept for them. Threads: the driver's lock. Errors:
-// as said with each function. Units: bytes.
+// Ownership: programs and functions own the objects that emulation stores for them. Threads: the
+// caller holds the driver's lock. Errors: documented at each function. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_KERNEL_EMULATION_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_KERNEL_EMULATION_H_
 
@@ -25,7 +25,7 @@ struct Function;
 struct Launch;
 struct Program;
 
-// What emulation keeps for a program, and for one of its functions.
+// The data that emulation stores for a program, and for one of its functions.
 class EmulatedProgram {
  public:
   virtual ~EmulatedProgram() = default;
@@ -35,13 +35,15 @@ class EmulatedFunction {
   virtual ~EmulatedFunction() = default;
 };
 
-// A program was loaded from the image at this address. Null: nothing is kept for it.
+// Makes the emulation's data for a program that was loaded from the image at this address; null if
+// there is none.
 std::shared_ptr<EmulatedProgram> EmulateProgram(const void* image);
 
-// The work of a launch. Null: it takes its time and does nothing.
+// Makes the work of a launch. Returns null if the launch only takes time and does nothing.
 std::shared_ptr<Work> EmulateLaunch(State* state, Context* context, const Launch& launch);
 
-// The parameters of a kernel whose image does not say them. False: nothing is known of them.
+// Finds the parameters of a kernel whose image does not list them. Returns false if they are not
+// known.
 bool FindEmulatedParameters(Function* function, std::vector<KernelParameter>* parameters);
 
 // A variable as the program declares it.
@@ -56,7 +58,7 @@ struct DeclaredVariable {
   std::vector<Address> addresses;
 };
 
-// False: the program does not say.
+// Returns false if the program has no declaration of the variable.
 bool FindDeclaredVariable(Program* program, const std::string& name, DeclaredVariable* variable);
 
 }  // namespace vramstow::simulator

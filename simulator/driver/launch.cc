@@ -1,4 +1,4 @@
-// Launching kernels and host functions; registered kernels; occupancy.
+// Implements launches of kernels and host functions, registered kernels, and occupancy.
 #include <string.h>
 
 #include <algorithm>
@@ -15,13 +15,13 @@
 namespace vramstow::simulator {
 namespace {
 
-// Guarded by the driver's lock; never destroyed.
+// Registered kernels by name. Guarded by the driver's lock; never destroyed.
 std::unordered_map<std::string, RegisteredKernel>& RegisteredKernels() {
   static auto* kernels = new std::unordered_map<std::string, RegisteredKernel>;
   return *kernels;
 }
 
-// What the registered kernel that runs has asked for. Guarded by the driver's lock.
+// Memory that the running registered kernel has asked for. Guarded by the driver's lock.
 struct Touched {
   std::vector<std::pair<uint64_t, uint64_t>> writes;  // address, bytes
   const char* origin = nullptr;  // the kernel that did not compute what it reads
@@ -31,7 +31,7 @@ Touched& TouchedByRegistered() {
   return *touched;
 }
 
-// A kernel without an effect only takes time; one is shared by all launches.
+// A kernel without effect, which only takes time. All launches share one object.
 class IdleKernel : public Work {
  public:
   explicit IdleKernel(uint64_t duration_ns) : duration_ns_(duration_ns) {}
@@ -42,7 +42,7 @@ class IdleKernel : public Work {
   uint64_t duration_ns_;
 };
 
-// A kernel that somebody registered a host function for.
+// A kernel for which a host function was registered.
 class HostKernel : public Work {
  public:
   HostKernel(Context* context, const RegisteredKernel& kernel, const Launch& launch)
@@ -87,7 +87,7 @@ class HostKernel : public Work {
   vramstowSimulatorLaunch view_ = {};
 };
 
-// What no operator tells of.
+// Logs a kernel that is not part of an operator in the work log.
 void LogLaunch(Machine& machine, const Launch& launch) {
   if (!machine.work_log.is_open() || CurrentThread().held_kernels > 0) return;
   machine.work_log.Write({.size = sizeof(vramstowSimulatorWorkLine),
@@ -115,7 +115,7 @@ std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launc
       new std::shared_ptr<Work>(std::make_shared<IdleKernel>(machine.KernelNs()));
   static const auto* held =
       new std::shared_ptr<Work>(std::make_shared<IdleKernel>(machine.spec().kernel_time_ns));
-  // Somebody computes what they should, and would do it a second time.
+  // A library computes the results of these kernels, so computing them here would repeat the work.
   if (CurrentThread().held_kernels > 0 || CurrentThread().trials > 0) return *held;
   if (std::shared_ptr<Work> work = EmulateLaunch(state, context, launch)) return work;
   HostReads::Global().NoteIdleLaunch();
@@ -183,7 +183,8 @@ Launch Shape(const unsigned (&grid)[3], const unsigned (&block)[3], unsigned sha
   return launch;
 }
 
-// Blocks of a kernel that fit a multiprocessor: by threads, by registers, by shared memory.
+// Returns how many blocks of a kernel fit on a multiprocessor, limited by threads, registers and
+// shared memory.
 int BlocksPerMultiprocessor(const Card& card, const Function& function, int block_size,
                             size_t shared_bytes) {
   constexpr int kWarp = 32;
@@ -246,7 +247,8 @@ CUresult cuLaunchHostFunc(CUstream stream_handle, CUhostFn function, void* user)
   });
 }
 
-// Whether the wait for the function spins or blocks is the host's matter.
+// `mode`, which selects whether the host spins or blocks while it waits for the function, has no
+// effect here.
 CUresult cuLaunchHostFunc_v2(CUstream stream, CUhostFn function, void* user, unsigned int mode) {
   constexpr unsigned kSpinningWait = 1;
   if (mode > kSpinningWait) return CUDA_ERROR_INVALID_VALUE;
@@ -374,7 +376,7 @@ int vramstowSimulatorRegisterKernel(const char* name, vramstowSimulatorKernel fu
   }
 }
 
-// Called by registered kernels, which run with the lock held, and by others, which do not hold it.
+// Registered kernels call this with the lock held; other callers do not hold it.
 void* vramstowSimulatorTranslate(uint64_t address, size_t size, int write) {
   if (!Globals().initialized) return nullptr;
   if (!CurrentThread().inside_callback) {

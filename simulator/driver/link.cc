@@ -1,10 +1,10 @@
-// Linking: images are read as they are added, and joined into one.
+// Implements linking: images are read as they are added, and joined into one.
 //
 // The result is PTX: the texts of the inputs that are PTX, one after the other, each a unit with
-// names of its own (simulator/kernels/ptx), and an empty entry for each kernel of the others, with
-// its parameters and limits, and their variables. So a module made from it has what the inputs had.
-// Code for link-time optimisation, libraries and objects are not read: they add nothing that can be
-// launched.
+// its own names (simulator/kernels/ptx), and for the other inputs their variables and an empty
+// entry for each kernel with its parameters and limits. So a module made from the result has what
+// the inputs had. Code for link-time optimisation, libraries and objects are not read, because they
+// add nothing that can be launched.
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ namespace {
 
 using Link = CUlinkState_st;
 
-// Guarded by the driver's lock; never destroyed.
+// All links in progress. Guarded by the driver's lock; never destroyed.
 Handles<Link>& Links() {
   static auto* links = new Handles<Link>;
   return *links;
@@ -89,7 +89,7 @@ CUresult AddInput(const ImageTarget& target, Link* link, CUjitInputType type, co
   if (data == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
   switch (type) {
     case CU_JIT_INPUT_PTX: {
-      // Text that ends where the caller says so, with or without a zero.
+      // The text ends at the size that the caller gave, with or without a zero.
       std::vector<char> text;
       if (!ImageBytes(data, size).Read(0, size, &text)) return CUDA_ERROR_INVALID_VALUE;
       text.push_back('\0');
@@ -111,7 +111,7 @@ void Write(const std::string& name, const KernelImage& kernel, std::string* text
   *text += ".visible .entry " + name + "(";
   uint32_t at = 0;
   for (size_t i = 0; i < kernel.parameters.size(); ++i) {
-    // Aligned so that each parameter lies where it lay.
+    // The alignment is chosen so that each parameter keeps its offset.
     const KernelParameter& parameter = kernel.parameters[i];
     const uint32_t offset = parameter.offset;
     uint32_t alignment = 16;
@@ -134,7 +134,7 @@ void Write(const std::string& name, const KernelImage& kernel, std::string* text
 }
 
 std::string WriteImage(const Card& card, const Image& image) {
-  // A version that every driver knows: nothing newer is written here.
+  // Version 7.0 is old enough for every driver, and nothing newer is written here.
   std::string text = ".version 7.0\n.target sm_" + std::to_string(card.major * 10 + card.minor) +
                      "\n.address_size 64\n";
   for (const auto& [name, bytes] : image.variables) {

@@ -24,10 +24,10 @@ namespace {
 constexpr char kLinesLost[] = "[CUDA][W] older lines are lost: the log holds 25600 bytes\n";
 constexpr char kLinesLeftOut[] = "[CUDA][W] older lines are left out: the buffer is too small\n";
 
-// Never destroyed.
+// The log and its callbacks. Never destroyed.
 struct Log {
   Mutex mutex;
-  // Each with its newline.
+  // The latest lines, each with its newline.
   std::deque<std::string> lines VRAMSTOW_GUARDED_BY(mutex);
   unsigned first VRAMSTOW_GUARDED_BY(mutex) = 0;  // the number of lines.front()
   size_t bytes VRAMSTOW_GUARDED_BY(mutex) = 0;
@@ -47,7 +47,7 @@ struct Log {
     }
   }
 
-  // The latest lines from number `from` on that fit into `room` bytes.
+  // Returns the lines from number `from` on, or only the latest of them that fit into `room` bytes.
   std::string Text(unsigned from, size_t room) const VRAMSTOW_REQUIRES(mutex) {
     const bool lost = from < first;
     size_t start = lost ? 0 : std::min<size_t>(from - first, lines.size());
@@ -90,7 +90,8 @@ std::string MakeLine(const char* call, CUresult result) {
 }  // namespace
 
 void LogFailure(const char* call, CUresult result) noexcept {
-  // Answers, not errors. And a child of fork must not wait for a lock that its parent held.
+  // CUDA_ERROR_NOT_READY is an answer and not an error. A child of fork must not wait for a lock
+  // that its parent held.
   if (result == CUDA_ERROR_NOT_READY || Globals().forked.load(std::memory_order_relaxed)) {
     return;
   }
@@ -101,7 +102,8 @@ void LogFailure(const char* call, CUresult result) noexcept {
       Log& log = GlobalLog();
       const MutexLock lock(&log.mutex);
       log.Add(line);
-      // Inside a callback of the application the driver's lock may be held.
+      // Inside a callback of the application the driver's lock may be held, so no other callback is
+      // called.
       if (CurrentThread().inside_callback) return;
       for (const CUlogsCallbackEntry_st* callback : log.callbacks) callbacks.push_back(*callback);
     }
@@ -143,7 +145,7 @@ CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle handle) {
   return CUDA_SUCCESS;
 }
 
-// As on a card, any flags will do.
+// As on a GPU, any flags are accepted.
 CUresult cuLogsCurrent(CUlogIterator* iterator, unsigned int flags) {
   (void)flags;
   if (iterator == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -177,7 +179,7 @@ CUresult cuLogsDumpToMemory(CUlogIterator* iterator, char* buffer, size_t* size,
   const MutexLock lock(&log.mutex);
   const unsigned from = iterator == nullptr ? 0 : *iterator;
   const std::string text = log.Text(from, *size - 1);
-  // Where nothing was logged, a card leaves the buffer alone.
+  // As on a GPU, the buffer is not changed if nothing was logged.
   const bool any = from < log.end();
   if (any) memcpy(buffer, text.c_str(), text.size() + 1);
   *size = text.size();

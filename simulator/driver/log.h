@@ -1,10 +1,11 @@
-// The driver's error log: one line for each call that failed, kept, given to callbacks, dumped.
+// Writes the driver's error log: one line for each call that failed, which is stored, passed to
+// callbacks, and can be dumped.
 //
 // Source of the rules: the group CUDA_LOGS of cuda.h. A line is
 // "[hour:minute:second.millisecond][thread][CUDA][E][function] what it returned".
 //
-// Ownership: keeps the latest lines within kLogBytes. Threads: a lock of its own, under which
-// nothing is called. Errors: none.
+// Ownership: stores the latest lines within kLogBytes. Threads: has its own lock, under which no
+// callback is called. Errors: none.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_LOG_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_LOG_H_
 
@@ -14,7 +15,8 @@ namespace vramstow::simulator {
 
 inline constexpr size_t kLogBytes = 25600;  // documented as the most that is kept
 
-// `call` returned `result`, to the thread that is here. Called without any lock: callbacks run.
+// Logs that `call` returned `result` to the calling thread. Must be called without any lock,
+// because callbacks run.
 void LogFailure(const char* call, CUresult result) noexcept;
 
 }  // namespace vramstow::simulator

@@ -1,5 +1,5 @@
-// Managed memory: advice, prefetch and what is known of a range. Its pages are always the host's
-// here, so advice and prefetch are remembered, told back, and have no other effect.
+// Implements advice, prefetch and queries of managed memory. Its pages always lie on the host here,
+// so advice and prefetch are stored, returned by queries, and have no other effect.
 #include <cuda.h>
 #include <string.h>
 
@@ -26,11 +26,12 @@ struct Advice {
   bool operator==(const Advice& other) const = default;
 };
 
-// Runs of one managed block with the same advice: by their first byte, up to the next.
+// Runs of one managed block with the same advice. The key is a run's first byte; the run ends at
+// the next key.
 using Runs = std::map<uint64_t, Advice>;
 
-// By the block's id, which is never used twice; those of freed blocks are left, they are few.
-// Guarded by the driver's lock; never destroyed.
+// Returns the runs of a block, which are stored by the block's id. Ids are never reused, and the
+// few runs of freed blocks are not removed. Guarded by the driver's lock; never destroyed.
 Runs& RunsOf(const Block& block) {
   static auto* all = new std::unordered_map<uint64_t, Runs>;
   Runs& runs = (*all)[block.id];
@@ -38,7 +39,7 @@ Runs& RunsOf(const Block& block) {
   return runs;
 }
 
-// A run begins exactly at `address`.
+// Splits a run so that one begins exactly at `address`.
 void SplitAt(Runs* runs, uint64_t address) {
   const auto next = runs->upper_bound(address);
   const auto run = std::prev(next);
@@ -55,7 +56,8 @@ void ForRange(const Block& block, uint64_t address, uint64_t size, Change&& chan
   }
 }
 
-// What all of a range has; with what differs left as it is by default.
+// Returns the advice that the whole range has in common; a field that differs within the range has
+// its default.
 Advice CommonAdvice(const Block& block, uint64_t address, uint64_t size) {
   Advice common;
   bool first = true;
@@ -80,7 +82,7 @@ const Block* FindManaged(Call& call, CUdeviceptr address, size_t size) {
   return size > 0 && size <= block->size - (address - block->address) ? block : nullptr;
 }
 
-// A location as the driver is given it. False: there is none such.
+// Converts the driver's location. Returns false if there is no such location.
 bool ReadLocation(Call& call, const CUmemLocation& location, Location* place) {
   *place = {location.type, location.id};
   switch (static_cast<int>(location.type)) {
@@ -97,7 +99,7 @@ bool ReadLocation(Call& call, const CUmemLocation& location, Location* place) {
   }
 }
 
-// As attributes that know devices only tell it.
+// Returns the device number for attributes that can report devices only.
 int DeviceNumber(const Location& place) {
   switch (static_cast<int>(place.type)) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
@@ -145,7 +147,7 @@ CUresult Advise(CUdeviceptr address, size_t size, CUmem_advise advice,
     }
     const Block* block = FindManaged(call, address, size);
     if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    // Documented: the location is ignored by these.
+    // As documented, the location is ignored for these kinds of advice.
     const bool ignored = advice == CU_MEM_ADVISE_SET_READ_MOSTLY ||
                          advice == CU_MEM_ADVISE_UNSET_READ_MOSTLY ||
                          advice == CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
@@ -177,8 +179,8 @@ CUresult Prefetch(CUdeviceptr address, size_t size, const CUmemLocation& locatio
   });
 }
 
-// A list of ranges, and which location each is meant for: documented, location i is for the ranges
-// from its index on, up to the next location's.
+// A list of ranges and their locations. As documented, location i applies to the ranges from its
+// index up to the next location's index.
 struct Batch {
   CUdeviceptr* addresses;
   size_t* sizes;
@@ -198,7 +200,7 @@ CUresult PrefetchBatch(const char* name, const Batch& batch, unsigned long long 
         batch.location_count > batch.count || batch.indices[0] != 0) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    // All are checked before the first is prefetched.
+    // All ranges are checked before the first is prefetched.
     for (const bool submit : {false, true}) {
       size_t location = 0;
       for (size_t i = 0; i < batch.count; ++i) {
@@ -288,7 +290,7 @@ CUresult cuMemPrefetchBatchAsync(CUdeviceptr* addresses, size_t* sizes, size_t c
                        stream);
 }
 
-// What is discarded may read as anything: here as before.
+// Discarded memory may read as anything; here it keeps its bytes.
 CUresult cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr* addresses, size_t* sizes, size_t count,
                                            CUmemLocation* locations, size_t* indices,
                                            size_t location_count, unsigned long long flags,

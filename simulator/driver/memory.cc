@@ -1,4 +1,4 @@
-// Device memory: allocate, free, ask.
+// Implements allocating, freeing and querying device memory.
 #include <cuda.h>
 
 #include "base/rounding.h"
@@ -11,7 +11,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// Rows of a pitched block begin at a multiple of this, as cards have it.
+// Rows of a pitched block begin at a multiple of this, as on GPUs.
 constexpr size_t kPitchUnit = 512;
 
 CUresult Allocate(Call& call, CUdeviceptr* address, size_t bytes, BlockKind kind) {

@@ -1,4 +1,4 @@
-// Filling memory.
+// Implements the functions that fill memory.
 #include <cuda.h>
 
 #include "simulator/driver/capture.h"
@@ -80,7 +80,7 @@ CUresult SubmitFill(Call& call, Stream* stream, const FillBox& box, bool asynchr
         note.to = device ? kVramstowSimulatorOnDevice : kVramstowSimulatorPinned;
         return note;
       }));
-  // Documented: asynchronous for the host unless the target is pinned host memory.
+  // As documented, the call is asynchronous for the host unless the target is pinned host memory.
   const bool wait =
       !asynchronous && block != nullptr && block->kind != BlockKind::kManaged && !block->OnDevice();
   return wait ? call.Wait(mark) : CUDA_SUCCESS;

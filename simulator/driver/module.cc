@@ -10,7 +10,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// Guarded by the driver's lock; never destroyed.
+// All programs and their handles. Guarded by the driver's lock; never destroyed.
 struct ModuleTables {
   Handles<Program> programs;
   Handles<Function> functions;
@@ -21,7 +21,8 @@ ModuleTables& GlobalTables() {
   return *tables;
 }
 
-// What of the image the card chose: its own machine code, or PTX that is compiled for it.
+// Sets the versions of the image that the GPU chose: machine code of its own architecture, or PTX
+// that is compiled for it.
 void SetVersions(const Card& card, const Image& image, Function* function) {
   const auto own = card.major * 10 + card.minor;
   const auto chosen = static_cast<int>(image.architecture.number);
@@ -65,7 +66,7 @@ ImageTarget TargetOf(const Machine& machine) {
 
 namespace {
 
-// `size` SIZE_MAX: not known.
+// `size` is SIZE_MAX if it is not known.
 CUresult Load(Call& call, const void* image, size_t size, bool library, void** handle) {
   if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto program = std::make_unique<Program>();
@@ -86,7 +87,7 @@ CUresult LoadFile(Call& call, const char* path, bool library, void** handle) {
   return Load(call, bytes.data(), bytes.size(), library, handle);
 }
 
-// The program's function of this name, made when it is first asked for.
+// Returns the program's function of this name, which is created at its first request.
 Function* MakeFunction(Call& call, Program* program, const std::string& name) {
   Function*& found = program->functions[name];
   if (found != nullptr) return found;
@@ -124,7 +125,8 @@ CUresult GetFunction(Call& call, const void* handle, const char* name, Handle* f
   return CUDA_SUCCESS;
 }
 
-// How many functions a program has; of one that cannot be looked into, those that were asked for.
+// Returns how many functions a program has. If the image cannot be read, only the requested
+// functions count.
 unsigned CountFunctions(Call& call, Program* program) {
   if (program->image.complete) {
     for (const auto& [name, kernel] : program->image.kernels) MakeFunction(call, program, name);
@@ -181,7 +183,7 @@ CUresult UnloadHandle(Call& call, const void* handle, bool library) {
   return CUDA_SUCCESS;
 }
 
-// Which attributes a program may set, and what they allow.
+// Sets an attribute if a program may set it and the value is allowed.
 CUresult SetAttribute(Call& call, Function* function, int attribute, int value) {
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (attribute < CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||

@@ -1,17 +1,17 @@
-// Modules, libraries, kernels, and kernels registered by tests.
+// Implements modules, libraries, kernels, and kernels registered by tests.
 //
-// Idea: the simulator runs no machine code. An image tells which kernels and variables there are
-// (image.h); in one that is compressed a kernel of any name exists. Launching one takes time and
-// does nothing, unless somebody registered a host function under its name or kernel emulation
-// (kernel_emulation.h) can compute what it does. A module and a library are the same thing here.
+// Idea: the simulator runs no machine code. An image lists its kernels and variables (image.h); in
+// a compressed image a kernel of any name exists. A launch takes time and does nothing, unless a
+// host function was registered under the kernel's name or kernel emulation (kernel_emulation.h) can
+// compute its effect. A module and a library are the same thing here.
 //
 // A kernel of a library (CUkernel) and a function of a context (CUfunction) are handles of two
-// kinds that lead to one Function. As the documentation has it, launches, kernel nodes and
-// occupancy take both, all other calls only their own. A card's driver may crash where this one
-// refuses.
+// kinds that refer to one Function. As the documentation says, launches, kernel nodes and occupancy
+// accept both, all other calls only their own kind. A real driver may crash where this one refuses.
 //
-// Ownership: a program owns its functions and variables, launches share what they need of it.
-// Threads: the driver's lock. Errors: null for what is not there. Units: bytes.
+// Ownership: a program owns its functions and variables; launches share what they need of it.
+// Threads: the caller holds the driver's lock. Errors: returns null for unknown names and handles.
+// Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_
 
@@ -29,12 +29,12 @@ struct Program;
 
 struct Function;
 
-// A CUkernel points to this.
+// The object that a CUkernel points to.
 struct Kernel {
   Function* function = nullptr;
 };
 
-// A CUfunction points to this.
+// The object that a CUfunction points to.
 struct Function {
   std::string name;
   Program* program = nullptr;
@@ -44,7 +44,7 @@ struct Function {
   bool parameters_known = false;
   int attributes[CU_FUNC_ATTRIBUTE_MAX] = {};
 
-  // Takes over what the image says.
+  // Sets the fields that the image specifies.
   void SetKnown(const KernelImage& known);
 };
 
@@ -62,7 +62,7 @@ struct Program {
   std::map<std::pair<std::string, Context*>, Global> globals;
 };
 
-// A host function that stands for a kernel.
+// A host function that replaces a kernel.
 struct RegisteredKernel {
   vramstowSimulatorKernel function = nullptr;
   std::vector<size_t> parameter_sizes;
@@ -81,17 +81,17 @@ struct Launch {
   void** extra = nullptr;
 };
 
-// Which images the cards can run; they are all alike.
+// Returns which images the devices can run; all devices are alike.
 ImageTarget TargetOf(const Machine& machine);
-// Null for a handle of the other kind.
+// Return null for a handle of the other kind.
 Function* FindFunctionHandle(CUfunction handle);
 Function* FindKernelHandle(CUkernel handle);
-// The handle may be of either kind, as launches take it.
+// Accepts handles of both kinds, as launches do.
 Function* FindLaunched(CUfunction handle);
 CUresult CheckLaunch(Call& call, const Launch& launch);
 std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launch& launch);
 
-// The end of a context's modules.
+// Unloads the modules of a context that ends.
 void UnloadModules(State* state, Context* context);
 
 }  // namespace vramstow::simulator

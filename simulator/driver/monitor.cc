@@ -1,4 +1,4 @@
-// What a monitor may know of the devices, without a context and without starting anything.
+// Implements the reports for a monitor, which need no context and start nothing.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 namespace vramstow::simulator {
 namespace {
 
-// The SPEC of this process, whether the machine has been started or not. Null: it is wrong.
+// Returns the SPEC of this process, even if the machine has not been started; null if it is wrong.
 const Spec* ProcessSpec() {
-  // Leaked: asked until the very end of the process.
+  // The object is leaked, because it is used until the very end of the process.
   static const Spec* spec = []() -> const Spec* {
     auto parsed = std::make_unique<Spec>();
     std::string error;
@@ -24,15 +24,15 @@ const Spec* ProcessSpec() {
   return spec;
 }
 
-// The machine's number of a card is not the process's: -1 for one that the process does not see.
+// Returns the process's number of a GPU of the machine, or -1 if the process does not see it.
 int DeviceOfCard(const Machine& machine, int card) {
   const std::vector<int>& cards = machine.spec().cards;
   const auto found = std::find(cards.begin(), cards.end(), card);
   return found == cards.end() ? -1 : static_cast<int>(found - cards.begin());
 }
 
-// What this process uses is known once the machine runs. A forked child has a copy of its parent's
-// machine, perhaps in the middle of a change, and says nothing of it.
+// Reports the memory that this process uses, once its machine runs. A forked child has a copy of
+// its parent's machine, perhaps in the middle of a change, and reports nothing about it.
 void ReportUse(const Spec& spec, int card, vramstowSimulatorDeviceReport* report) {
   DriverGlobals& globals = Globals();
   if (globals.forked) return;

@@ -1,4 +1,4 @@
-// Kernel emulation that is left out: launches have no effect.
+// Replaces kernel emulation in builds without it: launches have no effect.
 #include "simulator/driver/idle_launches.h"
 #include "simulator/driver/kernel_emulation.h"
 #include "simulator/driver/module.h"

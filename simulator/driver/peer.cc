@@ -1,4 +1,4 @@
-// Access of one device to another's memory.
+// Implements access of one device to another's memory.
 #include <cuda.h>
 
 #include "simulator/driver/context.h"

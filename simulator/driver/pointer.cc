@@ -1,4 +1,4 @@
-// What is known of an address.
+// Implements the queries of a pointer's attributes.
 #include <cuda.h>
 #include <string.h>
 
@@ -11,8 +11,7 @@ namespace {
 
 constexpr int kNoDevice = -2;  // CU_DEVICE_INVALID
 
-// An address, and the block or mapping that holds it; both null for one that the driver does not
-// know.
+// An address, and the block or mapping that contains it; both are null for an unknown address.
 struct Pointer {
   uint64_t address = 0;
   const Block* block = nullptr;
@@ -52,7 +51,7 @@ void Put(void* data, T value) {
   memcpy(data, &value, sizeof(value));
 }
 
-// Documented: the range is that of the reservation, for mapped memory.
+// As documented, the range of mapped memory is that of the reservation.
 void PutRange(Call& call, const Pointer& pointer, bool size, void* data) {
   uint64_t start = 0;
   uint64_t bytes = 0;
@@ -191,7 +190,7 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
   });
 }
 
-// Documented: an unknown pointer is no error here, its attributes are null.
+// As documented, an unknown pointer is not an error here; its attributes are null.
 CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute* attributes, void** data,
                                 CUdeviceptr address) {
   return Serve("cuPointerGetAttributes", Needs::kInit, [&](Call& call) {

@@ -18,8 +18,8 @@ namespace {
 
 constexpr uint64_t kChunkMin = 32ull << 20;
 
-// Guarded by the driver's lock; never destroyed. A destroyed pool is kept: blocks may still name
-// it.
+// The pools of all devices. Guarded by the driver's lock; never destroyed. A destroyed pool is
+// retained, because blocks may still refer to it.
 struct PoolTables {
   Handles<Pool> pools;
   std::map<PoolPlace, Pool*> default_of;
@@ -86,8 +86,8 @@ bool Grow(State* state, Pool* pool, uint64_t size) {
   return false;
 }
 
-// A pending free that is large enough, of this stream or of any other. What is left of it stays
-// pending.
+// Takes memory from a pending free that is large enough, of this stream or of another one. The rest
+// of that free stays pending.
 uint64_t TakePending(Pool* pool, uint64_t size, const Queue* queue, Mark* mark) {
   for (auto pending = pool->pending.begin(); pending != pool->pending.end(); ++pending) {
     if (pending->size < size) continue;
@@ -164,7 +164,7 @@ class KeepPages : public Work {
   std::shared_ptr<GraphPages> pages_;
 };
 
-// Shows a block of another process's pool until the free is reached.
+// Keeps a block of another process's pool mapped until the free is reached.
 class KeepImport : public Work {
  public:
   KeepImport(State* state, uint64_t address) : state_(state), address_(address) {}
@@ -196,7 +196,7 @@ CUresult FreeInOrder(Call& call, CUdeviceptr address, CUstream handle, Call::Lin
     return CUDA_SUCCESS;
   }
   if (stream->capture != nullptr) {
-    // The address belongs to the graph until that ends; only the node says that it is free.
+    // The address belongs to the graph until the graph ends, so only a free node is recorded.
     if (block->pool != nullptr) return CUDA_ERROR_INVALID_VALUE;
     return CaptureFree(call, stream, address);
   }
@@ -205,7 +205,7 @@ CUresult FreeInOrder(Call& call, CUdeviceptr address, CUstream handle, Call::Lin
     Submit(call, stream, std::make_shared<KeepPages>(FreeGraphBlock(&call.state(), block)));
     return CUDA_SUCCESS;
   }
-  // The free is reached with what is in the stream now.
+  // The free is reached once the work that is now in the stream has ended.
   const Mark mark = Submit(call, stream, nullptr);
   pool->pending.push_back({mark, block->address, block->size});
   pool->used -= block->size;
@@ -335,7 +335,8 @@ CUresult GivePool(const char* name, CUmemoryPool* out, CUmemAllocationType type,
   });
 }
 
-// Documented: a pool is current only where its memory is, and an imported one nowhere.
+// As documented, a pool can be current only for the location of its memory, and an imported pool
+// for none.
 CUresult SelectPool(const char* name, CUmemAllocationType type, const CUmemLocation& location,
                     CUmemoryPool handle) {
   return WithPool(name, handle, [&](Call& call, Pool* pool) -> CUresult {
@@ -417,7 +418,7 @@ CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
     const CUresult result =
         ReadPoolPlace(call, properties->allocType, properties->location, &place);
     if (result != CUDA_SUCCESS) return result;
-    // Not simulated: handles that are no file descriptors, and pools of the host that are shared.
+    // Handles that are not file descriptors, and shared pools of host memory, are not simulated.
     const unsigned handles =
         place.kind == PoolKind::kDevice ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0;
     if ((properties->handleTypes & ~handles) != 0) return CUDA_ERROR_NOT_SUPPORTED;
@@ -430,14 +431,15 @@ CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
   });
 }
 
-// Documented: blocks of a destroyed pool live on; the device's current pool becomes its default.
+// As documented, blocks of a destroyed pool live on, and the default pool becomes the device's
+// current pool.
 CUresult cuMemPoolDestroy(CUmemoryPool handle) {
   return WithPool("cuMemPoolDestroy", handle, [](Call& call, Pool* pool) {
     if (pool->is_default) return CUDA_ERROR_INVALID_VALUE;
     pool->destroyed = true;
     if (IsOwn(pool->ticket)) OwnExports().Withdraw(pool->ticket);
     if (CurrentPool(pool->place) == pool) {
-      // The device's, of a managed pool too: a card does not go back to the managed default.
+      // The device's default pool becomes current for a managed pool, too, as on a GPU.
       const bool of_device = pool->place.device != kHost;
       Pools().current_of[pool->place] =
           DefaultPool(of_device ? PoolPlace{PoolKind::kDevice, pool->place.device} : pool->place);
@@ -473,7 +475,7 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* wishes, 
       const CUmemAccessDesc& wish = wishes[i];
       if (wish.location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
       if (!IsDevice(call, wish.location.id)) return CUDA_ERROR_INVALID_DEVICE;
-      // Documented: the pool's own device cannot lose its access.
+      // As documented, the pool's own device cannot lose its access.
       if (wish.location.id == pool->place.device &&
           wish.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
         return CUDA_ERROR_INVALID_VALUE;

@@ -1,15 +1,15 @@
-// Stream-ordered memory pools.
+// Implements stream-ordered memory pools.
 //
-// Idea: a pool holds chunks of memory (pool_place.h) and cuts blocks from them. A freed block may
-// be used again at once in the stream that freed it, elsewhere when the free has been reached; when
-// memory is short, a stream may also be made to wait for another's free. Chunks that are wholly
-// free go back to the device when something is synchronised and the pool holds more than its
-// release threshold, or on trimming.
+// Idea: a pool holds chunks of memory (pool_place.h) and divides them into blocks. The stream that
+// freed a block may reuse it at once; other streams may reuse it when the free has been reached. If
+// memory is short, a stream may also be made to wait for another stream's free. Chunks that are
+// wholly free are returned to the device on trimming, or at a synchronization while the pool holds
+// more than its release threshold.
 //
-// Modelled: chunks are 32 MiB at least, blocks are cut in units of 512 bytes.
+// Modelled: chunks have at least 32 MiB, and block sizes are multiples of 512 bytes.
 //
-// Ownership: the State owns pools, a pool its chunks. Threads: the driver's lock. Errors: CUresult.
-// Units: bytes.
+// Ownership: the State owns pools, a pool its chunks. Threads: the caller holds the driver's lock.
+// Errors: returns a CUresult. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_POOL_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_POOL_H_
 
@@ -49,14 +49,14 @@ struct Pool {
   Ticket ticket;                            // exported, or by which it was imported
 };
 
-// The pool that a handle means; null: none, or one that was destroyed.
+// Returns the pool of a handle, or null if there is none or it was destroyed.
 Pool* FindPool(CUmemoryPool handle);
 Pool* NewPool(const PoolPlace& place);
 
-// cuMemFree of a block from a pool: all work that could touch it has ended.
+// Frees a block of a pool by cuMemFree, after all work that could use it has ended.
 void FreeToPool(Call& call, Block* block);
 
-// After a synchronisation: pools give back what is over their threshold.
+// Returns memory above each pool's release threshold to its device, after a synchronization.
 void TrimPools(State* state);
 
 }  // namespace vramstow::simulator

@@ -1,10 +1,10 @@
-// Where the memory of a stream-ordered pool lies: on a device, in managed memory, in pinned memory.
+// Allocates chunks for stream-ordered pools on a device, in managed memory or in pinned memory.
 //
-// Idea: a pool cuts blocks from chunks in the same way wherever they are. Chunks of a device are
-// charged to it; managed and pinned ones are pages of this process, which no card is charged for.
+// Idea: a pool divides chunks into blocks in the same way wherever they lie. Chunks of a device are
+// charged to it; managed and pinned ones are pages of this process and charged to no device.
 //
-// Ownership: a chunk is the caller's until ReturnChunk. Threads: the driver's lock. Errors:
-// CUresult, or an address of 0. Units: bytes.
+// Ownership: a chunk belongs to the caller until ReturnChunk. Threads: the caller holds the
+// driver's lock. Errors: returns a CUresult, or an address of 0. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_POOL_PLACE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_POOL_PLACE_H_
 
@@ -23,19 +23,19 @@ struct PoolPlace {
   auto operator<=>(const PoolPlace& other) const = default;
 };
 
-// The place that an allocation type and a location mean, by the rules of cuMemPoolCreate.
+// Converts an allocation type and a location by the rules of cuMemPoolCreate.
 CUresult ReadPoolPlace(Call& call, CUmemAllocationType type, const CUmemLocation& location,
                        PoolPlace* place);
 
-// Whole pages for a pool. 0: not enough left.
+// Allocates whole pages for a pool. Returns 0 if too little memory is left.
 uint64_t TakeChunk(State* state, const PoolPlace& place, uint64_t bytes);
 void ReturnChunk(State* state, const PoolPlace& place, uint64_t address, uint64_t bytes);
 
-// A block of `size` bytes within a chunk, `bytes` of which were asked for.
+// Adds a block of `size` bytes within a chunk, of which `bytes` were requested.
 Block* AddBlock(State* state, const PoolPlace& place, uint64_t address, uint64_t size,
                 uint64_t bytes, const Context* context, void* pool);
 
-// Whether a block ends by going back to the pool that it is from.
+// True if freeing the block returns it to the pool that it came from.
 bool IsFromPool(const Block& block);
 
 }  // namespace vramstow::simulator

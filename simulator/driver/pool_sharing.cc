@@ -1,7 +1,8 @@
-// Pools between processes: a file descriptor stands for the pool, 64 bytes for a block in it.
+// Shares pools between processes: a file descriptor stands for a pool, and 64 bytes for a block in
+// it.
 //
-// Idea: the descriptor is of a small file that holds the pool's ticket; a block's ticket is the
-// pool's with the place of the block. An imported pool has no memory of its own.
+// Idea: the descriptor belongs to a small file that holds the pool's ticket. A block's ticket is
+// the pool's with the position of the block. An imported pool has no memory of its own.
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,7 @@ namespace {
 
 constexpr char kFileName[] = "vramstow-pool";
 
-// Negative: the system gives none.
+// Returns a negative number if the system gives no descriptor.
 int MakeTicketFile(const Ticket& ticket) {
   const int file = memfd_create(kFileName, MFD_CLOEXEC);
   if (file < 0) return -1;
@@ -60,7 +61,7 @@ CUresult cuMemPoolExportToShareableHandle(void* shareable, CUmemoryPool handle,
   return Serve("cuMemPoolExportToShareableHandle", Needs::kInit, [&](Call& call) -> CUresult {
     Pool* pool = FindPool(handle);
     if (shareable == nullptr || pool == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    // Documented: only a pool that was made with this type of handle.
+    // As documented, only a pool that was created with this type of handle can be exported.
     if (pool->imported || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
         (pool->handle_types & type) == 0) {
       return CUDA_ERROR_INVALID_VALUE;
@@ -74,7 +75,7 @@ CUresult cuMemPoolExportToShareableHandle(void* shareable, CUmemoryPool handle,
   });
 }
 
-// The descriptor comes as the pointer's value, not behind it.
+// The pointer's value is the descriptor itself.
 CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool* out, void* shareable,
                                             CUmemAllocationHandleType type,
                                             unsigned long long flags) {
@@ -125,7 +126,7 @@ CUresult cuMemPoolImportPointer(CUdeviceptr* address, CUmemoryPool handle,
       return CUDA_ERROR_INVALID_VALUE;
     }
     const auto ticket = std::bit_cast<Ticket>(*data);
-    // A block of this pool, and of no other.
+    // The ticket must name a block of this pool.
     if (ticket.kind != ExportKind::kPoolPointer || ticket.id != pool->ticket.id ||
         ticket.process != pool->ticket.process || !IsOffered(ticket)) {
       return CUDA_ERROR_INVALID_VALUE;

@@ -1,4 +1,4 @@
-// cuGetProcAddress: a name, a version and a flag give the right form of a function.
+// Implements cuGetProcAddress, which finds the form of a function for a name, a version and flags.
 #include <cuda.h>
 #include <string.h>
 
@@ -15,9 +15,9 @@ struct Found {
   bool name_known = false;
 };
 
-// The newest form that `version` has, of the kind of default stream that is asked for. A function
-// without a stream has only one kind; one that has both gives no legacy form in place of the other,
-// which came with CUDA 7.
+// Returns the newest form that exists in `version`, for the requested kind of default stream. A
+// function without a stream has only one kind. If a function has both kinds, the legacy form is not
+// returned for a request of the per-thread form, which was introduced with CUDA 7.
 Found FindFunction(const char* name, int version, bool per_thread) {
   const DriverFunctions table = AllDriverFunctions();
   const DriverFunction* end = table.rows + table.count;
@@ -34,7 +34,8 @@ Found FindFunction(const char* name, int version, bool per_thread) {
   return per_thread && own.name_known ? own : legacy;
 }
 
-// Documented of CUDA 13, which refuses it. Drivers before give the newest form that they have.
+// True if CUDA 13 refuses the version, as its documentation says. Earlier drivers return the newest
+// form that they have.
 bool IsNewerThanDriver(int version) {
   constexpr int kFirstToRefuse = 13000;
   if (version <= kFirstToRefuse) return false;
@@ -68,7 +69,7 @@ CUresult cuDriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 
-// The form before CUDA 12: what is not there is an error, and the caller's place stays as it is.
+// The form before CUDA 12 returns an error for an unknown function and does not change *function.
 #undef cuGetProcAddress
 CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags) {
   Found found;
@@ -79,7 +80,7 @@ CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuui
   return CUDA_SUCCESS;
 }
 
-// What is not there is documented as a success that gives null.
+// As documented, an unknown function is a success that sets *function to null.
 CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult* status) {
   Found found;
@@ -94,7 +95,7 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version, c
   return CUDA_SUCCESS;
 }
 
-// Tables behind private identifiers are no part of the public contract: there are none here.
+// Tables behind private identifiers are not part of the public contract, so there are none here.
 CUresult cuGetExportTable(const void** table, const CUuuid* id) {
   if (table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *table = nullptr;

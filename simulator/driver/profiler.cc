@@ -14,7 +14,8 @@ namespace {
 
 constinit std::atomic<const vramstowSimulatorProfiler*> profiler = nullptr;
 
-// A profiler's records name kernels long after their modules are gone.
+// Returns a copy of the name that is never freed, because a profiler's records name kernels long
+// after their modules are unloaded.
 const char* Kept(const std::string& name) {
   static auto* names = new std::unordered_set<std::string>;
   return names->insert(name).first->c_str();

@@ -1,12 +1,12 @@
-// What a profiler learns of calls and of work (simulator_api.h says what and when).
+// Reports calls and work to a profiler (simulator_api.h says what is reported and when).
 //
-// Idea: a call tells of itself at its begin and at its end. Work is wrapped while somebody listens:
-// the wrapper notes when the work was queued and tells when it has ended. Without a profiler both
-// cost one load.
+// Idea: a call is reported at its begin and at its end. While a profiler is attached, work is
+// wrapped: the wrapper records when the work was queued and reports when it has ended. Without a
+// profiler both cost one load.
 //
 // Ownership: notes belong to the wrapped work; names of kernels live as long as the process.
-// Threads: Profiler() any; the others with the driver's lock held. Errors: none. Units: bytes,
-// virtual nanoseconds.
+// Threads: any for Profiler(); the other functions need the driver's lock. Errors: none. Units:
+// bytes, virtual nanoseconds.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_PROFILER_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_PROFILER_H_
 
@@ -23,18 +23,19 @@ struct Pool;
 
 using WorkNote = vramstowSimulatorWork;
 
-// What can be said of work before it is queued.
+// Return the facts about work that are known before it is queued.
 WorkNote DescribeLaunch(const Launch& launch);
 WorkNote DescribeCopy(State& state, const CopyBox& box, bool asynchronous);
 WorkNote DescribeFill(const FillBox& box, bool asynchronous);
-// Of a node that is no kernel, copy or fill: kind 0.
+// The kind is 0 for a node that is not a kernel, copy or fill.
 WorkNote DescribeNode(State& state, const GraphNode& node);
 
-// `work` for a stream, wrapped so that its end is told. Only while there is a profiler.
+// Wraps work for a stream so that its end is reported. Must be called only while a profiler is
+// attached.
 std::shared_ptr<Work> WrapWork(Call& call, const Stream& stream, std::shared_ptr<Work> work,
                                const WorkNote& note);
 
-// The same, or `work` as it is; `describe` is asked only if somebody listens.
+// Wraps `work` if a profiler is attached, and else returns it unchanged without calling `describe`.
 template <typename Describe>
 std::shared_ptr<Work> Observed(Call& call, const Stream& stream, std::shared_ptr<Work> work,
                                Describe&& describe) {
@@ -44,7 +45,7 @@ std::shared_ptr<Work> Observed(Call& call, const Stream& stream, std::shared_ptr
   return WrapWork(call, stream, std::move(work), describe());
 }
 
-// The call in progress is about this pool, event.
+// Add the pool or the event to the record of the call in progress.
 void EmitPool(Call& call, const Pool& pool);
 void EmitEvent(Call& call, const Event& event);
 

@@ -31,7 +31,7 @@ bool ParseParameters(Tokens* tokens, KernelImage* kernel) {
   return true;
 }
 
-// ".maxntid 128, 1, 1": the product.
+// Parses the numbers after .maxntid, such as "128, 1, 1", and returns their product.
 uint32_t ParseThreads(Tokens* tokens) {
   uint64_t product = 1;
   uint64_t size = 0;
@@ -42,10 +42,11 @@ uint32_t ParseThreads(Tokens* tokens) {
   return static_cast<uint32_t>(std::min<uint64_t>(product, 1024));
 }
 
-// Shared variables of the whole text, by name.
+// Bytes of the shared variables of the whole text, by name.
 using SharedVariables = std::map<std::string_view, uint64_t>;
 
-// Static shared and local memory that a body declares, and shared variables that it names.
+// Adds up the static shared and local memory that a body declares, and the shared variables that it
+// names.
 void ParseBody(Tokens* tokens, const SharedVariables& shared, KernelImage* kernel) {
   std::set<std::string_view> named;
   for (int depth = 1; depth > 0 && !tokens->ended();) {
@@ -94,7 +95,7 @@ bool ParseEntry(Tokens* tokens, const SharedVariables& shared, Image* image) {
   return false;
 }
 
-// ".version 8.0": 80; the newest of several counts.
+// Parses ".version 8.0" as 80; the newest of several versions counts.
 void ParseVersion(Tokens* tokens, Image* image) {
   const std::string text(tokens->token());
   char* end = nullptr;
@@ -105,7 +106,7 @@ void ParseVersion(Tokens* tokens, Image* image) {
   tokens->Next();
 }
 
-// ".target sm_90a": the highest of several counts.
+// Parses ".target sm_90a"; the highest of several targets counts.
 void ParseTarget(Tokens* tokens, Image* image) {
   const std::string text(tokens->token());
   if (!text.starts_with("sm_")) return;

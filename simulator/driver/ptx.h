@@ -1,7 +1,7 @@
-// PTX text: the heads of its entries and its variables.
+// Reads the entry declarations and the variables of PTX text.
 //
-// Ownership: copies. Threads: pure functions. Errors: what is not understood is left out. Units:
-// bytes.
+// Ownership: copies. Threads: pure functions. Errors: text that is not understood is skipped.
+// Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_PTX_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_PTX_H_
 

@@ -1,5 +1,5 @@
-// Memory for network cards: descriptors of ranges of addresses, and what is read and written
-// through them.
+// Implements memory for network cards: descriptors of address ranges, and reads and writes through
+// them.
 #include <cuda.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ extern "C" {
 CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr address, size_t size,
                                        CUmemRangeHandleType type, unsigned long long flags) {
   return Serve("cuMemGetHandleForAddressRange", Needs::kContext, [&](Call& call) -> CUresult {
-    // Documented: whole pages of the host.
+    // As documented, the range must consist of whole pages of the host.
     if (handle == nullptr || size == 0 || address % kHostPage != 0 || size % kHostPage != 0 ||
         type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) {
       return CUDA_ERROR_INVALID_VALUE;

@@ -1,4 +1,4 @@
-// Small services around the device: profiler switch, flushes.
+// Implements small services of the device: the profiler switch and flushes.
 #include <cuda.h>
 
 #include "simulator/driver/context.h"

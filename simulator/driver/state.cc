@@ -16,7 +16,8 @@ namespace {
 
 void NoteFork() { Globals().forked = true; }
 
-// A teardown that takes as long as a real one may, so that calls of other threads fall into it.
+// Sleeps as long as the teardown of a real driver may take, so that calls of other threads fall
+// into it.
 void LingerInExit() {
   const timespec a_while = {0, 200'000'000};
   nanosleep(&a_while, nullptr);
@@ -29,7 +30,8 @@ void NoteExit() {
   if (Tenancy* tenancy = Globals().tenancy) tenancy->Leave();
 }
 
-// A failure leaves the process alone with its cards, and says so.
+// Shares the GPUs with other processes of the run. If that fails, a sentence is printed and the
+// process uses its GPUs alone.
 void ShareCards(State* state) {
   Tenancy* tenancy = FindTenancy(state->machine->spec());
   if (tenancy == nullptr) return;
@@ -134,7 +136,7 @@ void WaitFor(State* state, const Mark& mark) {
   const uint64_t since = timeline.now_ns();
   while (!mark.Reached()) {
     if (timeline.StepTowards(mark)) continue;
-    // Only work on the host, or another thread, can bring this further.
+    // Only host work, or another thread, can make progress now.
     globals.changed.NotifyAll();
     globals.changed.Wait(&globals.mutex);
   }

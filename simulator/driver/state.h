@@ -1,14 +1,15 @@
-// What the simulated driver knows: the machine, contexts, streams, events; and the lock around it.
+// State holds all objects of the simulated driver: the machine, contexts, streams and events.
+// DriverGlobals has the lock around it.
 //
 // Idea: handles are addresses of these objects; each kind has a table of the living ones, so that a
-// stale handle is refused and never followed. Contexts are never deleted (threads may still have
-// them current), only marked dead.
+// stale handle is refused and never dereferenced. Contexts are never deleted (threads may still
+// have them current), only marked dead.
 //
-// Ownership: State owns everything and is never destroyed, so calls at exit are safe.
-// Threads: DriverGlobals::mutex guards a State and all that it leads to. Whoever is handed a State
-// (Serve() in call.h takes the lock and hands it to each call) may use it, because it is handed out
-// only while the lock is held; the analysis checks those who take the lock themselves.
-// Errors: CUresult. Units: bytes, virtual nanoseconds.
+// Ownership: State owns everything and is never destroyed, so calls at exit are safe. Threads:
+// DriverGlobals::mutex guards a State and all that it leads to. Code that receives a State as an
+// argument may use it, because a State is passed only while the lock is held (Serve() in call.h
+// takes the lock); the lock analysis checks code that takes the lock itself. Errors: returns a
+// CUresult. Units: bytes, virtual nanoseconds.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_STATE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_STATE_H_
 
@@ -51,7 +52,7 @@ class Handles {
     living_.erase(object);
     delete object;
   }
-  // For objects that something else owns.
+  // Register and unregister an object that has another owner.
   void Note(T* object) { living_.insert(object); }
   void Forget(T* object) { living_.erase(object); }
   const std::unordered_set<const void*>& all() const { return living_; }
@@ -128,7 +129,7 @@ struct State {
   std::unordered_map<std::string, uint64_t> fault_counts;
 };
 
-// The lock, what it guards, and what is known without it. Never destroyed.
+// The lock, the State that it guards, and the fields that need no lock. Never destroyed.
 class DriverGlobals {
  public:
   State& state() VRAMSTOW_REQUIRES(mutex) { return state_; }
@@ -147,7 +148,7 @@ class DriverGlobals {
   State state_ VRAMSTOW_GUARDED_BY(mutex);
 };
 
-// What each thread has. No destructor: it is used until the very end of the thread.
+// Data of each thread. It has no destructor, because it is used until the very end of the thread.
 inline constexpr int kContextStackMax = 64;
 struct ThreadState {
   Context* stack[kContextStackMax];
@@ -162,34 +163,37 @@ struct ThreadState {
 };
 
 DriverGlobals& Globals();
-// For code that runs under the lock and is handed no State: kernels, ends of captures.
+// Returns the State to code that runs under the lock and has no State argument, such as kernels and
+// the ends of captures.
 State& HeldState();
 ThreadState& CurrentThread();
-// Whether this thread is inside an operator of PyTorch whose time the model tells as a whole: then
-// no call, kernel, fill or copy within the card that belongs to it takes time of its own.
+// True if this thread is inside an operator of PyTorch that the model times as a whole. Then the
+// operator's calls, kernels, fills and copies within a GPU take no time of their own.
 bool IsTimedByOperator(const Machine& machine);
 
-// Reads the SPEC and makes the machine. Called with the lock held.
+// Reads the SPEC and makes the machine. Must be called with the lock held.
 CUresult StartMachine(State* state);
-// The version of CUDA that the driver says it is of, also before cuInit.
+// Returns the version of CUDA that the driver reports, also before cuInit.
 int SaidCudaVersion();
-// Whether runtimes take primary contexts past every public function (primary=private), also before
+// True if runtimes get primary contexts without a public function (primary=private), also before
 // cuInit.
 bool PrimaryIsPrivate();
 
-// Who shares the machine's cards; null: nobody can. Needs no lock.
+// Returns the counters that are shared with other processes of the run, or null if the GPUs cannot
+// be shared. Needs no lock.
 Tenancy* FindTenancy(const Spec& spec);
 
-// A clock of this machine.
+// Returns the monotonic clock of this machine.
 uint64_t RealNanoseconds();
 
-// Waits until `mark` is reached. Gives the lock up while work on the host runs, so that other
+// Waits until `mark` is reached. Releases the lock while work runs on the host, so that other
 // threads may call the driver meanwhile.
 void WaitFor(State* state, const Mark& mark);
 
-// All work submitted to a context up to now; of one stream.
+// Returns marks for all work that was submitted to the context so far.
 std::vector<Mark> MarksOf(const Context& context);
-// The context may get a sticky error meanwhile: that is the result.
+// Waits for the work of a context. If the context gets a sticky error meanwhile, returns that
+// error.
 CUresult WaitForContext(State* state, const Context& context);
 
 }  // namespace vramstow::simulator

@@ -78,7 +78,7 @@ Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work) {
   return mark;
 }
 
-// The driver lets the stream's work end: who waits for the context waits for it, too.
+// Pending work of the stream still runs, so a wait for the context also waits for it.
 void EndStream(State* state, Stream* stream) {
   std::vector<Mark>& left_behind = stream->context->left_behind;
   std::erase_if(left_behind, [](const Mark& mark) { return mark.Reached(); });
@@ -110,7 +110,7 @@ CUresult CreateStream(const char* name, CUstream* handle, unsigned flags, int pr
     auto stream = std::make_unique<Stream>();
     stream->context = call.context();
     stream->flags = flags;
-    // Out of range is documented as clamped, not refused.
+    // As documented, a priority out of range is clamped, not refused.
     stream->priority = std::clamp(priority, kPriorityGreatest, kPriorityLeast);
     stream->id = ++call.state().next_id;
     Stream* made = call.state().streams.Add(std::move(stream));
@@ -122,7 +122,7 @@ CUresult CreateStream(const char* name, CUstream* handle, unsigned flags, int pr
   });
 }
 
-// A question about a stream: finds it, then asks.
+// Finds the stream of a handle and calls `body` with it.
 template <typename Body>
 CUresult AskStream(const char* name, CUstream handle, Body&& body) {
   return Serve(name, Needs::kContext, [&](Call& call) -> CUresult {
@@ -131,7 +131,8 @@ CUresult AskStream(const char* name, CUstream handle, Body&& body) {
   });
 }
 
-// The same where a handle that is no stream's is documented as undefined behaviour.
+// Like AskStream, for functions whose documentation says that an invalid handle is undefined
+// behaviour.
 template <typename Body>
 CUresult AskLiveStream(const char* name, CUstream handle, Body&& body) {
   return Serve(name, Needs::kContext, [&](Call& call) -> CUresult {

@@ -1,7 +1,7 @@
-// Streams: what a handle means, and submitting work to one.
+// Finds the stream of a handle, and submits work to streams.
 //
-// Ownership: contexts own streams; work belongs to its queue. Threads: the driver's lock. Errors:
-// null for a handle that means no stream. Units: none.
+// Ownership: contexts own streams; work belongs to its queue. Threads: the caller holds the
+// driver's lock. Errors: returns null for a handle that is not a stream. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_STREAM_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_STREAM_H_
 
@@ -9,22 +9,22 @@
 
 namespace vramstow::simulator {
 
-// What cards report; a lower number is a higher priority.
+// Priorities that GPUs report; a lower number is a higher priority.
 inline constexpr int kPriorityLeast = 0;
 inline constexpr int kPriorityGreatest = -5;
 
-// The stream that a handle means to the calling thread, whose current context is given; nothing is
-// made. Null: there is none.
+// Returns the stream that a handle means to the calling thread, whose current context is `context`;
+// null if there is none. Creates no stream.
 Stream* FindExistingStream(State* state, Context* context, CUstream handle);
 
-// Appends work to a stream that is not capturing. With the implicit order of the legacy stream: it
-// waits for all blocking streams of its context, and they wait for it.
+// Appends work to a stream that is not capturing. Obeys the implicit order of the legacy stream,
+// which waits for all blocking streams of its context, and they wait for it.
 Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work);
 
 // Records an event in a stream that is not capturing.
 Mark RecordNow(Call& call, Event* event, Stream* stream);
 
-// The end of a stream that the application made: pending work still runs.
+// Ends a stream that the application created; its pending work still runs.
 void EndStream(State* state, Stream* stream);
 
 CUresult SynchronizeContext(Call& call, Context* context);

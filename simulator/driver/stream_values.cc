@@ -1,4 +1,4 @@
-// Stream memory operations: a stream writes a value, or waits for one.
+// Implements stream memory operations: a stream writes a value, or waits for one.
 #include "simulator/driver/stream_values.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// The conditions of CUstreamWaitValue_flags.
+// True if the value in memory meets the condition (CUstreamWaitValue_flags).
 bool Holds(const StreamValue& wished, uint64_t now) {
   const bool wide = wished.size == 8;
   const uint64_t wish = wide ? wished.value : static_cast<uint32_t>(wished.value);
@@ -32,8 +32,8 @@ bool Holds(const StreamValue& wished, uint64_t now) {
   }
 }
 
-// One after the other. Where one of them waits, the memory is looked at until it holds what is
-// waited for: the host, another stream or another process may write it.
+// Executes operations one after the other. An operation that waits polls the memory until it holds
+// the awaited value, which the host, another stream or another process may write.
 class ValuesWork : public Work {
  public:
   ValuesWork(State* state, Context* context, std::vector<StreamValue> values)
@@ -98,7 +98,7 @@ class ValuesWork : public Work {
   std::vector<StreamValue> values_;
 };
 
-// Device memory, or host memory that the device can use; aligned to its size.
+// True for device memory, or host memory that the device can use, aligned to the value's size.
 bool IsUsable(Call& call, const Context& context, const StreamValue& value) {
   const Contents& contents = call.machine().contents;
   if (value.address == 0 || value.address % value.size != 0) return false;
@@ -116,14 +116,14 @@ CUresult CheckValue(Call& call, const Context& context, const StreamValue& value
   if ((value.flags & ~(value.write ? kWriteFlags : kWaitFlags)) != 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  // Documented: no flush of remote writes where the device cannot.
+  // As documented, a flush of remote writes is refused if the device does not support it.
   if (!value.write && (value.flags & CU_STREAM_WAIT_VALUE_FLUSH) != 0) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   return IsUsable(call, context, value) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-// One operation of a batch. False: it is none.
+// Converts one operation of a batch. Returns false if its kind is unknown.
 bool ReadOperation(const CUstreamBatchMemOpParams& given, StreamValue* value, bool* empty) {
   *empty = false;
   switch (given.operation) {
@@ -149,7 +149,7 @@ bool ReadOperation(const CUstreamBatchMemOpParams& given, StreamValue* value, bo
   }
 }
 
-// Each as work of its own, or all of them as one node of a graph.
+// Submits each operation as work of its own, or, in a capture, all of them as one node of a graph.
 CUresult SubmitBatch(Call& call, CUstream handle, const CUstreamBatchMemOpParams* operations,
                      unsigned count) {
   Stream* stream = FindStream(call, handle);
@@ -167,8 +167,8 @@ CUresult SubmitBatch(Call& call, CUstream handle, const CUstreamBatchMemOpParams
   return CUDA_SUCCESS;
 }
 
-// A batch of one operation, of 32 or 64 bits. Operations that write and that wait are described
-// alike, in another member each.
+// Serves a batch of one operation, of 32 or 64 bits. Operations that write and operations that wait
+// have the same description in different members of the union.
 template <typename Value, typename Description>
 CUresult ServeOne(const char* name, CUstream stream, CUstreamBatchMemOpType for_32_bits,
                   CUstreamBatchMemOpType for_64_bits,
@@ -261,7 +261,7 @@ CUresult cuStreamBatchMemOp_v2(CUstream handle, unsigned int count,
   });
 }
 
-// The first forms behave as the second here.
+// The first versions of these functions behave as the second ones here.
 CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value,
                               unsigned int flags) {
   return cuStreamWriteValue32_v2(stream, address, value, flags);

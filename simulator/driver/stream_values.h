@@ -1,7 +1,8 @@
-// Stream memory operations: values that a stream writes or waits for, by themselves or as nodes of
+// Declares stream memory operations: values that a stream writes or waits for, alone or as nodes of
 // graphs.
 //
-// Ownership: values. Threads: the driver's lock. Errors: CUresult. Units: bytes.
+// Ownership: values. Threads: the caller holds the driver's lock. Errors: returns a CUresult.
+// Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_STREAM_VALUES_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_STREAM_VALUES_H_
 
@@ -23,7 +24,7 @@ struct StreamValue {
   bool write = false;  // else it is waited for
 };
 
-// A batch as it was given, and what it does.
+// A batch as the caller gave it, and the operations parsed from it.
 struct ValuesNode {
   std::vector<CUstreamBatchMemOpParams> given;
   std::vector<StreamValue> values;

@@ -16,7 +16,7 @@
 
 namespace vramstow::simulator {
 
-// What a thread wants to be told instead of what device memory holds.
+// A function that replaces the bytes that small copies of a thread read from device memory.
 struct ReadPatch {
   void (*patch)(void* user, void* bytes, size_t size) = nullptr;  // null: no longer
   void* user = nullptr;
@@ -27,10 +27,10 @@ namespace {
 
 constexpr uint64_t kSmallRead = 8;
 
-// Random values take longer than a copy, by this factor.
+// Factor by which random values take longer than a copy.
 constexpr uint64_t kRandomEffort = 16;
-// The size of a result decides all that follows. Calls up to here get the time for sizes also where
-// something else was left out.
+// The size of a result decides all later sizes. Calls of up to this many bytes may use the time for
+// sizes even if other results were left out.
 constexpr uint64_t kSizedBytes = 64ull << 20;
 
 Effort EffortOf(const vramstowSimulatorTask& task) {
@@ -41,8 +41,9 @@ Effort EffortOf(const vramstowSimulatorTask& task) {
           .is_random = is_random};
 }
 
-// Results were made in the heap, which keeps what is free between others: a step of 423 million
-// parameters had a GiB of it.
+// Returns free heap memory to the system from time to time. Results are made in the heap, which
+// retains free memory between live blocks: a training step with 423 million parameters retained a
+// GiB.
 void TrimHeap(uint64_t bytes) {
   constexpr uint64_t kOften = 128ull << 20;
   static uint64_t since = 0;  // under the driver's lock
@@ -81,7 +82,7 @@ class Task : public Work {
       }
       const int outcome = Compute();
       if (outcome == kVramstowSimulatorDone) return MarkWrites(origin, !is_lost);
-      // An index that was never computed says nothing of the program.
+      // An index that was never computed does not show an error of the program.
       if (outcome == kVramstowSimulatorAssertion && origin == nullptr) {
         context_->sticky = CUDA_ERROR_ASSERT;
         return;
@@ -90,7 +91,7 @@ class Task : public Work {
     }
     if (origin == nullptr) TellOf(task_.name);
     NoteIdleLaunch(*state_, task_.name, reason);
-    // Old bytes must not be taken for a result.
+    // The output is cleared, so that old bytes are not mistaken for a result.
     Clean();
     MarkWrites(origin == nullptr ? task_.name : origin, false);
   }
@@ -100,8 +101,8 @@ class Task : public Work {
   }
 
  private:
-  // All memory that it touches is there. It was when the task was appended; a program that frees
-  // memory which is in use gets what a card gives: something else.
+  // True if all memory that the task touches still exists, as it did when the task was appended. A
+  // program that frees memory in use gets undefined results on a GPU, too.
   bool IsThere() const {
     Contents& contents = state_->machine->contents;
     return std::all_of(ranges_.begin(), ranges_.end(), [&](const vramstowSimulatorRange& range) {
@@ -113,7 +114,8 @@ class Task : public Work {
     });
   }
 
-  // Pages of zeros cost the host nothing, so that such a task is not measured by its size.
+  // True if the task only writes zeros. Pages of zeros cost the host nothing, so its size does not
+  // count.
   bool OnlyZeroes() const {
     const auto zeroes = [](const vramstowSimulatorRange& range) {
       return (range.use & kVramstowSimulatorZeroes) != 0;
@@ -121,7 +123,7 @@ class Task : public Work {
     return !ranges_.empty() && std::all_of(ranges_.begin(), ranges_.end(), zeroes);
   }
 
-  // What is filled reads as zeros, and as computed.
+  // Fills the output with zeros and removes its marks.
   void Clean() {
     for (const vramstowSimulatorRange& range : ranges_) {
       if ((range.use & kVramstowSimulatorFills) != 0) {
@@ -130,7 +132,7 @@ class Task : public Work {
     }
   }
 
-  // Who left out what is read; null: nobody did.
+  // Returns the kernel that did not compute one of the task's inputs, or null if all are computed.
   const char* FindOrigin() const {
     const UncomputedRanges& uncomputed = state_->machine->contents.uncomputed();
     if (uncomputed.empty()) return nullptr;
@@ -142,7 +144,7 @@ class Task : public Work {
     return nullptr;
   }
 
-  // Something of what is read has not even old values.
+  // True if one of the inputs does not even have old values.
   bool ReadsLost() const {
     const UncomputedRanges& uncomputed = state_->machine->contents.uncomputed();
     return std::any_of(ranges_.begin(), ranges_.end(), [&](const vramstowSimulatorRange& range) {
@@ -151,7 +153,7 @@ class Task : public Work {
     });
   }
 
-  // Why it is not to be computed; null: it is.
+  // Returns why the task is not computed, or null if it is.
   const char* Refuse(bool is_lost) const {
     const Spec& spec = state_->machine->spec();
     if (task_.run == nullptr) return " (too large)";
@@ -170,8 +172,8 @@ class Task : public Work {
     return nullptr;
   }
 
-  // All of what a training step computes leads to the sizes of the next. Large random values lead
-  // to whole models, of which something is left out in any case.
+  // All results of a training step affect the sizes of the next step. Large random values are
+  // excluded: they initialize whole models, of which some part is left out anyway.
   bool LeadsToSize() const {
     return ComputingBudget::Global().makes_sizes() &&
            (task_.traits & kVramstowSimulatorIsRandom) == 0 &&
@@ -183,7 +185,8 @@ class Task : public Work {
   }
   bool DecidesSize() const { return (task_.traits & kVramstowSimulatorDecidesSize) != 0; }
 
-  // The program takes from its results a size or a value that `by` did not compute.
+  // Records that the program derives a size or a value from a result that kernel `by` did not
+  // compute.
   void TellOf(const char* by) const {
     if (DecidesSize()) HostReads::Global().NoteSize(by);
     if ((task_.traits & kVramstowSimulatorIsRead) != 0) HostReads::Global().values().Note(by);
@@ -198,13 +201,14 @@ class Task : public Work {
     return pieces;
   }
 
-  // Whether what it writes may be held.
+  // True if the output may be stored within the limits.
   bool HasRoom(const Spec& spec) const {
     const std::vector<Contents::Piece> pieces = Written();
     Contents& contents = state_->machine->contents;
     if (contents.HasRoom(pieces)) return true;
-    // A program of which all was computed so far goes on rightly. Where something was left out,
-    // more of this machine's memory would not make it right again.
+    // The limit is raised for a program whose results were all computed so far, so that it
+    // continues correctly. If a result was left out, more host memory would not make the program
+    // correct again.
     const bool is_right = spec.budget_is_time && !spec.contents_are_given &&
                           (task_.traits & kVramstowSimulatorIsRandom) == 0 &&
                           contents.uncomputed().empty();
@@ -230,8 +234,9 @@ class Task : public Work {
     return outcome;
   }
 
-  // `by` left out what they follow from; null: nobody did. `is_old`: from old values at least.
-  // Memory that is changed in place has its old values unless they were lost before.
+  // Marks the output as derived from a result that kernel `by` did not compute, or removes the
+  // marks if `by` is null. With `is_old` the inputs had old values at least. Memory that is changed
+  // in place has its old values unless they were lost before.
   void MarkWrites(const char* by, bool is_old) {
     UncomputedRanges& uncomputed = state_->machine->contents.uncomputed();
     if (by == nullptr && uncomputed.empty()) return;
@@ -276,7 +281,7 @@ class PatchWork : public Work {
   uint64_t bytes_;
 };
 
-// `*taken`: the task is dropped by whoever has it now.
+// Sets *taken if another owner is responsible for dropping the task.
 CUresult AppendTask(State* state, CUstream handle, const vramstowSimulatorTask& given,
                     bool* taken) {
   const ThreadState& thread = CurrentThread();
@@ -288,7 +293,7 @@ CUresult AppendTask(State* state, CUstream handle, const vramstowSimulatorTask& 
   memcpy(&known, &given, std::min(given.size, sizeof known));
   auto task = std::make_shared<Task>(state, stream->context, known);
   *taken = true;
-  // Work that waits may lead to it.
+  // The mark is set now, because pending work may lead to the size.
   if ((known.traits & kVramstowSimulatorDecidesSize) != 0) ComputingBudget::Global().NoteSize();
   if (stream->capture == nullptr) {
     state->machine->timeline.Append(stream->queue, std::move(task));
@@ -298,8 +303,8 @@ CUresult AppendTask(State* state, CUstream handle, const vramstowSimulatorTask& 
   return CUDA_SUCCESS;
 }
 
-// The machine of a driver that was started: what its SPEC says, and where its memory lies, stays as
-// it is from then on and is read without the lock.
+// Returns the machine of a driver that was started. Its SPEC and the addresses of its memory do not
+// change any more, so they are read without the lock.
 const Machine& StartedMachine() { return *HeldState().machine; }
 
 }  // namespace
@@ -325,7 +330,7 @@ int vramstowSimulatorAppend(CUstream stream, const vramstowSimulatorTask* task) 
   DriverGlobals& globals = Globals();
   CUresult result = CUDA_ERROR_NOT_INITIALIZED;
   bool taken = false;
-  // Who moves memory may have to bring it back first.
+  // A watcher that evicts memory may have to restore it before the work runs.
   UseWatch::Global().Tell(task->ranges, task->range_count);
   if (!CurrentThread().inside_callback && globals.initialized && !globals.forked &&
       !globals.shut_down) {

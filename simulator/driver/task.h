@@ -1,12 +1,15 @@
-// Tasks: what a library computes on the host in place of kernels, as part of a stream's work.
+// Runs tasks: functions of a library that compute results on the host in place of kernels, as part
+// of a stream's work.
 //
-// Idea: the library lets the kernels be launched as ever, so that time, order and memory are what
-// they are without it, and appends to the last of them a function that computes the results. What
-// is too large, or made of what was left out, is left out here as it is for kernels that are known
-// by name; then it reads as zeros and is marked. The functions are declared in simulator_api.h.
+// Idea: the library launches its kernels as usual, so that time, order and memory do not change,
+// and appends to the last one a function that computes the results. A task that is too large, or
+// whose inputs were left out, is left out as it is for kernels that are known by name; then its
+// output reads as zeros and is marked as not computed. The functions are declared in
+// simulator_api.h.
 //
-// Ownership: a task belongs to the work or the graph node that it was appended to. Threads:
-// the driver's lock, unless said otherwise. Errors: CUresult. Units: bytes.
+// Ownership: a task belongs to the work or the graph node that it was appended to. Threads: the
+// caller holds the driver's lock, unless documented otherwise. Errors: returns a CUresult. Units:
+// bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_TASK_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_TASK_H_
 
@@ -14,11 +17,11 @@
 
 namespace vramstow::simulator {
 
-// Whether the calling thread has asked for a change of what such a copy to the host reads: it is a
-// small one.
+// True if the copy is a small one to the host and the calling thread has asked to replace the bytes
+// that such copies read.
 bool PatchesRead(const CopyBox& box);
 
-// Such a copy was enqueued: appends the change.
+// Appends the replacement of bytes to such a copy, which was just enqueued.
 void PatchRead(Call& call, Stream* stream, const CopyBox& box);
 
 }  // namespace vramstow::simulator

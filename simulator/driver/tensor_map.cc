@@ -1,5 +1,6 @@
-// Tensor maps: what a kernel's bulk copies are told about a tensor. Made on the host and checked as
-// documented; what is inside is the simulator's own, because no device code reads it.
+// Implements tensor maps, which describe a tensor to a kernel's bulk copies. They are made on the
+// host and checked as documented; their contents are the simulator's own format, because no device
+// code reads them.
 #include <cuda.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ struct Tensor {
 
 CUresult RefusalNow() { return static_cast<CUresult>(vramstow::simulator::RefusalOfAllCalls()); }
 
-// The rules of cuTensorMapEncodeTiled that need no knowledge of the device.
+// Checks the rules of cuTensorMapEncodeTiled that do not depend on the device.
 bool IsRight(const Tensor& tensor) {
   if (tensor.rank == 0 || tensor.rank > kRankMax || tensor.address == nullptr) return false;
   if (tensor.extents == nullptr || tensor.steps == nullptr) return false;
@@ -81,7 +82,7 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuu
   (void)interleave, (void)swizzle, (void)promotion, (void)fill;
   if (RefusalNow() != CUDA_SUCCESS) return RefusalNow();
   constexpr cuuint32_t kPixelsMax = 1024;
-  // Documented: of tensors of three dimensions and more.
+  // As documented, the tensor must have three dimensions or more.
   if (rank < 3 || lower == nullptr || upper == nullptr || channels == 0 || channels > kBoxMax ||
       pixels == 0 || pixels > kPixelsMax) {
     return CUDA_ERROR_INVALID_VALUE;

@@ -1,4 +1,5 @@
-// Libraries tell the size of work, for the log and for the time that work takes with clock=model.
+// Implements the functions by which libraries report the size of work, for the work log and for the
+// time that work takes with clock=model.
 #include <string.h>
 
 #include <algorithm>
@@ -11,7 +12,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// Follows the kernels of an operator, which take no time of their own.
+// Follows the kernels of an operator, which take no time of their own, and takes the time of the
+// whole operator.
 class TimedWork : public Work {
  public:
   TimedWork(uint64_t duration_ns, int engine, uint64_t link_bytes, LinkTraffic* traffic)
@@ -30,7 +32,8 @@ class TimedWork : public Work {
   LinkTraffic* traffic_;
 };
 
-// Work reads and writes the host in both directions at once: the longer direction counts.
+// Returns the bytes that work moves over PCIe. It moves both directions at the same time, so the
+// larger one counts.
 uint64_t LinkBytes(const Machine& machine, const vramstowSimulatorRange* ranges, size_t count) {
   uint64_t read = 0;
   uint64_t written = 0;

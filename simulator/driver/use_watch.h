@@ -1,8 +1,9 @@
-// UseWatch: who wants to know which memory work uses (vramstowSimulatorWatchUses).
+// UseWatch reports the memory that work uses to a watcher (vramstowSimulatorWatchUses).
 //
-// Idea: a card says nothing of what its kernels touch; those who move memory look at the arguments
-// of launches. The simulated card's kernels are mostly not run, and their images do not say what
-// their arguments are. What an operator reads and writes is known to who computes it.
+// Idea: a real GPU does not report what its kernels touch, so code that moves memory reads the
+// arguments of launches. The simulated GPU's kernels are mostly not run, and their images do not
+// describe their arguments. But the code that computes an operator in their place knows what it
+// reads and writes, and reports it here.
 //
 // Ownership: one for the process; the watcher lives as long as it. Threads: any, without the
 // driver's lock. Errors: none. Units: bytes.

@@ -7,7 +7,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// What a variable takes whose size nobody knows: the image is compressed.
+// Bytes of a variable whose size is unknown because the image is compressed.
 constexpr uint64_t kUnknownBytes = 4096;
 
 uint64_t SizeOf(const Program& program, const DeclaredVariable& declared, const std::string& name) {
@@ -25,8 +25,8 @@ CUresult AllocateVariable(State* state, Context* context, uint64_t bytes, Global
   return CUDA_SUCCESS;
 }
 
-// The values that it was declared with. Addresses among them are those of variables that have
-// their memory.
+// Writes the initial values of a variable's declaration. Addresses among them are those of
+// variables that have their memory already.
 void FillVariable(State* state, Context* context, Program* program,
                   const DeclaredVariable& declared, const Global& global) {
   if (declared.initial.empty() || !state->machine->spec().keep_contents) return;

@@ -1,11 +1,11 @@
-// A program's variables on the device.
+// Allocates a program's variables on the device.
 //
-// Idea: a variable has its memory in a context when it is first asked for or a kernel that names it
-// is launched there. Of a program that is there as PTX it begins with the values that the PTX gives
-// it, and of any other with zeros.
+// Idea: a variable gets its memory in a context when it is first requested, or when a kernel that
+// names it is first launched there. A variable of a PTX program begins with the values in the PTX;
+// any other begins with zeros.
 //
-// Ownership: the program's, until it or the context ends. Threads: the driver's lock. Errors:
-// CUresult.
+// Ownership: the program owns the memory until it or the context ends. Threads: the caller holds
+// the driver's lock. Errors: returns a CUresult.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_VARIABLE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_VARIABLE_H_
 

@@ -1,4 +1,4 @@
-// Memory management in parts: the driver's virtual memory functions.
+// Implements the driver's virtual memory functions.
 #include <cuda.h>
 #include <signal.h>
 #include <string.h>
@@ -15,7 +15,8 @@ namespace {
 
 constexpr unsigned kFileHandle = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 
-// The location of physical memory. False: there is no such location, or it cannot be used.
+// Converts the location of physical memory. Returns false if the location does not exist or cannot
+// be used.
 bool ReadLocation(Call& call, const CUmemLocation& location, int* device) {
   switch (static_cast<int>(location.type)) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
@@ -44,7 +45,7 @@ CUresult ReadProperties(Call& call, const CUmemAllocationProp* properties, Physi
   }
   const auto types = static_cast<unsigned>(properties->requestedHandleTypes);
   if ((types & ~kFileHandle) != 0) return CUDA_ERROR_NOT_SUPPORTED;
-  // As virtual cards and sandboxes do, whose attributes say otherwise.
+  // Virtual GPUs and sandboxes refuse shareable memory, although their attributes report support.
   if (types != 0 && (call.machine().spec().without & kShareable) != 0) {
     return static_cast<CUresult>(call.machine().spec().shareable_result);
   }
@@ -54,7 +55,7 @@ CUresult ReadProperties(Call& call, const CUmemAllocationProp* properties, Physi
   wish->location_type = properties->location.type;
   wish->location_id = properties->location.id;
   wish->handle_types = types;
-  // There is no compression: the properties say so when they are asked for.
+  // There is no compression; the queried properties show that, even if it was requested.
   wish->usage = properties->allocFlags.usage;
   if (properties->allocFlags.gpuDirectRDMACapable != 0) {
     if ((call.machine().spec().without & kDmaBuf) != 0) return CUDA_ERROR_NOT_SUPPORTED;
@@ -63,7 +64,8 @@ CUresult ReadProperties(Call& call, const CUmemAllocationProp* properties, Physi
   return CUDA_SUCCESS;
 }
 
-// host-numa=: what drivers have done on machines whose nodes are not alike.
+// host-numa= makes the process crash or hang, as drivers have done on machines with unequal NUMA
+// nodes.
 void FaultAtNode(Call& call, const Physical& wish) {
   const Spec& spec = call.machine().spec();
   if (spec.node_fault == NodeFault::kNone || wish.location_type != CU_MEM_LOCATION_TYPE_HOST_NUMA ||
@@ -74,7 +76,7 @@ void FaultAtNode(Call& call, const Physical& wish) {
   for (;;) pause();
 }
 
-// vmm-time=: a driver holds who calls it for a while, and its own lock with it.
+// With vmm-time= the driver blocks the caller for this time while it holds its lock.
 void TakeTime(Call& call, VmmCall what, uint64_t bytes, bool on_host = false) {
   call.machine().timeline.Advance(call.machine().model.VmmNs(what, on_host, bytes));
   constexpr uint64_t kGiB = uint64_t{1} << 30;
@@ -119,7 +121,8 @@ CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocatio
                                    option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    // Nothing is made at the node of the current thread, but it has a granularity.
+    // Memory cannot be created at the node of the current thread, but the granularity of that
+    // location can be queried.
     CUmemAllocationProp asked = {};
     if (properties != nullptr) asked = *properties;
     if (asked.location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) {
@@ -293,7 +296,7 @@ CUresult cuMemExportToShareableHandle(void* shareable, CUmemGenericAllocationHan
   });
 }
 
-// The descriptor comes as the pointer's value, not behind it.
+// The pointer's value is the descriptor itself.
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* shareable,
                                         CUmemAllocationHandleType type) {
   return Serve("cuMemImportFromShareableHandle", Needs::kInit, [&](Call& call) -> CUresult {

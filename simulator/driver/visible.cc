@@ -23,7 +23,7 @@ std::string UuidText(const Spec& spec, int card) {
   return text;
 }
 
-// The card that an entry names; negative: none.
+// Returns the GPU that an entry names, or a negative number if there is none.
 int ReadEntry(const Spec& spec, const std::string& entry) {
   if (strncasecmp(entry.c_str(), "GPU-", 4) == 0) {
     for (int card = 0; card < spec.count; ++card) {

@@ -1,7 +1,7 @@
-// Which cards of the machine a process sees: CUDA_VISIBLE_DEVICES.
+// Selects the GPUs of the machine that a process sees, by CUDA_VISIBLE_DEVICES.
 //
 // Ownership: values. Threads: reads the environment once, at the start of the driver. Errors: as on
-// a card, what is wrong ends the list. Units: none.
+// a GPU, a wrong entry ends the list. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_VISIBLE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_VISIBLE_H_
 
@@ -9,9 +9,9 @@
 
 namespace vramstow::simulator {
 
-// Narrows spec->cards to what `list` names, in its order: numbers, or UUIDs ("GPU-…", or their
-// beginning). As documented, the list ends at the first entry that is none of the machine's. A card
-// that is named twice makes the list worth nothing. Null: all.
+// Reduces spec->cards to the GPUs in `list`, in its order. Entries are numbers or UUIDs ("GPU-…",
+// or their beginning). As documented, the list ends at the first entry that is not a GPU of the
+// machine, and a GPU that is named twice makes the whole list invalid. A null list selects all.
 void ChooseVisible(const char* list, Spec* spec);
 
 }  // namespace vramstow::simulator
