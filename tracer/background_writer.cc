@@ -37,7 +37,7 @@ void BackgroundWriter::Start(const Config& config, OpenTrace* trace,
   if (pthread_attr_init(&attributes) != 0) return;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, kStackBytes);
-  // The program's signals are for its own threads: the new thread inherits this mask.
+  // The program's signals must reach its own threads only. The new thread inherits this mask.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -83,7 +83,7 @@ void BackgroundWriter::Sample() {
   sample_at_ms_ = now + config_.sample_ms;
 }
 
-// Between the parts of something that takes long.
+// Called between the parts of a long operation. Returns false if the thread has to stop.
 bool BackgroundWriter::Rests(void* self) {
   BackgroundWriter* const writer = static_cast<BackgroundWriter*>(self);
   if (!writer->WriteAllHanded()) return false;
@@ -91,7 +91,7 @@ bool BackgroundWriter::Rests(void* self) {
   return writer->state_.load(std::memory_order_acquire) == State::kRuns;
 }
 
-// False: the thread is to stop.
+// Writes all chunks that were handed over. Returns false if the thread has to stop.
 bool BackgroundWriter::WriteAllHanded() {
   const uint32_t count = threads_->count();
   for (uint32_t i = 0; i < count; ++i) {
@@ -129,7 +129,7 @@ void BackgroundWriter::Wake() {
   syscall(SYS_futex, FutexWord(&handed_over_), FUTEX_WAKE_PRIVATE, 1);
 }
 
-// On an error the chunk stays in its slot, and the recorder has stopped.
+// Writes one chunk. After an error the chunk remains in its slot, and nothing more is recorded.
 void BackgroundWriter::WriteHanded(ThreadBuffer* buffer, unsigned which) {
   uint8_t* const slot = buffer->slots[which].bytes;
   const ChunkHeader& header = *reinterpret_cast<const ChunkHeader*>(slot);

@@ -1,15 +1,15 @@
-// BackgroundWriter: the recorder's own thread. It writes the chunks that other threads have filled,
-// and looks at the host now and then.
+// BackgroundWriter is the recorder's own thread. It writes the chunks that other threads have
+// filled, and samples the host's memory from time to time.
 //
-// Idea: a full slot is handed over as it is. It stays in the file, open, until its chunk has been
-// appended: a kill in between loses nothing, and a reader takes one of the two. A buffer whose
-// other slot is not free yet writes its chunk by itself: no thread of the program waits for this
-// one.
+// Idea: a full slot is handed over to this thread unchanged. It remains in the file as an open
+// chunk until its chunk has been appended, so a kill in between loses nothing; a reader then uses
+// one of the two copies. A buffer whose other slot is not free yet writes its chunk by itself, so
+// no thread of the program waits for this one.
 //
 // Ownership: the thread, until Stop, and the compressor. Threads: Start and Stop once;
-// TakeOtherSlot and HandOver by the thread that has the buffer. Errors: without a thread others
-// write for themselves. No heap, no locks; all signals are masked in the thread. Units:
-// milliseconds.
+// TakeOtherSlot and HandOver by the thread that owns the buffer. Errors: without this thread the
+// other threads write their own chunks. No heap, no locks; all signals are masked in the thread.
+// Units: milliseconds.
 #ifndef VRAMSTOW_TRACER_BACKGROUND_WRITER_H_
 #define VRAMSTOW_TRACER_BACKGROUND_WRITER_H_
 
@@ -33,15 +33,15 @@ class BackgroundWriter {
     void* context = nullptr;
   };
   void Start(const Config& config, OpenTrace* trace, const ThreadRegistry* threads);
-  // Waits a moment for the thread to be out of what it does. False: it is not.
+  // Waits briefly until the thread has stopped. Returns false if it has not.
   bool Stop();
 
-  // Gives the buffer its other slot, so that the full one can be handed over. False: this thread
-  // still has the other one, or does not run.
+  // Switches the buffer to its other slot, so that the full one can be handed over. Returns false
+  // if this thread has not written the other slot yet, or does not run.
   bool TakeOtherSlot(ThreadBuffer* buffer);
-  // Gives the buffer's other slot, which is full, to this thread. A chunk has begun in the current
-  // one: so the file has a chunk of each buffer that says how many events the buffer had, even if
-  // this thread stands still until a ring has gone round.
+  // Hands the buffer's other slot, which is full, over to this thread. A chunk has begun in the
+  // current slot already, so that the file always contains a chunk with the buffer's number of
+  // events, even if this thread does not run until a ring has been overwritten once.
   void HandOver(ThreadBuffer* buffer);
 
  private:

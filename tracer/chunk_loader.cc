@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-// Contexts in memory of the caller's.
+// Declares the functions that put a context into memory of the caller.
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
@@ -34,7 +34,7 @@ bool ChunkLoader::Decompress(const uint8_t* frame, size_t frame_bytes, uint8_t* 
   return ZSTD_isError(count) == 0 && count == size;
 }
 
-// What was read is decoded.
+// Decodes the payload that was read.
 bool ChunkLoader::Decode(const ChunkHeader& header, uint8_t* to) {
   if (header.encoding == static_cast<uint8_t>(ChunkEncoding::kZstd)) {
     return Decompress(encoded_, header.committed, to, header.payload_bytes);

@@ -1,7 +1,7 @@
-// ChunkLoader: reads chunks of the trace's own file back, without the heap.
+// ChunkLoader reads chunks of the trace's own file back, without the heap.
 //
-// Ownership: lies in memory of its own that Create makes and nobody gives back; the file outlives
-// it. Threads: one at a time. Errors: false for a chunk that is not whole. No heap. Units: bytes.
+// Ownership: Create maps its memory, which is never released; the file outlives it. Threads: one at
+// a time. Errors: false for an incomplete chunk. No heap. Units: bytes.
 #ifndef VRAMSTOW_TRACER_CHUNK_LOADER_H_
 #define VRAMSTOW_TRACER_CHUNK_LOADER_H_
 
@@ -17,14 +17,14 @@ namespace vramstow {
 
 class ChunkLoader {
  public:
-  // What Load needs room for.
+  // The room that Load needs.
   static constexpr size_t kMaxBytes = kSlotBytes + kDecodePadding;
 
-  // Null: there is no memory.
+  // Returns null if there is no memory.
   static ChunkLoader* Create(TraceFile* file);
 
-  // The payload of a sealed chunk, decoded, with the padding that a decoder needs, into `to`, where
-  // there is room for kMaxBytes. `offset`: of its header.
+  // Decodes the payload of a sealed chunk into `to`, with the padding that a decoder needs. `to`
+  // has room for kMaxBytes. `offset` is the position of the chunk's header.
   bool Load(const ChunkHeader& header, uint64_t offset, uint8_t* to, size_t* size);
 
  private:

@@ -21,14 +21,14 @@ uint32_t PaddingBehind(uint32_t size) {
   return (kChunkAlignment - size % kChunkAlignment) % kChunkAlignment;
 }
 
-// The ring's next place, with as much room as it has.
+// Writes a chunk to the next position of the ring, with the capacity of that position.
 int AppendToRing(TraceFile* file, ChunkHeader* sealed, const uint8_t* bytes, uint32_t size) {
   TraceFile::RingPlace place;
   int error = file->BeginInRing(static_cast<uint32_t>(sizeof *sealed) + size, &place);
   if (error != 0) return error;
   sealed->capacity = place.capacity;
   sealed->checksum = Crc32c(sealed, offsetof(ChunkHeader, checksum));
-  // Padded, so that the file never ends within a place: what is behind its end would be damage.
+  // Padding fills the capacity, because a file that ends inside it would count as damaged.
   iovec parts[] = {{sealed, sizeof *sealed},
                    {const_cast<uint8_t*>(bytes), size},
                    {const_cast<uint8_t*>(kPadding), PaddingBehind(size)}};
@@ -41,12 +41,12 @@ int AppendToRing(TraceFile* file, ChunkHeader* sealed, const uint8_t* bytes, uin
 
 void ChunkWriter::Begin(const Start& start) {
   ChunkHeader* const to = header();
-  // These two are the same for each chunk of the slot. In a new slot they come first, so that
-  // nothing is ever there that a reader cannot explain.
+  // These two values are the same for each chunk of the slot. In a new slot they are written first,
+  // so that a reader can interpret the slot at each moment.
   std::memcpy(to->magic, kChunkMagic, sizeof kChunkMagic);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   to->capacity = place_.capacity;
-  // The chunk that was here is gone from here on: its header and the new one's must not mix.
+  // The slot's earlier chunk ends here, so that its header and the new one's are never mixed.
   SetState(to, kChunkPreparing);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   to->trace_id = place_.trace_id;

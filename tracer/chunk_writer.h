@@ -1,14 +1,14 @@
-// ChunkWriter: one slot of the file, and the chunk that is being written in it.
+// ChunkWriter writes a chunk in one slot of the file.
 //
 // Idea: the bytes of a record are stored first, then the committed length, so that at each moment
-// the chunk is what its header says, also for somebody who finds the file after the process was
-// killed. A full chunk is appended to the file as it is, sealed; the slot is then used for the next
-// one. (Mapping each next piece of the file instead was measured at 75 to 200 µs per 64 KiB in page
-// faults, against 60 µs for the write.) Killed between the two, the file has the chunk twice, under
-// the same number; a reader takes one.
+// the chunk is what its header says, also for a reader that finds the file after the process was
+// killed. A full chunk is appended to the file unchanged, as a sealed chunk; the slot is then used
+// for the next one. (Mapping the next part of the file each time was measured at 75 to 200 µs per
+// 64 KiB in page faults, against 60 µs for the write.) If the process is killed between the two
+// steps, the file contains the chunk twice, under the same number, and a reader uses one of them.
 //
-// Ownership: the slot stays the file's. Threads: one at a time. Errors: errno values. No heap.
-// Units: bytes, nanoseconds.
+// Ownership: the file owns the slot. Threads: one at a time. Errors: errno values. No heap. Units:
+// bytes, nanoseconds.
 #ifndef VRAMSTOW_TRACER_CHUNK_WRITER_H_
 #define VRAMSTOW_TRACER_CHUNK_WRITER_H_
 
@@ -21,20 +21,20 @@
 
 namespace vramstow {
 
-// Appends a chunk to the file, sealed: `bytes` is its payload as the encoding has it, which is
-// `payload_bytes` long when decoded. `header` is the one that the chunk had while it was written. 0
-// or an errno; nothing else is touched.
+// Appends a sealed chunk to the file. `bytes` is its encoded payload, which is `payload_bytes` long
+// when decoded. `header` is the chunk's header while it was written. Returns 0 or an errno; changes
+// nothing else.
 int AppendChunk(TraceFile* file, const ChunkHeader& header, ChunkEncoding encoding,
                 const uint8_t* bytes, uint32_t size, uint32_t payload_bytes);
 
-// Seals a chunk where it is, if it is one that was begun. Nobody writes to it any more.
+// Seals a chunk in its slot, if one was begun. No thread may write to it any more.
 void SealChunkInPlace(uint8_t* slot);
-// No chunk is here any more.
+// Marks the slot as empty.
 void ClearChunk(uint8_t* slot);
 
 class ChunkWriter {
  public:
-  // What is the same for each chunk of a slot.
+  // The values that all chunks of a slot have in common.
   struct Place {
     TraceFile* file;
     uint8_t* bytes;     // where in memory
@@ -54,42 +54,44 @@ class ChunkWriter {
     uint32_t buffer;     // 0 for tables
     uint32_t turn;       // of the buffer's chunks, from 1
   };
-  // Begins an empty chunk. What was in the slot is gone.
+  // Begins an empty chunk. The slot's earlier contents are lost.
   void Begin(const Start& start);
-  // Whether there is one.
+  // True if a chunk has been begun.
   bool has_chunk() const { return next_ != nullptr; }
 
-  // Bytes that can still be written; 0 without a chunk.
+  // Returns the bytes that can still be written; 0 without a chunk.
   size_t room() const { return static_cast<size_t>(end_ - next_); }
   uint8_t* next() { return next_; }
-  // All bytes before `next` count from now on.
+  // Commits all bytes before `next`.
   void Commit(uint8_t* next) {
     next_ = next;
     std::atomic_ref<uint32_t>(header()->committed)
         .store(static_cast<uint32_t>(next - payload()), std::memory_order_release);
   }
 
-  // Appends the chunk to the file, sealed. Afterwards there is none. On an error it stays as it is.
+  // Appends the chunk to the file and seals it. Afterwards there is no chunk; after an error the
+  // chunk is unchanged.
   int Append();
-  // Seals the chunk where it is, and no more can be written.
+  // Seals the chunk in its slot; nothing more can be written.
   void SealInPlace();
-  // The chunk is somebody else's from now on; the next one begins in another slot.
+  // Gives the chunk to another owner; the next chunk begins in the slot `slot`.
   void MoveTo(const TraceFile::Slot& slot) {
     place_.bytes = slot.bytes;
     place_.offset = slot.offset;
     next_ = end_ = nullptr;
   }
-  // Says in the chunk that one more event was lost after its last one. Without a chunk: false.
+  // Records in the chunk that one more event was lost after its last one. Returns false without a
+  // chunk.
   bool CountLost() {
     if (!has_chunk()) return false;
     std::atomic_ref<uint64_t> lost(header()->lost_events);
     lost.store(lost.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return true;
   }
-  // No more goes into this chunk, because the state of who wrote it is in doubt.
+  // Prevents further writes to this chunk, because the state of its writer is unknown.
   void Fill() { end_ = next_; }
 
-  // Bytes of the slot that matter.
+  // Returns the bytes of the slot that are in use.
   uint32_t used_bytes() const { return static_cast<uint32_t>(sizeof(ChunkHeader)) + committed(); }
 
  private:

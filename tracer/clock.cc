@@ -16,8 +16,8 @@ uint64_t Now(clockid_t clock) {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// Whether the processors' counters run at one constant speed and agree with each other. On x86 the
-// kernel watches over that and drops the counter as its own clock when it is not so.
+// True if the processors' counters run at one constant speed and agree with each other. On x86 the
+// kernel checks this, and stops using the counter as its own clock if it is not so.
 bool KernelTrustsCounter() {
 #if defined(__x86_64__)
   char name[16] = {};
@@ -28,8 +28,9 @@ bool KernelTrustsCounter() {
   close(fd);
   return length >= 4 && std::memcmp(name, "tsc\n", 4) == 0;
 #elif defined(__aarch64__)
-  // They agree, the architecture says so; but a tick must be shorter than the path from one core to
-  // another, or what happened one after the other could have the same number.
+  // The architecture guarantees that the counters agree. But a tick must be shorter than the time
+  // that a signal needs from one core to another, or two events in sequence could get the same
+  // tick.
   constexpr uint64_t kLeastHertz = 500'000'000;
   uint64_t hertz;
   asm volatile("mrs %0, cntfrq_el0" : "=r"(hertz));
@@ -55,7 +56,7 @@ uint64_t TraceClock::Nanoseconds() const { return Now(CLOCK_MONOTONIC) - start_c
 TraceClock::Reading TraceClock::Read() const {
   Reading best = {};
   uint64_t best_width = ~uint64_t{0};
-  // Three tries: the thread may be interrupted between the two clocks.
+  // The reading is tried three times, because the thread may be interrupted between the two clocks.
   for (int i = 0; i < 3; ++i) {
     const uint64_t before = ReadCounter();
     const uint64_t time_ns = Now(CLOCK_MONOTONIC);

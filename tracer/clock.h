@@ -1,16 +1,16 @@
-// The clock of a trace: ticks of the processor's counter, which put the events of all threads in
-// order, and what they are in nanoseconds of CLOCK_MONOTONIC.
+// TraceClock orders the events of all threads by ticks of the processor's counter, and converts
+// ticks to nanoseconds of CLOCK_MONOTONIC.
 //
 // Idea: a counter that runs at one speed on all cores and agrees between them orders events without
-// a word of memory that all threads write to, and gives their time as well. It is read behind a
-// fence, so that no core reads it before it has seen what the event rests on: if one thread's event
-// is over before another's begins, and anything in memory says so, the first has fewer ticks. That
-// is what the kernel's own clock rests on (Linux, lib/vdso), and where the kernel does not trust
-// the counter it is not used: events are numbered by an atomic counter instead.
+// a word of memory that all threads write to, and also gives their time. It is read behind a fence,
+// so that no core reads it before it has seen the memory that the event depends on: if one thread's
+// event ends before another's begins, and anything in memory shows this, the first has fewer ticks.
+// The kernel's own clock depends on the same property (Linux, lib/vdso). If the kernel does not
+// trust the counter, it is not used: an atomic counter numbers the events instead.
 //
 // Error: nanoseconds come from pairs of readings, each wrong by some 50 ns; see Scale. Ownership:
-// values. Threads: Start once, the rest by all at any time. Errors: none. Units: ticks since the
-// trace began, nanoseconds since then.
+// values. Threads: Start once, all other functions by all threads at any time. Errors: none. Units:
+// ticks and nanoseconds since the trace began.
 #ifndef VRAMSTOW_TRACER_CLOCK_H_
 #define VRAMSTOW_TRACER_CLOCK_H_
 
@@ -22,17 +22,16 @@
 
 namespace vramstow {
 
-// After this time at most, a thread's chunk gets a new clock record.
+// The longest and the shortest time after which a thread's chunk gets a new clock record.
 inline constexpr uint64_t kAnchorNs = 50'000'000;
-// And after this time at least.
 inline constexpr uint64_t kFirstAnchorNs = 200'000;
 
-// How many of the counter's lowest bits are left out. Some nanoseconds are a shorter time than
-// Record takes, and much shorter than the path from one core to another, so they put nothing in
-// order; but they look random, and what is random cannot be compressed.
+// The number of the counter's lowest bits that are dropped. They stand for a few nanoseconds, which
+// is less than Record takes, and much less than a signal needs from one core to another, so they do
+// not help to order events. But they look random, and random bits cannot be compressed.
 #if defined(VRAMSTOW_COUNTER_SHIFT)
-// For a program that runs many times as slowly as it should, under valgrind for example: the steps
-// of time stay as short as they are otherwise.
+// Set for a program that runs many times as slowly as usual, for example under valgrind, so that
+// the encoded time steps are as small as usual.
 inline constexpr unsigned kCounterShift = VRAMSTOW_COUNTER_SHIFT;
 #elif defined(__x86_64__)
 inline constexpr unsigned kCounterShift = 3;  // at 1 to 4 GHz: 2 to 8 ns
@@ -40,10 +39,11 @@ inline constexpr unsigned kCounterShift = 3;  // at 1 to 4 GHz: 2 to 8 ns
 inline constexpr unsigned kCounterShift = 0;
 #endif
 
-// The counter, as far as the calling thread has got: not before anything that it has read.
+// Reads the counter, not before the calling thread's earlier reads have finished.
 inline uint64_t ReadCounter() {
 #if defined(__x86_64__)
-  // LFENCE waits for all that comes before; RDTSC alone may be done early (Intel SDM, RDTSC).
+  // LFENCE waits for all earlier instructions; RDTSC alone may be executed early (Intel SDM,
+  // RDTSC).
   _mm_lfence();
   return __rdtsc() >> kCounterShift;
 #elif defined(__aarch64__)
@@ -55,9 +55,9 @@ inline uint64_t ReadCounter() {
 #endif
 }
 
-// The counter without waiting: perhaps from before what was read last, but not from after what is
-// written next. Only where loads are seen in the order of the program may this put anything in
-// order, and only as single_writer.h says.
+// Reads the counter without waiting: the value may be from before the thread's last reads, but not
+// from after its next writes. It may order events only if loads are seen in program order, and only
+// as single_writer.h describes.
 #if defined(__x86_64__)
 inline constexpr bool kHasQuickCounter = true;
 inline uint64_t ReadCounterQuickly() { return __rdtsc() >> kCounterShift; }
@@ -68,10 +68,10 @@ inline uint64_t ReadCounterQuickly() { return ReadCounter(); }
 
 class TraceClock {
  public:
-  // Sets time 0 to now. Without `may_use_counter` it is as if the kernel did not trust it.
+  // Sets time 0 to now. If `may_use_counter` is false, the counter counts as not trusted.
   void Start(bool may_use_counter);
 
-  // Whether ticks put events in order.
+  // True if ticks order the events.
   bool counter_is_trusted() const { return counter_is_trusted_; }
 
   uint64_t Ticks() const { return ReadCounter() - start_counter_; }
@@ -85,16 +85,16 @@ class TraceClock {
     uint64_t ticks;
     uint64_t time_ns;
   };
-  // Both clocks at the same moment, as nearly as can be.
+  // Reads both clocks at nearly the same moment.
   Reading Read() const;
 
-  // Nanoseconds per tick times 2^32, from the time since Start: wrong by 10^-7 after a second. How
-  // long it may be relied upon is ValidTicks.
+  // Returns nanoseconds per tick times 2^32, measured over the time since Start. The error is 10^-7
+  // after one second. ValidTicks says how long the value may be used.
   static uint64_t Scale(const Reading& now);
-  // As long again as the trace is old, within kFirstAnchorNs and kAnchorNs: so the error stays at
-  // some 100 ns.
+  // Returns the age of the trace, limited to kFirstAnchorNs and kAnchorNs, in ticks. Over this time
+  // the error remains at some 100 ns.
   static uint64_t ValidTicks(const Reading& now);
-  // How many ticks so many nanoseconds are.
+  // Converts nanoseconds to ticks.
   static uint64_t TicksOf(uint64_t time_ns, const Reading& now);
 
  private:

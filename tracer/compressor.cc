@@ -6,7 +6,7 @@
 #include <cstring>
 #include <new>
 
-// Contexts in memory of the caller's.
+// Declares the functions that put a context into memory of the caller.
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
@@ -15,8 +15,9 @@
 namespace vramstow {
 namespace {
 
-// The fastest of the usual levels: the thread has to keep up with all others. (A negative one does
-// a quarter less work on a loop's events, but makes a trace of random sizes a fifth longer.)
+// The fastest of the usual levels, because this thread has to keep up with all others. (A negative
+// level needs a quarter less work for a loop's events, but makes a trace of random sizes a fifth
+// longer.)
 constexpr int kLevel = 1;
 
 }  // namespace
@@ -41,11 +42,12 @@ void Compressor::Destroy(Compressor* compressor) {
   munmap(compressor, RoundUp(sizeof(Compressor), 64) + compressor->work_bytes_);
 }
 
-// Behind `before` bytes of the result. 0: that is not shorter than the payload.
+// Compresses to the position `before` of the result. Returns 0 if the result would not be shorter
+// than the payload.
 uint32_t Compressor::Compress(const uint8_t* bytes, uint32_t size, size_t before) {
   const size_t room = std::min<size_t>(size, sizeof result_);
   if (room <= before) return 0;
-  // A result that does not fit is an error.
+  // zstd returns an error if the result does not fit.
   const size_t count = ZSTD_compressCCtx(static_cast<ZSTD_CCtx*>(context_), result_ + before,
                                          room - before, bytes, size, kLevel);
   return ZSTD_isError(count) != 0 ? 0 : static_cast<uint32_t>(before + count);

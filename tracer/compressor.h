@@ -1,8 +1,7 @@
-// Compressor: one chunk's payload as a Zstandard frame, without the heap.
+// Compressor encodes a chunk's payload as a Zstandard frame, without the heap.
 //
-// Ownership: lies in memory of its own that Create makes and nobody gives back. Threads: one at a
-// time. Errors: Encode leaves a payload as it is where the result would not be shorter. Units:
-// bytes.
+// Ownership: Create maps its memory, which is never released. Threads: one at a time. Errors:
+// Encode returns the payload unchanged if the result would not be shorter. Units: bytes.
 #ifndef VRAMSTOW_TRACER_COMPRESSOR_H_
 #define VRAMSTOW_TRACER_COMPRESSOR_H_
 
@@ -22,14 +21,14 @@ class Compressor {
     uint32_t size;
   };
 
-  // Null: there is no memory for it.
+  // Returns null if there is no memory.
   static Compressor* Create();
 
-  // Nobody uses it any more.
+  // Destroys a compressor that no thread uses any more.
   static void Destroy(Compressor* compressor);
 
-  // Encodes at most kSlotBytes, which are followed by kSplitSlack bytes that may be read. Without
-  // a compressor they stay as they are.
+  // Encodes at most kSlotBytes, followed by kSplitSlack bytes that may be read. Without a
+  // compressor the bytes are returned unchanged.
   static Encoded Encode(Compressor* compressor, ChunkKind kind, const uint8_t* bytes,
                         uint32_t size);
 

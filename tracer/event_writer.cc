@@ -15,11 +15,12 @@ namespace vramstow {
 [[gnu::noinline]] uint64_t EventWriter::RecordUnshaped(ThreadBuffer* buffer, const Event& event,
                                                        uint64_t now) {
   EventEncoder& encoder = buffer->encoder;
-  // A thread that moved to another core may find the same tick there, and a signal handler may have
-  // come between.
+  // A thread that moved to another core may read the same tick there, and a signal handler may have
+  // recorded an event in between.
   const uint64_t ticks = std::max(now, encoder.last_time() + 1);
   if (ticks >= buffer->anchor_ends) return Record(buffer, event);
-  // One in ten events of a job has an amount whose first number is another one's.
+  // In one of ten events of a job the first number of the amount belongs to another amount, so a
+  // second short form is tried.
   uint8_t* const out = buffer->chunk.next();
   uint8_t* end = encoder.WriteShort(out, encoder.ShortOf<true>(event), ticks);
   if (end == nullptr) end = encoder.Encode(out, event, encoder.last_sequence() + 1, ticks);
@@ -45,8 +46,8 @@ uint64_t EventWriter::RecordInCondition(ThreadBuffer* buffer, const Event& event
   }
 }
 
-// Stores the event where there is room for it. Its place in the order is taken last. 0: latched
-// off.
+// Stores the event if there is room. Its position in the order is determined last. Returns 0 if
+// recording has stopped after an error.
 uint64_t EventWriter::Append(ThreadBuffer* buffer, const Event& event) {
   if (!trace_->order.by_ticks()) return AppendNumbered(buffer, event);
   ChunkWriter& chunk = buffer->chunk;
@@ -63,8 +64,8 @@ uint64_t EventWriter::Append(ThreadBuffer* buffer, const Event& event) {
 
 uint64_t EventWriter::AppendNumbered(ThreadBuffer* buffer, const Event& event) {
   if (!PrepareChunk(buffer, false)) return 0;
-  // The time comes before the number: otherwise a thread that is interrupted between the two makes
-  // all that others do meanwhile seem to be earlier.
+  // The time is read before the number. Otherwise a thread that is interrupted between the two
+  // would make all events that others record meanwhile seem earlier.
   const uint64_t time_ns = trace_->order.clock().Nanoseconds();
   const uint64_t sequence = trace_->order.TakeNumber();
   ChunkWriter& chunk = buffer->chunk;
@@ -72,8 +73,9 @@ uint64_t EventWriter::AppendNumbered(ThreadBuffer* buffer, const Event& event) {
   return sequence;
 }
 
-// Sees to it that the buffer has a chunk with room for one event, and, if it `is_late`, that the
-// chunk has a new clock record. False: latched off, and the event is counted as lost.
+// Makes sure that the buffer has a chunk with room for one event and, if `is_late`, that the chunk
+// has a new clock record. Returns false if recording has stopped; the event is then counted as
+// lost.
 bool EventWriter::PrepareChunk(ThreadBuffer* buffer, bool is_late) {
   if (buffer->chunk.room() < kEventRoom + (is_late ? kMaxClockBytes : 0)) {
     if (NextChunk(buffer)) return true;
@@ -88,7 +90,7 @@ bool EventWriter::NextChunk(ThreadBuffer* buffer) {
   bool hands_over = false;
   if (buffer->chunk.has_chunk()) {
     hands_over = background_->TakeOtherSlot(buffer);
-    // Where the recorder's thread cannot keep up, this one writes for itself.
+    // If the recorder's thread cannot keep up, this thread writes the chunk.
     const int error = hands_over ? 0 : buffer->chunk.Append();
     if (error != 0) {
       trace_->Latch(error);

@@ -1,12 +1,12 @@
-// EventWriter: stores events in the calling thread's buffer, with all that may have to be done
-// before: a new chunk, a clock record, a gap.
+// EventWriter stores events in the calling thread's buffer, and first does whatever is due: a new
+// chunk, a clock record, a gap event.
 //
-// Idea: this is what RecorderState's fast path leaves to others. Each call is made by the thread
-// that has the buffer, with the buffer marked as busy.
+// Idea: RecorderState handles the fast path and calls this class for all other cases. Each call is
+// made by the thread that owns the buffer, with the buffer marked as busy.
 //
-// Ownership: none. Threads: Start before others know the object, the rest by all at once, each with
-// a buffer of its own. Errors: 0, the event was not stored and is counted. No heap, no locks.
-// Units: ticks, nanoseconds.
+// Ownership: none. Threads: Start before other threads know the object, all other functions by all
+// threads at once, each with its own buffer. Errors: 0 if the event was not stored; it is counted
+// then. No heap, no locks. Units: ticks, nanoseconds.
 #ifndef VRAMSTOW_TRACER_EVENT_WRITER_H_
 #define VRAMSTOW_TRACER_EVENT_WRITER_H_
 
@@ -33,11 +33,11 @@ class EventWriter {
     background_ = background;
   }
 
-  // Stores the event, whatever the trace's condition is, and gives the buffer up. Gives the event's
-  // place in the order, 0 if it was not stored.
+  // Stores the event in any condition of the trace, and marks the buffer as not busy. Returns the
+  // event's position in the order, or 0 if it was not stored.
   uint64_t Record(ThreadBuffer* buffer, const Event& event);
-  // The same for an event whose shape, amount or time step does not fit the short form, in a chunk
-  // that has room. `now` was read behind a fence, or by the single writer.
+  // Like Record, for an event whose shape, amount or time step does not fit the short form, in a
+  // chunk that has room. `now` was read behind a fence, or by the single writer.
   uint64_t RecordUnshaped(ThreadBuffer* buffer, const Event& event, uint64_t now);
 
  private:

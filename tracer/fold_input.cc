@@ -64,15 +64,17 @@ bool FoldInput::Begin(uint32_t generation) {
   return false;
 }
 
-// False: a chunk went from its slot into the ring meanwhile.
+// Lists the chunks. Returns false if a chunk moved from its slot into the ring meanwhile.
 bool FoldInput::List(uint32_t generation) {
   count_ = copy_count_ = 0;
-  // In this order: what is appended in between is there twice.
+  // Slots are listed before the ring, so that a chunk that moves in between is listed twice rather
+  // than missed.
   if (!ListSlots()) return false;
   const size_t slots = count_;
   if (!ListRing(generation)) return false;
   ChooseLimit();
-  // Slots first, and of those only the ones whose chunk is not in the ring, and old enough.
+  // Slots come first in the list. A slot's chunk is retained only if it is old enough and not in
+  // the ring.
   size_t kept = 0;
   for (size_t i = 0; i < count_; ++i) {
     const Chunk& chunk = chunks_[i];
@@ -126,7 +128,7 @@ bool FoldInput::ListRing(uint32_t generation) {
   return true;
 }
 
-// About half of the ring's chunks have only events before the limit.
+// Chooses the limit so that about half of the ring's chunks contain only events before it.
 void FoldInput::ChooseLimit() {
   const uint64_t middle = ring_.begin + (ring_.end - ring_.begin) / 2;
   limit_ = 0;
@@ -151,7 +153,7 @@ bool FoldInput::CopySlots() {
     if (committed > kSlotBytes - sizeof(ChunkHeader)) return false;
     std::memcpy(copy, slot + sizeof(ChunkHeader), committed);
     std::atomic_thread_fence(std::memory_order_acquire);
-    // The slot may have got its next chunk: then the one that was in it is in the ring by now.
+    // If the slot has got its next chunk meanwhile, its earlier chunk is in the ring by now.
     ChunkHeader now;
     std::memcpy(&now, slot, sizeof now);
     if (now.number != chunk.header.number || now.state != kChunkOpen) return false;
@@ -213,14 +215,15 @@ bool FoldInput::LoadNext(Stream* stream) {
   return true;
 }
 
-// In a ticked chunk events are counted by their buffer, otherwise all together.
+// Returns the event's number, which counts the events of its buffer in a chunk with ticks, and
+// otherwise the events of all threads.
 uint64_t FoldInput::NumberOf(const Stream& stream) const {
   return IsTicked(static_cast<ChunkKind>(chunks_[stream.chunk].header.kind))
              ? stream.decoder.last_number()
              : stream.next.sequence;
 }
 
-// Finds the stream's next event up to the limit. False: a chunk is damaged.
+// Finds the stream's next event up to the limit. Returns false if a chunk is damaged.
 bool FoldInput::Fill(Stream* stream) {
   stream->has_event = false;
   while (stream->chunk < stream->end) {
@@ -257,7 +260,7 @@ bool FoldInput::Next(Event* event, bool* was_kept) {
   if (least == nullptr) return false;
   *event = least->next;
   *was_kept = IsKept(chunks_[least->first].header);
-  // At the same tick as another buffer's, or told late.
+  // The event has the same tick as an event of another buffer, or was recorded late.
   if (event->sequence <= last_sequence_) event->sequence = last_sequence_ + 1;
   last_sequence_ = event->sequence;
   if (!*was_kept) least->consumed = NumberOf(*least);

@@ -1,13 +1,14 @@
-// FoldInput: the older events of the trace that is being written, in order.
+// FoldInput reads the older events of the trace that is being written, in order.
 //
-// Idea: the ring's chunks are listed, and a moment is chosen before which about half of them lie.
-// The chunks of each buffer are read one after the other, and merged. A thread may have
-// recorded its only event days ago, so this also copies, from the slot of a buffer, what is older
-// than that moment and not in the file yet. An earlier fold says of each buffer how far it went.
+// Idea: the ring's chunks are listed, and a moment is chosen so that about half of them lie before
+// it. The chunks of each buffer are read one after the other, and merged. A thread may have
+// recorded its only event days ago, so this also copies events from the slot of a buffer if they
+// are older than that moment and not in the file yet. An earlier fold has recorded up to which
+// event each buffer was folded.
 //
-// Ownership: lies in memory of its own that Create makes and nobody gives back. Threads: one at a
-// time, while others record. Errors: Begin returns false where there is too much, or something was
-// overwritten meanwhile. No heap. Units: bytes, nanoseconds, positions in the ring.
+// Ownership: Create maps its memory, which is never released. Threads: one at a time, while others
+// record. Errors: Begin returns false if there is too much to list, or if a chunk was overwritten
+// meanwhile. No heap. Units: bytes, nanoseconds, positions in the ring.
 #ifndef VRAMSTOW_TRACER_FOLD_INPUT_H_
 #define VRAMSTOW_TRACER_FOLD_INPUT_H_
 
@@ -27,24 +28,26 @@ class FoldInput {
  public:
   static constexpr uint32_t kMaxBuffers = 16384;  // as ThreadRegistry's
 
-  // Null: there is no memory.
+  // Returns null if there is no memory.
   static FoldInput* Create(OpenTrace* trace, const ThreadRegistry* threads);
 
-  // Lists what is to be folded. `generation`: of the events that were kept, 0: there are none.
+  // Lists the events to be folded. `generation` is that of the retained events of the last fold, or
+  // 0 if there are none.
   bool Begin(uint32_t generation);
-  // Starts from the first event, again.
+  // Starts again from the first event.
   bool Rewind();
-  // The next event up to the chosen moment, those that were kept first. `generation` events were
-  // kept. False: there are no more, or, if failed(), something could not be read.
+  // Returns the next event up to the chosen moment, the retained events of the last fold first
+  // (`was_kept`). Returns false if there are no more or, if failed(), a chunk could not be read.
   bool Next(Event* event, bool* was_kept);
   bool failed() const { return failed_; }
-  // Counts the events, by buffers' own numbers, that are missing before those that Next gave.
+  // Counts the events that are missing before those that Next returned, by the buffers' own
+  // numbers.
   uint64_t lost_events() const { return lost_; }
-  // After all of them: the next fold goes on from here. Returns the position from which on the
-  // ring is needed.
+  // Called after the last event, so that the next fold continues from here. Returns the position
+  // from which on the ring is needed.
   uint64_t Accept();
   uint64_t cut(uint32_t buffer) const { return cuts_[buffer]; }
-  // Gives back what is not needed between two folds.
+  // Releases the memory that is not needed between two folds.
   void End();
 
  private:
@@ -62,7 +65,7 @@ class FoldInput {
                                                            : header.base_sequence;
     }
   };
-  // The chunks of one buffer, or those that were kept.
+  // The chunks of one buffer, or those of the retained events.
   struct Stream {
     size_t first;
     size_t end;

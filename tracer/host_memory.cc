@@ -13,14 +13,14 @@ namespace {
 
 constexpr size_t kTextBytes = 4096;
 
-// The path of a file, made of parts.
+// The path of a file, composed of parts.
 class Path {
  public:
   template <typename... Parts>
   explicit Path(const Parts&... parts) {
     (Add(parts), ...);
   }
-  // Null: too long.
+  // Returns null if the path is too long.
   const char* text() const { return fits_ ? text_ : nullptr; }
 
  private:
@@ -36,7 +36,8 @@ class Path {
   bool fits_ = true;
 };
 
-// The beginning of a file, ended by a zero byte. False: it cannot be read.
+// Reads the beginning of a file and ends it with a zero byte. Returns false if the file cannot be
+// read.
 bool ReadText(const Path& path, char (&text)[kTextBytes]) {
   if (path.text() == nullptr) return false;
   const int fd = open(path.text(), O_RDONLY | O_CLOEXEC);
@@ -50,7 +51,8 @@ bool ReadText(const Path& path, char (&text)[kTextBytes]) {
   return count > 0;
 }
 
-// The number at the beginning of a text, blanks before it left out. False: there is none ("max").
+// Reads the number at the beginning of a text, after blanks. Returns false if there is none
+// ("max").
 bool NumberAt(const char* text, uint64_t* number) {
   while (*text == ' ' || *text == '\t') ++text;
   if (*text < '0' || *text > '9') return false;
@@ -61,7 +63,7 @@ bool NumberAt(const char* text, uint64_t* number) {
   return true;
 }
 
-// The number after a word at the beginning of a line.
+// Reads the number after a word at the beginning of a line.
 bool NumberAfter(const char* text, const char* word, uint64_t* number) {
   const size_t length = std::strlen(word);
   for (const char* line = text; line != nullptr && *line != '\0'; ++line) {
@@ -72,7 +74,7 @@ bool NumberAfter(const char* text, const char* word, uint64_t* number) {
   return false;
 }
 
-// The names that a version of control groups gives its files.
+// The file names of one version of control groups.
 struct GroupFiles {
   const char* line;  // before the group's path in /proc/self/cgroup
   const char* folder;
@@ -86,8 +88,8 @@ constexpr GroupFiles kVersions[] = {
      "total_inactive_file "},
 };
 
-// Room in one group, if it is limited: a limit beyond the machine's memory is how version 1 says
-// that there is none.
+// Finds the free memory of one group. Returns false if the group has no limit; version 1 expresses
+// that by a limit above the machine's memory.
 bool ReadGroup(const GroupFiles& files, const char* root, std::string_view group,
                uint64_t machine_bytes, HostMemory* memory) {
   char text[kTextBytes];
@@ -108,8 +110,9 @@ bool ReadGroup(const GroupFiles& files, const char* root, std::string_view group
   return true;
 }
 
-// A group is bound by those it lies in, too: batch systems limit the job and not its steps. In a
-// container the path may be one that only the machine sees, and the group's files lie on top.
+// Checks the group and its ancestors, because an ancestor's limit applies, too: batch systems limit
+// the job and not its steps. In a container the path may exist on the machine only, and the group's
+// files lie in the root folder.
 bool ReadControlGroups(const char* root, uint64_t machine_bytes, HostMemory* memory) {
   char groups[kTextBytes];
   if (!ReadText(Path(root, "/proc/self/cgroup"), groups)) return false;
@@ -143,7 +146,7 @@ HostMemory ReadHostMemory(const char* root) {
   HostMemory memory;
   char text[kTextBytes];
   uint64_t pages = 0;
-  // The second number is what is resident, in pages.
+  // The second number is the resident memory in pages.
   if (ReadText(Path(root, "/proc/self/statm"), text)) {
     const char* const second = std::strchr(text, ' ');
     if (second != nullptr && NumberAt(second, &pages)) {

@@ -1,11 +1,11 @@
-// How much of the machine's memory this process holds, and how much there is for it.
+// Reads how much of the machine's memory this process uses, and how much is available to it.
 //
-// Idea: a job that runs out of host memory is killed without a word, so a trace keeps a series of
-// this. The limit is that of the control group with the least room, this process's or one that it
-// lies in (cgroups(7), versions 1 and 2), or else the machine's.
+// Idea: a job that runs out of host memory is killed without a message, so a trace records these
+// figures again and again. The limit is that of the control group with the least free memory among
+// this process's group and its ancestors (cgroups(7), versions 1 and 2), or else the machine's.
 //
-// Ownership: values. Threads: any; opens and closes files of /proc and /sys. Errors: numbers that
-// cannot be had are 0. No heap. Units: bytes.
+// Ownership: values. Threads: any; opens and closes files of /proc and /sys. Errors: 0 for figures
+// that cannot be read. No heap. Units: bytes.
 #ifndef VRAMSTOW_TRACER_HOST_MEMORY_H_
 #define VRAMSTOW_TRACER_HOST_MEMORY_H_
 
@@ -20,7 +20,7 @@ struct HostMemory {
   bool is_of_group = false;  // the last two are the control group's
 };
 
-// `root` stands before the paths below /proc and /sys: for tests.
+// Tests set `root`, a prefix of the paths below /proc and /sys.
 HostMemory ReadHostMemory(const char* root = "");
 
 }  // namespace vramstow

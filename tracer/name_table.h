@@ -1,8 +1,8 @@
-// NameTable: gives a text the same small number each time.
+// NameTable assigns small numbers to texts; equal texts get the same number.
 //
 // Idea: open addressing over texts that lie one after the other in a fixed arena; nothing is ever
-// taken out. It is made to lie in memory that is zero from the start and of which only the touched
-// part costs anything.
+// removed. The object is made in memory that is zero from the start, of which only the pages in use
+// cost anything.
 //
 // Ownership: copies the texts. Threads: one at a time. Errors: see Intern. No heap.
 #ifndef VRAMSTOW_TRACER_NAME_TABLE_H_
@@ -25,7 +25,7 @@ class NameTable {
   };
   Result Intern(std::string_view text);
 
-  // Takes the name that was added last out again: its number could not be made known.
+  // Removes the name that was added last, because its number could not be written to the trace.
   void ForgetLast();
 
  private:

@@ -1,12 +1,12 @@
-// NumberTable: from a hash to a small number.
+// NumberTable maps hashes to small numbers.
 //
-// Idea: open addressing; an entry is one word, the upper bits of the hash and the number, and is
-// only ever added, so that looking up takes no lock. Where an entry lies also depends on the hash's
-// lower bits, too: two of 200,000 different things are taken for one with a chance of less than one
+// Idea: open addressing. An entry is one word, the upper bits of the hash and the number. Entries
+// are only added, so a look-up takes no lock. The position of an entry also depends on the hash's
+// lower bits; the probability that two of 200,000 different objects get one entry is less than one
 // in ten million.
 //
-// Ownership: lives in memory that is zero at first, of which only what is touched costs anything.
-// Threads: Find by any number at once, Add by one at a time. Errors: see Add. No heap.
+// Ownership: lies in memory that is zero at first, of which only the pages in use cost anything.
+// Threads: Find by any number of threads at once, Add by one at a time. Errors: see Add. No heap.
 #ifndef VRAMSTOW_TRACER_NUMBER_TABLE_H_
 #define VRAMSTOW_TRACER_NUMBER_TABLE_H_
 
@@ -23,7 +23,7 @@ class NumberTable {
  public:
   static constexpr size_t kMaxNumbers = kPlaces / 4 * 3;
 
-  // The number of a hash; 0 if it has none.
+  // Returns the number of a hash, or 0 if it has none.
   uint32_t Find(uint64_t hash) const {
     for (size_t place = First(hash);; place = (place + 1) % kPlaces) {
       const uint64_t there = entries_[place].load(std::memory_order_acquire);
@@ -34,7 +34,8 @@ class NumberTable {
     }
   }
 
-  // The hash must not be there yet, and the number not be 0. False: the table is full.
+  // Adds a hash that is not in the table yet, with a number other than 0. Returns false if the
+  // table is full.
   bool Add(uint64_t hash, uint32_t number) {
     if (count_ == kMaxNumbers || number > kNumberMask) return false;
     size_t place = First(hash);

@@ -1,8 +1,8 @@
-// OpenTrace: what all parts of the recorder know of the trace that is open.
+// OpenTrace contains the state of the open trace that all parts of the recorder share.
 //
-// Ownership: the file and its first slot. Threads: written while the trace is opened, before others
-// know it; afterwards each member is used as its own header says. Errors: none. No heap. Units:
-// bytes.
+// Ownership: the file and its first slot. Threads: written while the trace is opened, before other
+// threads know it; afterwards each member is used as its own header says. Errors: none. No heap.
+// Units: bytes.
 #ifndef VRAMSTOW_TRACER_OPEN_TRACE_H_
 #define VRAMSTOW_TRACER_OPEN_TRACE_H_
 
@@ -18,7 +18,7 @@
 namespace vramstow {
 
 struct OpenTrace {
-  // These are read by each event.
+  // Each event reads these members.
   RecordingStatus status;
   EventOrder order;
   ThreadSlot thread_slot = nullptr;
@@ -27,14 +27,14 @@ struct OpenTrace {
   std::atomic<uint32_t> chunks{0};  // begun so far
   TraceFile file;
   TraceFile::Slot first_slot;
-  // Something happened whose events are to be copied before they become sums.
+  // True if the recent events are to be copied before they become sums.
   std::atomic<bool> is_copy_due{false};
 
   bool IsRecording() const { return status.IsRecording(); }
   void Latch(int error) { status.Latch(error, order); }
   FileHeader* header() const { return reinterpret_cast<FileHeader*>(first_slot.bytes); }
   uint32_t NextChunkNumber() { return chunks.fetch_add(1, std::memory_order_relaxed) + 1; }
-  // An address that no other thread has; null if the thread has no slot.
+  // Returns an address that identifies this thread, or null if the thread has no slot.
   const void* Self() const { return thread_slot(); }
 };
 

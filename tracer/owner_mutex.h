@@ -1,11 +1,11 @@
-// OwnerMutex: a small lock for code that runs inside a foreign process.
+// OwnerMutex is a small lock for code that runs inside a foreign process.
 //
-// Idea: one word with the holder in it, and the kernel's futex to wait. Unlike pthread_mutex_t it
-// refuses a thread that already holds it, instead of waiting forever: a signal handler may have
-// interrupted the holder. The tracer takes it on slow paths only.
+// Idea: one word contains the holder; threads wait by the kernel's futex. Unlike pthread_mutex_t,
+// Lock refuses a thread that already holds the lock instead of waiting forever, because a signal
+// handler may have interrupted the holder. The tracer takes this lock on slow paths only.
 //
-// Ownership: none. Threads: that is its purpose; Lock may be called in a signal handler. Errors:
-// see Lock. No heap, no destructor work. After fork the child must Reset it first.
+// Ownership: none. Threads: any; Lock may be called in a signal handler. Errors: see Lock. No heap,
+// no destructor work. After a fork the child must Reset it first.
 #ifndef VRAMSTOW_TRACER_OWNER_MUTEX_H_
 #define VRAMSTOW_TRACER_OWNER_MUTEX_H_
 
@@ -26,8 +26,8 @@ class VRAMSTOW_CAPABILITY("mutex") OwnerMutex {
   OwnerMutex(const OwnerMutex&) = delete;
   OwnerMutex& operator=(const OwnerMutex&) = delete;
 
-  // Waits until the lock is free and takes it. `me` is an address that no other thread gives, a
-  // multiple of 2. False, and nothing is taken, if `me` holds it already.
+  // Waits until the lock is free and takes it. `me` is an address that only this thread passes, a
+  // multiple of 2. Returns false, without the lock, if `me` holds it already.
   [[nodiscard]] bool Lock(const void* me) VRAMSTOW_TRY_ACQUIRE(true) {
     const uint64_t holder = reinterpret_cast<uintptr_t>(me);
     uint64_t seen = 0;
@@ -35,7 +35,7 @@ class VRAMSTOW_CAPABILITY("mutex") OwnerMutex {
     for (;;) {
       if ((seen & ~kWaiters) == holder) return false;
       if (seen == 0) {
-        // Others may be waiting, too: keep saying so.
+        // Other threads may still be waiting, so the mark for waiters is set, too.
         if (word_.compare_exchange_weak(seen, holder | kWaiters, std::memory_order_acquire)) {
           return true;
         }
@@ -57,13 +57,13 @@ class VRAMSTOW_CAPABILITY("mutex") OwnerMutex {
     }
   }
 
-  // In a forked child, whose only thread does not hold it.
+  // Called in a forked child, whose only thread does not hold the lock.
   void Reset() { word_.store(0, std::memory_order_relaxed); }
 
  private:
   static constexpr uint64_t kWaiters = 1;
 
-  // The kernel compares 32 bits: the low half, where the mark for waiters is.
+  // The futex compares 32 bits, so it uses the low half, which contains the mark for waiters.
   uint32_t* FutexWord() { return reinterpret_cast<uint32_t*>(&word_); }
 
   std::atomic<uint64_t> word_{0};  // the holder, and kWaiters

@@ -1,4 +1,4 @@
-// The path of an event: the fast one first, then what is done in all other cases.
+// Implements the path of an event: the fast path first, then all other cases.
 #include "tracer/capture/find_object.h"
 #include "tracer/recorder.h"
 #include "tracer/recorder_state.h"
@@ -7,8 +7,8 @@
 namespace vramstow {
 namespace {
 
-// The part that needs no time is worked out before the counter has been read: a compiler that
-// mixes the two keeps the processor waiting.
+// Forces the compiler to compute the part that does not depend on time before the counter is read;
+// otherwise the processor would have to wait.
 inline void ComputeBeforeClock(EventEncoder::Short* encoded) {
   asm volatile(""
                : "+r"(encoded->bytes), "+r"(encoded->size), "+r"(encoded->is_general),
@@ -28,15 +28,15 @@ inline uint64_t RecorderState::Record(const Event& event) {
   return RecordFast<&RecorderState::RecordGeneral>(event);
 }
 
-// With the stack that the event names, be it none.
+// Records the event with the stack that it names, or with none.
 uint64_t RecorderState::RecordWithStack(const Event& event) {
   if (!IsFast(trace_.status.mode())) [[unlikely]]
     return RecordWithoutCapture(event);
   return RecordFast<&RecorderState::RecordWithoutCapture>(event);
 }
 
-// All other cases are a call of kOther at the very end, so that no register has to be kept for
-// them.
+// Handles the fast case. All other cases are a tail call of kOther, so that no register has to be
+// saved for them.
 template <uint64_t (RecorderState::*kOther)(const Event&)>
 inline uint64_t RecorderState::RecordFast(const Event& event) {
   ThreadBuffer* const buffer = StaticBuffer();
@@ -46,8 +46,8 @@ inline uint64_t RecorderState::RecordFast(const Event& event) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     now = clock.QuickTicks();
   } else {
-    // The processor waits here until it is done with all that came before. It does the
-    // rest while it reads the counter.
+    // The processor waits here until all earlier instructions have finished. It executes the later
+    // ones while it reads the counter.
     now = clock.Ticks();
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (single_.buffer() != nullptr) [[unlikely]]
@@ -120,9 +120,9 @@ bool RecorderState::CompleteFree(uint64_t sequence) {
   return is_done;
 }
 
-// This thread's buffer, marked as busy. Null: it has none, or it is busy already, because a signal
-// handler interrupted Record, whose half-written bytes must stay as they are. Then one more event
-// is counted as dropped.
+// Returns this thread's buffer, marked as busy. Returns null if the thread has none, or if the
+// buffer is busy already because a signal handler interrupted Record, whose half-written bytes must
+// not change. Then one more event is counted as dropped.
 ThreadBuffer* RecorderState::OwnBuffer() {
   ThreadBuffer* buffer = IsFast(trace_.status.mode()) ? StaticBuffer() : nullptr;
   if (buffer == nullptr || buffer->owner != this) [[unlikely]] {
@@ -138,14 +138,15 @@ ThreadBuffer* RecorderState::OwnBuffer() {
   return buffer;
 }
 
-// With stacks, where no counter can be trusted, and after latching off. Only a choice: what is only
-// counted shall not keep registers for the rest.
+// Handles events with stacks, traces without a trusted counter, and traces whose recording has
+// stopped. It only chooses, so that counting does not save registers for the other case.
 [[gnu::noinline]] uint64_t RecorderState::RecordGeneral(const Event& event) {
   if (trace_.status.mode() == RecordMode::kCountOnly) return CountOnly();
   return RecordWithItsStack(event);
 }
 
-// With the stack that the event names, or else with the caller's where it is wanted.
+// Records the event with the stack that it names, or else with the caller's stack if its kind gets
+// one.
 [[gnu::noinline]] uint64_t RecorderState::RecordWithItsStack(const Event& event) {
   ThreadBuffer* const buffer = OwnBuffer();
   if (buffer == nullptr) return 0;
@@ -163,8 +164,8 @@ ThreadBuffer* RecorderState::OwnBuffer() {
   return buffer == nullptr ? 0 : events_.Record(buffer, event);
 }
 
-// After latching off an event is only counted: by its thread in its chunk, if it has one. Close may
-// miss the last of them; it does not matter whose memory they are then counted in (Seal).
+// Only counts the event after recording has stopped: in the thread's chunk, if it has one. Close
+// may miss the last such events; then it does not matter where they are counted (Seal).
 uint64_t RecorderState::CountOnly() {
   if (trace_.status.condition() != RecordingStatus::kLatched) return 0;
   void** const slot = trace_.thread_slot();
@@ -174,7 +175,7 @@ uint64_t RecorderState::CountOnly() {
     trace_.status.Drop();
     return 0;
   }
-  // A signal handler that comes now counts elsewhere.
+  // A signal handler that interrupts here counts its events elsewhere.
   buffer->busy.store(true, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   trace_.status.CountLost(&buffer->chunk);
@@ -182,8 +183,8 @@ uint64_t RecorderState::CountOnly() {
   return 0;
 }
 
-// The calling thread's stack before it takes locks of its own, for events that it records under
-// them.
+// Captures the calling thread's stack before the thread takes its own locks, for events that it
+// records under them.
 uint32_t RecorderState::CaptureStack(EventKind kind, CaptureMode mode) {
   if (!stacks_.Wants(kind) || !trace_.IsRecording()) return 0;
   if (mode == CaptureMode::kQuiet && !CanFindObjects()) return 0;

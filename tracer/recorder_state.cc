@@ -1,4 +1,4 @@
-// A trace begins and ends.
+// Implements the beginning and the end of a trace.
 #include "tracer/recorder_state.h"
 
 #include <sys/mman.h>
@@ -22,7 +22,8 @@ namespace {
 uint64_t RandomNumber() {
   uint64_t number = 0;
   if (getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number) return number;
-  // Early at boot. The number only has to differ from those of other traces on the same disk.
+  // Early at boot there are no random numbers. This number only has to differ from those of other
+  // traces on the same disk.
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<uint64_t>(now.tv_nsec) * 0x9E3779B97F4A7C15u ^
@@ -45,7 +46,8 @@ RecorderError ErrorOf(int error) {
 }  // namespace
 
 RecorderState* RecorderState::Create(const RecorderConfig& config, RecorderError* error) {
-  // Zeroed, and only what is touched becomes memory. The constructor leaves the large parts alone.
+  // The memory is zeroed, and only touched pages cost memory. The constructor does not touch the
+  // large parts.
   void* const memory = mmap(nullptr, sizeof(RecorderState), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
@@ -77,7 +79,7 @@ RecorderError RecorderState::Open(const RecorderConfig& config) {
   }
   ChooseMode(config);
   int error = MakeFile(config, false);
-  // A file system without unnamed files, or one on which they cannot be named later.
+  // The file system does not support unnamed files, or cannot name them later.
   if (error != 0 && error != ENOSPC && error != ENOMEM) error = MakeFile(config, true);
   if (error == 0) StartBackground(config);
   errno = error;
@@ -94,7 +96,8 @@ void RecorderState::ChooseMode(const RecorderConfig& config) {
   trace_.status.SetMode(has_stacks ? RecordMode::kFastWithStacks : RecordMode::kFast);
 }
 
-// The file with its first page, and its name last. 0, or an errno and nothing is left behind.
+// Makes the file with its first page and names it last. Returns 0, or an errno, after which no file
+// is left behind.
 int RecorderState::MakeFile(const RecorderConfig& config, bool has_name) {
   TraceFile& file = trace_.file;
   int error = file.Create(config.directory, config.stem, has_name, config.for_group);
@@ -126,7 +129,7 @@ void RecorderState::WriteFileHeader() {
   to->trace_id = trace_.id;
   to->start_unix_ns = trace_.order.clock().start_unix_ns();
   to->start_clock_ns = trace_.order.clock().start_clock_ns();
-  // In a shared file this comes when the first chunk makes room for another one.
+  // In a shared file this field is written when the first chunk is dropped for another one.
   if (!trace_.file.is_shared() && !trace_.file.ring_may_grow()) {
     to->ring_bytes = trace_.file.ring_bytes();
   }
@@ -139,7 +142,7 @@ void RecorderState::StartBackground(const RecorderConfig& config) {
   background_.Start({config.compress, config.sample_ms, OnSample, this}, &trace_, &threads_);
 }
 
-// It shows how a host looks before it runs out of memory.
+// Records the host's memory, so that the trace shows its state before it runs out.
 void RecorderState::OnSample(void* self) {
   RecorderState* const state = static_cast<RecorderState*>(self);
   const HostMemory memory = ReadHostMemory();
@@ -158,8 +161,8 @@ void RecorderState::OnThreadExit(ThreadBuffer* buffer) {
 
 void RecorderState::Close() {
   if (!trace_.status.Close()) return;
-  // Every Record from here on sees that it is closed; AwaitQuiet sees every earlier one. Where the
-  // kernel offers no barrier, threads have barriers of their own.
+  // After the barrier every Record sees that the trace is closed, and AwaitQuiet sees every earlier
+  // one. If the kernel offers no barrier, each thread executes its own.
   BarrierOnAllThreads();
   const bool is_alone = background_.Stop();
   const bool all_quiet = threads_.AwaitQuiet() && is_alone;
@@ -176,7 +179,7 @@ void RecorderState::Close() {
   if (all_quiet) stacks_.GiveBack(threads_);
 }
 
-// The chunks that are begun become the end of the file, and the file gets its length.
+// Seals the open chunks, which become the end of the file, and sets the file's length.
 void RecorderState::Seal(bool all_quiet) {
   TraceFile& file = trace_.file;
   FileHeader* const to = trace_.header();
@@ -194,14 +197,14 @@ void RecorderState::Seal(bool all_quiet) {
   std::atomic_ref<uint32_t>(to->state).store(static_cast<uint32_t>(TraceState::kClosed),
                                              std::memory_order_release);
   if (!shared) file.WriteFront(trace_.first_slot.bytes, tables_.front_bytes());
-  // A thread that still stores something, at any time later, stores it into plain memory.
+  // A thread that still stores an event, at any later time, stores it into plain memory.
   bool may_cut = true;
   if (shared) {
     may_cut = threads_.DetachSlots();
     may_cut = TraceFile::Detach(trace_.first_slot.bytes) && may_cut;
   }
   if (may_cut) file.Cut(length);
-  // A thread that hangs in a write has the descriptor's number in its hands: it must stay ours.
+  // A thread that hangs in a write may still use the descriptor's number, which must not be reused.
   if (all_quiet) file.Close();
 }
 
@@ -212,8 +215,8 @@ void RecorderState::AbandonAfterFork() {
     const ThreadBuffer* const buffer = static_cast<ThreadBuffer*>(*slot);
     if (buffer != nullptr && buffer->owner == this) *slot = nullptr;
   }
-  // If fork was called by a signal handler that interrupted Record, that Record goes on in the
-  // child, too: what it still stores must not reach the parent's file.
+  // If a signal handler that interrupted Record called fork, that Record continues in the child,
+  // too. Its stores must not reach the parent's file.
   threads_.DetachSlots();
   TraceFile::Detach(trace_.first_slot.bytes);
   trace_.file.Close();

@@ -1,15 +1,15 @@
-// RecorderState: one open trace. It puts the recorder's parts together, and has the fast path of an
-// event.
+// RecorderState is one open trace. It connects the recorder's parts and implements the fast path of
+// an event.
 //
-// Idea: each part is a class of its own. RecordingStatus says whether events are recorded at all,
-// EventOrder and SingleWriter what puts them in order, ThreadRegistry which buffer a thread has,
-// EventWriter stores an event in it, BackgroundWriter writes full chunks, TableWriter writes names
-// and facts, StackInterner gives stacks numbers. Threads share nothing that any of them writes to
-// for an event.
+// Idea: each part is a separate class. RecordingStatus decides whether events are recorded,
+// EventOrder and SingleWriter order them, ThreadRegistry assigns buffers to threads, EventWriter
+// stores an event in a buffer, BackgroundWriter writes full chunks, TableWriter writes names and
+// facts, StackInterner numbers stacks. To record an event, threads share no memory that any of them
+// writes to.
 //
-// Ownership: made by Create in memory of its own that is never given back: a late thread may still
-// look at it. Threads: as Recorder. Errors: as Recorder. Locks: those of ThreadRegistry and
-// TableWriter, in this order; only Close takes both. No heap. Units: bytes, nanoseconds.
+// Ownership: Create maps its memory, which is never released because a slow thread may still read
+// it. Threads: as Recorder. Errors: as Recorder. Locks: those of ThreadRegistry and TableWriter, in
+// this order; only Close takes both. No heap. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_TRACER_RECORDER_STATE_H_
 #define VRAMSTOW_TRACER_RECORDER_STATE_H_
 
@@ -34,7 +34,7 @@ namespace vramstow {
 
 class RecorderState {
  public:
-  // Null on an error, with the reason in *error, and nothing is left behind.
+  // Returns null after an error, with the reason in *error; then no file is left behind.
   static RecorderState* Create(const RecorderConfig& config, RecorderError* error);
 
   uint64_t Record(const Event& event);
@@ -55,12 +55,12 @@ class RecorderState {
   void AbandonAfterFork();
   const char* path() const { return trace_.file.path(); }
 
-  // A thread that has this buffer ends.
+  // Called when the thread that owns this buffer ends.
   void OnThreadExit(ThreadBuffer* buffer);
 
  private:
   RecorderState() = default;
-  // Nobody else knows the object yet.
+  // Called before other threads know the object.
   RecorderError Open(const RecorderConfig& config);
   void ChooseMode(const RecorderConfig& config);
   int MakeFile(const RecorderConfig& config, bool has_name);
@@ -69,7 +69,7 @@ class RecorderState {
   static void OnSample(void* self);
   void Seal(bool all_quiet) VRAMSTOW_REQUIRES(threads_.mutex(), tables_.mutex());
 
-  // recorder_events.cc: the path of an event.
+  // The path of an event; these functions are in recorder_events.cc.
   ThreadBuffer* StaticBuffer() const;
   template <uint64_t (RecorderState::*kOther)(const Event&)>
   uint64_t RecordFast(const Event& event);
@@ -79,10 +79,10 @@ class RecorderState {
   uint64_t RecordWithoutCapture(const Event& event);
   uint64_t CountOnly();
 
-  // Written by each event where no counter is trusted: on a cache line of its own, and not on one
-  // of the pair that the processor fetches.
+  // Each event writes this counter if no processor counter is trusted. It lies on a separate cache
+  // line, and not in one of a pair that the processor fetches together.
   alignas(128) std::atomic<uint64_t> last_number_{0};
-  // Read by each event.
+  // Each event reads these members.
   alignas(128) OpenTrace trace_;
   uintptr_t slot_distance_ = 0;  // from the thread pointer, in fast mode
   SingleWriter single_;
@@ -91,8 +91,8 @@ class RecorderState {
   StackInterner stacks_;
   void (*on_sample_)() = nullptr;
 
-  // Large, and not initialised on purpose: this object lies in memory that is zero, and what is not
-  // touched costs nothing.
+  // These members are large, and not initialised on purpose: this object lies in memory that is
+  // zero, and untouched pages cost nothing.
   ThreadRegistry threads_;
   TableWriter tables_;
 };

@@ -6,13 +6,13 @@
 namespace vramstow {
 namespace {
 
-// A thread that was alone for so long will be alone. Not shorter: a barrier interrupts all running
-// threads.
+// A thread that was the only one for this time is expected to remain so. A shorter time would cost
+// more, because a barrier interrupts all running threads.
 constexpr uint64_t kAloneNs = 10'000'000;
 
 }  // namespace
 
-// Takes the mark away from whoever has it. Its thread finds that out.
+// Clears the single writer unless it is `except`. Its thread notices that by itself.
 void SingleWriter::EndUnless(const ThreadBuffer* except) {
   const ThreadBuffer* single = buffer_.load(std::memory_order_relaxed);
   while (single != nullptr && single != except) {
@@ -34,7 +34,7 @@ uint64_t SingleWriter::OrderedTicks(const ThreadBuffer* buffer) {
 void SingleWriter::Consider(ThreadBuffer* buffer, const TraceClock::Reading& now) {
   if (!kHasQuickCounter || now.ticks < buffer->alone_from) return;
   buffer->alone_from = now.ticks + TraceClock::TicksOf(kAloneNs, now);
-  // Twice in turn the same thread: none of the others was here between.
+  // The same thread came twice in a row, so no other thread recorded in between.
   const bool was_last = last_considered_.exchange(buffer, std::memory_order_relaxed) == buffer;
   const ThreadBuffer* none = nullptr;
   if (was_last && buffer_.compare_exchange_strong(none, buffer, std::memory_order_seq_cst) &&

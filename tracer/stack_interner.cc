@@ -10,7 +10,7 @@
 namespace vramstow {
 namespace {
 
-// After so many captures a thread looks at the list of libraries again.
+// The number of captures after which a thread checks the list of libraries again.
 constexpr uint32_t kCapturesBetweenLooks = 1024;
 
 void* ZeroMemory(size_t size) {
@@ -22,7 +22,7 @@ void* ZeroMemory(size_t size) {
 constexpr size_t kMaxName = sizeof(PythonCode::name);
 constexpr uint64_t kNamed = 0x6E616D6564;  // so that no other hash is made in this way
 
-// FNV-1a over both texts, and on from there.
+// Continues a hash with the FNV-1a hash of both texts.
 uint64_t HashOf(uint64_t before, const StackName& name) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const std::string_view text : {name.text.substr(0, kMaxName), name.kind}) {
@@ -32,7 +32,7 @@ uint64_t HashOf(uint64_t before, const StackName& name) {
   return MixInto(before, hash);
 }
 
-// The kinds of events that bring memory into being, one bit each, marks, and giving a cache back.
+// The kinds of events that create memory, marks, and events that trim a cache; one bit each.
 constexpr uint64_t kSites = [] {
   uint64_t bits = 0;
   for (const EventKind kind :
@@ -46,14 +46,14 @@ constexpr uint64_t kSites = [] {
   return bits;
 }();
 
-// Whether it is vramstow's own code: no caller wants to see that.
+// True if the library is vramstow itself, whose frames are of no interest to the user.
 bool IsOurs(const CallerObject* library) {
   return library != nullptr && library->role == CallerRole::kVramstow;
 }
 
 }  // namespace
 
-// The tables lie in memory of their own, of which only what is touched becomes real.
+// Maps the tables separately; only touched pages cost memory.
 void StackInterner::Start(StackMode mode, OpenTrace* trace, TableWriter* writer) {
   trace_ = trace;
   writer_ = writer;
@@ -95,7 +95,7 @@ __attribute__((noinline)) uint32_t StackInterner::Take(ThreadBuffer* buffer, Cap
   uint32_t stack = tables_->stacks.Find(hash);
   if (stack == 0 || must_look) {
     stack = InternNew(scratch, hash, here, mode);
-    // The libraries or the interpreter may have changed.
+    // The libraries or the interpreter may have changed, so the key is not stored.
     key = {};
   }
   if (has_key && key.stack != 0 && stack != 0) tables_->capture.Remember(scratch, key, stack);
@@ -103,8 +103,9 @@ __attribute__((noinline)) uint32_t StackInterner::Take(ThreadBuffer* buffer, Cap
   return stack;
 }
 
-// Writes a stack that the trace does not know yet. A stack that was followed by rules of a library
-// that is gone meanwhile is nearly always such a one, so that it is noticed here.
+// Writes a stack that is not in the trace yet. If a stack was unwound by the rules of a library
+// that was unloaded meanwhile, the result is nearly always such a new stack, so that case is
+// detected here.
 uint32_t StackInterner::InternNew(StackScratch* scratch, uint64_t hash, const FramePlace& here,
                                   CaptureMode mode) {
   const void* const self = trace_->Self();
@@ -113,7 +114,7 @@ uint32_t StackInterner::InternNew(StackScratch* scratch, uint64_t hash, const Fr
     hash = tables_->capture.Capture(scratch, here, mode);
   }
   if (MergeAndMeetLibraries(scratch) && mode == CaptureMode::kQuiet) {
-    // A library that is new may lie where another one was, whose rules are still known.
+    // A new library may lie at the address of an unloaded one, whose rules are still cached.
     tables_->capture.Forget();
     hash = tables_->capture.Capture(scratch, here, mode);
     MergeAndMeetLibraries(scratch);
@@ -125,7 +126,7 @@ uint32_t StackInterner::InternNew(StackScratch* scratch, uint64_t hash, const Fr
   return stack;
 }
 
-// True: one of these frames is in a library that no stack was in before.
+// Returns true if one of these frames is in a library that appeared in no earlier stack.
 bool StackInterner::MergeAndMeetLibraries(StackScratch* scratch) {
   const size_t known = tables_->callers.size();
   StackCapture::Merge(scratch);
@@ -139,7 +140,7 @@ bool StackInterner::MergeAndMeetLibraries(StackScratch* scratch) {
   return tables_->callers.size() != known;
 }
 
-// 0: there is no room.
+// Returns 0 if there is no room.
 uint32_t StackInterner::EmitStack(const StackScratch& scratch, uint64_t hash) {
   size_t first = 0;
   while (first < scratch.count && IsOurs(scratch.libraries[first])) ++first;
@@ -163,7 +164,7 @@ void StackInterner::EmitThatTablesAreFull() {
   writer_->Append(RecordType::kFact, fact, 3);
 }
 
-// Each pair of a stack and names on top of it is interned once; after that it is a look-up.
+// Interns each pair of a stack and names on top of it once; later calls only look it up.
 uint32_t StackInterner::Name(uint32_t stack, const StackName* names, size_t count) {
   if (stack == 0 || count == 0 || tables_ == nullptr) return stack;
   uint64_t hash = MixInto(kNamed, stack);
@@ -208,15 +209,15 @@ uint32_t StackInterner::InternCode(const StackFrame& frame) {
   return AddCode(key, tables_->code.name, tables_->code.file, tables_->code.first_line);
 }
 
-// Names are written as codes are. Their texts' hashes are no code object's fingerprint, as far as
-// 64 bits can show.
+// Writes a name in the form of a code object. The hash of its texts differs from every code
+// object's fingerprint with the certainty of 64 bits.
 uint32_t StackInterner::InternName(const StackName& name) {
   const uint64_t key = HashOf(0, name) | 1;
   const uint32_t number = tables_->codes.Find(key);
   return number != 0 ? number : AddCode(key, name.text.substr(0, kMaxName), name.kind, 0);
 }
 
-// 0: there is no room.
+// Returns 0 if there is no room.
 uint32_t StackInterner::AddCode(uint64_t key, std::string_view name, std::string_view file,
                                 uint32_t first_line) {
   const uint32_t number = tables_->code_count + 1;

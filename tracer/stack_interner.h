@@ -1,15 +1,14 @@
-// StackInterner: gives the calling thread's stack a number, and writes each stack into the trace
-// once.
+// StackInterner numbers the calling thread's stacks, and writes each stack into the trace once.
 //
-// Idea: each thread captures its own stack (capture/stack_capture.h). A stack that is known costs
-// one look-up of its hash. A new one is written frame by frame, under the lock of the
-// trace's tables.
+// Idea: each thread captures its own stack (capture/stack_capture.h). A stack that was seen before
+// costs one look-up of its hash. A new one is written frame by frame, under the lock of the trace's
+// tables.
 //
-// Ownership: the tables, in memory that is never given back. Threads: Start before others know the
-// object, the rest by any thread; a thread's own buffer is busy while it takes a stack. Locks: the
-// TableWriter's. The dynamic linker may be asked unless the mode is quiet, always before that lock
-// is taken: a thread inside the linker may wait for it. Errors: 0, a stack is not known or has no
-// room. No heap. Units: none.
+// Ownership: the tables, in memory that is never released. Threads: Start before other threads know
+// the object, all other functions by any thread; a thread's own buffer is busy while it captures a
+// stack. Locks: the TableWriter's. The dynamic linker may be called unless the mode is quiet,
+// always before that lock is taken, because a thread inside the linker may wait for it. Errors: 0
+// if a stack cannot be captured or has no room. No heap. Units: none.
 #ifndef VRAMSTOW_TRACER_STACK_INTERNER_H_
 #define VRAMSTOW_TRACER_STACK_INTERNER_H_
 
@@ -32,24 +31,24 @@ struct ThreadBuffer;
 
 class StackInterner {
  public:
-  // Without memory for the tables there are no stacks.
+  // Allocates the tables. Without memory for them there are no stacks.
   void Start(StackMode mode, OpenTrace* trace, TableWriter* writer);
 
   StackMode mode() const { return mode_; }
-  // Whether events of this kind get a stack.
+  // True if events of this kind get a stack.
   bool Wants(EventKind kind) const { return (wanted_ >> static_cast<unsigned>(kind) & 1) != 0; }
 
-  // The number of the calling thread's stack from this function on; 0: none. The buffer is the
-  // thread's, and busy.
+  // Returns the number of the calling thread's stack from this function on, or 0 if there is none.
+  // The buffer is the thread's, and busy.
   uint32_t Take(ThreadBuffer* buffer, CaptureMode mode);
-  // Looks which libraries and which interpreter there are, so that quiet captures know them.
-  // The trace is closed: the large tables and what each thread has for its captures become zeros,
-  // which cost no memory. A thread that comes late finds nothing in them.
+  // Called when the trace is closed: zeroes the large tables and the threads' memory for captures,
+  // so that they cost no memory. A thread that comes late finds them empty.
   void GiveBack(const ThreadRegistry& threads);
+  // Finds the current libraries and interpreter, which quiet captures use.
   void LookAtLibraries() {
     if (tables_ != nullptr) tables_->capture.Refresh();
   }
-  // Recorder::NameStack.
+  // Implements Recorder::NameStack.
   uint32_t Name(uint32_t stack, const StackName* names, size_t count);
 
  private:

@@ -24,7 +24,8 @@ int OpenUnnamed(const char* directory) {
   return open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
-// Through /proc, because only the privileged may name a descriptor itself (open(2), O_TMPFILE).
+// Names the file through /proc, because only a privileged process may name a descriptor itself
+// (open(2), O_TMPFILE).
 int NameUnnamed(int fd, const char* path) {
   char link[32] = "/proc/self/fd/";
   char* out = link + sizeof "/proc/self/fd/" - 1;
@@ -44,7 +45,8 @@ int Name(int fd, const char* part, const char* path) {
   if (errno == EEXIST) return -1;
   if (link(part, path) == 0) return unlink(part);
   if (errno == EEXIST) return -1;
-  // A file system that knows neither: between these two calls the name leads to an empty file.
+  // The file system supports neither call. Between the two calls below the name refers to an empty
+  // file.
   const int place = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (place < 0) return -1;
   close(place);

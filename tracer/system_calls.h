@@ -1,7 +1,7 @@
-// The system calls by which a recorder can fail, as a table, so that a test can let them fail.
+// The system calls that may fail in a recorder, as a table, so that a test can make them fail.
 //
 // Ownership: one table for the process. Threads: change it only while no recorder is open. Errors:
-// as the calls themselves: -1 or MAP_FAILED, and errno.
+// as the calls themselves: -1 or MAP_FAILED, and errno. Units: as the calls themselves.
 #ifndef VRAMSTOW_TRACER_SYSTEM_CALLS_H_
 #define VRAMSTOW_TRACER_SYSTEM_CALLS_H_
 
@@ -13,21 +13,22 @@
 namespace vramstow {
 
 struct SystemCalls {
-  // fallocate(fd, 0, offset, bytes)
+  // Calls fallocate(fd, 0, offset, bytes).
   int (*allocate)(int fd, off_t offset, off_t bytes);
   ssize_t (*write_at)(int fd, const iovec* parts, int count, off_t offset);  // pwritev
-  // mmap of `bytes` at `offset`, shared, to read and write; at `address` if that is not null.
+  // Maps `bytes` at `offset`, shared, for reading and writing; at `address` if that is not null.
   void* (*map_shared)(void* address, size_t bytes, int fd, off_t offset);
-  // A file in the directory that has no name, to read and write; not inherited.
+  // Opens a file without a name in the directory, for reading and writing; children do not inherit
+  // it.
   int (*open_unnamed)(const char* directory);
-  // Gives the file the name `path`, which must not exist. `part` is the name that it has, or empty.
+  // Gives the file the name `path`, which must not exist. `part` is its present name, or empty.
   int (*name)(int fd, const char* part, const char* path);
   int (*barrier)(int command);  // membarrier
 };
 
 const SystemCalls& RealSystemCalls();
 
-// What the tracer uses: the real ones unless a test has set others.
+// Returns the calls that the tracer uses: the real ones unless a test has set others.
 const SystemCalls& CurrentSystemCalls();
 void SetSystemCallsForTest(const SystemCalls& calls);
 

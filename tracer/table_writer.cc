@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMaxKeyBytes = 255;
 constexpr size_t kMaxAnnotationBytes = 1024;
-// A size that fits into a chunk with room to spare.
+// A value of this size fits into a chunk with room to spare.
 constexpr size_t kMaxValueBytes = 48 * 1024;
 constexpr size_t kMaxRecordBytes = kMaxValueBytes + kMaxKeyBytes + 4 * kMaxVarintBytes;
 static_assert(kMaxRecordBytes + sizeof(ChunkHeader) <= kSlotBytes - kFileHeaderBytes);
@@ -45,7 +45,7 @@ void TableWriter::GiveBack() {
   MakeZero(&calls_, library_text_ + kMaxLibraryText);
 }
 
-// The file may be begun a second time.
+// The file may have to be made a second time, so this may run twice.
 int TableWriter::Begin() {
   chunk_.SetPlace({&trace_->file, trace_->first_slot.bytes + kFileHeaderBytes, kFileHeaderBytes,
                    kSlotBytes - kFileHeaderBytes, trace_->id});
@@ -77,7 +77,7 @@ bool TableWriter::Append(RecordType type, const std::string_view* parts, size_t 
     out += parts[i].size();
   }
   chunk_.Commit(out);
-  // Where the slot is no part of the file, names have to be there before the events that use them.
+  // If the slot is no part of the file, names have to be written before the events that use them.
   if (!trace_->file.is_shared()) WriteFront();
   return true;
 }
@@ -147,7 +147,7 @@ uint16_t TableWriter::InternLibraryLocked(std::string_view path, uint64_t base,
                                           std::string_view build_id) {
   build_id = build_id.substr(0, kMaxKeyBytes);
   path = path.substr(0, kMaxLibraryText - kMaxKeyBytes - 2 * kMaxVarintBytes);
-  // The record without its number is what tells one library from another.
+  // The record without its number identifies the library.
   uint8_t* const text = reinterpret_cast<uint8_t*>(library_text_);
   uint8_t* out = WriteVarint(text, base);
   out = WriteVarint(out, build_id.size());

@@ -1,13 +1,13 @@
-// TableWriter: facts and names of a trace, as records in chunks of their own.
+// TableWriter writes facts and names of a trace, as records in separate chunks.
 //
 // Idea: the first of these chunks lies in the file's first slot, behind the file's header. A name
 // is written once, before the first event that uses its number.
 //
-// Ownership: copies of all texts. Lives in memory that is zero at first: the tables are large, and
-// what is not touched costs nothing. Threads: Start and Begin before others know the object, the
-// rest by any thread. Locks: mutex_ guards the tables and their chunk; nothing else is taken while
-// it is held, but the file is written. A signal handler that interrupted the holder is refused.
-// Errors: 0, kUnknownName or false. No heap. Units: bytes.
+// Ownership: copies of all texts. Lies in memory that is zero at first: the tables are large, and
+// untouched pages cost nothing. Threads: Start and Begin before other threads know the object, all
+// other functions by any thread. Locks: mutex_ guards the tables and their chunk; nothing else is
+// taken while it is held, but the file is written. A signal handler that interrupted the holder is
+// refused. Errors: 0, kUnknownName or false. No heap. Units: bytes.
 #ifndef VRAMSTOW_TRACER_TABLE_WRITER_H_
 #define VRAMSTOW_TRACER_TABLE_WRITER_H_
 
@@ -25,16 +25,16 @@
 
 namespace vramstow {
 
-// The bytes between two places, as a text.
+// Returns the bytes between two addresses as a text.
 inline std::string_view AsText(const uint8_t* begin, const uint8_t* end) {
   return {reinterpret_cast<const char*>(begin), static_cast<size_t>(end - begin)};
 }
 
 class TableWriter {
  public:
-  // False: there is no memory.
+  // Returns false if there is no memory.
   bool Start(OpenTrace* trace);
-  // Begins the first chunk, in the first slot. 0 or an errno.
+  // Begins the first chunk, in the first slot. Returns 0 or an errno.
   int Begin() VRAMSTOW_NO_LOCK_ANALYSIS;  // nobody else knows the object yet
 
   void Describe(std::string_view key, std::string_view value);
@@ -42,19 +42,20 @@ class TableWriter {
   uint16_t InternLibrary(std::string_view path, uint64_t base, std::string_view build_id);
   uint64_t InternAnnotation(std::string_view text);
 
-  // For parts of the recorder that have tables of their own, and write them here.
+  // Returns the lock for parts of the recorder that have their own tables and write them here.
   OwnerMutex* mutex() VRAMSTOW_LOCK_RETURNED(mutex_) { return &mutex_; }
-  // Appends a record of these parts and commits it. False: no room on disk.
+  // Appends a record that consists of these parts and commits it. Returns false if the disk is
+  // full.
   bool Append(RecordType type, const std::string_view* parts, size_t count)
       VRAMSTOW_REQUIRES(mutex_);
   uint16_t InternLibraryLocked(std::string_view path, uint64_t base, std::string_view build_id)
       VRAMSTOW_REQUIRES(mutex_);
 
-  // Seals the chunk in the first slot. No more can be written.
+  // Seals the chunk in the first slot. Nothing more can be written.
   void Seal() VRAMSTOW_REQUIRES(mutex_) { chunk_.SealInPlace(); }
-  // After that: the tables become zeros, which cost no memory.
+  // Called after Seal: zeroes the tables, so that they cost no memory.
   void GiveBack() VRAMSTOW_REQUIRES(mutex_);
-  // How much of the file's beginning matters.
+  // Returns how many bytes at the file's beginning are in use.
   uint32_t front_bytes() const VRAMSTOW_REQUIRES(mutex_) {
     return kFileHeaderBytes + chunk_.used_bytes();
   }
@@ -73,7 +74,7 @@ class TableWriter {
   ChunkWriter chunk_ VRAMSTOW_GUARDED_BY(mutex_);
   AnnotationTable* annotations_ = nullptr;  // by their texts' hashes; looked up by all
   uint64_t annotation_count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
-  // Not initialised on purpose.
+  // These members are not initialised on purpose.
   NameTable calls_ VRAMSTOW_GUARDED_BY(mutex_);
   NameTable libraries_ VRAMSTOW_GUARDED_BY(mutex_);
   char library_text_[kMaxLibraryText] VRAMSTOW_GUARDED_BY(mutex_);

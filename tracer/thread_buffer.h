@@ -1,11 +1,11 @@
-// ThreadBuffer: where one thread at a time records its events.
+// ThreadBuffer is the buffer in which one thread at a time records its events.
 //
-// Idea: a thread gets one at its first event and keeps it until it ends; then it, and what is left
-// of its chunk, goes to the next thread that comes. So a thousand threads that come and go need as
-// many buffers as there are of them at once.
+// Idea: a thread gets a buffer at its first event and keeps it until it ends; then the buffer, with
+// the rest of its chunk, goes to the next new thread. So a thousand threads that start and end need
+// only as many buffers as there are threads at once.
 //
 // Ownership: ThreadRegistry owns all of them, for the life of the process. Threads: `owner` and
-// `busy` may be read by all, the rest belongs to the thread that has the buffer. No heap.
+// `busy` may be read by all threads, the rest belongs to the thread that owns the buffer. No heap.
 #ifndef VRAMSTOW_TRACER_THREAD_BUFFER_H_
 #define VRAMSTOW_TRACER_THREAD_BUFFER_H_
 
@@ -22,14 +22,15 @@ struct StackScratch;
 
 struct ThreadBuffer {
   RecorderState* owner;
-  // True while the thread records. A signal handler that finds it true has interrupted that.
+  // True while the thread records. A signal handler that finds it true has interrupted the
+  // recording.
   std::atomic<bool> busy;
   uint32_t thread;        // the operating system's id
   uint32_t chunk_thread;  // the thread that the chunk was last said to be of
   uint32_t number;        // of this buffer, from 1
   ChunkWriter chunk;      // in the current one of the slots
-  // The other slot is there from the first time that the recorder's thread is handed a full one. A
-  // slot that is handed over belongs to that thread until it has written it.
+  // The second slot exists from the first time that a full slot is handed over to the recorder's
+  // thread. A slot that was handed over belongs to that thread until it has written it.
   TraceFile::Slot slots[2];
   std::atomic<bool> is_handed[2];
   uint32_t current;

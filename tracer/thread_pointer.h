@@ -1,8 +1,9 @@
-// What the processor points each thread's own storage out with.
+// Reads the thread pointer, from which the processor addresses each thread's own storage.
 //
-// Idea: a thread_local of a program, or of a library that came with it, lies as far from this
-// pointer in each thread (ELF Handling For Thread-Local Storage, the initial-exec model): it is
-// found without a call. Ownership: none. Threads: each has its own. Errors: none. Units: addresses.
+// Idea: a thread_local of a program, or of a library loaded with it, has the same distance from
+// this pointer in each thread (ELF Handling For Thread-Local Storage, the initial-exec model), so
+// it is found without a call. Ownership: none. Threads: each has its own. Errors: none. Units:
+// addresses.
 #ifndef VRAMSTOW_TRACER_THREAD_POINTER_H_
 #define VRAMSTOW_TRACER_THREAD_POINTER_H_
 

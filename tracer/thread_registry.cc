@@ -13,12 +13,12 @@
 namespace vramstow {
 namespace {
 
-// How long Close waits for threads that are recording. One that takes longer was interrupted, or
-// the disk hangs; its chunk is complete up to its last event anyway.
+// How long Close waits for threads that are recording. A thread that takes longer was interrupted,
+// or the disk hangs; its chunk is complete up to its last event anyway.
 constexpr int kQuietRounds = 1000;
 constexpr long kQuietRoundNs = 100'000;
 
-// One key for all recorders of the process: its value is the thread's ThreadBuffer.
+// One key for all recorders of the process. Its value is the thread's ThreadBuffer.
 pthread_key_t g_exit_key;
 bool g_has_exit_key = false;
 pthread_once_t g_exit_key_once = PTHREAD_ONCE_INIT;
@@ -32,8 +32,8 @@ void ThreadRegistry::OnThreadExit(void* buffer) {
   ended->owner->OnThreadExit(ended);
 }
 
-// Sees to it that the buffer comes back when the thread ends. (For a key of our own glibc takes
-// memory from the heap if the process uses more than 32 keys; once per thread.)
+// Has the buffer returned when the thread ends. (For a key of its own glibc allocates memory from
+// the heap if the process uses more than 32 keys, once per thread.)
 bool ThreadRegistry::WatchThreadExit(ThreadBuffer* buffer) const {
   if (watch_ != nullptr && watch_(OnThreadExit, buffer) != 0) return true;
   pthread_once(&g_exit_key_once,
@@ -61,11 +61,11 @@ ThreadBuffer* ThreadRegistry::Attach(void** slot) {
   return buffer;
 }
 
-// This thread goes on in the chunk of another one that has ended.
+// Lets this thread continue the chunk of another thread that has ended.
 void ThreadRegistry::TakeOver(ThreadBuffer* buffer) {
   buffer->thread = ThisThread();
   if (buffer->stack != nullptr) buffer->stack->native.Forget();
-  // Without room for this, the next event begins a new chunk.
+  // Without room for the record of the thread, the next event begins a new chunk.
   if (buffer->thread == buffer->chunk_thread ||
       buffer->chunk.room() < kMaxEncodedBytes + kEncodeSlack)
     return;
@@ -101,12 +101,14 @@ ThreadBuffer* ThreadRegistry::NewBuffer() {
 }
 
 void ThreadRegistry::Return(ThreadBuffer* buffer, void** slot) {
-  // In a child that was forked, or after Close, nobody needs it. The lock may be held forever.
+  // After Close, or in a forked child, where the lock may be held forever, the buffer is not needed
+  // any more.
   if (!trace_->IsRecording()) return;
   if (!mutex_.Lock(slot)) return;
   if (trace_->IsRecording()) {
     if (buffer->busy.load(std::memory_order_relaxed)) {
-      // A signal handler left Record by longjmp and the thread ended: nobody knows how far it was.
+      // A signal handler left Record by longjmp before the thread ended, so the state of the chunk
+      // is unknown.
       buffer->chunk.Fill();
       buffer->busy.store(false, std::memory_order_release);
     }
@@ -152,14 +154,14 @@ ThreadRegistry::LastSlot ThreadRegistry::Seal(bool all_quiet) {
     const bool quiet = !buffer.busy.load(std::memory_order_acquire);
     const unsigned other = buffer.current ^ 1;
     if (shared) {
-      // A slot in use by a thread that hangs is left as it is.
+      // If a hanging thread uses the slot, the slot is left unchanged.
       note_end(buffer.slots[buffer.current], !quiet              ? kSlotBytes
                                              : chunk.has_chunk() ? chunk.used_bytes()
                                                                  : 0);
       const bool is_handed = buffer.is_handed[other].load(std::memory_order_acquire);
       if (is_handed && all_quiet) SealChunkInPlace(buffer.slots[other].bytes);
       if (buffer.slots[other].bytes != nullptr) {
-        // A thread that hangs may be about to hand it over.
+        // A hanging thread may be about to hand this slot over.
         note_end(buffer.slots[other], is_handed || !quiet ? kSlotBytes : 0);
       }
     }

@@ -1,14 +1,13 @@
-// ThreadRegistry: which thread has which buffer.
+// ThreadRegistry assigns buffers to threads.
 //
-// Idea: a thread gets a buffer at its first event, and gives it back when it ends; then the next
-// new thread goes on in it. Buffers are made and never unmade, so that each of them may be looked
-// at at any time.
+// Idea: a thread gets a buffer at its first event, and returns it when it ends; then the next new
+// thread continues in it. Buffers are never destroyed, so each of them may be read at any time.
 //
 // Ownership: all buffers, and their slots of the file, for the life of the process. Threads: Start
-// before others know the object, the rest by any thread. Locks: mutex_ guards the list of buffers
-// and the free list; nothing else is taken while it is held, but the file grows. A signal handler
-// that interrupted the holder is refused. Errors: null. No heap, except glibc's own for the end of
-// a thread. Units: buffers.
+// before other threads know the object, all other functions by any thread. Locks: mutex_ guards the
+// list of buffers and the free list; nothing else is taken while it is held, but the file grows. A
+// signal handler that interrupted the holder is refused. Errors: null. No heap, except glibc's own
+// for the end of a thread. Units: buffers.
 #ifndef VRAMSTOW_TRACER_THREAD_REGISTRY_H_
 #define VRAMSTOW_TRACER_THREAD_REGISTRY_H_
 
@@ -28,40 +27,42 @@ class RecorderState;
 
 class ThreadRegistry {
  public:
-  // When a thread with a buffer ends, `owner->OnThreadExit` is called.
+  // Calls `owner->OnThreadExit` from now on when a thread with a buffer ends.
   void Start(OpenTrace* trace, RecorderState* owner, ThreadWatch watch) {
     trace_ = trace;
     owner_ = owner;
     watch_ = watch;
   }
 
-  // Gives this thread a buffer and puts it into the slot. Null: there is none to be had, or this is
-  // a signal handler that interrupted the same.
+  // Gives this thread a buffer and stores it in *slot. Returns null if there is none, or if this is
+  // a signal handler that interrupted the same function.
   ThreadBuffer* Attach(void** slot);
-  // The calling thread ends: its buffer is free for another one.
+  // Called when the calling thread ends; frees its buffer for another thread.
   void Return(ThreadBuffer* buffer, void** slot);
 
   uint32_t count() const { return count_.load(std::memory_order_acquire); }
-  // index < count().
+  // Returns the buffer number `index`, which must be less than count().
   ThreadBuffer& at(uint32_t index) const { return *buffers_[index]; }
 
-  // Waits a while until no buffer is busy. False: one still is.
+  // Waits briefly until no buffer is busy. Returns false if one still is.
   bool AwaitQuiet() const;
-  // How many events are in the buffers' chunks, those included that were appended to the file.
+  // Returns the number of events in the buffers' chunks, including chunks that were appended to the
+  // file.
   uint64_t CountRecorded() const;
 
-  // Taken by Close before the lock of the tables.
+  // Close takes this lock before the lock of the tables.
   OwnerMutex* mutex() VRAMSTOW_LOCK_RETURNED(mutex_) { return &mutex_; }
 
-  // Where the last of all slots ends in the file, and where what matters of it ends.
+  // The end of the last slot in the file, and the end of its contents.
   struct LastSlot {
     uint64_t end = 0;
     uint64_t contents_end = 0;
   };
-  // Seals all chunks of buffers that are not busy. Where slots are no part of the file, their
-  // chunks are written instead. `all_quiet`: no buffer is busy, and no other thread writes slots.
+  // Seals all chunks of buffers that are not busy. If slots are no part of the file, their chunks
+  // are written instead. `all_quiet` is true if no buffer is busy, and no other thread writes
+  // slots.
   LastSlot Seal(bool all_quiet) VRAMSTOW_REQUIRES(mutex_);
-  // Puts plain memory in the place of all slots. False: not for all of them.
+  // Replaces all slots by plain memory. Returns false if that failed for one of them.
   bool DetachSlots() const;
 
  private:

@@ -1,10 +1,10 @@
-// A copy of the trace as it is now, beside the file that goes on.
+// Makes a copy of the trace while its file is still being written.
 //
-// The file is a whole trace at each moment, but a copy is made of many moments. So the ring stands
-// still meanwhile; and of a slot, whose chunk goes on or is followed by another one, what is taken
-// is what its header said before: if afterwards it is still the same chunk, all those bytes are
-// there. A chunk that is on its way from its slot into the file is copied with its slot, which
-// comes first.
+// The file is a valid trace at each moment, but copying takes many moments. So the ring does not
+// change meanwhile. A slot's chunk may grow or be followed by another chunk while it is read, so
+// the header is read first: if the slot still contains the same chunk afterwards, all bytes that
+// the header counted have been read. A chunk that moves from its slot into the file meanwhile is
+// copied with its slot, which comes first.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ namespace {
 constexpr unsigned kMaxNames = 10000;
 constexpr int kMaxTries = 100;
 
-// A handler that interrupts this thread while the ring stands still would wait for it for ever.
+// A signal handler that interrupts this thread while the ring is locked would wait for it for ever.
 class WithoutSignals {
  public:
   WithoutSignals() {
@@ -43,7 +43,7 @@ class WithoutSignals {
   sigset_t before_;
 };
 
-// Reads up to `size` bytes, fewer at the end of the file. -1 and errno.
+// Reads up to `size` bytes, fewer at the end of the file. Returns -1 and sets errno after an error.
 ssize_t ReadAt(int fd, void* bytes, size_t size, uint64_t offset) {
   size_t done = 0;
   while (done < size) {
@@ -62,7 +62,7 @@ bool IsBeingWritten(const ChunkHeader& header) {
          header.state == kChunkOpen;
 }
 
-// One slot's length of the file into `block`. The bytes read, or -1 and errno.
+// Reads as many bytes as a slot has into `block`. Returns the bytes read, or -1 and sets errno.
 ssize_t ReadBlock(int fd, uint64_t offset, uint8_t* block) {
   const uint64_t at = offset == 0 ? kFileHeaderBytes : 0;  // the first slot begins with the header
   ssize_t got = 0;
@@ -78,19 +78,19 @@ ssize_t ReadBlock(int fd, uint64_t offset, uint8_t* block) {
       return got;
     }
   }
-  // It is in the file itself by now.
+  // The slot's chunk has been appended to the file by now.
   ChunkHeader* const header = reinterpret_cast<ChunkHeader*>(block + at);
   header->state = kChunkPreparing;
   header->capacity = static_cast<uint32_t>(kSlotBytes - at);
   return got;
 }
 
-// Copies the file block by block. A thread fills two slots by turns: of the one that is read later
-// the chunk must be the older one, which is whole by then; if it is the newer one, more was added
-// to the other, or it has the next chunk already, and is read once more.
+// Copies the file block by block. A thread fills two slots by turns. Of the slot that is read later
+// the chunk must be the older one, which is complete by then. If it is the newer one, the other
+// slot has got more events or its next chunk meanwhile, and is read once more.
 class BlockCopier {
  public:
-  // `block` has room for a slot, `slots` is zero, one for each of kBuffers.
+  // `block` has room for one slot; `slots` has kBuffers elements, which are zero.
   struct Slot {
     uint64_t offset;  // 1 more; 0: none yet
     uint32_t buffer;
@@ -101,8 +101,8 @@ class BlockCopier {
   BlockCopier(int from, int to, const std::atomic<uint64_t>& end, uint8_t* block, Slot* slots)
       : from_(from), to_(to), end_(end), block_(block), slots_(slots) {}
 
-  // Slots and the rest alike, up to the end as it is then: a chunk that left its slot before that
-  // was read lies behind what the file was before. 0 or an errno.
+  // Copies slots and chunks alike, up to the present end of the file: a chunk that left its slot
+  // before the slot was read lies behind the earlier end. Returns 0 or an errno.
   int CopyAll() {
     for (uint64_t offset = 0; offset < end(); offset += kSlotBytes) {
       ChunkHeader header = {};
@@ -118,7 +118,7 @@ class BlockCopier {
  private:
   uint64_t end() const { return end_.load(std::memory_order_acquire); }
 
-  // A block of zeros stays a hole.
+  // Copies one block; a block of zeros becomes a hole.
   int CopyBlock(uint64_t offset, ChunkHeader* header, ssize_t* got) {
     *got = ReadBlock(from_, offset, block_);
     if (*got < 0) return errno;
@@ -165,7 +165,8 @@ class BlockCopier {
   Slot* const slots_;
 };
 
-// The name of a copy: the name of the trace with `-TAG` or, from the second on, `-TAG-N` behind it.
+// Makes the name of a copy: the name of the trace followed by `-TAG` or, from the second copy on,
+// by `-TAG-N`.
 int MakeName(const char* trace, const char* tag, unsigned number, char* name, size_t size) {
   constexpr int kEndBytes = 5;  // ".stow"
   const int stem = static_cast<int>(std::strlen(trace)) - kEndBytes;
@@ -176,7 +177,7 @@ int MakeName(const char* trace, const char* tag, unsigned number, char* name, si
   return length < 0 || static_cast<size_t>(length) >= size ? ENAMETOOLONG : 0;
 }
 
-// Gives the whole copy its name. 0 or an errno.
+// Names the complete copy. Returns 0 or an errno.
 int NameCopy(const char* part, const char* trace, const char* tag, bool replaces, char* name,
              size_t size) {
   int error = EEXIST;

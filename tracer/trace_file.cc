@@ -23,10 +23,11 @@ namespace {
 constexpr unsigned kMaxAttempts = 10000;  // names tried before giving up
 constexpr uint64_t kLeastPageBytes = 4096;
 
-// Descriptors below are left to the host: programs count on small numbers, and close them in loops.
+// Smaller descriptors are left to the program: programs rely on small numbers, and close them in
+// loops.
 constexpr int kLowestDescriptor = 1000;
 
-// Writes `text` at `out`, false if that would reach `end`.
+// Writes `text` at `out`. Returns false if that would reach `end`.
 bool AppendText(char** out, const char* end, const char* text) {
   const size_t length = std::strlen(text);
   if (length >= static_cast<size_t>(end - *out)) return false;
@@ -46,8 +47,9 @@ bool AppendNumber(char** out, const char* end, unsigned number) {
   return AppendText(out, end, first);
 }
 
-// A file that copies on write needs new room each time the kernel writes a mapped page back, and
-// has no other way to refuse than SIGBUS. Btrfs lets one switch that off while a file is empty.
+// Switches copy-on-write off, which Btrfs allows while a file is empty. A file that copies on write
+// needs new disk space each time the kernel writes a mapped page back, and SIGBUS is the only way
+// to report that there is none.
 void ForbidCopyOnWrite(int fd) {
   struct statfs where;
   if (fstatfs(fd, &where) != 0 || where.f_type != BTRFS_SUPER_MAGIC) return;
@@ -57,7 +59,8 @@ void ForbidCopyOnWrite(int fd) {
   ioctl(fd, FS_IOC_SETFLAGS, &flags);
 }
 
-// Beyond this limit a write does not just fail: it raises SIGXFSZ, which kills.
+// True if a write up to `end` exceeds the limit: it would not only fail, but raise SIGXFSZ, which
+// kills the process.
 bool OverFileSizeLimit(uint64_t end) {
   rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
@@ -66,7 +69,7 @@ bool OverFileSizeLimit(uint64_t end) {
 
 bool MeansNoRoom(int error) { return error == EDQUOT || error == EFBIG; }
 
-// pwritev until all is written; changes the parts. 0 or an errno.
+// Calls pwritev until all bytes are written; changes the parts. Returns 0 or an errno.
 int WriteAll(int fd, iovec* parts, int count, uint64_t offset) {
   for (;;) {
     while (count > 0 && parts->iov_len == 0) ++parts, --count;
@@ -89,7 +92,8 @@ int WriteAll(int fd, iovec* parts, int count, uint64_t offset) {
 
 }  // namespace
 
-// path_ becomes DIRECTORY/STEM-ATTEMPT.stow, or .STEM-PID.part for attempt 0. 0 or an errno.
+// Sets path_ to DIRECTORY/STEM-ATTEMPT.stow, or to .STEM-PID.part for attempt 0. Returns 0 or an
+// errno.
 int TraceFile::MakePath(const char* directory, const char* stem, unsigned attempt) {
   char* out = path_;
   const char* const end = path_ + sizeof path_;
@@ -119,10 +123,10 @@ int TraceFile::Create(const char* directory, const char* stem, bool has_name, bo
   if (fd < 0) {
     error = errno;
     part_[0] = '\0';
-    // What older kernels and file systems without such files say.
+    // Older kernels, and file systems without unnamed files, return these errors.
     return !has_name && (error == EISDIR || error == EINVAL) ? EOPNOTSUPP : error;
   }
-  // Where that is refused, the file stays its owner's alone.
+  // If this is refused, only the file's owner can read it.
   if (for_group) fchmod(fd, 0640);
   const int high = fcntl(fd, F_DUPFD_CLOEXEC, kLowestDescriptor);
   if (high >= 0) {
@@ -161,7 +165,7 @@ bool TraceFile::IsOurs(int fd) const {
   return fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
 }
 
-// The descriptor, or -1 and errno.
+// Returns the descriptor, or -1 and sets errno.
 int TraceFile::Descriptor() {
   int fd = fd_.load(std::memory_order_acquire);
   if (IsOurs(fd)) [[likely]]
@@ -173,14 +177,15 @@ int TraceFile::Descriptor() {
     errno = ESTALE;
     return -1;
   }
-  // The old number is not ours any more: not to be closed by us. Another thread may have been
-  // faster.
+  // The old number belongs to the program now, so it is not closed here. Another thread may have
+  // been faster.
   if (fd_.compare_exchange_strong(fd, again, std::memory_order_acq_rel)) return again;
   close(again);
   return fd;
 }
 
-// The first `undivided` bytes do not lie across the end of a page.
+// Reserves bytes at the end of the file. The first `undivided` bytes do not cross the end of a
+// page.
 uint64_t TraceFile::Reserve(uint64_t bytes, uint64_t alignment, uint64_t undivided) {
   uint64_t end = end_.load(std::memory_order_relaxed);
   uint64_t begin;
@@ -192,7 +197,7 @@ uint64_t TraceFile::Reserve(uint64_t bytes, uint64_t alignment, uint64_t undivid
   return begin;
 }
 
-// Sees to it that a slot's bytes have room on disk. 0 or an errno.
+// Allocates disk space for a slot. Returns 0 or an errno.
 int TraceFile::ProvideRoom(int fd, uint64_t offset) {
   if (OverFileSizeLimit(offset + kSlotBytes)) return ENOSPC;
   int error;
@@ -201,7 +206,7 @@ int TraceFile::ProvideRoom(int fd, uint64_t offset) {
         CurrentSystemCalls().allocate(fd, static_cast<off_t>(offset), kSlotBytes) == 0 ? 0 : errno;
   } while (error == EINTR);
   if (error != EOPNOTSUPP && error != ENOSYS) return MeansNoRoom(error) ? ENOSPC : error;
-  // No such call here: written zeros take room as well.
+  // The call is not supported here; writing zeros allocates space as well.
   alignas(64) static constexpr uint8_t kZeros[4096] = {};
   for (uint64_t done = 0; done < kSlotBytes; done += sizeof kZeros) {
     iovec part = {const_cast<uint8_t*>(kZeros), sizeof kZeros};
@@ -226,7 +231,7 @@ TraceFile::Slot TraceFile::NewSlot(int* error) {
       *error = errno;
       return slot;
     }
-    // A multiple of the largest page size that Linux uses.
+    // A slot's size is a multiple of the largest page size that Linux uses.
     static_assert(kSlotBytes % 65536 == 0);
     slot.offset = Reserve(kSlotBytes, kSlotBytes);
     *error = ProvideRoom(fd, slot.offset);
@@ -253,8 +258,8 @@ int TraceFile::Append(iovec* parts, int count) {
   for (int i = 0; i < count; ++i) bytes += parts[i].iov_len;
   const int fd = Descriptor();
   if (fd < 0) return errno;
-  // A process that is killed while it writes leaves whole pages, and half a chunk's header is
-  // nothing that a reader could explain.
+  // A kill during the write leaves whole pages, so the chunk's header must not cross the end of a
+  // page: a reader could not interpret half a header.
   const uint64_t offset = Reserve(bytes, kChunkAlignment, sizeof(ChunkHeader));
   if (OverFileSizeLimit(offset + bytes)) return ENOSPC;
   return WriteAll(fd, parts, count, offset);
@@ -275,7 +280,7 @@ int TraceFile::WriteAt(iovec* parts, int count, uint64_t offset) {
 }
 
 bool TraceFile::Detach(uint8_t* slot) {
-  // One call puts the new memory in the old one's place: there is no moment without either.
+  // One call replaces the old mapping by the new one, so the address is mapped at each moment.
   return MAP_FAILED != mmap(slot, kSlotBytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
@@ -289,7 +294,7 @@ uint64_t TraceFile::LengthOnDisk() {
 int TraceFile::Cut(uint64_t length) {
   const int fd = Descriptor();
   if (fd < 0) return errno;
-  // Making it longer could raise SIGXFSZ.
+  // The file is never made longer here, because that could raise SIGXFSZ.
   if (LengthOnDisk() <= length) return 0;
   return ftruncate(fd, static_cast<off_t>(length)) == 0 ? 0 : errno;
 }

@@ -38,7 +38,7 @@ bool TraceFolder::IsNeeded() const {
          trace_->file.RingUse() > trace_->file.most_ring_use() / 8 * 5;
 }
 
-// Whether nothing that is needed was overwritten.
+// True if no chunk that is needed was overwritten.
 bool TraceFolder::HasRoom() const {
   return trace_->file.RingUse() <= trace_->file.ring_bytes() / 16 * 15;
 }
@@ -49,7 +49,7 @@ void TraceFolder::Fold(bool (*rest)(void* context), void* context) {
   rest_ = rest;
   context_ = context;
   if (trace_->is_copy_due.exchange(false, std::memory_order_relaxed)) {
-    // Without room for a copy the trace goes on all the same.
+    // If there is no space for a copy, recording continues without it.
     char name[PATH_MAX];
     trace_->file.WriteCopy("oom", true, name, sizeof name);
   }
@@ -61,7 +61,7 @@ void TraceFolder::Fold(bool (*rest)(void* context), void* context) {
     ++generation_;
     trace_->file.NeedsRingFrom(std::min(input_->Accept(), first_position_));
   }
-  // The sums have the events already; they are not to get them twice.
+  // The sums may contain these events already, and a second fold would add them again.
   is_given_up_ = !is_done;
   input_->End();
   folder_->End();
@@ -162,12 +162,12 @@ bool TraceFolder::WriteSums() {
     next_ = EncodePoint(next_, levels.timeline().at(i));
   }
   if (!WriteSamples() || !WriteCuts() || Record() == nullptr) return false;
-  // With this the generation is whole.
+  // This record completes the generation.
   next_ = EncodeLastSums(next_, turn_);
   return EndChunk();
 }
 
-// They are to be a small part of the ring, however many call sites there are.
+// Writes samples, limited to a small part of the ring whatever the number of call sites is.
 bool TraceFolder::WriteSamples() {
   constexpr uint64_t kBytesOfSite = 256;
   const size_t most = trace_->file.ring_bytes() / 16 / kBytesOfSite;

@@ -1,14 +1,14 @@
-// TraceFolder: keeps sums of what a ring is going to overwrite.
+// TraceFolder replaces the older events of a ring by sums before they are overwritten.
 //
 // Idea: when more than half of the ring is needed, the older half of that is folded (EventFolder):
-// the events that are kept, and the sums, are written into the ring as chunks of a new
-// *generation*. Only when its last chunk is there, what it replaces may be overwritten. So at each
-// moment the file has a whole generation, or all events.
+// the retained events, and the sums, are written into the ring as chunks of a new *generation*.
+// Only when its last chunk is written may the chunks that it replaces be overwritten. So at each
+// moment the file contains a complete generation, or all events.
 //
-// Ownership: lies in memory of its own that Create makes and nobody gives back; what a fold needs
-// besides is there while it lasts. Threads: the recorder's own. Errors: where a fold is not
-// possible (more live blocks than EventFolder has room for, a file that cannot be read), it is not
-// tried again, and the ring loses its oldest events untold but for their number, or the file grows
+// Ownership: Create maps its memory, which is never released; further memory for a fold exists only
+// during the fold. Threads: the recorder's own. Errors: if a fold is not possible (because of more
+// live blocks than EventFolder has room for, or a file that cannot be read), it is not tried again,
+// and the ring loses its oldest events except for their number, or the file grows
 // (RecorderConfig::ring_may_grow); a write that fails ends the recording. No heap. Units: bytes.
 #ifndef VRAMSTOW_TRACER_TRACE_FOLDER_H_
 #define VRAMSTOW_TRACER_TRACE_FOLDER_H_
@@ -26,13 +26,14 @@ namespace vramstow {
 
 class TraceFolder {
  public:
-  // Null: there is no memory. `compressor`: null if chunks are not to be compressed.
+  // Returns null if there is no memory. `compressor` is null if chunks are not to be compressed.
   static TraceFolder* Create(OpenTrace* trace, const ThreadRegistry* threads,
                              Compressor* compressor);
 
-  // Whether it is time to fold.
+  // True if it is time to fold.
   bool IsNeeded() const;
-  // Folds. Calls `rest` now and then, which may take its time, and says whether to go on.
+  // Folds. Calls `rest` from time to time, which may take long, and which returns false to stop the
+  // fold.
   void Fold(bool (*rest)(void* context), void* context);
 
  private:
@@ -48,7 +49,7 @@ class TraceFolder {
   bool Keep(const Event& event);
   bool WriteSamples();
   bool WriteCuts();
-  // Room for a record; null on an error.
+  // Returns the address of the next record, or null after an error.
   uint8_t* Record();
 
   OpenTrace* trace_ = nullptr;
@@ -61,7 +62,7 @@ class TraceFolder {
   bool is_given_up_ = false;
   uint32_t generation_ = 0;  // the last one that is whole
 
-  // The chunk that is being made.
+  // The chunk that is being written.
   ChunkHeader header_ = {};
   uint32_t turn_ = 0;
   uint32_t thread_ = 0;

@@ -1,10 +1,10 @@
-// The part of a trace's file that is a ring: the newest chunks take the place of the oldest.
+// Implements the part of a trace's file that is a ring, in which the newest chunks replace the
+// oldest.
 //
-// Each place says in its chunk's header how long it is, so that the file itself is the list of
-// places. A place that is given up is marked as one without contents (PREP) before anything else
-// happens to it, and what will be behind the new chunk is marked before that chunk is written: so a
-// reader finds its way at each moment, and whatever a kill leaves half-written is still whole in
-// the slot that it came from.
+// The header of each chunk contains its length, so the file itself is a list of its chunks. Before
+// a chunk is overwritten, it is marked as one without contents (PREP), and the rest behind the new
+// chunk is marked before the new chunk is written. So a reader can follow the list at each moment.
+// A chunk that a kill leaves half-written is still complete in the slot that it came from.
 #include <errno.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@
 namespace vramstow {
 namespace {
 
-// Marks are written as the beginning of a chunk header.
+// A mark, which has the form of the beginning of a chunk header.
 struct RingMark {
   ChunkHeader header;
   explicit RingMark(uint64_t capacity) : header() {
@@ -30,8 +30,8 @@ struct RingMark {
 
 }  // namespace
 
-// The ring lies in the file in extents, which get their places when they are first used: a trace
-// that stays short is a short file.
+// The ring consists of extents of the file, which are reserved when they are first used, so that a
+// short trace is a short file.
 void TraceFile::MakeRing(uint64_t bytes, bool may_grow) {
   ring_may_grow_ = may_grow;
   constexpr uint64_t kLeastExtent = uint64_t{1} << 20;
@@ -61,18 +61,18 @@ int TraceFile::BeginInRing(uint32_t bytes, RingPlace* place) {
   return error;
 }
 
-// Whether a chunk could overwrite one that is needed.
+// True if a chunk could overwrite one that is needed.
 bool TraceFile::IsToLeaveRing(uint64_t needed) const {
   return ring_may_grow_ && RingUse() + needed > most_ring_use();
 }
 
-// Takes places from ring_next_ on until there is room enough. 0 or an errno.
+// Claims chunks from ring_next_ on until there is enough room. Returns 0 or an errno.
 int TraceFile::ClaimRing(uint64_t needed, RingPlace* place) {
   uint64_t end = ring_next_;
   uint64_t used_end = ring_next_;  // from here on nothing ever was in what is taken
   while (end - ring_next_ < needed) {
     if (end % extent_bytes_ == 0) {
-      // What is too short before the end of an extent stays without contents.
+      // A rest that is too short before the end of an extent has no contents.
       ring_next_ = used_end = end;
       BeginExtent(end);
     }
@@ -101,12 +101,12 @@ int TraceFile::ClaimRing(uint64_t needed, RingPlace* place) {
   return 0;
 }
 
-// Marks the place at `at` as one without contents; *capacity is how long it is, 0 where none was
-// made yet. 0 or an errno.
+// Marks the chunk at `at` as one without contents. Sets *capacity to its length, or to 0 if there
+// was never a chunk. Returns 0 or an errno.
 int TraceFile::DropOldest(uint64_t at, uint64_t* capacity) {
   ChunkHeader header = {};
   *capacity = 0;
-  // Where the file ends there is nothing.
+  // Beyond the end of the file there is no chunk.
   if (!ReadAt(&header, sizeof header, at)) return Descriptor() < 0 ? errno : 0;
   if (std::memcmp(header.magic, kChunkMagic, sizeof kChunkMagic) != 0) return 0;
   *capacity = std::max(header.capacity, kMinChunkBytes);
@@ -118,7 +118,7 @@ int TraceFile::DropOldest(uint64_t at, uint64_t* capacity) {
   return WriteAt(&part, 1, at + offsetof(ChunkHeader, state));
 }
 
-// From now on chunks may be missing: the header says so.
+// Records in the file's header that chunks may be missing from now on.
 int TraceFile::NoteDrop() {
   if (has_dropped_) return 0;
   iovec part = {&ring_bytes_, sizeof ring_bytes_};

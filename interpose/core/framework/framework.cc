@@ -114,8 +114,7 @@ inline int AllocateBlock(const FrameworkCall& call, int handle, uint64_t size, u
                          uint64_t pool, vramstow_framework_block* block, int* served) {
   Pools::Use use = UseOf(handle);
   if (!use) return VRAMSTOW_NOT_ACTIVE;
-  // The request names its private pool, because memory of a private pool must not move to another
-  // one.
+  // Memory of a private pool stays mapped at its address, because graphs may write to it.
   const BlockRequest request{size, stream, pool, Layer::kFramework, Regions::Current()};
   Block made;
   const PoolError error = use->Allocate(request, &made);
