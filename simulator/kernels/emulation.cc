@@ -1,5 +1,5 @@
-// Kernel emulation, as simulator/driver/kernel_emulation.h describes it: which launch has which
-// effect.
+// Implements kernel emulation as declared in simulator/driver/kernel_emulation.h: decides the
+// effect of each launch.
 #include "base/rounding.h"
 #include "simulator/driver/idle_launches.h"
 #include "simulator/driver/kernel_emulation.h"
@@ -33,7 +33,7 @@ KnownFunction& Known(Function* function) {
   return static_cast<KnownFunction&>(*function->emulated);
 }
 
-// The program as PTX, or null.
+// Returns the program as PTX, or null if its image has none.
 const std::shared_ptr<ptx::Program>& FindCode(Program* program) {
   KnownProgram& known = Known(program);
   if (known.code == nullptr && !program->image.ptx.empty()) {
@@ -43,7 +43,7 @@ const std::shared_ptr<ptx::Program>& FindCode(Program* program) {
   return known.code;
 }
 
-// Null: the name says nothing.
+// Returns the emulation of the function's name, or null if the name is not known.
 const std::shared_ptr<const NamedEmulation>& EmulationOf(Function* function) {
   KnownFunction& known = Known(function);
   if (!known.emulation_sought) {
@@ -53,7 +53,7 @@ const std::shared_ptr<const NamedEmulation>& EmulationOf(Function* function) {
   return known.emulation;
 }
 
-// Null: there is no PTX of it.
+// Returns the function's PTX routine, or null if there is none.
 const ptx::Routine* FindRoutine(Function* function) {
   KnownFunction& known = Known(function);
   if (!known.routine_sought) {
@@ -84,7 +84,8 @@ std::shared_ptr<Work> EmulateLaunch(State* state, Context* context, const Launch
     if (emulation != nullptr) why = " (only the random numbers of PyTorch 2.15 are known)";
     const ptx::Routine* routine = spec.ptx_steps > 0 ? FindRoutine(function) : nullptr;
     if (routine != nullptr) {
-      // A kernel that ends with its first instruction has all of its effect already.
+      // A kernel that ends with its first instruction has no effect, so there is nothing to
+      // emulate.
       if (routine->refusal.empty() && routine->idle) return nullptr;
       const auto& code = FindCode(function->program);
       if (auto work = MakePtxKernel(state, context, launch, code, *routine, &why)) return work;

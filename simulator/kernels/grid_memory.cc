@@ -10,8 +10,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// How much around an address is asked for at once, the largest first: 512 bytes are the unit in
-// which small blocks share a page.
+// Sizes of the window around an address that are tried, the largest first. 512 bytes are the unit
+// in which small blocks share a page.
 constexpr uint64_t kWindows[] = {1ull << 20, 64ull << 10, 4ull << 10, kSmallUnit};
 constexpr size_t kWrittenMax = 1u << 16;
 
@@ -43,8 +43,9 @@ ptx::Memory::Window GridMemory::Find(uint64_t address, uint64_t bytes, bool writ
   return window;
 }
 
-// Host memory is a kernel's if the driver pinned or registered it, or, on a card that reaches all
-// of it, if it is there at all: what may only be read there faults on the host.
+// A kernel may access host memory if the driver pinned or registered it. A GPU that reaches all
+// host memory (pageable) may also access any mapped page; a write to a read-only page then faults
+// on the host.
 ptx::Memory::Window GridMemory::FindHost(uint64_t address, uint64_t bytes) const {
   const Block* block = state_->machine->memory.FindAround(address);
   if (!IsPinned(block) || bytes > block->size - (address - block->address)) {
@@ -82,7 +83,8 @@ void GridMemory::Note(uint64_t address, uint64_t bytes, bool write) {
   written_.emplace_back(address, address + bytes);
 }
 
-// Neighbours become one. Where that does not help, gaps of a page are taken with them.
+// Merges adjacent ranges. If many remain, also merges ranges with gaps of a page or more between
+// them.
 void GridMemory::Join() {
   std::sort(written_.begin(), written_.end());
   for (uint64_t gap = 0; written_.size() > kWrittenMax / 2; gap = gap == 0 ? 4096 : gap * 16) {

@@ -1,10 +1,11 @@
-// Device memory as the threads of a PTX kernel see it.
+// GridMemory gives the threads of a PTX kernel access to device memory.
 //
-// Idea: rules hold for whole blocks and pages, so an address is looked up once for all that lies
-// around it. What was written is kept, coarsely joined, because the marks of what was left out
-// must follow it when the launch has ended.
+// Idea: access rights hold for whole blocks and pages, so one look-up of an address returns a
+// window of memory around it. Written ranges are recorded, roughly merged, because the marks of
+// uncomputed memory are updated from them when the launch has ended.
 //
-// Ownership: borrows the state. Threads: the driver's lock. Errors: no window. Units: bytes.
+// Ownership: borrows the state. Threads: the caller holds the driver's lock. Errors: returns an
+// empty window. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_GRID_MEMORY_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_GRID_MEMORY_H_
 
@@ -20,15 +21,16 @@ class GridMemory : public ptx::Memory {
  public:
   GridMemory(State* state, const Context* context) : state_(state), context_(context) {}
 
-  // Somebody left out what was read: that one; null: nobody did.
+  // The kernel that did not compute some memory that was read here; null if all of it was computed.
   const char* origin() const { return origin_; }
-  // What was written since it began, joined where that is much: first byte and end of each.
+  // The first byte and the end of each range that was written so far; many ranges are merged.
   const std::vector<std::pair<uint64_t, uint64_t>>& written() const { return written_; }
-  // As if [address, address + bytes) had been written.
+  // Records [address, address + bytes) as written.
   void AddWritten(uint64_t address, uint64_t bytes) {
     written_.emplace_back(address, address + bytes);
   }
-  // The launch has ended: what it wrote is what it should be, or, because of `by`, is not.
+  // Ends the launch: marks the memory that it wrote as not computed because of kernel `by`, or as
+  // computed if `by` is null.
   void Conclude(const char* by);
 
  protected:

@@ -9,7 +9,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// The release that simulator/kernels/named was written for, and checked with.
+// The release of PyTorch that simulator/kernels/named was written for and tested with.
 constexpr std::string_view kRelease = "2.15.";
 
 }  // namespace

@@ -1,11 +1,12 @@
-// Where a loaded image comes from: whether simulator/kernels/named may take its kernels for those
-// it knows.
+// Finds out where a loaded image comes from, which decides whether simulator/kernels/named may
+// emulate its kernels.
 //
-// Idea: an effect knows how PyTorch lays out a kernel's arguments, and that changes between
-// releases while the kernels' names stay. An image that lies in a library of a PyTorch says which
-// release it belongs to; of a release that the effects were not written for, kernels do nothing.
+// Idea: an emulation knows how PyTorch lays out a kernel's arguments. The layout changes between
+// releases while the kernels' names stay. If an image lies in a library of PyTorch, a file beside
+// the library says the release; the kernels of an unknown release do nothing.
 //
-// Ownership: none. Threads: any. Errors: what cannot be found out is taken to be known.
+// Ownership: none. Threads: any. Errors: if the release cannot be found out, the kernels count as
+// known.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_IMAGE_ORIGIN_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_IMAGE_ORIGIN_H_
 
@@ -13,10 +14,10 @@
 
 namespace vramstow::simulator {
 
-// Reads the file that says a PyTorch's release, if the image lies in a library of one.
+// True unless the image lies in a library of a PyTorch whose version file names another release.
 bool HasKnownKernels(const void* image);
 
-// Whether the text of torch/version.py (or of LibTorch's build-version) names a known release.
+// True if the text of torch/version.py (or of LibTorch's build-version) names the known release.
 bool IsKnownRelease(std::string_view text);
 
 }  // namespace vramstow::simulator

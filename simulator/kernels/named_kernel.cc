@@ -11,30 +11,30 @@
 namespace vramstow::simulator {
 namespace {
 
-// Memory as one launch of a kernel sees it; decides whether the launch is worth its price.
+// Gives one launch of a kernel access to memory, and decides whether the launch is computed.
 //
-// A small launch always computes. A large one computes if everything that it reads is what it
-// should be, and as long as the allowance lasts. Whatever is left out is marked, and so is what is
-// computed from it: it is not what it should be.
+// A small launch is always computed. A large one is computed if all memory that it reads was
+// computed, and as long as the budget lasts. Memory that a launch would have written is marked as
+// not computed if the launch is left out, or if it reads memory with such a mark.
 class LaunchMemory : public KernelMemory {
  public:
-  // `effort`: of a byte, see Emulation::Effort.
+  // `effort` is the cost of a byte (Emulation::Effort).
   LaunchMemory(State* state, const Context* context, const std::string& kernel, uint64_t effort)
       : state_(state), context_(context), kernel_(kernel), effort_(effort) {}
 
-  // From here on, what is touched belongs to a large launch.
+  // Declares the launch large; its time is measured from here on.
   void SetLarge() {
     large_ = true;
     began_ns_ = RealNanoseconds();
     Forget();
   }
-  // The launch has ended.
+  // Charges the budget when the launch has ended.
   void Finish() const {
     if (spent_ == 0) return;
     ComputingBudget::Global().Spend(EffortOf(spent_), RealNanoseconds() - began_ns_);
   }
 
-  // Why something was left out, for people; null: nothing was.
+  // The reason why some work was left out, as text for users; null if all was done.
   const char* reason() const { return reason_; }
   bool read_uncomputed() const { return any_origin_ || origin_ != nullptr; }
 
@@ -68,7 +68,7 @@ class LaunchMemory : public KernelMemory {
     return reason == nullptr;
   }
 
-  // Nothing of what was asked for since the last Begin will be written.
+  // Marks the memory requested for writing since the last Begin, because it is not written.
   void MarkUncomputed() { MarkWrites(origin_ != nullptr ? origin_ : LastingName(kernel_)); }
 
  private:
@@ -111,7 +111,8 @@ class LaunchMemory : public KernelMemory {
 
   bool HasPeers() const { return !context_->peers.empty(); }
 
-  // Host memory is a kernel's if the driver pinned or registered it.
+  // Returns the pointer to host memory that a kernel may access because the driver pinned or
+  // registered it; null for other memory.
   char* HostMemory(uint64_t address, uint64_t bytes) const {
     const Block* block = state_->machine->memory.FindAround(address);
     if (!IsPinned(block) || bytes > block->size - (address - block->address)) return nullptr;
@@ -127,7 +128,7 @@ class LaunchMemory : public KernelMemory {
   uint64_t spent_ = 0;     // bytes, and what they count
   bool any_origin_ = false;
   const char* reason_ = nullptr;
-  // Since the last Begin.
+  // The fields below describe the memory requested since the last Begin.
   std::vector<Contents::Piece> writes_;
   uint64_t touched_ = 0;
   uint64_t written_ = 0;
@@ -183,7 +184,7 @@ class KnownKernel : public Work {
         return NoteIdleLaunch(*state_, known_->name, " (too large)");
       case Outcome::kAssertion:
       case Outcome::kIllegalAddress:
-        // Indices that were never computed say nothing of the program.
+        // Indices that were never computed do not show an error of the program.
         if (memory->read_uncomputed()) {
           return NoteIdleLaunch(*state_, known_->name, " (of what was left out)");
         }

@@ -14,14 +14,14 @@
 namespace vramstow::simulator {
 namespace {
 
-// A launch may take this many steps even when all together have taken theirs.
+// A launch may execute this many steps even if all launches together have used their allowance.
 constexpr uint64_t kStepsAlways = 1ull << 20;
 constexpr uint64_t kLaunchesInAllowance = 16;
-// A launch would be stopped halfway where its threads, of which each does at least this part of the
-// routine's instructions, do more than it may: then it is not begun.
+// Each thread executes at least one in this many of the routine's instructions. A launch that would
+// exceed its limit even so is not started.
 constexpr uint64_t kLeastPart = 2;
 
-// Of all launches. Guarded by the driver's lock.
+// Steps of all launches so far. Guarded by the driver's lock.
 uint64_t* SpentSteps() {
   static uint64_t spent = 0;
   return &spent;
@@ -98,7 +98,7 @@ class PtxKernel : public Work {
     if (reason != nullptr) NoteIdleLaunch(*state_, name_, reason);
   }
 
-  // What a card would say; CUDA_SUCCESS: it would not.
+  // Returns the error that a GPU would report, or CUDA_SUCCESS for none.
   static CUresult ErrorOf(ptx::Ending ending) {
     switch (ending) {
       case ptx::Ending::kIllegalAddress:

@@ -1,12 +1,13 @@
-// Kernels that have an effect because their image has them as PTX: simulator/kernels/ptx runs them.
+// Executes kernels whose image contains PTX: simulator/kernels/ptx runs them.
 //
 // Idea: the routine is compiled at a function's first launch. A launch copies its arguments and
-// becomes work like any other. One that would never end, or takes more instructions than the SPEC
-// allows, is stopped; what it wrote until then stays and is marked as uncomputed, because a
-// rehearsal must not fail for want of patience. One that touches what it must not leaves the
-// context with the sticky error of a card.
+// becomes work like any other. A kernel that never ends, or executes more instructions than the
+// SPEC allows, is stopped; its writes stay and are marked as uncomputed, because a simulated run
+// must not fail only because it is slow. A kernel that accesses memory which it must not access
+// leaves the context with a sticky error, as on a GPU.
 //
-// Ownership: a launch holds its program. Threads: the driver's lock. Errors: on the context.
+// Ownership: a launch shares its program. Threads: the caller holds the driver's lock. Errors: set
+// on the context.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_PTX_KERNEL_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_PTX_KERNEL_H_
 
@@ -15,8 +16,8 @@
 
 namespace vramstow::simulator {
 
-// The work of a launch; null if the PTX of the kernel cannot be run. Then *why says why, for
-// people.
+// Makes the work of a launch. Returns null if the kernel's PTX cannot be run; *why then has the
+// reason as text for users.
 std::shared_ptr<Work> MakePtxKernel(State* state, Context* context, const Launch& launch,
                                     const std::shared_ptr<ptx::Program>& code,
                                     const ptx::Routine& routine, std::string* why);

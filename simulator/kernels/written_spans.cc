@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kSteps = 1ull << 24;  // of all corners of one launch
 constexpr size_t kKeptLaunches = 4096;
 
-// One result: bytes from the address that lies at `at` of the launch's parameters.
+// One result: bytes after the address that lies at offset `at` of the launch's parameters.
 struct Span {
   size_t at = 0;
   uint64_t first = 0;
@@ -25,7 +25,7 @@ struct FoundPointer {
   size_t at = 0;
 };
 
-// Sorted by address. Parameters may be structures: each word is looked at.
+// Returns all pointers, sorted by address. Parameters may be structures, so each word is tested.
 std::vector<FoundPointer> PointersOf(const State& state, const ptx::GridLaunch& launch) {
   std::vector<FoundPointer> pointers;
   for (size_t at = 0; at + sizeof(uint64_t) <= launch.parameters.size(); at += sizeof(uint64_t)) {
@@ -40,7 +40,7 @@ std::vector<FoundPointer> PointersOf(const State& state, const ptx::GridLaunch& 
   return pointers;
 }
 
-// What makes two launches alike: all but the addresses.
+// Returns a key that is equal for launches which differ only in their addresses.
 std::string KeyOf(const ptx::GridLaunch& launch, const std::vector<FoundPointer>& pointers) {
   std::vector<char> parameters = launch.parameters;
   for (const FoundPointer& pointer : pointers) {
@@ -54,7 +54,7 @@ std::string KeyOf(const ptx::GridLaunch& launch, const std::vector<FoundPointer>
   return key;
 }
 
-// What was written, each part given to the nearest address below it.
+// Assigns each written range to the nearest pointer below it.
 std::vector<Span> SpansOf(const std::vector<std::pair<uint64_t, uint64_t>>& written,
                           const std::vector<FoundPointer>& pointers) {
   std::map<size_t, Span> spans;  // by `at`
@@ -74,7 +74,7 @@ std::vector<Span> SpansOf(const std::vector<std::pair<uint64_t, uint64_t>>& writ
   return found;
 }
 
-// Guarded by the driver's lock.
+// The spans of earlier launches, by key. Guarded by the driver's lock.
 std::map<std::string, std::vector<Span>>* KeptSpans() {
   static auto* const kept = new std::map<std::string, std::vector<Span>>;
   return kept;

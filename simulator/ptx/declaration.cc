@@ -12,7 +12,7 @@ constexpr uint64_t kBytesMax = 1ull << 40;
 constexpr uint64_t kInitialMax = 64ull << 20;
 constexpr uint64_t kAlignmentMax = 1ull << 20;
 
-// One number or address, into `width` bytes at `offset`.
+// Parses one number or address and writes it into `width` bytes at `offset`.
 bool ParseElement(Tokens* tokens, uint64_t width, uint64_t offset, InitialValue* value) {
   const bool generic = tokens->Take("generic");
   if (generic && !tokens->Take("(")) return false;
@@ -92,7 +92,7 @@ bool ParseInitialValue(Tokens* tokens, const Variable& variable, InitialValue* v
     while (tokens->Take("{")) ++depth;
     if (depth > 1) return false;  // lists of lists may leave gaps
     if (depth > 0 && tokens->token() == "}") {
-      // An empty list.
+      // An empty list has no values.
     } else if (offset >= kInitialMax ||
                !ParseElement(tokens, variable.element_bytes, offset, value)) {
       return false;

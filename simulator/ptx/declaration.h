@@ -1,7 +1,7 @@
-// Types and variables, as PTX declares them.
+// Parses types and variables as PTX declares them.
 //
-// Ownership: names are parts of the text. Threads: none. Errors: false; where the cursor stands
-// then is not said. Units: bytes.
+// Ownership: names are parts of the text. Threads: none. Errors: returns false; the position of the
+// cursor is then unspecified. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_PTX_DECLARATION_H_
 #define VRAMSTOW_SIMULATOR_PTX_DECLARATION_H_
 
@@ -14,7 +14,7 @@
 
 namespace vramstow::simulator::ptx {
 
-// 'u', 's', 'f' and 'b' with their bits; 'p', a predicate; 0, no type.
+// A type: 'u', 's', 'f' or 'b' with its number of bits; 'p' is a predicate, and 0 means no type.
 struct Type {
   char kind = 0;
   uint8_t bits = 0;
@@ -25,7 +25,7 @@ struct Type {
   uint64_t bytes() const { return kind == 'p' ? 1 : bits / 8; }
 };
 
-// "u32", without the dot.
+// Parses a type such as "u32", without the dot.
 Type ParseType(std::string_view word);
 
 struct Variable {
@@ -36,10 +36,10 @@ struct Variable {
   bool unbounded = false;  // name[]
 };
 
-// ".align 8 .b8 name[16][4]" or ".u64 name", up to what follows the name and its sizes.
+// Parses ".align 8 .b8 name[16][4]" or ".u64 name", up to the end of the name and its sizes.
 bool ParseVariable(Tokens* tokens, Variable* variable);
 
-// Where a variable's values name the address of another one.
+// The position in a variable's initial values where the address of another variable stands.
 struct AddressValue {
   uint64_t offset = 0;
   std::string name;
@@ -51,7 +51,8 @@ struct InitialValue {
   std::vector<AddressValue> addresses;
 };
 
-// What follows "=": a value or lists of them. False: a form that is not understood.
+// Parses the text after "=": a value or lists of values. Returns false if the form is not
+// understood.
 bool ParseInitialValue(Tokens* tokens, const Variable& variable, InitialValue* value);
 
 }  // namespace vramstow::simulator::ptx

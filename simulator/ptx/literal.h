@@ -1,4 +1,4 @@
-// Numbers as PTX writes them.
+// Parses numbers as PTX writes them.
 #ifndef VRAMSTOW_SIMULATOR_PTX_LITERAL_H_
 #define VRAMSTOW_SIMULATOR_PTX_LITERAL_H_
 
@@ -8,18 +8,18 @@
 
 namespace vramstow::simulator::ptx {
 
-// Integers are 64 bits wide. A float is 0f and eight digits of its bits, a double 0d and sixteen,
-// or a decimal fraction.
+// A number. Integers are 64 bits wide. A float is written as 0f and eight hexadecimal digits of its
+// bits, a double as 0d and sixteen digits or as a decimal fraction.
 struct Literal {
   enum Kind : uint8_t { kInteger, kSingle, kDouble };
   Kind kind = kInteger;
   uint64_t bits = 0;
 };
 
-// False: no number stands here, and the cursor has not moved.
+// Returns false, without moving the cursor, if no number follows.
 bool ParseLiteral(Tokens* tokens, Literal* literal);
 
-// The same number as a float, as a double.
+// Convert a number to a float or to a double.
 Literal ToSingle(const Literal& literal);
 Literal ToDouble(const Literal& literal);
 

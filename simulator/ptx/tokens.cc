@@ -31,7 +31,7 @@ size_t Tokens::TokenLength() const {
   }
   size_t length = 0;
   while (length < text_.size()) {
-    // "shared::cta" is one word.
+    // A colon inside a word, as in "shared::cta", belongs to the word.
     if (IsWordCharacter(text_[length])) {
       ++length;
     } else if (length > 0 && text_.substr(length, 2) == "::") {

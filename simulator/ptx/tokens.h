@@ -1,7 +1,7 @@
-// PTX text, word by word.
+// Tokens splits PTX text into words.
 //
-// Ownership: looks into the caller's text; tokens are parts of it. Threads: none. Errors: the text
-// ends. Copying a cursor keeps a place to come back to.
+// Ownership: refers to the caller's text; tokens are parts of it. Threads: none. Errors: an error
+// ends the text. A copy of the cursor allows a return to its position.
 #ifndef VRAMSTOW_SIMULATOR_PTX_TOKENS_H_
 #define VRAMSTOW_SIMULATOR_PTX_TOKENS_H_
 
@@ -10,8 +10,8 @@
 
 namespace vramstow::simulator::ptx {
 
-// Words (with the dots, colons and percent signs that belong to them), quoted texts and single
-// characters; comments and blanks between them are skipped.
+// A cursor over words (with the dots, colons and percent signs that belong to them), quoted texts
+// and single characters; comments and blanks between them are skipped.
 class Tokens {
  public:
   explicit Tokens(std::string_view text) : text_(text) { Next(); }
@@ -26,13 +26,14 @@ class Tokens {
     Next();
     return true;
   }
-  // ".reg.b32" becomes ".reg", and ".b32" the word behind it.
+  // Splits ".reg.b32" into ".reg" and the next word ".b32".
   void SplitAtDot();
-  // Behind the bracket that closes the one that was just taken.
+  // Moves behind the bracket that closes the one that was just consumed.
   void SkipBlock();
-  // Behind the next semicolon, or at the bracket or end before one.
+  // Moves behind the next semicolon, or to a bracket or the end if that comes first.
   void SkipStatement();
-  // A whole number as PTX writes it: decimal, 0x, 0b, 0 for octal, with or without a U behind it.
+  // Consumes an integer as PTX writes it: decimal, 0x, 0b, 0 for octal, with or without a trailing
+  // U.
   bool TakeNumber(uint64_t* number);
 
  private:
@@ -47,7 +48,7 @@ class Tokens {
   std::string_view token_;
 };
 
-// The number that a word says; false: it says none.
+// Converts a word to a number. Returns false if it is not a number.
 bool ParseNumber(std::string_view word, uint64_t* number);
 
 }  // namespace vramstow::simulator::ptx

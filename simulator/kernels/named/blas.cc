@@ -1,8 +1,10 @@
-// The kernels that the stand-ins for cuBLAS and cuBLASLt queue: matrix products and vectors.
+// Emulates the kernels that the stand-ins for cuBLAS and cuBLASLt queue: products of matrices and
+// operations on vectors.
 //
-// Their one argument is 32 words, written in the order of the library function's arguments
-// (simulator/runtime/libraries, cublas/call.h and cublaslt/matmul.cc). Word 31 is the pointer mode:
-// 0 where scalars are in the words themselves, 1 where the words are their device addresses.
+// Their one argument is an array of 32 words, written in the order of the library function's
+// arguments (simulator/runtime/libraries, cublas/call.h and cublaslt/matmul.cc). Word 31 is the
+// pointer mode: 0 if the words hold the scalars themselves, 1 if they hold the scalars' device
+// addresses.
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -48,7 +50,7 @@ Outcome ReadScalar(const KernelLaunch& launch, KernelMemory* memory, size_t word
   return Outcome::kDone;
 }
 
-// Sizes and distances that addresses can be computed with.
+// True if addresses can be computed from these sizes and strides without overflow.
 bool IsSane(std::initializer_list<int64_t> sizes) {
   constexpr int64_t kMax = int64_t{1} << 30;
   return std::all_of(sizes.begin(), sizes.end(),
@@ -63,7 +65,7 @@ bool ReadMatrix(const KernelLaunch& launch, size_t address, size_t type, size_t 
   return matrix->element != Element::kNone && matrix->leading > 0 && IsSane({matrix->leading});
 }
 
-// Is the product of `batch` matrices within the launch's limit?
+// True if the product of `batch` matrices exceeds the launch's limit.
 bool IsTooLarge(const KernelLaunch& launch, const Product& product, int64_t batch) {
   const double operations = 2.0 * static_cast<double>(product.m) * static_cast<double>(product.n) *
                             static_cast<double>(std::max<int64_t>(product.k, 1)) *
@@ -75,7 +77,7 @@ uint64_t Offset(const Matrix& matrix, int64_t elements) {
   return static_cast<uint64_t>(elements) * BytesOf(matrix.element);
 }
 
-// Says what would have been written, the results of a batch that lie `stride` elements apart.
+// Marks the memory that a batch of results, `stride` elements apart, would have been written to.
 Outcome MarkUncomputed(const Matrix& result, const Product& product, int64_t batch, int64_t stride,
                        KernelMemory* memory) {
   Matrix at = result;
@@ -86,8 +88,9 @@ Outcome MarkUncomputed(const Matrix& result, const Product& product, int64_t bat
   return Outcome::kTooLarge;
 }
 
-// transa, transb, m, n, k, α (2), A, type, lda, stride, B, type, ldb, stride, β (2), C, type, ldc,
-// stride, batch, type of α and β. For `by_address` A, B and C are arrays of addresses.
+// The words are transa, transb, m, n, k, α (2), A, type, lda, stride, B, type, ldb, stride, β (2),
+// C, type, ldc, stride, batch, type of α and β. With `by_address` A, B and C are arrays of
+// addresses.
 Outcome RunGemm(const KernelLaunch& launch, KernelMemory* memory, bool by_address) {
   Product product{.m = Signed(launch, 2), .n = Signed(launch, 3), .k = Signed(launch, 4)};
   if (!ReadMatrix(launch, 7, 8, 9, &product.a) || !ReadMatrix(launch, 11, 12, 13, &product.b) ||
@@ -129,7 +132,8 @@ Outcome RunGemm(const KernelLaunch& launch, KernelMemory* memory, bool by_addres
   return outcome;
 }
 
-// cublasLtMatmul; see the stand-in. Bits of the epilogue: relu 2, bias 4, gelu 32.
+// Emulates cublasLtMatmul (cublaslt/matmul.cc writes the words). Bits of the epilogue: relu 2, bias
+// 4, gelu 32.
 Outcome RunLtMatmul(const KernelLaunch& launch, KernelMemory* memory) {
   constexpr uint64_t kRelu = 2;
   constexpr uint64_t kBias = 4;
@@ -175,7 +179,7 @@ Outcome RunLtMatmul(const KernelLaunch& launch, KernelMemory* memory) {
   return outcome;
 }
 
-// A vector with the distance between its elements; a negative one counts from the far end.
+// A vector with the distance between its elements; with a negative distance it begins at the end.
 struct Vector {
   char* bytes = nullptr;
   Element element = Element::kNone;
@@ -205,7 +209,7 @@ Outcome FindVector(KernelMemory* memory, uint64_t address, uint64_t type, int64_
   return Outcome::kDone;
 }
 
-// n, x, type, increment, …
+// Reads the words n, x, type, increment, …
 Outcome FindFirst(const KernelLaunch& launch, KernelMemory* memory, size_t word, bool write,
                   Vector* x) {
   const int64_t count = Signed(launch, 0);
@@ -223,7 +227,7 @@ Outcome StoreValue(KernelMemory* memory, uint64_t address, Element element, doub
   return Outcome::kDone;
 }
 
-// n, x, type, incx, y, type, incy, [type of the result,] result
+// The words are n, x, type, incx, y, type, incy, [type of the result,] result.
 Outcome RunDot(const KernelLaunch& launch, KernelMemory* memory) {
   Vector x;
   Vector y;
@@ -235,13 +239,13 @@ Outcome RunDot(const KernelLaunch& launch, KernelMemory* memory) {
   if (outcome != Outcome::kDone) return outcome;
   double sum = 0;
   for (int64_t i = 0; i < count; ++i) sum += x.Get(i) * y.Get(i);
-  // With a type of its own the result is one word later.
+  // If the words contain a type of the result, the result follows one word later.
   const bool typed = Word(launch, 8) != 0;
   return StoreValue(memory, Word(launch, typed ? 8 : 7),
                     typed ? ElementOfCuda(Word(launch, 7)) : x.element, sum);
 }
 
-// n, x, type, incx, [type of the result,] result
+// The words are n, x, type, incx, [type of the result,] result.
 Outcome RunNorm(const KernelLaunch& launch, KernelMemory* memory, bool squares) {
   Vector x;
   const Outcome outcome = FindFirst(launch, memory, 1, false, &x);
@@ -256,7 +260,7 @@ Outcome RunNorm(const KernelLaunch& launch, KernelMemory* memory, bool squares) 
                     squares ? std::sqrt(sum) : sum);
 }
 
-// trans, m, n, α (2), A, lda, x, incx, β (2), y, incy, type
+// The words are trans, m, n, α (2), A, lda, x, incx, β (2), y, incy, type.
 Outcome RunGemv(const KernelLaunch& launch, KernelMemory* memory) {
   const bool transposed = Word(launch, 0) != 0;
   const int64_t rows = Signed(launch, 1);

@@ -9,8 +9,8 @@
 
 namespace vramstow::simulator {
 
-// The conversions choose between values that are all computed, without branches: so the vectoriser
-// takes the loops below.
+// These conversions compute all alternatives and select one without branches, so that the compiler
+// vectorizes the loops below.
 float FloatOfBfloat16(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
@@ -22,7 +22,7 @@ uint16_t Bfloat16OfFloat(float value) {
   return static_cast<uint16_t>(is_nan ? 0x7FC0U : rounded);
 }
 
-// IEEE 754 binary16: 1 bit sign, 5 bits exponent (bias 15), 10 bits fraction.
+// IEEE 754 binary16 has 1 sign bit, 5 exponent bits (bias 15) and 10 fraction bits.
 float FloatOfHalf(uint16_t bits) {
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
   const uint32_t exponent = (bits >> 10) & 0x1F;
@@ -37,7 +37,7 @@ uint16_t HalfOfFloat(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000;
   const uint32_t magnitude = bits & 0x7FFFFFFF;
-  // Below the smallest normal number: the units of 2^-24, rounded by adding 2^23.
+  // Numbers below the smallest normal number are multiples of 2^-24; adding 2^23 rounds to them.
   const float scaled = std::bit_cast<float>(magnitude) * 0x1p24F + 0x1p23F;
   const uint32_t tiny = std::bit_cast<uint32_t>(scaled) - 0x4B000000;
   const uint32_t normal = (magnitude + 0xFFF + ((magnitude >> 13) & 1) - 0x38000000) >> 13;
@@ -63,7 +63,7 @@ T FromStored(Stored stored) {
   } else if constexpr (std::is_same_v<Stored, Bfloat16Bits>) {
     return static_cast<T>(FloatOfBfloat16(stored.bits));
   } else if constexpr (std::is_floating_point_v<Stored> && std::is_integral_v<T>) {
-    // Out of range is undefined in C++ and the nearest value on a card.
+    // A value out of range is undefined in C++, and becomes the nearest integer on a GPU.
     if (std::isnan(stored)) return 0;
     if (stored >= static_cast<Stored>(9223372036854775807.0)) {
       return std::numeric_limits<T>::max();
@@ -115,7 +115,7 @@ void Load(const char* from, int64_t stride, size_t count, T* to) {
   }
 }
 
-// A byte of device memory may hold anything, a bool may not.
+// A byte of device memory may hold any value, but a C++ bool only 0 or 1.
 template <typename T>
 void LoadBool(const char* from, int64_t stride, size_t count, T* to) {
   if (stride == 1) {

@@ -1,4 +1,4 @@
-// Element types of tensors, and arrays of them turned into numbers to compute with and back.
+// Defines the element types of tensors, and converts arrays of them to numbers and back.
 //
 // Rounding to half and bfloat16 is to nearest, ties to even.
 //
@@ -32,13 +32,14 @@ enum class Element : uint8_t {
 
 size_t BytesOf(Element element);
 
-// The type that C++ calls so: "float", "Half", "unsigned char", …; const and blanks are ignored.
+// Returns the element type of a C++ name such as "float", "Half" or "unsigned char". const and
+// blanks in the name are ignored.
 Element ElementNamed(std::string_view name);
 
 // Reads `count` elements that lie `stride` bytes apart. T is float or double.
 template <typename T>
 void LoadElements(Element element, const char* from, int64_t stride, size_t count, T* to);
-// T is float, double or int64_t.
+// Writes `count` elements that lie `stride` bytes apart. T is float, double or int64_t.
 template <typename T>
 void StoreElements(Element element, const T* from, size_t count, char* to, int64_t stride);
 

@@ -1,14 +1,14 @@
-// Emulations: what a kernel that this room knows by name does to memory, computed on the host.
+// Emulations compute on the host what a kernel of a known name does to memory.
 //
-// Idea: the name of a kernel says which C++ templates it was made from, and with them the types of
-// its arguments; from the types follow their sizes and the places of everything in them. So a
-// kernel that is launched can be given the effect that its source describes, without its code.
-// Sources: PyTorch's public headers (ATen/native/cuda) for the shapes of its kernels' arguments;
-// the argument words of the stand-ins for cuBLAS and cuBLASLt are described where they are made.
+// Idea: the name of a kernel shows which C++ templates it was made from, and thereby the types of
+// its arguments; the types determine the arguments' sizes and the offsets of their members. So a
+// launched kernel can have the effect that its source describes, without its machine code. Sources:
+// PyTorch's public headers (ATen/native/cuda) for the argument types of its kernels. The argument
+// words of the stand-ins for cuBLAS and cuBLASLt are described where they are written.
 //
 // Ownership: MakeEmulation's result is the caller's. Threads: an Emulation is immutable; Run may be
-// called from any thread, the memory it gets is the caller's matter. Errors: Outcome; nothing here
-// throws but std::bad_alloc. Units: bytes.
+// called from any thread, and the caller synchronizes access to the memory. Errors: returns an
+// Outcome; throws nothing but std::bad_alloc. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_NAMED_EMULATION_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_NAMED_EMULATION_H_
 
@@ -31,18 +31,18 @@ enum class Outcome {
   kUncomputed,      // KernelMemory::Begin said no, to all of it or to a part
 };
 
-// What a kernel may touch.
+// The memory that a kernel may access.
 class KernelMemory {
  public:
   virtual ~KernelMemory() = default;
-  // Where [address, address + bytes) lies in this process; null if a kernel must not touch it.
+  // Returns the host pointer to [address, address + bytes), or null if a kernel must not access it.
   virtual char* At(uint64_t address, uint64_t bytes, bool write) = 0;
-  // Asked before anything is written, when At has told all that is touched up to the next Begin.
-  // False: leave it out.
+  // Must be called before anything is written, after At was called for all memory that is accessed
+  // until the next Begin. Returns false if the work must be left out.
   virtual bool Begin() { return true; }
 };
 
-// How much a launch may do; more than that and it has no effect.
+// Limits of the work of one launch; a launch that exceeds them has no effect.
 struct EmulationLimits {
   uint64_t bytes = 0;       // touched, all operands together
   uint64_t operations = 0;  // multiplications and additions of a matrix product
@@ -59,7 +59,7 @@ struct KernelLaunch {
   const std::vector<const char*>* arguments = nullptr;  // one for each of Emulation::arguments()
   EmulationLimits limits;
 
-  // The value of type T at `offset` of an argument.
+  // Returns the value of type T at `offset` of an argument.
   template <typename T>
   T Get(size_t argument, size_t offset) const {
     T value;
@@ -73,7 +73,7 @@ class Emulation {
   virtual ~Emulation() = default;
   const std::vector<Argument>& arguments() const { return arguments_; }
   virtual Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const = 0;
-  // How many times as long a byte takes as one that is copied.
+  // Returns the cost of a byte relative to copying it.
   virtual uint64_t Effort() const { return 1; }
 
  protected:
@@ -83,11 +83,11 @@ class Emulation {
   std::vector<Argument> arguments_;
 };
 
-// The effect of the kernel with this name, as the driver knows it (mangled, if it is C++). Null:
-// none is known.
+// Returns the emulation of a kernel by the name that the driver knows (mangled, if it is C++), or
+// null if the name is not known.
 std::unique_ptr<const Emulation> MakeEmulation(std::string_view kernel);
 
-// The name as a person would write it; the name itself where it is no C++ name.
+// Returns the demangled name, or the name itself if it is not a mangled C++ name.
 std::string ReadableName(std::string_view kernel);
 
 }  // namespace vramstow::simulator

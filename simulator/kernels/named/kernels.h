@@ -1,6 +1,6 @@
-// The families of kernels that this room knows, one file each.
+// Declares the families of kernels that are known by name, one file for each.
 //
-// Ownership: the caller's. Threads: no state. Errors: null. Units: none.
+// Ownership: the caller owns the results. Threads: no state. Errors: returns null. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_NAMED_KERNELS_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_NAMED_KERNELS_H_
 
@@ -14,7 +14,7 @@ namespace vramstow::simulator {
 
 using EmulationPointer = std::unique_ptr<const Emulation>;
 
-// Each takes a kernel's name in its parts and gives null if it is not of the family.
+// Each function gets a parsed kernel name and returns null if it is not of the family.
 EmulationPointer MakeDistribution(const TemplateName& kernel);  // random numbers
 EmulationPointer MakeDropout(const TemplateName& kernel);
 EmulationPointer MakeRadixSort(const TemplateName& kernel);  // for random orders

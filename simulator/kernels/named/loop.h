@@ -1,6 +1,6 @@
-// The elements of a tensor with strides, one after the other.
+// Iterates over the elements of a tensor with strides.
 //
-// Ownership: values; nothing is kept. Threads: no state. Errors: false. Units: bytes.
+// Ownership: values; retains nothing. Threads: no state. Errors: returns false. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_NAMED_LOOP_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_NAMED_LOOP_H_
 
@@ -11,28 +11,28 @@ namespace vramstow::simulator {
 
 inline constexpr int kDimensionsMax = 25;  // PyTorch's MAX_DIMS
 
-// Dimension 0 runs fastest.
+// The sizes of a tensor; dimension 0 varies fastest.
 struct Shape {
   int dimensions = 0;
   uint64_t sizes[kDimensionsMax] = {};
 
-  // A run of `count` elements.
+  // Returns the shape of `count` elements in one dimension.
   static Shape Row(uint64_t count) { return {.dimensions = 1, .sizes = {count}}; }
   uint64_t Elements() const;
 };
 
-// A tensor: an address, and how far apart its elements are in each dimension.
+// A tensor: its address, and the distance between its elements in each dimension.
 struct Operand {
   uint64_t address = 0;
   Element element = Element::kNone;  // as it lies in memory
   int64_t strides[kDimensionsMax] = {};
 
-  // The lowest and, exclusively, the highest address that it touches in `shape`.
+  // The lowest address of the tensor in `shape`, and the end of its highest element.
   uint64_t Begin(const Shape& shape) const;
   uint64_t End(const Shape& shape) const;
 };
 
-// Calls f(offset, run) for each run of dimension 0, with the offset of its first element in bytes.
+// Calls f(offset, run) for each row of dimension 0, with the offset of its first element in bytes.
 template <typename F>
 void ForEachRun(const Shape& shape, const Operand& operand, F&& f) {
   int64_t offset = 0;
@@ -51,9 +51,9 @@ void ForEachRun(const Shape& shape, const Operand& operand, F&& f) {
   }
 }
 
-// PyTorch's OffsetCalculator<1> with 32-bit indices: a struct of the number of dimensions, the
-// sizes with their reciprocals, and the strides in bytes. False: no such struct, or not `count`
-// elements.
+// Reads PyTorch's OffsetCalculator<1> with 32-bit indices: a struct of the number of dimensions,
+// the sizes with their reciprocals, and the strides in bytes. Returns false if the bytes are not
+// such a struct, or its sizes do not multiply to `count`.
 bool ReadOffsetCalculator(const char* bytes, uint64_t count, Shape* shape, Operand* out);
 
 }  // namespace vramstow::simulator

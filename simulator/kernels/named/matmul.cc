@@ -8,11 +8,11 @@
 namespace vramstow::simulator {
 namespace {
 
-// A block of D that is computed at a time: its rows of A stay in the fastest cache.
+// The size of a block of D that is computed at a time; its rows of A fit into the L1 cache.
 constexpr int64_t kRows = 64;
 constexpr int64_t kColumns = 4;
 
-// A matrix as numbers, column by column without gaps; of its transpose if it is to be transposed.
+// Returns a matrix as numbers, column by column without gaps; transposed if it says so.
 template <typename T>
 std::vector<T> Pack(const Matrix& matrix, const char* bytes, int64_t rows, int64_t columns) {
   std::vector<T> packed(static_cast<size_t>(rows * columns));
@@ -25,7 +25,8 @@ std::vector<T> Pack(const Matrix& matrix, const char* bytes, int64_t rows, int64
   return packed;
 }
 
-// Rows [row, row + kRows) of a packed matrix: for each column kRows numbers, zeros beyond its end.
+// Copies rows [row, row + kRows) of a packed matrix: kRows numbers for each column, with zeros
+// after the matrix's end.
 template <typename T>
 void CutPanel(const std::vector<T>& packed, int64_t m, int64_t k, int64_t row, T* panel) {
   const int64_t rows = std::min(kRows, m - row);
@@ -35,7 +36,7 @@ void CutPanel(const std::vector<T>& packed, int64_t m, int64_t k, int64_t row, T
   }
 }
 
-// sums[c][r] = Σ panel(r, i) b(i, column c), for a whole block.
+// Computes sums[c][r] = Σ panel(r, i) b(i, column c) for a whole block.
 template <typename T>
 void MultiplyBlock(const T* panel, const T* b, int64_t k, const int64_t (&columns)[kColumns],
                    T (&sums)[kColumns][kRows]) {
@@ -55,7 +56,7 @@ void MultiplyBlock(const T* panel, const T* b, int64_t k, const int64_t (&column
   }
 }
 
-// The tanh form of GELU (Hendrycks, Gimpel 2016).
+// Computes GELU in its tanh form (Hendrycks, Gimpel 2016).
 template <typename T>
 T Gelu(T a) {
   constexpr T kScale = std::numbers::sqrt2_v<T> * std::numbers::inv_sqrtpi_v<T>;
@@ -127,7 +128,8 @@ class Multiplier {
   char* d_;
 };
 
-// Null with bytes > 0: not to be touched.
+// Returns the bytes of a matrix. A null result for a matrix that is not empty means that it must
+// not be accessed.
 char* Find(KernelMemory* memory, const Matrix& matrix, int64_t rows, int64_t columns, bool write) {
   return memory->At(matrix.address, matrix.Bytes(rows, columns), write);
 }

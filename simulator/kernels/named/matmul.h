@@ -1,7 +1,8 @@
-// Matrix products, as cuBLAS defines them: column-major, D = activation(αAB + βC + bias).
+// Computes matrix products as cuBLAS defines them: column-major, D = activation(αAB + βC + bias).
 //
-// Products of float, half and bfloat16 are accumulated in float, of double and whole numbers in
-// double. Ownership: values. Threads: no state. Errors: Outcome. Units: elements for distances.
+// Products of float, half and bfloat16 are accumulated in float, those of double and integers in
+// double. Ownership: values. Threads: no state. Errors: returns an Outcome. Units: elements for
+// distances.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_NAMED_MATMUL_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_NAMED_MATMUL_H_
 
@@ -16,7 +17,8 @@ struct Matrix {
   int64_t leading = 0;      // from column to column
   bool transposed = false;  // what is multiplied is its transpose
 
-  // The elements that a matrix of this many stored rows and columns reaches over.
+  // Returns the bytes from the first to the last element of a matrix with this many stored rows and
+  // columns.
   uint64_t Bytes(int64_t rows, int64_t columns) const {
     return static_cast<uint64_t>((columns - 1) * leading + rows) * BytesOf(element);
   }
@@ -41,7 +43,7 @@ struct Product {
 
 Outcome Multiply(const Product& product, KernelMemory* memory);
 
-// The type with this number in the header library_types.h of CUDA.
+// Returns the type with this number in CUDA's header library_types.h.
 Element ElementOfCuda(uint64_t data_type);
 
 }  // namespace vramstow::simulator

@@ -18,7 +18,7 @@ constexpr std::string_view kNamespaces[] = {"(anonymous namespace)::",
 bool IsOpening(char c) { return c == '<' || c == '(' || c == '{' || c == '['; }
 bool IsClosing(char c) { return c == '>' || c == ')' || c == '}' || c == ']'; }
 
-// The first of `wanted` outside of all brackets, or npos.
+// Returns the position of the first character of `wanted` outside of all brackets, or npos.
 size_t FindOutside(std::string_view text, std::string_view wanted) {
   int depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -30,7 +30,7 @@ size_t FindOutside(std::string_view text, std::string_view wanted) {
   return std::string_view::npos;
 }
 
-// The bracket that closes the one at `open`, or npos.
+// Returns the position of the bracket that closes the one at `open`, or npos.
 size_t FindClosing(std::string_view text, size_t open) {
   int depth = 0;
   for (size_t i = open; i < text.size(); ++i) {
@@ -61,7 +61,8 @@ std::string Simplify(std::string_view demangled) {
   simple.reserve(demangled.size());
   for (size_t i = 0; i < demangled.size();) {
     bool dropped = false;
-    // A namespace begins where no identifier goes on: "at::" is not the end of "std::format::".
+    // A namespace is recognized only at the beginning of an identifier: "at::" is not matched in
+    // "std::format::".
     const char before = simple.empty() ? ' ' : simple.back();
     const bool begins =
         before != ':' && before != '_' && isalnum(static_cast<unsigned char>(before)) == 0;
@@ -116,7 +117,7 @@ FunctorName ParseFunctor(std::string_view text) {
   const TemplateName outer = ParseTemplate(text);
   name.head = outer.head;
   name.arguments = outer.arguments;
-  // Lambdas that follow outside of all brackets; the last one is meant.
+  // Several lambdas may follow outside of all brackets; the last one is the functor.
   std::string_view rest = outer.rest;
   while (true) {
     const size_t brace = FindOutside(rest, "{");

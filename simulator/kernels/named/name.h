@@ -1,12 +1,10 @@
-// C++ names as text: enough grammar to find the template's name, its arguments, a lambda's
-// parameter types.
+// Parses C++ names as text: finds a template's name, its arguments, and a lambda's parameter types.
 //
-// Names are taken apart in the form that demanglers write, after Simplify has dropped the
-// namespaces of PyTorch and "(anonymous namespace)", so that the same kernel has the same name
-// wherever it was defined.
+// Names are parsed in the form that demanglers write, after Simplify has removed the namespaces of
+// PyTorch and "(anonymous namespace)", so that a kernel has the same name wherever it was defined.
 //
-// Ownership: views point into the text that was given. Threads: none of it has state. Errors: what
-// does not parse gives empty parts.
+// Ownership: views point into the caller's text. Threads: no state. Errors: a name that cannot be
+// parsed gives empty parts.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_NAMED_NAME_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_NAMED_NAME_H_
 
@@ -16,10 +14,10 @@
 
 namespace vramstow::simulator {
 
-// Drops the namespaces that say nothing: "at::native::", "c10::", "(anonymous namespace)::", …
+// Removes the namespaces "at::native::", "c10::", "(anonymous namespace)::" and others.
 std::string Simplify(std::string_view demangled);
 
-// "head<a, b<c>>(p, q)" in its parts: head, template arguments a and b<c>, and the rest.
+// The parts of "head<a, b<c>>(p, q)": the head, the template arguments a and b<c>, and the rest.
 struct TemplateName {
   std::string_view head;
   std::vector<std::string_view> arguments;
@@ -27,10 +25,10 @@ struct TemplateName {
 };
 TemplateName ParseTemplate(std::string_view text);
 
-// Splits at the commas that are in no bracket. Blanks around the parts are dropped.
+// Splits at the commas outside of all brackets. Blanks around the parts are removed.
 std::vector<std::string_view> SplitList(std::string_view text);
 
-// A kernel's own part of its demangled name: without return type and without the parameter list.
+// Parses a kernel's demangled name, without its return type and its parameter list.
 TemplateName ParseKernel(std::string_view simplified);
 
 // A functor: "MulFunctor<float>", or a lambda within a function,

@@ -1,4 +1,5 @@
-// mov, ld, st, cvta, isspacep, copies to shared memory, and what only hints.
+// Implements mov, ld, st, cvta, isspacep, asynchronous copies to shared memory, and instructions
+// that are only hints.
 #include <algorithm>
 #include <cstring>
 
@@ -18,7 +19,8 @@ bool MovePredicate(const Instruction& i, Thread& thread) {
   return true;
 }
 
-// Several into one, and one into several; `target`: bits of each.
+// Pack joins several registers into one, and Unpack splits one into several; `target` is the number
+// of bits of each part.
 bool Pack(const Instruction& i, Thread& thread) {
   const Operand* elements = &thread.routine().vectors[i.vector];
   const uint64_t mask = ~0ull >> (64 - i.target);
@@ -86,7 +88,7 @@ bool Store(const Instruction& i, Thread& thread) {
   return true;
 }
 
-// Signed numbers are extended as they are loaded.
+// Returns the load for a type; signed numbers are sign-extended.
 Handler PickLoad(Type type) {
   const bool is_signed = type.kind == 's';
   switch (type.bits) {
@@ -118,7 +120,8 @@ Handler PickStore(Type type) {
   }
 }
 
-// Who sees an access when, and which cache keeps it: here every access is seen at once.
+// Consumes the modifiers for memory order, scope and caching. They have no effect here, because
+// every access is visible at once.
 void TakeOrder(Selection* s) {
   s->TakeAny({"weak", "relaxed", "acquire", "release", "volatile"});
   s->TakeAny({"cta", "cluster", "gpu", "sys"});
@@ -134,7 +137,7 @@ size_t TakeCount(Selection* s) {
   return s->Take("v4") ? 4 : 1;
 }
 
-// What a cache is to do, as createpolicy said it: one operand more, which changes nothing here.
+// Consumes the cache policy (made by createpolicy), an additional operand that has no effect here.
 bool TakePolicy(Selection* s) {
   if (!s->Take("L2::cache_hint")) return true;
   if (s->operands.empty() || s->operands.back().operand.kind != Operand::kRegister) return false;
@@ -179,8 +182,9 @@ bool SelectPolicy(Selection* s) {
   return s->TakeType() == Type{'b', 64} && s->Result(0, &s->instruction.out) && s->Use(MakePolicy);
 }
 
-// in[1] and in[2]: the address from which, in two parts; in[3]: how many bytes there are, the rest
-// of `target` is zero. It is done at once: until the thread waits for it, it may not look.
+// in[1] and in[2] are the two parts of the source address. in[3] is the number of bytes to copy;
+// the rest of the `target` bytes is zeroed. The copy is done at once, which is allowed: a thread
+// must not read the result before it has waited for the copy.
 bool CopyToShared(const Instruction& i, Thread& thread) {
   const uint64_t from = thread.Get<uint64_t>(i.in[1]) + i.in[2].value;
   uint64_t bytes = i.target;
@@ -226,7 +230,8 @@ uint64_t WindowOf(Space space) {
   return space == Space::kLocal ? kLocalWindow : 0;
 }
 
-// Global addresses are generic ones. `flag`: from generic.
+// Converts between generic addresses and those of a state space; `flag` means from generic.
+// Addresses of global memory are the same in both.
 bool ConvertAddress(const Instruction& i, Thread& thread) {
   const auto address = thread.Get<uint64_t>(i.in[0]);
   const uint64_t window = WindowOf(i.space);
@@ -264,7 +269,7 @@ bool SelectHint(Selection* s) {
   return s->Use(DoNothing);
 }
 
-// Threads take turns here: what one has written the next one sees.
+// A fence has no effect, because threads run in turns and see each other's writes at once.
 bool SelectFence(Selection* s) {
   if (s->Take("proxy")) {
     if (!s->Take("async")) return false;
@@ -276,7 +281,7 @@ bool SelectFence(Selection* s) {
   return s->Use(DoNothing);
 }
 
-// The order of this grid and the next: here one ends before the other begins.
+// griddepcontrol has no effect, because a grid ends here before the next one begins.
 bool SelectGridOrder(Selection* s) {
   return s->TakeAny({"wait", "launch_dependents"}) && s->Use(DoNothing);
 }

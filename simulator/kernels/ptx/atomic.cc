@@ -1,4 +1,5 @@
-// atom and red. A launch's threads take turns, so reading and writing is all there is to it.
+// Implements atom and red. The threads of a launch run in turns, so a plain read and write is
+// atomic.
 #include <cstring>
 
 #include "simulator/kernels/ptx/handlers.h"
@@ -16,7 +17,7 @@ template <typename T>
 struct Exchange {
   static T Of(T /*old*/, T b) { return b; }
 };
-// Up to b, then from 0; down from b, and from 0 to b.
+// Increment counts up to b and then restarts from 0; Decrement counts down and restarts from b.
 template <typename T>
 struct Increment {
   static T Of(T old, T b) { return old >= b ? 0 : old + 1; }
@@ -84,7 +85,7 @@ Handler PickSwap(Type type) {
   return type == Type{'b', 64} ? CompareAndSwap<uint64_t> : nullptr;
 }
 
-// *sources: how many operands it has behind the address.
+// Sets *sources to the number of operands after the address.
 Handler PickUpdate(Selection* s, Type* type, size_t* sources) {
   using Pick = Handler (*)(Type);
   struct Row {
@@ -113,7 +114,7 @@ Handler PickUpdate(Selection* s, Type* type, size_t* sources) {
   return nullptr;
 }
 
-// `first`: of the operands behind the result, if there is one.
+// `first` is the index of the first operand after the result, if there is one.
 bool SelectUpdate(Selection* s, size_t first) {
   s->TakeAny({"relaxed", "acquire", "release", "acq_rel"});
   s->TakeAny({"cta", "cluster", "gpu", "sys"});

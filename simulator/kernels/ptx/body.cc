@@ -67,7 +67,7 @@ bool BodyParser::ParseLine(bool* ended) {
   return ParseInstruction();
 }
 
-// A name and a colon.
+// Parses a label, which is a name and a colon.
 bool BodyParser::ParseLabel(bool* found) {
   Tokens ahead = tokens_;
   ahead.Next();
@@ -117,8 +117,8 @@ bool BodyParser::ParseDirective() {
   return Refuse(std::string(tokens_.token()));
 }
 
-// ".loc 1 20 5", perhaps with ", function_name NAME, inlined_at 1 30 7" behind it: its end is that
-// of the line, so it is read by its form.
+// Skips ".loc 1 20 5", perhaps with ", function_name NAME, inlined_at 1 30 7" after it. It ends
+// with the line and not with a semicolon, so its parts are parsed.
 void BodyParser::SkipLocation() {
   uint64_t number = 0;
   while (tokens_.TakeNumber(&number)) continue;
@@ -132,7 +132,7 @@ void BodyParser::SkipLocation() {
   }
 }
 
-// ".reg .b32 %r<10>, %x;"
+// Parses a declaration such as ".reg .b32 %r<10>, %x;".
 bool BodyParser::ParseRegisters() {
   const Type type =
       tokens_.token().starts_with('.') ? ParseType(tokens_.token().substr(1)) : Type();
@@ -267,7 +267,7 @@ bool BodyParser::ParseList(std::string_view end, Written* written, int depth) {
   return tokens_.Take(end) || Refuse("a list that does not end");
 }
 
-// "name+8]", "name]", "1024]".
+// Parses an address after its opening bracket: "name+8]", "name]" or "1024]".
 bool BodyParser::ParseAddress(Written* written) {
   Literal literal;
   if (ParseLiteral(&tokens_, &literal)) {
@@ -337,7 +337,7 @@ bool BodyParser::FindName(std::string_view name, Symbol* symbol) {
   return true;
 }
 
-// The label as the scope of the reference sees it, or those around it.
+// Finds the label in the scope of the reference or in the scopes around it.
 bool BodyParser::FindLabel(const std::map<LabelKey, uint32_t>& labels, const Reference& reference,
                            uint32_t* target) const {
   for (uint32_t scope = reference.scope; scope != kNoParent; scope = parents_[scope]) {

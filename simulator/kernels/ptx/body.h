@@ -1,6 +1,6 @@
-// The body of a routine: from text to instructions.
+// Compiles the body of a routine from text to instructions.
 //
-// Ownership: fills a Routine of the Program. Threads: none. Errors: Routine::refusal.
+// Ownership: fills a Routine of the Program. Threads: none. Errors: sets Routine::refusal.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_PTX_BODY_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_PTX_BODY_H_
 
@@ -26,7 +26,7 @@ class BodyParser {
     Operand operand;
     uint32_t bytes = 0;  // of a part of the frame
   };
-  // %name<count>: registers that exist once they are named.
+  // A declaration %name<count>, whose registers are created when they are first used.
   struct Family {
     std::string_view prefix;
     uint64_t count = 0;
@@ -37,7 +37,7 @@ class BodyParser {
     std::vector<Family> families;
   };
   using LabelKey = std::pair<uint32_t, std::string_view>;  // scope and name
-  // An instruction or an entry of a table that goes to a label.
+  // An instruction, or an entry of a branch table, that jumps to a label.
   struct Reference {
     uint32_t scope = 0;
     std::string_view label;
@@ -46,7 +46,7 @@ class BodyParser {
     bool by_table = false;  // the label is a table's
   };
 
-  // All return false when the routine is refused.
+  // All functions below return false if the routine is refused.
   bool Refuse(std::string what);
   bool ParseLine(bool* ended);
   bool ParseLabel(bool* found);

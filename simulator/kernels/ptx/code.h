@@ -1,12 +1,12 @@
-// A routine of PTX, compiled: instructions that name what computes them, and where their operands
-// are.
+// Routine is compiled PTX: instructions with the functions that execute them and the locations of
+// their operands.
 //
-// Idea: an instruction holds a pointer to the function that does it, chosen once by opcode and
-// types (select.h). Registers are 64 bits wide and numbered per routine; a narrower value is kept
-// extended as its type says. Number 0 is where results go that nobody wants.
+// Idea: an instruction holds a pointer to the function that executes it, chosen once by opcode and
+// types (select.h). Registers are 64 bits wide and numbered per routine; a narrower value is stored
+// extended as its type says. Register 0 receives results that are not used.
 //
-// Ownership: routines belong to their Program. Threads: immutable once compiled. Errors: a routine
-// says why it cannot run. Units: bytes.
+// Ownership: routines belong to their Program. Threads: immutable once compiled. Errors:
+// Routine::refusal says why a routine cannot run. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_PTX_CODE_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_PTX_CODE_H_
 
@@ -22,19 +22,20 @@ namespace vramstow::simulator::ptx {
 class Thread;
 struct Instruction;
 
-// False: the thread does not go on for now (Thread::state).
+// Executes an instruction. Returns false if the thread stops for now (Thread::state).
 using Handler = bool (*)(const Instruction&, Thread&);
 
 inline constexpr unsigned kWarpThreads = 32;
 
-// What the threads of a warp do together, once they are there; null: lanes that take no part.
+// Executes an instruction for the threads of a warp together, once all have reached it. Lanes that
+// do not take part are null.
 using Exchange = void (*)(const Instruction&, Thread* const (&lanes)[kWarpThreads]);
 
-// Which memory an address is of. Parameters lie in the thread's own memory, as .local does;
-// constants lie where .global does.
+// The memory that an address refers to. Parameters are in the thread's own memory, like .local;
+// constants are in global memory.
 enum class Space : uint8_t { kGeneric, kGlobal, kShared, kLocal };
 
-// What a barrier tells of the predicates that threads bring along: `target` of the instruction.
+// How a barrier combines the predicates of its threads; stored in `target` of the instruction.
 enum class BarrierResult : uint32_t { kNone, kCount, kAll, kAny };
 
 enum class Special : uint8_t {
@@ -99,7 +100,7 @@ struct Instruction {
   bool flag = false;  // a variant of the operation; of an exchange: with whoever is there
 };
 
-// A part of a frame: a parameter, a result.
+// A part of a routine's frame, such as a parameter or a result.
 struct FramePart {
   uint32_t offset = 0;
   uint32_t bytes = 0;
@@ -131,7 +132,7 @@ struct Routine {
   std::vector<uint32_t> variables;            // of Program, that it names
   std::string refusal;                        // why it cannot run; empty: it can
 
-  // Not compiled yet.
+  // True once the body has been compiled.
   bool compiled = false;
   uint32_t unit = 0;
   Tokens body{std::string_view()};

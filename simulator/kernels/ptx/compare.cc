@@ -1,4 +1,4 @@
-// Comparisons and choices: setp, set, selp, slct.
+// Implements comparisons and selections: setp, set, selp, slct.
 #include <cmath>
 
 #include "simulator/kernels/ptx/halves.h"
@@ -10,10 +10,10 @@ namespace {
 
 enum class Relation : uint8_t { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual };
 
-// How a comparison's result meets the third predicate.
+// How the result of a comparison is combined with the third predicate.
 enum class Join : uint8_t { kNone, kAnd, kOr, kXor };
 
-// `target` of the instruction.
+// A comparison, which Encode packs into `target` of the instruction.
 struct Comparison {
   Relation relation = Relation::kEqual;
   bool unordered = false;  // true where an operand is no number
@@ -69,7 +69,7 @@ bool Joined(uint32_t code, bool holds, bool with) {
   return holds;
 }
 
-// Numbers of 16 bits are compared as f32, which has them all.
+// 16-bit floats are compared as f32, which represents them exactly.
 struct ShortHalf {};
 struct ShortBrain {};
 
@@ -98,7 +98,7 @@ bool SetPredicate(const Instruction& i, Thread& thread) {
   return true;
 }
 
-// All ones, or, `flag`, 1.0.
+// Writes all ones for a true result, or 1.0 with `flag`.
 template <typename T>
 bool SetValue(const Instruction& i, Thread& thread) {
   const bool holds = Joined(i.target, HoldsHere<T>(i, thread), thread.Get<bool>(i.in[2]));
@@ -107,12 +107,12 @@ bool SetValue(const Instruction& i, Thread& thread) {
   return true;
 }
 
-// bf16 is none of the types that ParseType knows.
+// The type bf16, which ParseType does not know.
 constexpr Type kBrainType = {'h', 16};
 
 Type TakeCompareType(Selection* s) { return s->Take("bf16") ? kBrainType : s->TakeType(); }
 
-// b*, u* and s* compare as numbers; b only for equality.
+// The types b*, u* and s* are compared as integers, b* only for equality.
 template <template <typename> class Family>
 Handler PickCompared(Type type) {
   const char kind = type.kind == 'b' ? 'u' : type.kind;
@@ -169,7 +169,7 @@ bool TakeComparison(Selection* s, Comparison* comparison) {
   return comparison->unordered || s->Take("num");
 }
 
-// The operands behind the result: two to compare, one to join with.
+// Parses the operands after the result: two that are compared, and perhaps one predicate.
 bool TakeCompared(Selection* s, Type type, const Comparison& comparison) {
   s->instruction.target = comparison.Encode();
   const size_t count = comparison.join == Join::kNone ? 3 : 4;
@@ -207,7 +207,7 @@ bool SelectSetValue(Selection* s) {
          TakeCompared(s, type, comparison) && s->Use(PickCompared<ValueFamily>(type));
 }
 
-// The bits of one of two, whatever they mean.
+// Selects one of two operands by its bits, whatever their type.
 bool Choose(const Instruction& i, Thread& thread) {
   thread.Set<uint64_t>(i.out, thread.Get<uint64_t>(i.in[thread.Get<bool>(i.in[2]) ? 0 : 1]));
   return true;

@@ -1,4 +1,4 @@
-// cvt: from any number to any other, with the rounding that it names.
+// Implements cvt, which converts between any two types of numbers with the rounding that it names.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,7 +13,8 @@ namespace {
 
 enum class Rounding : uint8_t { kNone, kNearest, kZero, kDown, kUp };
 
-// `target` of the instruction: the rounding to whole numbers; `flag`: saturate; `offset`: flush.
+// In these instructions `target` is the rounding to integers, `flag` means saturate, and `offset`
+// means flush subnormal numbers to zero.
 template <typename T>
 T ToWhole(T value, uint32_t rounding) {
   switch (static_cast<Rounding>(rounding)) {
@@ -31,11 +32,11 @@ T ToWhole(T value, uint32_t rounding) {
   return value;
 }
 
-// What does not fit is the nearest that does; what is no number is 0.
+// Clamps a value out of range to the nearest integer of the type; NaN becomes 0.
 template <typename To, typename From>
 To Clamp(From value) {
   if (std::isnan(value)) return 0;
-  // Both ends of From, as the next power of two, are exact.
+  // The limit is a power of two, which From represents exactly.
   const From end = std::ldexp(From{1}, std::numeric_limits<To>::digits);
   if (value >= end) return std::numeric_limits<To>::max();
   if (value < (std::is_signed_v<To> ? -end : From{0})) return std::numeric_limits<To>::min();
@@ -103,7 +104,7 @@ bool FromBrain(const Instruction& i, Thread& thread) {
   return true;
 }
 
-// Two at once: the first source is the upper half.
+// Converts two numbers into one register; the first source becomes the upper half.
 template <uint16_t (*kNarrow)(float)>
 bool ToPair(const Instruction& i, Thread& thread) {
   const uint32_t upper = kNarrow(thread.Get<float>(i.in[0]));
@@ -199,7 +200,7 @@ Rounding TakeWhole(Selection* s) {
   return Rounding::kNone;
 }
 
-// Pairs of numbers of 8 bits, from f32 and into pairs of f16.
+// Selects conversions of pairs of 8-bit floats, from f32 and to pairs of f16.
 template <const Eighth& kFormat>
 bool SelectEighths(Selection* s, Handler* handler) {
   if (s->Take("f16x2")) {
@@ -210,7 +211,7 @@ bool SelectEighths(Selection* s, Handler* handler) {
   return s->Take("satfinite") && s->TakeType() == Type{'f', 32} && s->Plain(2, {'f', 32});
 }
 
-// Numbers of 16 and of 8 bits.
+// Selects conversions of 16-bit and 8-bit floats.
 bool SelectNarrow(Selection* s, Handler* handler) {
   constexpr Type kSingle = {'f', 32};
   if (s->Take("e4m3x2")) return SelectEighths<kE4M3>(s, handler);
@@ -219,7 +220,7 @@ bool SelectNarrow(Selection* s, Handler* handler) {
   if (s->Take("bf16x2")) *handler = ToPair<ToBfloat16>;
   if (*handler != nullptr) return s->TakeType() == kSingle && s->Plain(2, kSingle);
   if (!s->Take("bf16")) return false;
-  // Of both conversions the other type is f32; the opcode names the result's first.
+  // Both conversions have f32 as the other type; the opcode names the result's type first.
   const bool widens = s->name() == "cvt" && s->IsLast("bf16");
   *handler = widens ? FromBrain : ToBrain;
   return s->TakeType() == kSingle && s->Plain(1, widens ? Type{'b', 16} : kSingle);

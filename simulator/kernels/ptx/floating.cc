@@ -1,5 +1,5 @@
-// Numbers with a point: f32 and f64. Operations that cards approximate are
-// computed as exactly as the host can, within the bounds that the PTX ISA gives them.
+// Implements instructions on f32 and f64. Operations that GPUs approximate are computed as exactly
+// as the host can, within the error bounds of the PTX ISA.
 #include <cfenv>
 #include <cmath>
 
@@ -10,8 +10,8 @@
 namespace vramstow::simulator::ptx {
 namespace {
 
-// .rz, .rm, .rp: in another direction than to nearest. The volatile values keep the operation
-// between the two changes of the host's mode.
+// Executes an operation with the rounding of .rz, .rm or .rp. The volatile variables keep the
+// compiler from moving the operation out of the two changes of the host's rounding mode.
 template <typename Operation, int kMode>
 struct Directed {
   template <typename T, typename... Same>
@@ -68,7 +68,7 @@ bool DoSaturated(const Instruction& i, Thread& thread) {
   return true;
 }
 
-// Which variants an operation may have.
+// The variants that an operation may have.
 enum Variant : unsigned {
   kPlain = 0,
   kFlush = 1,
@@ -79,7 +79,7 @@ template <template <typename> class Operation, size_t kSources>
 bool Use(Selection* s, Type type, unsigned variants) {
   if (!s->Plain(kSources, type)) return false;
   if (type == Type{'f', 64}) {
-    // rcp and rsqrt alone have .ftz of doubles.
+    // Only rcp and rsqrt have .ftz for doubles.
     if (variants == kFlush) {
       return s->Use(Apply<double, WithFlush<Operation<double>, double, kSources>>);
     }
@@ -118,7 +118,8 @@ bool UseDirected(Selection* s) {
   return Use<Turned<Operation, kSources, kMode>::template In, kSources>(s, s->TakeType(), variants);
 }
 
-// add, sub, mul, fma, div, sqrt, rcp …: to nearest, in a direction, or approximated.
+// Selects add, sub, mul, fma, div, sqrt, rcp and others, rounded to nearest, in a direction, or
+// approximated.
 template <template <typename> class Operation, size_t kSources>
 bool SelectRounded(Selection* s) {
   if (s->Take("rz")) return UseDirected<Operation, kSources, FE_TOWARDZERO>(s);

@@ -1,5 +1,5 @@
-// What instructions compute on numbers with a point. Operations that cards approximate are computed
-// as exactly as the host can, within the bounds that the PTX ISA gives them.
+// Defines the operations on floating-point numbers. Operations that GPUs approximate are computed
+// as exactly as the host can, within the error bounds of the PTX ISA.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_PTX_FLOATING_OPERATIONS_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_PTX_FLOATING_OPERATIONS_H_
 
@@ -8,13 +8,13 @@
 
 namespace vramstow::simulator::ptx {
 
-// .ftz: what is too small for a normal number is zero, before an operation and after it.
+// Implements .ftz: a subnormal number becomes zero, before and after an operation.
 template <typename T>
 T Flush(T value) {
   return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(T{0}, value) : value;
 }
 
-// .sat: into [0, 1]; what is no number is 0.
+// Implements .sat: clamps to [0, 1]; NaN becomes 0.
 template <typename T>
 T Saturate(T value) {
   return value > 0 ? std::fmin(value, T{1}) : T{0};
@@ -40,7 +40,7 @@ template <typename T>
 struct MultiplyAdd {
   static T Of(T a, T b, T c) { return std::fma(a, b, c); }
 };
-// The one that is a number, if only one is; -0 is less than 0.
+// If one operand is NaN, the result is the other one; -0 is less than 0.
 template <typename T>
 struct Minimum {
   static T Of(T a, T b) {
@@ -109,7 +109,7 @@ template <typename T>
 struct HyperbolicTangent {
   static T Of(T a) { return std::tanh(a); }
 };
-// The sign of the first, the rest of the second.
+// Combines the sign of the first operand with the magnitude of the second.
 template <typename T>
 struct CopySign {
   static T Of(T a, T b) { return std::copysign(b, a); }

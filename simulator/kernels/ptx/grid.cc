@@ -38,7 +38,7 @@ class BlockRun {
   }
 
  private:
-  // Nobody waits for anybody: one after the other.
+  // Runs the threads one after the other, because the kernel has no instruction that waits.
   Ending RunApart() {
     Thread& thread = threads_[0];
     for (unsigned number = 0; number < count_; ++number) {
@@ -67,7 +67,8 @@ class BlockRun {
     }
   }
 
-  // Lets those of a warp go on who are all there. False: nobody.
+  // Executes the exchanges of a warp whose lanes have all arrived and releases these lanes. Returns
+  // false if there was none.
   bool Exchange(unsigned first) {
     const unsigned end = std::min(first + kWarpThreads, count_);
     bool released = false;
@@ -87,7 +88,7 @@ class BlockRun {
     return released;
   }
 
-  // Everyone that the mask names and that still runs, if all of them wait here.
+  // Collects the running lanes that the mask names, if all of them wait at this instruction.
   bool Gather(unsigned first, unsigned end, const Instruction& at, uint32_t mask,
               Thread* (*lanes)[kWarpThreads]) {
     for (unsigned number = first; number < end; ++number) {
@@ -101,12 +102,12 @@ class BlockRun {
       if (!is_here || thread.Get<uint32_t>(at.in[3]) != mask) return false;
       (*lanes)[thread.lane()] = &thread;
     }
-    // A thread whose own mask leaves it out waits for ever.
+    // A thread that its own mask excludes waits forever.
     return std::any_of(std::begin(*lanes), std::end(*lanes),
                        [](const Thread* lane) { return lane != nullptr; });
   }
 
-  // A block has sixteen.
+  // A block has 16 barriers.
   static constexpr uint32_t kBarriers = 16;
   static uint32_t Barrier(const Thread& thread) {
     return thread.Get<uint32_t>(thread.waiting_at().in[0]) % kBarriers;
@@ -115,7 +116,8 @@ class BlockRun {
     return thread.state() == Thread::State::kWaiting && thread.waiting_at().exchange == nullptr;
   }
 
-  // Barriers at which enough have arrived: as many as they say, or all that still run.
+  // Releases the threads at barriers where enough threads have arrived: as many as the instruction
+  // says, or all that still run. Returns false if there was none.
   bool ReleaseBarriers() {
     uint32_t running = 0;
     uint32_t arrived[kBarriers] = {};
@@ -139,7 +141,7 @@ class BlockRun {
     return released;
   }
 
-  // What bar.red says to each thread.
+  // Writes the result of bar.red for a thread.
   static void FinishBarrier(const Instruction& at, uint32_t arrived, uint32_t agreed,
                             Thread* thread) {
     switch (static_cast<BarrierResult>(at.target)) {
@@ -167,7 +169,7 @@ bool IsTooLarge(const GridLaunch& launch) {
          (entry.waits && each > kHostBytesMax / threads);
 }
 
-// First and last of one direction of the grid.
+// Returns the first and the last index in one dimension of the grid.
 std::vector<unsigned> Ends(unsigned count) {
   return count > 1 ? std::vector<unsigned>{0, count - 1} : std::vector<unsigned>{0};
 }

@@ -1,12 +1,12 @@
-// One launch of a kernel: all threads of all blocks, one after the other.
+// Runs one launch of a kernel: all threads of all blocks, one after the other.
 //
-// Idea: blocks run in order. The threads of a block run in order, too, each up to its end or to a
-// place where it waits for others (a barrier, an exchange within the warp); when all have got
-// there, those that wait for nobody more go on. The order is one of those that a card allows, and
-// always the same.
+// Idea: blocks run in order. The threads of a block run in order, too, each until it ends or waits
+// for other threads (at a barrier or an exchange within the warp). When all threads have stopped,
+// those whose wait is over continue. The order is one of those that a GPU allows, and always the
+// same.
 //
-// Ownership: borrows everything for the length of Run. Threads: the caller's one. Errors: Ending.
-// Units: bytes; steps, one per instruction that a thread executes.
+// Ownership: borrows everything for the duration of Run. Threads: runs on the caller's thread.
+// Errors: returns an Ending. Units: bytes; steps, one per instruction that a thread executes.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_PTX_GRID_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_PTX_GRID_H_
 
@@ -41,11 +41,11 @@ struct GridLaunch {
   uint64_t steps = 0;               // allowed
 };
 
-// *steps: how many were taken.
+// Sets *steps to the number of executed steps.
 Ending Run(const GridLaunch& launch, Memory* memory, uint64_t* steps);
 
-// Runs only the blocks at the corners of the grid, each with its share of the steps and whatever
-// becomes of the others: what they write shows how far the whole launch would write.
+// Runs only the blocks at the corners of the grid, each with an equal share of the steps and even
+// if others fail. Their writes show which memory the whole launch would write.
 void RunCorners(const GridLaunch& launch, Memory* memory);
 
 }  // namespace vramstow::simulator::ptx

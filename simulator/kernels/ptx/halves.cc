@@ -25,7 +25,7 @@ uint16_t HalfOf(double value) {
 uint16_t ToBfloat16(float value) {
   if (std::isnan(value)) return 0x7fff;
   const auto bits = std::bit_cast<uint32_t>(value);
-  // Half a step less one, and one more where the last bit that stays is set.
+  // Adds half a unit of the last retained bit minus one, plus that bit, which rounds ties to even.
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
@@ -51,7 +51,7 @@ uint8_t EighthOf(const Eighth& format, float value) {
   std::frexp(size, &exponent);  // size is of [0.5, 1) × 2^exponent
   exponent = std::max(exponent - 1, format.least_exponent);
   const float steps = std::nearbyint(std::ldexp(size, format.fraction_bits - exponent));
-  // A normal number's leading bit, and rounding up to a power of two, carry into the exponent.
+  // The leading bit of a normal number, and rounding up to a power of two, carry into the exponent.
   const int above = (exponent - format.least_exponent) << format.fraction_bits;
   return sign | static_cast<uint8_t>(above + static_cast<int>(steps));
 }

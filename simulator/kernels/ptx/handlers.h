@@ -1,7 +1,7 @@
-// The shapes of instructions, to be filled with what they compute.
+// Templates for the functions that execute instructions.
 //
-// Idea: an operation is a struct with a static Of; Apply makes the function that fetches the
-// operands, calls it and keeps the result. Pick* choose the operation for a type.
+// Idea: an operation is a struct with a static function Of. Apply makes the function that reads the
+// operands, calls Of and stores the result. The Pick functions choose the operation for a type.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_PTX_HANDLERS_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_PTX_HANDLERS_H_
 
@@ -13,10 +13,10 @@
 namespace vramstow::simulator::ptx {
 
 inline bool DoNothing(const Instruction& /*i*/, Thread& /*thread*/) { return true; }
-// Until others have come, too.
+// Stops the thread until the other threads have reached the instruction, too.
 inline bool WaitHere(const Instruction& i, Thread& thread) { return thread.Wait(i); }
 
-// Result and sources are of one type.
+// Executes an operation whose result and sources have the same type.
 template <typename T, typename Operation>
 bool Apply(const Instruction& i, Thread& thread) {
   if constexpr (std::is_invocable_v<decltype(&Operation::Of), T>) {

@@ -1,4 +1,5 @@
-// Whole numbers: add, sub, mul, mad, div, rem, min, max, abs, neg, sad, with carry, dot products.
+// Implements instructions on integers: add, sub, mul, mad, div, rem, min, max, abs, neg, sad, the
+// forms with carry, and dot products.
 #include <algorithm>
 #include <limits>
 
@@ -46,7 +47,7 @@ template <typename T>
 struct Subtract {
   static T Of(T a, T b) { return static_cast<T>(W(a) - W(b)); }
 };
-// Of signed numbers only, and of 32 bits.
+// Exists only for signed 32-bit integers.
 template <typename T>
 struct AddSaturated {
   static T Of(T a, T b) {
@@ -77,7 +78,7 @@ template <typename T>
 struct MultiplyAddHigh {
   static T Of(T a, T b, T c) { return WrappingAdd<T>::Of(MultiplyHigh<T>::Of(a, b), c); }
 };
-// A division by zero gives all ones, as cards do.
+// A division by zero gives all ones, as on GPUs.
 template <typename T>
 struct Divide {
   static T Of(T a, T b) {
@@ -108,7 +109,7 @@ struct SumOfDifferences {
     return WrappingAdd<T>::Of(c, a < b ? Subtract<T>::Of(b, a) : Subtract<T>::Of(a, b));
   }
 };
-// Of the low 24 bits.
+// Multiplies the low 24 bits of the operands.
 template <typename T>
 struct Multiply24 {
   static T Of(T a, T b) { return MultiplyLow<T>::Of(Low(a), Low(b)); }
@@ -122,7 +123,7 @@ struct MultiplyAdd24 {
   static T Of(T a, T b, T c) { return WrappingAdd<T>::Of(Multiply24<T>::Of(a, b), c); }
 };
 
-// The result is twice as wide as the factors, and so is what is added.
+// The result and the addend are twice as wide as the factors.
 template <typename T, bool kAdd>
 bool MultiplyWide(const Instruction& i, Thread& thread) {
   using Result = typename Twice<T>::Type;
@@ -141,12 +142,12 @@ Handler PickWide(Type type) {
   return nullptr;
 }
 
-// With the carry. `flag`: the carry is written, too.
+// Adds or subtracts with the carry; with `flag` the carry is written, too.
 template <typename T, bool kSubtract, bool kReads>
 bool WithCarry(const Instruction& i, Thread& thread) {
   const T a = thread.Get<T>(i.in[0]);
   const T b = kSubtract ? static_cast<T>(~thread.Get<T>(i.in[1])) : thread.Get<T>(i.in[1]);
-  // a - b is a + ~b + 1; a borrow is a carry that is missing.
+  // a - b is computed as a + ~b + 1, so a borrow is a missing carry.
   const bool first = kReads ? thread.carry() != kSubtract : kSubtract;
   const auto sum = static_cast<unsigned __int128>(a) + b + (first ? 1 : 0);
   thread.Set<T>(i.out, static_cast<T>(sum));
@@ -164,7 +165,8 @@ bool SelectCarry(Selection* s) {
   return type.bits == 64 && s->Use(WithCarry<uint64_t, kSubtract, kReads>);
 }
 
-// mad.lo.cc, madc.hi.cc and kin: a product's half, added with the carry.
+// Implements mad.lo.cc, madc.hi.cc and similar forms, which add one half of a product with the
+// carry.
 template <typename T, bool kHigh, bool kReads>
 bool MultiplyAddCarry(const Instruction& i, Thread& thread) {
   const T a = thread.Get<T>(i.in[0]);

@@ -1,4 +1,4 @@
-// Bits: and, or, xor, not, shifts, fields, counts, permutations.
+// Implements instructions on bits: and, or, xor, not, shifts, bit fields, counts, permutations.
 #include <bit>
 
 #include "simulator/kernels/ptx/handlers.h"
@@ -34,7 +34,7 @@ struct Reverse {
   }
 };
 
-// A shift by the width or more leaves nothing, or the sign.
+// A shift by the width or more gives zero, or the sign for signed right shifts.
 template <typename T>
 bool ShiftLeft(const Instruction& i, Thread& thread) {
   const auto by = thread.Get<uint32_t>(i.in[1]);
@@ -55,7 +55,7 @@ bool ShiftRight(const Instruction& i, Thread& thread) {
   return true;
 }
 
-// The funnel: 32 bits out of 64, `flag`: to the left.
+// Implements shf, which shifts 64 bits and returns 32 of them; `flag` means to the left.
 template <bool kClamp>
 bool FunnelShift(const Instruction& i, Thread& thread) {
   const uint64_t both = thread.Get<uint32_t>(i.in[0]) | uint64_t{thread.Get<uint32_t>(i.in[1])}
@@ -78,7 +78,7 @@ bool CountLeadingZeros(const Instruction& i, Thread& thread) {
   return true;
 }
 
-// The highest bit that is not as the sign; `flag`: how far from the top.
+// Finds the highest bit that differs from the sign; with `flag` returns its distance from the top.
 template <typename T>
 bool FindHighest(const Instruction& i, Thread& thread) {
   using Unsigned = std::make_unsigned_t<T>;
@@ -123,7 +123,8 @@ bool InsertField(const Instruction& i, Thread& thread) {
   return true;
 }
 
-// Four bytes out of eight, each chosen by four bits; the highest of these: its sign only.
+// Selects four of eight bytes, each by four bits; the highest of the four bits replaces the byte by
+// its sign.
 bool Permute(const Instruction& i, Thread& thread) {
   const uint64_t both = thread.Get<uint32_t>(i.in[0]) | uint64_t{thread.Get<uint32_t>(i.in[1])}
                                                             << 32;
@@ -139,7 +140,7 @@ bool Permute(const Instruction& i, Thread& thread) {
   return true;
 }
 
-// Any function of three bits, by its table.
+// Computes any function of three bits from its truth table.
 bool LookUp(const Instruction& i, Thread& thread) {
   const auto a = thread.Get<uint32_t>(i.in[0]);
   const auto b = thread.Get<uint32_t>(i.in[1]);

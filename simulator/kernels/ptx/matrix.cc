@@ -1,7 +1,9 @@
-// What a warp does with small matrices that its threads hold in parts: ldmatrix, stmatrix, mma.
+// Implements the instructions of a warp on small matrices that its threads hold in parts: ldmatrix,
+// stmatrix, mma.
 //
-// Idea: each lane holds what the PTX ISA says of each fragment. A whole matrix is put together from
-// all lanes, the product is computed in f32, and every lane gets its part.
+// Idea: each lane holds the elements of each fragment that the PTX ISA assigns to it. The whole
+// matrices are assembled from all lanes, the product is computed in f32, and every lane gets its
+// part.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -13,8 +15,8 @@
 namespace vramstow::simulator::ptx {
 namespace {
 
-// --- ldmatrix and stmatrix: matrices of 8 rows of 8 numbers of 16 bits, whose rows' addresses
-// lanes bring along.
+// --- ldmatrix and stmatrix: 8 × 8 matrices of 16-bit numbers; lanes provide the addresses of their
+// rows.
 
 constexpr unsigned kRows = 8;
 constexpr unsigned kRowBytes = 16;
@@ -29,7 +31,7 @@ void DoLoadMatrix(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
   }
   for (unsigned lane = 0; lane < kWarpThreads; ++lane) {
     Thread* thread = lanes[lane];
-    // One whose address was wrong has failed.
+    // A lane whose address was invalid has failed before.
     if (thread == nullptr || thread->state() == Thread::State::kFailed) continue;
     const Operand* results = &thread->routine().vectors[i.vector];
     const unsigned row = lane / 4;
@@ -89,7 +91,7 @@ constexpr unsigned kAccumulators = 4;  // of each lane
 
 enum class Number : uint32_t { kHalf, kBrain, kTensorFloat };
 
-// The number of place `part` in a register of sources.
+// Returns number `part` of a register that holds several numbers.
 float PartOf(Number number, uint32_t bits, unsigned part) {
   const auto half = static_cast<uint16_t>(bits >> (16 * part));
   switch (number) {
@@ -108,7 +110,8 @@ struct Sources {
   float b[kMaxDepth][kWidth] = {};
 };
 
-// Lane by lane: registers of A are (upper, lower) × (left, right), those of B upper, lower.
+// Adds a lane's registers to the matrices: those of A are (upper, lower) × (left, right), those of
+// B upper, lower.
 void Collect(const Thread& thread, const Operand* operands, Number number, Sources* sources) {
   const unsigned group = thread.lane() / 4;
   const unsigned place = thread.lane() % 4;
@@ -129,7 +132,7 @@ void Collect(const Thread& thread, const Operand* operands, Number number, Sourc
   }
 }
 
-// `target`: which numbers. Operands: D, A, B, C.
+// `target` is the type of the numbers. The operands are D, A, B, C.
 void DoMultiply(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
   const auto number = static_cast<Number>(i.target);
   constexpr unsigned kA = kAccumulators;
@@ -150,7 +153,7 @@ void DoMultiply(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
       sums[k] = thread->Get<float>(operands[kC + k]);
       for (unsigned d = 0; d < kMaxDepth; ++d) sums[k] += sources.a[row][d] * sources.b[d][column];
     }
-    // The results may be the sources' registers.
+    // Results are written last, because their registers may be those of the sources.
     for (unsigned k = 0; k < kAccumulators; ++k) thread->Set<float>(operands[k], sums[k]);
   }
 }

@@ -1,9 +1,10 @@
-// Device memory, as the threads of one launch see it.
+// Memory is the device memory that the threads of one launch access.
 //
-// Idea: whoever knows the memory says how far around an address the same rules hold, so that most
-// accesses ask nobody.
+// Idea: a subclass returns a window of memory around an address in which the same access rights
+// hold, so that most accesses need no look-up.
 //
-// Ownership: the implementer's. Threads: one launch, one thread. Errors: null. Units: bytes.
+// Ownership: the subclass owns its data. Threads: one launch, one thread. Errors: returns null.
+// Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_PTX_MEMORY_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_PTX_MEMORY_H_
 
@@ -15,7 +16,7 @@ class Memory {
  public:
   virtual ~Memory() = default;
 
-  // Where [address, address + bytes) lies in this process; null if it must not be touched.
+  // Returns the host pointer to [address, address + bytes), or null if it must not be accessed.
   char* At(uint64_t address, uint64_t bytes, bool write) {
     Window& latest = latest_[write ? 1 : 0];
     const uint64_t inside = address - latest.address;
@@ -32,7 +33,7 @@ class Memory {
     return found;
   }
 
-  // No access will be allowed any more: the launch is to end.
+  // True if no further access is allowed, so that the launch must end.
   bool refused() const { return refused_; }
 
  protected:
@@ -41,9 +42,10 @@ class Memory {
     uint64_t bytes = 0;
     char* host = nullptr;  // null: no such memory
   };
-  // What holds for all of [address, address + bytes) and as much around it as is known to be alike.
+  // Returns a window around [address, address + bytes) in which all memory has the same access
+  // rights.
   virtual Window Find(uint64_t address, uint64_t bytes, bool write) = 0;
-  // Each access that was allowed.
+  // Is called for each access that was allowed.
   virtual void Note(uint64_t address, uint64_t bytes, bool write) = 0;
   void Refuse() { refused_ = true; }
 

@@ -1,4 +1,4 @@
-// What several families of instructions compute: on whole numbers, and on bits.
+// Defines operations on integers and bits that several families of instructions share.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_PTX_OPERATIONS_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_PTX_OPERATIONS_H_
 
@@ -8,8 +8,8 @@
 
 namespace vramstow::simulator::ptx {
 
-// Arithmetic wraps around: it is done in the unsigned type, and in 32 bits at least, because
-// smaller operands would be promoted to int.
+// Arithmetic wraps around, so it is done in an unsigned type of at least 32 bits; smaller operands
+// would be promoted to int.
 template <typename T>
 using Wide = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
 

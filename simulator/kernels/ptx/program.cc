@@ -105,7 +105,7 @@ void Program::ParseShared(Tokens* tokens, const Linkage& linkage) {
   }
 }
 
-// "(.param .b32 a, .param .align 8 .b8 b[16])", behind the first bracket.
+// Parses a list such as "(.param .b32 a, .param .align 8 .b8 b[16])", after its opening bracket.
 bool Program::ParseFrame(Tokens* tokens, Routine* routine, bool results) {
   uint64_t at = routine->frame_bytes;
   while (!tokens->Take(")")) {
@@ -129,7 +129,8 @@ bool Program::ParseFrame(Tokens* tokens, Routine* routine, bool results) {
   return true;
 }
 
-// Parameters come first in the frame, so that a kernel's lie as its launches lay them out.
+// Parameters come first in the frame, so that a kernel's parameters have the offsets that a launch
+// uses.
 void Program::ParseRoutine(Tokens* tokens, const Linkage& linkage, bool entry) {
   Routine routine;
   routine.entry = entry;
@@ -201,7 +202,7 @@ bool Program::ResolveCall(const Routine& caller, CallSite* site, std::string* re
     *refusal = "a call of " + site->callee + ", which is not there";
     return false;
   }
-  // A result that the routine does not give stays zero, as with C's linkage.
+  // A result that the routine does not return stays zero, as with C linkage.
   if (site->arguments.size() != site->routine->parameters.size()) {
     *refusal = "a call of " + site->callee + " with other parameters than it has";
     return false;
@@ -209,7 +210,7 @@ bool Program::ResolveCall(const Routine& caller, CallSite* site, std::string* re
   return true;
 }
 
-// Compiles what the kernel reaches; what any of it needs the kernel needs.
+// Compiles all routines that the kernel can call. The kernel then needs everything that they need.
 void Program::Prepare(Routine* entry) {
   std::set<Routine*> reached = {entry};
   std::vector<Routine*> to_do = {entry};
@@ -235,7 +236,7 @@ void Program::Prepare(Routine* entry) {
   AddVariables(entry);
 }
 
-// The variables whose addresses are values of those that are named, too.
+// Adds the variables whose addresses are initial values of variables that the kernel uses.
 void Program::AddVariables(Routine* entry) {
   std::set<uint32_t> named(entry->variables.begin(), entry->variables.end());
   std::vector<uint32_t> to_do(named.begin(), named.end());

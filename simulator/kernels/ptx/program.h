@@ -1,12 +1,11 @@
-// PTX text as a program: its variables, its kernels ready to run.
+// Program is parsed PTX text: its variables, and its kernels ready to run.
 //
-// Idea: declarations are read at once, the body of a routine when somebody asks for a kernel that
-// reaches it. Text that begins anew with .version is a further unit, with names of its own; so
-// units that were linked follow each other in one text. Source: the PTX ISA.
+// Idea: declarations are parsed at once, the body of a routine when a kernel that reaches it is
+// requested. A further .version in the text begins a further unit with its own names, so units that
+// were linked follow each other in one text. Source: the PTX ISA.
 //
-// Ownership: holds a copy of the text and everything that was made from it. Threads: the caller's
-// lock. Errors: a kernel that uses what is not known here says so in Routine::refusal. Units:
-// bytes.
+// Ownership: holds a copy of the text and all that is made from it. Threads: the caller's lock.
+// Errors: a kernel that uses an unknown feature names it in Routine::refusal. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_PTX_PROGRAM_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_PTX_PROGRAM_H_
 
@@ -21,7 +20,7 @@
 
 namespace vramstow::simulator::ptx {
 
-// A variable in global memory, .const included.
+// A variable in global memory or in .const.
 struct GlobalVariable {
   std::string name;  // unique: of units' own variables with the number of the unit behind it
   uint64_t bytes = 0;
@@ -41,22 +40,22 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Null: there is no kernel of this name with a body.
+  // Returns null if there is no kernel of this name with a body.
   const Routine* FindKernel(const std::string& name);
   const std::vector<GlobalVariable>& variables() const { return variables_; }
-  // Null: no variable has this name.
+  // Returns null if no variable has this name.
   const GlobalVariable* FindVariable(const std::string& name) const;
-  // Shared memory that the program declares, before what a launch asks for.
+  // Bytes of shared memory that the program declares, without those that a launch requests.
   uint64_t shared_bytes() const { return shared_bytes_; }
 
-  // For the compiler of bodies.
-  // A variable as `unit` sees it. False: there is none.
+  // The functions below serve the compiler of bodies. FindSymbol finds a variable that is visible
+  // in `unit`, and returns false if there is none.
   bool FindSymbol(uint32_t unit, std::string_view name, Operand* operand) const;
-  // A run of shared memory. False: more than any block could have.
+  // Allocates shared memory. Returns false if it exceeds what a block could have.
   bool AddShared(uint64_t bytes, uint64_t alignment, uint64_t* offset);
 
  private:
-  // What the words before a declaration say.
+  // The linkage that is written before a declaration.
   struct Linkage {
     bool visible = false;
     bool outside = false;  // .extern
@@ -73,7 +72,7 @@ class Program {
   void ResolveAddresses();
   Routine* FindRoutine(uint32_t unit, const std::string& name) const;
   void Prepare(Routine* entry);
-  // False: *refusal says why.
+  // Returns false and sets *refusal if the call cannot be resolved.
   bool ResolveCall(const Routine& caller, CallSite* site, std::string* refusal);
   void AddVariables(Routine* entry);
 

@@ -106,7 +106,7 @@ bool Selection::Address(size_t index) {
   if (written.operand.kind == Operand::kNone || written.label) return false;
   instruction.in[0] = written.operand;
   instruction.offset = written.offset;
-  // A variable says itself which memory it is in.
+  // A variable determines the state space if the instruction does not name one.
   if (written.operand.space != Space::kGeneric && instruction.space == Space::kGeneric) {
     instruction.space = written.operand.space;
   }

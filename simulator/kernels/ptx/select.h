@@ -1,10 +1,10 @@
-// Which function does an instruction: by opcode, modifiers and types.
+// Selects the function that executes an instruction, by its opcode, modifiers and types.
 //
-// Idea: one selector per opcode takes the modifiers that it knows, one after the other, and what it
-// understands of the operands. An instruction with a modifier that nobody took is not done halfway:
-// it is refused, and with it the kernel. Source: the PTX ISA.
+// Idea: one selector per opcode consumes the modifiers that it knows, one after the other, and
+// converts the operands. An instruction with a modifier that no selector consumes is refused, and
+// its kernel with it, so that no instruction is executed only partly. Source: the PTX ISA.
 //
-// Ownership: a Selection looks into the text. Threads: none. Errors: false.
+// Ownership: a Selection refers to the caller's text. Threads: none. Errors: returns false.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_PTX_SELECT_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_PTX_SELECT_H_
 
@@ -16,7 +16,7 @@
 
 namespace vramstow::simulator::ptx {
 
-// An operand as it was written, its names resolved.
+// An operand as it was written, with resolved names.
 struct Written {
   Operand operand;
   Literal::Kind literal = Literal::kInteger;  // of an immediate
@@ -37,16 +37,16 @@ class Selection {
   std::string_view name() const { return parts_.empty() ? std::string_view() : parts_[0]; }
   bool Take(std::string_view modifier);
   bool TakeAny(std::initializer_list<std::string_view> modifiers);
-  // The next modifier that is a type, in order; no type: none is left.
+  // Consumes the next modifier that is a type. Returns an empty type if none is left.
   Type TakeType();
   bool AllTaken() const;
-  // One of its types is a floating-point one.
+  // True if one of the instruction's types is a floating-point type.
   bool IsFloating() const;
-  // It is about numbers of 16 bits with a point.
+  // True if one of the instruction's types is a 16-bit floating-point type.
   bool IsShortFloating() const;
-  // Whether it ends with this one.
+  // True if `modifier` is the instruction's last modifier.
   bool IsLast(std::string_view modifier) const { return parts_.back() == modifier; }
-  // The first that is left, for people.
+  // Returns the first modifier that was not consumed, for messages.
   std::string_view FirstLeft() const;
   Space TakeSpace();
 
@@ -56,20 +56,21 @@ class Selection {
 
   // Fills `out` and `in` from plain operands: one result, then `count` sources of the type.
   bool Plain(size_t count, Type type);
-  // As a source of the type: immediates are converted to it.
+  // Converts an operand to a source of the type; immediate values are converted to the type.
   bool Source(size_t index, Type type, Operand* operand) const;
   bool Result(size_t index, Operand* operand) const;
-  // An address, into in[0] and offset.
+  // Converts an address operand to in[0] and `offset`.
   bool Address(size_t index);
-  // The elements of a vector, or the one operand, into Routine::vectors.
+  // Appends the elements of a vector operand, or a single operand, to Routine::vectors.
   bool Elements(size_t index, size_t count, Type type, bool result);
   bool Use(Handler handler) {
     instruction.run = handler;
     return handler != nullptr;
   }
-  // The threads that come here wait; those of a warp do this together.
+  // Makes the threads wait at this instruction; the lanes of a warp that its mask names then
+  // execute `exchange` together.
   bool UseExchange(Exchange exchange);
-  // The same, of all its threads.
+  // Like UseExchange, for all lanes of the warp.
   bool UseWholeWarp(Exchange exchange);
 
  private:
@@ -81,7 +82,7 @@ class Selection {
 
 using Selector = bool (*)(Selection*);
 
-// By family; null: the opcode is none of it.
+// Each function finds the selector of an opcode in one family, or returns null.
 Selector FindInteger(std::string_view name);
 Selector FindFloating(std::string_view name);
 Selector FindShortFloating(std::string_view name);
@@ -91,13 +92,13 @@ Selector FindConvert(std::string_view name);
 Selector FindAccess(std::string_view name);
 Selector FindAtomic(std::string_view name);
 Selector FindControl(std::string_view name);
-// Whether the thread goes no further in its routine, whatever it holds.
+// True if the instruction always ends the thread or leaves the routine.
 bool EndsTheThread(const Instruction& i);
 Selector FindWarp(std::string_view name);
 Selector FindMatrix(std::string_view name);
 Selector FindWarpgroup(std::string_view name);
 
-// Of any family.
+// Finds the selector of an instruction in all families.
 Selector FindSelector(const Selection& selection);
 
 struct SelectorRow {

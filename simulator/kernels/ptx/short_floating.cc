@@ -1,4 +1,5 @@
-// Arithmetic on f16 and bf16, one number or two in a register: computed in double, rounded once.
+// Implements arithmetic on f16 and bf16, with one or two numbers in a register. It is computed in
+// double and rounded once.
 #include "simulator/kernels/ptx/floating_operations.h"
 #include "simulator/kernels/ptx/halves.h"
 #include "simulator/kernels/ptx/handlers.h"
@@ -28,7 +29,7 @@ uint16_t Compute(const uint16_t (&sources)[3]) {
   }
 }
 
-// `count`: how many numbers a register holds; `flag`: saturate.
+// `count` is the number of values in a register; `flag` means saturate.
 template <typename Format, typename Operation, size_t kSources>
 bool ApplyShort(const Instruction& i, Thread& thread) {
   uint32_t registers[3] = {};
@@ -55,7 +56,7 @@ bool SelectShort(Selection* s) {
   s->instruction.count = pair ? 2 : 1;
   if (!pair && !s->TakeAny({"f16", "bf16"})) return false;
   const Type bits = {'b', static_cast<uint8_t>(pair ? 32 : 16)};
-  // No literal is a number of 16 bits; bits are taken as they are.
+  // PTX has no literals of 16-bit floats, so immediate values are used as bits.
   return s->Plain(kSources, bits) && s->Use(s->IsLast("bf16") || s->IsLast("bf16x2")
                                                 ? ApplyShort<BrainFormat, Operation, kSources>
                                                 : ApplyShort<HalfFormat, Operation, kSources>);

@@ -36,7 +36,7 @@ bool FindSpecial(std::string_view name, Special* special) {
       {"%globaltimer_hi", Special::kClockHigh},
       {"%dynamic_smem_size", Special::kDynamicShared},
       {"%total_smem_size", Special::kTotalShared},
-      // One multiprocessor, one grid, clusters of one block.
+      // There is one multiprocessor and one grid, and clusters have one block.
       {"%smid", Special::kZero},
       {"%nsmid", Special::kOne},
       {"%gridid", Special::kZero},

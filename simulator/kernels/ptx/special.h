@@ -1,4 +1,4 @@
-// Special registers, by name.
+// Finds special registers by name.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_PTX_SPECIAL_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_PTX_SPECIAL_H_
 
@@ -8,7 +8,7 @@
 
 namespace vramstow::simulator::ptx {
 
-// False: there is no special register of this name, or it is not known here.
+// Returns false if the special register does not exist or is not supported.
 bool FindSpecial(std::string_view name, Special* special);
 
 }  // namespace vramstow::simulator::ptx

@@ -54,7 +54,8 @@ bool Thread::Enter(const Routine& routine, uint32_t first_register, uint32_t mem
   return true;
 }
 
-// Both only grow, within what all threads of a block may have on this machine.
+// Enlarges the registers and the memory of a thread, within the limit that this machine has for all
+// threads of a block. They never shrink.
 bool Thread::Grow(size_t registers, size_t bytes) {
   registers = std::max(registers, all_registers_.size());
   bytes = std::max(bytes, memory_.size());
@@ -133,7 +134,7 @@ char* Thread::At(Space space, uint64_t address, uint64_t bytes, bool write) {
   }
   if (space == Space::kShared || space == Space::kLocal) {
     std::vector<char>& own = space == Space::kShared ? block_->shared : memory_;
-    // What a thread's memory holds is what its routines have; it never shrinks.
+    // All routines of a thread share its memory, which never shrinks.
     if (address <= own.size() && bytes <= own.size() - address) return own.data() + address;
     Fail(Ending::kIllegalAddress);
     return nullptr;

@@ -1,6 +1,6 @@
-// One thread of a launch: its registers, its memory, where it is.
+// Thread is one thread of a launch: its registers, its memory and its position.
 //
-// Ownership: borrows the block's shared memory and the launch. Threads: none of the host's.
+// Ownership: borrows the block's shared memory and the launch. Threads: not a thread of the host.
 // Errors: state() and ending(). Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_PTX_THREAD_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_PTX_THREAD_H_
@@ -18,12 +18,12 @@
 
 namespace vramstow::simulator::ptx {
 
-// Generic addresses of shared and of a thread's own memory, far from those of any real memory.
+// Generic addresses of shared memory and of a thread's own memory, far from those of real memory.
 inline constexpr uint64_t kSharedWindow = 1ull << 60;
 inline constexpr uint64_t kLocalWindow = 2ull << 60;
 inline constexpr uint64_t kWindowBytes = 1ull << 32;
 
-// What the threads of a block have in common.
+// Data that the threads of a block share.
 struct BlockState {
   const GridLaunch* launch = nullptr;
   Memory* memory = nullptr;
@@ -38,18 +38,18 @@ class Thread {
   enum class State : uint8_t { kReady, kExited, kWaiting, kFailed };
 
   void Begin(BlockState* block, unsigned number);
-  // Until it exits, waits or fails. Steps are taken off the block's.
+  // Runs until the thread exits, waits or fails. Steps are subtracted from those of the block.
   void Run();
 
   State state() const { return state_; }
   Ending ending() const { return ending_; }
   unsigned number() const { return number_; }
   unsigned lane() const { return number_ % kWarpThreads; }
-  // What it waits at.
+  // The instruction at which the thread waits.
   const Instruction& waiting_at() const { return *waiting_; }
   void Release() { state_ = State::kReady; }
 
-  // For instructions.
+  // The functions below serve the instructions.
   template <typename T>
   T Get(const Operand& operand) const {
     const uint64_t bits =
@@ -83,14 +83,14 @@ class Thread {
     }
   }
 
-  // What an instruction costs beyond its one step.
+  // Subtracts steps for an instruction that costs more than one.
   void Spend(uint64_t steps) { block_->steps_left -= std::min(steps, block_->steps_left); }
 
-  // Null: the thread has failed.
+  // Returns null if the thread has failed.
   char* At(Space space, uint64_t address, uint64_t bytes, bool write);
   uint64_t AddressOf(const Instruction& i) const { return Get<uint64_t>(i.in[0]) + i.offset; }
 
-  // All return false: the thread does not go on.
+  // The functions below stop the thread and return false.
   bool Exit() {
     state_ = State::kExited;
     return false;
@@ -105,7 +105,7 @@ class Thread {
     waiting_ = &i;
     return false;
   }
-  // These return whether it goes on.
+  // The functions below return true if the thread continues.
   bool Jump(uint32_t target) {
     next_ = target;
     return true;
@@ -113,7 +113,7 @@ class Thread {
   bool Call(const CallSite& site);
   bool Return();
   const Routine& routine() const { return *routine_; }
-  // The carry of .cc forms.
+  // The carry of instructions with .cc.
   bool carry() const { return carry_; }
   void set_carry(bool carry) { carry_ = carry; }
 

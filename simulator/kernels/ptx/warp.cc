@@ -1,6 +1,7 @@
-// What threads do together: barriers, and exchanges within a warp.
+// Implements what threads do together: barriers, and exchanges within a warp.
 //
-// A thread that comes to one waits (Thread::Wait); grid.cc sees when all are there.
+// A thread that reaches such an instruction waits (Thread::Wait); grid.cc continues it when all
+// have arrived.
 #include <algorithm>
 
 #include "simulator/kernels/ptx/handlers.h"
@@ -12,7 +13,7 @@ namespace {
 
 void Meet(const Instruction& /*i*/, Thread* const (&/*lanes*/)[kWarpThreads]) {}
 
-// Result, barrier, perhaps how many threads, predicate.
+// The operands are the result, the barrier, perhaps the number of threads, and the predicate.
 bool SelectBarrierReduction(Selection* s) {
   BarrierResult result = BarrierResult::kNone;
   if (s->Take("popc")) result = BarrierResult::kCount;
@@ -33,7 +34,7 @@ bool SelectBarrierReduction(Selection* s) {
   return s->Use(WaitHere);
 }
 
-// in[0]: which barrier, in[1]: how many threads, or none: all.
+// in[0] is the barrier; in[1] is the number of threads, or absent for all threads.
 bool SelectBarrier(Selection* s) {
   s->Take("cta");
   if (s->Take("warp")) {
@@ -52,7 +53,8 @@ bool SelectBarrier(Selection* s) {
 
 enum class Shuffle { kUp, kDown, kButterfly, kIndex };
 
-// Whose value lane `lane` gets; false: there is none such, its own.
+// Finds the lane whose value `lane` receives. Returns false if there is none; the lane then keeps
+// its own value.
 template <Shuffle kShuffle>
 bool FindSource(int lane, uint32_t by, uint32_t bounds, int* source) {
   const auto segment = static_cast<int>(bounds >> 8 & 0x1f);
@@ -95,7 +97,7 @@ void DoShuffle(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
   }
 }
 
-// "d|p": the second result, or where results go that nobody wants.
+// Parses "d|p": a result, and a second one or the unused register.
 bool TakePair(Selection* s) {
   s->instruction.out2 = {.kind = Operand::kRegister};
   if (s->operands.empty()) return false;
@@ -108,7 +110,7 @@ bool TakePair(Selection* s) {
   return second.operand.kind == Operand::kRegister;
 }
 
-// Result, sources, mask.
+// Parses the result, the sources and the mask.
 bool TakeMasked(Selection* s, size_t sources, Type type) {
   if (!s->Take("sync") || s->operands.size() != sources + 2 || !s->Result(0, &s->instruction.out)) {
     return false;
@@ -237,7 +239,8 @@ bool SelectReduce(Selection* s) {
   return TakeMasked(s, 1, type) && s->UseExchange(exchange);
 }
 
-// The lanes that come here together: all that do before each of the warp has to wait.
+// Returns the lanes that reach this instruction together: those that arrive before every thread of
+// the warp has to wait.
 void DoActiveMask(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
   uint32_t here = 0;
   for (unsigned lane = 0; lane < kWarpThreads; ++lane) {

@@ -1,8 +1,8 @@
-// wgmma: what four warps multiply together, from matrices in shared memory.
+// Implements wgmma, by which four warps multiply matrices in shared memory.
 //
 // Idea: a warp's part of the result is 16 of the 64 rows, and it needs all of B. So each warp
-// computes its own when it comes there: a program that is right has filled shared memory before,
-// and does not look at the result before it has waited for it. Source: the PTX ISA.
+// computes its part when it reaches the instruction: a correct program has filled shared memory
+// before, and does not read the result before it has waited for it. Source: the PTX ISA.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -28,7 +28,7 @@ constexpr uint64_t kProductsPerStep = 64;
 enum class NumberKind : uint8_t { kHalf, kBrain, kTensorFloat, kE4M3, kE5M2, kSigned, kUnsigned };
 enum class SumKind : uint8_t { kSingle, kHalf, kWhole };
 
-// What `target` of the instruction holds.
+// The parameters that are packed into `target` of the instruction.
 struct Form {
   NumberKind a = NumberKind::kHalf;
   NumberKind b = NumberKind::kHalf;
@@ -81,7 +81,7 @@ const float* EighthValues(const Eighth& format) {
   return &format == &kE4M3 ? e4m3 : e5m2;
 }
 
-// The number that begins here. T: float, or int32_t for whole numbers.
+// Returns the number whose bytes begin at `at`. T is float, or int32_t for integers.
 template <typename T>
 T ValueAt(NumberKind number, const char* at) {
   uint32_t bits = 0;
@@ -105,7 +105,7 @@ T ValueAt(NumberKind number, const char* at) {
   return static_cast<T>(bits);
 }
 
-// Where a matrix lies in shared memory, as a register of 64 bits says it.
+// The layout of a matrix in shared memory, decoded from a 64-bit register.
 class Descriptor {
  public:
   Descriptor(uint64_t bits, bool transposed)
@@ -118,8 +118,9 @@ class Descriptor {
     row_bytes_ = kRowBytes[bits >> 62];
   }
 
-  // Of 16 bytes. As it is usual: `line` counts rows of A (columns of B), `chunk` runs along the
-  // depth. Transposed: `line` counts the depth, and `chunk` runs along the rows (columns).
+  // Returns the address of a chunk of 16 bytes. In the usual layout `line` counts rows of A
+  // (columns of B), and `chunk` runs along the depth. In the transposed layout `line` counts the
+  // depth, and `chunk` runs along the rows (columns).
   uint64_t AddressOf(unsigned line, unsigned chunk) const {
     const unsigned chunks = row_bytes_ / kChunk;  // that lie in one row of the pattern
     const bool plain = chunks == 1;
@@ -131,7 +132,7 @@ class Descriptor {
     } else {
       address += line / kGroup * stride_ + chunk / chunks * leading_ + chunk % chunks * kChunk;
     }
-    // Rows of 128 bytes say which chunks change places.
+    // The index of the 128-byte row determines which chunks are swapped.
     const uint64_t row = (address / 128 - base_) % chunks;
     return address ^ (row * kChunk);
   }
@@ -147,7 +148,8 @@ class Descriptor {
   unsigned row_bytes_ = 0;
 };
 
-// What a warp multiplies; depth first, so that the inner loop runs along the columns.
+// The factors of a warp, with the depth as first index of B, so that the inner loop runs along the
+// columns.
 template <typename T>
 struct GroupSources {
   T a[kTileRows][kDepthBytes];
@@ -158,8 +160,8 @@ struct Sums {
   T at[kTileRows][kMaxWidth];
 };
 
-// Calls set(line, depth, value) for `lines` rows (columns) of a matrix, from the one numbered
-// `first`. False: the thread has failed.
+// Calls set(line, depth, value) for `lines` rows (columns) of a matrix, beginning with number
+// `first`. Returns false if the thread has failed.
 template <typename T, typename Set>
 bool ReadMatrix(const Descriptor& from, NumberKind number, bool transposed, unsigned first,
                 unsigned lines, Thread* thread, const Set& set) {
@@ -184,7 +186,7 @@ bool ReadMatrix(const Descriptor& from, NumberKind number, bool transposed, unsi
   return true;
 }
 
-// Registers are (upper, lower) × (left, right), as mma has them.
+// Registers are (upper, lower) × (left, right), as for mma.
 template <typename T>
 void CollectRows(const Instruction& i, NumberKind number, Thread* const (&lanes)[kWarpThreads],
                  T (&a)[kTileRows][kDepthBytes]) {
@@ -228,7 +230,7 @@ bool CollectOperands(const Instruction& i, Thread* const (&lanes)[kWarpThreads],
       [sources](unsigned line, unsigned depth, T value) { sources->b[depth][line] = value; });
 }
 
-// One row of the result. Whole numbers wrap around, or stay at the end of what there is.
+// Adds one row of the result. Integers wrap around, or saturate.
 void AddProducts(const GroupSources<float>& sources, unsigned row, unsigned depth, unsigned width,
                  const Form& form, float* sums) {
   for (unsigned d = 0; d < depth; ++d) {
@@ -265,8 +267,8 @@ void SetSums(const Operand* results, SumKind sum, unsigned k, T low, T high, Thr
   thread->Set<T>(results[k + 1], high);
 }
 
-// Lanes hold pairs of neighbours: rows of four lanes, then eight rows below, then the next eight
-// columns.
+// Visits the results of all lanes. Each lane holds pairs of adjacent columns: four lanes share a
+// row, the second pair is eight rows below, and the next pairs are eight columns to the right.
 template <typename T, typename Use>
 void ForEachPair(Thread* const (&lanes)[kWarpThreads], unsigned width, const Use& use) {
   for (unsigned lane = 0; lane < kWarpThreads; ++lane) {
@@ -314,7 +316,7 @@ bool TakeNumberKind(Selection* s, NumberKind* number) {
   return false;
 }
 
-// Sum, A, B, in this order; which of them go together.
+// Parses the types of the sum, A and B, and checks that they can be combined.
 bool TakeNumbers(Selection* s, Form* form) {
   NumberKind a = NumberKind::kHalf;
   NumberKind b = NumberKind::kHalf;
@@ -338,7 +340,7 @@ bool TakeNumbers(Selection* s, Form* form) {
   return !whole && (a == b || eighths);
 }
 
-// m64nNkK, of which K follows from the numbers. 0: not that.
+// Parses m64nNkK and returns N; K must match the type. Returns 0 if it does not match.
 unsigned TakeWidth(Selection* s, unsigned depth) {
   for (unsigned width = kGroup; width <= kMaxWidth; width += kGroup) {
     const std::string name = "m64n" + std::to_string(width) + "k" + std::to_string(depth);
@@ -355,7 +357,8 @@ bool TakeSign(const Selection& s, size_t index, bool* negated) {
   return sign.value == 1 || static_cast<int64_t>(sign.value) == -1;
 }
 
-// Behind the matrices: whether to add to D, signs, and what of 16 bits is transposed.
+// Parses the operands after the matrices: whether to add to D, the signs, and whether 16-bit
+// matrices are transposed.
 bool TakeRest(Selection* s, Form* form) {
   const size_t count = s->operands.size();
   if (count < 4 || !s->Source(3, {'p', 1}, &s->instruction.in[2])) return false;
@@ -402,7 +405,8 @@ bool SelectGroupMultiply(Selection* s) {
                                                      : DoGroupMultiply<float>);
 }
 
-// Products are done when they are asked for, so that nothing is left to wait for.
+// Products are computed when the instruction is reached, so these instructions have nothing to wait
+// for.
 bool SelectWarpgroup(Selection* s) {
   if (!s->Take("sync") || !s->Take("aligned")) return false;
   if (s->TakeAny({"fence", "commit_group"})) return s->operands.empty() && s->Use(DoNothing);
