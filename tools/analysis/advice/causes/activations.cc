@@ -1,4 +1,4 @@
-// A cause: the activations of one batch.
+// A cause of an out-of-memory: the activations of one batch.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kMaxMicroBatches = 16;
 constexpr size_t kLeastActivations = 3;
 
-// A smaller batch would not help.
+// Says that a smaller batch would not help, because the results in `without` do not grow with it.
 void TellOfNoBatch(const FailureMoment& moment, const std::vector<const Life*>& without,
                    Cause* cause) {
   const auto largest = std::ranges::max_element(without, {}, &Life::size);
@@ -36,7 +36,8 @@ void TellOfNoBatch(const FailureMoment& moment, const std::vector<const Life*>& 
       "batch does not help.";
 }
 
-// A frozen model in eval() through which gradients go, as to a prompt that is trained.
+// Adds advice for a frozen model in eval() through which gradients flow, for example to a trained
+// prompt.
 void TellOfEvaluation(const FailureMoment& moment, Cause* cause) {
   uint64_t all = 0;
   uint64_t evaluating = 0;
@@ -53,7 +54,8 @@ void TellOfEvaluation(const FailureMoment& moment, Cause* cause) {
       "out, though it was enabled. If it was, call train() (frozen weights stay frozen).";
 }
 
-// One sample is far larger than the others, and all of them are padded to it.
+// Says that one sample is far larger than the others, and that all of them are padded to its
+// length.
 void TellOfUnevenBatch(const FailureMoment& moment, uint64_t usual, Cause* cause) {
   const uint64_t bytes = BytesOf(cause->held);
   const auto largest = std::ranges::max_element(cause->held, {}, &Life::size);
@@ -68,10 +70,10 @@ void TellOfUnevenBatch(const FailureMoment& moment, uint64_t usual, Cause* cause
       cause->action;
 }
 
-// Blocks that one pass has made and needs again in its backward pass.
+// Finds blocks that one forward pass has made and that its backward pass will need.
 Found FindActivations(const FailureMoment& moment) {
-  // Both passes are over where a graph of gradients stays; and where graphs of earlier passes are
-  // kept though nothing trains, no backward pass comes.
+  // A graph of gradients is left only when both passes are over. If nothing trains and graphs of
+  // earlier iterations are still held, no backward pass will come.
   if (IsFound(moment, {AdviceId::kGraphOfGradients})) return std::nullopt;
   if (!TrainsAnywhere(moment) && IsFound(moment, {AdviceId::kHeldGraphs})) return std::nullopt;
   if (AskForCause(kOneLayer, moment).has_value()) return std::nullopt;
@@ -80,8 +82,8 @@ Found FindActivations(const FailureMoment& moment) {
   if (activations.size() < kLeastActivations || !MayBeNeeded(moment, activations)) {
     return std::nullopt;
   }
-  // So does the request, unless a backward pass or an optimizer makes it, or it is the copy of what
-  // grows.
+  // The request grows with the batch, too, unless a backward pass or an optimizer makes it, or it
+  // is a copy of a tensor that grows.
   const SiteDetail& request = moment.request_site();
   const bool grows =
       !request.in_backward && !request.in_optimizer && !IsFound(moment, {AdviceId::kConcatenation});

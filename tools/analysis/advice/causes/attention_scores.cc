@@ -1,4 +1,4 @@
-// A cause: scores of attention, length times length.
+// A cause of an out-of-memory: attention scores, whose size is the square of the sequence length.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -37,7 +37,8 @@ uint64_t FunctionOf(const SiteDetail& site) {
   return site.own.empty() ? 0 : site.own.back().function;
 }
 
-// Sites of one function, and of a size that its softmax has had.
+// The call sites of the function that computes attention and whose blocks have a size that its
+// softmax had.
 class ScoreSites {
  public:
   explicit ScoreSites(const FailureMoment& moment) {
@@ -63,7 +64,8 @@ class ScoreSites {
   }
   bool any() const { return has_product_; }
   bool Has(uint32_t site) const { return sites_.contains(site); }
-  // A request that fails may come another way through C++ than those that are served.
+  // A request that fails may have another path through C++ than the served requests of the same
+  // line.
   bool IsMadeBy(const SiteDetail& request) const {
     return !request.own.empty() && lines_.contains(request.own.back().text) &&
            MakesScores(OperatorName(request));
@@ -75,7 +77,8 @@ class ScoreSites {
   bool has_product_ = false;             // softmax of a product
 };
 
-// transformers' own code made them: its models are told how when they are loaded.
+// True if transformers' own code allocated the blocks. Its models get their attention
+// implementation when they are loaded.
 bool AreOfTransformers(const Detail& detail, const SiteDetail& site) {
   return std::ranges::any_of(site.frames, [&](uint32_t frame) {
     return absl::StrContains(detail.frames[frame], "/transformers/models/") ||

@@ -1,4 +1,4 @@
-// A cause: autocast keeps copies of the weights until its block ends.
+// A cause of an out-of-memory: copies of the weights that autocast keeps until its block ends.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kLeastAutocastCopies = 3;
 
-// Weights of 32 bits, in bytes, by their size. Without a census nothing tells their type.
+// Returns the bytes of the 32-bit weights, by size. Their type is known from the census only.
 std::map<uint64_t, uint64_t> WeightsOf(const FailureMoment& moment) {
   std::map<uint64_t, uint64_t> weights;
   for (const Life* life : moment.live()) {
@@ -31,17 +31,17 @@ std::map<uint64_t, uint64_t> WeightsOf(const FailureMoment& moment) {
   return weights;
 }
 
-// A conversion that the program asks for is called by its name. Autocast converts what an operator
-// reads, for example the weight of a linear layer.
+// True unless the program asked for the conversion, which then has a name of its own. Autocast
+// converts what an operator reads, for example the weight of a linear layer.
 bool IsImplicit(const SiteDetail& site) {
   static constexpr std::array<std::string_view, 10> kConversions = {
       "to", "half", "bfloat16", "type", "to_type", "float", "copy", "clone", "_to_copy", "type_as"};
   return std::ranges::find(kConversions, site.operation) == kConversions.end();
 }
 
-// Autocast keeps its copies in C++, where no object of Python's holds them. Each is half as large
-// as a weight.
-// Where no census can tell what holds them, an operator other than a conversion made them.
+// Finds copies that autocast holds in C++, where no Python object refers to them. Each is half as
+// large as a weight.
+// Without a census of the owners, blocks count if an operator other than a conversion made them.
 Found FindAutocastCopies(const FailureMoment& moment) {
   const std::map<uint64_t, uint64_t> weights = WeightsOf(moment);
   std::map<uint64_t, uint64_t> copied;  // by the weight's size
@@ -58,7 +58,7 @@ Found FindAutocastCopies(const FailureMoment& moment) {
   const std::string places = LargestPlaces(moment.detail(), cause.held);
   cause.place = PlaceInProgram(moment, cause.held);
   const uint64_t copies = BytesOf(cause.held);
-  // The operation that comes next reads the last one.
+  // The next operation reads the last copy, so it is needed.
   const uint64_t last = cause.held.back()->size;
   cause.held.pop_back();
   uint64_t all = 0;

@@ -1,4 +1,5 @@
-// A cause: one operation that makes all pairs of its inputs, and what is made of its result.
+// A cause of an out-of-memory: one operation that combines all pairs of its inputs, and the tensors
+// made from its result.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -27,7 +28,7 @@ bool IsAmong(std::string_view name, const std::array<std::string_view, count>& n
   return std::ranges::find(names, name) != names.end();
 }
 
-// Their result is as large as their inputs, unless those are stretched over one another.
+// True for operations whose result is as large as their inputs, unless the inputs are broadcast.
 bool IsElementwise(std::string_view name) {
   static constexpr std::array<std::string_view, 22> kNames = {
       "add",     "sub",  "rsub",        "mul",        "div",   "pow",        "where", "maximum",
@@ -36,7 +37,7 @@ bool IsElementwise(std::string_view name) {
   return IsAmong(name, kNames);
 }
 
-// By the operator, or by the function of PyTorch's that calls it.
+// True for a distance between all pairs, by the operator or by PyTorch's function that calls it.
 bool IsDistance(const FailureMoment& moment, const SiteDetail& site) {
   const auto is_one = [](std::string_view name) {
     return name.find("cdist") != std::string_view::npos || name.ends_with("pdist") ||
@@ -47,14 +48,15 @@ bool IsDistance(const FailureMoment& moment, const SiteDetail& site) {
          });
 }
 
-// Operations that repeat their inputs: all tensors that were there may have gone into the result.
+// True for operations that concatenate or repeat their inputs. All tensors that were live may be
+// parts of the result.
 bool IsJoin(std::string_view name) {
   static constexpr std::array<std::string_view, 6> kNames = {
       "cat", "concat", "stack", "repeat", "repeat_interleave", "tile"};
   return IsAmong(name, kNames);
 }
 
-// [.., n, n] of a program's own product.
+// True if the result is a square matrix [.., n, n] and no parameter.
 bool IsSquare(const FailureMoment& moment, const Made& made) {
   constexpr uint64_t kLeast = 512;
   for (const Life* life : moment.live()) {
@@ -69,14 +71,15 @@ bool IsSquare(const FailureMoment& moment, const Made& made) {
   return false;
 }
 
-// A matrix that is made empty, and filled afterwards.
+// True for operations that create a matrix which is filled afterwards.
 bool IsConstructor(std::string_view name) {
   static constexpr std::array<std::string_view, 6> kNames = {"zeros", "ones", "full",
                                                              "empty", "eye",  "zeros_symint"};
   return IsAmong(name, kNames);
 }
 
-// A matrix whose two sides are as long as another tensor has rows: a number for each pair of them.
+// True for a square matrix whose side is as long as another tensor has rows: it has a number for
+// each pair of rows.
 bool IsMatrixOfPairs(const FailureMoment& moment, const Made& made) {
   uint64_t side = 0;
   std::set<uint64_t> rows;
@@ -95,8 +98,8 @@ bool IsMatrixOfPairs(const FailureMoment& moment, const Made& made) {
   return side != 0 && rows.contains(side);
 }
 
-// A copy of each repetition. A reshape or repeat_interleave() makes of an expanded view a clone
-// that is much larger than anything that was there.
+// True for operations that copy their input once for each repetition. A reshape or
+// repeat_interleave() of an expanded view makes a clone that is much larger than any tensor before.
 bool IsRepetition(std::string_view name) {
   static constexpr std::array<std::string_view, 4> kNames = {"repeat", "repeat_interleave", "tile",
                                                              "clone"};
@@ -112,14 +115,16 @@ bool MakesPairs(const FailureMoment& moment, const Made& made, const Before& bef
   if (IsElementwise(name) || is_distance || is_product) {
     if (before.largest * kStretched <= made.size) return true;
   }
-  // A product of square inputs is as large as each of them.
+  // A product of square inputs is only as large as each of them, so it is enough that it is the
+  // largest.
   if (is_product) return before.largest < made.size && IsSquare(moment, made);
   if (name == "clone") return site.is_own_call && before.largest * kStretched <= made.size;
   if (IsConstructor(name)) {
     return site.is_own_call && before.largest * kStretched <= made.size &&
            IsMatrixOfPairs(moment, made);
   }
-  // A module may make what a vocabulary has room for; a distance is always one of pairs.
+  // Other tensors of the process, like a vocabulary, may be larger, so the result is compared with
+  // the tensors of this iteration.
   if (is_distance || IsElementwise(name)) {
     return before.largest_of_pass > 0 && before.largest_of_pass * kStretched <= made.size;
   }
@@ -148,8 +153,8 @@ void TellOfMatrix(Cause* cause) {
 
 bool IsInModule(const SiteDetail& site) { return !site.module.empty() || !site.classes.empty(); }
 
-// Modules made most of what follows from it: the result is a batch, as of many steps of one
-// picture.
+// True if modules made most of the tensors that follow from the result: then the result is a batch,
+// for example of many steps of one picture.
 bool IsBatchOfModel(const FailureMoment& moment, const Made& made,
                     const std::vector<const Life*>& family) {
   if (IsInModule(moment.detail().sites[made.site])) return false;
@@ -160,7 +165,8 @@ bool IsBatchOfModel(const FailureMoment& moment, const Made& made,
   return by_modules * 2 > BytesOf(family);
 }
 
-// "boxes.py:327 _box_inter_union": boxes of a picture, compared with all anchors.
+// True for functions like "boxes.py:327 _box_inter_union", which compares the boxes of a picture
+// with all anchors.
 bool ComparesBoxes(const FailureMoment& moment, const Made& made) {
   const SiteDetail& site = moment.detail().sites[made.site];
   return std::ranges::any_of(site.frames, [&](uint32_t number) {
@@ -185,7 +191,7 @@ void TellOfBatch(Cause* cause) {
       "Captum: internal_batch_size).";
 }
 
-// Scores of all classes, and the logarithms that a loss makes of them.
+// True for scores of all classes, and the logarithms that a loss computes from them.
 bool IsOfLoss(const FailureMoment& moment, const std::vector<const Life*>& family) {
   const auto is_one = [&](const SiteDetail& site) {
     const std::string_view name = OperatorName(site);

@@ -1,4 +1,4 @@
-// A cause: the old and the new copy of something that grows.
+// A cause of an out-of-memory: the old and the new copy of a tensor that grows by concatenation.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -15,7 +15,7 @@
 namespace vramstow {
 namespace {
 
-// Parameters or their gradients, which stay what they are.
+// True if all blocks are parameters or their gradients, which do not grow.
 bool AreOfModel(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   return std::ranges::all_of(lives, [&](const Life* life) {
     const HeldBlock* block = moment.holders().Of(*life);
@@ -23,7 +23,8 @@ bool AreOfModel(const FailureMoment& moment, const std::vector<const Life*>& liv
   });
 }
 
-// transformers' Trainer puts together what the model said of each batch.
+// True for the evaluation loop of transformers' Trainer, which concatenates the predictions of all
+// batches.
 bool IsTrainersEvaluation(const FailureMoment& moment) {
   return std::ranges::any_of(moment.request_site().frames, [&](uint32_t frame) {
     return moment.detail().frames[frame].ends_with("Trainer.evaluation_loop");
@@ -43,7 +44,7 @@ std::string ActionFor(const FailureMoment& moment, const std::vector<const Life*
          "newest pieces are needed, cut the rest off in each turn.";
 }
 
-// The line made one that was larger each time.
+// True if this line made a larger tensor each time.
 bool GrewAtThisLine(const FailureMoment& moment, const Life& newest) {
   constexpr size_t kLeastTurns = 3;
   size_t turns = 0;
@@ -57,7 +58,8 @@ bool GrewAtThisLine(const FailureMoment& moment, const Life& newest) {
   return turns >= kLeastTurns && moment.requested() > size;
 }
 
-// The same line makes one for each layer: keys and values of sequences, which are told together.
+// True if the line makes one tensor for each layer. These are keys and values of sequences, which
+// another cause reports together.
 bool IsOneOfManyLayers(const FailureMoment& moment, const std::vector<const Life*>& made) {
   constexpr ptrdiff_t kLeastLayers = 3;
   const uint64_t size = made.back()->size;
@@ -66,7 +68,7 @@ bool IsOneOfManyLayers(const FailureMoment& moment, const std::vector<const Life
   return layers >= kLeastLayers && IsFound(moment, {AdviceId::kKvCache});
 }
 
-// cat() needs all of the old and all of the new at once.
+// cat() needs all of the old and all of the new tensor at once.
 Found FindConcatenation(const FailureMoment& moment) {
   if (!IsConcatenation(OperatorName(moment.request_site()))) return std::nullopt;
   std::map<uint32_t, std::vector<const Life*>> by_site;  // the same order in each run
@@ -95,7 +97,7 @@ Found FindConcatenation(const FailureMoment& moment) {
       const uint64_t bytes = BytesOf(lives);
       if (lives.size() < 2 || bytes > moment.requested() + moment.requested() / 10) continue;
       if (bytes * 2 <= moment.requested() || bytes <= cause.bytes) continue;
-      // A backward pass needs them; they cannot be written into the whole.
+      // If a backward pass needs the pieces, they cannot be written into one tensor.
       if (RecordedBytes(moment.holders(), lives) * 2 > bytes) continue;
       cause.bytes = bytes;
       cause.held = lives;

@@ -1,4 +1,5 @@
-// A cause: all weights are copied on the card in another type, to be saved or compared.
+// A cause of an out-of-memory: copies of all weights in another type on the GPU, made to be saved
+// or compared.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -18,7 +19,7 @@ namespace {
 constexpr size_t kLeastCopies = 3;
 constexpr uint64_t kLeastShare = 4;  // of the weights; fewer of the same shape may be a chance
 
-// The parameters of the model, counted by their shapes.
+// The parameters of the model, counted by shape.
 struct Shapes {
   std::map<std::vector<uint64_t>, size_t> counts;
   std::string type;  // of the largest one
@@ -42,7 +43,7 @@ Shapes ShapesOfParameters(const FailureMoment& moment) {
   return shapes;
 }
 
-// Copies that one line made, which have the shape of a parameter and another type.
+// Copies made by one line, with the shape of a parameter and another type.
 struct Copies {
   std::vector<const Life*> lives;
   std::map<std::vector<uint64_t>, size_t> counts;
@@ -85,7 +86,7 @@ uint64_t WidthOf(const HeldBlock& block) {
   return numbers == 0 ? 0 : words->bytes / numbers;
 }
 
-// The bytes of all weights in the type of the copies.
+// Returns the bytes that all weights would take in the type of the copies.
 uint64_t WholeCopy(const FailureMoment& moment, const Copies& copies) {
   const uint64_t width = WidthOf(*moment.holders().Of(*copies.lives.front()));
   uint64_t bytes = 0;

@@ -1,4 +1,4 @@
-// A cause: several copies of one large result.
+// A cause of an out-of-memory: several copies of one large result.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -14,7 +14,7 @@
 namespace vramstow {
 namespace {
 
-// Steps of a loss, which each make a copy of the logits.
+// True for steps of a loss that each make a copy of the logits.
 bool IsStepOfLoss(std::string_view name) {
   for (const char* part : {"softmax", "logsumexp", "scatter", "one_hot", "nll_loss", "_to_copy"}) {
     if (name.find(part) != std::string_view::npos) return true;
@@ -22,7 +22,7 @@ bool IsStepOfLoss(std::string_view name) {
   return false;
 }
 
-// Steps of a loss over classes: what comes out of them is one.
+// True for steps that compute a loss over classes.
 bool EndsInLoss(std::string_view name) {
   for (const char* part : {"softmax", "logsumexp", "nll_loss"}) {
     if (name.find(part) != std::string_view::npos) return true;
@@ -30,7 +30,8 @@ bool EndsInLoss(std::string_view name) {
   return false;
 }
 
-// Several that one operator made on one line: each of another result, in a loop over layers.
+// True if one operator made several of the blocks on one line, as in a loop over layers: each is
+// made from another result.
 bool RepeatsItself(const std::vector<const Life*>& family) {
   constexpr size_t kLeast = 3;
   std::map<uint32_t, size_t> by_site;
@@ -38,8 +39,8 @@ bool RepeatsItself(const std::vector<const Life*>& family) {
                              [&](const Life* life) { return ++by_site[life->site] >= kLeast; });
 }
 
-// Whole numbers are set to zero, and the next thing that the function does is to convert them: so
-// one_hot(...).float() does it.
+// True if one_hot(...).float() may have made the block: it fills 64-bit integers with zeros, and
+// the function's next operation converts them.
 bool MayBeOneHot(const FailureMoment& moment, const Made& made) {
   const SiteDetail& site = moment.detail().sites[made.site];
   if (OperatorName(site).find("zeros") == std::string_view::npos || site.own.empty()) return false;
@@ -55,7 +56,7 @@ bool MayBeOneHot(const FailureMoment& moment, const Made& made) {
   return converts(moment.request_site(), moment.requested());
 }
 
-// A result over a large vocabulary, and what a loss makes of it.
+// Finds a result over a large vocabulary, and the copies that a loss makes of it.
 Found FindCopiesOfOne(const FailureMoment& moment) {
   const std::optional<Made> made = FirstLarge(moment);
   if (!made.has_value()) return std::nullopt;
@@ -78,7 +79,7 @@ Found FindCopiesOfOne(const FailureMoment& moment) {
     if (IsProduct(follower) || follower == "addmm" || follower == "linear") return std::nullopt;
     steps.push_back(life);
   }
-  // One-hot vectors are whole numbers of 64 bits first, and then half as large.
+  // One-hot vectors are 64-bit integers first, and then half as large.
   const uint64_t least = is_one_hot ? made->size + made->size / 2 : made->size * 2;
   if (!has_loss || bytes < least) return std::nullopt;
   Cause cause;

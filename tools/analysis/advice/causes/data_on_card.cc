@@ -1,4 +1,5 @@
-// A cause: data that were placed on the card before the first step and stay.
+// A cause of an out-of-memory: data that were placed on the GPU before the first step and are still
+// there.
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -25,14 +26,15 @@ bool IsCopyToCard(const SiteDetail& site) {
   return name == "_to_copy" || name == "to" || name == "tensor" || name == "cuda";
 }
 
-// Whether data was moved to the card in a program that has computed nothing else yet.
+// True if the program moved data to the GPU and has computed nothing else yet.
 bool LoadsOnly(const FailureMoment& moment) {
   return std::ranges::any_of(moment.detail().lives, [&](const Life& life) {
     return life.birth < moment.event() && life.tensor && IsCopyToCard(moment.site_of(life));
   });
 }
 
-// Where the first step begins: with the first pass, or where none is over, with the first module.
+// Returns the event at which the first step begins: the first iteration or, if none has ended, the
+// first call of a module.
 uint64_t FirstStep(const FailureMoment& moment) {
   const Iterations& passes = moment.passes();
   const bool trains =
@@ -46,15 +48,15 @@ uint64_t FirstStep(const FailureMoment& moment) {
   return LoadsOnly(moment) ? moment.event() : 0;
 }
 
-// Whether the program made it as data: not for a model, as far as is known. Nobody has placed what
-// only waits for the collector of garbage.
+// True if the block may be data: nothing shows that it belongs to a model. A block that only waits
+// for the garbage collector was not placed there on purpose.
 bool MayBeData(const FailureMoment& moment, const Life& life) {
   const HeldBlock* block = moment.holders().Of(life);
   if (block != nullptr) return block->role == "other" && !block->holder.starts_with(kDeadCycle);
   return moment.site_of(life).phase != Phase::kInit;
 }
 
-// The first extent of a tensor; 0: not known.
+// Returns the first extent of a tensor; 0 if it is not known.
 uint64_t Rows(const FailureMoment& moment, const Life& life) {
   const HeldBlock* block = moment.holders().Of(life);
   if (block == nullptr) return 0;
@@ -62,13 +64,13 @@ uint64_t Rows(const FailureMoment& moment, const Life& life) {
   return words.has_value() && words->shape.size() > 1 ? words->shape.front() : 0;
 }
 
-// A module that runs was given it.
+// True if the tensor is an argument of a running module.
 bool IsArgument(const FailureMoment& moment, const Life& life) {
   const HeldBlock* block = moment.holders().Of(life);
   return block != nullptr && block->holder.find("call_impl: args[") != std::string::npos;
 }
 
-// Whether a step works on so many rows: on all at once, or on each card on a part of them, as
+// True if a step works on this number of rows, on all at once or on a part of them on each GPU, as
 // torch.nn.DataParallel does.
 bool WorksOn(const FailureMoment& moment, uint64_t rows, const std::set<uint64_t>& made) {
   uint64_t cards = 0;
@@ -76,8 +78,8 @@ bool WorksOn(const FailureMoment& moment, uint64_t rows, const std::set<uint64_t
   return made.contains(rows) || (cards > 1 && made.contains((rows + cards - 1) / cards));
 }
 
-// Takes away the batch that is at work: the step makes results with as many rows. Batches that wait
-// are more than two.
+// Removes the current batch from `data`: the step makes results with as many rows as it has.
+// Batches that wait for their turn are more than two.
 void LeaveOutBatch(const FailureMoment& moment, uint64_t begin, std::vector<const Life*>* data) {
   constexpr ptrdiff_t kMaxOfBatch = 2;
   std::set<uint64_t> rows;

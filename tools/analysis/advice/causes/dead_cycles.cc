@@ -1,4 +1,5 @@
-// A cause: objects that only hold one another, until Python's collector comes to them.
+// A cause of an out-of-memory: objects that are referenced only by each other, until Python's
+// collector frees them.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -13,8 +14,8 @@
 namespace vramstow {
 namespace {
 
-// "a dead cycle: SwishBackward.out → itself" is of the context that Swish.forward() was given, and
-// its attributes. "Swish"; empty: it is of something else.
+// Returns "Swish" for "a dead cycle: SwishBackward.out → itself", which is the context that
+// Swish.forward() got, and an attribute of it; empty for any other cycle.
 std::string FunctionOfContext(const FailureMoment& moment, const std::vector<const Life*>& held) {
   constexpr std::string_view kBackward = "Backward";
   const std::vector<HolderFacts> holders = moment.holders().OfAll(held);
@@ -27,8 +28,8 @@ std::string FunctionOfContext(const FailureMoment& moment, const std::vector<con
   return std::string(name);
 }
 
-// What a context keeps as an attribute, and leads back to it, goes with no collection but the one
-// that finds it the last of its graph.
+// Describes a context whose attribute leads back to the context. Only a full collection finds such
+// a cycle.
 void SayThatContextKeeps(const FailureMoment& moment, const std::string& function, Cause* cause) {
   cause->title = "A function of autograd's keeps tensors as attributes of ctx, which keep ctx";
   cause->action =

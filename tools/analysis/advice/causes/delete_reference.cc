@@ -1,4 +1,5 @@
-// A cause: the result of the last iteration is there while the next one is made.
+// A cause of an out-of-memory: the result of the last iteration is still live while the next one is
+// made.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -15,8 +16,8 @@ namespace {
 
 constexpr uint64_t kRounding = 2 << 20;  // of a request that PyTorch makes to the driver
 
-// No iterations are known. A variable has it, the function went on to lines behind it, and now it
-// is at the same line again.
+// For programs without known iterations: true if a variable holds the block, the function ran later
+// lines, and now runs the same line again.
 bool IsOfTurnBefore(const FailureMoment& moment, const Life& life) {
   const std::vector<CodeLine>& own = moment.request_site().own;
   const HeldBlock* block = moment.holders().Of(life);
@@ -36,7 +37,7 @@ bool IsOfTurnBefore(const FailureMoment& moment, const Life& life) {
   return false;
 }
 
-// x = f(x): the old block goes when the new one is there, which was too late.
+// In x = f(x) the old block is freed only after the new one was allocated.
 Found FindDeleteReference(const FailureMoment& moment) {
   if (moment.pass() < 1 && moment.passes().all().size() > 1) return std::nullopt;
   std::vector<const Life*> same;

@@ -1,4 +1,5 @@
-// A cause: models of earlier trials are kept, with their gradients and their optimizers' state.
+// A cause of an out-of-memory: models of earlier trials are still held, with their gradients and
+// the state of their optimizers.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -24,7 +25,7 @@ constexpr std::string_view kUnknownKey = "[\xE2\x80\xA6";  // of a container, as
 constexpr std::string_view kCacheOfFunction = "kept by functools.lru_cache";
 constexpr std::string_view kArguments = "arguments kept by";
 
-// The parts of a model, and of the optimizer that trains it, that one owner holds.
+// The parts of one model, and of the optimizer that trains it, that one owner holds.
 struct KeptModel {
   std::string container;  // empty: none holds it
   bool is_of_call = false;
@@ -35,8 +36,8 @@ struct KeptModel {
   uint64_t end() const { return parameters.back()->birth; }
 };
 
-// "global found[256][1].layers.0.weight" is of item 256 of "global found". The state of an
-// optimizer is no container of models.
+// Splits "global found[256][1].layers.0.weight" into the container "global found" and its item 256.
+// The state of an optimizer is no container of models.
 std::pair<std::string, std::string> OwnerOf(const std::string& holder) {
   const size_t open = holder.find('[');
   const size_t close = holder.find(']', std::min(open, holder.size()));
@@ -51,7 +52,7 @@ bool IsCacheOfFunction(const KeptModel& model) {
   return model.container.find(kCacheOfFunction) != std::string::npos;
 }
 
-// Not the results of that function.
+// True if a function's cache holds the models as keys (arguments), not as results.
 bool AreArguments(const KeptModel& model) {
   return model.container.find(kArguments) != std::string::npos;
 }
@@ -62,9 +63,9 @@ bool Computes(const FailureMoment& moment, const Life& life) {
                          site.phase == Phase::kForward);
 }
 
-// Whether something was computed between two events: after one model was whole, and before the next
-// began. Layers of one network, and members of an ensemble that are made together, have nothing
-// between them.
+// True if the program computed anything between two events: after one model was complete, and
+// before the next began. Layers of one network, and members of an ensemble that are made together,
+// have no work between them.
 bool HasWorkBetween(const FailureMoment& moment, uint64_t begin, uint64_t end) {
   const std::vector<Life>& lives = moment.detail().lives;
   for (auto life = std::ranges::upper_bound(lives, begin, {}, &Life::birth);
@@ -74,8 +75,9 @@ bool HasWorkBetween(const FailureMoment& moment, uint64_t begin, uint64_t end) {
   return false;
 }
 
-// A census does not tell all keys apart: "[…]", and the place among the arguments of a function
-// with a cache. What was made after work is another model.
+// Splits the models of one owner that the census does not distinguish: it replaces some keys by
+// "[…]", and does not number the arguments in a function's cache. Parameters that were made after
+// some work belong to another model.
 std::vector<KeptModel> Split(const FailureMoment& moment, const KeptModel& models) {
   std::vector<KeptModel> parts;
   for (const Life* life : models.parameters) {
@@ -92,8 +94,8 @@ std::vector<KeptModel> Split(const FailureMoment& moment, const KeptModel& model
   return parts;
 }
 
-// One variable of several calls that have not ended ("_work: model"), as of threads that wait:
-// each parameter is there once for each call. Empty: it is one model.
+// Splits a variable of several unfinished calls ("_work: model"), for example in threads that wait:
+// each parameter then exists once for each call. Returns an empty list if it is one model.
 std::vector<KeptModel> OfCalls(const FailureMoment& moment, const std::string& variable,
                                const KeptModel& models) {
   std::map<std::string, size_t> times;  // by chain
@@ -152,9 +154,9 @@ std::multiset<uint64_t> ParameterSizes(const KeptModel& model) {
   return sizes;
 }
 
-// The models of the container that holds most, each made after work with the last one. Behind them
-// what has the same sizes and stands in no container: the newest item has a variable of its own,
-// too, and a census names that.
+// Returns the models of the container that holds most, each made after work with the one before.
+// Models of the same sizes outside of any container are appended: the newest item also has a
+// variable of its own, and a census names that variable.
 std::vector<KeptModel> SuccessiveModels(const FailureMoment& moment,
                                         const std::vector<KeptModel>& models) {
   std::map<std::string, std::vector<KeptModel>> by_container;
@@ -188,8 +190,8 @@ std::vector<KeptModel> SuccessiveModels(const FailureMoment& moment,
   return most;
 }
 
-// How many of the newest stay: the one that is at work, and what a cache is to keep. A model that
-// is being made is no item yet.
+// Returns how many of the newest models are needed: the one in use, and those that a cache should
+// hold. A model that is still being made is not an item yet.
 size_t CountKept(const FailureMoment& moment, const std::vector<KeptModel>& row,
                  const std::vector<KeptModel>& all) {
   const bool is_cache = IsCacheOfFunction(row.front()) && !AreArguments(row.front());

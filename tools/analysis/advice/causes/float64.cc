@@ -1,4 +1,4 @@
-// A cause: numbers are twice as wide as float32.
+// A cause of an out-of-memory: numbers of 64 bits where 32 would do.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -14,15 +14,16 @@
 namespace vramstow {
 namespace {
 
-// An operation that works number by number makes a result as large as its largest input, unless its
-// numbers are wider.
+// True for element-wise operations: the result is as large as the largest input, unless its numbers
+// are wider.
 bool WorksNumberByNumber(std::string_view name) {
   static constexpr std::array<std::string_view, 6> kNames = {"add", "sub",  "mul",
                                                              "div", "rsub", "pow"};
   return std::ranges::find(kNames, name) != kNames.end();
 }
 
-// The first one in this pass that is exactly twice as large as the largest one before it.
+// Returns the first block of this iteration that is exactly twice as large as the largest one
+// before it.
 const Life* FirstTwiceAsWide(const FailureMoment& moment) {
   const Life* before = nullptr;  // the largest one
   for (const Life& life : moment.detail().lives) {
@@ -50,7 +51,8 @@ Found FindFloat64(const FailureMoment& moment) {
     if (!life->tensor || life->size < (1 << 16)) continue;
     const HeldBlock* block = moment.holders().Of(*life);
     const auto words = block == nullptr ? std::nullopt : ParseTensor(block->about);
-    // The census is sure of the blocks that it has seen. The kernels or the size tell of the rest.
+    // For the blocks that the census has seen, the type is certain. For the others, the kernels or
+    // the size indicate it.
     const bool is_wide = words.has_value() ? words->type == "float64" || words->type == "complex128"
                          : by_kernel       ? true
                                            : first != nullptr && life->birth >= first->birth &&
@@ -59,7 +61,7 @@ Found FindFloat64(const FailureMoment& moment) {
   }
   Cause cause;
   if (wide.empty()) return std::nullopt;
-  // Results that are made of them are as wide.
+  // Results that are computed from 64-bit numbers have 64 bits, too.
   const bool asks_wide = by_kernel || moment.requested() % wide.back()->size == 0;
   cause.bytes = (BytesOf(wide) + (asks_wide ? moment.requested() : 0)) / 2;
   cause.held = wide;

@@ -1,4 +1,5 @@
-// A cause: the results that one list holds, where no turns of a loop are seen.
+// A cause of an out-of-memory: results that one list holds, in a program without visible
+// iterations.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -18,14 +19,15 @@ namespace {
 
 constexpr size_t kLeastResults = 8;
 
-// Whether a census found it in a list or a dictionary, and no graph, model or optimizer has it.
+// True if a census found the block in a list or dictionary, and no graph, model or optimizer holds
+// it.
 bool IsGathered(const HeldBlock* block) {
   return block != nullptr && block->role == "other" && !IsInGraph(*block) && !IsGarbage(*block) &&
          block->holder.find('[') != std::string::npos &&
          block->holder.find(kUnfinished) == std::string::npos;
 }
 
-// The largest of the groups of blocks that one line made and one variable holds.
+// Returns the largest group of blocks that one line made and one variable holds.
 std::vector<const Life*> LargestGroup(const FailureMoment& moment) {
   std::map<std::pair<std::string, std::string>, std::vector<const Life*>> groups;
   for (const Life* life : moment.live()) {

@@ -1,4 +1,4 @@
-// A cause: DistributedDataParallel keeps all gradients twice.
+// A cause of an out-of-memory: DistributedDataParallel stores all gradients twice.
 #include <cstdint>
 #include <vector>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kLeastPart = 4;  // of the gradients must be there beside the buckets
 
-// Buckets that are not the gradients themselves.
+// Returns the buckets that are not the gradients themselves.
 std::vector<const Life*> Buckets(const FailureMoment& moment) {
   std::vector<const Life*> buckets;
   for (const Life* life : moment.live()) {

@@ -1,4 +1,4 @@
-// A cause: gradients of an earlier iteration beside new ones.
+// A cause of an out-of-memory: gradients of an earlier iteration are live beside new ones.
 #include <set>
 #include <string>
 #include <vector>
@@ -13,7 +13,8 @@
 namespace vramstow {
 namespace {
 
-// A census says that it is no gradient of a parameter: a result of jacrev() or autograd.grad().
+// True if a census says that it is no gradient of a parameter, but a result of jacrev() or
+// autograd.grad().
 bool IsNoGradient(const FailureMoment& moment, const Life& life) {
   const HeldBlock* block = moment.holders().Of(life);
   if (block == nullptr || block->role == "gradient") return false;
@@ -21,9 +22,9 @@ bool IsNoGradient(const FailureMoment& moment, const Life& life) {
   return block->role == "other" && block->holder.find(".grad") == std::string::npos;
 }
 
-// A pass makes new gradients while those of an earlier one are there.
+// Finds gradients of an earlier iteration that are live while this one makes new gradients.
 Found FindGradientsKept(const FailureMoment& moment) {
-  // Nobody can reach these to take their gradients away.
+  // The program has no reference by which it could release these gradients.
   if (IsFound(moment, {AdviceId::kKeptError, AdviceId::kDeadCycles})) return std::nullopt;
   std::vector<const Life*> old;
   std::multiset<uint64_t> fresh;

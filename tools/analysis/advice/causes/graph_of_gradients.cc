@@ -1,4 +1,4 @@
-// A cause: a backward pass records a graph of its own.
+// A cause of an out-of-memory: a backward pass that records a graph of its own.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kLeastGradientsKept = 3;
 constexpr uint64_t kSmallFreedPart = 20;
 
-// Bytes that autograd has saved in the forward pass: those that it still has, and those that the
+// The bytes that autograd saved in the forward pass: those it still holds, and those that the
 // backward pass has freed.
 struct ForwardSaved {
   uint64_t kept = 0;
@@ -46,7 +46,8 @@ ForwardSaved ForwardOf(const FailureMoment& moment, uint64_t begin) {
   return forward;
 }
 
-// A backward pass makes a gradient of each result, and frees it with the next one.
+// A backward pass normally frees the gradient of each result when it makes the next one. This finds
+// gradients that were not freed.
 Found FindGraphOfGradients(const FailureMoment& moment) {
   const LastBackward backward = LastBackwardOf(moment);
   if (backward.begin == 0 || backward.begin < moment.pass_begin()) return std::nullopt;
@@ -60,7 +61,8 @@ Found FindGraphOfGradients(const FailureMoment& moment) {
     const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr || IsInGraph(*block)) cause.held.push_back(life);
   }
-  // The backward pass would have freed what it has been through: as much as it has made gradients.
+  // Without a graph, the backward pass would have freed the part of the saved results that it has
+  // passed: about as many bytes as it has made gradients.
   const uint64_t gradients = BytesOf(cause.held);
   cause.bytes = gradients + std::min(gradients, forward.kept);
   if (cause.held.size() < kLeastGradientsKept || !moment.IsLarge(cause.bytes)) return std::nullopt;

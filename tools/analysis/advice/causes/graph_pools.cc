@@ -1,4 +1,4 @@
-// A cause: captured graphs with a pool each.
+// A cause of an out-of-memory: captured CUDA graphs with a memory pool each.
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/private_pools.h"

@@ -1,5 +1,5 @@
-// A cause: each iteration leaves a graph behind: a list or sum of losses, a state carried on,
-// outputs of evaluation.
+// A cause of an out-of-memory: each iteration leaves a graph behind, through a list or sum of
+// losses, a state that is carried on, or outputs of an evaluation.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -17,7 +17,8 @@
 namespace vramstow {
 namespace {
 
-// Whether a backward pass ran while the later half of these piled up. An evaluation has none.
+// True if a backward pass ran while the later half of these blocks piled up. An evaluation has
+// none.
 bool IsTrained(const FailureMoment& moment, std::vector<const Life*> lives) {
   const auto middle = lives.begin() + static_cast<ptrdiff_t>(lives.size() / 2);
   std::ranges::nth_element(lives, middle, {}, &Life::birth);
@@ -29,8 +30,8 @@ bool IsTrained(const FailureMoment& moment, std::vector<const Life*> lives) {
   return false;
 }
 
-// A backward pass that was recorded: what its nodes saved has their names
-// ("TanhBackwardBackward0"), and a gradient of a parameter tells which of them made it.
+// True if a backward pass was recorded: the tensors that its nodes saved bear their names
+// ("TanhBackwardBackward0"), and a gradient of a parameter shows which node made it.
 bool HasGraphOfGradients(const FailureMoment& moment) {
   return std::ranges::any_of(moment.live(), [&](const Life* life) {
     const HeldBlock* block = moment.holders().Of(*life);
@@ -40,15 +41,16 @@ bool HasGraphOfGradients(const FailureMoment& moment) {
   });
 }
 
-// An optimizer is there, and no backward pass has run yet: it may come, and what looks like turns
-// may be the layers of the first step.
+// True if there is an optimizer and no backward pass has run yet: it may still come, and what looks
+// like iterations may be the layers of the first step.
 bool MayBeFirstStep(const FailureMoment& moment) {
   const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
   return !moment.passes().is_sure() && !TrainsAnywhere(moment) && parameters.evaluating == 0 &&
          parameters.untrained * 2 < parameters.all;
 }
 
-// The variable whose graph holds most of these; empty: a list does, or nobody is known.
+// Returns the variable whose graph holds most of these blocks; empty if a list holds them, or the
+// owner is unknown.
 std::string OneVariable(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   std::map<std::string, uint64_t> by_root;
   for (const HolderFacts& one : moment.holders().OfAll(lives)) {
@@ -62,7 +64,8 @@ std::string OneVariable(const FailureMoment& moment, const std::vector<const Lif
   return "";
 }
 
-// The list, queue or dictionary whose items' graphs hold most of these: "model.queue". Empty: none.
+// Returns the list, queue or dictionary whose items' graphs hold most of these blocks, for example
+// "model.queue"; empty if there is none.
 std::string ContainerOf(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   std::map<std::string, uint64_t> by_name;
   for (const HolderFacts& one : moment.holders().OfAll(lives)) {
@@ -83,9 +86,9 @@ std::string_view FunctionOf(std::string_view line) {
   return line.substr(std::min(line.find(' '), line.size()));
 }
 
-// Turns of a loop around the model, whose results one variable adds up. In each of them another
-// line of the function that calls the model has made something, too; a loop over layers is one
-// line of it.
+// True if one variable adds up the results of a loop around the model. In each turn of such a loop,
+// another line of the function that calls the model allocates, too; a loop over layers is one line
+// of it.
 bool AddsUpTurns(const FailureMoment& moment, const LeftoverBlocks& pile) {
   constexpr size_t kLeastTurns = 8;
   const Detail& detail = moment.detail();
@@ -105,8 +108,8 @@ bool AddsUpTurns(const FailureMoment& moment, const LeftoverBlocks& pile) {
   return turns.size() >= pile.passes.size() / 2;
 }
 
-// A loop of the program's own, that calls no module, made one graph, which one variable holds: a
-// backward pass behind the loop may want all of it.
+// True if a loop of the program that calls no module made one graph, and one variable holds it: a
+// backward pass after the loop may need all of it.
 bool IsUnrolledLoop(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   const bool any_module = std::ranges::any_of(lives, [&](const Life* life) {
     return !moment.site_of(*life).module.empty() || moment.site_of(*life).in_backward;
@@ -114,8 +117,8 @@ bool IsUnrolledLoop(const FailureMoment& moment, const std::vector<const Life*>&
   return !any_module && !OneVariable(moment, lives).empty();
 }
 
-// An optimizer waits for its first gradients, torch.autograd.grad() made those that there are, and
-// one variable adds the turns up.
+// True if an optimizer waits for its first gradients (the existing ones were made by
+// torch.autograd.grad()) and one variable adds the turns up.
 bool WaitsForBackward(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
   return parameters.all > 0 && parameters.untrained * 2 < parameters.all &&
@@ -123,7 +126,8 @@ bool WaitsForBackward(const FailureMoment& moment, const std::vector<const Life*
          !moment.passes().HasCalledBackward(moment.event()) && !OneVariable(moment, lives).empty();
 }
 
-// Where nothing trains, the graph of the pass that runs is as needless as those before it.
+// Adds the blocks of the current iteration: if nothing trains, its graph is as needless as the
+// earlier ones.
 void AddPassThatRuns(const FailureMoment& moment, Cause* cause) {
   std::set<uint32_t> sites;
   for (const Life* life : cause->held) sites.insert(life->site);
@@ -139,7 +143,7 @@ void AddPassThatRuns(const FailureMoment& moment, Cause* cause) {
   cause->bytes += BytesOf(made);
 }
 
-// A line of a method that makes a number anew in pass after pass, and whose last one is there.
+// True if the block is the latest of small tensors that a line of a method makes in each iteration.
 bool MakesNumbers(const FailureMoment& moment, const Life& life) {
   constexpr uint64_t kMaxOfNumber = 512;  // the smallest block that PyTorch hands out
   const SiteDetail& site = moment.site_of(life);
@@ -151,8 +155,9 @@ bool MakesNumbers(const FailureMoment& moment, const Life& life) {
   return line.find('.', line.find(' ')) != std::string::npos;
 }
 
-// An attribute of an object ("monitor.smooth") that takes the graphs up: the line of the method
-// that made what it refers to now. Empty: it is none, or the line is not known.
+// If an attribute of an object ("monitor.smooth") accumulates the graphs, returns the line of the
+// method that made its current tensor; empty if there is no such attribute, or the line is not
+// known.
 std::string PlaceOfAccumulator(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   const std::vector<HolderFacts> holders = moment.holders().OfAll(lives);
   if (holders.empty()) return "";
@@ -185,7 +190,7 @@ Found FindHeldGraphs(const FailureMoment& moment) {
   Cause cause = OfPile(moment, pile);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.title = "Graphs of earlier iterations are kept";
-  // The graph holds the input of the model together with its results.
+  // The graph holds the input of the model together with its results, so inputs are left out.
   std::vector<const Life*> made;
   for (const Life* life : pile.lives) {
     if (moment.site_of(*life).phase == Phase::kForward) made.push_back(life);
@@ -229,7 +234,7 @@ Found FindHeldGraphs(const FailureMoment& moment) {
         "Give create_graph=True only where gradients are differentiated again, and call "
         "torch.autograd.grad() there: after backward(create_graph=True) a parameter and its "
         "gradient hold one another, until p.grad = None.";
-    // The census would have found tensors that Python holds.
+    // If the census shows owners, it would have found tensors that Python objects hold.
     const bool is_held = SummarizeCensus(moment.holders(), pile.lives).decides();
     cause.action = is_held ? cause.action + " " + about : about + " Else: " + cause.action;
   }

@@ -1,4 +1,5 @@
-// A cause: an exception that is over is kept, and with it what the variables of its frames hold.
+// A cause of an out-of-memory: an exception that is over is still referenced, and its frames hold
+// their variables.
 #include <string>
 #include <string_view>
 
@@ -16,8 +17,8 @@ Found FindKeptError(const FailureMoment& moment) {
   bool is_last = false;  // the one that Python keeps for a debugger
   for (const Life* life : moment.live()) {
     const HeldBlock* block = moment.holders().Of(*life);
-    // An exception that is being handled may still be needed; a second try in its handler has a
-    // cause of its own.
+    // An exception that is being handled may still be needed; another cause covers a retry in its
+    // handler.
     if (block == nullptr || !IsHeldByError(*block) || block->holder.starts_with(kHandledNow))
       continue;
     cause.held.push_back(life);

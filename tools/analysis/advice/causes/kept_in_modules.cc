@@ -1,5 +1,5 @@
-// A cause: attributes of modules that are neither parameters nor buffers: weights unpacked once,
-// results.
+// A cause of an out-of-memory: attributes of modules that are neither parameters nor buffers, for
+// example unpacked weights or results.
 #include <map>
 #include <set>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kLeastModules = 3;
 
-// "global model.#.full" is of the modules "global model.#".
+// Returns the modules "global model.#" for "global model.#.full".
 std::string ModulesOf(const std::string& pattern) {
   const size_t point = pattern.rfind('.');
   if (point == std::string::npos || pattern.find_first_of(" [", point) != std::string::npos) {
@@ -24,7 +24,8 @@ std::string ModulesOf(const std::string& pattern) {
   return pattern.substr(0, point);
 }
 
-// Each of several modules keeps a tensor of its own making: weights that it has unpacked, a result.
+// Finds tensors that each of several modules stores for itself, for example unpacked weights or
+// results.
 Found FindKeptInModules(const FailureMoment& moment) {
   std::set<std::string> modules;  // what has parameters or buffers
   std::map<std::string, std::vector<const Life*>> others;

@@ -1,4 +1,4 @@
-// A cause: each iteration leaves one result behind.
+// A cause of an out-of-memory: each iteration leaves one result behind.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -14,7 +14,7 @@
 namespace vramstow {
 namespace {
 
-// Nobody keeps what only waits for the collector.
+// True if most of the blocks only wait for the garbage collector.
 bool AreGarbage(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   uint64_t bytes = 0;
   for (const Life* life : lives) {
@@ -24,8 +24,9 @@ bool AreGarbage(const FailureMoment& moment, const std::vector<const Life*>& liv
   return bytes * 2 > BytesOf(lives);
 }
 
-// What the program works on is no leak: blocks of another variable, or of a list that is being
-// built, all of them made after what is kept. One block is what a loop's variable still holds.
+// Removes blocks that the program still works on: those of another variable, or of a list that is
+// being built, all made after the leftovers. A single such block stays, because a loop's variable
+// still holds it.
 void LeaveOutWork(const FailureMoment& moment, LeftoverBlocks* pile) {
   struct Group {
     uint64_t bytes = 0;
@@ -54,7 +55,8 @@ void LeaveOutWork(const FailureMoment& moment, LeftoverBlocks* pile) {
   });
 }
 
-// What the same variable took in the pass that runs: an evaluation within it has turns of its own.
+// Adds the blocks that the same variable got in the current iteration, because an evaluation within
+// it has iterations of its own.
 void AddOfPassThatRuns(const FailureMoment& moment, const LeftoverBlocks& pile, Cause* cause) {
   std::set<uint32_t> sites;
   std::map<std::string, uint64_t> by_pattern;

@@ -1,4 +1,4 @@
-// A cause: the keys and values of the sequences that a model generates.
+// A cause of an out-of-memory: the keys and values of the sequences that a model generates.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -32,7 +32,7 @@ std::vector<const Life*> CachesOf(const FailureMoment& moment) {
   return live;
 }
 
-// An operator, a module or a function of the forward pass says so.
+// True if an operator, a module or a function of the forward pass has a name that says attention.
 bool HasAttention(const FailureMoment& moment) {
   const auto tells = [](std::string_view text) {
     return text.find("ttention") != std::string_view::npos ||
@@ -47,7 +47,8 @@ bool HasAttention(const FailureMoment& moment) {
   });
 }
 
-// Most of them were made by cat(), token by token. An engine makes them once.
+// True if most of the caches grew by cat(), token by token. An inference engine allocates them
+// once.
 bool AreGrown(const FailureMoment& moment, const std::vector<const Life*>& caches) {
   uint64_t grown = 0;
   for (const Life* life : caches) {
@@ -57,7 +58,7 @@ bool AreGrown(const FailureMoment& moment, const std::vector<const Life*>& cache
 }
 
 Found FindKvCache(const FailureMoment& moment) {
-  // Caches of sequences that have ended are told as what keeps them.
+  // For caches of sequences that have ended, the cause that names their owner is reported.
   if (IsFound(moment, {AdviceId::kKeptOutputs, AdviceId::kHeldGraphs, AdviceId::kKeptError})) {
     return std::nullopt;
   }
@@ -87,7 +88,7 @@ Found FindKvCache(const FailureMoment& moment) {
   return cause;
 }
 
-// A model without attention has no keys.
+// A model without attention has no keys and values.
 constexpr Precondition kNeedsAttention = {
     .words = "an operator, a module or a function of the program computes attention",
     .in_failure = HasAttention};

@@ -1,4 +1,4 @@
-// A cause: buffers of modules: caches, masks and tables that are set aside.
+// A cause of an out-of-memory: buffers of modules, for example caches, masks and tables.
 #include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
@@ -9,7 +9,7 @@
 namespace vramstow {
 namespace {
 
-// Room that modules have set aside: caches, masks, tables.
+// Finds buffers that modules have allocated in advance: caches, masks and tables.
 Found FindLargeBuffers(const FailureMoment& moment) {
   std::vector<const Life*> buffers;
   for (const Life* life : moment.live()) {

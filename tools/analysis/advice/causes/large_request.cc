@@ -1,4 +1,4 @@
-// A cause: the request itself.
+// A cause of an out-of-memory: the request itself.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -16,7 +16,8 @@ namespace {
 
 constexpr uint64_t kPieces = 16;  // one of them is little beside what is saved
 
-// It has no pieces: all of the matrix goes into each number of its result.
+// True for matrix decompositions, which cannot work in pieces: each number of the result depends on
+// the whole matrix.
 bool IsDecomposition(const FailureMoment& moment, const SiteDetail& site) {
   const auto is_one = [](std::string_view name) {
     return name.find("linalg_svd") != std::string_view::npos ||
@@ -27,7 +28,8 @@ bool IsDecomposition(const FailureMoment& moment, const SiteDetail& site) {
          });
 }
 
-// A function of a library that computes a loss has called it: "ForCausalLMLoss".
+// True if a function of a library that computes a loss made the call, for example
+// "ForCausalLMLoss".
 bool IsCalledByLoss(const FailureMoment& moment, const SiteDetail& site) {
   return std::ranges::any_of(site.frames, [&](uint32_t frame) {
     const std::string& text = moment.detail().frames[frame];
@@ -35,7 +37,7 @@ bool IsCalledByLoss(const FailureMoment& moment, const SiteDetail& site) {
   });
 }
 
-// Scores of a vocabulary come from a product, or are made into a loss.
+// Returns advice for scores of a vocabulary, which a product makes or a loss uses.
 std::string ForScores(const FailureMoment& moment, const std::string& name) {
   const bool is_product = name == "mm" || name == "addmm" || name == "linear";
   if (is_product && !moment.request_site().is_own_call && IsInferenceOnly(moment)) {
@@ -48,11 +50,12 @@ std::string ForScores(const FailureMoment& moment, const std::string& name) {
   return "";
 }
 
-// "backward of Addmm" of "backward of Addmm (train.py:31 step)": a request that fails has no call.
+// Returns "backward of Addmm" for "backward of Addmm (train.py:31 step)", because a request that
+// fails has no line in parentheses.
 std::string_view WithoutCall(std::string_view site) { return site.substr(0, site.find(" (")); }
 
-// Made on the way to the request: by the same line, or by the same function of a backward pass, of
-// which no line is known.
+// True if the block was made on the way to the request: by the same line, or by the same function
+// of a backward pass whose line is not known.
 bool IsOnTheWay(const FailureMoment& moment, const Life& life) {
   const SiteDetail& made = moment.site_of(life);
   const SiteDetail& request = moment.request_site();
@@ -64,9 +67,10 @@ bool IsOnTheWay(const FailureMoment& moment, const Life& life) {
   return made.own.back().text == request.own.back().text;
 }
 
-// Scratch memory of a library has no input of the program's that could be split.
+// Describes a request for scratch memory of a library, which has no input of the program that could
+// be split.
 Cause OfWorkspace(const FailureMoment& moment) {
-  // PyTorch's smaller setting: two buffers of 4 MiB, and eight of 16 KiB.
+  // The size of PyTorch's smaller workspace setting: two buffers of 4 MiB, and eight of 16 KiB.
   constexpr uint64_t kSmallWorkspace = 2 * (uint64_t{4} << 20) + 8 * (uint64_t{16} << 10);
   const uint64_t requested = moment.requested();
   const uint64_t smaller = std::min(requested, kSmallWorkspace);
@@ -93,7 +97,7 @@ Found FindLargeRequest(const FailureMoment& moment) {
   const uint64_t requested = moment.requested();
   if (site.in_optimizer || requested * 4 < moment.room()) return std::nullopt;
   if (site.phase == Phase::kWorkspace) return OfWorkspace(moment);
-  // Blocks that the same line has made on the way belong to it.
+  // Blocks that the same line made on the way belong to the request.
   uint64_t largest = 0;
   uint64_t on_the_way = 0;
   std::vector<const Life*> made;
@@ -105,13 +109,13 @@ Found FindLargeRequest(const FailureMoment& moment) {
   }
   if (requested * 5 < largest * 7) return std::nullopt;
   const std::string name(OperatorName(site));
-  // CopiesOfOne knows more of one-hot vectors that are converted.
+  // CopiesOfOne has better advice for one-hot vectors that are converted.
   const bool converts_zeros = std::ranges::any_of(made, [&](const Life* life) {
     return life->size > requested &&
            OperatorName(moment.site_of(*life)).find("zeros") != std::string_view::npos;
   });
   if (name == "_to_copy" && converts_zeros) return std::nullopt;
-  // A tensor that grows by copies has no parts: the concatenation is the cause.
+  // A tensor that grows by copies cannot be split: the concatenation is the cause.
   if (IsConcatenation(name) && on_the_way * 2 > requested) return std::nullopt;
   Cause cause;
   cause.title = "One request of " + AdviceText(requested) + " is too large";

@@ -1,4 +1,5 @@
-// A cause: none of the others; the line that made most of what was live, and who holds it.
+// A cause of an out-of-memory if no other was found: the line that allocated most of the live
+// memory, and its owner.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr size_t kManyBlocks = 3;
 
-// Parameters, gradients and state of an optimizer are what most programs need.
+// Parameters, gradients and optimizer state are needed by most programs.
 bool IsOfTraining(const FailureMoment& moment, const Life& life) {
   const HeldBlock* block = moment.holders().Of(life);
   return block != nullptr && (block->role == "parameter" || block->role == "gradient" ||
@@ -33,8 +34,8 @@ std::vector<const Life*> LargestLine(const FailureMoment& moment,
   return largest == by_place.end() ? std::vector<const Life*>() : largest->second;
 }
 
-// The blocks of one line: tensors, where there are any; the state of training only where nothing
-// else is large.
+// Returns the blocks of the line with the most bytes. Tensors come before other memory; training
+// state counts only if nothing else is large.
 std::vector<const Life*> LargestOf(const FailureMoment& moment) {
   constexpr uint64_t kSmallestPartOfLive = 8;
   std::vector<const Life*> all;
@@ -50,7 +51,8 @@ std::vector<const Life*> LargestOf(const FailureMoment& moment) {
   return LargestLine(moment, all);
 }
 
-// A census looked, and no variable has any of them: a list that is still being built holds them.
+// True if a census ran and no variable holds any of the blocks: a list that is still being built
+// holds them.
 bool AreBeingGathered(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   constexpr uint64_t kSmallPart = 10;
   uint64_t held = 0;
@@ -59,13 +61,14 @@ bool AreBeingGathered(const FailureMoment& moment, const std::vector<const Life*
     const bool has_name = block != nullptr && block->holder.find(kUnfinished) == std::string::npos;
     held += has_name ? life->size : 0;
   }
-  // Without a census the name of the function tells a comprehension.
+  // Without a census, the name of the function shows that it is a list comprehension.
   const bool is_known =
       moment.holders().any() || CommonPlace(moment.detail(), lives, true).ends_with("<listcomp>");
   return is_known && lives.size() >= kManyBlocks && held * kSmallPart <= BytesOf(lives);
 }
 
-// No variable of the program has most of them: they are buffers of a backward pass that runs.
+// True if no variable of the program holds most of the blocks: they are buffers of the running
+// backward pass.
 bool AreBuffersOfBackwardPass(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   uint64_t bytes = 0;
   for (const Life* life : lives) {
@@ -75,7 +78,7 @@ bool AreBuffersOfBackwardPass(const FailureMoment& moment, const std::vector<con
   return moment.request_site().in_backward && bytes * 2 > BytesOf(lives);
 }
 
-// Each result of this line goes when the next one is made.
+// Returns the change in which each result of this line is freed when the next one is made.
 Change OneAtATime(const FailureMoment& moment, const Life& one) {
   Change change;
   const Life* before = nullptr;
@@ -94,7 +97,7 @@ Change OneAtATime(const FailureMoment& moment, const Life& one) {
   return change;
 }
 
-// How many requests of this line failed so far, this one with them.
+// Returns how many requests of this line have failed so far, including this one.
 uint64_t RefusedAt(const FailureMoment& moment, const Life& one) {
   const std::string place = PlaceOf(moment.detail(), one.site);
   return static_cast<uint64_t>(
@@ -108,7 +111,7 @@ void TellOfGathering(const FailureMoment& moment, Cause* cause) {
   const std::string place = CommonPlace(moment.detail(), cause->held, true);
   if (place.empty()) return;
   cause->place = place;
-  // "spread.<locals>.<listcomp>" is in spread.
+  // "spread.<locals>.<listcomp>" is a part of the function spread.
   std::string function = place.substr(place.find(' ') + 1);
   function = function.substr(0, function.find(".<locals>"));
   cause->holder = "a list that is being built in " + function;
@@ -123,7 +126,7 @@ void TellOfGathering(const FailureMoment& moment, Cause* cause) {
   cause->cost = "None, if a reduction of each is enough.";
   cause->change = OneAtATime(moment, *cause->held.front());
   const uint64_t refused = RefusedAt(moment, *cause->held.front());
-  // The facts have the first failures only.
+  // The facts have the first failures only, so the count would be too low if there were more.
   if (refused > 1 && moment.facts().out_of_memory.size() < kMaxOutOfMemory) {
     const uint64_t served = moment.site_of(*cause->held.front()).allocations;
     cause->evidence += " Of " + std::to_string(served + refused) + " requests of this line, " +

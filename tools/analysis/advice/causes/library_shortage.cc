@@ -1,4 +1,5 @@
-// A cause: PyTorch keeps free memory in its cache, and a library beside it finds none.
+// A cause of an out-of-memory: PyTorch keeps free memory in its cache, so that another library
+// finds none.
 #include <string>
 
 #include "tools/analysis/advice/advice_words.h"
@@ -10,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-// The request came in a thread of autograd's, which has handles of its own.
+// True if the request came from a thread of autograd's, which has library handles of its own.
 bool IsInBackwardThread(const FailureMoment& moment) {
   const auto process = FactNumber<uint64_t>(moment.facts().facts, "process.pid");
   return moment.request_site().in_backward ||
@@ -18,8 +19,8 @@ bool IsInBackwardThread(const FailureMoment& moment) {
           moment.passes().HasCalledBackward(moment.event()));
 }
 
-// The handle of autograd's thread: what is given back before backward() is taken again before the
-// request comes.
+// Describes a request for the handle of autograd's thread: memory that is released before
+// backward() is allocated again before the request comes.
 void TellOfBackwardThread(const std::string& request, Cause* cause) {
   cause->is_tried = false;
   cause->action =
@@ -32,7 +33,7 @@ void TellOfBackwardThread(const std::string& request, Cause* cause) {
                 "until this line.";
 }
 
-// `can_empty`: empty_cache() gives back enough.
+// Fills in the action. `can_empty` says that empty_cache() releases enough.
 void TellWhatToDo(const FailureMoment& moment, bool can_empty, Cause* cause) {
   const std::string request = AdviceText(moment.requested());
   const bool is_math = IsMathLibrary(moment.failure().library);
@@ -59,7 +60,7 @@ void TellWhatToDo(const FailureMoment& moment, bool can_empty, Cause* cause) {
 
 Found FindLibraryShortage(const FailureMoment& moment) {
   const OutOfMemoryFacts& failure = moment.failure();
-  // What torch.cuda.empty_cache() gives back.
+  // The bytes that torch.cuda.empty_cache() would release.
   const uint64_t returnable = BytesOf(moment.free_segments());
   const bool can_empty = returnable >= moment.lacking();
   Cause cause;

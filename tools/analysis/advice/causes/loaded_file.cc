@@ -1,4 +1,5 @@
-// A cause: a file of weights that was loaded to the card stays there beside the model.
+// A cause of an out-of-memory: a file of weights that was loaded to the GPU stays there beside the
+// model.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -13,7 +14,7 @@
 namespace vramstow {
 namespace {
 
-// torch.load, or load_file of safetensors.
+// True for torch.load, or load_file of safetensors.
 bool ReadsFile(const FailureMoment& moment, const SiteDetail& site) {
   return std::ranges::any_of(site.frames, [&](uint32_t number) {
     const std::string& frame = moment.detail().frames[number];
@@ -22,8 +23,9 @@ bool ReadsFile(const FailureMoment& moment, const SiteDetail& site) {
   });
 }
 
-// State that was loaded for an optimizer has the sizes of the weights, and stays in use. Where no
-// census tells, an optimizer that works and has made no state of its own may have that.
+// True if the loaded tensors may be the state of an optimizer, which has the sizes of the weights
+// and stays in use. Without a census, an optimizer that has made no state of its own may have
+// loaded it.
 bool MayBeLoadedState(const FailureMoment& moment) {
   if (moment.holders().any()) return false;
   bool works = false;
@@ -36,7 +38,7 @@ bool MayBeLoadedState(const FailureMoment& moment) {
   return works && !has_own_state;
 }
 
-// At the peak of a job that lived: it is a part of a model.
+// True at the peak of a job that did not fail if the block is a part of a model.
 bool IsInUse(const FailureMoment& moment, const Life& life) {
   return moment.is_peak() && moment.IsWeight(life);
 }
@@ -56,8 +58,8 @@ Found FindLoadedFile(const FailureMoment& moment) {
       sizes.insert(life->size);
     }
   }
-  // A tensor that became a part of a model or an optimizer is needed. Where nobody knows, what is
-  // there once.
+  // A tensor that became a part of a model or an optimizer is needed. Without a census, a tensor
+  // counts as needed if no other live block has its size.
   std::erase_if(loaded, [&](const Life* life) {
     const HeldBlock* block = moment.holders().Of(*life);
     return block == nullptr ? !sizes.contains(life->size) : block->role != "other";

@@ -1,4 +1,4 @@
-// A cause: a MemPool keeps free memory, which serves no other request.
+// A cause of an out-of-memory: a MemPool holds free memory, which serves no other request.
 #include <set>
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-// The tensors that lay last in segments that are free now.
+// Returns the last tensors in segments that are now free.
 std::vector<const Life*> LastIn(const FailureMoment& moment) {
   std::vector<const Life*> last;
   for (const Life* segment : moment.free_segments()) {
@@ -28,7 +28,8 @@ std::vector<const Life*> LastIn(const FailureMoment& moment) {
   return last;
 }
 
-// A segment serves one stream only, so that another stream's may be free, too.
+// True if the tensors belong to several streams. A segment serves one stream only, so a segment of
+// another stream may be free, too.
 bool AreSeveralStreams(const FailureMoment& moment) {
   std::set<uint64_t> streams;
   for (const Life* life : moment.live()) {
@@ -37,8 +38,8 @@ bool AreSeveralStreams(const FailureMoment& moment) {
   return streams.size() > 1;
 }
 
-// Segments that nothing uses are still there. PyTorch would have given back those of its common
-// pool.
+// Finds segments that are unused and still allocated. PyTorch would have released those of its
+// common pool.
 Found FindMemPool(const FailureMoment& moment) {
   const Captured captured = HasCaptured(moment.facts());
   const OutOfMemoryFacts& failure = moment.failure();

@@ -1,4 +1,4 @@
-// A cause: the model's parameters alone.
+// A cause of an out-of-memory: the model's parameters alone.
 #include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-// Parameters that a census has found.
+// Returns the parameters that a census has found.
 std::vector<const Life*> Parameters(const FailureMoment& moment) {
   std::vector<const Life*> parameters;
   for (const Life* life : moment.live()) {
@@ -21,21 +21,21 @@ std::vector<const Life*> Parameters(const FailureMoment& moment) {
   return parameters;
 }
 
-// The card is full before the model is whole: nothing has been computed yet.
+// Finds a GPU that is full before the model is complete: nothing has been computed yet.
 Found FindModelTooLarge(const FailureMoment& moment) {
   const SiteDetail& site = moment.request_site();
   if (!site.module.empty() || site.phase == Phase::kForward || site.in_backward ||
       site.in_optimizer) {
     return std::nullopt;
   }
-  // Those of several models say nothing of one.
+  // Parameters of several models do not show that one model is too large.
   if (IsFound(moment, {AdviceId::kEarlierModels, AdviceId::kKeptError, AdviceId::kDeadCycles})) {
     return std::nullopt;
   }
   const std::vector<const Life*> parameters = Parameters(moment);
   const uint64_t bytes = BytesOf(parameters);
   if (parameters.empty() || bytes * 4 < moment.live_bytes() * 3) return std::nullopt;
-  // The parameter that was asked for is made as the last one was.
+  // The requested parameter is made by the same line as the last one.
   if (!SameWork(moment.site_of(*parameters.back()), site)) return std::nullopt;
   Cause cause;
   cause.bytes = (bytes + moment.requested()) / 2;

@@ -1,5 +1,5 @@
-// A cause: a graph without a backward pass: in eval(), without an optimizer, of a model that nobody
-// trains.
+// A cause of an out-of-memory: a graph without a backward pass, of a model that is in eval(), has
+// no optimizer, or is not trained.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -24,7 +24,7 @@ constexpr const char* kFreezeModel =
 // The sign that no backward pass will come.
 enum class Sign : uint8_t { kNone, kEvaluates, kMayEvaluate, kNoOptimizer, kUntrained, kName };
 
-// Made in this pass, and saved by autograd as far as a census knows.
+// Returns blocks that were made in this iteration and, as far as a census shows, saved by autograd.
 std::vector<const Life*> SavedNow(const FailureMoment& moment) {
   std::vector<const Life*> saved;
   for (const Life* life : moment.live()) {
@@ -40,7 +40,8 @@ std::vector<const Life*> SavedNow(const FailureMoment& moment) {
   return saved;
 }
 
-// Saved by autograd whenever it was: where nothing trains, earlier graphs are as needless.
+// Returns all blocks that autograd saved: if nothing trains, earlier graphs are as needless as this
+// one.
 std::vector<const Life*> SavedEver(const FailureMoment& moment) {
   std::vector<const Life*> saved;
   for (const Life* life : moment.live()) {
@@ -50,7 +51,7 @@ std::vector<const Life*> SavedEver(const FailureMoment& moment) {
   return saved;
 }
 
-// A pass before went through these lines, and no backward pass came for its results.
+// True if an earlier iteration ran these lines, and no backward pass came for its results.
 bool RanBefore(const FailureMoment& moment, const std::vector<const Life*>& saved) {
   const bool knows = moment.passes().is_sure() || moment.passes().by() == Iterations::By::kForward;
   if (moment.pass() < 1 || !knows) return false;
@@ -61,7 +62,7 @@ bool RanBefore(const FailureMoment& moment, const std::vector<const Life*>& save
   });
 }
 
-// Untrained parameters of models that are trained in part.
+// Returns the bytes of untrained parameters in models that have trained ones, too.
 uint64_t UntrainedBesideTrained(const FailureMoment& moment, const ParameterWords& parameters) {
   std::set<std::string> trained;
   const std::set<const Life*> untrained(parameters.of_untrained.begin(),
@@ -83,12 +84,13 @@ Sign SignOf(const FailureMoment& moment, const std::vector<const Life*>& saved,
             const ParameterWords& parameters) {
   const uint64_t begin = moment.pass() < 0 ? saved.front()->birth : moment.pass_begin();
   const bool has_trained = TrainsAnywhere(moment);
-  // Where the same lines had their backward pass before, this one will have it, too.
+  // If these lines had a backward pass before, it will come for this iteration, too.
   const bool is_new = !has_trained || IsNewWork(moment, saved, begin);
-  // Where a head is trained, the backward pass comes, and goes through what stands before it.
+  // If only the head of a model is trained, the backward pass comes, and goes through the layers
+  // before the head.
   const bool trains_part = parameters.untrained > 0 && parameters.untrained < parameters.all &&
                            parameters.evaluating < parameters.all;
-  // An optimizer that is not there, or eval(), forbids no backward pass.
+  // A missing optimizer, or eval(), alone does not exclude a backward pass.
   const bool is_over = has_trained || RanBefore(moment, saved) || IsCalledEvaluation(moment);
   if (is_new && is_over && !trains_part && parameters.evaluating * 2 > parameters.all) {
     return Sign::kEvaluates;
@@ -99,7 +101,7 @@ Sign SignOf(const FailureMoment& moment, const std::vector<const Life*>& saved,
   if (parameters.all > 0 && parameters.untrained == parameters.all) {
     return has_trained || !is_over ? Sign::kNone : Sign::kNoOptimizer;
   }
-  // The census follows the graphs of another model by itself (FindGraphsOfUntrained).
+  // The census follows the graphs of a separate untrained model itself (FindGraphsOfUntrained).
   const uint64_t untrained = UntrainedBesideTrained(moment, parameters);
   if (untrained * 5 >= parameters.all * 2 && untrained > 0) {
     return Sign::kUntrained;
@@ -134,8 +136,8 @@ const char* TitleOf(Sign sign) {
                                     : "Graphs are recorded where nobody calls backward()";
 }
 
-// Graphs of a model that is only asked, beside one that is trained: the census followed them to
-// parameters that no optimizer has.
+// Finds graphs of a model that is only evaluated, beside one that is trained: the census followed
+// them to parameters that no optimizer has.
 Found FindGraphsOfUntrained(const FailureMoment& moment) {
   const std::vector<const Life*> saved = SavedForUntrained(moment.holders(), moment.live());
   Cause cause;
@@ -173,7 +175,7 @@ Found FindNeedlessGraph(const FailureMoment& moment) {
   cause.place = CommonPlace(moment.detail(), saved, true);
   if (cause.place.empty()) cause.place = PlaceInProgram(moment, saved);
   const std::string places = LargestPlaces(moment.detail(), saved);
-  // The block that the next operation reads would be there all the same.
+  // The next operation would read the last block without a graph, too.
   saved.pop_back();
   cause.bytes = BytesOf(saved);
   cause.held = saved;

@@ -1,4 +1,4 @@
-// A cause: gradients of parameters that no optimizer has.
+// A cause of an out-of-memory: gradients of parameters that no optimizer has.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -13,7 +13,7 @@
 namespace vramstow {
 namespace {
 
-// Those that have a gradient, and those that get one before the backward pass is over.
+// Counts parameters that have a gradient, and those that get one before the backward pass is over.
 Found FindNotFrozen(const FailureMoment& moment) {
   const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
   // A program without an optimizer may use the gradients itself.
@@ -22,7 +22,8 @@ Found FindNotFrozen(const FailureMoment& moment) {
   for (const Life* life : parameters.of_untrained) {
     names.insert(moment.holders().Of(*life)->holder + ".grad");
   }
-  // Whole graphs that lead to nothing else: a model that is only asked, and needs none.
+  // If whole graphs lead to such parameters only, they belong to a model that is only evaluated and
+  // needs no graph.
   if (BytesOf(SavedForUntrained(moment.holders(), moment.live())) > parameters.untrained) {
     return std::nullopt;
   }

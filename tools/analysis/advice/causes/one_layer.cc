@@ -1,4 +1,5 @@
-// A cause: the activations of one layer, which its own backward pass needs all at once.
+// A cause of an out-of-memory: the activations of one layer, all of which its own backward pass
+// needs at once.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -19,7 +20,7 @@ constexpr uint64_t kMaxPartsOfLayer = 16;
 constexpr size_t kLeastOfLayer = 2;
 constexpr uint64_t kLayerShare = 3;  // of what was live
 
-// Gradients of results that the backward pass of the layer has made so far.
+// Returns the gradients of results that the backward pass of the layer has made so far.
 std::vector<const Life*> GradientsOfResults(const FailureMoment& moment,
                                             const std::vector<const Life*>& layer) {
   std::vector<const Life*> gradients;
@@ -39,8 +40,9 @@ struct Layer {
   bool is_recomputed = false;
 };
 
-// A checkpoint makes results again for the layer whose backward pass runs. Otherwise all that
-// waits for a backward pass may be of one layer.
+// Finds the activations of one layer: those that a checkpoint recomputes for the layer whose
+// backward pass runs, or else all activations that wait for a backward pass, if they may be of one
+// layer.
 Layer FindLayer(const FailureMoment& moment) {
   Layer layer;
   for (const Life* life : moment.live()) {
@@ -53,7 +55,7 @@ Layer FindLayer(const FailureMoment& moment) {
   return layer;
 }
 
-// Those of the line that made most of them.
+// Returns the blocks of the line that made most of the bytes.
 std::vector<const Life*> OfLargestLine(const std::vector<const Life*>& lives) {
   std::map<uint32_t, std::vector<const Life*>> by_site;
   for (const Life* life : lives) by_site[life->site].push_back(life);
@@ -69,15 +71,15 @@ Found FindOneLayer(const FailureMoment& moment) {
       CountLayers(moment.detail(), layer.results) > 1) {
     return std::nullopt;
   }
-  // The batch is what has to change, and kActivations says so.
+  // In this case the batch has to change, which kActivations says.
   const std::vector<const Life*> largest = OfLargestLine(layer.results);
   if (!layer.is_recomputed && UsualOfUnevenBatch(moment, largest) > 0) return std::nullopt;
-  // So it does of results that do not grow with the batch.
+  // kActivations also covers results that do not grow with the batch.
   if (BytesOf(WithoutBatch(moment, layer.results)) * 2 > bytes) return std::nullopt;
   std::vector<const Life*> cut = layer.results;
   const std::vector<const Life*> gradients = GradientsOfResults(moment, layer.results);
   cut.insert(cut.end(), gradients.begin(), gradients.end());
-  // The request is one more of them, or of their gradients.
+  // The request is one more such result, or the gradient of one.
   const uint64_t all = BytesOf(cut) + moment.requested();
   uint64_t parts = 2;
   while (parts < kMaxPartsOfLayer && all - all / parts < moment.lacking()) parts *= 2;

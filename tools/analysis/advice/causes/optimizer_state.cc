@@ -1,4 +1,4 @@
-// A cause: what the optimizer keeps.
+// A cause of an out-of-memory: the state of the optimizer.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -14,7 +14,7 @@
 namespace vramstow {
 namespace {
 
-// Some line made more of it in pass after pass: it is a history, and no state of a fixed size.
+// True if a line made more state in each iteration: it is a history, not state of a fixed size.
 bool IsHistory(const FailureMoment& moment, const std::vector<const Life*>& state) {
   std::map<uint32_t, std::set<int64_t>> passes;
   uint64_t growing = 0;
@@ -51,8 +51,8 @@ Found FindOptimizerState(const FailureMoment& moment) {
   cause.held = state;
   cause.change = Without(moment.detail(), state);
   if (is_made_now) {
-    // Each line that makes state makes it for every parameter. A line may have several sites, by
-    // the way through C++.
+    // Each line that makes state makes it for every parameter. A line may have several call sites,
+    // by its paths through C++.
     std::set<std::vector<uint32_t>> lines = {request.frames};
     for (const Life* life : state) {
       if (life->size >= (1 << 12)) lines.insert(moment.site_of(*life).frames);

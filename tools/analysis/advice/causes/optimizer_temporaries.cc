@@ -1,4 +1,4 @@
-// A cause: what an optimizer's step needs for a moment.
+// A cause of an out-of-memory: the temporary memory of an optimizer's step.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ Found FindOptimizerTemporaries(const FailureMoment& moment) {
   cause.title = "The optimizer's step makes temporaries as large as the parameters";
   const uint64_t now = BytesOf(temporaries) + moment.requested();
   cause.bytes = std::max(now, BytesOf(Gradients(moment)));
-  // One at a time is left.
+  // Only one temporary block at a time is left.
   cause.change = Without(moment.detail(), temporaries);
   cause.change.requested = moment.requested();
   cause.change.spared_later = cause.bytes - now;

@@ -1,4 +1,4 @@
-// A cause: other processes hold a large part of the card.
+// A cause of an out-of-memory: other processes hold a large part of the GPU.
 #include <algorithm>
 #include <functional>
 #include <sstream>
@@ -11,17 +11,18 @@
 namespace vramstow {
 namespace {
 
-// A context with the modules of PyTorch's libraries takes no more.
+// A context with the modules of PyTorch's libraries takes no more than this.
 constexpr uint64_t kContextBytes = uint64_t{768} << 20;
 constexpr uint64_t kLeastForeign = uint64_t{512} << 20;
 
-// A process beside this one, as the driver's management library lists it.
+// Another process, as the driver's management library lists it.
 struct Listed {
   std::string pid;
   uint64_t bytes = 0;
 };
 
-// "1622:1803550720 1700:…" of a fact of the trace; those of the most bytes first.
+// Parses a fact of the trace, "1622:1803550720 1700:…". The process with the most bytes comes
+// first.
 std::vector<Listed> ListedOn(const Facts& facts, int device) {
   std::vector<Listed> listed;
   const auto fact = facts.facts.find("device." + std::to_string(device) + ".other_processes");

@@ -1,4 +1,4 @@
-// A cause: the program allows itself a part of the card only.
+// A cause of an out-of-memory: a limit that the program has set to a part of the GPU.
 #include <string>
 
 #include "tools/analysis/advice/advice_words.h"
@@ -16,11 +16,11 @@ Found FindOwnLimit(const FailureMoment& moment) {
   Cause cause;
   cause.bytes = failure.free_bytes;
   const std::string device = "device." + std::to_string(failure.device);
-  // The start-up hook tells which line called for it, or which variable has it.
+  // The start-up hook reports the line or the environment variable that set the limit.
   const auto limited_at = moment.facts().facts.find(device + ".limited_at");
   const bool is_known = limited_at != moment.facts().facts.end();
   cause.place = is_known ? limited_at->second : "the program's own limit";
-  // Of vramstow run, for the pool.
+  // An option of vramstow run, for the pool.
   const auto option = moment.facts().facts.find("option.limit");
   const bool is_of_pool = !is_known && option != moment.facts().facts.end() &&
                           !option->second.empty() && option->second != "0";

@@ -1,4 +1,4 @@
-// A cause: memory that was taken from the driver by something else than PyTorch.
+// A cause of an out-of-memory: memory that other code than PyTorch took from the driver.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -12,7 +12,7 @@
 namespace vramstow {
 namespace {
 
-// NVIDIA's, and PyTorch's own: their workspaces are theirs.
+// True for libraries of NVIDIA and of PyTorch itself, whose workspaces PyTorch needs.
 bool IsOfPyTorch(const std::string& library) {
   static constexpr std::array<const char*, 11> kNames = {
       "libcublas", "libcudnn", "libcusolver", "libcufft", "libcusparse", "libcurand",

@@ -1,4 +1,4 @@
-// A cause: weights that torch.nn.utils.prune keeps three times.
+// A cause of an out-of-memory: weights that torch.nn.utils.prune stores three times.
 #include <set>
 #include <string>
 #include <vector>
@@ -17,8 +17,9 @@ namespace {
 constexpr char kOriginal[] = "_orig";
 constexpr char kMask[] = "_mask";
 
-// The names of weights ("m.0.weight") whose module has "m.0.weight_orig", as torch.nn.utils.prune
-// (PyTorch's torch/nn/utils/prune.py) names the parameter that it puts in the weight's place.
+// Returns the names of weights ("m.0.weight") whose module has "m.0.weight_orig".
+// torch.nn.utils.prune (PyTorch's torch/nn/utils/prune.py) gives that name to the parameter that
+// replaces the weight.
 std::set<std::string> PrunedNames(const FailureMoment& moment) {
   std::set<std::string> names;
   for (const Life* life : moment.live()) {
@@ -29,7 +30,7 @@ std::set<std::string> PrunedNames(const FailureMoment& moment) {
   return names;
 }
 
-// The masks of these weights, and their products with the parameters.
+// Returns the masks of these weights, and their products with the parameters.
 std::vector<const Life*> MasksAndProducts(const FailureMoment& moment,
                                           const std::set<std::string>& names) {
   std::vector<const Life*> lives;

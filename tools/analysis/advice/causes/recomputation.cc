@@ -1,4 +1,4 @@
-// A cause: a checkpoint recomputes too much in one piece.
+// A cause of an out-of-memory: a checkpoint that recomputes too much in one piece.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -17,7 +17,7 @@ constexpr size_t kLeastRecomputed = 3;
 constexpr uint64_t kMaxCheckpoints = 16;
 constexpr uint64_t kLargeRecomputedPart = 4;  // of what was live
 
-// The forward pass of this step made it in checkpoints, and dropped it.
+// The results that the forward pass of this step made in checkpoints and freed.
 struct FirstTime {
   uint64_t bytes = 0;
   std::string place;  // the line that calls the checkpoint, where the program has one
@@ -37,8 +37,8 @@ FirstTime MadeTheFirstTime(const FailureMoment& moment) {
   return first;
 }
 
-// Each piece is computed again as a whole, and its input is kept until then: the sum is smallest
-// where both are alike.
+// Returns the number of pieces. Each piece is recomputed as a whole, and its input is held until
+// then: the sum is smallest if both are equal.
 uint64_t PiecesOf(uint64_t all, uint64_t input, uint64_t lacking) {
   uint64_t pieces = 2;
   const auto has_more = [&] {
@@ -63,9 +63,10 @@ Found FindRecomputation(const FailureMoment& moment) {
   if (cause.held.size() < kLeastRecomputed || made * kLargeRecomputedPart < moment.live_bytes()) {
     return std::nullopt;
   }
-  // A checkpoint around one layer has no pieces.
+  // A checkpoint around one layer cannot be divided.
   if (CountLayers(moment.detail(), cause.held) < 2) return std::nullopt;
-  // It goes on until all is there that the forward pass had made, where one checkpoint made that.
+  // If one checkpoint made all results of the forward pass, the recomputation goes on until all of
+  // them are live again.
   const FirstTime first = MadeTheFirstTime(moment);
   const uint64_t all = made * 2 >= first.bytes ? std::max(made, first.bytes) : made;
   const uint64_t input = MedianSize(cause.held);

@@ -1,4 +1,4 @@
-// A cause: an optimizer keeps parameters that were replaced, with their state.
+// A cause of an out-of-memory: an optimizer holds parameters that were replaced, with their state.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -17,11 +17,12 @@ namespace {
 constexpr std::string_view kStateOf = ".state[";
 constexpr std::string_view kKeyOfState = ".state[…]";
 
-// What the state dictionaries of all optimizers hold.
+// The blocks that the state dictionaries of all optimizers hold.
 struct StateOfOptimizers {
-  // Parameters that nothing but the dictionary holds, as its keys.
+  // Parameters that only the dictionary refers to, as its keys.
   std::vector<const Life*> replaced;
-  // Entries by the optimizer with the name of the entry ("opt", "exp_avg") and by size, by birth.
+  // The entries, in order of birth, by the names of optimizer and entry ("opt", "exp_avg") and by
+  // size.
   std::map<std::pair<std::string, uint64_t>, std::vector<const Life*>> entries;
   uint64_t in_use_bytes = 0;  // of other blocks that require a gradient
 };
@@ -53,8 +54,8 @@ StateOfOptimizers OptimizersState(const FailureMoment& moment) {
   return state;
 }
 
-// Of each kind of entry as many as there are parameters of that size that were replaced: the
-// oldest. Others are left where parameters are in use.
+// Returns of each kind of entry as many as there are replaced parameters of that size, the oldest
+// first. *any_in_use is set if entries of parameters in use are left.
 std::vector<const Life*> EntriesOfReplaced(const StateOfOptimizers& state, bool* any_in_use) {
   std::vector<const Life*> old;
   for (const auto& [key, lives] : state.entries) {
@@ -68,8 +69,8 @@ std::vector<const Life*> EntriesOfReplaced(const StateOfOptimizers& state, bool*
   return old;
 }
 
-// A census shows parameters that only an optimizer's state holds, as keys, beside state of
-// parameters that are in use. An optimizer that outlived its whole model is not meant.
+// Finds parameters that only an optimizer's state refers to, as keys, beside state of parameters
+// that are in use. An optimizer that outlived its whole model does not count.
 Found FindReplacedParameters(const FailureMoment& moment) {
   const StateOfOptimizers state = OptimizersState(moment);
   bool any_in_use = false;

@@ -1,4 +1,4 @@
-// A cause: a graph stays although a backward pass has run since.
+// A cause of an out-of-memory: a graph is still held although a backward pass has run since.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -17,14 +17,14 @@ namespace {
 
 constexpr size_t kLeastRetained = 3;
 
-// "train: loss.grad_fn → saved by MulBackward0" is "train: loss".
+// Returns "train: loss" for "train: loss.grad_fn → saved by MulBackward0".
 std::string VariableOf(const std::string& holder) {
   return holder.substr(0, holder.find(".grad_fn"));
 }
 
-// The blocks that a graph has saved, that one variable holds, and that were there before that
-// backward pass. If there are several variables, the one that holds most counts: the program may
-// still want the blocks of the others.
+// Returns the blocks that the graph of one variable has saved and that were live before the
+// backward pass at `begin`. If there are several variables, the one that holds most counts: the
+// program may still need the blocks of the other variables.
 std::vector<const Life*> SavedBefore(const FailureMoment& moment, uint64_t begin,
                                      std::string* variable) {
   std::map<std::string, std::vector<const Life*>> saved;
@@ -54,7 +54,7 @@ Found FindRetainedGraph(const FailureMoment& moment) {
   cause.held = SavedBefore(moment, backward.begin, &variable);
   cause.bytes = BytesOf(cause.held);
   if (cause.held.size() < kLeastRetained || !moment.IsLarge(cause.bytes)) return std::nullopt;
-  // Each of many passes left its graph: that is another story.
+  // If each of many iterations left its graph, another cause (kHeldGraphs) reports it.
   if (pile.is_graph && BytesOf(pile.lives) * 2 > cause.bytes) return std::nullopt;
   cause.change = FreedBefore(moment.detail(), cause.held, backward.end + 1);
   cause.title = "A graph is kept after its backward pass";

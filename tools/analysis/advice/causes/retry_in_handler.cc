@@ -1,4 +1,5 @@
-// A cause: the exception of a first try holds its tensors while the second one runs.
+// A cause of an out-of-memory: the exception of a first attempt holds its tensors while the second
+// attempt runs.
 #include <algorithm>
 #include <vector>
 
@@ -11,7 +12,7 @@
 namespace vramstow {
 namespace {
 
-// The depth at which two stacks part, at different lines of one function; -1: they do not.
+// Returns the depth at which two stacks differ in the line of the same function; -1 if they do not.
 int64_t DepthOfParting(const std::vector<CodeLine>& a, const std::vector<CodeLine>& b) {
   for (size_t depth = 0; depth < std::min(a.size(), b.size()); ++depth) {
     if (a[depth].function != b[depth].function) return -1;
@@ -20,16 +21,16 @@ int64_t DepthOfParting(const std::vector<CodeLine>& a, const std::vector<CodeLin
   return -1;
 }
 
-// Not where a census names another holder.
+// False if a census names another owner.
 bool MayBeHeldByError(const FailureMoment& moment, const Life& life) {
   const HeldBlock* block = moment.holders().Of(life);
-  // An object that keeps the error keeps its frames when the handler is left, too.
+  // An object that holds the error holds its frames after the handler, too.
   if (block == nullptr || block->holder.starts_with(kHandledNow)) return true;
   return IsHeldByError(*block) && block->holder.find(": frame ") == std::string::npos;
 }
 
-// Blocks of an earlier attempt, made below a line that is over: its frames can only live on in the
-// exception that ended it.
+// Finds blocks of an earlier attempt, made below a line that is over: only the exception that ended
+// it can still hold its frames.
 Found FindRetryInHandler(const FailureMoment& moment) {
   for (const OutOfMemoryFacts& before : moment.facts().out_of_memory) {
     if (before.event >= moment.event()) break;
@@ -50,7 +51,7 @@ Found FindRetryInHandler(const FailureMoment& moment) {
     cause.bytes = BytesOf(held);
     cause.held = held;
     if (!moment.IsLarge(cause.bytes)) continue;
-    // A census that found no error at these blocks tells that something else holds them.
+    // If a census found no error that holds these blocks, something else holds them.
     if (moment.holders().any() && !SummarizeCensus(moment.holders(), held).decides()) continue;
     cause.change = FreedBefore(moment.detail(), held, before.event + 1);
     cause.title = "The first try's tensors are held while the second one runs";

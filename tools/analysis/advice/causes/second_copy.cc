@@ -1,4 +1,4 @@
-// A cause: parameters of the same sizes, twice or more.
+// A cause of an out-of-memory: parameters of the same sizes, twice or more.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kLeastBlocks = 3;
 
-// Blocks that one place made one after the other: a model that was moved, copied or loaded.
+// Blocks that one line made one after the other: a model that was moved, copied or loaded.
 struct Set {
   std::vector<const Life*> live;
   std::vector<uint64_t> sizes;  // of those and of the request, in order
@@ -63,7 +63,7 @@ std::vector<Set> SetsOf(const FailureMoment& moment) {
   return sets;
 }
 
-// `later` repeats `first`, or is about to.
+// True if `later` has the same sizes as `first`, or has the first of them and is still being made.
 bool Repeats(const Set& first, const Set& later) {
   if (later.sizes.size() > first.sizes.size()) return false;
   if (later.sizes.size() == first.sizes.size()) {
@@ -77,8 +77,8 @@ bool Repeats(const Set& first, const Set& later) {
   return is_cut_off && std::equal(later.sizes.begin(), later.sizes.end(), first.sizes.begin());
 }
 
-// The blocks that one line copied, if all of them have sizes of an earlier set: copies of its
-// parameters, whatever else was made between them.
+// Returns the blocks that one line copied, if all of them have sizes of an earlier set: copies of
+// its parameters, whatever was made between them.
 std::vector<const Life*> CopiesOf(const FailureMoment& moment, const Set& set) {
   std::map<uint32_t, std::vector<const Life*>> by_site;
   const std::set<const Life*> own(set.live.begin(), set.live.end());
@@ -102,8 +102,8 @@ std::vector<const Life*> CopiesOf(const FailureMoment& moment, const Set& set) {
   return {};
 }
 
-// "global members[3].4.weight" is of item 3 of "global members": a list of modules, each with
-// parameters. Layers of one module are written ".3.".
+// Returns the list and the number of an item: "global members[3].4.weight" is of item 3 of "global
+// members", a list of modules that each have parameters. Layers of one module are written ".3.".
 std::optional<std::pair<std::string, std::string>> ItemOf(const std::string& holder) {
   const size_t open = holder.find('[');
   const size_t close = holder.find("].", open == std::string::npos ? holder.size() : open);
@@ -125,8 +125,8 @@ struct Item {
   std::vector<const Life*> all;
 };
 
-// Models of one list whose parameters have the same sizes, and which are not at work: the one that
-// is, is known by a variable of its own, or is the last one.
+// Returns the models of one list whose parameters have the same sizes and which are not in use. The
+// model in use has a variable of its own, or is the last one.
 std::vector<Item> IdleItems(const FailureMoment& moment) {
   constexpr size_t kLeastItems = 3;
   std::map<std::string, std::map<std::string, Item>> lists;
@@ -160,8 +160,8 @@ std::vector<Item> IdleItems(const FailureMoment& moment) {
   return idle;
 }
 
-// Copies that are trained, beside parameters of another precision, and their gradients: nobody
-// could do without.
+// True for copies that are trained beside parameters of another precision, and their gradients: the
+// program needs them.
 bool AreTrained(const FailureMoment& moment, const std::vector<const Life*>& copies) {
   uint64_t trained = 0;
   for (const Life* life : copies) {
@@ -174,7 +174,7 @@ bool AreTrained(const FailureMoment& moment, const std::vector<const Life*>& cop
   return trained * 2 > BytesOf(copies);
 }
 
-// The owner of copies is not the model itself, where somebody else holds them.
+// Returns the blocks that are held outside of the model, if there are any.
 std::vector<const Life*> HeldElsewhere(const FailureMoment& moment,
                                        const std::vector<const Life*>& lives) {
   std::vector<const Life*> elsewhere;
@@ -187,7 +187,7 @@ std::vector<const Life*> HeldElsewhere(const FailureMoment& moment,
 
 using Counts = std::map<uint64_t, size_t>;  // by size
 
-// Of the parameters that a census knows.
+// Counts the parameters that a census has found, by size.
 Counts CountParameters(const FailureMoment& moment) {
   Counts counts;
   for (const Life* life : moment.live()) {
@@ -197,8 +197,8 @@ Counts CountParameters(const FailureMoment& moment) {
   return counts;
 }
 
-// Where a census knows parameters, copies of them have their sizes. A cache of features has many
-// blocks of one size, and repeats itself, too.
+// True if the sizes are sizes of known parameters; true if no parameters are known. A cache of
+// features has many blocks of one size, and also repeats itself.
 bool HaveSizesOfParameters(const Counts& parameters, const std::vector<uint64_t>& sizes) {
   if (parameters.empty()) return true;
   Counts counts;
@@ -211,8 +211,8 @@ bool HaveSizesOfParameters(const Counts& parameters, const std::vector<uint64_t>
   return found * 2 >= sizes.size();
 }
 
-// Nobody can let go of them by a name: a dead cycle or a kept error holds them, or, where a census
-// knows parameters and several copies have no object of Python's, a graph.
+// True if the program has no name by which to release most of the blocks: a reference cycle or an
+// exception holds them or, for several copies without a Python object, a graph.
 bool IsBeyondReach(const FailureMoment& moment, const std::vector<const Life*>& lives,
                    bool are_several) {
   uint64_t bytes = 0;
@@ -225,7 +225,7 @@ bool IsBeyondReach(const FailureMoment& moment, const std::vector<const Life*>& 
   return bytes * 2 > BytesOf(lives);
 }
 
-// PEFT gives each adapter a name in its modules: "lora_B.user1.weight".
+// True for adapters of PEFT, which names each adapter in its modules: "lora_B.user1.weight".
 bool AreAdapters(const FailureMoment& moment, const std::vector<const Life*>& copies) {
   const std::vector<HolderFacts> holders = moment.holders().OfAll(copies);
   return !holders.empty() && (absl::StrContains(holders.front().holder, ".lora_A.") ||
@@ -240,7 +240,7 @@ void SayThatAdaptersAreKept(Cause* cause) {
       "them on the host.";
 }
 
-// Parameters with gradients and state.
+// Describes models that are held with their gradients and optimizer state.
 void SayThatModelsAreKept(Cause* cause) {
   cause->title = "Models that nobody uses any more are kept, with the state of their optimizers";
   cause->evidence +=
@@ -252,13 +252,13 @@ void SayThatModelsAreKept(Cause* cause) {
       "state.";
 }
 
-// Another cause says why the same sizes are there again.
+// True if another cause says why the same sizes are live again.
 bool IsToldBetter(const FailureMoment& moment) {
   return IsFound(moment, {AdviceId::kEarlierModels}) || kLoadedFile.cause(moment).has_value();
 }
 
-// Of a job that lived: the first set goes while the job goes on with the second one. An average, a
-// teacher or an ensemble is wanted as long as the job runs.
+// True in a job that did not fail if the first set is freed while the job goes on with the second
+// one. An average, a teacher or an ensemble is needed as long as the job runs.
 bool IsReplaced(const FailureMoment& moment, const std::vector<const Life*>& first) {
   uint64_t last_birth = 0;
   for (const Life& life : moment.detail().lives) {
@@ -284,7 +284,7 @@ Found FindSecondCopy(const FailureMoment& moment) {
       spared = cause.held;
       spared.insert(spared.end(), copies.begin(), copies.end());
       copies.insert(copies.end(), sets[k].live.begin(), sets[k].live.end());
-      // One that is being made is as large as the one that is there.
+      // A set that is still being made will be as large as the existing one.
       cause.bytes += sets[i].bytes;
     }
   }

@@ -1,4 +1,4 @@
-// A cause: two optimizers for the same parameters.
+// A cause of an out-of-memory: two optimizers for the same parameters.
 #include <map>
 #include <optional>
 #include <set>
@@ -17,8 +17,8 @@
 namespace vramstow {
 namespace {
 
-// "main: schedulers[3].optimizer.state[model.0.weight]["exp_avg"]": an optimizer, and the parameter
-// that the state is for.
+// The parts of "main: schedulers[3].optimizer.state[model.0.weight]["exp_avg"]": an optimizer, and
+// the parameter that the state belongs to.
 struct StateName {
   std::string_view optimizer;
   std::string_view parameter;
@@ -34,7 +34,8 @@ std::optional<StateName> NameOfState(std::string_view holder) {
   return StateName{holder.substr(0, begin), holder.substr(from, end - from)};
 }
 
-// State of optimizers for whose parameters a later one has made state, by a census.
+// Returns state of optimizers for whose parameters a later optimizer has made state, according to a
+// census.
 std::vector<const Life*> OfEarlierOptimizers(const FailureMoment& moment,
                                              const std::vector<const Life*>& state,
                                              size_t* optimizers) {
@@ -53,8 +54,9 @@ std::vector<const Life*> OfEarlierOptimizers(const FailureMoment& moment,
   return earlier;
 }
 
-// Whether there are so many parameters of these sizes that the state may be of others: a GAN has an
-// optimizer for each of its two models. Each line of a step makes one block for each parameter.
+// True if there are so many parameters of these sizes that the state may belong to different ones:
+// a GAN has an optimizer for each of its two models. Each line of a step makes one block for each
+// parameter.
 bool AreOfOtherParameters(const FailureMoment& moment, const std::vector<const Life*>& old,
                           const std::vector<const Life*>& fresh) {
   std::set<std::string> lines;
@@ -78,7 +80,7 @@ bool AreOfOtherParameters(const FailureMoment& moment, const std::vector<const L
   });
 }
 
-// State was there before this iteration, and this one has made it again.
+// Returns state that was live before this iteration, if this iteration has made it again.
 std::vector<const Life*> OfEarlierPasses(const FailureMoment& moment,
                                          const std::vector<const Life*>& state,
                                          std::vector<const Life*>* fresh) {
@@ -91,7 +93,7 @@ std::vector<const Life*> OfEarlierPasses(const FailureMoment& moment,
     }
     (moment.PassOf(*life) < moment.pass() ? &old : fresh)->push_back(life);
   }
-  // Both have made some for the same parameters.
+  // Both optimizers must have made state for parameters of the same sizes.
   absl::flat_hash_set<uint64_t> sizes;
   for (const Life* life : old) sizes.insert(life->size);
   std::erase_if(*fresh, [&](const Life* life) { return !sizes.contains(life->size); });
@@ -102,7 +104,7 @@ std::vector<const Life*> OfEarlierPasses(const FailureMoment& moment,
   return old;
 }
 
-// Several are there, whoever steps now.
+// Reports that there are several optimizers, whichever of them steps now.
 Found TellOfSeveral(const FailureMoment& moment, const std::vector<const Life*>& earlier,
                     size_t optimizers) {
   Cause cause;
@@ -120,7 +122,7 @@ Found TellOfSeveral(const FailureMoment& moment, const std::vector<const Life*>&
   return cause;
 }
 
-// State is made once for each parameter. Another optimizer makes it again.
+// State is made once for each parameter; if it is made again, another optimizer does it.
 Found FindSecondOptimizer(const FailureMoment& moment) {
   // State of another model is not for the same parameters.
   if (IsFound(moment, {AdviceId::kEarlierModels, AdviceId::kKeptError, AdviceId::kDeadCycles})) {

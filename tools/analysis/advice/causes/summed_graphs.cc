@@ -1,4 +1,5 @@
-// A cause: the graphs of several turns that wait for one backward pass.
+// A cause of an out-of-memory: the graphs of several turns of a loop that wait for one backward
+// pass.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr uint64_t kSmallPart = 20;
 
-// Several graphs of one pass: a sum of losses, or a loop that is unrolled.
+// Finds several graphs in one iteration: a sum of losses, or a loop that is unrolled.
 Found FindSummedGraphs(const FailureMoment& moment) {
   if (moment.pass() < 0) return std::nullopt;
   const uint64_t begin = moment.pass_begin();

@@ -1,4 +1,4 @@
-// A cause: the gradient of an embedding, as large as its table.
+// A cause of an out-of-memory: the gradient of an embedding, which is as large as its table.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -19,9 +19,9 @@ bool MakesTableGradient(const FailureMoment& moment, const SiteDetail& site) {
          });
 }
 
-// The gradient of an embedding has as many rows as its table.
+// Finds the gradient of an embedding, which has as many rows as its table.
 Found FindTableGradient(const FailureMoment& moment) {
-  // Blocks that an optimizer makes for it have causes of their own.
+  // Other causes cover the blocks that an optimizer makes for it.
   if (moment.request_site().in_optimizer) return std::nullopt;
   std::vector<const Life*> held;
   for (const Life* life : moment.live()) {
@@ -30,7 +30,7 @@ Found FindTableGradient(const FailureMoment& moment) {
   const bool asks = MakesTableGradient(moment, moment.request_site());
   Cause cause;
   cause.bytes = BytesOf(held) + (asks ? moment.requested() : 0);
-  // The room is 0 where nothing told of it.
+  // The room is 0 if it is unknown.
   if (cause.bytes == 0 || cause.bytes * 4 < moment.room()) return std::nullopt;
   cause.change = Without(moment.detail(), held);
   if (asks) cause.change.requested = 0;

@@ -1,4 +1,5 @@
-// A cause: parameters and their gradients alone, before an optimizer has any state.
+// A cause of an out-of-memory: parameters and their gradients alone, before an optimizer has any
+// state.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -56,8 +57,8 @@ std::string ActionFor(const State& state) {
          others;
 }
 
-// The first backward pass does not end, or does not begin: with any batch, most of the card is for
-// these.
+// Finds a first backward pass that cannot end, or not even begin: with any batch, parameters and
+// gradients take most of the GPU.
 Found FindTrainingTooLarge(const FailureMoment& moment) {
   const SiteDetail& request = moment.request_site();
   const State state = StateOf(moment);
@@ -67,7 +68,7 @@ Found FindTrainingTooLarge(const FailureMoment& moment) {
   }
   if (!request.in_backward && request.phase != Phase::kForward) return std::nullopt;
   if (!moment.is_room_known() || needed * 4 < moment.room() * 3) return std::nullopt;
-  // Those of several models say nothing of one.
+  // Parameters of several models do not show that one model is too large.
   if (IsFound(moment, {AdviceId::kEarlierModels, AdviceId::kKeptError, AdviceId::kDeadCycles,
                        AdviceId::kSecondCopy})) {
     return std::nullopt;

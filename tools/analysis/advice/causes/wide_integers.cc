@@ -1,4 +1,4 @@
-// A cause: masks and one-hot classes are 64-bit integers.
+// A cause of an out-of-memory: masks and one-hot classes that are 64-bit integers.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -18,8 +18,8 @@ namespace {
 constexpr uint64_t kFlagIsNarrower = 8;  // times, as a bool
 constexpr uint64_t kMaxClasses = 4096;
 
-// The numbers of one-hot classes: F.one_hot makes zeros whose last extent are the classes, and
-// fills them. Otherwise 0.
+// Returns the number of one-hot classes: F.one_hot makes zeros whose last extent is the number of
+// classes, and fills them. Returns 0 if it is something else.
 uint64_t ClassesOf(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   uint64_t classes = kMaxClasses;
   for (const Life* life : lives) {
@@ -30,7 +30,7 @@ uint64_t ClassesOf(const FailureMoment& moment, const std::vector<const Life*>& 
   return classes < kMaxClasses ? classes : 0;
 }
 
-// These results are places or numbers, which need their bits.
+// True for operations whose results are indices or counts, which need all their bits.
 bool MakesPlaces(std::string_view name) {
   static constexpr std::array<std::string_view, 8> kNames = {"sort", "topk",   "nonzero", "arange",
                                                              "rand", "argmax", "argmin",  "cumsum"};
@@ -47,7 +47,7 @@ Found FindWideIntegers(const FailureMoment& moment) {
     if (block == nullptr || !life->tensor || life->size < (1 << 20)) continue;
     const std::optional<TensorWords> words = ParseTensor(block->about);
     if (!words.has_value() || words->type != "int64" || words->bytes * 2 < life->size) continue;
-    // A list of numbers is no mask: one-hot classes and masks have two extents or more.
+    // Only tensors with three extents or more count as masks or one-hot classes.
     if (words->shape.size() < 3 || MakesPlaces(OperatorName(moment.site_of(*life)))) continue;
     cause.held.push_back(life);
     if (largest != nullptr && largest->size >= life->size) continue;
@@ -55,15 +55,15 @@ Found FindWideIntegers(const FailureMoment& moment) {
     type = block->about.substr(0, block->about.find(']')) + "]";
   }
   const uint64_t wide = BytesOf(cause.held);
-  // One class at a time is there.
+  // With the change, only one class at a time is live.
   const uint64_t parts =
       std::max(kFlagIsNarrower, cause.held.empty() ? 0 : ClassesOf(moment, cause.held));
   cause.bytes = wide - wide / parts;
-  // Pictures and texts are integers, too, and are not most of what lives.
+  // Pictures and texts are integers, too, but they are not most of the live memory.
   if (largest == nullptr || !moment.IsLarge(cause.bytes) || wide * 3 < moment.live_bytes()) {
     return std::nullopt;
   }
-  // Results that the same line makes of them are as wide.
+  // Results that the same line makes of them have 64 bits, too.
   const bool asks_wide = moment.requested() == largest->size;
   cause.change = InParts(moment.detail(), cause.held, parts);
   if (asks_wide) {
