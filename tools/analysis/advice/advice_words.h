@@ -1,6 +1,7 @@
-// AdviceWords: what all advice is worded and weighed with.
+// AdviceWords: the wording and the thresholds that all advice shares.
 //
-// Ownership: copies. Threads: pure functions. Errors: none. Units: bytes.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// none. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_ADVICE_WORDS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_ADVICE_WORDS_H_
 
@@ -15,17 +16,17 @@ namespace vramstow {
 
 std::string AdviceText(uint64_t bytes);
 std::string AdvicePercent(uint64_t part, uint64_t whole);
-// Less is not worth a sentence.
+// True if this many bytes are worth a sentence.
 bool IsWorthAdvice(const Facts& facts, uint64_t bytes);
-// Bytes that the process found free on its cards; 0: not known.
+// Returns the bytes that the process found free on its GPUs; 0 if unknown.
 uint64_t CardBytes(const Facts& facts);
-// Whether the job left half of its card or more: then nothing has to be saved.
+// True if the job left half of its GPU or more unused, so that nothing has to be saved.
 bool HasRoom(const Facts& facts);
-// Whether a part of the text says so.
+// True if `text` contains `part`.
 bool Mentions(std::string_view text, std::string_view part);
-// The first few different names, with commas between.
+// Returns the first few different names, separated by commas.
 std::string FirstNames(const std::vector<std::string>& names);
-// The sites of a phase that hold most at the peak.
+// Returns the call sites of a phase that hold most at the peak.
 std::string SitesOfPhase(const Detail& detail, Phase phase);
 
 }  // namespace vramstow

@@ -13,7 +13,7 @@
 namespace vramstow {
 namespace {
 
-// `failed`: false: it was found at the peak of a job that lived.
+// `failed` is false if the cause was found at the peak of a job that did not fail.
 AdviceFacts OfCause(const Cause& cause, bool failed) {
   AdviceFacts advice;
   advice.id = cause.id;
@@ -32,7 +32,7 @@ AdviceFacts OfCause(const Cause& cause, bool failed) {
   return advice;
 }
 
-// Whether a cause of the failure says better what was seen at the peak.
+// True if a cause of the failure covers the advice of this row with better words.
 bool IsSaid(const RuleRow& row, const std::vector<Cause>& causes) {
   return std::ranges::any_of(causes, [&row](const Cause& cause) {
     return cause.id == row.id ||
@@ -68,7 +68,7 @@ void Advise(const Detail& detail, const Explanation& explanation, Facts* facts) 
     causes = FindCausesAtPeak(detail, explanation.passes(), explanation.categories(), *facts);
   }
   facts->advice = FindAdvice(detail, explanation.categories(), *facts, causes);
-  // Where the card's memory is not known, nobody knows what would fit.
+  // If the memory of the GPU is unknown, it is unknown what would fit.
   if (facts->out_of_memory.empty() || facts->out_of_memory.back().demand.room_bytes != 0) return;
   for (AdviceFacts& advice : facts->advice) advice.fits.reset();
 }

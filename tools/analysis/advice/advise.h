@@ -1,8 +1,8 @@
-// Advise: why memory ran out, and what could be done.
+// Advise: finds why memory ran out, and what could be done.
 //
-// Ownership: reads a Detail and what explains it, fills `advice` and the stories of failures in the
-// Facts. Threads: pure functions. Errors: none; where nothing is worth a sentence, there is none.
-// Units: bytes. Cost: O(n log n) in the lives that were kept.
+// Ownership: reads a Detail and its Explanation; fills `advice` and the causes of failures in the
+// Facts. Threads: pure functions, callable from any thread. Errors: none; there is no advice if
+// nothing is worth a sentence. Units: bytes. Cost: O(n log n) in the stored lives.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_ADVISE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_ADVISE_H_
 
@@ -15,11 +15,11 @@
 
 namespace vramstow {
 
-// Both of what follows.
+// Finds the causes of failures and the advice, and fills both into the Facts.
 void Advise(const Detail& detail, const Explanation& explanation, Facts* facts);
 
-// Needs what Explanation fills. The causes of a failure come first, then the most bytes. `causes`:
-// of the last failure, in order.
+// Needs the results of Explanation. The causes of a failure come first, then other advice by bytes.
+// `causes` are those of the last failure, in order.
 std::vector<AdviceFacts> FindAdvice(const Detail& detail, const CategoryFinder& categories,
                                     const Facts& facts, const std::vector<Cause>& causes = {});
 

@@ -16,7 +16,7 @@ namespace {
 
 using Shape = std::vector<uint64_t>;
 
-// Empty: not known.
+// Returns the shape of a tensor; empty if it is unknown.
 Shape ShapeOf(const FailureMoment& moment, const Life& life) {
   const HeldBlock* block = moment.holders().Of(life);
   if (block == nullptr) return {};
@@ -24,7 +24,7 @@ Shape ShapeOf(const FailureMoment& moment, const Life& life) {
   return words.has_value() ? words->shape : Shape();
 }
 
-// The tensor that was copied to the card last, by no module.
+// Returns the shape of the tensor that was copied to the GPU last, outside of any module.
 Shape InputOf(const FailureMoment& moment) {
   Shape input;
   for (const Life* life : moment.live()) {
@@ -40,7 +40,7 @@ Shape InputOf(const FailureMoment& moment) {
   return input;
 }
 
-// Extents that mean something else.
+// Returns extents that have another meaning than the batch size.
 std::set<uint64_t> OthersOf(const FailureMoment& moment, const Shape& input) {
   std::set<uint64_t> others(input.begin() + 1, input.end());
   for (const Life* life : moment.live()) {
@@ -51,8 +51,8 @@ std::set<uint64_t> OthersOf(const FailureMoment& moment, const Shape& input) {
   return others;
 }
 
-// Whether the first extent may be a product with one of the input's others: a language model makes
-// [length × batch, vocabulary] of a text of [all, batch].
+// True if the first extent may be a product with another extent of the input: a language model
+// turns a text of [all, batch] into [length × batch, vocabulary].
 bool HoldsSeveralExtents(const Shape& shape, const Shape& input) {
   return !shape.empty() && std::any_of(input.begin() + 1, input.end(), [&](uint64_t extent) {
     return extent > 1 && shape.front() > extent && shape.front() % extent == 0;

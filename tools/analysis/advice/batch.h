@@ -1,11 +1,13 @@
-// Batch: which results do not grow with it, and whether this one is far larger than all before.
+// Batch: finds results that do not grow with the batch, and a batch that is far larger than all
+// earlier ones.
 //
-// Idea: a census tells the shapes of what was live. The first extent of what was copied to the card
-// last is the batch, unless something else has this extent, too. A result has the batch in it if an
-// extent is it, or a multiple of it that neither the input nor a parameter explains.
+// Idea: a census has the shapes of live tensors. The first extent of the tensor that was copied to
+// the GPU last is the batch size, unless something else has this extent, too. A result grows with
+// the batch if one of its extents is the batch size, or a multiple of it that neither the input nor
+// a parameter explains.
 //
-// Ownership: values. Threads: pure functions. Errors: none; without a census nothing is told.
-// Units: blocks.
+// Ownership: plain values. Threads: pure functions, callable from any thread. Errors: none; without
+// a census nothing is found. Units: blocks.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_BATCH_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_BATCH_H_
 
@@ -17,12 +19,12 @@
 
 namespace vramstow {
 
-// Those of the blocks whose shape is known and has no batch in it.
+// Returns the blocks whose shape is known and does not contain the batch size.
 std::vector<const Life*> WithoutBatch(const FailureMoment& moment,
                                       const std::vector<const Life*>& lives);
 
-// What to do about a batch that is padded to one long sample, behind another action; empty if
-// earlier blocks of this line are not far smaller than `bytes`, or are too few to say so.
+// Returns a sentence to append to another action, about a batch that is padded to one long sample.
+// Empty if earlier blocks of this line are not far smaller than `bytes`, or are too few to judge.
 std::string IfPadded(const FailureMoment& moment, uint32_t site, uint64_t bytes);
 
 }  // namespace vramstow

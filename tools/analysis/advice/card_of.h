@@ -1,7 +1,7 @@
-// RatesOfCard: how fast the simulated card of a trace is.
+// RatesOfCard: the speed of the simulated GPU of a trace.
 //
-// Ownership: constants. Threads: pure. Errors: null where the trace is of no rehearsal, and for a
-// card without rates.
+// Ownership: constants. Threads: pure functions, callable from any thread. Errors: returns null if
+// the trace is not of a simulated run, or its GPU has no rates.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_CARD_OF_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_CARD_OF_H_
 

@@ -1,6 +1,7 @@
 // Cause: one reason why there was too little memory.
 //
-// Ownership: values; the blocks are a FailureMoment's. Threads: values. Errors: none. Units: bytes.
+// Ownership: plain values; the blocks belong to a FailureMoment. Threads: plain values without
+// synchronisation. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_CAUSE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_CAUSE_H_
 
@@ -32,7 +33,7 @@ struct Cause {
   Change change;                  // of the requests, when it is mended
 };
 
-// Nothing: this is not why.
+// nullopt means that this is not the cause.
 using Found = std::optional<Cause>;
 
 }  // namespace vramstow

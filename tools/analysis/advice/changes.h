@@ -1,7 +1,7 @@
-// Changes: what it means for the requests when a cause is mended.
+// Changes: describes the effect on the requests when a cause is removed.
 //
-// Ownership: values; a FailureMoment's lives are named by their number. Threads: pure functions.
-// Errors: none. Units: bytes, events counted from 1.
+// Ownership: plain values, which refer to the lives of a FailureMoment by their numbers. Threads:
+// pure functions, callable from any thread. Errors: none. Units: bytes; events are counted from 1.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_CHANGES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_CHANGES_H_
 
@@ -12,16 +12,17 @@
 
 namespace vramstow {
 
-// These blocks are not asked for.
+// The blocks are never requested.
 Change Without(const Detail& detail, const std::vector<const Life*>& lives);
-// They are freed before this event.
+// The blocks are freed before this event.
 Change FreedBefore(const Detail& detail, const std::vector<const Life*>& lives, uint64_t event);
-// Each is freed when the pass is over in which it was made.
+// Each block is freed at the end of the iteration in which it was made.
 Change FreedWithPass(const FailureMoment& moment, const std::vector<const Life*>& lives);
-// Each is freed when the turn is over in which it was made; `turns`: where they begin, in order.
+// Each block is freed at the end of the loop turn in which it was made. `turns` has the events at
+// which turns begin, in order.
 Change FreedWithTurn(const FailureMoment& moment, const std::vector<const Life*>& lives,
                      const std::vector<uint64_t>& turns);
-// Each is one of `parts` parts of what it was.
+// Each block shrinks to one of `parts` parts.
 Change InParts(const Detail& detail, const std::vector<const Life*>& lives, uint64_t parts);
 
 }  // namespace vramstow

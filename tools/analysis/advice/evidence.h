@@ -1,7 +1,8 @@
-// Evidence: what advice is made from, other than the causes of a failure: the whole job.
+// Evidence: the view of the whole job on which advice other than the causes of a failure is based.
 //
-// Ownership: refers to a Detail, its categories and Facts, which outlive it. Threads: const calls
-// are free. Errors: none; what is not known is 0 or empty. Units: bytes, events counted from 1.
+// Ownership: refers to a Detail, its categories and Facts, which outlive it. Threads: const
+// functions may be called at the same time. Errors: none; unknown values are 0 or empty. Units:
+// bytes; events are counted from 1.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_EVIDENCE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_EVIDENCE_H_
 
@@ -18,7 +19,7 @@ namespace vramstow {
 
 class Evidence {
  public:
-  // `facts`: with what Explanation fills.
+  // `facts` must have the results of Explanation.
   Evidence(const Detail& detail, const CategoryFinder& categories, const Facts& facts);
 
   const Detail& detail() const { return detail_; }
@@ -26,21 +27,22 @@ class Evidence {
   const Facts& facts() const { return facts_; }
   Phase PhaseOf(const Life& life) const { return detail_.sites[life.site].phase; }
 
-  // Less is not worth a sentence.
+  // True if this many bytes are worth a sentence.
   bool IsWorthIt(uint64_t bytes) const;
-  // Bytes of a category at the peak.
+  // Returns the bytes of a category at the peak.
   uint64_t AtPeak(const std::string& category) const;
   bool IsAtPeak(const Life& life) const {
     return !life.pending && life.LivesAt(detail_.peak_event);
   }
-  // A line or a pattern that recurs may fill a list of weights, or be the layers of one iteration.
+  // True if the iterations are real: a line or pattern that recurs may also fill a list of weights,
+  // or be the layers of one iteration.
   bool HasTrueIterations() const;
 
-  // vramstow's pool served this process.
+  // True if vramstow's pool served this process.
   bool IsOurPool() const { return Says("option.pool", "on"); }
   bool HasExpandableSegments() const { return Says("allocator.expandable_segments", "true"); }
 
-  // Device memory that was live when the last request failed; where none failed, at the peak.
+  // The device memory that was live when the last request failed or, if none failed, at the peak.
   const std::vector<const Life*>& live() const { return live_; }
   std::vector<const Life*> LiveThat(const std::function<bool(const Life&)>& is_one) const;
   std::vector<const Life*> LiveOf(const std::string& category) const;

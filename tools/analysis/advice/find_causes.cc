@@ -67,8 +67,8 @@ DemandFacts DemandOf(const FailureMoment& moment, const CategoryFinder& categori
   return demand;
 }
 
-// The one of the most bytes; where that is a variable of a function that runs, one that outlives
-// the call and has half as many.
+// Returns the owner of the most bytes. If it is a variable of a running function, an owner that
+// outlives the call and holds at least half as much is preferred.
 const HolderFacts& MainHolder(const std::vector<HolderFacts>& found) {
   const HolderFacts& first = found.front();
   if (!IsLocal(first.holder)) return first;
@@ -79,7 +79,7 @@ const HolderFacts& MainHolder(const std::vector<HolderFacts>& found) {
   return other == found.end() ? first : *other;
 }
 
-// A frame that waits is told with its function: the one in which its variables were made.
+// Appends the function to a suspended frame: the function in which its variables were made.
 std::string WithFunction(const Cause& cause, const std::string& holder) {
   constexpr std::string_view kFrame = "→ its frame";
   const size_t space = cause.place.find(' ');
@@ -87,14 +87,14 @@ std::string WithFunction(const Cause& cause, const std::string& holder) {
   return holder + " of " + cause.place.substr(space + 1);
 }
 
-// Adds who holds it, as a census found out.
+// Adds the owner that a census found.
 void NameHolder(const Holders& holders, Cause* cause) {
   constexpr size_t kMaxNamed = 3;
   constexpr uint64_t kSmallPart = 20;
   constexpr uint64_t kLeastKnownPart = 4;
   const std::vector<HolderFacts> found = holders.OfAll(cause->held);
   if (found.empty()) return;
-  // A census that knows the holder of a small part only says nothing of the rest.
+  // If the census found the owner of a small part only, it says nothing about the rest.
   uint64_t known = 0;
   for (const HolderFacts& one : found) known += one.amount.bytes;
   if (known * kLeastKnownPart < BytesOf(cause->held)) return;
@@ -121,8 +121,8 @@ void FillHolders(const FailureMoment& moment, const Holders& holders, OutOfMemor
   if (failure->holders.size() > kMaxHolders) failure->holders.resize(kMaxHolders);
 }
 
-// A cause would have served the request and is no small share of what was live, or accounts for
-// much of it. A small one lets this request through, and says nothing of the rest.
+// True if a cause would have served the request and is no small share of the live memory, or
+// accounts for much of it. A small cause lets this request through, but does not explain the rest.
 bool IsExplained(const FailureMoment& moment, const std::vector<RankedCause>& causes) {
   constexpr uint64_t kMuch = 4;
   constexpr uint64_t kSmall = 8;

@@ -19,7 +19,7 @@ constexpr uint64_t kMaxParts = 16;
 
 using LiveList = std::vector<const Life*>;
 
-// One iteration, by what its tensors are for.
+// The memory of one iteration, by what its tensors are for.
 struct RelievedIteration {
   RelievedIteration(const Detail& detail, const CategoryFinder& categories,
                     const IterationFacts& facts)
@@ -42,7 +42,8 @@ struct RelievedIteration {
     }
   }
 
-  // Where the optimizer begins; without one the iteration's end.
+  // Returns the event at which the optimizer's step begins; the end of the iteration if there is no
+  // optimizer.
   static uint64_t StepOf(const Detail& detail, const IterationFacts& facts) {
     uint64_t step = facts.end_event;
     for (auto life = detail.lives.rbegin(); life != detail.lives.rend(); ++life) {
@@ -99,7 +100,8 @@ class HandChangeFinder {
   }
 
  private:
-  // The iteration of the peak, and the one that the clock calls usual or else the third.
+  // Returns the iteration of the peak, and a usual one: the one that the clock model chose, or else
+  // the third.
   std::vector<const IterationFacts*> Chosen() const {
     constexpr size_t kUsual = 2;
     std::vector<const IterationFacts*> chosen;
@@ -115,7 +117,7 @@ class HandChangeFinder {
     return chosen;
   }
 
-  // The need of the job with these changes in each iteration.
+  // Returns the need of the job with these changes in each iteration.
   template <typename Relieve>
   uint64_t NeedWith(const Relieve& relieve) const {
     uint64_t highest = 0;
@@ -134,7 +136,7 @@ class HandChangeFinder {
     facts_->offload.by_hand.push_back(std::move(change));
   }
 
-  // The fewest layers; where none are enough, all.
+  // Finds the smallest number of layers that is enough; all layers if no number is.
   void FindLayers() {
     std::vector<RepeatedLayers> layers;
     size_t most = 0;
@@ -173,7 +175,7 @@ class HandChangeFinder {
     Add(std::move(change), need(least));
   }
 
-  // Gradients of the parts before are there while a part runs.
+  // Gradients of the earlier micro-batches are live while one runs.
   void FindMicroBatches() {
     for (uint64_t parts = 2; parts <= kMaxParts; parts *= 2) {
       const uint64_t needed = NeedWith([&](const RelievedIteration& one) {
@@ -193,7 +195,8 @@ class HandChangeFinder {
     }
   }
 
-  // As much of it as is too much, from the iteration's begin to the optimizer's.
+  // Moves as much state to the host as is too much, from the begin of the iteration to the
+  // optimizer's step.
   void FindStateOnHost() {
     const OffloadFacts& offload = facts_->offload;
     const uint64_t lacking = offload.needed_bytes - std::min(offload.needed_bytes, usable_bytes_);
@@ -216,7 +219,7 @@ class HandChangeFinder {
     Add(std::move(change), needed);
   }
 
-  // The optimizer's step reads and writes less: it is no slower.
+  // The optimizer's step reads and writes less, so it is not slower.
   void FindStateInEightBits() {
     const uint64_t needed = NeedWith([&](const RelievedIteration& one) {
       std::vector<Relieved> reliefs;
@@ -228,7 +231,7 @@ class HandChangeFinder {
     Add(std::move(change), needed);
   }
 
-  // How much faster products are then, the trace does not tell.
+  // The trace does not show how much faster products would be.
   void FindLowerPrecision() {
     if (UsesLowerPrecision(detail_)) return;
     const uint64_t needed = NeedWith([&](const RelievedIteration& one) {
@@ -252,7 +255,7 @@ class HandChangeFinder {
 void FindHandChanges(const Detail& detail, const CategoryFinder& categories, Facts* facts) {
   FindOffloadCost(facts);
   const OffloadFacts& offload = facts->offload;
-  // Without call stacks nothing tells what blocks are for.
+  // Without call stacks the purpose of blocks is unknown.
   const bool is_told = std::ranges::any_of(detail.sites, &SiteDetail::by_stack);
   if (!offload.carries_job || offload.needed_bytes <= offload.card_bytes || !is_told) return;
   HandChangeFinder(detail, categories, facts).Find();

@@ -1,15 +1,15 @@
-// FindHandChanges: with which changes of the program, made by hand, a job that ran only because
-// memory was moved would fit, and what each costs.
+// FindHandChanges: finds changes of the program, made by hand, that let a job fit that ran only
+// because memory was moved to the host; and what each costs.
 //
-// Idea: each change makes tensors smaller, or lets them be away for a while, so what the job then
-// needs follows from their lives: in the iteration with the peak, and in a later one that has all
-// of the optimizer's state. The smallest change that fits is taken of each kind.
+// Idea: each change makes tensors smaller, or lets them be freed or evicted for a while, so the
+// resulting need follows from their lives: in the iteration with the peak, and in a later one that
+// has all of the optimizer's state. Of each kind of change, the smallest that fits is chosen.
 //
-// Fills what moves cost, too, also where the job would live without.
+// It also computes the cost of the moves, even if the job would fit without them.
 //
-// Ownership: fills Facts::offload. Threads: pure functions. Errors: none; where nothing is known of
-// iterations or of what blocks are for, there are no changes. Units: bytes. Cost: O(n log n) in the
-// lives that were kept, a few dozen times, and only for a job that lives by moves.
+// Ownership: fills Facts::offload. Threads: pure functions, callable from any thread. Errors: none;
+// there are no changes if iterations or the purpose of blocks are unknown. Units: bytes. Cost: O(n
+// log n) in the stored lives, a few dozen times, and only for a job that depends on moves.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_HAND_CHANGES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_HAND_CHANGES_H_
 
@@ -19,7 +19,7 @@
 
 namespace vramstow {
 
-// Needs what Explanation fills.
+// Needs the results of Explanation.
 void FindHandChanges(const Detail& detail, const CategoryFinder& categories, Facts* facts);
 
 }  // namespace vramstow

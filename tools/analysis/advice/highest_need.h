@@ -1,8 +1,8 @@
-// HighestNeed: what tensors of a device need at the most in one iteration, as it was and with some
-// of them smaller or gone for a while.
+// HighestNeed: the highest number of bytes that the tensors of a device need in one iteration, as
+// recorded or with some of them smaller or absent for a while.
 //
-// Ownership: copies. Threads: const calls are free. Errors: none. Units: bytes, events counted from
-// 1.
+// Ownership: keeps its own copies. Threads: const functions may be called at the same time. Errors:
+// none. Units: bytes; events are counted from 1.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_HIGHEST_NEED_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_HIGHEST_NEED_H_
 
@@ -14,7 +14,7 @@
 
 namespace vramstow {
 
-// Bytes that are not needed from one event to another. A negative number: more are needed.
+// Bytes that are not needed from one event to another; negative if more are needed.
 struct Relieved {
   int64_t bytes = 0;
   uint64_t begin = 0;
@@ -23,7 +23,7 @@ struct Relieved {
 
 class HighestNeed {
  public:
-  // In [begin, end) in events.
+  // Reads the lives of [begin, end), which are events.
   HighestNeed(const Detail& detail, int device, uint64_t begin, uint64_t end);
 
   uint64_t With(const std::vector<Relieved>& reliefs) const;

@@ -13,7 +13,7 @@
 namespace vramstow {
 namespace {
 
-// Whether a name says so: "Scenes.cache", "sessions", "layer.past".
+// True if a word of the name means a cache: "Scenes.cache", "sessions", "layer.past".
 bool IsCache(std::string_view holder) {
   static constexpr std::array<std::string_view, 8> kWords = {
       "cache", "caches", "cached", "memo", "session", "sessions", "past", "kv"};
@@ -29,7 +29,8 @@ bool IsCache(std::string_view holder) {
   return false;
 }
 
-// "cache.layers[0..7].keys", "past.key_cache[3]": of transformers' DynamicCache and its like.
+// True for caches of transformers, for example of DynamicCache: "cache.layers[0..7].keys",
+// "past.key_cache[3]".
 bool IsCacheOfTransformers(std::string_view holder) {
   return (Mentions(holder, ".layers[") &&
           (holder.ends_with(".keys") || holder.ends_with(".values"))) ||
@@ -55,7 +56,7 @@ std::string AdviceForOwner(std::string_view holder) {
     return "Remove the hook when its work is done (handle.remove()); register it once, not for "
            "each call.";
   }
-  // Lightning's pages tell users to gather results under such names.
+  // Lightning's documentation tells users to collect results under such names.
   if (Mentions(holder, "step_outputs[")) {
     return "Empty the list at the end of each epoch (self.validation_step_outputs.clear()), or "
            "give each result to a metric that keeps sums (torchmetrics).";
@@ -89,7 +90,7 @@ std::string AdviceForOwner(std::string_view holder) {
            "text a new one, a common beginning as a copy (copy.deepcopy()), or crop() it back "
            "afterwards.";
   }
-  // "summaries[0..11].past[0..7]" is no cache, but a list of results that keep theirs.
+  // "summaries[0..11].past[0..7]" is no cache, but a list of results that each hold one.
   const std::string_view list = holder.substr(0, holder.find('['));
   if (!IsCache(list) && IsCache(holder) && Mentions(holder, "].")) {
     return "Keep of each result what is read later, and drop its cache (result.past = None).";
@@ -106,7 +107,7 @@ std::string AdviceForOwner(std::string_view holder) {
 
 namespace {
 
-// Metrics of torchmetrics keep what they are given under these names.
+// True for metrics of torchmetrics, which store their inputs under these names.
 bool IsKeptByMetric(const Detail& detail, std::string_view holder) {
   return (Mentions(holder, ".preds[") || Mentions(holder, ".target[")) &&
          std::ranges::any_of(detail.files, [](const std::string& file) {

@@ -1,10 +1,10 @@
-// Keepers: what to do about what keeps tensors, by its kind: a cache, a queue, a hook.
+// Keepers: advice about the owner that holds tensors, by its kind: a cache, a queue, a hook.
 //
-// Idea: a census told the chain from the program to the tensors. Where a step of it is one of
-// Python's or PyTorch's own tools, that tool has a switch.
+// Idea: a census found the chain of references from the program to the tensors. If a step of it is
+// one of Python's or PyTorch's own tools, that tool has a setting for it.
 //
-// Ownership: copies. Threads: pure functions. Errors: none; empty where the chain tells no kind.
-// Units: none.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// none; empty if the chain shows no known kind of owner. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_KEEPERS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_KEEPERS_H_
 
@@ -17,9 +17,9 @@
 
 namespace vramstow {
 
-// A sentence that ends with a point.
+// Returns a sentence that ends with a full stop; empty if there is no advice.
 std::string AdviceForOwner(std::string_view holder);
-// Says what to do, and what it costs, where results stay that the program holds.
+// Fills in what to do about results that the program still holds, and what that costs.
 void TellOfResults(const FailureMoment& moment, const std::vector<const Life*>& lives,
                    Cause* cause);
 

@@ -31,7 +31,7 @@ std::optional<Made> FirstLarge(const FailureMoment& moment) {
       largest = std::max(largest, life->size);
     }
   }
-  // What was freed before the next large one was made has no part in that.
+  // A block that was freed before the next large one was made has no part in it.
   const Life* first = nullptr;
   uint64_t until = 0;
   auto life = std::ranges::lower_bound(moment.detail().lives, begin, {}, &Life::birth);
@@ -53,7 +53,7 @@ Before WhatWasThere(const FailureMoment& moment, const Made& made) {
   const uint64_t begin = moment.pass_begin();
   for (const Life& life : moment.detail().lives) {
     if (life.birth >= made.birth) break;
-    // A block that was freed a moment before may have gone into it.
+    // A block that was freed just before may have been an input.
     if (!life.tensor || life.pending || !life.LivesAt(made.birth)) continue;
     before.largest = std::max(before.largest, life.size);
     before.all += life.size;

@@ -1,7 +1,7 @@
-// LargeResult: the first large result of a pass, and what was made of it.
+// LargeResult: finds the first large result of an iteration, and the blocks made from it.
 //
-// Ownership: refers to a FailureMoment's lives. Threads: pure functions. Errors: none; where
-// nothing is large, there is none. Units: bytes, events counted from 1.
+// Ownership: refers to a FailureMoment's lives. Threads: pure functions, callable from any thread.
+// Errors: none; returns nullopt if nothing is large. Units: bytes; events are counted from 1.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LARGE_RESULT_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LARGE_RESULT_H_
 
@@ -19,17 +19,18 @@ namespace vramstow {
 inline constexpr uint64_t kPieces = 8;   // that an advice proposes
 inline constexpr uint64_t kFollows = 4;  // what is at least this part of the result is made of it
 
-// Something that was made, or was to be made.
+// A block that was allocated, or the one that was requested.
 struct Made {
   uint32_t site = 0;
   uint64_t size = 0;
   uint64_t birth = 0;
 };
 
-// The first one in this pass that is about as large as the largest: the others may be made of it.
+// Returns the first block of this iteration that is about as large as the largest one: the others
+// may be made from it.
 std::optional<Made> FirstLarge(const FailureMoment& moment);
 
-// Tensors that were there when it was made.
+// The sizes of tensors that were live when the result was made.
 struct Before {
   uint64_t largest = 0;
   uint64_t largest_of_pass = 0;
@@ -37,16 +38,16 @@ struct Before {
 };
 Before WhatWasThere(const FailureMoment& moment, const Made& made);
 
-// The blocks of it that are there, and those that were made of it.
+// Returns the live blocks of the result, and the blocks made from it.
 std::vector<const Life*> FamilyOf(const FailureMoment& moment, const Made& made);
-// Their bytes, with the request if that belongs to them.
+// Returns the bytes of the family, plus the request if it belongs to the family.
 uint64_t WithRequest(const FailureMoment& moment, const Made& made,
                      const std::vector<const Life*>& family);
-// The result, and the blocks that are made of it, each cut into `pieces` parts.
+// Returns the change in which the result, and each block made from it, is cut into `parts` parts.
 Change InPieces(const FailureMoment& moment, const Made& made,
                 const std::vector<const Life*>& family, uint64_t parts);
 std::string LineOf(const FailureMoment& moment, const Made& made);
-// Matrix products and their kin.
+// True for matrix products and similar operators.
 bool IsProduct(std::string_view name);
 
 }  // namespace vramstow

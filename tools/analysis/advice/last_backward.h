@@ -1,6 +1,7 @@
 // LastBackward: the backward pass that ran last before a request failed.
 //
-// Ownership: values. Threads: pure functions. Errors: none. Units: events counted from 1.
+// Ownership: plain values. Threads: pure functions, callable from any thread. Errors: none. Units:
+// events, counted from 1.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LAST_BACKWARD_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LAST_BACKWARD_H_
 
@@ -10,7 +11,7 @@
 
 namespace vramstow {
 
-// The births of the first and of the last block that it made.
+// The births of the first and the last block that the backward pass made.
 struct LastBackward {
   uint64_t begin = 0;  // 0: none has run
   uint64_t end = 0;

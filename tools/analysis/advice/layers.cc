@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMaxDigits = 6;
 
-// "Decoder.blocks.3.up" is of layer "Decoder.blocks.3".
+// Returns the layer "Decoder.blocks.3" for "Decoder.blocks.3.up".
 std::string LayerOf(const std::string& module) {
   size_t begin = 0;
   while (begin < module.size()) {
@@ -37,7 +37,7 @@ bool IsOfModule(const FailureMoment& moment, const Life& life) {
   return block != nullptr && (block->role == "buffer" || block->role == "parameter");
 }
 
-// The most that one earlier pass made on the lines of these.
+// Returns the most bytes that one earlier iteration made on the lines of these blocks.
 uint64_t MostOfEarlierPass(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   std::set<uint32_t> sites;
   for (const Life* life : lives) sites.insert(life->site);
@@ -54,8 +54,8 @@ uint64_t MostOfEarlierPass(const FailureMoment& moment, const std::vector<const 
   return most;
 }
 
-// Modules of one list ("Decoder.blocks.0", "Decoder.blocks.1"), by their numbers: of the list that
-// made most.
+// Groups the blocks by modules of one list ("Decoder.blocks.0", "Decoder.blocks.1"), by their
+// numbers. If there are several lists, the one that made most counts.
 std::map<size_t, std::vector<const Life*>> LayersByModule(const Detail& detail,
                                                           const std::vector<const Life*>& lives) {
   std::map<std::string, std::map<size_t, std::vector<const Life*>>> lists;
@@ -73,7 +73,8 @@ std::map<size_t, std::vector<const Life*>> LayersByModule(const Detail& detail,
   return std::move(lists[most->first]);
 }
 
-// Without modules: lines that ran as often as the lines that made most, or several times as often.
+// Groups the blocks without modules: by lines that ran as often as the lines that made most, or
+// several times as often.
 std::map<size_t, std::vector<const Life*>> LayersByTurn(const std::vector<const Life*>& lives) {
   std::map<std::pair<uint32_t, uint64_t>, std::vector<const Life*>> alike;  // of a site and size
   for (const Life* life : lives) alike[{life->site, life->size}].push_back(life);
@@ -98,7 +99,7 @@ std::map<size_t, std::vector<const Life*>> LayersByTurn(const std::vector<const 
 }  // namespace
 
 std::vector<const Life*> ActivationsOf(const FailureMoment& moment) {
-  // Layers of the first pass may look like passes.
+  // In the first iteration, layers may look like iterations.
   const bool knows_pass =
       moment.pass() >= 0 && (moment.passes().is_sure() || TrainsAnywhere(moment));
   std::vector<const Life*> activations;
@@ -130,8 +131,8 @@ bool RunsInCheckpoint(const Detail& detail, const SiteDetail& site) {
   });
 }
 
-// The forward pass runs within the backward pass: its lines are the program's own. A census tells
-// it if a checkpoint stands around a module of PyTorch's.
+// In a recomputation the forward pass runs within the backward pass, with lines of the program. If
+// a checkpoint wraps a module of PyTorch's, only a census shows it.
 bool IsRecomputed(const FailureMoment& moment, const Life& life) {
   const SiteDetail& site = moment.site_of(life);
   if (!life.tensor || !site.in_backward) return false;
@@ -151,7 +152,7 @@ size_t CountLayers(const Detail& detail, const std::vector<const Life*>& lives) 
   }
   const auto layers = static_cast<size_t>(std::ranges::count_if(
       by_layer, [&](const auto& one) { return one.second * kSmallLayer >= all; }));
-  // How often the line ran that made the block in the middle of all bytes.
+  // Counts how often the line ran that made the median byte.
   std::vector<std::pair<size_t, uint64_t>> by_turns;
   for (const auto& [key, count] : alike) by_turns.emplace_back(count, count * key.second);
   std::ranges::sort(by_turns);

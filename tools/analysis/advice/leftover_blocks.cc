@@ -48,7 +48,7 @@ LeftoverBlocks CollectPile(const FailureMoment& moment) {
   return pile;
 }
 
-// Whether what these passes have put into the model was freed. Autograd would have saved it.
+// True if the inputs of these iterations were freed; autograd would have saved them.
 bool InputsAreGone(const FailureMoment& moment, const LeftoverBlocks& pile) {
   constexpr uint64_t kLeast = 1 << 12;
   const std::vector<Iteration>& passes = moment.passes().all();
@@ -70,7 +70,7 @@ bool InputsAreGone(const FailureMoment& moment, const LeftoverBlocks& pile) {
   return gone * 2 >= pile.passes.size();
 }
 
-// Copies are of what is there already, and none of them leads to another.
+// True if all blocks are copies of existing data, so that none of them led to another.
 bool AreCopies(const FailureMoment& moment, const LeftoverBlocks& pile) {
   return std::ranges::all_of(pile.lives, [&](const Life* life) {
     const SiteDetail& site = moment.site_of(*life);
@@ -79,7 +79,8 @@ bool AreCopies(const FailureMoment& moment, const LeftoverBlocks& pile) {
   });
 }
 
-// One block of each pass is a result; several are what led to it, unless something tells better.
+// One block of each iteration is a result; several are the operations that led to it, unless the
+// census shows otherwise.
 bool IsGraph(const FailureMoment& moment, const LeftoverBlocks& pile) {
   const CensusSummary told = SummarizeCensus(moment.holders(), pile.lives);
   if (told.decides()) return told.in_graph * 4 >= told.known;
@@ -90,7 +91,7 @@ bool IsGraph(const FailureMoment& moment, const LeftoverBlocks& pile) {
   return !without_gradients && !InputsAreGone(moment, pile);
 }
 
-// Whether the model went on after it had made this: it is no result of the call.
+// True if the model continued after it had made this block, so that it is no result of the call.
 bool IsInside(const FailureMoment& moment, const Life& made) {
   for (auto life = std::ranges::upper_bound(moment.detail().lives, made.birth, {}, &Life::birth);
        life != moment.detail().lives.end() && life->birth < moment.event(); ++life) {

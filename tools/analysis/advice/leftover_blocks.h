@@ -1,7 +1,9 @@
-// LeftoverBlocks: what earlier passes of the main loop left behind, and whether it is their graphs.
+// LeftoverBlocks: the blocks that earlier iterations of the main loop left behind, and whether
+// these are their graphs.
 //
-// Ownership: refers to a FailureMoment's lives. Threads: pure functions. Errors: none; an empty
-// pile is none. Units: bytes; passes as FailureMoment::PassOf numbers them.
+// Ownership: refers to a FailureMoment's lives. Threads: pure functions, callable from any thread.
+// Errors: none; the result is empty if nothing was left behind. Units: bytes; iterations as
+// FailureMoment::PassOf numbers them.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LEFTOVER_BLOCKS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LEFTOVER_BLOCKS_H_
 
@@ -18,7 +20,7 @@ namespace vramstow {
 
 inline constexpr size_t kLeastPasses = 3;  // that left something: less may be on its way
 
-// The blocks that earlier passes left behind, and how much of them one pass leaves.
+// The blocks that earlier iterations left behind, and the bytes that one iteration leaves.
 struct LeftoverBlocks {
   std::vector<const Life*> lives;
   std::set<int64_t> passes;
@@ -27,17 +29,20 @@ struct LeftoverBlocks {
   bool is_graph = false;    // it is more than results
 };
 
-// Whether its site may leave something behind in each pass: no optimizer and no start-up.
+// True if the block's call site may leave a block behind in each iteration, which an optimizer and
+// a start-up do not.
 bool MayPileUp(const FailureMoment& moment, const Life& life);
 LeftoverBlocks PileOf(const FailureMoment& moment);
-// Where the program took what it keeps, or called the model that made it.
+// Returns the line at which the program stored the blocks that it holds, or called the model that
+// made them.
 std::string PlaceOfPile(const FailureMoment& moment, const std::vector<const Life*>& lives,
                         bool stops_at_model);
-// The variable with which a holder's chain begins: "global monitor" of "global monitor.smooth[3]".
+// Returns the variable with which an owner's chain begins: "global monitor" for "global
+// monitor.smooth[3]".
 std::string RootOfHolder(const std::string& holder);
-// The sentences of every cause that is about a pile.
+// Returns a cause with the sentences that all causes about leftover blocks share.
 Cause OfPile(const FailureMoment& moment, const LeftoverBlocks& pile);
-// The title and what to do, where graphs of several turns wait for one backward pass.
+// Fills in the title and the action for graphs of several turns that wait for one backward pass.
 void TellOfOneBackward(Cause* cause);
 
 }  // namespace vramstow

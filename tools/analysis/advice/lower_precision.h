@@ -1,6 +1,6 @@
-// UsesLowerPrecision: whether call stacks or operators show autocast, or a conversion to 16 bits.
+// UsesLowerPrecision: true if call stacks or operators show autocast, or a conversion to 16 bits.
 //
-// Ownership: none. Threads: pure. Errors: none.
+// Ownership: none. Threads: pure functions, callable from any thread. Errors: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LOWER_PRECISION_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LOWER_PRECISION_H_
 

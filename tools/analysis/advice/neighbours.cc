@@ -26,7 +26,7 @@ std::string OfDevice(int device, const char* what) {
   return "device." + std::to_string(device) + "." + what;
 }
 
-// The part of a card that a process held at a moment.
+// The part of a GPU that a process held at one moment.
 struct Share {
   const Facts* facts = nullptr;
   uint64_t bytes = 0;    // of its blocks, and of what its pool had
@@ -35,7 +35,7 @@ struct Share {
   std::string place;     // the line that made most of it
 };
 
-// The number that another trace gives to the card with this name.
+// Returns the number that another trace gives to the GPU with this UUID.
 std::optional<int> DeviceOf(const Facts& facts, const std::string& uuid) {
   for (const DeviceFacts& device : facts.devices) {
     if (FactOf(facts, OfDevice(device.device, "uuid")) == uuid) return device.device;
@@ -67,7 +67,8 @@ Share ShareOf(const Analysis& other, int device, uint64_t time) {
   if (share.bytes == 0) return share;
   share.place =
       std::ranges::max_element(by_place, {}, [](const auto& one) { return one.second; })->first;
-  // Its context took what was gone when it began, if that is no more than a context takes.
+  // The context of the process took the memory that was missing when it began, if this is no more
+  // than a context takes.
   const auto total = FactNumber<uint64_t>(other.facts.facts, OfDevice(device, "total_bytes"));
   const auto free =
       FactNumber<uint64_t>(other.facts.facts, OfDevice(device, "free_bytes_at_start"));
@@ -76,7 +77,7 @@ Share ShareOf(const Analysis& other, int device, uint64_t time) {
   return share;
 }
 
-// The process of the other traces that held most of that card then.
+// Returns the process of the other traces that held most of that GPU at that moment.
 std::optional<Share> LargestShare(const std::vector<Recorded>& recorded, const Recorded& failed,
                                   const OutOfMemoryFacts& failure) {
   const Facts& own = failed.analysis->facts;
@@ -100,7 +101,7 @@ std::optional<Share> LargestShare(const std::vector<Recorded>& recorded, const R
   return largest;
 }
 
-// Whether one run started both.
+// True if one `vramstow run` started both processes.
 bool AreOfOneRun(const Facts& a, const Facts& b) {
   const std::string run = FactOf(a, "run.id");
   return !run.empty() && run == FactOf(b, "run.id");
@@ -109,7 +110,8 @@ bool AreOfOneRun(const Facts& a, const Facts& b) {
 void Name(const Share& share, const Facts& own, AdviceFacts* advice) {
   const std::string pid = FactOf(*share.facts, "process.pid");
   const std::string process = "process " + pid;
-  // The driver lists what a process has with its context. Else that is added up.
+  // If the driver lists the process, the number includes its context. Otherwise the context is
+  // added.
   const bool is_listed = advice->place == process;
   if (!is_listed) {
     advice->bytes = share.bytes + share.context;

@@ -1,11 +1,11 @@
-// Neighbours: which process that was recorded, too, held the card when another one ran out of
-// memory.
+// Neighbours: finds which other recorded process held the GPU when one process ran out of memory.
 //
-// Idea: traces tell when they began, on which host, and on which card each block lay. So the moment
-// of a failure is a moment of every other trace of that host.
+// Idea: a trace has its begin, its host, and the GPU of each block. So the moment of a failure can
+// be found in each other trace of that host.
 //
-// Ownership: changes the advice of the analyses. Threads: pure functions. Errors: none; without a
-// trace of the other process, its advice stays as it is. Units: bytes, nanoseconds.
+// Ownership: changes the advice of the analyses. Threads: pure functions, callable from any thread.
+// Errors: none; without a trace of the other process, the advice is unchanged. Units: bytes,
+// nanoseconds.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_NEIGHBOURS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_NEIGHBOURS_H_
 
@@ -21,7 +21,7 @@ struct Recorded {
   uint64_t start_unix_ns = 0;  // the moment of its time 0, by the clock on the wall; 0: not known
 };
 
-// Names the process, and its line, in advice that blames other processes.
+// Adds the process, and its line, to advice that blames other processes.
 void NameNeighbours(const std::vector<Recorded>& recorded);
 
 }  // namespace vramstow

@@ -9,7 +9,7 @@
 namespace vramstow {
 namespace {
 
-// "valid.py:28 Trainer.validate": the function's name says what it is for.
+// True if the function's name means an evaluation: "valid.py:28 Trainer.validate".
 bool SaysEvaluation(std::string_view line) {
   static constexpr std::array<std::string_view, 9> kWords = {
       "valid", "evaluat", "eval_", "predict", "infer", "test_", "generat", "recogni", "transcri"};

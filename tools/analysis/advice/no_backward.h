@@ -1,6 +1,7 @@
-// NoBackward: what tells that no backward pass comes.
+// NoBackward: looks for signs that no backward pass will come.
 //
-// Ownership: values. Threads: pure functions. Errors: none; false: it may come. Units: none.
+// Ownership: plain values. Threads: pure functions, callable from any thread. Errors: none; false
+// means that it may come. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_NO_BACKWARD_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_NO_BACKWARD_H_
 
@@ -8,12 +9,12 @@
 
 namespace vramstow {
 
-// Whether one has run before the request.
+// True if a backward pass has run before the request.
 bool TrainsAnywhere(const FailureMoment& moment);
-// Whether the names of the functions that made the request say that they do not train.
+// True if the names of the functions that made the request say that they do not train.
 bool IsCalledEvaluation(const FailureMoment& moment);
-// No backward pass has run, and the model is in eval() or in no optimizer; where no census knows
-// its parameters, the names of functions say what they do.
+// True if no backward pass has run and the model is in eval() or in no optimizer. If no census has
+// its parameters, the names of the functions decide.
 bool IsInferenceOnly(const FailureMoment& moment);
 
 }  // namespace vramstow

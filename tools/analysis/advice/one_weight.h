@@ -1,7 +1,8 @@
-// One weight: whether most of a model's parameters are a single matrix, and what makes it smaller.
+// OneWeight: checks whether most of a model's parameters are a single matrix, and says how to make
+// it smaller.
 //
-// Ownership: copies. Threads: pure functions. Errors: none; where there is none the text is empty.
-// Units: none.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// none; the text is empty if there is no such matrix. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_ONE_WEIGHT_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_ONE_WEIGHT_H_
 
@@ -11,7 +12,8 @@
 
 namespace vramstow {
 
-// A sentence before others: "Most of it is one weight, net.fc1.weight …. Otherwise: ".
+// Returns a sentence to put before other advice: "Most of it is one weight, net.fc1.weight ….
+// Otherwise: ".
 std::string AboutOneWeight(const FailureMoment& moment);
 
 }  // namespace vramstow

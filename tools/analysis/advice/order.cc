@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kMuchLarger = 4;
 constexpr uint64_t kSmallShare = 8;
 
-// Parts 2 and 3 of the rule.
+// Applies rules 2 and 3 of OrderCauses.
 void PreferWhatIsMuchMore(uint64_t live_bytes, std::vector<RankedCause>* causes) {
   for (size_t turn = 0; turn < causes->size(); ++turn) {
     const uint64_t first = causes->front().second.bytes;
@@ -26,7 +26,7 @@ void PreferWhatIsMuchMore(uint64_t live_bytes, std::vector<RankedCause>* causes)
   }
 }
 
-// Part 4 of the rule.
+// Applies rule 4 of OrderCauses.
 void PreferTheLargerNeed(std::vector<RankedCause>* causes) {
   if (causes->empty() || causes->front().second.id != AdviceId::kOptimizerState) return;
   const Cause& state = causes->front().second;
@@ -38,7 +38,7 @@ void PreferTheLargerNeed(std::vector<RankedCause>* causes) {
   std::rotate(causes->begin(), activations, std::next(activations));
 }
 
-// Part 5 of the rule.
+// Applies rule 5 of OrderCauses.
 void PreferOwnGrowth(std::vector<RankedCause>* causes) {
   if (causes->empty() || causes->front().second.id != AdviceId::kOtherProcesses) return;
   const uint64_t foreign = causes->front().second.bytes;
@@ -49,8 +49,8 @@ void PreferOwnGrowth(std::vector<RankedCause>* causes) {
   if (own != causes->end()) std::rotate(causes->begin(), own, std::next(own));
 }
 
-// Without this cause there would have been room for many such requests. Pieces would have served
-// this one, and the next few would have failed.
+// True if there would have been room for many such requests without this cause. Without
+// fragmentation, this request would have been served, but one of the next few would have failed.
 bool Dwarfs(const Cause& cause, const Facts& facts) {
   const OutOfMemoryFacts& last = facts.out_of_memory.back();
   return cause.fits && cause.id != AdviceId::kLargestHolder &&
@@ -59,26 +59,28 @@ bool Dwarfs(const Cause& cause, const Facts& facts) {
 
 bool ServesAlone(const AdviceFacts& advice) { return advice.fits == true; }
 
-// Several such requests lay free in pieces, and they were as much as half of what the cause holds:
-// without pieces the job would have gone on for several passes, or to its end.
+// True if the fragmented free memory had room for several such requests, and for at least half of
+// what the cause holds: without fragmentation the job would have run for several more iterations,
+// or to its end.
 bool StrandsMuch(const Cause& cause, const Facts& facts) {
   const OutOfMemoryFacts& last = facts.out_of_memory.back();
   return last.pool_free_bytes >= kMuchLarger * last.requested_bytes &&
          last.pool_free_bytes * 2 >= cause.bytes;
 }
 
-// Changes that serve alone come first, in the order that the analysis gave them; then pairs; then
-// the rest.
+// Orders the advice by class: changes that suffice alone come first, in the order that the analysis
+// gave them; then pairs of changes; then the rest.
 int ClassOf(const AdviceFacts& advice, bool is_first) {
   if (ServesAlone(advice) || (is_first && !advice.proof.is_proved)) return 0;
   return advice.together_with == AdviceId::kNone ? 2 : 1;
 }
 
-// Without its pieces the allocator would have served this request, and hardly another one.
+// True if an allocator without fragmentation would have served this request, but hardly another
+// one.
 bool IsNarrow(const AdviceFacts& fragmentation, const OutOfMemoryFacts& failure) {
   uint64_t least = kStillLive;
   for (const ReplayFacts& replay : fragmentation.replays) {
-    // What is told first is a setting of PyTorch's.
+    // The advice that is reported first is a setting of PyTorch's.
     if (replay.would_serve && replay.model != "vramstow") {
       least = std::min(least, replay.peak_reserved_bytes);
     }
@@ -87,7 +89,8 @@ bool IsNarrow(const AdviceFacts& fragmentation, const OutOfMemoryFacts& failure)
   return least != kStillLive && room != 0 && least + failure.requested_bytes > room;
 }
 
-// Then a cause that serves the request alone and gives more room comes first.
+// Moves a cause that serves the request alone and leaves more room before such narrow fragmentation
+// advice.
 void PreferRoom(const OutOfMemoryFacts& failure, std::vector<AdviceFacts>* advice) {
   if (advice->empty() || advice->front().id != AdviceId::kOutOfMemoryByFragmentation ||
       !IsNarrow(advice->front(), failure)) {
@@ -99,8 +102,8 @@ void PreferRoom(const OutOfMemoryFacts& failure, std::vector<AdviceFacts>* advic
   if (cause != advice->end()) std::rotate(advice->begin(), cause, std::next(cause));
 }
 
-// A job that lived: what a replay up to the peak shows to save nothing is not said, unless it names
-// what is wrong.
+// In a job that did not fail, drops advice that saves nothing according to a replay up to the peak,
+// unless it names a fault.
 void DropWithoutEffect(Facts* facts) {
   if (!facts->out_of_memory.empty()) return;
   std::erase_if(facts->advice, [](const AdviceFacts& one) {
@@ -128,9 +131,10 @@ void OrderHints(std::vector<RankedAdvice>* hints) {
 
 void OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
                  std::vector<AdviceFacts>* advice) {
-  // Fragmentation explains a failure best, unless the first cause grows with each pass: that ends
-  // the job in any case, a few passes later without fragmentation; or it is much more than what lay
-  // in pieces. If much lay in pieces, fragmentation stays first.
+  // Fragmentation explains a failure best, with two exceptions: the first cause grows with each
+  // iteration, so that it ends the job in any case, a few iterations later without fragmentation;
+  // or it is much larger than the fragmented memory. If much memory was fragmented, fragmentation
+  // stays first.
   const bool grows = !causes.empty() && !facts.out_of_memory.empty() &&
                      !StrandsMuch(causes.front(), facts) &&
                      (causes.front().grows || Dwarfs(causes.front(), facts));
@@ -152,7 +156,7 @@ void OrderProved(Facts* facts) {
   for (size_t i = 0; i < facts->advice.size(); ++i) {
     const AdviceFacts& one = facts->advice[i];
     const int group = ClassOf(one, i == 0);
-    // Free pieces that no allocator would have put together were not why.
+    // Fragmentation was not the reason if no allocator would have joined the free pieces.
     const bool is_of_pieces =
         one.id == AdviceId::kOutOfMemoryByFragmentation || one.id == AdviceId::kFragmentation;
     if (is_of_pieces && !one.replays.empty() &&

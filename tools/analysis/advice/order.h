@@ -1,9 +1,10 @@
-// Order: which cause and which advice comes first. Nothing else sorts them.
+// Order: decides which cause and which advice comes first. No other code sorts them.
 //
-// Idea: before a replay, causes and other advice are ordered by what the trace tells: that decides
-// which are replayed where time is short. After it, by what the replay has shown.
+// Idea: before a replay, causes and other advice are ordered by what the trace shows, which also
+// decides what is replayed if time is short. After a replay, they are ordered by its results.
 //
-// Ownership: changes lists. Threads: pure functions. Errors: none. Units: bytes.
+// Ownership: changes lists. Threads: pure functions, callable from any thread. Errors: none. Units:
+// bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_ORDER_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_ORDER_H_
 
@@ -17,33 +18,36 @@
 
 namespace vramstow {
 
-// Causes of one failure, given in the order of the table; `live_bytes`: what was live. The rule:
-// 1. A cause that alone would have served the request comes before one that would not. The first
-//    keep the order of the table, mistakes before trades; the others go by bytes.
-// 2. The first gives way to one behind it that would serve the request, too, and has several times
-//    its bytes, if that one is a mistake or grows with each pass: a small saving lets this request
-//    through, and not the next ones.
-// 3. Where the first is a small share of what was live, it gives way to a trade of that size, too.
-// 4. The state of the optimizer gives way to activations that are more: a job needs both.
-// 5. Another process gives way to growth of the job's own that is half as much: with the whole card
-//    the job would die, too, only later.
+// Orders the causes of one failure, which are given in the order of the table. `live_bytes` is the
+// memory that was live. The rules:
+// 1. A cause whose removal alone would have served the request comes before one whose removal would
+// not. The former keep the order of the table, mistakes before trade-offs; the latter are in order
+// of bytes.
+// 2. The first gives way to a later one that would also serve the request and has several times its
+// bytes, if that one is a mistake or grows with each iteration: a small saving serves this request,
+// but not the next ones.
+// 3. If the first is a small share of the live memory, it also gives way to a trade-off of that
+// size.
+// 4. The state of the optimizer gives way to activations that are larger: a job needs both.
+// 5. Another process gives way to the job's own growth if that is at least half as large: with the
+// whole GPU the job would also run out of memory, only later.
 using RankedCause = std::pair<Rank, Cause>;
 void OrderCauses(uint64_t live_bytes, std::vector<RankedCause>* causes);
 
 using RankedAdvice = std::pair<Rank, AdviceFacts>;
-// Other advice, given in the order of the table: by rank, then by bytes.
+// Orders other advice, which is given in the order of the table: by rank, then by bytes.
 void OrderHints(std::vector<RankedAdvice>* hints);
 
-// All advice of a job: its causes, in their order, then other advice, in its order; fragmentation,
-// where it explains the failure, before all but a first cause that ends the job in any case.
+// Orders all advice of a job: its causes, then other advice, each in its order. If fragmentation
+// explains the failure, it comes first, except after a first cause that ends the job in any case.
 void OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
                  std::vector<AdviceFacts>* advice);
 
-// After a replay: changes that serve the request alone, as they were ordered; pairs that do; then
-// those that lower the need most. Of a job that lived, what saves nothing is left out. Where an
-// allocator without pieces would have served this request
-// and no other like it, a cause comes first. A change without effect is left out. Fills
-// `cause` and `would_fit` of the last failure anew. Without a replay nothing is done.
+// Orders the advice after a replay: changes that serve the request alone, in the order before; then
+// pairs that do; then those that lower the need most. In a job that did not fail, advice that saves
+// nothing is dropped. If an allocator without fragmentation would have served this request but
+// hardly another one, a cause comes first. A change without effect is dropped. Fills in `cause` and
+// `would_fit` of the last failure again. Does nothing without a replay.
 void OrderProved(Facts* facts);
 
 }  // namespace vramstow

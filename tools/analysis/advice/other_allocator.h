@@ -1,7 +1,8 @@
-// OtherAllocator: what serves the same requests better, as a sentence and as a change.
+// OtherAllocator: describes an allocator that serves the same requests better, as a sentence and as
+// a change.
 //
-// Ownership: copies. Threads: pure functions. Errors: none; of vramstow's pool there is none that
-// serves better. Units: none.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// none; nothing serves better than vramstow's own pool. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_OTHER_ALLOCATOR_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_OTHER_ALLOCATOR_H_
 
@@ -12,11 +13,11 @@
 
 namespace vramstow {
 
-// Where free memory lies in pieces.
+// Returns advice for fragmented free memory.
 std::string OtherAllocator(const Evidence& evidence);
 std::string CostOfOtherAllocator(const Evidence& evidence);
 Change UseOtherAllocator(const Evidence& evidence, const AdviceFacts& advice);
-// The memory that the same allocator gives back by itself before a request fails.
+// Returns the memory that the same allocator releases itself before a request fails.
 Change GiveBackCache(const Evidence& evidence, const AdviceFacts& advice);
 
 }  // namespace vramstow

@@ -1,6 +1,6 @@
-// ParameterSites: which call sites may have made parameters, and which blocks count.
+// ParameterSites: tells which call sites may have made parameters, and which blocks count as such.
 //
-// Ownership: none. Threads: pure functions. Errors: none. Units: bytes.
+// Ownership: none. Threads: pure functions, callable from any thread. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PARAMETER_SITES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PARAMETER_SITES_H_
 
@@ -12,7 +12,8 @@ namespace vramstow {
 
 inline constexpr uint64_t kLeastParameter = 64 << 10;  // smaller ones are too many to tell apart
 
-// Made by the program's own line, outside of any module, pass or step.
+// True if the program's own line made the block, outside of any module, backward pass or optimizer
+// step.
 bool MayBeParameter(const SiteDetail& site);
 
 }  // namespace vramstow

@@ -14,7 +14,8 @@ namespace {
 constexpr double kMax = 0.5;
 constexpr size_t kMaxPlaces = 3;
 
-// "train.py:12 Trainer.step": of a method of Trainer; "train.py:9 main": of main.
+// True if the line is in this function or class: "train.py:12 Trainer.step" is in a method of the
+// class Trainer, "train.py:9 main" in the function main.
 bool StandsIn(const std::string& line, std::string_view name, bool is_class) {
   const size_t space = line.find(' ');
   if (space == std::string::npos) return false;
@@ -26,7 +27,8 @@ bool StandsIn(const std::string& line, std::string_view name, bool is_class) {
   return function == name || function.ends_with("." + std::string(name));
 }
 
-// "main: set.scans[*]._volume": a property of that name keeps what it made once.
+// Returns the property that stores its result: "_volume" of "main: set.scans[*]._volume" is read by
+// a property of that name.
 std::string_view AttributeOf(std::string_view holder) {
   const size_t point = holder.rfind('.');
   if (point == std::string_view::npos || holder.find('[', point) != std::string_view::npos) {
@@ -37,7 +39,7 @@ std::string_view AttributeOf(std::string_view holder) {
   return name;
 }
 
-// The outermost line of the program that ran when it allocated last.
+// Returns the outermost line of the program that ran when it last allocated before the request.
 std::string OutermostBefore(const FailureMoment& moment) {
   const std::vector<Life>& lives = moment.detail().lives;
   auto next = std::ranges::lower_bound(lives, moment.event(), {}, &Life::birth);
@@ -103,7 +105,8 @@ std::string PlaceOfRequest(const FailureMoment& moment) {
 
 std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& lives,
                           const std::string& holder) {
-  // "main: kept[3]" is a variable of main, "Trainer.kept[3]" belongs to a Trainer.
+  // In "main: kept[3]" the owner is a variable of the function main; in "Trainer.kept[3]" it
+  // belongs to the class Trainer.
   const size_t colon = holder.find(": ");
   const size_t point = holder.find('.');
   const bool is_class = point < colon;
@@ -125,7 +128,7 @@ std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& 
   }
   const auto most = std::ranges::max_element(
       by_line, [](const auto& a, const auto& b) { return a.second < b.second; });
-  // A thing that it takes from others has no line there.
+  // An object that gets its tensors from other code has no line of its own there.
   const bool is_most = most != by_line.end() &&
                        static_cast<double>(most->second) >= kMax / 2 * static_cast<double>(all);
   return is_most ? most->first : "";

@@ -1,7 +1,7 @@
-// Places: the lines of the program that blocks have in common.
+// Places: finds the source lines of the program that blocks have in common.
 //
-// Ownership: copies. Threads: pure functions. Errors: none; where no line is known the text is
-// empty. Units: bytes.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// none; the text is empty if no line is known. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PLACES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PLACES_H_
 
@@ -13,24 +13,24 @@
 
 namespace vramstow {
 
-// The deepest line of the program through which most of these blocks were allocated.
-// `stops_at_model`: the line that calls the model, not one inside of it.
+// Returns the deepest line of the program through which most of these blocks were allocated. With
+// `stops_at_model` it is the line that calls the model, not one inside of it.
 std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& lives,
                         bool stops_at_model = false);
-// The same; where they have none in common, the place of the first block, and of what backward
-// passes made the line that called the last of them. Not for no blocks.
+// Like CommonPlace, but if there is no common line, returns the line of the first block; for blocks
+// of backward passes, the line that called the last of these passes. `lives` must not be empty.
 std::string PlaceInProgram(const FailureMoment& moment, const std::vector<const Life*>& lives);
-// The deepest of the program's lines through which these blocks were allocated that stands in the
-// function, or in a method of the class, with which the holder's chain begins, or in the property
-// with which it ends; empty: there is none. That is where the program took what it keeps.
+// Returns the line of the program where the holder stored these blocks: the deepest line in their
+// call stacks that is in the function or class with which the holder's chain begins, or in the
+// property with which it ends. Empty if there is none.
 std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& lives,
                           const std::string& holder);
-// The innermost line of the program in the site's call stack; else the site's name.
+// Returns the innermost line of the program in the site's call stack, or else the name of the site.
 std::string PlaceOf(const Detail& detail, uint32_t site);
-// Where the failed request was made: the program's line; of a backward pass the line that called
-// it, and of nobody else's code. Else the site's name.
+// Returns the line of the program that made the failed request. In a backward pass this is the line
+// that called it. If there is no such line, returns the name of the site.
 std::string PlaceOfRequest(const FailureMoment& moment);
-// The three places with most of it, with their bytes.
+// Returns the three lines with the most bytes, with these bytes.
 std::string LargestPlaces(const Detail& detail, const std::vector<const Life*>& lives);
 
 }  // namespace vramstow

@@ -9,7 +9,7 @@
 namespace vramstow {
 namespace {
 
-// A census tells it of each tensor that it has found.
+// True if the tensor belongs to a graph; a census shows this for each tensor that it has found.
 bool RecordsGraph(const HeldBlock& block) {
   return IsInGraph(block) || block.role == "gradient" ||
          block.about.find(", requires grad") != std::string::npos ||
@@ -45,7 +45,8 @@ bool MayRecordGraphs(const FailureMoment& moment) {
       return block != nullptr && RecordsGraph(*block);
     });
   }
-  // The censuses of other failures may not name what is live now, but they know the program.
+  // The censuses of other failures may not have the blocks that are live now, but they show whether
+  // the program records graphs.
   bool has_looked = false;
   for (const CensusDetail& census : moment.detail().censuses) {
     if (std::ranges::any_of(census.blocks, RecordsGraph)) return true;

@@ -1,11 +1,13 @@
-// Precondition: what has to hold before a rule is asked, because its sentences take it for granted.
+// Precondition: a condition that must hold before a rule is evaluated, because the sentences of the
+// rule presuppose it.
 //
 // Idea: a rule looks for a pattern, and a pattern may have another reason. "Leave retain_graph out"
-// rests on a backward pass that has run; without one, the pattern proves nothing. Preconditions
-// stand beside the detection as data (Rule::needs), `vramstow help ID` tells them, and a scenario
-// for each rule shows a case in which it must not be told.
+// presupposes a backward pass that has run; without one, the pattern proves nothing. Preconditions
+// are data beside the detection (Rule::needs), `vramstow help ID` prints them, and a scenario for
+// each rule shows a case in which the rule must not be reported.
 //
-// Ownership: constants. Threads: pure functions. Errors: none. Units: none.
+// Ownership: constants. Threads: pure functions, callable from any thread. Errors: none. Units:
+// none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PRECONDITION_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PRECONDITION_H_
 
@@ -16,12 +18,13 @@ namespace vramstow {
 
 struct Precondition {
   const char* words = "";  // a clause: "a backward pass has run"
-  // One of the two: of a cause, of other advice.
+  // Exactly one is set: in_failure for a cause, in_job for other advice.
   bool (*in_failure)(const FailureMoment& moment) = nullptr;
   bool (*in_job)(const Evidence& evidence) = nullptr;
 };
 
-// Several causes need these. A precondition of one rule alone stands in the file of that rule.
+// These are the preconditions that several causes share. A precondition of a single rule is in the
+// file of that rule.
 bool HasCensus(const FailureMoment& moment);
 bool HasTensors(const FailureMoment& moment);
 bool HasCallStacks(const FailureMoment& moment);
@@ -82,7 +85,7 @@ inline constexpr Precondition kNeedsRequestOfPyTorch = {
     .in_failure = IsAskedOfPyTorch,
 };
 
-// The same of other advice.
+// These are the preconditions that other advice shares.
 bool HasFailed(const Evidence& evidence);
 bool HasKnownCache(const Evidence& evidence);
 bool HasIterations(const Evidence& evidence);

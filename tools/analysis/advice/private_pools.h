@@ -1,6 +1,7 @@
-// PrivatePools: whose private pools of PyTorch's there may be: of captured graphs, or of MemPool.
+// PrivatePools: tells whether private pools of PyTorch's may belong to captured graphs or to a
+// MemPool.
 //
-// Ownership: none. Threads: pure functions. Errors: none. Units: none.
+// Ownership: none. Threads: pure functions, callable from any thread. Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PRIVATE_POOLS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PRIVATE_POOLS_H_
 
@@ -10,7 +11,7 @@
 
 namespace vramstow {
 
-// Whether CUDA graphs were captured.
+// Says whether CUDA graphs were captured.
 enum class Captured : uint8_t { kNo, kYes, kNotKnown };
 Captured HasCaptured(const Facts& facts);
 

@@ -45,7 +45,8 @@ bool IsOf(const FailureMoment& moment, const Cause& cause, std::string_view func
   if (HasFrame(moment.detail(), moment.request_site(), function)) return true;
   uint64_t bytes = 0;
   uint64_t all = 0;
-  // What a backward pass asks for has no frames of its own.
+  // A request of a backward pass has no frames of its own, so the frames of the held blocks are
+  // searched.
   for (const Life* life : cause.held.empty() ? moment.live() : cause.held) {
     const HeldBlock* block = moment.holders().Of(*life);
     const bool is_held =

@@ -1,11 +1,11 @@
-// Switches: what a function of PyTorch's offers to need less memory.
+// Switches: options of PyTorch's functions that need less memory.
 //
-// Idea: call stacks and holders tell which function of a library made blocks, or kept them for a
-// moment. Where that function has a switch, or another function does the same with less, that comes
-// before what helps everywhere (smaller pieces).
+// Idea: call stacks and owners show which function of a library made blocks, or held them for a
+// moment. If that function has such an option, or another function does the same with less memory,
+// this advice comes before general advice (smaller pieces).
 //
-// Ownership: copies. Threads: pure functions. Errors: none; empty where no such function is known.
-// Units: none.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// none; empty if no such function is known. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_SWITCHES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_SWITCHES_H_
 
@@ -14,7 +14,7 @@
 
 namespace vramstow {
 
-// Says it in place of the action of a cause that is about large results; leaves all others.
+// Replaces the action of a cause that is about large results; other causes are unchanged.
 void TellOfSwitch(const FailureMoment& moment, Cause* cause);
 
 }  // namespace vramstow

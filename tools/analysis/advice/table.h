@@ -1,6 +1,7 @@
-// The rules, by the rows of facts/advice.def.
+// The table of all rules, by the rows of facts/advice.def.
 //
-// Ownership: constants. Threads: pure functions. Errors: none. Units: none.
+// Ownership: constants. Threads: pure functions, callable from any thread. Errors: none. Units:
+// none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_TABLE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_TABLE_H_
 
@@ -19,11 +20,11 @@ struct RuleRow {
   const Rule* rule;
 };
 
-// In the order of the table.
+// Returns the rules in the order of the table.
 std::span<const RuleRow> AllRules();
-// The one that has this id for its own. Not for kNone.
+// Returns the rule whose own id this is; `id` must not be kNone.
 const Rule& RuleOf(AdviceId id);
-// One of the rules with one of these ids tells why the request failed.
+// True if a rule with one of these ids explains why the request failed.
 bool IsFound(const FailureMoment& moment, std::initializer_list<AdviceId> ids);
 
 }  // namespace vramstow

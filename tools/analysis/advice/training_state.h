@@ -1,6 +1,8 @@
-// TrainingState: what backward passes and optimizers made, of what was live when a request failed.
+// TrainingState: the blocks made by backward passes and optimizers among those that were live when
+// a request failed.
 //
-// Ownership: refers to a FailureMoment's lives. Threads: pure functions. Errors: none. Units: none.
+// Ownership: refers to a FailureMoment's lives. Threads: pure functions, callable from any thread.
+// Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_TRAINING_STATE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_TRAINING_STATE_H_
 
@@ -11,14 +13,14 @@
 
 namespace vramstow {
 
-// Whether it takes all parameters together.
+// True if the call site handles all parameters together.
 bool IsForeach(const SiteDetail& site);
-// Gradients that are there: as many bytes as the parameters that are trained.
+// Returns the live gradients: as many bytes as the trained parameters have.
 std::vector<const Life*> Gradients(const FailureMoment& moment);
-// The blocks of optimizers: those that a step needs for a moment, or those that they keep, which
-// may come from a file.
+// Returns the blocks of optimizers: the temporary ones of a step, or the state that they store,
+// which may come from a file.
 std::vector<const Life*> OfOptimizer(const FailureMoment& moment, bool temporaries);
-// The line that steps the optimizer which made these.
+// Returns the line that steps the optimizer which made these blocks.
 std::string PlaceOfStep(const FailureMoment& moment, const std::vector<const Life*>& lives);
 
 }  // namespace vramstow

@@ -1,4 +1,4 @@
-// Advice: use micro-batches until activations are no more than the rest.
+// Advice: use micro-batches until activations are no larger than the rest.
 #include <algorithm>
 #include <string>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kMaxBatches = 16;
 
-// A trace without call stacks shows no backward pass.
+// True if the program may train; a trace without call stacks shows no backward pass.
 bool MayTrain(const Detail& detail) {
   const auto trains = [](const SiteDetail& site) {
     return site.in_backward || site.phase == Phase::kBackward || site.in_optimizer;
@@ -31,7 +31,8 @@ std::string CostOfParts(const Evidence& evidence, uint64_t parts) {
   return "A little time: kernels are smaller, and " + std::to_string(parts) + " times as many.";
 }
 
-// As many micro-batches as bring activations below the rest; with more the rest decides.
+// Recommends as many micro-batches as bring activations below the rest; with more of them, the rest
+// decides the peak.
 Hint FindAccumulateGradients(const Evidence& evidence) {
   if (!MayTrain(evidence.detail())) return std::nullopt;
   const uint64_t activations = evidence.AtPeak("activations");
@@ -53,7 +54,7 @@ Hint FindAccumulateGradients(const Evidence& evidence) {
                                ", and step the optimizer after every " + number + "."};
 }
 
-// The activations that it saves at the peak tell the number of micro-batches.
+// The bytes that the advice saves at the peak give the number of micro-batches.
 Change AccumulateGradientsChange(const Evidence& evidence, const AdviceFacts& advice) {
   const uint64_t all = evidence.AtPeak("activations");
   const uint64_t left = all - std::min(all, advice.bytes);

@@ -1,4 +1,4 @@
-// Advice: garbage had to be collected before requests were served.
+// Advice about reference cycles: garbage had to be collected before requests were served.
 #include <string>
 
 #include "tools/analysis/advice/advice_words.h"
@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-// Garbage that had to be collected before a request could be served.
+// Finds garbage that had to be collected before a request could be served.
 Hint FindBreakCycles(const Evidence& evidence) {
   const GarbageFacts& garbage = evidence.facts().garbage;
   if (garbage.saved_requests == 0 || garbage.most_bytes == 0) return std::nullopt;

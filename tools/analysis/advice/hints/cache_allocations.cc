@@ -1,4 +1,4 @@
-// Advice: the driver is asked again for what was just given back.
+// Advice if memory is requested from the driver again right after it was released.
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/rule.h"
 

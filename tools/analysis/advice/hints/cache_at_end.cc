@@ -1,4 +1,4 @@
-// Advice: the cache is kept for a peak that is over.
+// Advice if the cache still holds the memory of a peak that is over.
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/other_allocator.h"
 #include "tools/analysis/advice/rule.h"
@@ -6,10 +6,10 @@
 namespace vramstow {
 namespace {
 
-// The peak was another one's: what is kept for it now is lacking elsewhere.
+// The peak is over, so the memory that is cached for it is missing elsewhere.
 Hint FindCacheAtEnd(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
-  // What a job that died left in its cache at the end helps nobody.
+  // The cache that a failed job left at its end does not matter.
   if (!facts.cache.known || !facts.out_of_memory.empty()) return std::nullopt;
   uint64_t reserved = 0;
   uint64_t allocated = 0;
@@ -17,7 +17,7 @@ Hint FindCacheAtEnd(const Evidence& evidence) {
     reserved += device.end_reserved_bytes;
     allocated += device.end_bytes;
   }
-  // A program that ends frees everything: its cache ends with it.
+  // A program that ends frees everything, its cache included.
   if (allocated * 20 < facts.peak.allocated_bytes) return std::nullopt;
   if (reserved < allocated * 2 || !evidence.IsWorthIt(reserved - allocated)) return std::nullopt;
   return AdviceFacts{

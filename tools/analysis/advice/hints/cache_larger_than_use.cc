@@ -1,4 +1,4 @@
-// Advice: more was reserved than was ever allocated.
+// Advice if more memory was reserved than was ever allocated.
 #include <algorithm>
 
 #include "tools/analysis/advice/advice_words.h"

@@ -1,4 +1,4 @@
-// Advice: free memory at the peak, in pieces smaller than the largest request.
+// Advice about free memory at the peak that lies in pieces smaller than the largest request.
 #include <algorithm>
 
 #include "tools/analysis/advice/advice_words.h"

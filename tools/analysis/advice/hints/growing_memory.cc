@@ -1,4 +1,4 @@
-// Advice: memory piles up from iteration to iteration.
+// Advice if memory piles up from iteration to iteration.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -31,7 +31,7 @@ Hint FindGrowingMemory(const Evidence& evidence) {
                          ".detach()), a cache that is never cut, a hook."};
 }
 
-// What each iteration left behind goes when it ends.
+// The blocks that an iteration left behind are freed when it ends.
 Change GrowingMemoryChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
   const std::vector<IterationFacts>& iterations = evidence.facts().iterations.list;
   std::set<std::string> growing;

@@ -1,4 +1,4 @@
-// Advice: memory grows without end over a long run, whether iterations are known or not.
+// Advice if memory grows without end over a long run, whether iterations are known or not.
 #include <string>
 
 #include "tools/analysis/advice/advice_words.h"
@@ -25,7 +25,7 @@ Hint FindGrowthByTheHour(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const HourFacts& growth = facts.by_hour;
   if (!growth.is_endless || growth.by_site.empty()) return std::nullopt;
-  // Told with what each iteration leaves behind.
+  // This growth is reported with the blocks that each iteration leaves behind.
   if (evidence.HasTrueIterations() && !facts.lifetimes.growing.empty()) return std::nullopt;
   const SiteHourFacts& first = growth.by_site.front();
   const std::string all = AdviceText(static_cast<uint64_t>(growth.bytes_per_hour));

@@ -1,4 +1,4 @@
-// Advice: memory of streams that nobody works on any more stays in the cache.
+// Advice about cached memory of streams that are no longer used.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -12,7 +12,7 @@
 namespace vramstow {
 namespace {
 
-// A cached block serves only the stream on which it was allocated.
+// The cache of one stream; a cached block serves only the stream on which it was allocated.
 struct StreamCache {
   uint64_t bytes = 0;
   uint64_t last_use = 0;  // the event of its last allocation
@@ -21,8 +21,8 @@ struct StreamCache {
 
 using Caches = std::map<std::pair<int, uint64_t>, StreamCache>;  // by device and stream
 
-// A segment that is there at the end, and the blocks that lay in it. A driver knows no stream of
-// it: its blocks tell.
+// A segment that exists at the end, and the blocks that lay in it. The driver's call has no stream,
+// so the blocks show it.
 struct Cached {
   const Life* segment = nullptr;
   uint64_t stream = kUnknownStream;
@@ -79,7 +79,7 @@ Hint FindIdleStreams(const Evidence& evidence) {
     bytes += cache.bytes;
     ++idle;
   }
-  // At the end of a program all of them are idle.
+  // At the end of a program all streams are idle.
   if (idle < kLeastStreams || idle == caches.size() || !evidence.IsWorthIt(bytes)) {
     return std::nullopt;
   }

@@ -1,5 +1,5 @@
-// Advice: blocks of an earlier iteration that were freed only after the same line had made the next
-// ones.
+// Advice about blocks of an earlier iteration that were freed only after the same line had made the
+// next ones.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -17,7 +17,7 @@ constexpr size_t kMaxEventsLate = 200;  // between a block and the one that take
 
 bool IsKeptForItsSuccessor(const Evidence& evidence, const Life& life, const Life& next) {
   if (!evidence.IsAtPeak(life) || life.death == kStillLive || next.birth > life.death) return false;
-  // A dying program lets go of blocks that had no successor.
+  // A program that fails frees blocks that had no successor.
   const std::vector<OutOfMemoryFacts>& failures = evidence.facts().out_of_memory;
   if (!failures.empty() && life.death >= failures.back().event) return false;
   if (life.death - next.birth > kMaxEventsLate) return false;
@@ -29,8 +29,8 @@ bool IsKeptForItsSuccessor(const Evidence& evidence, const Life& life, const Lif
   return false;
 }
 
-// x = f(x): the old block goes when the new one is there. If it was kept through the peak for
-// nothing but that, deleting its name before brings it.
+// In x = f(x) the old block is freed after the new one was allocated. If it was live at the peak
+// for no other reason, deleting its name first saves it.
 Hint FindKeptForSuccessor(const Evidence& evidence) {
   std::map<std::pair<uint32_t, uint64_t>, std::vector<const Life*>> alike;
   for (const Life& life : evidence.detail().lives) {
@@ -40,7 +40,7 @@ Hint FindKeptForSuccessor(const Evidence& evidence) {
   std::vector<std::pair<uint64_t, std::string>> by_site;
   for (const auto& [key, lives] : alike) {
     const SiteDetail& site = evidence.detail().sites[key.first];
-    // An optimizer replaces what it needs; parameters are used all the time.
+    // An optimizer replaces blocks that it needs; parameters are in use all the time.
     if (!site.by_stack || site.phase == Phase::kOptimizer || site.phase == Phase::kInit) continue;
     uint64_t of_site = 0;
     for (size_t i = 0; i + 1 < lives.size(); ++i) {

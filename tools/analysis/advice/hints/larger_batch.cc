@@ -1,5 +1,5 @@
-// Advice: how much of the card a job left, and between which sizes a batch would fit (free pieces
-// count as if they grew).
+// Advice on how much of the GPU a job left unused, and which batch sizes would fit (fragmented free
+// memory counts as if it grew with the batch).
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -17,7 +17,7 @@ constexpr double kMaxTimes = 4;  // further off nobody knows what else would gro
 constexpr uint64_t kSmallShare =
     20;  // a job below this part of the card says little of larger ones
 
-// One moment: what of it grows with the batch, and what does not.
+// The bytes at one moment: the part that grows with the batch, and the part that does not.
 struct Load {
   uint64_t fixed = 0;
   uint64_t growing = 0;
@@ -27,7 +27,7 @@ struct Load {
   }
 };
 
-// Whether a block of an iteration is larger where the batch is.
+// Tells whether a block of an iteration grows with the batch.
 class Growing {
  public:
   explicit Growing(const Evidence& evidence) : evidence_(evidence) {
@@ -46,7 +46,7 @@ class Growing {
         name == "workspaces") {
       return false;
     }
-    // Weights in another precision.
+    // Weights that are converted to another precision do not grow with the batch.
     const bool converts = OperatorName(site) == "_to_copy";
     return !converts || (!weights_.contains(life.size) && !weights_.contains(life.size * 2));
   }
@@ -59,8 +59,8 @@ class Growing {
   absl::flat_hash_set<uint64_t> weights_;  // sizes of parameters
 };
 
-// The moment that fills the card first when the batch grows. Where not all blocks are known: the
-// peak, of which activations grow.
+// Returns the moment that fills the GPU first when the batch grows. If some blocks are unknown, it
+// is the peak, of which only activations grow.
 Load DecidingMoment(const Evidence& evidence, uint64_t capacity) {
   const Detail& detail = evidence.detail();
   const uint64_t peak = evidence.facts().peak.allocated_bytes;
@@ -96,12 +96,12 @@ Load DecidingMoment(const Evidence& evidence, uint64_t capacity) {
   return decides;
 }
 
-// How many times as large a batch fits if all scales with it that an iteration makes: workspaces,
-// gradients, what only this batch needs. 0: it is not known.
+// Returns how many times larger a batch fits if everything that an iteration makes grows with it,
+// including workspaces, gradients and blocks that only this batch needs. 0 if unknown.
 double LeastTimes(const Facts& facts, uint64_t capacity) {
   const std::vector<IterationFacts>& all = facts.iterations.list;
   if (!facts.iterations.is_sure || all.empty()) return 0;
-  // The first one compiles and tries out, and makes what the others find.
+  // The first iteration compiles and tunes, and allocates what the others reuse.
   constexpr size_t kLeastSteady = 3;
   const size_t first = all.size() >= kLeastSteady ? 1 : 0;
   uint64_t stays = all[first].begin_bytes;
@@ -120,7 +120,7 @@ std::string Rounded(double times) {
   return text;
 }
 
-// ": by this, …", from a careful guess to a bold one. No run has proved either of them.
+// Returns ": by this, …", from a careful guess to a bold one. Neither is proved by a run.
 std::string TimesText(double least, double most) {
   most = std::max(least, most);
   if (least < 1 || least > kMaxTimes) return ".";
@@ -132,8 +132,8 @@ std::string TimesText(double least, double most) {
   return ": by this, a batch " + from + " to " + to + " times as large fits.";
 }
 
-// A job that failed once has no room, and memory that piles up takes all that there is, a few
-// iterations later.
+// A job that failed once has no room, and memory that piles up takes all room after a few more
+// iterations.
 Hint FindLargerBatch(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const uint64_t capacity = CardBytes(facts);
@@ -154,7 +154,7 @@ Hint FindLargerBatch(const Evidence& evidence) {
   advice.title = AdviceText(room) + " of the card were never used";
   advice.evidence = "The job can have " + AdviceText(capacity) + ", and used " + AdviceText(used) +
                     " at the most.";
-  // Nobody knows what else would grow in a small job.
+  // In a small job it is unknown what else would grow.
   if (used * kSmallShare >= capacity) {
     advice.evidence += " At the moment that limits the batch, " + AdviceText(load.growing) +
                        " scale with it and " + AdviceText(load.fixed) + " stay";

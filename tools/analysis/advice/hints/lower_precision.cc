@@ -1,5 +1,5 @@
-// Advice: half of the activations, where no call stack shows a lower precision; no trace has the
-// type of numbers.
+// Advice to halve the activations, if no call stack shows a lower precision; a trace does not have
+// the type of numbers.
 #include <algorithm>
 #include <string>
 
@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-// No trace has the type of numbers; a trace does show that nothing converts them.
+// A trace does not have the type of numbers, but it shows that nothing converts them.
 Hint FindLowerPrecision(const Evidence& evidence) {
   const uint64_t activations = evidence.AtPeak("activations");
   if (!evidence.IsWorthIt(activations / 2) || UsesLowerPrecision(evidence.detail())) {

@@ -1,4 +1,4 @@
-// Advice: blocks that stay at least four times as long as a transfer takes.
+// Advice about blocks that are idle at least four times as long as a transfer takes.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -20,20 +20,21 @@ namespace {
 
 constexpr uint64_t kLeastStays = 4;  // in transfers: what stays shorter is not worth two of them
 
-// Long enough there for a way out and back, with the link at work half of the time.
+// True if the block is idle long enough for a transfer to the host and back, with PCIe or NVLink
+// busy half of the time.
 bool CouldWait(const Evidence& evidence, const Life& life) {
   const Phase phase = evidence.PhaseOf(life);
   if (life.death == kStillLive || (phase != Phase::kForward && phase != Phase::kOptimizer)) {
     return false;
   }
-  // A dying program lets go of blocks that had been there until the request failed.
+  // A program that fails frees blocks that were live until the request failed.
   const std::vector<OutOfMemoryFacts>& failures = evidence.facts().out_of_memory;
   const uint64_t end =
       failures.empty() ? life.death_ns : std::min(life.death_ns, failures.back().time_ns);
   return end >= life.birth_ns + kLeastStays * LinkNs(life.size);
 }
 
-// Blocks by what can be done about them.
+// The idle blocks, by what can be done about them.
 struct Waiting {
   uint64_t of_graphs = 0;
   uint64_t of_program = 0;  // that it holds, and no graph

@@ -1,4 +1,4 @@
-// Advice: memory moved to the host because the card was full.
+// Advice if memory was moved to the host because the GPU was full.
 #include <algorithm>
 #include <string>
 
@@ -27,8 +27,8 @@ std::string CostOfMovesInCode(const Evidence& evidence) {
          " ms in all at 24 GiB/s, but beside the work instead of before it.";
 }
 
-// A block that moved for lack of room moves back when it is used; code that knows when that is can
-// move it meanwhile.
+// A block that was evicted for lack of room is restored when it is used; code that knows the time
+// of its next use can restore it in advance.
 Hint FindOffloadInCode(const Evidence& evidence) {
   const OffloadFacts& offload = evidence.facts().offload;
   const uint64_t pressed = offload.by_reason[static_cast<size_t>(OffloadReason::kPressure)];

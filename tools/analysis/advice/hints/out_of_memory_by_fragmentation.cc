@@ -1,4 +1,4 @@
-// Advice: an out-of-memory while enough was free, in pieces that were too small.
+// Advice about an out-of-memory while enough memory was free, in pieces that were too small.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -63,7 +63,7 @@ Pieces PiecesAt(const Evidence& evidence, const OutOfMemoryFacts& failure) {
   return pieces;
 }
 
-// Names the line, and the holder, of the blocks that keep the pieces apart.
+// Adds the line, and the owner, of the blocks that keep the pieces apart.
 void NameFences(const Evidence& evidence, const OutOfMemoryFacts& failure, AdviceFacts* advice) {
   Pieces pieces = PiecesAt(evidence, failure);
   if (pieces.beside.empty()) return;
@@ -85,7 +85,7 @@ void NameFences(const Evidence& evidence, const OutOfMemoryFacts& failure, Advic
 Hint FindOutOfMemoryByFragmentation(const Evidence& evidence) {
   for (const OutOfMemoryFacts& failure : evidence.facts().out_of_memory) {
     if (!failure.has_pool || failure.pool_free_bytes < failure.requested_bytes) continue;
-    // Whoever asked has to be able to use what the pool has free.
+    // The caller must be able to use the free memory of the pool.
     if (IsLibraryFailure(failure) && !evidence.IsOurPool()) continue;
     const uint64_t usable = std::max(failure.largest_free_range_bytes.value_or(0),
                                      failure.pool_movable_bytes.value_or(0));
@@ -117,7 +117,7 @@ constinit const Rule kOutOfMemoryByFragmentation = {
     .needs = {kNeedsFailure},
     .advice = FindOutOfMemoryByFragmentation,
     .change = UseOtherAllocator,
-    // Free memory that belongs to a private pool is of no use to others, in whatever pieces.
+    // Free memory of a private pool cannot serve other requests, fragmented or not.
     .said_by = {AdviceId::kGraphPools, AdviceId::kMemPool, AdviceId::kLibraryShortage},
 };
 

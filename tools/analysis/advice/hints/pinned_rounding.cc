@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kLeastRounding = uint64_t{64} << 20;
 
-// Where the largest groups of page-locked buffers were made that are there at the end.
+// Returns the line of the largest group of page-locked buffers that exist at the end.
 std::string PlaceOfBuffers(const Facts& facts) {
   for (const BlockFacts& group : facts.live.groups) {
     if (group.memory == MemoryKind::kHostPinned || group.memory == MemoryKind::kHostRegistered) {
@@ -19,7 +19,7 @@ std::string PlaceOfBuffers(const Facts& facts) {
   return "";
 }
 
-// Where the trace has only what was locked, the difference is 0.
+// If the trace has only the locked sizes and not the requested ones, the difference is 0.
 Hint FindPinnedRounding(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const uint64_t rounding = facts.host.pinned_rounding_bytes;

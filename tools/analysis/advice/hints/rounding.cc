@@ -1,4 +1,4 @@
-// Advice: blocks are larger than what was asked for.
+// Advice if blocks are larger than the requested sizes.
 #include <algorithm>
 
 #include "tools/analysis/advice/advice_words.h"

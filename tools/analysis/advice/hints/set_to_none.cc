@@ -12,8 +12,8 @@
 namespace vramstow {
 namespace {
 
-// A backward pass made them, and a census found nothing else than a parameter that holds them: a
-// list of gradients stays, whatever an optimizer does.
+// Selects gradients that a backward pass made and that, according to a census, only a parameter
+// holds: a list of gradients stays live whatever an optimizer does.
 class GradientsOfParameters {
  public:
   explicit GradientsOfParameters(const Evidence& evidence) : evidence_(evidence) {
@@ -35,7 +35,7 @@ Hint FindSetToNone(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const uint64_t gradients = evidence.AtPeak("gradients");
   if (!evidence.IsWorthIt(gradients) || facts.iterations.list.empty()) return std::nullopt;
-  // Gradients that are there when an iteration begins were not set to None.
+  // Gradients that are live when an iteration begins were not set to None.
   uint64_t kept = 0;
   const GradientsOfParameters are_gradients(evidence);
   const IterationFacts& last = facts.iterations.list.back();
@@ -56,7 +56,7 @@ Hint FindSetToNone(const Evidence& evidence) {
 
 Change SetToNoneChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
   if (evidence.facts().iterations.list.empty()) return {};
-  // Of the iteration in which memory ran out, or was highest.
+  // The moment lies in the iteration in which memory ran out or, if it did not, was highest.
   const uint64_t moment = evidence.facts().out_of_memory.empty()
                               ? evidence.detail().peak_event
                               : evidence.facts().out_of_memory.back().event;

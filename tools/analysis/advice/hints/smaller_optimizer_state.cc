@@ -1,4 +1,4 @@
-// Advice: what the optimizer keeps is a large part of the peak.
+// Advice if the state of the optimizer is a large part of the peak.
 #include <string>
 
 #include "tools/analysis/advice/advice_words.h"

@@ -1,4 +1,4 @@
-// Advice: the peak is at the start, not in the work.
+// Advice if the peak is in the start-up, not in the work.
 #include <algorithm>
 
 #include "tools/analysis/advice/advice_words.h"

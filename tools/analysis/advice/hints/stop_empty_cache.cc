@@ -1,4 +1,4 @@
-// Advice: empty_cache() gives back what is taken from the device again.
+// Advice if empty_cache() releases memory that is allocated from the device again.
 #include <string>
 #include <vector>
 
@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint64_t kLeastShareOfTime = 100;  // one part of so many
 
-// The calls of the program's own lines. PyTorch empties its cache by itself, too, for example when
-// cuDNN tries its algorithms, and libraries do.
+// The calls by the program's own lines. PyTorch also empties its cache itself, for example when
+// cuDNN tries its algorithms, and so do libraries.
 struct OwnCalls {
   uint64_t calls = 0;
   uint64_t given = 0;
@@ -40,7 +40,8 @@ OwnCalls OwnCallsOf(const Evidence& evidence) {
   return own;
 }
 
-// Worth it where the calls take a hundredth of the time from the first to the last one.
+// The advice is given if the calls take at least a hundredth of the time from the first to the last
+// one.
 Hint FindStopEmptyCache(const Evidence& evidence) {
   const OwnCalls own = OwnCallsOf(evidence);
   if (own.again * 2 < own.given) return std::nullopt;

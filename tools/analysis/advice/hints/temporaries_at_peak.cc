@@ -1,4 +1,4 @@
-// Advice: blocks at the peak that a step made and freed soon after.
+// Advice about blocks at the peak that a step made and freed soon after.
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/rule.h"
