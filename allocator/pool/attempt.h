@@ -1,4 +1,5 @@
-// AllocationAttempt: where an allocation that is no hit stands on the pressure ladder.
+// AllocationAttempt: the state of an allocation that missed the cache while it climbs the pressure
+// ladder.
 //
 // Ownership: none. Threads: one; `heap` may be used under its lock. Errors: `result`. Units: bytes;
 // chunks; nanoseconds.
@@ -31,14 +32,14 @@ struct AllocationAttempt {
   DriverResult result = kDriverSuccess;
   RelaxedCapture* relaxed = nullptr;
 
-  // A step was tried, and brought so much.
+  // Records that a step was tried, and how many bytes it freed.
   void Note(LadderStep step, uint64_t bytes, uint64_t duration_ns) {
     OutOfMemoryReport::Tried& entry = tried[static_cast<int>(step)];
     ++entry.times;
     entry.bytes += bytes;
     entry.duration_ns += duration_ns;
   }
-  // Tries to serve the block from free memory. True: `index` is the block.
+  // Tries to serve the request from free memory. Returns true if `index` is now the block.
   bool Take(Served how) VRAMSTOW_REQUIRES(heap->mutex) {
     index = heap->Take(size);
     served = how;

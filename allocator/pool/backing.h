@@ -1,10 +1,10 @@
-// Backing: what a pool's memory is made of, and how a block gets some that is not cached.
+// Backing: allocates the memory of a pool, and serves a block whose memory is not cached.
 //
-// Idea: a pool has one of two: chunks that are mapped where they are needed (ChunkBacking), or,
-// where there is no virtual memory, allocations of the plain driver (SegmentBacking). All else of a
-// pool is the same.
+// Idea: a pool has one of two backings: chunks that are mapped where they are needed (ChunkBacking)
+// or, without virtual memory, allocations of the plain driver (SegmentBacking). All other parts of
+// a pool are the same.
 //
-// Ownership: none. Threads: the device's lock, and the heap's that is named. Errors:
+// Ownership: none. Threads: the device's lock, and the lock of the heap in question. Errors:
 // AllocationAttempt::result. Units: bytes; pages as large as a chunk.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_BACKING_H_
 #define VRAMSTOW_ALLOCATOR_POOL_BACKING_H_
@@ -17,15 +17,16 @@ namespace vramstow {
 
 class Backing {
  public:
-  // Serves the block with memory that its heap has not cached (steps 2 to 4 of the ladder). True:
-  // attempt->index is the block.
+  // Serves the request with memory that its heap has not cached (steps 2 to 4 of the ladder).
+  // Returns true if attempt->index is now the block.
   virtual bool Serve(AllocationAttempt* attempt)
       VRAMSTOW_REQUIRES(kDeviceLock, attempt->heap->mutex) = 0;
-  // Up to so many free pages of a heap, freed in the epoch `before_epoch` or earlier, go to the
-  // store, or to the device. With `no_more`, nothing that is larger than what is left of `pages`.
+  // Moves up to `pages` free pages of a heap to the store, or releases them to the device. The
+  // pages were freed in the epoch `before_epoch` or earlier. With `no_more`, no unit is released
+  // that is larger than what remains of `pages`.
   virtual StripResult StripFree(StreamHeap* heap, uint64_t pages, uint32_t before_epoch,
                                 bool no_more) VRAMSTOW_REQUIRES(kDeviceLock, heap->mutex) = 0;
-  // At the end: all memory of the heap, live blocks or not.
+  // Releases all memory of the heap when the pool closes, also that of live blocks.
   virtual void DropAll(StreamHeap* heap, PoolEnd end) VRAMSTOW_REQUIRES(kDeviceLock) = 0;
 
  protected:

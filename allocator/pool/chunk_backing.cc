@@ -7,8 +7,8 @@
 
 namespace vramstow {
 
-// Where a plan's chunks come from, until it has enough. Chunks that are idle, and those that were
-// at the plan's pages before, have been taken already.
+// The sources of a plan's chunks, tried in this order until the plan has enough. Before that, idle
+// chunks and the chunks that were at the plan's pages before are used.
 const ChunkBacking::Source ChunkBacking::kSources[] = {
     &ChunkBacking::TakeHarmless,     // step 2: what the next round does not need elsewhere
     &ChunkBacking::GrowWithinSlack,  // step 3, early: a little more settles a loop sooner
@@ -23,13 +23,13 @@ bool ChunkBacking::Serve(AllocationAttempt* attempt) {
   if (attempt->heap->repeating() && attempt->heap->RestoreMappings() &&
       attempt->Take(Served::kStitch))
     return true;
-  // Twice at most: after a wait there may be a better plan.
+  // The loop runs at most twice: if two pages need the same chunk, a second plan is made.
   for (int round = 0; round < 2; ++round) {
     Plan plan;
     const bool recall = round == 0;
     attempt->result = attempt->heap->MakePlan(attempt->size, recall, &plan);
     attempt->no_records = attempt->result == kDriverOutOfMemory;
-    // No device has as many chunks as that.
+    // An empty plan means that the block needs more chunks than any device has.
     if (attempt->result == kDriverSuccess && plan.count == 0) attempt->result = kDriverOutOfMemory;
     if (attempt->result != kDriverSuccess) return false;
     const bool elsewhere = !plan.repeats || plan.cost != 0;
@@ -44,7 +44,8 @@ bool ChunkBacking::Serve(AllocationAttempt* attempt) {
     if (attempt->lacking != 0) return false;
     if (plan.cost != 0 && attempt->heap->repeating()) attempt->heap->NeededDriver();
     attempt->result = attempt->heap->Execute(plan);
-    // Of two pages that wait for the same chunk only one can have it: then without any that waits.
+    // Two pages of the plan wait for the same chunk, and only one can have it. The next plan uses
+    // no page that waits for a chunk.
     if (attempt->result == kDriverNotReady && round == 0) continue;
     if (attempt->result != kDriverSuccess) return false;
     const uint64_t made = counters.grown.load(std::memory_order_relaxed) - grown;
@@ -59,8 +60,8 @@ bool ChunkBacking::Serve(AllocationAttempt* attempt) {
   return false;
 }
 
-// Where the driver is needed for the plan anyway, it may as well say which work has let go of its
-// pages: then there may be a better one.
+// If the plan needs driver calls anyway, first asks the driver which work has finished. More pages
+// may be usable then, so the plan is made again.
 DriverResult ChunkBacking::Renew(AllocationAttempt* attempt, bool recall, Plan* plan) {
   if (plan->cost == 0 || parts_->chunks.shadow_count() == 0) return kDriverSuccess;
   attempt->relaxed->Begin();
@@ -75,7 +76,7 @@ uint64_t ChunkBacking::Lacking(const Gathering& gathering) const {
   return idle < gathering.plan.count ? gathering.plan.count - idle : 0;
 }
 
-// Brings idle chunks into the store until the plan has enough.
+// Moves chunks into the store until it has enough for the plan.
 void ChunkBacking::Gather(AllocationAttempt* attempt, const Plan& plan) {
   Bump(&parts_->counters.moved, attempt->heap->Recall(plan));
   if (plan.cost != 0) attempt->relaxed->Begin();
@@ -93,13 +94,14 @@ void ChunkBacking::Gather(AllocationAttempt* attempt, const Plan& plan) {
 
 // --- The sources ---------------------------------------------------------------------------------
 
-// Chunks that the next round does not need elsewhere at the same time are as good as new ones.
+// Takes chunks that the next iteration does not need elsewhere at the same time; using them costs
+// no later driver call.
 void ChunkBacking::TakeHarmless(Gathering* gathering) {
   Bump(&parts_->counters.moved,
        gathering->attempt->heap->StripByInterference(Lacking(*gathering), gathering->plan, true));
 }
 
-// Whether so many more chunks stay within the slack.
+// True if the pool stays within the slack with `chunks` more chunks.
 bool ChunkBacking::WithinSlack(const AllocationAttempt& attempt, uint64_t chunks,
                                uint64_t permille) const {
   const uint64_t peak = parts_->peak.since_trim();
@@ -111,8 +113,8 @@ bool ChunkBacking::WithinSlack(const AllocationAttempt& attempt, uint64_t chunks
 
 void ChunkBacking::GrowWithinSlack(Gathering* gathering) {
   const PoolConfig& config = parts_->config;
-  // A round that repeats, and still lacks chunks where it had some before, would move them about in
-  // every round.
+  // If a repeating iteration lacks chunks at an address where it had them before, it would move
+  // chunks in every iteration, so it may grow more.
   uint64_t permille = config.slack_permille;
   if (gathering->plan.repeats && permille != 0) permille = config.repeat_slack_permille;
   if (!gathering->attempt->heap->repeating() && permille > config.restless_slack_permille) {
@@ -154,13 +156,12 @@ void ChunkBacking::TakeOldOfOthers(Gathering* gathering) {
   gathering->stitch_ns += parts_->Now() - since;
 }
 
-// Makes chunks for the rest of the plan, if the limit allows. Nothing is made that does not
-// suffice.
+// Makes chunks for the rest of the plan if the limit allows all of them; otherwise makes none.
 void ChunkBacking::Grow(Gathering* gathering) {
   AllocationAttempt* attempt = gathering->attempt;
   const uint64_t chunks = Lacking(*gathering);
   if (chunks == 0 || chunks > parts_->chunks.ChunksUnderLimit()) return;
-  // More than there ever was: not worth a try.
+  // The device never had that much memory, so the attempt is pointless.
   if (chunks > parts_->device.total_bytes / parts_->config.chunk_bytes) {
     attempt->result = kDriverOutOfMemory;
     return;
@@ -178,7 +179,8 @@ void ChunkBacking::Grow(Gathering* gathering) {
   attempt->Note(LadderStep::kGrow, bytes, parts_->Now() - since);
 }
 
-// How many pages of the plan that lie side by side have nothing: large chunks may back them.
+// Returns the longest run of the plan's pages that have neither a chunk nor a mapping: large chunks
+// may back these.
 uint64_t ChunkBacking::NeighboursIn(const Plan& plan) {
   if (!parts_->chunks.makes_large()) return 0;
   uint64_t most = 0;
@@ -197,12 +199,12 @@ void ChunkBacking::TakeAllOfOthers(Gathering* gathering) {
       trimmer_->StripOthers(gathering->attempt, Lacking(*gathering), ~uint32_t{0});
   gathering->attempt->Note(LadderStep::kTrimOthers, stripped * parts_->config.chunk_bytes,
                            parts_->Now() - since);
-  // With what the others gave, the limit may allow the rest.
+  // After other heaps gave up chunks, the limit may allow the rest.
   if (stripped != 0) Grow(gathering);
 }
 
-// Memory of this very stream is free but for work that is about to finish: waiting a moment for it
-// saves growing for good. Other threads may hit meanwhile.
+// Waits a moment for memory of this stream that is free except for work about to finish. This saves
+// permanent growth. Other threads can serve hits meanwhile.
 bool ChunkBacking::WaitForOwnStream(AllocationAttempt* attempt) {
   const uint64_t since = parts_->Now();
   if (!MayWait(*parts_, since)) return false;

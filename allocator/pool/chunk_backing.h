@@ -1,9 +1,9 @@
-// ChunkBacking: serves blocks by putting chunks under a range of addresses.
+// ChunkBacking: serves blocks by mapping chunks under a range of addresses.
 //
-// Idea: a plan says which pages lack a chunk. The chunks come from a row of sources, the cheapest
-// first; the row (kSources) can be read from the top to the bottom.
+// Idea: a plan says which pages lack a chunk. The chunks come from several sources, which are tried
+// from the cheapest to the most expensive (kSources).
 //
-// Ownership: none. Threads, errors, units: as Backing.
+// Ownership: none. Threads: as Backing. Errors: as Backing. Units: as Backing.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_CHUNK_BACKING_H_
 #define VRAMSTOW_ALLOCATOR_POOL_CHUNK_BACKING_H_
 
@@ -29,7 +29,7 @@ class ChunkBacking final : public Backing {
   void DropAll(StreamHeap* heap, PoolEnd end) override VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
-  // One round of gathering chunks for a plan.
+  // The progress of gathering chunks for a plan.
   struct Gathering {
     AllocationAttempt* attempt;
     const Plan& plan;
@@ -50,8 +50,8 @@ class ChunkBacking final : public Backing {
   uint64_t NeighboursIn(const Plan& plan) VRAMSTOW_REQUIRES(kDeviceLock);
   bool WaitForOwnStream(AllocationAttempt* attempt) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // The sources. Both locks are held, as in Gather; the analysis does not follow a pointer to a
-  // member.
+  // The sources, called by Gather with both locks held. The lock analysis is off because it does
+  // not follow pointers to members.
   void TakeHarmless(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
   void GrowWithinSlack(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
   void TakeOwn(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;

@@ -7,12 +7,12 @@
 namespace vramstow {
 namespace {
 
-// Ids of blocks: this mark, which the driver's own never have, 11 bits of the pool, 10 of the heap,
-// and a count that lasts for years.
+// A block's id consists of this mark, which ids of the driver never have, 11 bits for the pool, 10
+// bits for the heap, and a counter that lasts for years.
 constexpr uint64_t kIdMark = uint64_t{1} << 63;
 
-// The last place is kept for callers without a stream: that heap waits for everything, so it is
-// right for any stream that finds no place of its own.
+// The last heap is reserved for callers without a stream. It waits for all work, so it can serve
+// any stream for which no heap is left.
 constexpr HeapKey kCommon{kUnknownStream, 0};
 
 }  // namespace
@@ -52,7 +52,7 @@ StreamHeap* HeapTable::Find(const HeapKey& key) const {
   }
 }
 
-// --- Places by key -------------------------------------------------------------------------------
+// --- Slots by key --------------------------------------------------------------------------------
 
 void HeapTable::Link(StreamHeap* heap) {
   uint64_t place = PlaceOf(heap->key.Get());
@@ -62,7 +62,8 @@ void HeapTable::Link(StreamHeap* heap) {
   table_[place].store(heap, std::memory_order_release);
 }
 
-// Whoever looks meanwhile may miss a heap that moves up: then the device's lock shows it.
+// A concurrent look-up may miss a heap that is moved to another slot; a look-up under the device's
+// lock then finds it.
 void HeapTable::Unlink(const StreamHeap* heap) {
   uint64_t hole = PlaceOf(heap->key.Get());
   while (table_[hole].load(std::memory_order_relaxed) != heap) hole = (hole + 1) & (kPlaces - 1);
@@ -88,7 +89,7 @@ StreamHeap* HeapTable::Get(const HeapKey& key) {
   heap = ReuseVacant(key, timeline);
   if (heap == nullptr) {
     const bool full = key != kCommon && count() + 1 >= kMaxHeaps;
-    // What a captured graph writes to must not become another pool's, so the common heap cannot
+    // Another pool must not use memory that a captured graph writes to, so the common heap cannot
     // serve a private pool.
     if (full) return key.pool == 0 ? Get(kCommon) : nullptr;
     heap = Add(key, timeline);
@@ -96,7 +97,7 @@ StreamHeap* HeapTable::Get(const HeapKey& key) {
   }
   const uint32_t end_tick = with_.fences->EndTick(timeline);
   if (!with_.fences->Completed(timeline, end_tick)) {
-    // Another stream had this name a moment ago.
+    // A stream of the same handle was destroyed a moment ago, and its work has not finished.
     HeapLock lock(heap);
     heap->CloseGate(end_tick);
   }
@@ -139,7 +140,7 @@ void HeapTable::StreamEnds(uint64_t stream) {
     if (heap->on_stream) {
       heap->CloseGate(fences.EndTick(timeline));
     } else {
-      // It got no timeline; the next stream of this name may.
+      // The ended stream had no timeline, but the next stream of this handle may get one.
       Detach(heap);
     }
   }
@@ -151,11 +152,11 @@ void HeapTable::Detach(StreamHeap* heap) {
   ++detached_;
 }
 
-// Whether the heap may be taken for this key, should it be empty.
+// True if the heap may get this key once it is empty.
 bool HeapTable::MayRename(const StreamHeap& heap, const HeapKey& key) const {
   const HeapKey now = heap.key.Get();
-  // Whoever has just found the heap sees by the stream that it is another's now (Serves). Of one
-  // stream, blocks of two tags must not be taken for each other.
+  // A thread that has just found the heap notices by the stream that the key has changed (Serves).
+  // It could not notice a change of the tag alone, so the stream must differ.
   if (now.stream == key.stream && now.tag != key.tag) return false;
   if (heap.detached()) return true;
   if (count() + 1 < kMaxHeaps) return false;
@@ -165,7 +166,8 @@ bool HeapTable::MayRename(const StreamHeap& heap, const HeapKey& key) const {
   return finished || now.pool != 0 || now.tag != 0;
 }
 
-// A vacant heap, for this key, without a place by it; null: there is none to be had.
+// Returns a vacant heap that now has this key, but is not in the table's slots yet; returns null if
+// there is none.
 StreamHeap* HeapTable::ReuseVacant(const HeapKey& key, uint32_t timeline) {
   if (detached_ == 0 && count() + 1 < kMaxHeaps) return nullptr;
   bool ensured = false;
@@ -177,7 +179,8 @@ StreamHeap* HeapTable::ReuseVacant(const HeapKey& key, uint32_t timeline) {
   return nullptr;
 }
 
-// *ensured: an event was asked for, for work that may be done. Once is enough: the others see it.
+// Gives the heap this key if it is vacant. *ensured becomes true once an event was recorded to
+// learn which work has finished; one event is enough for all heaps.
 bool HeapTable::TryRename(StreamHeap* heap, const HeapKey& key, uint32_t timeline, bool* ensured) {
   if (heap->stats.live_blocks.load(std::memory_order_relaxed) != 0 && !heap->has_deferred()) {
     return false;
@@ -216,8 +219,8 @@ StreamHeap* HeapTable::Add(const HeapKey& key, uint32_t timeline) {
   }
   heaps_[number] = heap;
   count_.store(number, std::memory_order_release);
-  // From here on the first heap knows that it is not alone: a block of it that is being served
-  // (PeakTracker::NoteServed) has been counted as if it were.
+  // After this lock the first heap sees that it is not alone; a block that it was serving at that
+  // moment (PeakTracker::NoteServed) has been counted as if it were.
   if (number == 2) {
     heaps_[1]->mutex.Lock();
     heaps_[1]->mutex.Unlock();

@@ -1,16 +1,16 @@
-// HeapTable: the heaps of a pool, by their number and by their key.
+// HeapTable: the heaps of a pool, found by their number and by their key.
 //
-// Idea: heaps are made at first sight of a stream, and found again without a lock. A heap keeps its
-// address for as long as the pool lives, so that a pointer to one is always good; but it may get
-// another key, so whoever found it without the device's lock asks StreamHeap::Serves.
+// Idea: a heap is created when its stream is first seen, and found again without a lock. A heap
+// keeps its address while the pool lives, so a pointer to one is always valid; but it may get
+// another key, so code that found it without the device's lock must ask StreamHeap::Serves.
 //
-// There are only so many timelines and heaps. Where all timelines are taken, one whose stream has
-// ended becomes the new stream's, and its heaps are detached. A detached heap that is empty is used
-// before another one is made. Where all heaps are taken, so is one whose stream has ended, or that
-// is of a private pool that was let go or of a tag, if it is empty.
+// The number of timelines and heaps is limited. If all timelines are in use, the timeline of an
+// ended stream is given to the new stream, and its heaps are detached. An empty detached heap is
+// reused before a new one is made. If all heaps are in use, the table reuses an empty heap whose
+// stream has ended, which belonged to a released private pool, or which has a tag.
 //
-// Ownership: the heaps, until Close. Threads: Find, at and count from any thread; all else under
-// the device's lock. Errors: null: no memory. Units: bytes.
+// Ownership: the heaps, until Close. Threads: Find, at and count may be called from any thread, all
+// else under the device's lock. Errors: returns null if there is no memory. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_HEAP_TABLE_H_
 #define VRAMSTOW_ALLOCATOR_POOL_HEAP_TABLE_H_
 
@@ -26,9 +26,10 @@ class HeapTable {
  public:
   static constexpr uint32_t kMaxHeaps = 1024;
 
-  // Blocks of tables with different `id_space`s, which are below 2048, never have the same id.
+  // Opens the table. Blocks of tables with different values of `id_space`, which is below 2048,
+  // never have the same id.
   void Open(const HeapDependencies& with, uint32_t id_space);
-  // Forgets the heaps, after drop(heap) for each.
+  // Removes all heaps after calling drop(heap) for each.
   template <typename Drop>
   void Close(Drop drop) VRAMSTOW_REQUIRES(kDeviceLock) {
     const uint32_t heaps = Forget();
@@ -39,19 +40,20 @@ class HeapTable {
   }
 
   StreamHeap* Find(const HeapKey& key) const;
-  // The same, made if need be; where that heap is paused, or there are too many, another one that
-  // is right for the stream, which lives. No heap's lock is held.
+  // Like Find, but creates the heap if needed. If that heap is paused, or if there are too many
+  // heaps, returns another one that can serve the stream. The stream is not destroyed, and the
+  // caller holds no heap's lock.
   StreamHeap* Get(const HeapKey& key) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The timeline of a stream, which lives; kEverything where it is unknown or gets none. No heap's
-  // lock is held.
+  // Returns the timeline of a stream that is not destroyed, or kEverything if the stream is unknown
+  // or no timeline is left. The caller holds no heap's lock.
   uint32_t TimelineOf(uint64_t stream) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The stream is about to be destroyed. No heap's lock is held.
+  // Notes that the stream is about to be destroyed. The caller holds no heap's lock.
   void StreamEnds(uint64_t stream) VRAMSTOW_REQUIRES(kDeviceLock);
 
   uint32_t count() const { return count_.load(std::memory_order_acquire); }
-  // Heaps have numbers from 1 on.
+  // Returns the heap of this number; numbers begin at 1.
   StreamHeap* at(uint32_t number) const { return heaps_[number]; }
-  // Calls visit(heap) for each heap, with that heap's lock held and no free of it deferred.
+  // Calls visit(heap) for each heap, with that heap's lock held and its deferred frees carried out.
   template <typename Visit>
   void VisitLocked(Visit visit) {
     const uint32_t heaps = count();
@@ -61,9 +63,10 @@ class HeapTable {
     }
   }
 
-  // The sum over all heaps, read without a lock: each number is exact but for what is deferred.
+  // The sum over all heaps, read without a lock. Each heap's number is exact except for deferred
+  // frees.
   uint64_t AllocatedBytes() const;
-  // Mapped memory of callers without a stream.
+  // Bytes that are mapped for callers without a stream.
   uint64_t MappedWithoutStream() const;
 
  private:

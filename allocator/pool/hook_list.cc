@@ -5,7 +5,7 @@
 namespace vramstow {
 namespace {
 
-// Never 0 for a thread that runs.
+// Returns a number that is never 0 for a running thread.
 uint64_t CurrentThread() { return static_cast<uint64_t>(pthread_self()); }
 
 }  // namespace

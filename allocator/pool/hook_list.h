@@ -1,11 +1,11 @@
 // HookList: the application's hooks, which run when an allocation cannot be served and after cached
-// memory was given back.
+// memory was released.
 //
-// Idea: a copy of the list is called, so that hooks may add and remove hooks. A thread that runs
-// hooks does not run them again: a hook that allocates under pressure does not call itself.
+// Idea: Run calls a copy of the list, so that hooks may add and remove hooks. A thread that runs
+// hooks does not run them again, so a hook that allocates under pressure does not call itself.
 //
-// Ownership: none. Threads: any; hooks run without any lock. Errors: false: the table is full.
-// Units: bytes.
+// Ownership: none. Threads: any; hooks run without any lock. Errors: Add returns false if the table
+// is full. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_HOOK_LIST_H_
 #define VRAMSTOW_ALLOCATOR_POOL_HOOK_LIST_H_
 
@@ -17,8 +17,8 @@
 
 namespace vramstow {
 
-// HookKind::kPressure: an allocation cannot be served: drop your caches; `bytes` are lacking.
-// kTrimmed: so many bytes were given back.
+// With HookKind::kPressure an allocation cannot be served because `bytes` are lacking, and the hook
+// should drop the application's caches. With kTrimmed, `bytes` were released to the device.
 using PressureHook = void (*)(void* context, HookKind kind, uint64_t bytes);
 
 class HookList {
@@ -27,9 +27,9 @@ class HookList {
 
   bool Add(PressureHook hook, void* context);
   void Remove(PressureHook hook, void* context);
-  // False: no hook ran.
+  // Runs the hooks. Returns false if none ran.
   bool Run(HookKind kind, uint64_t bytes);
-  // Calls of hooks, ever.
+  // The number of hook calls so far.
   uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
 
  private:
@@ -38,7 +38,8 @@ class HookList {
     void* context;
   };
 
-  // Takes part in running hooks and copies the list. The number of hooks; 0: not now.
+  // Registers this thread as running hooks and copies the list. Returns the number of hooks, or 0
+  // if the thread must not run any now.
   int Begin(Entry* hooks);
   void End();
 

@@ -1,8 +1,9 @@
-// PoolParts: what a pool is made of. The parts that do the pool's slow work (PressureLadder,
-// Trimmer, the backings) get it as their argument.
+// PoolParts: the parts of a pool, passed as one argument to the classes that do its slow work
+// (PressureLadder, Trimmer, the backings).
 //
-// Ownership: the pool's. Threads: each part says so itself; the numbers from any thread, written
-// under the device's lock. Errors: none. Units: bytes; chunks; nanoseconds.
+// Ownership: the pool owns the parts. Threads: each part says so itself; the numbers may be read
+// from any thread and are written under the device's lock. Errors: none. Units: bytes; chunks;
+// nanoseconds.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_PARTS_H_
 #define VRAMSTOW_ALLOCATOR_POOL_PARTS_H_
 
@@ -59,27 +60,28 @@ struct PoolParts {
   uint64_t opened_ns = 0;
   std::atomic<uint64_t> limit_bytes{0};                       // the user's
   uint64_t share_bytes VRAMSTOW_GUARDED_BY(kDeviceLock) = 0;  // the framework's
-  // The time by which new blocks count as touched; 0 while nobody wants to know
+  // The time with which new blocks are recorded as touched; 0 while touches are not recorded
   // (allocator/offload).
   std::atomic<uint32_t> touch_clock{0};
   std::atomic<bool> serves_framework{false};
 
   uint64_t Now() const { return driver->now(driver->self); }
-  // What deadlines are made of.
+  // The clock by which deadlines are measured.
   uint64_t WaitClock() const { return vramstow::WaitClock(driver); }
   bool segments() const { return chunks.segments(); }
-  // A framework's share is of what it holds itself, beside what callers without a stream do.
+  // Applies the user's limit and the framework's share. The share limits only memory that the
+  // framework holds, not memory of callers without a stream.
   void ApplyLimits(bool for_framework) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Makes sure that fences for all that was freed are on their way.
+  // Makes sure that events cover everything freed so far.
   void EnsureAllFences() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Null if all invariants hold, else a sentence.
+  // Returns null if all invariants hold, else a sentence that states the violation.
   const char* Check() VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same after a slow step, where PoolConfig::check asks for it.
+  // Calls Check after a slow step if PoolConfig::check is set.
   void CheckIfAsked() VRAMSTOW_REQUIRES(kDeviceLock);
-  // What these checks have found first; null: nothing.
+  // The first violation that CheckIfAsked found, or null.
   std::atomic<const char*> check_failure{nullptr};
 
-  // Runs the hooks, without any lock. False: none ran.
+  // Runs the hooks without any lock. Returns false if none ran.
   bool RunHooks(HookKind kind, uint64_t bytes);
 };
 

@@ -7,7 +7,8 @@ void PeakTracker::NoteSum(StreamHeap* heap, uint64_t sum) {
   RenewCredit(heap);
 }
 
-// The thread that makes the sum largest sees its own block in it.
+// Raises the peak to the current sum. The thread whose block makes the sum largest sees its own
+// block in the sum.
 void PeakTracker::Update() {
   FlushAllDeferred();
   const uint64_t sum = heaps_->AllocatedBytes();
@@ -26,8 +27,9 @@ void PeakTracker::FlushAllDeferred() {
   }
 }
 
-// Takes from all heaps but one the credit that they do not use, and returns what they have left.
-// Only the first of all heaps, while it is alone, gives itself some without this lock (NoteServed).
+// Takes away the credit that the heaps other than `except` do not use, and returns the sum of what
+// these heaps have left. A heap gets credit without this lock only while it is the only heap
+// (NoteServed).
 uint64_t PeakTracker::CollectCredit(const StreamHeap* except) {
   const uint32_t count = heaps_->count();
   uint64_t left = 0;
@@ -47,8 +49,8 @@ uint64_t PeakTracker::CollectCredit(const StreamHeap* except) {
   return left;
 }
 
-// What the peak leaves over is shared between this heap and whoever asks next: half of it is the
-// heap's.
+// Gives the heap half of the credit that the other heaps leave below the peak; the rest remains for
+// the next heap that asks.
 void PeakTracker::RenewCredit(StreamHeap* heap) {
   MutexLock credit_lock(&mutex_);
   const uint64_t others = CollectCredit(heap);
@@ -62,7 +64,8 @@ void PeakTracker::RenewCredit(StreamHeap* heap) {
 
 void PeakTracker::Reset() {
   MutexLock lock(&mutex_);
-  // Without credit every heap asks again. Once more, for what was given meanwhile.
+  // Without credit every heap must ask again. The second call takes credit that was given in
+  // between.
   CollectCredit(nullptr);
   FlushAllDeferred();
   peak_.store(heaps_->AllocatedBytes(), std::memory_order_relaxed);

@@ -1,12 +1,12 @@
-// PeakTracker: the peak of what is allocated, exact over all heaps though a hit looks at its own
-// heap only.
+// PeakTracker: the peak of the allocated bytes. It is exact over all heaps although a hit reads
+// only its own heap.
 //
-// Idea: every heap has a credit, all of them together at most the peak. A heap that stays below its
-// credit cannot raise the peak; only one that has used up its own sums up all heaps and shares what
-// the peak leaves over anew.
+// Idea: every heap has a credit; the credits add up to at most the peak. A heap that stays below
+// its credit cannot raise the peak. Only a heap that exceeds its credit adds up all heaps and gets
+// a new share of what they leave below the peak.
 //
-// Ownership: none. Threads: NoteServed under the heap's lock, NoteSum without any heap's; the rest
-// from any thread unless it says otherwise. Errors: none. Units: bytes.
+// Ownership: none. Threads: NoteServed under the heap's lock, NoteSum without any heap's lock; the
+// rest from any thread unless it says otherwise. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_PEAK_TRACKER_H_
 #define VRAMSTOW_ALLOCATOR_POOL_PEAK_TRACKER_H_
 
@@ -22,12 +22,12 @@ class PeakTracker {
  public:
   void Open(const HeapTable* heaps) { heaps_ = heaps; }
 
-  // The heap has `allocated` bytes now. Returns 0, or, where it has used up its credit, what all
-  // heaps have allocated: that calls for NoteSum.
+  // Notes that the heap now has `allocated` bytes. Returns 0, or, if the heap has exceeded its
+  // credit, the allocated bytes of all heaps, with which NoteSum must be called.
   uint64_t NoteServed(StreamHeap* heap, uint64_t allocated) VRAMSTOW_REQUIRES(heap->mutex) {
     if (allocated <= heap->stats.credit.load(std::memory_order_relaxed)) return 0;
     if (heaps_->count() == 1 && !heap->has_deferred()) {
-      // Nobody else has credit, and nobody gets any while this heap is locked (HeapTable::Make).
+      // No other heap has credit, and none can get any while this heap is locked (HeapTable::Add).
       const uint64_t before = peak();
       const uint64_t higher = allocated > before ? allocated : before;
       peak_.store(higher, std::memory_order_relaxed);
@@ -36,14 +36,14 @@ class PeakTracker {
     }
     return heaps_->AllocatedBytes();
   }
-  // The heap had used up its credit when all had allocated `sum`, at most.
+  // Updates the peak and the heap's credit after NoteServed returned `sum`.
   void NoteSum(StreamHeap* heap, uint64_t sum) VRAMSTOW_EXCLUDES(heap->mutex, mutex_);
 
   uint64_t peak() const { return peak_.load(std::memory_order_relaxed); }
-  // The peak counts from now on.
+  // Restarts the peak from the current allocated bytes.
   void Reset() VRAMSTOW_EXCLUDES(mutex_);
-  // The peak since memory was last given back on call: what was needed before is no measure for
-  // what is held from then on.
+  // NoteTrim restarts since_trim(), the peak since memory was last released on request. An earlier
+  // peak does not justify what the pool holds after that.
   void NoteTrim() VRAMSTOW_REQUIRES(kDeviceLock) {
     trimmed_ = true;
     since_trim_ = heaps_->AllocatedBytes();
@@ -59,7 +59,7 @@ class PeakTracker {
   uint64_t CollectCredit(const StreamHeap* except) VRAMSTOW_REQUIRES(mutex_);
 
   const HeapTable* heaps_ = nullptr;
-  // Guards the credits of all heaps, once there are two. A heap's lock may be taken under it.
+  // Guards the credits of all heaps if there are at least two. A heap's lock may be taken under it.
   FastMutex mutex_ VRAMSTOW_ACQUIRED_AFTER(kDeviceLock);
   std::atomic<uint64_t> peak_{0};
   uint64_t since_trim_ VRAMSTOW_GUARDED_BY(kDeviceLock) = 0;

@@ -9,10 +9,11 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kLargestBlock = uint64_t{1} << 46;
-// Arenas are this many times the device's memory: every heap can have a region as large as it.
+// Arenas are this many times the device's memory, so that each heap can have a region as large as
+// it.
 constexpr uint64_t kArenaFactor = 16;
 constexpr uint64_t kLeastArena = uint64_t{1} << 40;
-// Memory of the plain driver lies at multiples of this, if as much or more was asked for.
+// The plain driver aligns an allocation to this if the allocation is at least as large.
 constexpr uint64_t kSegmentPage = 2 * kMiB;
 
 uint64_t BlockSize(uint64_t requested) { return RoundUp(requested, kBlockBytes); }
@@ -57,7 +58,7 @@ PoolError Pool::TakeParts(const DriverTable* driver, const PoolConfig& config) {
   const bool segments = config.backing == PoolBacking::kSegments ||
                         (config.backing == PoolBacking::kAny && !device.virtual_memory);
   if (segments ? !device.plain : !device.virtual_memory) return PoolError::kUnavailable;
-  // Chunks are powers of two, so that pages are found by masks.
+  // The chunk size is a power of two, so that pages are found by bit masks.
   uint64_t chunk = segments ? kSegmentPage : device.granularity_bytes;
   while (chunk < config.chunk_bytes) chunk *= 2;
   parts.config.chunk_bytes = chunk;
@@ -128,8 +129,8 @@ PoolError Pool::Allocate(const BlockRequest& request, Block* block) {
     uint64_t sum = 0;
     {
       MutexLock lock(&heap->mutex);
-      // What waited for work that is done by now is as good as free, and has to be seen as such
-      // before a place is chosen.
+      // Blocks whose work has finished meanwhile are free, and must be known as free before an
+      // address is chosen.
       heap->SettleIfDone();
       const uint32_t index = heap->Serves(request.stream) ? heap->Take(size) : 0;
       if (index != 0) {
@@ -150,7 +151,7 @@ PoolError Pool::Free(uint64_t address, BlockInfo* freed, bool framework_only) {
   if (number == AddressSpace::kNoHeap) return WhyNoHeap(address);
   StreamHeap* heap = parts_.heaps.at(number);
   MutexLock lock(&heap->mutex);
-  // Who wants to know about the block needs its record at once.
+  // A free is deferred only if neither the caller nor the event sink needs the block's record now.
   if (!parts_.events.on() && freed == nullptr && heap->DeferFree(address)) {
     Bump(&heap->stats.frees, 1);
     return PoolError::kOk;
@@ -217,7 +218,7 @@ uint32_t Pool::ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t*
   uint32_t count = 0;
   for (uint64_t at = address / chunk * chunk + first * chunk; at < end && count < most;
        at += chunk) {
-    // Who has it elsewhere would not see it move.
+    // The process that shares the chunk would not notice if it moved, so it must stay.
     parts_.space.Renew(at, AddressSpace::kHeld);
     if (parts_.chunks.OnHost(at)) return 0;
     handles[count++] = parts_.chunks.HandleAt(at);
@@ -225,7 +226,8 @@ uint32_t Pool::ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t*
   return count;
 }
 
-// Segments go back by the plain driver's own free, of which everybody is told.
+// Segments need no registration: they are freed by the plain driver's own free, of which other
+// libraries learn as they do without the pool.
 void Pool::RegisterChunks(uint64_t address, uint64_t size) {
   DeviceLock device_lock(&parts_.mutex);
   if (segments()) return;
@@ -250,7 +252,7 @@ PoolError Pool::AllocateAt(uint64_t address, const BlockRequest& request, Block*
   if (request.size == 0 || address % kBlockBytes != 0) return PoolError::kInvalid;
   const uint64_t size = BlockSize(request.size);
   DeviceLock device_lock(&parts_.mutex);
-  // Whatever tag it has: what is wanted is this address.
+  // The heap is found by the address, whatever tag it has.
   const uint16_t number = parts_.space.HeapOf(address);
   if (number == AddressSpace::kNoHeap) return PoolError::kInvalid;
   StreamHeap* heap = parts_.heaps.at(number);
@@ -262,7 +264,7 @@ PoolError Pool::AllocateAt(uint64_t address, const BlockRequest& request, Block*
   uint64_t sum = 0;
   {
     HeapLock lock(heap);
-    // Work of an earlier stream of this name may still touch what is cached.
+    // Work of an earlier stream of this handle may still touch the cached memory.
     if (!heap->IsGateOpen()) return PoolError::kInvalid;
     if (!heap->Prepare()) return PoolError::kUnavailable;
     const uint32_t index = heap->TakeAt(address, size);
@@ -292,7 +294,7 @@ void Pool::StreamDestroyed(uint64_t stream) {
   parts_.heaps.StreamEnds(stream);
 }
 
-// --- Giving memory back --------------------------------------------------------------------------
+// --- Releasing memory ----------------------------------------------------------------------------
 
 TrimResult Pool::Trim(const TrimRequest& request) {
   const TrimResult result = trimmer_.Trim(request);

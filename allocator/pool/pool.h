@@ -1,18 +1,18 @@
 // Pool: the caching allocator of one device, on the driver's virtual memory.
 //
-// Idea: a heap per stream serves hits under a lock of its own; all that needs the driver goes up
-// the pressure ladder under the device's lock (PressureLadder). Physical memory is fungible: chunks
-// move between heaps and addresses, so free memory in pieces is as good as free memory in one.
-// docs/pool.md tells the whole story.
+// Idea: each stream has a heap that serves hits under a lock of its own. A request that needs the
+// driver climbs the pressure ladder under the device's lock (PressureLadder). Physical memory is
+// fungible: chunks move between heaps and addresses, so free memory in pieces is as good as free
+// memory in one piece. docs/pool.md explains the design.
 //
 // Ownership: the pool owns its arenas, chunks and events until Close; the driver table belongs to
 // the caller. A Pool is large: give it static storage or pages of its own. Threads: every function
 // but Open and Close may be called from any thread; hooks run without any lock of the pool and may
-// call it. Errors: PoolError; on an error nothing changed that the caller can see. No exceptions,
-// no heap of the process. Units: bytes; nanoseconds; streams as the driver's handles.
+// call it. Errors: PoolError; after an error nothing has changed that the caller can see. No
+// exceptions, no heap of the process. Units: bytes; nanoseconds; streams as the driver's handles.
 //
-// Locks, in order: device; credit (PeakTracker); one heap, or two where the device's is held. The
-// list of hooks has a lock of its own, under which nothing is taken.
+// Locks, in order: the device's; the credit's (PeakTracker); one heap's, or two if the device's is
+// held. The list of hooks has a lock of its own, under which no other lock is taken.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_POOL_H_
 #define VRAMSTOW_ALLOCATOR_POOL_POOL_H_
 
@@ -43,100 +43,109 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // kUnavailable: nothing was taken; the plain driver may have the memory.
+  // Opens the pool. Returns kUnavailable, and allocates nothing, if the plain driver should serve
+  // instead.
   PoolError Open(const DriverTable* driver, const PoolConfig& config);
   void Close(PoolEnd end);
 
   PoolError Allocate(const BlockRequest& request, Block* block);
-  // *freed: what it was, if that is wanted. With `framework_only` a block that another layer asked
-  // for is not the caller's to free: kNotOurs.
+  // Frees a block and, if `freed` is not null, describes it there. With `framework_only`, a block
+  // that another layer asked for is not freed and the result is kNotOurs.
   PoolError Free(uint64_t address, BlockInfo* freed = nullptr, bool framework_only = false);
-  // Work of `stream` touches the block: after Free it waits for that work, too.
+  // Notes that work of `stream` touches the block, so that Free also waits for that work.
   PoolError RecordUse(uint64_t address, uint64_t stream);
 
-  // Whether the address lies in one of the pool's arenas, in a block or not.
+  // True if the address lies in one of the pool's arenas, whether in a block or not.
   bool Owns(uint64_t address) const { return parts_.space.Owns(address); }
-  // The live block that the address lies in.
+  // Finds the live block that contains the address.
   PoolError Find(uint64_t address, BlockInfo* info);
-  // Where a framework's blocks are, also what it has given back and may get again: the run of
-  // cached memory that the address lies in, or a block of its own with what was rounded up.
-  // kInvalid: nothing is mapped there, or it is not the framework's.
+  // Finds the framework's memory that contains the address, also memory that it has freed and may
+  // get again: a run of cached memory, or a block of the framework including what was rounded up.
+  // Returns kInvalid if nothing is mapped there or it is not the framework's.
   PoolError FindOfFramework(uint64_t address, BlockInfo* info);
 
-  // For sharing: the handles of the chunks under the live block at this address with this id, from
-  // chunk number `first` on, at most `most`. They stay where they are while the block lives.
-  // Returns how many there are; 0: no such block.
+  // Gives the handles of the chunks under the live block with this address and id, for sharing
+  // between processes: at most `most`, from chunk number `first` on. The chunks stay at their pages
+  // while the block lives. Returns how many there are; 0 if there is no such block.
   uint32_t ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t* handles,
                     uint32_t most);
 
-  // The physical memory of live blocks is told to somebody who keeps it, as network cards do: its
-  // chunks stay at these addresses until the pool is closed, also when the blocks are freed.
+  // Notes that the physical memory of live blocks was registered with a user that retains it, for
+  // instance a network card. Its chunks stay at these addresses until the pool is closed, even
+  // after the blocks are freed.
   void RegisterChunks(uint64_t address, uint64_t size);
-  // The same until ReleaseChunks of the same range: ranges may overlap, and are counted. Returns
-  // how many bytes from the address on are held so, which is what has to be released: up to the
-  // first page without memory. Memory on the host is held there
-  // (Offloader::ReturnHeld brings it back).
+  // Like RegisterChunks, until ReleaseChunks of the same range. Ranges may overlap and are counted.
+  // Returns how many bytes from the address on are held, up to the first page without memory; the
+  // caller must release that many. Memory on the host is held there (Offloader::ReturnHeld restores
+  // it).
   uint64_t HoldChunks(uint64_t address, uint64_t size);
   void ReleaseChunks(uint64_t address, uint64_t size);
 
-  // From now on a framework has blocks here, and thinks that it caches what it gives back.
+  // Notes that a framework allocates here and assumes that it caches the memory that it frees.
   void ServeFramework() { parts_.serves_framework.store(true, std::memory_order_relaxed); }
 
   // --- Private pools (BlockRequest::pool) -------------------------------------------------------
-  // What a private pool has cached stays mapped where it is, because graphs may write to it, until
-  // it is let go (`keep` false). A number may be used again for another pool: then keep it again.
+  // Retains the cached memory of a private pool at its addresses, because graphs may write to it,
+  // until KeepPrivate is called with `keep` false. If a number is reused for another pool, call
+  // this again.
   void KeepPrivate(uint64_t pool, bool keep);
-  // A block at an address where memory of the request's heap is cached. kInvalid: it is not.
+  // Allocates a block at an address where the request's heap has cached memory; returns kInvalid if
+  // it has none there.
   PoolError AllocateAt(uint64_t address, const BlockRequest& request, Block* block);
-  // Of a private pool; of pool 0: of all heaps that have a stream.
+  // Returns the mapped bytes of a private pool, or for pool 0 those of all heaps that have a
+  // stream.
   MappedBytes Mapped(uint64_t pool) const;
-  // Of callers without a stream.
+  // Returns the mapped bytes of callers without a stream.
   uint64_t MappedWithoutStream() const;
-  // Calls the visitor for every span that is mapped, in order of address within each heap. Under
-  // locks of the pool: the visitor must not call the pool.
+  // Calls the visitor for every mapped span, in order of address within each heap. The visitor runs
+  // under locks of the pool and must not call it.
   void VisitSpans(SpanVisitor visitor, void* context);
 
-  // Gives cached memory back to the device; then hooks of kind kTrimmed run.
+  // Releases cached memory to the device, then runs the hooks with kind kTrimmed.
   TrimResult Trim(const TrimRequest& request);
-  // To be called now and then: decay and watermark. Gives back how much was released.
+  // Releases what decay and watermark demand; call it regularly. Returns how many bytes were
+  // released.
   uint64_t Maintain();
-  // The most that the pool may hold; 0: no limit. What it holds already stays until it is trimmed.
+  // Sets the most bytes that the pool may hold; 0 removes the limit. Memory above a new limit stays
+  // until it is trimmed.
   void SetLimit(uint64_t bytes);
   uint64_t chunk_bytes() const { return parts_.config.chunk_bytes; }
   uint64_t limit() const { return parts_.limit_bytes; }
-  // A lower limit that a framework has set itself, and that MemoryInfo does not tell of; 0: none.
-  // It is for blocks with a stream.
+  // Sets a lower limit that a framework has chosen, for blocks with a stream; 0 removes it.
+  // MemoryInfo does not take it into account.
   void SetShare(uint64_t bytes);
   uint64_t device_bytes() const { return parts_.device.total_bytes; }
-  // Whether the pool is made of the plain driver's memory, for want of virtual memory.
+  // True if the pool consists of the plain driver's memory because virtual memory is not available.
   bool segments() const { return parts_.segments(); }
-  // What cuMemGetInfo should say: free for this process, cached memory counted as free.
+  // Returns what cuMemGetInfo should report to this process: cached memory counts as free.
   DriverResult MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes);
-  // The same, made of what the driver said.
+  // Like MemoryInfo, but adjusts values that the driver has returned already.
   void AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes);
 
-  // Waits for all work of the context; what was freed before can then be used at once.
+  // Waits for all work of the context; all memory freed before can be reused after that.
   DriverResult Synchronize() { return parts_.fences.Synchronize(); }
-  // Sets the access rights of all that is mapped once more, after the driver table has learned of
-  // one more device that they are for.
+  // Sets the access rights of all mapped memory again, after one more device was added to the
+  // driver table.
   DriverResult RenewAccess();
-  // Whether a large chunk backs a part of it: who maps it elsewhere would get other blocks, too.
+  // True if a large chunk backs a part of the range. Mapping such a chunk elsewhere would expose
+  // other blocks, too.
   bool HasLargeChunk(uint64_t address, uint64_t size);
 
-  // False: the table of hooks is full.
+  // Adds a hook. Returns false if the table of hooks is full.
   bool AddHook(PressureHook hook, void* context) { return parts_.hooks.Add(hook, context); }
   void RemoveHook(PressureHook hook, void* context) { parts_.hooks.Remove(hook, context); }
 
-  // The process uses this stream: frees without a stream wait for it, too, where the driver has no
-  // event for the whole context.
+  // Notes that the process uses this stream. Frees without a stream then wait for it, too, if the
+  // driver has no event for the whole context.
   void NoteStream(uint64_t stream);
-  // There is a stream of this name, perhaps that of one which was destroyed. To be called after a
-  // stream was made, and after one could not be destroyed.
+  // Notes that a stream of this handle exists, perhaps with the handle of a destroyed one. Call it
+  // after a stream was created, and after the destruction of a stream failed.
   void StreamCreated(uint64_t stream);
-  // Before the stream is destroyed.
+  // Call this before the stream is destroyed.
   void StreamDestroyed(uint64_t stream);
-  // While any capture is in progress the pool makes no fence and waits for none. To be called
-  // before the capture begins: waits until a fence that is just being made is done.
+  // While any capture is in progress the pool records no event and waits for none. Call
+  // CaptureBegins before the capture begins; it waits until an event that is just being recorded is
+  // finished.
   void CaptureBegins() {
     DeviceLock device_lock(&parts_.mutex);
     parts_.fences.CaptureBegins();
@@ -145,18 +154,18 @@ class Pool {
 
   PoolStats Stats();
   void ResetPeaks();
-  // The last out-of-memory report; number 0 if there was none.
+  // Returns the last out-of-memory report; its number is 0 if there was none.
   OutOfMemoryReport LastReport();
-  // Null if all invariants hold, else a sentence.
+  // Returns null if all invariants hold, else a sentence that states the violation.
   const char* Check();
-  // What the checks of PoolConfig::check have found first; null: nothing.
+  // The first violation that the checks of PoolConfig::check found, or null.
   const char* check_failure() const { return parts_.check_failure.load(std::memory_order_relaxed); }
 
-  // The pages of live blocks, for whoever moves them (allocator/offload).
+  // Access to the pages of live blocks, for the code that moves them (allocator/offload).
   PoolPages* pages() { return &pages_; }
 
  private:
-  // What to say of an address that lies in no heap.
+  // Returns the error for an address that lies in no heap.
   PoolError WhyNoHeap(uint64_t address) const;
   PoolError TakeParts(const DriverTable* driver, const PoolConfig& config);
 

@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-// Whether one of the span's pages is `like` that.
+// True if like(address) is true for one of the span's pages.
 template <typename Like>
 bool HasPage(const Span& span, uint64_t page, Like like) {
   const uint64_t end = span.address + span.size;
@@ -20,7 +20,7 @@ bool HasPage(const Span& span, uint64_t page, Like like) {
 }  // namespace
 
 void PoolPages::MakeUpTo(uint64_t count, uint64_t idle) {
-  // Pages come back one by one.
+  // Pages are restored one by one, which needs single chunks.
   parts_->chunks.DissolveLarge(count);
   if (idle >= count) return;
   uint64_t made = 0;
@@ -28,7 +28,7 @@ void PoolPages::MakeUpTo(uint64_t count, uint64_t idle) {
   Bump(&parts_->counters.grown, made);
 }
 
-// What is cached anywhere is better than more of the device.
+// Cached memory of any heap is used before the pool grows.
 void PoolPages::TakeCached(uint64_t count) {
   const uint64_t idle = parts_->chunks.IdleFor(Fences::kEverything);
   if (idle >= count) return;
@@ -107,7 +107,7 @@ void PoolPages::MarkOffloaded() {
     heap->MarkOffloaded([&](const Span& span) {
       return HasPage(span, page, [&](uint64_t at) { return chunks.OnHost(at); });
     });
-    // Free pages of large chunks went along.
+    // Free pages of a large chunk were evicted together with its live pages.
     if (chunks.makes_large()) heap->DropHostPages();
   });
 }

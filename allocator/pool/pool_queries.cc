@@ -1,4 +1,4 @@
-// The questions that a pool answers about itself, and its settings.
+// The functions of Pool that answer queries and change settings.
 #include "allocator/pool/pool.h"
 #include "allocator/pool/report_writer.h"
 
@@ -34,7 +34,7 @@ DriverResult Pool::MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
 void Pool::AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
   DeviceLock device_lock(&parts_.mutex);
   const PoolStats stats = Stats();
-  // Memory elsewhere takes no device memory.
+  // Memory that is not on the device uses no device memory.
   const uint64_t away = parts_.exchange.offloaded_bytes() + parts_.exchange.discarded_bytes();
   const uint64_t resident = stats.allocated_bytes > away ? stats.allocated_bytes - away : 0;
   if (stats.reserved_bytes > resident) *free_bytes += stats.reserved_bytes - resident;
@@ -77,8 +77,8 @@ bool Pool::HasLargeChunk(uint64_t address, uint64_t size) {
   return false;
 }
 
-// Callers without a stream share heaps of their own, so what is free on a stream's is a cache of
-// the framework's. What cuMemFreeAsync gave back there cannot be told from it.
+// Callers without a stream use heaps of their own, so free memory of a stream's heap is the
+// framework's cache. Memory that cuMemFreeAsync freed there cannot be distinguished from it.
 PoolError Pool::FindOfFramework(uint64_t address, BlockInfo* info) {
   const uint16_t number = parts_.space.HeapOf(address);
   if (number == AddressSpace::kNoHeap) return WhyNoHeap(address);
@@ -98,7 +98,7 @@ PoolError Pool::FindOfFramework(uint64_t address, BlockInfo* info) {
   return PoolError::kOk;
 }
 
-// --- Private pools, and what a framework wants to see --------------------------------------------
+// --- Private pools, and queries of a framework ---------------------------------------------------
 
 void Pool::KeepPrivate(uint64_t pool, bool keep) {
   if (pool == 0) return;
@@ -111,7 +111,7 @@ void Pool::KeepPrivate(uint64_t pool, bool keep) {
     heap->set_graph_pinned(keep);
     any_paused = any_paused || heap->paused();
   });
-  // What is paused of it need not come back, but for its blocks.
+  // Paused pages of the private pool need not be restored unless they hold live blocks.
   if (any_paused && !keep) pages_.DropPaused();
 }
 

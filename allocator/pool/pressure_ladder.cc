@@ -15,7 +15,8 @@ constexpr uint64_t kLongestPauseNs = 1'000'000;
 
 }  // namespace
 
-// What is done between two attempts. An attempt itself is steps 1 (fences) to 4 (other streams).
+// The steps between two attempts. An attempt itself consists of steps 1 (fences) to 4 (other
+// streams).
 const PressureLadder::Step PressureLadder::kReliefs[] = {
     &PressureLadder::RunHooks,           // step 5: the application drops its caches
     &PressureLadder::Offload,            // step 6: live memory moves to the host
@@ -49,8 +50,8 @@ PoolError PressureLadder::Allocate(const BlockRequest& request, uint64_t size, B
   return outcome == Outcome::kServed ? PoolError::kOk : PoolError::kOutOfMemory;
 }
 
-// The plain driver can serve what the pool has no records for, as long as the limit allows it. What
-// the pool has cached makes room for it.
+// Lets the plain driver serve a request for which the pool has no records, as far as the limit
+// allows it. The pool releases cached memory to make room for it.
 PoolError PressureLadder::LeaveToDriver(const AllocationAttempt& attempt) {
   const uint64_t chunk = parts_->config.chunk_bytes;
   const uint64_t chunks = DivideUp(attempt.size, chunk);
@@ -65,7 +66,7 @@ PoolError PressureLadder::LeaveToDriver(const AllocationAttempt& attempt) {
   return PoolError::kUnavailable;
 }
 
-// False: no memory for records.
+// Finds or creates the heap of the request. Returns false if there is no memory for records.
 bool PressureLadder::FindHeap(AllocationAttempt* attempt) {
   if (attempt->heap != nullptr && attempt->heap->key == attempt->key && !attempt->heap->paused()) {
     return true;
@@ -98,19 +99,19 @@ PressureLadder::Outcome PressureLadder::Attempt(AllocationAttempt* attempt, Bloc
   parts_->CheckIfAsked();
   if (!served && attempt->no_records) return Outcome::kNoRecords;
   if (!served && attempt->final) {
-    // What was made for nothing goes back.
+    // Chunks that were made for the failed request are released.
     trimmer_->ReleaseIdle(attempt->made);
     report_ = WriteReport(parts_, *attempt);
   }
   return served ? Outcome::kServed : Outcome::kNotServed;
 }
 
-// True: attempt->index is the block.
+// Makes one attempt under the locks. Returns true if attempt->index is now the block.
 bool PressureLadder::TryLocked(AllocationAttempt* attempt) {
   parts_->epochs.Advance(parts_->Now());
   parts_->ApplyLimits(attempt->request.stream != kUnknownStream);
   if (!attempt->heap->Prepare()) {
-    // Blocks that become free and join their neighbours give their records back.
+    // Blocks that become free and join their neighbours release their records.
     attempt->heap->Settle();
     attempt->no_records = !attempt->heap->Prepare();
     if (attempt->no_records) return false;
@@ -130,11 +131,11 @@ bool PressureLadder::TryLocked(AllocationAttempt* attempt) {
   return attempt->index != 0;
 }
 
-// Step 1: cached memory whose fences have passed meanwhile.
+// Step 1: uses cached memory whose fences have completed meanwhile.
 bool PressureLadder::TryFences(AllocationAttempt* attempt) {
   const uint64_t since = parts_->Now();
   const std::atomic<uint64_t>& pending = attempt->heap->stats.pending_bytes;
-  // Another thread may have freed something between the miss and here.
+  // Another thread may have freed memory between the miss and this point.
   if (attempt->Take(Served::kHit)) return true;
   if (parts_->fences.AnyInFlight() || pending.load(std::memory_order_relaxed) != 0) {
     attempt->relaxed->Begin();
@@ -154,7 +155,7 @@ bool PressureLadder::TryFences(AllocationAttempt* attempt) {
   return served;
 }
 
-// --- Relief, without any lock --------------------------------------------------------------------
+// --- Reclaiming memory, without any lock ---------------------------------------------------------
 
 bool PressureLadder::RunHooks(AllocationAttempt* attempt) {
   const uint64_t since = parts_->Now();
@@ -162,7 +163,7 @@ bool PressureLadder::RunHooks(AllocationAttempt* attempt) {
   if (parts_->RunHooks(HookKind::kPressure, lacking)) {
     attempt->Note(LadderStep::kHooks, 0, parts_->Now() - since);
   }
-  // Other threads may have freed something meanwhile, hooks or not.
+  // Another attempt is worthwhile even if no hook ran, because other threads may have freed memory.
   return true;
 }
 
@@ -174,14 +175,15 @@ bool PressureLadder::Offload(AllocationAttempt* attempt) {
   const uint64_t lacking = attempt->lacking * parts_->config.chunk_bytes;
   const uint64_t brought = relief.relieve(relief.context, lacking);
   attempt->Note(LadderStep::kOffload, brought, parts_->Now() - since);
-  // Somebody else may take what it brought.
+  // Another thread may use the memory that was evicted for this request, so try again a few times.
   constexpr uint64_t kMax = 8;
   const uint64_t times = attempt->tried[static_cast<int>(LadderStep::kOffload)].times;
   attempt->again = brought != 0 && times < kMax;
   return true;
 }
 
-// Waits for the work on all that was freed so far. False: not by the deadline.
+// Waits for all work that uses memory freed so far. Returns false if it has not finished by the
+// deadline.
 bool PressureLadder::WaitUntil(uint64_t deadline_ns) {
   Fences& fences = parts_->fences;
   uint32_t ticks[Fences::kMaxTimelines];
@@ -200,7 +202,7 @@ bool PressureLadder::WaitUntil(uint64_t deadline_ns) {
       fences.Poll();
       impossible |= fences.broken();
     }
-    // Without events there is one more way to know.
+    // If no event can be recorded, waiting for the whole context is the only way left.
     if (impossible && fences.Synchronize() != kDriverSuccess) break;
     all = true;
     for (uint32_t t = 0; t < count; ++t) all = all && fences.Completed(t, ticks[t]);
@@ -211,7 +213,7 @@ bool PressureLadder::WaitUntil(uint64_t deadline_ns) {
   return all;
 }
 
-// Everything that was freed, on whatever stream.
+// Waits for everything that was freed, on any stream.
 bool PressureLadder::WaitForEverything(AllocationAttempt* attempt) {
   attempt->relaxed->Begin();
   const uint64_t since = parts_->Now();
@@ -224,8 +226,8 @@ bool PressureLadder::WaitForEverything(AllocationAttempt* attempt) {
   return true;
 }
 
-// Only for a framework, which holds no lock that a tensor's end takes. What no device could hold is
-// not worth it; and what finalizers do may break a capture.
+// Collects garbage only for a framework, because it holds no lock that a tensor's destructor takes.
+// A request larger than the device is not worth it, and finalizers may break a capture.
 bool PressureLadder::MayCollect(const AllocationAttempt& attempt) const {
   const Collection& collection = parts_->config.collection;
   return collection.is_possible != nullptr && attempt.request.layer == Layer::kFramework &&
@@ -237,7 +239,7 @@ bool PressureLadder::CollectYoung(AllocationAttempt* attempt) {
   return !attempt->final && Collect(attempt, /*all=*/false);
 }
 
-// What one collection brings, other threads may take.
+// Collects several times, because other threads may use the memory that one collection frees.
 bool PressureLadder::CollectAll(AllocationAttempt* attempt) {
   if (attempt->final) return false;
   constexpr uint32_t kMax = 16;
@@ -247,12 +249,12 @@ bool PressureLadder::CollectAll(AllocationAttempt* attempt) {
   return true;
 }
 
-// False: it brought nothing.
+// Runs one collection. Returns false if it freed nothing.
 bool PressureLadder::Collect(AllocationAttempt* attempt, bool all) {
   const Collection& collection = parts_->config.collection;
   const uint64_t since = parts_->Now();
   const uint64_t brought = collection.collect(collection.context, parts_->device.ordinal, all);
-  // Other streams may still work on what it freed.
+  // Other streams may still use the memory that the collection freed.
   if (brought != 0) WaitUntil(parts_->WaitClock() + parts_->config.last_wait_ns);
   attempt->Note(LadderStep::kCollect, brought, parts_->Now() - since);
   return brought != 0;

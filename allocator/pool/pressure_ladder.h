@@ -1,8 +1,8 @@
-// PressureLadder: how an allocation is served that is no hit.
+// PressureLadder: serves allocations that missed the cache.
 //
-// Idea: an attempt is made under the pool's locks (steps 1 to 4 of docs/pool.md). Where it fails,
-// the pool seeks relief without any lock, step by step down the table kReliefs, and tries again
-// after each. Each step is bounded, and what it brought is noted for the out-of-memory report.
+// Idea: an attempt is made under the pool's locks (steps 1 to 4 of docs/pool.md). If it fails, the
+// pool reclaims memory without any lock, step by step down the table kReliefs, and tries again
+// after each step. Each step is bounded, and the out-of-memory report lists what each step freed.
 //
 // Ownership: none. Threads: any. Errors: PoolError; the report says more. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_PRESSURE_LADDER_H_
@@ -22,13 +22,13 @@ class PressureLadder {
  public:
   void Open(PoolParts* parts, Trimmer* trimmer, SegmentBacking* segments);
 
-  // `size`: the request's, rounded.
+  // Serves a request; `size` is the requested size after rounding.
   PoolError Allocate(const BlockRequest& request, uint64_t size, Block* block);
-  // The last out-of-memory report; number 0 if there was none.
+  // Returns the last out-of-memory report; its number is 0 if there was none.
   OutOfMemoryReport LastReport() const VRAMSTOW_REQUIRES(kDeviceLock) { return report_; }
 
  private:
-  // Seeks relief. True: that is worth another attempt.
+  // A step that reclaims memory. Returns true if another attempt is worthwhile.
   using Step = bool (PressureLadder::*)(AllocationAttempt* attempt);
   static const Step kReliefs[];
 

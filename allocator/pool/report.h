@@ -1,6 +1,7 @@
-// OutOfMemoryReport: what the pool knows when it has to say no.
+// OutOfMemoryReport: what the pool knows when it has to refuse a request.
 //
-// Ownership: a value without pointers. Threads: values. Errors: none. Units: bytes, nanoseconds.
+// Ownership: a value without pointers. Threads: a plain value. Errors: none. Units: bytes,
+// nanoseconds.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_REPORT_H_
 #define VRAMSTOW_ALLOCATOR_POOL_REPORT_H_
 
@@ -59,7 +60,8 @@ struct OutOfMemoryReport {
   Holder holders[kHolders];  // the largest live blocks, largest first
 };
 
-// The report as text, ending in a zero byte; cut if it is too long. Returns the length written.
+// Formats the report as text that ends in a zero byte; it is cut off if it is too long. Returns the
+// length written.
 size_t FormatReport(const OutOfMemoryReport& report, char* text, size_t size);
 
 }  // namespace vramstow

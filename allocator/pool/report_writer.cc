@@ -5,7 +5,7 @@
 namespace vramstow {
 namespace {
 
-// Keeps the largest live blocks, the largest first.
+// Inserts a live block into the report's list of the largest blocks, the largest first.
 void NoteHolder(const Span& span, uint64_t stream, OutOfMemoryReport* report) {
   if (span.state != SpanState::kLive) return;
   int place = report->holder_count;

@@ -1,6 +1,7 @@
-// Writes what the pool knows when it has to say no.
+// Functions that collect the pool's numbers and write the out-of-memory report.
 //
-// Ownership: none. Threads: the device's lock, no heap's. Errors: none. Units: bytes.
+// Ownership: none. Threads: WriteReport needs the device's lock and no heap's lock. Errors: none.
+// Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_REPORT_WRITER_H_
 #define VRAMSTOW_ALLOCATOR_POOL_REPORT_WRITER_H_
 
@@ -10,9 +11,10 @@
 
 namespace vramstow {
 
-// The numbers of the pool. From any thread: frees that are deferred are done first.
+// Returns the numbers of the pool, after carrying out deferred frees. May be called from any
+// thread.
 PoolStats CollectStats(PoolParts* parts);
-// Counts the failure, tells the tracer, and gives the report.
+// Counts the failure, records it in the trace, and returns the report.
 OutOfMemoryReport WriteReport(PoolParts* parts, const AllocationAttempt& attempt)
     VRAMSTOW_REQUIRES(kDeviceLock);
 

@@ -7,8 +7,8 @@
 namespace vramstow {
 namespace {
 
-// Blocks up to the second size share segments of the first; a larger one gets a segment of its own.
-// The sizes are those of PyTorch's allocator (c10/cuda/CUDACachingAllocator).
+// Blocks of at most the second size share segments of the first size; a larger block gets a segment
+// of its own. The sizes are those of PyTorch's allocator (c10/cuda/CUDACachingAllocator).
 constexpr uint64_t kSharedSegmentBytes = 20 * kMiB;
 constexpr uint64_t kLargestSharing = 10 * kMiB;
 
@@ -29,7 +29,7 @@ bool SegmentBacking::TakeOver(DriverResult result) {
   return true;
 }
 
-// Up to the limit, and no more than there ever was.
+// Adds a segment to the heap, unless it exceeds the limit or the device's memory.
 DriverResult SegmentBacking::AddSegment(AllocationAttempt* attempt, uint64_t bytes) {
   ChunkStore& chunks = parts_->chunks;
   const uint64_t page = parts_->config.chunk_bytes;
@@ -61,7 +61,8 @@ DriverResult SegmentBacking::AddSegment(AllocationAttempt* attempt, uint64_t byt
   return result;
 }
 
-// A segment that other blocks can share, else one for this block, else that after making room.
+// Adds a segment that other blocks can share; if that fails, a segment for this block alone; if
+// that fails, the same after freeing other segments.
 DriverResult SegmentBacking::AddFirstFitting(AllocationAttempt* attempt, uint64_t shared,
                                              uint64_t least) {
   DriverResult result = AddSegment(attempt, shared);
@@ -79,7 +80,8 @@ bool SegmentBacking::Serve(AllocationAttempt* attempt) {
   const uint64_t least = RoundUp(attempt->size, page);
   const bool shares = attempt->size > parts_->config.small_bytes && attempt->size < kLargestSharing;
   const uint64_t shared = shares ? RoundUp(kSharedSegmentBytes, page) : least;
-  // Twice at most: the first may show that the driver does not align segments.
+  // The loop runs at most twice: the first segment may show that the driver does not align
+  // segments.
   for (int round = 0; round < 2; ++round) {
     attempt->result = AddFirstFitting(attempt, shared, least);
     attempt->lacking = attempt->result == kDriverSuccess ? 0 : least / page;
@@ -89,11 +91,11 @@ bool SegmentBacking::Serve(AllocationAttempt* attempt) {
   return false;
 }
 
-// Segments that are free go back, of this heap first. True if any did.
+// Releases free segments, those of this heap first. Returns true if any was released.
 bool SegmentBacking::MakeRoom(AllocationAttempt* attempt, uint64_t pages) {
   const uint64_t since = parts_->Now();
   const uint64_t limit = parts_->chunks.ChunksUnderLimit();
-  // Under a limit only what is missing has to go.
+  // If the limit allows a part of the pages, only the rest must be freed.
   if (limit < pages) pages -= limit;
   Fences& fences = parts_->fences;
   fences.Ensure(attempt->heap->timeline, fences.OpenTick(attempt->heap->timeline));

@@ -1,9 +1,10 @@
-// SegmentBacking: serves blocks from memory of the plain driver, where there is no virtual memory.
+// SegmentBacking: serves blocks from memory of the plain driver if there is no virtual memory.
 //
-// Idea: physical memory cannot move here, so nothing is stitched: a new segment is taken, if need
-// be for old ones that are free as a whole. A segment is a region of one heap.
+// Idea: physical memory cannot move here, so nothing is stitched. A new segment is allocated, if
+// needed after old segments that are entirely free were released. A segment is a region of one
+// heap.
 //
-// Ownership: none. Threads, errors, units: as Backing.
+// Ownership: none. Threads: as Backing. Errors: as Backing. Units: as Backing.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_SEGMENT_BACKING_H_
 #define VRAMSTOW_ALLOCATOR_POOL_SEGMENT_BACKING_H_
 
@@ -23,13 +24,13 @@ class SegmentBacking final : public Backing {
     trimmer_ = trimmer;
   }
 
-  // Whether the pool is to go on with segments, because the driver has refused virtual memory, with
-  // this result, before anything was made of it. Then the pool's chunks are used no more.
+  // Switches the pool to segments if the driver has refused virtual memory, with this result,
+  // before any was used. Returns true if it did; the pool's chunks are not used after that.
   bool TakeOver(DriverResult result) VRAMSTOW_REQUIRES(kDeviceLock);
 
   bool Serve(AllocationAttempt* attempt) override
       VRAMSTOW_REQUIRES(kDeviceLock, attempt->heap->mutex);
-  // Free segments go back to the device.
+  // Releases free segments to the device.
   StripResult StripFree(StreamHeap* heap, uint64_t pages, uint32_t before_epoch,
                         bool no_more) override VRAMSTOW_REQUIRES(kDeviceLock, heap->mutex);
   void DropAll(StreamHeap* heap, PoolEnd end) override VRAMSTOW_REQUIRES(kDeviceLock);

@@ -1,4 +1,4 @@
-// What every allocation ends with, hit or miss: the block is counted, touched and told of.
+// The last step of every allocation, hit or miss: the block is counted, touched and recorded.
 //
 // Ownership: none. Threads: the heap's lock. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_SERVE_H_
@@ -13,8 +13,8 @@
 
 namespace vramstow {
 
-// The block counts as touched. What pinned earlier blocks does not pin this one, where it has a
-// page for itself; a page that it shares may be pinned for a neighbour.
+// Records a touch for the new block. A page that lies wholly in the block loses the pin of an
+// earlier block; a page that it shares keeps the pin, which may belong to a neighbour.
 inline void TouchNewBlock(AddressSpace* space, const Span& span, uint32_t clock) {
   space->Touch(span.address, clock);
   const uint64_t page = space->page_bytes();
@@ -24,8 +24,8 @@ inline void TouchNewBlock(AddressSpace* space, const Span& span, uint32_t clock)
   }
 }
 
-// The event is told before anybody else can see the block. Returns 0, or what PeakTracker::NoteSum
-// is to be called with, after the heap's lock was given back.
+// Completes the allocation; the event is recorded before another thread can see the block. If the
+// result is not 0, PeakTracker::NoteSum must be called with it after the heap's lock is released.
 inline uint64_t FinishAllocation(PoolParts* parts, StreamHeap* heap, uint32_t index,
                                  const BlockRequest& request, Served served, Block* block)
     VRAMSTOW_REQUIRES(heap->mutex) {

@@ -1,6 +1,6 @@
 // PoolStats: the numbers of a pool.
 //
-// Ownership: a value. Threads: values. Errors: none. Units: bytes; nanoseconds; counts.
+// Ownership: a value. Threads: a plain value. Errors: none. Units: bytes; nanoseconds; counts.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_STATISTICS_H_
 #define VRAMSTOW_ALLOCATOR_POOL_STATISTICS_H_
 
@@ -8,7 +8,7 @@
 
 namespace vramstow {
 
-// What callers of the C API see of it is listed in interpose/core/pools/statistics.def.
+// interpose/core/pools/statistics.def lists the fields that callers of the C API see.
 struct PoolStats {
   uint64_t allocated_bytes;
   uint64_t requested_bytes;

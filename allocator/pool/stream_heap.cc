@@ -3,7 +3,7 @@
 namespace vramstow {
 namespace {
 
-// Records that are made ready ahead, so that hits find them.
+// The number of records that Prepare makes available ahead, so that hits need no system call.
 constexpr uint32_t kSpareSpans = 1024;
 constexpr uint32_t kSpareBlocks = 1024;
 constexpr uint64_t kFirstRegionBytes = uint64_t{256} << 20;
@@ -35,7 +35,7 @@ void StreamHeap::Close() {
 void StreamHeap::SetKey(const HeapKey& new_key, uint32_t new_timeline) {
   key.Set(new_key);
   timeline = new_timeline;
-  // A stream that has no timeline of its own is treated as unknown: safe, only slower.
+  // A stream without a timeline of its own is treated as unknown, which is safe but slower.
   on_stream = new_key.stream != kUnknownStream && new_timeline != Fences::kEverything;
   graph_pinned_ = new_key.pool != 0;
   SetServed();
@@ -45,12 +45,12 @@ HeapPages StreamHeap::Pages() {
   return {&spans_, with_.chunks, with_.space, with_.fences, timeline, on_stream, graph_pinned_};
 }
 
-// --- Taking --------------------------------------------------------------------------------------
+// --- Allocating ----------------------------------------------------------------------------------
 
 uint32_t StreamHeap::TakeFromBin(uint64_t size) {
   uint32_t index = 0;
   if (spans_[bins_.First(size)].zone == SpanTable::kLargeZone) {
-    // In a job that repeats, only the block that lay at the place of the round before.
+    // In a repeating job, use only the block at the address of the iteration before.
     PlacementPredictor& predictor = placement_.predictor();
     const uint64_t place = predictor.Predict(size);
     if (place != 0 && predictor.Repeating()) {
@@ -76,7 +76,7 @@ uint32_t StreamHeap::TakeFromIndex(uint64_t size) {
   if (gated_) return 0;
   EmptyBins(~Bins::kTiny);
   if (bins_.bytes() > MostTinyBytes()) EmptyBins(Bins::kTiny);
-  // Where there is no room for the records of a cut, the slow path makes it.
+  // If there is no room for the records of a cut, the slow path makes room.
   if (!spans_.CanCut() || !map_.HasRoom(1)) return 0;
   for (;;) {
     uint32_t index = 0;
@@ -120,7 +120,7 @@ uint32_t StreamHeap::TakeAt(uint64_t address, uint64_t size) {
   return Cut(index, offset, size);
 }
 
-// Makes a live block out of a part of a free span.
+// Turns a part of a free span into a live block.
 uint32_t StreamHeap::Cut(uint32_t index, uint64_t offset, uint64_t size) {
   map_.Prefetch(spans_[index].address);
   index = spans_.CutFree(index, offset, size);
@@ -131,7 +131,7 @@ uint32_t StreamHeap::Cut(uint32_t index, uint64_t offset, uint64_t size) {
   return index;
 }
 
-// --- Giving back ---------------------------------------------------------------------------------
+// --- Freeing -------------------------------------------------------------------------------------
 
 void StreamHeap::FlushAllDeferred() {
   deferred_.Flush(map_, [this](uint32_t index) {
@@ -145,13 +145,13 @@ void StreamHeap::Give(uint32_t index, uint32_t epoch) {
   if (span.zone == SpanTable::kLargeZone) placement_.predictor().OnFreed(span.epoch);
   span.epoch = epoch;
   span.tick = with_.fences->OpenTick(timeline);
-  // What lies in host memory is slow: better a miss than to use it again.
+  // A block in host memory is slow, so it is not reused; it waits until its pages can be dropped.
   if (pending_.MustWait(span)) {
     pending_.Add(&spans_, index);
     Bump(&stats.pending_bytes, span.size);
     return;
   }
-  // Joining will want them soon.
+  // Joining the block with its neighbours will read them soon.
   __builtin_prefetch(&spans_[span.previous]);
   __builtin_prefetch(&spans_[span.next]);
   bins_.Put(&spans_, index, [this](uint32_t dropped) {
@@ -172,7 +172,7 @@ void StreamHeap::EmptyBins(uint64_t which) {
   });
 }
 
-// A pending block whose fences have passed becomes free. Returns the free span.
+// Frees a pending block whose fences have completed. Returns the free span.
 uint32_t StreamHeap::Retire(uint32_t index) {
   pending_.Remove(&spans_, index);
   const Span& span = spans_[index];
@@ -183,7 +183,7 @@ uint32_t StreamHeap::Retire(uint32_t index) {
   return spans_.JoinFree(index);
 }
 
-// Settle without the device's lock: what lies in host memory stays pending.
+// Like Settle, but without the device's lock; blocks in host memory stay pending.
 bool StreamHeap::SettleUnmoved() {
   bool any = !bins_.empty();
   EmptyBins();
@@ -224,7 +224,7 @@ bool StreamHeap::Prepare() {
   stats.host_bytes.store(
       spans_.committed_bytes() + pending_.committed_bytes() + map_.bytes() + bits,
       std::memory_order_relaxed);
-  // Segments come and go, and may come back as another heap's.
+  // Segments can be released and reused by another heap, so the bits could not track them.
   const bool stays = !with_.chunks->segments();
   const uint64_t live = stats.live_blocks.load(std::memory_order_relaxed);
   if (!deferred_.tracks() && stays && live >= DeferredFrees::kTracksFrom) deferred_.Track(spans_);
@@ -250,7 +250,7 @@ DriverResult StreamHeap::AddRegion(uint8_t zone, uint64_t size) {
 }
 
 bool StreamHeap::WaitForFrees(uint64_t deadline_ns) {
-  // All ticks that pending blocks and free spans carry are at most the open one.
+  // No pending block or free span has a later tick than the open one.
   const bool own = with_.fences->WaitFor(timeline, with_.fences->OpenTick(timeline), deadline_ns);
   return pending_.WaitForUses(spans_, deadline_ns) && own;
 }
@@ -259,7 +259,7 @@ void StreamHeap::CloseGate(uint32_t end_tick) {
   EmptyBins();
   gated_ = true;
   gate_tick_ = end_tick;
-  // What is freed before the gate opens has to wait as well.
+  // Blocks that are freed before the gate opens must wait as well.
   pending_.SetOrder(timeline, false);
 }
 
@@ -276,11 +276,12 @@ bool StreamHeap::WaitForGate(uint64_t deadline_ns) {
   return IsGateOpen();
 }
 
-// --- Another key ---------------------------------------------------------------------------------
+// --- Change of the key ---------------------------------------------------------------------------
 
 void StreamHeap::Detach() {
   EmptyBins();
-  // No work of the stream is left: tick 0 has completed on every timeline.
+  // The stream has no unfinished work, so the spans get tick 0, which is complete on every
+  // timeline.
   if (on_stream) spans_.VisitMutable([](Span* span) { span->tick = 0; });
   timeline = Fences::kEverything;
   on_stream = false;

@@ -1,21 +1,21 @@
-// StreamHeap: the memory of one stream (or of all callers without a stream), in regions of its own.
+// StreamHeap: the memory of one stream (or of all callers without a stream), in its own regions.
 //
-// Idea: it puts the parts of a heap together under one lock. A request is served, in this order, by
-// a block of the same size that was freed a moment ago (Bins), or by a free span (SpanTable) at the
-// place that LargePlacement chooses; neither touches a page or a chunk. What needs chunks is done
-// by Planner, Stripper and ChunkMoves, with the device's lock held as well.
+// Idea: the class combines the parts of a heap under one lock. A request is served by a block of
+// the same size that was freed recently (Bins), else by a free span (SpanTable) at the address that
+// LargePlacement chooses; neither touches a page or a chunk. Planner, Stripper and ChunkMoves work
+// on chunks, with the device's lock held as well.
 //
-// A heap of one stream hands a freed block out again at once: the stream's own order protects it.
-// What other streams used (recorded uses), and every block of the heap without a stream, waits in
-// the PendingList until its fences have passed. Unmapping a free page always needs the fence, also
-// on the stream's own heap.
+// A heap of one stream reuses a freed block at once, because the stream's own order protects it.
+// Blocks that other streams used (recorded uses), and all blocks of the heap without a stream, wait
+// in the PendingList until their fences have completed. Unmapping a free page always needs the
+// fence.
 //
-// When its stream has ended, and its timeline or its number is needed, the heap is detached: nobody
-// finds it any more, and blocks that live still are freed as in the heap without a stream. Once it
-// is empty it becomes the heap of another key, with the memory that it has cached.
+// When its stream has ended, and its timeline or its number is needed, the heap is detached: it
+// cannot be found any more, and its live blocks are freed as in the heap without a stream. Once it
+// is empty it gets another key and keeps its cached memory.
 //
 // Ownership: its records; the pool owns heaps, chunks and addresses. Threads: `mutex` guards all
-// but the constants and the numbers. Errors: DriverResult, or 0 for a block. Units: bytes.
+// but the constants and the numbers. Errors: DriverResult; 0 in place of a block. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_STREAM_HEAP_H_
 #define VRAMSTOW_ALLOCATOR_POOL_STREAM_HEAP_H_
 
@@ -53,8 +53,8 @@ struct HeapKey {
 };
 
 // A heap's key, which HeapTable compares without the heap's lock while another thread may change
-// it: the stream is written last and read first, so a key that is half old and half new has the old
-// stream, and StreamHeap::Serves says no to that.
+// it. The stream is written last and read first, so a half-changed key has the old stream, and
+// StreamHeap::Serves rejects it.
 class SharedHeapKey {
  public:
   HeapKey Get() const {
@@ -78,7 +78,7 @@ class SharedHeapKey {
   std::atomic<uint32_t> tag_{0};
 };
 
-// What a heap counts. Written under its lock; read by anybody, each number by itself.
+// The counters of a heap. They are written under its lock; any thread may read each one.
 struct HeapStats {
   std::atomic<uint64_t> allocated_bytes{0};  // live blocks, rounded
   std::atomic<uint64_t> requested_bytes{0};
@@ -88,12 +88,12 @@ struct HeapStats {
   std::atomic<uint64_t> frees{0};
   std::atomic<uint64_t> misses{0};
   std::atomic<uint64_t> host_bytes{0};  // of the heap's records
-  // As long as every heap's allocated bytes stay below its credit, the pool's peak cannot rise: all
-  // credits together are at most the peak. So a hit need not look at what other heaps count.
+  // The pool's peak cannot rise while every heap's allocated bytes stay below its credit, since all
+  // credits add up to at most the peak. So a hit need not read the counters of other heaps.
   std::atomic<uint64_t> credit{0};
 };
 
-// Everything that a heap needs of its pool.
+// The parts of the pool that a heap uses.
 struct HeapDependencies {
   AddressSpace* space;
   ChunkStore* chunks;
@@ -115,27 +115,27 @@ class StreamHeap {
 
   bool Open(const HeapDependencies& with, const HeapKey& heap_key, uint16_t heap_number,
             uint32_t heap_timeline) VRAMSTOW_REQUIRES(kDeviceLock);
-  // No other thread knows the heap any more, or yet.
+  // Called while no other thread can reach the heap.
   void Close() VRAMSTOW_NO_LOCK_ANALYSIS;
 
   // --- Hits --------------------------------------------------------------------------------------
-  // A live span of `size` bytes (a multiple of kBlockBytes) from cached memory, or 0.
+  // Returns a live span of `size` bytes (a multiple of kBlockBytes) from cached memory, or 0.
   uint32_t Take(uint64_t size) VRAMSTOW_REQUIRES(mutex) {
     if (bins_.Has(size)) return TakeFromBin(size);
     return TakeFromIndex(size);
   }
-  // Where nothing that was freed needs to be waited for any more: makes it free. No driver call.
+  // Frees the pending blocks without a driver call if the first of them has no unfinished work.
   bool SettleIfDone() VRAMSTOW_REQUIRES(mutex) {
     return !pending_.empty() && pending_.IsDone(spans_[pending_.first()]) && SettleUnmoved();
   }
-  // The live block at this address, or 0.
+  // Returns the live block that begins at this address, or 0.
   uint32_t FindLive(uint64_t address) const VRAMSTOW_REQUIRES(mutex) {
     const uint32_t index = map_.Find(address, spans_.slab());
     return index != 0 && spans_[index].state == SpanState::kLive ? index : 0;
   }
-  // The live block that the address lies in, or 0. Slower: walks its zone's spans.
+  // Returns the live block that contains the address, or 0; walks the zone's spans.
   uint32_t FindAround(uint64_t address) const VRAMSTOW_REQUIRES(mutex);
-  // Takes a live block back: counts it out and frees it.
+  // Frees a live block and updates the counters.
   void TakeBack(uint32_t index) VRAMSTOW_REQUIRES(mutex) {
     const Span& span = spans_[index];
     Subtract(&stats.allocated_bytes, span.size);
@@ -143,25 +143,25 @@ class StreamHeap {
     Subtract(&stats.live_blocks, 1);
     Give(index, with_.epochs->now());
   }
-  // The same later, for the block at this address (DeferredFrees). False: nothing was done; ask
-  // FindLive, after FlushDeferred.
+  // Defers the free of the block at this address (DeferredFrees). If it returns false nothing was
+  // done, and the caller uses FlushDeferred and FindLive.
   bool DeferFree(uint64_t address) VRAMSTOW_REQUIRES(mutex) {
     return deferred_.Defer(address, map_, &spans_, [this](uint32_t index) {
       mutex.AssertHeld();
       TakeBack(index);
     });
   }
-  // Everything but a hit and a free calls this first.
+  // Every operation but a hit and a free calls this first.
   void FlushDeferred() VRAMSTOW_REQUIRES(mutex) {
     if (deferred_.any()) FlushAllDeferred();
   }
-  // Whether frees are deferred, so that the numbers count blocks as live that are not. From any
-  // thread.
+  // True if frees are deferred, so that the counters include blocks that are freed already. May be
+  // called from any thread.
   bool has_deferred() const VRAMSTOW_NO_LOCK_ANALYSIS { return deferred_.any(); }
-  // The block was freed without DeferFree, or is live from now on.
+  // Note that a block was freed without DeferFree, or that it is live from now on.
   void NoteFreed(uint64_t address) VRAMSTOW_REQUIRES(mutex) { deferred_.NoteFreed(address); }
   void NoteLive(uint64_t address) VRAMSTOW_REQUIRES(mutex) { deferred_.NoteLive(address); }
-  // Work of another stream uses the live block.
+  // Records that work of another stream uses the live block.
   void RecordUse(uint32_t index, uint32_t used_by) VRAMSTOW_REQUIRES(mutex) {
     pending_.RecordUse(&spans_, index, used_by);
   }
@@ -169,26 +169,26 @@ class StreamHeap {
   Span& span(uint32_t index) VRAMSTOW_REQUIRES(mutex) { return spans_[index]; }
 
   // --- Slow steps --------------------------------------------------------------------------------
-  // Makes sure that the next Take finds room for its records. False: the system has no memory.
+  // Makes room for the records of the next Take. Returns false if the system has no memory.
   bool Prepare() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // Makes pending blocks whose fences have passed free; joins what the bins keep apart; gives up
-  // whole free pages of blocks that lay in host memory. True if something became free.
+  // Frees pending blocks whose fences have completed, joins the blocks of the bins, and drops whole
+  // free pages in host memory. Returns true if memory became free.
   bool Settle() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // Makes sure that fences for all pending blocks and free spans are on their way.
+  // Makes sure that events cover all pending blocks and free spans.
   void EnsureFences() VRAMSTOW_REQUIRES(mutex, kDeviceLock) { pending_.EnsureFences(spans_); }
-  // Waits until all that was freed so far can be taken. False: not by the deadline.
+  // Waits until all memory freed so far can be reused. Returns false if the deadline passes first.
   bool WaitForFrees(uint64_t deadline_ns) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // Joins what the bins keep apart.
+  // Joins the blocks of the bins with their neighbours.
   void EmptyBins() VRAMSTOW_REQUIRES(mutex) { EmptyBins(Bins::kAll); }
 
   // --- Chunks (Planner, ChunkMoves, Stripper) ----------------------------------------------------
-  // Whether the requests of late repeat earlier ones.
+  // True if the recent requests repeat earlier ones.
   bool repeating() const VRAMSTOW_REQUIRES(mutex) { return placement_.predictor().Repeating(); }
   void NeededDriver() VRAMSTOW_REQUIRES(mutex) { placement_.predictor().NeededDriver(); }
-  // The next Take may serve the request anywhere. True if it would not have until now.
+  // Lets the next Take serve the request at any address. Returns true if it would not have before.
   bool ServeAnywhere() VRAMSTOW_REQUIRES(mutex);
-  // With `recall`, chunks that were at a place before may come back to it. Error: no room in the
-  // heap's regions, and no other region.
+  // Plans pages for a block. With `recall`, chunks may return to pages where they were before.
+  // Gives an error if the heap's regions have no room and no region can be added.
   DriverResult MakePlan(uint64_t size, bool recall, Plan* plan)
       VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   DriverResult Execute(const Plan& plan) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
@@ -204,38 +204,37 @@ class StreamHeap {
   const SpanTable& spans() const VRAMSTOW_REQUIRES(mutex) { return spans_; }
 
   // --- The gate ----------------------------------------------------------------------------------
-  // The stream is about to be destroyed, and its name may come back as another's: nothing is handed
-  // out until the work submitted so far has passed, which is when this tick completes.
+  // Notes that the stream is about to be destroyed and its handle may be reused: the heap serves
+  // nothing until `end_tick` completes, that is until all work submitted so far has finished.
   void CloseGate(uint32_t end_tick) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // Whether the gate has opened, which needs a poll before.
+  // True if the gate has opened; poll the fences before.
   bool IsGateOpen() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   bool WaitForGate(uint64_t deadline_ns) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
 
-  // --- Another key -------------------------------------------------------------------------------
-  // All work of the heap's stream is done, and its timeline is to be another stream's: from now on
-  // the heap waits for everything, and serves nothing that was not on its way.
+  // --- Change of the key -------------------------------------------------------------------------
+  // Detaches the heap, whose stream has no unfinished work, and whose timeline another stream gets.
+  // The heap then waits for all work, and serves only requests that had found it already.
   void Detach() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // Whether the heap may become another key's: nothing lives or waits in it, no work touches its
-  // free memory any more, and nothing binds that to its addresses. Settle comes before.
+  // True if the heap may get another key: it has no live or pending block, no work touches its free
+  // memory, and nothing pins that to its addresses. Call Settle before.
   bool IsVacant() const VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // A vacant heap is this key's from now on.
+  // Gives a vacant heap this key.
   void Rename(const HeapKey& new_key, uint32_t new_timeline) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // Whether a hit for this stream may be served here: the heap that was found without a lock may
-  // have got another key meanwhile, or be paused.
+  // True if a hit for this stream may be served here. A heap that was found without a lock may have
+  // got another key meanwhile, or be paused.
   bool Serves(uint64_t stream) const VRAMSTOW_REQUIRES(mutex) { return serves_ == stream; }
 
-  // The block [address, address + size), if all of it is cached; else 0. Room for the records has
-  // been made.
+  // Returns the block [address, address + size) if it is all cached, else 0. Call Prepare before.
   uint32_t TakeAt(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // Serves from the other zone, as a last resort: 0 if that cannot be either.
+  // Serves from the other zone as a last resort; returns 0 if that fails, too.
   uint32_t TakeAnywhere(uint64_t size) VRAMSTOW_REQUIRES(mutex);
-  // Sets the access rights of every page that is mapped.
+  // Sets the access rights of every mapped page.
   DriverResult RenewAccess() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // Unmaps every chunk of the heap's regions, live blocks or not. At the end, with no other thread.
+  // Unmaps every chunk of the heap's regions, also under live blocks, when the pool closes.
   void UnmapAll() VRAMSTOW_REQUIRES(kDeviceLock) VRAMSTOW_NO_LOCK_ANALYSIS;
 
-  // Marks the live and pending blocks for which lies_there(span) says so: once they are freed,
-  // their pages are given up rather than used again.
+  // Marks the live and pending blocks for which lies_there(span) is true. When they are freed,
+  // their pages are dropped, not reused.
   template <typename Says>
   void MarkOffloaded(Says lies_there) VRAMSTOW_REQUIRES(mutex) {
     spans_.VisitMutable([&](Span* span) {
@@ -243,30 +242,30 @@ class StreamHeap {
       span->offloaded = lies_there(*span);
     });
   }
-  // Gives up what is free and lies in host memory, as far as no work may touch it.
+  // Drops free pages in host memory that no work may touch.
   void DropHostPages() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Bytes of the pages of the heap's regions that a chunk backs.
   uint64_t BackedBytes() const VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // Null if all invariants hold, else a sentence.
+  // Returns null if all invariants hold, else a sentence that states the violation.
   const char* Check() const VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // Mapped memory of blocks of one zone. From any thread.
+  // The mapped bytes of one zone. May be called from any thread.
   uint64_t mapped_bytes(uint8_t zone) const VRAMSTOW_NO_LOCK_ANALYSIS {
     return spans_.mapped_bytes(zone);
   }
 
-  // Cached pages stay mapped where they are: a captured graph may write to them. Written under both
-  // locks, so read under either: the analysis knows no such rule.
+  // True if cached pages must stay mapped because a captured graph may write to them. Written under
+  // both locks, so read under either, a rule that the lock analysis does not know.
   bool graph_pinned() const VRAMSTOW_NO_LOCK_ANALYSIS { return graph_pinned_; }
   void set_graph_pinned(bool pinned) VRAMSTOW_REQUIRES(mutex, kDeviceLock) {
     graph_pinned_ = pinned;
   }
-  // Some pages are paused: nothing is served from it.
+  // True if some pages are paused, so that the heap serves nothing.
   bool paused() const VRAMSTOW_NO_LOCK_ANALYSIS { return paused_; }
   void set_paused(bool paused) VRAMSTOW_REQUIRES(mutex, kDeviceLock) {
     paused_ = paused;
     SetServed();
   }
-  // True if it cannot be found by its key.
+  // True if the heap cannot be found by its key.
   bool detached() const VRAMSTOW_REQUIRES(kDeviceLock) VRAMSTOW_NO_LOCK_ANALYSIS {
     return detached_;
   }
@@ -280,7 +279,7 @@ class StreamHeap {
   HeapStats stats;
 
  private:
-  // Tiny blocks stay in their bins, unjoined, up to so many bytes or this part of all.
+  // Tiny blocks stay unjoined in bins up to this many bytes, or up to 1/kTinyShare of all bytes.
   static constexpr uint64_t kMaxTinyBytes = uint64_t{1} << 18;
   static constexpr uint64_t kTinyShare = 512;
 
@@ -322,7 +321,7 @@ class StreamHeap {
   LargePlacement placement_ VRAMSTOW_GUARDED_BY(mutex);
 };
 
-// Holds a heap's lock, with no free deferred: for all but hits and frees.
+// Holds a heap's lock with no free deferred; used by all operations but hits and frees.
 class VRAMSTOW_SCOPED_CAPABILITY HeapLock {
  public:
   explicit HeapLock(StreamHeap* heap) VRAMSTOW_ACQUIRE(heap->mutex) : heap_(heap) {

@@ -1,10 +1,10 @@
-// The invariants of a heap, for VRAMSTOW_CHECK and for every test.
+// Checks the invariants of a heap, for VRAMSTOW_CHECK and for every test.
 #include "allocator/pool/stream_heap.h"
 
 namespace vramstow {
 namespace {
 
-// What the spans of a heap add up to.
+// Sums over the spans of a heap.
 struct SpanSums {
   uint64_t allocated = 0;
   uint64_t live = 0;
@@ -16,7 +16,7 @@ struct SpanSums {
   uint32_t records = 0;
 };
 
-// What a span alone, and the state of the one before it, say. Null: all is well.
+// Checks a span by itself and against the state of the span before it. Returns null or an error.
 const char* CheckSpan(const Span& span, SpanState before, uint64_t page, SpanSums* sums) {
   switch (span.state) {
     case SpanState::kLive:

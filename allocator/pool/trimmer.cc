@@ -15,7 +15,7 @@ uint64_t Trimmer::ReleaseIdle(uint64_t chunks) {
   return released;
 }
 
-// Gives idle chunks and free pages of all heaps back.
+// Releases idle chunks and free pages of all heaps.
 uint64_t Trimmer::GiveBack(uint64_t chunks, uint32_t before_epoch, bool no_more, bool* waits) {
   uint64_t given = ReleaseIdle(chunks);
   if (given >= chunks) return given;
@@ -47,8 +47,7 @@ uint64_t Trimmer::StripAll(uint64_t chunks, uint32_t before_epoch, bool* waits, 
   return stripped;
 }
 
-// Of two heaps' locks that are held at once the second is only ever taken under the device's lock:
-// no cycle.
+// A second heap's lock is taken only under the device's lock, so there is no lock cycle.
 uint64_t Trimmer::StripOthers(const AllocationAttempt* attempt, uint64_t count,
                               uint32_t before_epoch) {
   uint64_t brought = 0;
@@ -75,7 +74,7 @@ uint64_t Trimmer::TrimOnce(uint64_t chunks, bool* waits) {
   const bool relaxed = driver->relax_capture(driver->self, &previous) == kDriverSuccess;
   parts_->EnsureAllFences();
   const uint64_t released = GiveBack(chunks, ~uint32_t{0}, true, waits);
-  // Chunks whose shadows work may still touch.
+  // Work may still touch shadows of the chunks that are still idle.
   *waits |= parts_->chunks.idle_chunks() != 0;
   if (relaxed) driver->restore_capture(driver->self, previous);
   parts_->peak.NoteTrim();

@@ -1,7 +1,7 @@
-// Trimmer: takes cached memory from heaps, and gives it back to the device.
+// Trimmer: moves cached memory of heaps to the store, and releases it to the device.
 //
-// Ownership: none. Threads: as each function says. Errors: none; what the driver refuses stays.
-// Units: bytes; chunks.
+// Ownership: none. Threads: as each function says. Errors: none; memory that the driver does not
+// release stays. Units: bytes; chunks.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_TRIMMER_H_
 #define VRAMSTOW_ALLOCATOR_POOL_TRIMMER_H_
 
@@ -16,21 +16,22 @@ class Trimmer {
  public:
   void Open(PoolParts* parts) { parts_ = parts; }
 
-  // Chunks that are in use nowhere go back to the device. Returns how many.
+  // Releases up to `chunks` idle chunks to the device. Returns how many.
   uint64_t ReleaseIdle(uint64_t chunks) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Up to so many free pages of all heaps, freed in the epoch `before_epoch` or earlier, go to the
-  // store; free segments to the device, with `no_more` only such as are not larger than what is
-  // left. *waits (may be null): some memory would be free but for work that has not finished.
+  // Moves up to `chunks` free pages of all heaps, freed in the epoch `before_epoch` or earlier, to
+  // the store. Free segments are released to the device; with `no_more`, only segments that are not
+  // larger than what remains. *waits, if not null, becomes true if some memory would be free except
+  // for unfinished work.
   uint64_t StripAll(uint64_t chunks, uint32_t before_epoch, bool* waits = nullptr,
                     bool no_more = false) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same of all heaps but the attempt's own.
+  // Like StripAll, for all heaps but the attempt's own.
   uint64_t StripOthers(const AllocationAttempt* attempt, uint64_t count, uint32_t before_epoch)
       VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Without the device's lock. Gives back up to request.bytes, of which `released` chunks went back
-  // just before (ReleaseIdle); hooks are not run.
+  // Releases up to request.bytes, of which `released` chunks have been released already
+  // (ReleaseIdle). It is called without the device's lock and runs no hooks.
   TrimResult Trim(const TrimRequest& request, uint64_t released = 0);
-  // What decay and watermark ask for. Gives back how many bytes went.
+  // Releases what decay and watermark demand. Returns how many bytes.
   uint64_t Maintain();
 
  private:

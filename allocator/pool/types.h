@@ -1,7 +1,7 @@
-// What callers of a pool give and get.
+// The types of a pool's arguments and results.
 //
-// Ownership: values. Threads: values. Errors: PoolError. Units: bytes; nanoseconds; streams as the
-// driver's handles.
+// Ownership: values. Threads: plain values. Errors: PoolError. Units: bytes; nanoseconds; streams
+// as the driver's handles.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_TYPES_H_
 #define VRAMSTOW_ALLOCATOR_POOL_TYPES_H_
 
@@ -46,7 +46,7 @@ struct BlockInfo {
   bool pending = false;  // once it is freed (or was just now), it waits for other streams
 };
 
-// A run of addresses of one heap, for those who want to see all of them.
+// A run of addresses of one heap, as VisitSpans reports it.
 struct PoolSpan {
   uint64_t address;
   uint64_t size;
@@ -59,13 +59,13 @@ struct PoolSpan {
 };
 using SpanVisitor = void (*)(void* context, const PoolSpan& span);
 
-// Mapped memory of some heaps, by the size of their blocks.
+// The mapped bytes of some heaps, by the size of their blocks.
 struct MappedBytes {
   uint64_t small;
   uint64_t large;
 };
 
-// How a pool ends.
+// The state in which a pool is closed.
 enum class PoolEnd : uint8_t {
   kAlive,        // everything is given back, live blocks too; no work may touch them
   kContextGone,  // the same, but events went with the context

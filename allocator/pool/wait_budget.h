@@ -1,7 +1,7 @@
-// How long allocations may wait for work so that the pool need not grow.
+// Functions that limit how long allocations may wait for work so that the pool need not grow.
 //
-// Idea: such waits may take a part of the pool's life, and some time at its start: a job whose
-// every allocation misses is not slowed down more than that.
+// Idea: such waits may use a fixed part of the pool's lifetime, and an allowance at its start, so
+// that a job whose every allocation misses is not slowed down by more than that.
 //
 // Ownership: none. Threads: the device's lock. Errors: none. Units: nanoseconds.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_WAIT_BUDGET_H_
@@ -23,7 +23,8 @@ inline bool MayWait(const PoolParts& parts, uint64_t now_ns) {
          kStartNs + (now_ns - parts.opened_ns) / kShare;
 }
 
-// An allocation has waited since then; `passed`: not in vain.
+// Records that an allocation has waited since `since_ns`; `passed` is true if the work finished in
+// time.
 inline void NoteWait(PoolParts* parts, const AllocationAttempt& attempt, uint64_t since_ns,
                      bool passed) {
   const uint64_t duration = parts->Now() - since_ns;
