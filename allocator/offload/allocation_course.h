@@ -1,11 +1,12 @@
-// AllocationCourse: how much was allocated in the course of an iteration, to tell what is to come.
+// AllocationCourse: records how many bytes are allocated over the course of an iteration, to
+// predict the rest of the next one.
 //
-// Idea: iterations resemble each other. Memory that comes back too early has to leave again when
-// the program allocates more. So whoever brings memory back asks for the most bytes that will be
-// allocated from now on, as they were in the iteration before. Time is counted in ticks. A sample
+// Idea: iterations resemble each other. Memory that is restored too early must be evicted again
+// when the program allocates more. So before memory is restored, MostToCome tells the most bytes
+// that the iteration before had allocated from this moment on. Time is counted in ticks. A sample
 // covers one tick, or 2^n ticks in a long iteration.
 //
-// Ownership: values. Threads: its owner's lock. Errors: none. Units: bytes.
+// Ownership: values. Threads: guarded by its owner's lock. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_ALLOCATION_COURSE_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_ALLOCATION_COURSE_H_
 
@@ -16,7 +17,7 @@ namespace vramstow {
 
 class AllocationCourse {
  public:
-  // An iteration begins. MostToCome tells of the one that ended.
+  // Begins an iteration. MostToCome then uses the samples of the iteration that ended.
   void Begin() {
     for (uint32_t i = kSamples - 1; i != 0; --i) {
       now_.bytes[i - 1] = std::max(now_.bytes[i - 1], now_.bytes[i]);
@@ -35,7 +36,7 @@ class AllocationCourse {
     }
     ++now_.shift;
   }
-  // This number of bytes is allocated now.
+  // Records that this number of bytes is allocated now.
   void Note(uint64_t bytes) {
     uint64_t& most = now_.bytes[tick_ >> now_.shift];
     most = std::max(most, bytes);

@@ -19,7 +19,7 @@ void AwayRanges::Close() {
   table_count_ = 0;
 }
 
-// The last range that begins at the address or before it; the first if there is none.
+// Returns the index of the last range that begins at or before the address, or 0 if there is none.
 uint64_t AwayRanges::PlaceOf(uint64_t address, uint64_t count) const {
   const Range* const ranges = ranges_.load(std::memory_order_acquire);
   uint64_t first = 0;

@@ -1,10 +1,11 @@
-// AwayRanges: the blocks that must be brought back before work may use them.
+// AwayRanges: the address ranges of blocks that must be restored before work may use them.
 //
-// Idea: every address that work names is looked up without a lock, in a sorted table that is only
-// written while no such work can be on its way (the gate is closed), or to take ranges away.
+// Idea: every address that submitted work names is looked up without a lock, in a sorted table.
+// Ranges are added only while no such work can be submitted (the gate is closed); they may be
+// removed at any time.
 //
-// Ownership: room for as many ranges as there ever were, until Close. Threads: Contains from any
-// thread; all else under the device's lock. Errors: Reserve. Units: bytes.
+// Ownership: tables for as many ranges as there ever were, until Close. Threads: Contains may be
+// called from any thread, all else under the device's lock. Errors: Reserve. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_AWAY_RANGES_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_AWAY_RANGES_H_
 
@@ -28,12 +29,12 @@ class AwayRanges {
 
   // Makes room for this number of ranges. Returns false if there is no memory for it.
   bool Reserve(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Contains finds nothing, until the ranges that are added meanwhile, in order of address, are
+  // Empties the table. Ranges added after that, in order of address, are found once they are
   // published.
   void Clear() VRAMSTOW_REQUIRES(kDeviceLock);
   void Add(uint64_t address, uint64_t bytes) VRAMSTOW_REQUIRES(kDeviceLock);
   void Publish() VRAMSTOW_REQUIRES(kDeviceLock);
-  // The range that begins at this address is found no more.
+  // Removes the range that begins at this address.
   void Remove(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
@@ -42,7 +43,7 @@ class AwayRanges {
     std::atomic<uint64_t> end;
   };
 
-  // Readers may hold a table while a larger one takes its place: old ones stay until Close.
+  // Readers may still use a table when a larger one replaces it, so old tables are freed in Close.
   static constexpr int kMaxTables = 40;
 
   bool Find(uint64_t address, uint64_t count) const;

@@ -29,7 +29,7 @@ bool CopyWindow::Free() {
   return true;
 }
 
-// The chunk at a place cannot be unmapped; it is no chunk of the caller's any more.
+// Notes that the chunk mapped at this position cannot be unmapped; the window owns it from now on.
 void CopyWindow::Keep(uint32_t place, uint32_t* chunk) {
   stuck_[place] = *chunk;
   chunks_->NoteStuck(*chunk, true);
@@ -73,7 +73,7 @@ DriverResult CopyWindow::Map(const uint32_t* fresh, uint32_t count) {
   return result;
 }
 
-// How many places from this one on are filled.
+// Returns how many consecutive positions from this one on have a mapping.
 uint32_t CopyWindow::RunFrom(uint32_t place, uint32_t count) const {
   uint32_t run = 0;
   while (place + run < count && placed_[place + run]) ++run;

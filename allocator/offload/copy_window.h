@@ -1,12 +1,12 @@
 // CopyWindow: addresses at which chunks are mapped while copies fill them.
 //
-// Idea: a chunk that is to take the place of a page is filled before that, at an address of its
-// own. Access is given, and mappings are removed, for all of them at once, because a driver takes
-// its time for each call.
+// Idea: before a chunk replaces the chunk of a page, it is mapped at an address in the window and
+// filled. Access is given, and mappings are removed, for all chunks at once, because each driver
+// call takes time.
 //
 // Ownership: the addresses, until Close; chunks stay the caller's. Threads: the device's lock.
-// Errors: DriverResult. A chunk that cannot be unmapped stays in the window and is no chunk of the
-// caller's any more; Free tries again. Units: bytes.
+// Errors: DriverResult. A chunk that cannot be unmapped stays in the window and no longer belongs
+// to the caller; Free tries again. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_COPY_WINDOW_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_COPY_WINDOW_H_
 
@@ -24,20 +24,21 @@ class CopyWindow {
   static constexpr uint32_t kPlaces = 128;
 
   void Open(const DriverTable* driver, const PoolEvents* events, ChunkExchange* chunks);
-  // `alive`: the driver can still be called.
+  // Releases the addresses. `alive` is true if the driver can still be called.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Makes chunks of one kind reachable: those without an address of their own are mapped in the
-  // window, at the place of their number. Empty takes away what is mapped, whatever the result.
+  // Makes chunks of one kind accessible to copies: a chunk without an address of its own is mapped
+  // in the window, at the position of its number. Whatever the result, call Empty to remove the
+  // mappings.
   DriverResult Map(const uint32_t* fresh, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Where copies reach a chunk after Map.
+  // Returns the address at which copies access a chunk after Map.
   uint64_t AddressOf(uint32_t number, uint32_t chunk) const {
     const uint64_t own = chunks_->OwnAddress(chunk);
     return own != 0 ? own : PlaceOf(number);
   }
-  // Removes what Map has mapped; `fresh` is 0 afterwards where that failed.
+  // Removes the mappings of Map. A chunk that cannot be unmapped becomes 0 in `fresh`.
   DriverResult Empty(uint32_t* fresh, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Tries to unmap what is stuck once more. True: nothing is.
+  // Tries again to unmap the stuck chunks. Returns true if none is left.
   bool Free() VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:

@@ -11,7 +11,7 @@ namespace vramstow {
 namespace {
 
 constexpr long kPauseNs = 20'000;
-// Sleepers look again by themselves.
+// A sleeping thread looks again after this time even if nothing wakes it.
 constexpr long kLongestSleepNs = 10'000'000;
 
 uint64_t Now() {

@@ -1,13 +1,14 @@
-// SubmissionGate: lets work be submitted, but for the moments in which memory moves.
+// SubmissionGate: lets threads submit work, except while memory moves.
 //
-// Idea: whoever submits work passes the gate: one addition to a counter before, one after. Whoever
-// moves memory closes it: nobody enters any more, and when all counters are zero no submission is
-// on its way on any processor. Waiting for the work that was submitted before is then enough.
-// Counters are striped, so that threads do not share a cache line.
+// Idea: a thread that submits work passes the gate: one addition to a counter before, one after. To
+// move memory, a thread closes the gate: no other thread enters any more, and when all counters are
+// zero no submission is in progress on any processor. Then it is enough to wait for the work that
+// was submitted before. Each thread uses one of many counters, so that threads do not share a cache
+// line.
 //
-// Ownership: static storage; constant-initialised. Threads: any. A thread that is inside must not
-// enter again, close, or wait for who closes. Errors: Close gives up after a while, and the gate
-// is open again. After fork the child calls Reset. Units: nanoseconds.
+// Ownership: static storage; constant-initialised. Threads: any. A thread inside the gate must not
+// enter again, close the gate, or wait for a thread that closes it. Errors: Close gives up after a
+// time limit, and the gate is open again. After a fork the child calls Reset. Units: nanoseconds.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_GATE_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_GATE_H_
 
@@ -24,7 +25,8 @@ class SubmissionGate {
   SubmissionGate(const SubmissionGate&) = delete;
   SubmissionGate& operator=(const SubmissionGate&) = delete;
 
-  // `lane`: any number, the same as for Leave; threads with different ones do not slow each other.
+  // Enters the gate and waits while it is closed. `lane` is any number, the same as for Leave;
+  // threads with different numbers do not slow each other down.
   void Enter(uint32_t lane) {
     std::atomic<uint32_t>& inside = lanes_[lane % kLanes].inside;
     inside.fetch_add(1, std::memory_order_seq_cst);
@@ -36,14 +38,15 @@ class SubmissionGate {
     lanes_[lane % kLanes].inside.fetch_sub(1, std::memory_order_release);
   }
 
-  // Whoever is inside waits, until EndWait, for something that the one who closes may hold: Close
-  // gives up meanwhile.
+  // Between BeginWait and EndWait a thread inside the gate waits for a lock that the closing thread
+  // may hold. Close gives up during that time.
   void BeginWait() { waiting_.fetch_add(1, std::memory_order_relaxed); }
   void EndWait() { waiting_.fetch_sub(1, std::memory_order_relaxed); }
 
-  // True: nobody is inside, until Open. False: somebody still was after `wait_ns`, or when `*stop`
-  // became true (null: nobody says so), or somebody inside waits, or another thread has closed the
-  // gate; then it need not be opened.
+  // Closes the gate. Returns true if no thread is inside; none enters until Open. Returns false,
+  // with the gate open, if a thread is still inside after `wait_ns` or when `*stop` becomes true
+  // (`stop` may be null), if a thread inside waits (BeginWait), or if another thread has closed the
+  // gate.
   bool Close(uint64_t wait_ns, const std::atomic<bool>* stop = nullptr);
   void Open();
   void Reset();

@@ -23,7 +23,7 @@ void HostArena::Close(bool alive) {
   leaving_ = 0;
 }
 
-// The block that this address lies in; there is one.
+// Returns the block that contains this address; there is one.
 HostArena::Block* HostArena::Find(uint64_t address) {
   Block* const after =
       std::upper_bound(blocks_, blocks_ + count_, address,
@@ -31,8 +31,8 @@ HostArena::Block* HostArena::Find(uint64_t address) {
   return after - 1;
 }
 
-// A piece without memory for its record is of no use until the block is freed. Returns how many
-// have one.
+// Adds the pieces of a new block to the store. A piece for whose record there is no memory stays
+// unused until the block is freed. Returns how many pieces have a record.
 uint32_t HostArena::Add(uint64_t address, uint64_t size) {
   Block* place = blocks_ + count_;
   for (; place != blocks_ && place[-1].address > address; --place) place[0] = place[-1];
@@ -57,7 +57,7 @@ bool HostArena::Grow(uint64_t pieces) {
   return result == kDriverSuccess && Add(address, size) != 0;
 }
 
-// --- Giving back --------------------------------------------------------------------------------
+// --- Freeing ------------------------------------------------------------------------------------
 
 void HostArena::Detach() {
   for (uint32_t i = 0; i < count_; ++i) blocks_[i].idle = 0;
@@ -86,7 +86,8 @@ bool HostArena::NextDetached(Leaving* block) {
   Block* const found =
       std::find_if(blocks_, end, [](const Block& candidate) { return candidate.detached; });
   if (found == end) return false;
-  // Told before the driver is asked: another thread may get the address at once.
+  // The event is recorded before the driver is called, because another thread may get the address
+  // at once.
   *block = {found->address, found->size,
             events_->Pinned(EventKind::kFree, found->address, found->size, kDriverSuccess)};
   std::copy(found + 1, end, found);

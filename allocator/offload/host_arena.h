@@ -1,15 +1,16 @@
-// HostArena: page-locked memory of the host for what paused pages held.
+// HostArena: page-locked host memory for the contents of paused pages.
 //
-// Idea: locking pages is slow, so memory is taken in large blocks, cut into pieces of a chunk each,
-// and kept for the next pause until somebody wants it back. The pieces are chunks of the store
-// (ChunkMemory::kPinned); the arena only remembers the blocks. A block goes back whole, once none
-// of its pieces holds anything. The driver may wait for work when it frees locked memory, so that
-// is done without the lock: Detach takes the pieces out of the store, so that nobody uses them, and
-// after the driver's answer EndFree forgets the block or puts its pieces back.
+// Idea: locking pages is slow, so memory is allocated in large blocks, cut into pieces of one chunk
+// each, and retained for the next pause until it is released on request. The pieces are chunks of
+// the store (ChunkMemory::kPinned); the arena only records the blocks. A block is freed as a whole,
+// once none of its pieces is in use. The driver may wait for work when it frees locked memory, so
+// this is done without the lock: Detach takes the pieces out of the store, so that nothing uses
+// them, and after the driver's answer EndFree removes the block's record or returns its pieces to
+// the store.
 //
 // Ownership: the blocks, until they are freed or Close; the pool is closed after that without
-// touching them. Threads: the device's lock, but for Free. Errors: false; nothing was taken. Units:
-// bytes.
+// touching them. Threads: the device's lock, except for Free. Errors: returns false; nothing was
+// allocated. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_HOST_ARENA_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_HOST_ARENA_H_
 
@@ -26,34 +27,34 @@ namespace vramstow {
 class HostArena {
  public:
   void Open(const DriverTable* driver, const PoolEvents* events, ChunkExchange* chunks);
-  // `alive`: the driver can still be called.
+  // Frees all blocks. `alive` is true if the driver can still be called.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
-  // One block more, of up to `pieces` chunks, which go to the store.
+  // Allocates one more block of up to `pieces` chunks and adds them to the store.
   bool Grow(uint64_t pieces) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // --- Giving back
-  // -------------------------------------------------------------------------------- A block on its
-  // way out: the arena does not know it until EndFree.
+  // --- Freeing ----------------------------------------------------------------------------------
+  // A block that is being freed. It is not in the arena until EndFree.
   struct Leaving {
     uint64_t address;
     uint64_t size;
     uint64_t told;  // the event
   };
-  // Detaches every block whose pieces are all idle. Until NextDetached finds none, each is the
-  // caller's: to Free, without the lock or with it, and then to EndFree.
+  // Detaches every block whose pieces are all idle. The caller then gets each one with
+  // NextDetached, until that returns false, calls Free for it (with or without the lock), and then
+  // EndFree.
   void Detach() VRAMSTOW_REQUIRES(kDeviceLock);
   bool NextDetached(Leaving* block) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult Free(const Leaving& block) const {
     return driver_->host_free(driver_->self, block.address);
   }
-  // `result`: what Free said. Returns how many bytes the host has back.
+  // `result` is the result of Free. Returns how many bytes were returned to the host.
   uint64_t EndFree(const Leaving& block, DriverResult result) VRAMSTOW_REQUIRES(kDeviceLock);
-  // All of it with the lock held. Returns how many bytes the host has back.
+  // Frees all idle blocks with the lock held. Returns how many bytes were returned to the host.
   uint64_t Release() VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
   static constexpr uint64_t kMaxPieces = 128;
-  // As many as a device of 288 GiB has chunks, and more: each may be a block of one piece.
+  // More than a device of 288 GiB has chunks, because each block may have only one piece.
   static constexpr uint32_t kMaxBlocks = uint32_t{1} << 18;
   struct Block {
     uint64_t address;

@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-// The number of chunks that are released in one go: allocations wait for that.
+// The number of chunks that are released at a time; allocations must wait meanwhile.
 constexpr uint64_t kMaxAtOnce = 32;
 
 }  // namespace
@@ -30,12 +30,12 @@ bool HostStock::Has(uint64_t bytes) const {
          limits_.host_free_bytes() >= bytes + limits_.keep_host_free_bytes;
 }
 
-// Memory that paused contents left behind makes room.
+// If the limits require it, idle page-locked memory is released first.
 uint64_t HostStock::EnsureMapped(uint64_t count) {
   ChunkExchange& chunks = pool_->exchange();
   const uint64_t idle = chunks.idle_host_chunks();
   if (idle >= count) return count;
-  // Once for all of them: asking the host takes a while.
+  // The host is asked once for all chunks, because asking takes a while.
   uint64_t lacking = count - idle;
   if (chunks.idle_pinned_chunks() != 0 && !Has(lacking * chunks.chunk_bytes())) {
     Released(arena_.Release());
@@ -52,7 +52,7 @@ uint64_t HostStock::EnsureMapped(uint64_t count) {
   return std::min(chunks.idle_host_chunks(), count);
 }
 
-// Memory that offloaded pages left behind makes room.
+// If the limits require it, idle mappable chunks are released first.
 uint64_t HostStock::EnsurePinned(uint64_t count, uint64_t coming) {
   ChunkExchange& chunks = pool_->exchange();
   const uint64_t size = chunks.chunk_bytes();
@@ -67,7 +67,7 @@ uint64_t HostStock::EnsurePinned(uint64_t count, uint64_t coming) {
   return std::min(chunks.idle_pinned_chunks(), count);
 }
 
-// --- Giving back --------------------------------------------------------------------------------
+// --- Releasing ----------------------------------------------------------------------------------
 
 uint64_t HostStock::Released(uint64_t bytes) {
   Bump(&released_, bytes);

@@ -1,14 +1,15 @@
-// HostStock: the host memory that an offloader has for what leaves the device: what it takes, and
-// when it gives it back.
+// HostStock: the host memory that an offloader uses for evicted memory, how much it allocates, and
+// when it releases it.
 //
-// Idea: two kinds. Chunks that can be mapped, for memory that stays in use, and page-locked blocks
-// (HostArena) for what is paused. Both are kept after the memory came back, because making them is
-// slow, and go back to the host when somebody asks for it or when nothing was moved for long. Each
-// kind makes room for the other where the limits allow no more.
+// Idea: there are two kinds. Chunks that can be mapped serve memory that stays in use; page-locked
+// blocks (HostArena) serve paused memory. Both are retained after the memory was restored, because
+// allocating them is slow, and are released on request or when nothing was moved for a long time.
+// If the limits allow no more, idle memory of one kind is released for the other.
 //
-// Ownership: the page-locked blocks; chunks are the store's. Threads: the device's lock, but for
-// Release, which takes it for short times only and frees locked memory without it, and the numbers.
-// Errors: there are fewer than were asked for. Units: bytes, nanoseconds, chunks.
+// Ownership: the page-locked blocks; chunks belong to the store. Threads: the device's lock, except
+// for the numbers and for Release, which takes the lock only for short times and frees locked
+// memory without it. Errors: returns fewer chunks than requested. Units: bytes, nanoseconds,
+// chunks.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_HOST_STOCK_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_HOST_STOCK_H_
 
@@ -23,16 +24,16 @@
 namespace vramstow {
 
 struct HostLimits {
-  // The most host memory that is held; 0: none, nothing moves.
+  // The most host memory to hold; 0 means that nothing is offloaded.
   uint64_t host_bytes = 0;
-  // The free memory of the host now (null: nobody knows). The stock takes no more of it where that
-  // leaves less than `keep_host_free_bytes`.
+  // Returns the free memory of the host now; null if it is unknown. The stock allocates no memory
+  // that would leave less than `keep_host_free_bytes` free.
   uint64_t (*host_free_bytes)() = nullptr;
   uint64_t keep_host_free_bytes = 256 * kMiB;
-  // The most chunks of host memory that can be mapped: each may take a mapping of the process, of
-  // which the system allows a limited number. 0: as many as there is memory for.
+  // The most chunks of host memory that can be mapped. Each may use a memory mapping of the
+  // process, whose number the system limits. 0 means as many as there is memory for.
   uint64_t host_mappings = 0;
-  // Empty memory goes back once nothing was moved for this long (Decay); 0: never.
+  // Idle memory is released once nothing was moved for this long (Decay); 0 means never.
   uint64_t decay_ns = 0;
 };
 
@@ -43,26 +44,26 @@ class HostStock {
   HostStock& operator=(const HostStock&) = delete;
 
   void Open(PoolPages* pool, const HostLimits& limits);
-  // `alive`: the driver can still be called.
+  // Frees all memory. `alive` is true if the driver can still be called.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Whether any may be taken.
+  // True if any host memory may be used.
   bool any() const { return limits_.host_bytes != 0; }
 
-  // Puts `count` idle chunks into the store, as far as the limits allow it; gives how many.
+  // Makes up to `count` mappable chunks idle in the store, as far as the limits allow it; returns
+  // how many are.
   uint64_t EnsureMapped(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same for page-locked ones; `coming` of them are taken at once.
+  // Like EnsureMapped, for page-locked chunks; `coming` is how many the caller will need in all.
   uint64_t EnsurePinned(uint64_t count, uint64_t coming) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Memory moved just now, out or back.
+  // Notes that memory was evicted or restored just now.
   void NoteMove() VRAMSTOW_REQUIRES(kDeviceLock) { last_move_ns_ = pool_->Now(); }
 
-  // Gives back what holds nothing, if nothing was moved for the last `unused_ns`: chunks, and whole
-  // page-locked blocks. Nothing while a stream is captured. Returns how many bytes the host has
-  // back.
+  // Releases idle chunks and entirely idle page-locked blocks, if nothing was moved for the last
+  // `unused_ns` and no stream is being captured. Returns how many bytes were returned to the host.
   uint64_t Release(uint64_t unused_ns);
   uint64_t Decay() { return limits_.decay_ns == 0 ? 0 : Release(limits_.decay_ns); }
 
   uint64_t released_bytes() const { return released_.load(std::memory_order_relaxed); }
-  // Whether more would have been mapped, were host_mappings larger.
+  // True if a larger host_mappings would have allowed more mappable chunks.
   bool mappings_used_up() const { return mappings_used_up_.load(std::memory_order_relaxed); }
 
  private:

@@ -1,7 +1,7 @@
-// MoveRecord: what moved, for the numbers and for the trace.
+// MoveRecord: counts the bytes that moved, and records the moves in the trace.
 //
-// Ownership: a value. Threads: Moved with the device's lock; the numbers from any thread. Errors:
-// none. Units: bytes, nanoseconds.
+// Ownership: a value. Threads: Emit under the device's lock; the numbers may be read from any
+// thread. Errors: none. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_MOVE_RECORD_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_MOVE_RECORD_H_
 
@@ -20,7 +20,8 @@ struct MoveRecord {
   std::atomic<uint64_t> refused{0};  // the gate or the work did not let memory move
   std::atomic<uint64_t> failed{0};   // a driver call did
 
-  // One event for each run of neighbouring pages; the first has the time that the gate was closed.
+  // Records one event for each run of neighbouring pages; the first one carries the time for which
+  // the gate was closed.
   static void Emit(const PoolPages& pool, EventKind kind, const uint64_t* pages, uint32_t count,
                    OffloadReason reason, uint64_t gate_ns) {
     const uint64_t size = pool.page_bytes();

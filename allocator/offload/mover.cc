@@ -19,7 +19,8 @@ DriverResult Mover::Copy(const DriverCopy* copies, uint32_t count) {
   return result == kDriverSuccess ? driver_->copy_finish(driver_->self, job) : result;
 }
 
-// Brings what the pages hold into the fresh chunks, which are mapped nowhere before and after.
+// Copies the contents of the pages into the fresh chunks, which are mapped nowhere before and
+// after.
 DriverResult Mover::Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count) {
   DriverResult result = window_.Map(fresh, count);
   DriverCopy copies[kMaxPages];
@@ -42,7 +43,7 @@ DriverResult Mover::Try() {
   return result == kDriverSuccess ? emptied : result;
 }
 
-// As many chunks of this kind as there are.
+// Takes up to `count` chunks of this kind out of the store.
 uint32_t Mover::TakeChunks(ChunkMemory kind, uint32_t* fresh, uint32_t count) {
   uint32_t taken = 0;
   for (; taken < count; ++taken) {
@@ -69,8 +70,8 @@ uint32_t Mover::Pause(const uint64_t* pages, const uint32_t* kept, uint32_t coun
   return paused;
 }
 
-// Puts fresh chunks that have the pages' data in the place of the pages' own. Returns how many of
-// the first were used, which are 0 in `fresh` then.
+// Replaces the pages' chunks by fresh chunks that have the pages' data. Returns how many of the
+// first chunks were used; these are 0 in `fresh` afterwards.
 uint32_t Mover::Exchange(const uint64_t* pages, uint32_t* fresh, uint32_t count,
                          DriverResult* result) {
   uint32_t moved = 0;
@@ -99,7 +100,7 @@ uint32_t Mover::Move(uint64_t* pages, uint32_t count, ChunkMemory to, DriverResu
   return moved;
 }
 
-// The pages stay paused, and their chunks go back to the store.
+// Returns the chunks to the store; the pages stay paused.
 void Mover::Drop(Return* coming) {
   for (uint32_t i = 0; i < coming->count; ++i) {
     chunks_->EndUnderlay(coming->pages[i]);
@@ -108,7 +109,7 @@ void Mover::Drop(Return* coming) {
   coming->count = 0;
 }
 
-// One call for each run of neighbours: the driver takes its time for each.
+// Gives access with one call for each run of neighbours, because each driver call takes time.
 DriverResult Mover::GiveAccess(const Return& coming) {
   const uint64_t size = chunks_->chunk_bytes();
   for (uint32_t i = 0; i < coming.count;) {
@@ -166,7 +167,7 @@ bool Mover::IsDone(const Return& coming) const {
   return driver_->copy_done != nullptr && driver_->copy_done(driver_->self, coming.job);
 }
 
-// Work has used what was ordered: there is no way back from that.
+// If work was made to wait for the copies it has used their pages, so the return cannot be undone.
 uint32_t Mover::End(Return* coming, DriverResult* result) {
   *result = coming->copies ? driver_->copy_finish(driver_->self, coming->job) : kDriverSuccess;
   coming->copies = false;

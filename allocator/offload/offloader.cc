@@ -69,8 +69,8 @@ uint32_t Offloader::MoveSlice(uint64_t* slice, uint32_t count, Motion motion,
   return pausing_.Pause(slice, count, /*keep=*/motion == Motion::kPause, result);
 }
 
-// The device's lock is held. Moves the first `count` of the listed pages, as far as it goes;
-// returns how many, and in *outcome why not more. The gate is closed for one slice at a time.
+// Moves the first `count` of the listed pages and returns how many moved; *outcome is the reason if
+// these are fewer. The device's lock is held; the gate is closed for one slice at a time.
 uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reason,
                                OffloadResult* outcome) {
   uint64_t moved = 0;
@@ -103,7 +103,7 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
     const EventKind kind = motion == Motion::kBack ? EventKind::kReturn : EventKind::kOffload;
     MoveRecord::Emit(*pool_, kind, slice, done, reason, duration);
     moved += done;
-    // The next slice is as large as fits the time; never more than twice this one.
+    // The next slice is as large as the time allows, but at most twice as large as this one.
     const uint64_t fitting = done * config_.slice_ns / std::max<uint64_t>(duration, 1);
     slice_pages_ = static_cast<uint32_t>(std::clamp<uint64_t>(
         std::min<uint64_t>(fitting, uint64_t{slice_pages_} * 2), 1, Mover::kMaxPages));
@@ -120,8 +120,8 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
   return moved;
 }
 
-// The device's lock is held. What was touched in the clock's present number may have been touched
-// before it left, so only later numbers say that a page is used on the host.
+// Finishes an eviction; the device's lock is held. A page touched at the clock's current number may
+// have been touched before it left, so only later numbers prove a use on the host.
 void Offloader::EndMoveOut(uint64_t spare_pages) {
   last_out_ns_ = pool_->Now();
   wanted_from_clock_ = Clock() + 1;
@@ -147,7 +147,7 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   Watch(true);
   DeviceLock device_lock(pool_->mutex());
   const uint64_t size = pool_->page_bytes();
-  // A request for idle memory means the coldest pages.
+  // If idle memory was requested, the coldest pages are evicted, whatever the policy.
   const bool pressure = reason == OffloadReason::kPressure;
   if (pressure) StartClockAnew();
   const uint64_t relieved =
@@ -171,7 +171,7 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   return outcome;
 }
 
-// The device's lock is held. How many chunks can be made.
+// Returns how many chunks can be made. The device's lock is held.
 uint64_t Offloader::NewChunks(uint64_t if_unknown) {
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
@@ -182,20 +182,20 @@ uint64_t Offloader::NewChunks(uint64_t if_unknown) {
   return std::min(free_bytes / pool_->page_bytes(), pool_->chunks().ChunksUnderLimit());
 }
 
-// The device's lock is held. How many bytes may come back.
+// Returns how many bytes may be restored. The device's lock is held.
 uint64_t Offloader::Room() {
   const uint64_t chunks = NewChunks(/*if_unknown=*/0) + pool_->chunks().idle_chunks();
   const uint64_t bytes = chunks * pool_->page_bytes();
   return bytes > config_.keep_free_bytes ? bytes - config_.keep_free_bytes : 0;
 }
 
-// Bytes that lie on the host and can be touched there.
+// Returns the bytes that are on the host and can be touched there.
 uint64_t Offloader::MappedHostBytes() const {
   const ChunkExchange& chunks = pool_->exchange();
   return chunks.offloaded_bytes() + chunks.discarded_bytes() - chunks.paused_bytes();
 }
 
-// The device's lock is held. As many of these chunks as the store has or can make.
+// Makes chunks and returns how many of the `count` are idle. The device's lock is held.
 uint64_t Offloader::EnsureDeviceChunks(uint64_t count) {
   pool_->MakeUpTo(count, pool_->chunks().idle_chunks());
   return std::min(count, pool_->chunks().idle_chunks());
@@ -203,7 +203,7 @@ uint64_t Offloader::EnsureDeviceChunks(uint64_t count) {
 
 uint64_t Offloader::BringBack(uint64_t most_bytes) {
   DeviceLock device_lock(pool_->mutex());
-  // Pages that could not be mapped anywhere come first.
+  // First map pages that could not be mapped anywhere before.
   mover_.Restore();
   const bool is_calm = pool_->Now() - last_out_ns_ >= config_.calm_ns;
   if ((is_calm || most_bytes == 0) && quiet_.MustEnd()) quiet_.Finish();
@@ -232,7 +232,7 @@ void Offloader::BeginQuiet(const QuietRange* ranges, uint64_t count) {
   if (!maps_host_ || !host_.any()) return;
   DeviceLock device_lock(pool_->mutex());
   quiet_.Finish();
-  // A job that fits costs no call of the driver.
+  // If the job fits on the device, no driver call is made.
   if (!quiet_.IsWorthIt(MappedHostBytes() / pool_->page_bytes())) return;
   Watch(true);
   StartClockAnew();
@@ -240,15 +240,16 @@ void Offloader::BeginQuiet(const QuietRange* ranges, uint64_t count) {
   quiet_.Begin();
 }
 
-// Touches from here on have a number of the clock that none before has.
+// Advances the clock of touches, so that later touches have a number that no earlier one has.
 void Offloader::StartClockAnew() {
   const uint64_t now = submissions_.load(std::memory_order_relaxed);
   submissions_.fetch_add(kClockStep - now % kClockStep, std::memory_order_relaxed);
   pool_->SetClock(Clock());
 }
 
-// Quiet memory is enough to make room in the iteration, so that all other memory can be back.
-// Pages that only freed blocks had are gone when what is cached was taken, so they are listed anew.
+// Restores the memory that is not quiet: the quiet memory alone provides the bytes that the
+// iteration lacks. Taking cached memory drops pages that only freed blocks had, so the pages are
+// listed again after it.
 void Offloader::BringBackOthers() {
   const auto list = [this] {
     kDeviceLock.AssertHeld();
@@ -258,7 +259,7 @@ void Offloader::BringBackOthers() {
   };
   const uint64_t wanted = list();
   if (wanted == 0) return;
-  // This gives up pages of blocks that were freed.
+  // This drops pages of freed blocks.
   pool_->TakeFreed(wanted);
   const uint64_t count = EnsureDeviceChunks(list());
   OffloadResult outcome = OffloadResult::kDone;

@@ -1,24 +1,26 @@
-// Offloader: moves live memory that nobody has touched for long to the host, at the same address,
-// and back.
+// Offloader: evicts live memory that was not touched for a long time to host memory, at the same
+// address, and restores it.
 //
-// Idea: the pool asks for room when its ladder has no other step left (PoolConfig::relief). Pages
-// that hold live blocks are ranked by when their blocks were seen in the arguments of submitted
-// work; what leaves first is the policy's choice (policy.h). A page in host memory stays
-// accessible: work that touches it is slower, never wrong, so what is seen of touches steers speed
-// only. When there is room again, pages that were touched since they left come back.
+// Idea: the pool asks for memory when its pressure ladder has no other step left
+// (PoolConfig::relief). Pages with live blocks are ranked by when their blocks were seen in the
+// arguments of submitted work; the policy chooses the pages to evict (policy.h). A page in host
+// memory stays accessible: work that touches it is slower but correct, so observed touches affect
+// speed only. When the device has memory again, pages that were touched since they left are
+// restored.
 //
-// Beside that, whoever knows more may ask (requests.cc): blocks that were allocated under a tag
-// (BlockRequest::tag) are offloaded, paused or resumed together. Paused memory is gone from the
-// device as well, and nothing may touch it until it is resumed; it needs no mapping of host memory.
+// In addition, callers with more knowledge can make requests (requests.cc): blocks that were
+// allocated under a tag (BlockRequest::tag) are offloaded, paused or resumed together. Paused
+// memory is removed from the device as well, and nothing may touch it until it is resumed; it needs
+// no mapping of host memory.
 //
-// Not moved: pages of private pools (captured graphs write to them), pages that a graph may use,
-// and anything at all while a stream is captured, or while work does not end within `work_wait_ns`
-// (kernels that never end).
+// The offloader never moves pages of private pools (captured graphs write to them) or pages that a
+// graph may use. It moves nothing while a stream is captured, or if work does not finish within
+// `work_wait_ns` (kernels that never end).
 //
-// Ownership: the offloader's own records; pool and gate belong to the caller and outlive it.
-// Threads: any; locks: the pool's device lock, one heap's under it. Errors: what could not be moved
-// is as before, and the numbers say so. No exceptions, no heap of the process. Units: bytes,
-// nanoseconds.
+// Ownership: the offloader owns its records; pool and gate belong to the caller and outlive it.
+// Threads: any; locks: the pool's device lock, and one heap's lock under it. Errors: memory that
+// could not be moved is as before, and the numbers count it. No exceptions, no heap of the process.
+// Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_OFFLOADER_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_OFFLOADER_H_
 
@@ -42,14 +44,14 @@ namespace vramstow {
 struct OffloadConfig : HostLimits, StandstillLimits {
   // The gate is closed for about this long at a time.
   uint64_t slice_ns = 5'000'000;
-  // No page comes back so soon after one had to leave, or where less than `keep_free_bytes` of the
-  // device would then be free.
+  // No page is restored within this time after an eviction, or if less than `keep_free_bytes` of
+  // the device would then be free.
   uint64_t calm_ns = 50'000'000;
   uint64_t keep_free_bytes = 64 * kMiB;
   OffloadPolicy policy = {RankColdest};
-  // Whether host memory can be mapped is tried at once, whatever the device says of itself.
+  // If set, Open tests whether host memory can be mapped, whatever the device reports about itself.
   bool tries_host = false;
-  // Every touch that is news is told (EventKind::kTouch), from now on.
+  // If set, every touch that changes a page's record is recorded in the trace (EventKind::kTouch).
   bool tells_touches = false;
 };
 
@@ -86,117 +88,116 @@ class Offloader {
   Offloader(const Offloader&) = delete;
   Offloader& operator=(const Offloader&) = delete;
 
-  // False: the device cannot map host memory: memory can be paused, not offloaded. The pool is
-  // open; its configuration's relief may name this object before.
+  // Opens the offloader for an open pool, whose configuration may name this object already. Returns
+  // false if the device cannot map host memory; memory can then be paused, but not offloaded.
   bool Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig& config);
-  // Before the pool is closed. The pool releases what lies on the host.
+  // Closes the offloader before the pool, which releases the memory on the host.
   void Close(bool alive);
 
-  // PoolConfig::relief: moves out what is needed. No lock of the pool is held. Gives the bytes of
-  // device memory that are free now.
+  // PoolConfig::relief: evicts at least `bytes` if possible. The caller holds no lock of the pool.
+  // Returns the bytes of device memory that were freed.
   static uint64_t Relieve(void* self, uint64_t bytes);
   uint64_t MoveOut(uint64_t bytes, OffloadReason reason);
-  // Moves back offloaded pages that were touched since they left, as long as there is room.
+  // Restores offloaded pages that were touched since they left, as far as device memory is free.
   uint64_t BringBack(uint64_t most_bytes);
-  // The process ends: from now on BringBack moves nothing, and one that waits for work gives up
-  // within Standstill::kHearingNs. From any thread, without a lock.
+  // Notes that the process ends: BringBack moves nothing from now on, and a running call that waits
+  // for work gives up within Standstill::kHearingNs. May be called from any thread, without a lock.
   void StopBringingBack() { standstill_.Stop(); }
 
-  // Gives host memory back that holds nothing, if nothing was moved for the last `unused_ns`.
-  // Returns how many bytes the host has back.
+  // Releases idle host memory if nothing was moved for the last `unused_ns`. Returns how many bytes
+  // were returned to the host.
   uint64_t ReleaseHost(uint64_t unused_ns) { return host_.Release(unused_ns); }
-  // The same, by itself: to be called now and then.
+  // Releases idle host memory after the configured time; call it regularly.
   uint64_t DecayHost() { return host_.Decay(); }
 
   // --- Requests ---------------------------------------------------------------------------------
-  // *bytes: what moved, also where that is not all. Afterwards as much device memory is the
-  // device's again.
+  // Each request sets *bytes to the bytes that moved, also if not all did. After Offload and Pause
+  // as much memory is released to the device.
   static constexpr uint32_t kAnyTag = PoolPages::kAnyTag;
   OffloadResult Offload(uint32_t tag, uint64_t* bytes);
-  // Up to `most_bytes`, the coldest first, of what was not touched since Mark gave `before`.
+  // Evicts up to `most_bytes` not touched since Mark returned `before`, the coldest first.
   OffloadResult OffloadIdle(uint64_t most_bytes, uint32_t before, uint64_t* bytes);
-  // From now on, for at least `watch_ns`, touches are seen. What OffloadIdle wants to know.
+  // Observes touches from now on, for at least `watch_ns`. Returns the value for OffloadIdle.
   uint32_t Mark(uint64_t watch_ns);
-  // Takes the memory of a tag's blocks away; nothing may touch them until Resume. What is allocated
-  // under the tag meanwhile does not belong to it. Not `keep`: what they hold is given up. With
-  // `graphs`, what captured graphs may use goes as well, also what is cached for them: no graph may
-  // be launched until Resume (refuses_graphs).
+  // Removes the memory of a tag's blocks; nothing may touch them until Resume. Blocks that are
+  // allocated under the tag meanwhile are not affected. If `keep` is false their contents are
+  // discarded. With `graphs`, memory that captured graphs may use is paused as well, including
+  // memory cached for them: no graph may be launched until Resume (refuses_graphs).
   OffloadResult Pause(uint32_t tag, bool keep, uint64_t* bytes, bool graphs = false);
-  // Brings everything of the tag back, growing where the limit and the device allow it. What is
-  // paused comes back whole or, where there is no room for all of it, not at all: the room stays
-  // free for others, and a later Resume can finish. After an error of the driver a part may be
-  // back.
+  // Restores all memory of the tag, growing as far as the limit and the device allow it. Paused
+  // memory is restored as a whole, or not at all if the device lacks memory for it; a later Resume
+  // can then finish. After an error of the driver a part may be restored.
   OffloadResult Resume(uint32_t tag, uint64_t most_bytes, uint64_t* bytes);
 
   // --- Touches ----------------------------------------------------------------------------------
-  // Whether anybody wants to know: while memory is short, or pages lie on the host.
+  // True if touches must be reported: while memory is short, or pages are on the host.
   bool tracks_touches() const { return tracks_touches_.load(std::memory_order_relaxed); }
-  // One more submission: touches from here on are later than those before.
+  // Counts a submission: touches from here on are later than those before.
   void Tick() {
     submissions_.fetch_add(1, std::memory_order_relaxed);
     if (tracks_touches()) pool_->SetClock(Clock());
   }
-  // Work is submitted that may use this address; no address of the pool's: nothing happens.
+  // Notes that submitted work may use this address. Addresses outside of the pool are ignored.
   void Touch(uint64_t address) {
     const uint32_t clock = Clock();
     const bool news = pool_->Touch(address, clock);
     if (news && config_.tells_touches) pool_->events().Touched(address, clock);
   }
-  // From now on work may use the block at this address without naming it, so that the block does
-  // not become idle in this iteration.
+  // Notes that work may now use this block without naming it, so that it does not become idle.
   void Expose(uint64_t address) { pool_->Expose(address, Clock()); }
-  // The page at this address stays where it is as long as its blocks live: a graph may use it.
+  // Prevents moves of the page at this address while its blocks live, because a graph may use it.
   void Pin(uint64_t address) { pool_->Touch(address, AddressSpace::kPinned); }
 
-  // Why Open said that the device cannot map host memory: the driver's number.
+  // The driver's result for which Open found that the device cannot map host memory.
   DriverResult host_refusal() const { return host_refusal_; }
 
-  // Whether memory is paused that a captured graph may use: launching one is an error then. For
-  // who has passed the gate.
+  // True if memory that a captured graph may use is paused, so that launching a graph is an error.
+  // For threads inside the gate.
   bool refuses_graphs() const {
     const ChunkExchange& chunks = pool_->exchange();
     return graphs_away_.load(std::memory_order_relaxed) &&
            chunks.paused_bytes() != chunks.parked_bytes();
   }
 
-  // Brings back what lies on the host of memory that is held (Pool::HoldChunks); where memory moves
-  // by itself, other memory makes room for it. kHeld: a part is paused.
+  // Restores the parts of held memory (Pool::HoldChunks) that are on the host; with automatic
+  // offload, other memory is evicted for it. Returns kHeld if a part is paused.
   OffloadResult ReturnHeld(uint64_t address, uint64_t size);
 
   // --- Quiet times ------------------------------------------------------------------------------
-  // Nobody uses these blocks until EndQuiet: what has to leave meanwhile leaves beside the work, as
-  // much as in the time before, and comes back when there is room. What was told before is over.
+  // Notes that nothing uses these blocks until EndQuiet. As many bytes of them as the iteration
+  // before lacked are evicted while work runs, and are restored when device memory is free. The
+  // blocks of an earlier call are not quiet any more.
   void BeginQuiet(const QuietRange* ranges, uint64_t count);
-  // They may be used again: on the device or, without room, on the host. Works inside the gate.
+  // Ends the quiet time: the blocks may be used again. May be called inside the gate.
   void EndQuiet();
-  // Whether work that uses this address must call Need before. For who has passed the gate.
+  // True if Need must be called before work uses this address. For threads inside the gate.
   bool IsAway(uint64_t address) const { return quiet_.IsAway(address); }
   bool has_away() const { return quiet_.has_away(); }
-  // Whether AdvanceQuiet is to be called, by whoever is about to submit work and holds no lock.
+  // True if a thread that is about to submit work, and holds no lock, should call AdvanceQuiet.
   bool wants_to_advance() const {
     return quiet_.wants_to_advance(submissions_.load(std::memory_order_relaxed));
   }
-  // Work may use this address: its block is back. Works inside the gate.
+  // Restores the block at this address for work that is about to use it, also inside the gate.
   void Need(uint64_t address);
-  // Begins to copy quiet memory: out, as much as will have to leave, or back, if there is room.
+  // Begins to copy quiet memory to the host, as much as will be lacking, or back if it fits.
   void AdvanceQuiet();
 
   OffloadStats Stats() const;
 
  private:
-  // For lists in which the order does not matter, or is by age.
+  // For lists whose order does not matter, or is by age.
   static constexpr OffloadPolicy kByAge = {RankColdest};
   enum class Motion : uint8_t { kOut, kBack, kPause, kDiscard };
 
   static constexpr uint64_t kClockStep = 16;
-  // Never 0. Sixteen submissions share a number, so that it lasts for days.
+  // The clock of touches, never 0. Sixteen submissions share a number, so 32 bits last for days.
   uint32_t Clock() const {
     return static_cast<uint32_t>(submissions_.load(std::memory_order_relaxed) / kClockStep) + 1;
   }
   void StartClockAnew() VRAMSTOW_REQUIRES(kDeviceLock);
   void BringBackOthers() VRAMSTOW_REQUIRES(kDeviceLock);
   void Watch(bool wanted);
-  // All pages of blocks with this tag that are so, in no order. Returns how many.
+  // Lists all pages in this state of blocks with this tag, in no order. Returns how many.
   uint64_t ListPages(PagesThatAre which, uint32_t tag, bool graphs = false)
       VRAMSTOW_REQUIRES(kDeviceLock) {
     return pages_.Fill(which, tag, kByAge, Clock(), graphs);
@@ -206,7 +207,7 @@ class Offloader {
       VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t MoveSlices(uint64_t count, Motion motion, OffloadReason reason, OffloadResult* outcome)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // `spare_pages` more left than were wanted.
+  // Finishes an eviction of which `spare_pages` were not needed.
   void EndMoveOut(uint64_t spare_pages = 0) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t NewChunks(uint64_t if_unknown) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t Room() VRAMSTOW_REQUIRES(kDeviceLock);
@@ -236,7 +237,7 @@ class Offloader {
   static constexpr uint32_t kFirstSlicePages = 16;
   uint32_t slice_pages_ = kFirstSlicePages;
   uint64_t last_out_ns_ = 0;
-  // Touches with this number of the clock, or a later one, came after the pages had left.
+  // Touches at this number of the clock or later happened after the pages had left.
   uint32_t wanted_from_clock_ = 0;
   uint64_t watch_until_ns_ = 0;
   PageList pages_;

@@ -40,11 +40,11 @@ bool PageList::Is(uint64_t address, PagesThatAre which) {
   return chunks.OnHost(address);
 }
 
-// A block was touched when any of its pages was.
+// Returns what is known of a block's use; a block counts as touched when any of its pages was.
 PageUse PageList::UseOf(const Span& span, uint32_t clock) const {
   PageUse use{span.address, span.size, span.id, 0, 0, clock};
   const uint64_t page = pool_->page_bytes();
-  // On a page at an end another block may have been allocated later.
+  // The pages at the block's ends may carry the birth of a neighbour that was allocated later.
   use.born = pool_->TouchesAt(span.address + span.size / 2).born;
   for (uint64_t at = span.address / page * page; at < span.address + span.size; at += page) {
     const AddressSpace::Touches touches = pool_->TouchesAt(at);
@@ -56,7 +56,8 @@ PageUse PageList::UseOf(const Span& span, uint32_t clock) const {
   return use;
 }
 
-// Spans come in order of address, so blocks that share a page come one after the other.
+// Adds the pages of a span to the list. Spans come in order of address, so a page that two blocks
+// share is always the last one in the list.
 void PageList::Add(const Span& span, bool of_graph, PagesThatAre which, const OffloadPolicy& policy,
                    uint32_t clock) {
   const uint64_t page = pool_->page_bytes();
@@ -83,8 +84,8 @@ void PageList::Add(const Span& span, bool of_graph, PagesThatAre which, const Of
   }
 }
 
-// Gives all pages of a large chunk what they have in common, and leaves out chunks that are not
-// whole in the list, and those on which nothing lives.
+// Gives all pages of a large chunk the same rank and touch. Drops chunks that are not entirely in
+// the list, and those without live blocks.
 void PageList::UniteLarge() {
   uint64_t kept = 0;
   for (uint64_t i = 0; i < count_;) {

@@ -1,14 +1,15 @@
-// PageList: the pages of a pool's blocks that one move is about, and in which order they go.
+// PageList: the pages that one move concerns, and the order in which they move.
 //
-// Idea: a page is as warm as its warmest block, and pinned with a pinned one; a policy makes a rank
-// of what is known of a block (policy.h). The list is made anew for each move, in order of address
-// within each heap; then it is made shorter, and those that are wanted first come first.
+// Idea: a page is as warm as its warmest block, and pinned if one of its blocks is; a policy
+// computes a rank from what is known of a block (policy.h). The list is filled anew for each move,
+// in order of address within each heap; then pages are dropped from it, and the wanted ones are
+// sorted to the front.
 //
-// Pages of a large chunk leave together: each is in the list, also if it is free, with the rank of
-// the warmest, and they follow one another.
+// Pages of a large chunk move together: each is in the list, even if it is free, with the rank of
+// the warmest, and they are neighbours in the list.
 //
-// Ownership: room for as many pages as were ever needed, until Close. Threads: the device's lock.
-// Errors: without memory for it the list is empty. Units: pages are chunks.
+// Ownership: memory for as many pages as were ever needed, until Close. Threads: the device's lock.
+// Errors: without memory the list is empty. Units: pages are chunks.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_PAGE_LIST_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_PAGE_LIST_H_
 
@@ -21,7 +22,7 @@
 
 namespace vramstow {
 
-// Pages as they are now.
+// The states of pages that a list can select.
 enum class PagesThatAre : uint8_t {
   kResident,
   kOffloaded,
@@ -33,7 +34,7 @@ enum class PagesThatAre : uint8_t {
 
 class PageList {
  public:
-  // A page with live blocks, as its warmest block has it.
+  // A page with live blocks; rank and touch are those of its warmest block.
   struct Page {
     uint64_t address;
     uint64_t rank;  // the smallest go first
@@ -42,7 +43,7 @@ class PageList {
     bool live;            // blocks lie on it
     bool of_graph;        // captured graphs write to what its heap has cached
   };
-  // Why some of the pages may not leave: how many pages each reason keeps.
+  // How many pages may not move, by reason.
   struct Kept {
     uint64_t by_graphs = 0;  // a captured graph may use them
     uint64_t by_others = 0;  // another process or a device has them
@@ -51,24 +52,26 @@ class PageList {
   void Open(PoolPages* pool) { pool_ = pool; }
   void Close() VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // All pages of blocks with this tag that are so, at this time of the clock of touches; with
-  // `graphs`, also all that the heaps of graphs have cached. Returns how many they are.
+  // Fills the list with all pages in this state of blocks with this tag, ranked at this time of the
+  // clock of touches. With `graphs`, it also contains all pages that the heaps of graphs have
+  // cached. Returns the number of pages.
   uint64_t Fill(PagesThatAre which, uint32_t tag, const OffloadPolicy& policy, uint32_t clock,
                 bool graphs = false) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Shows all blocks to the policy, and leaves the list as it is.
+  // Calls the policy for all blocks without changing the list.
   void Consider(const OffloadPolicy& policy, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The pages of a range of held memory that are offloaded. The same for these.
+  // Fills the list with the offloaded pages of a range of held memory. Returns their number.
   uint64_t FillFrom(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t count() const { return count_; }
-  // The first `wanted` of the pages from `place` on, and those beyond or without that a large chunk
-  // needs: all that fit into `most`, but at least one chunk's. 0: not even that fits.
+  // Returns how many pages from `place` on to move, at least `wanted` if possible, such that no
+  // large chunk is divided: as many as fit into `most`. Returns 0 if not even the first chunk fits.
   uint64_t WholeChunks(uint64_t place, uint64_t wanted, uint64_t most)
       VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t AddressOf(uint64_t place) const { return pages_[place].address; }
 
-  // Those stay that may leave the device; with `graphs`, what captured graphs may use may, too.
+  // Drops the pages that may not leave the device; with `graphs`, retains those that captured
+  // graphs may use.
   Kept DropPinned(bool graphs = false) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Whether captured graphs may use one of them.
+  // True if captured graphs may use one of the pages.
   bool AnyOfGraphs() const { return std::any_of(pages_, pages_ + count_, MayBeOfGraph); }
   void DropTouchedSince(uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock) {
     DropIf([clock](const Page& page) { return page.touched >= clock; });
@@ -80,27 +83,26 @@ class PageList {
   void KeepRank(uint64_t rank) VRAMSTOW_REQUIRES(kDeviceLock) {
     DropIf([rank](const Page& page) { return page.rank != rank; });
   }
-  // Those stay of which a part lies between these addresses.
+  // Retains only the pages that overlap [begin, end).
   void KeepRange(uint64_t begin, uint64_t end) VRAMSTOW_REQUIRES(kDeviceLock) {
     DropIf([begin, end, size = pool_->page_bytes()](const Page& page) {
       return page.address + size <= begin || end <= page.address;
     });
   }
-  // Those stay that have no free part.
+  // Retains only the pages without a free part.
   void KeepFull() VRAMSTOW_REQUIRES(kDeviceLock) {
     DropIf([full = pool_->page_bytes()](const Page& page) { return page.used_bytes < full; });
   }
   void DropRank(uint64_t rank) VRAMSTOW_REQUIRES(kDeviceLock) {
     DropIf([rank](const Page& page) { return page.rank == rank; });
   }
-  // Of a list that is sorted by address: how many pages lie at this address or before it, and
-  // whether one lies at it.
+  // Returns how many pages of a list sorted by address lie at or before this address.
   uint64_t CountUpTo(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
     const auto is_before = [](uint64_t at, const Page& page) { return at < page.address; };
     return static_cast<uint64_t>(std::upper_bound(pages_, pages_ + count_, address, is_before) -
                                  pages_);
   }
-  // How many pages from this place on follow one another in the address space.
+  // Returns how many pages from index `place` on are neighbours in the address space.
   uint32_t RunFrom(uint64_t place, uint64_t page_bytes) const VRAMSTOW_REQUIRES(kDeviceLock) {
     uint32_t run = 1;
     while (place + run < count_ &&
@@ -113,7 +115,7 @@ class PageList {
     return count != 0 && pages_[count - 1].address == address;
   }
 
-  // The first `wanted` pages are those with the smallest ranks, or the largest.
+  // Sorts the `wanted` pages with the smallest (or the largest) ranks to the front.
   void PutSmallestFirst(uint64_t wanted) VRAMSTOW_REQUIRES(kDeviceLock) {
     if (has_large_) return SortByRank();
     PutFirst(wanted, [](const Page& a, const Page& b) { return a.rank < b.rank; });
@@ -121,7 +123,7 @@ class PageList {
   void PutLargestFirst(uint64_t wanted) VRAMSTOW_REQUIRES(kDeviceLock) {
     PutFirst(wanted, [](const Page& a, const Page& b) { return a.rank > b.rank; });
   }
-  // The first `count` pages, in order of address.
+  // Sorts the first `count` pages by address.
   void SortByAddress(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock) {
     std::sort(pages_, pages_ + count,
               [](const Page& a, const Page& b) { return a.address < b.address; });

@@ -1,9 +1,9 @@
-// PauseSlices: takes the memory away from under pages, slice by slice.
+// PauseSlices: removes the memory under pages, slice by slice.
 //
-// Idea: the contents of a slice are copied to pinned chunks. Then its pages are unmapped by runs.
-// Chunks of earlier slices are released during the copy. Trim releases the rest.
+// Idea: the contents of a slice are copied to pinned chunks, then its pages are unmapped by runs.
+// During the copy, the chunks of earlier slices are released. Trim releases the rest.
 //
-// Ownership: none; chunks are the store's. Threads: the device's lock, but for Trim. Errors:
+// Ownership: none; chunks belong to the store. Threads: the device's lock, except for Trim. Errors:
 // DriverResult; a page that was not paused is as before. Units: bytes; pages are chunks.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_PAUSE_SLICES_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_PAUSE_SLICES_H_
@@ -21,13 +21,13 @@ class PauseSlices {
  public:
   void Open(PoolPages* pool, Mover* mover);
 
-  // A request of some slices begins.
+  // Begins a request that consists of several slices.
   void Begin() VRAMSTOW_REQUIRES(kDeviceLock) { unreleased_ = 0; }
   // Pauses up to Mover::kMaxPages sorted pages. With `keep` their contents go to pinned chunks.
   // Returns the number of pages. *result is the first error.
   uint32_t Pause(const uint64_t* pages, uint32_t count, bool keep, DriverResult* result)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // Releases the rest of a request. The device's lock is free.
+  // Releases the remaining chunks of a request. It is called without the device's lock.
   void Trim(uint64_t bytes);
 
  private:

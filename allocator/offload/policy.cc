@@ -9,12 +9,12 @@ namespace {
 
 constexpr int kGaps = 4;
 
-// The gap that many touches ago; 0: there was none, or nobody saw it.
+// Returns the interval that many touches ago, or 0 if there was none or it was not observed.
 uint64_t GapAt(uint64_t gaps, int ago) { return gaps >> (16 * ago) & 0xFFFF; }
 
 uint64_t AgeOf(const PageUse& use) { return use.now > use.touched ? use.now - use.touched : 0; }
 
-// Iterations are not equal to the clock's tick.
+// True if two intervals are about equal: iterations do not take exactly the same number of ticks.
 bool AreAlike(uint64_t a, uint64_t b) {
   const uint64_t larger = std::max(a, b);
   return larger - std::min(a, b) <= larger / 8 + 1;
@@ -38,18 +38,19 @@ uint64_t ExpectedTouch(const PageUse& use) {
     const uint64_t earlier = GapAt(use.gaps, ago);
     if (earlier != 0 && AreAlike(earlier, latest)) gap = GapAt(use.gaps, ago - 1);
   }
-  // Nothing has repeated yet: the longest gap so far is the better guess than a burst's.
+  // No interval has repeated yet. The longest one is a better guess than the short ones of a burst.
   if (gap == 0) {
     for (int ago = 0; ago < kGaps; ++ago) gap = std::max(gap, GapAt(use.gaps, ago));
   }
   const uint64_t expected = use.touched + gap;
-  // It did not come when it was due, or nothing is known: as long again as it has waited.
+  // If the touch did not come when it was due, or nothing is known, expect it after as long again
+  // as the page has waited.
   return expected > use.now ? expected : use.now + AgeOf(use) + 1;
 }
 
 uint64_t RankNextUse(const void*, const PageUse& use) {
-  // Of pages that are due at the same time those of the oldest block. The clock has 32 bits, what
-  // is expected less than two more.
+  // Among pages with the same expected touch, those of the oldest block leave first. The clock has
+  // 32 bits, so the expected touch needs less than two bits more.
   constexpr uint64_t kLatest = (uint64_t{1} << 40) - 1;
   return (kLatest - ExpectedTouch(use)) << 24 | (use.block_id & 0xFFFFFFU);
 }

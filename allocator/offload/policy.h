@@ -1,19 +1,22 @@
-// Offload policies: which pages leave first when the device is full.
+// Offload policies: rules that choose which pages leave first when the device is full.
 //
-// Idea: what is known of a page is when it was last touched, how long it was between the touches
-// before, and how large the block is that lies there. A policy makes one number of that; the pages
-// with the smallest leave. No policy can make a result wrong: what has left is read over the link.
+// Idea: known about a page are the time of its last touch, the intervals between its touches
+// before, and the size of its block. A policy computes a rank from them; the pages with the
+// smallest rank leave. No policy can make a result wrong: memory on the host is read over PCIe or
+// NVLink.
 //
-// - coldest: what was not touched for longest (least recently used). A loop that goes through all
-//   of its memory in turn gets the worst of it: the coldest page is the one that is needed next.
-// - size: age times size: of pages that are about as cold those of large blocks leave, so that
-//   fewer blocks are hit.
-// - next-use: what is expected to be touched latest. In a loop the touches of a page repeat, so
-//   after a gap comes what came the last time after a gap like this one. (The offline optimum,
-//   Belady's, replaces what is used furthest in the future: IBM Systems Journal 5(2), 1966.)
+// - coldest: the page that was not touched for the longest time (least recently used). For a loop
+//   that goes through all of its memory in turn this is the worst choice: the coldest page is the
+//   one that is needed next.
+// - size: age times size. Of pages that are about equally cold, pages of large blocks leave, so
+//   that fewer blocks are affected.
+// - next-use: the page whose next touch is expected latest. In a loop the touches of a page repeat,
+//   so an interval is expected to be followed by the one that followed it last time. (The offline
+//   optimum, Belady's, replaces the page that is used furthest in the future: IBM Systems Journal
+//   5(2), 1966.)
 //
-// Ownership: values. Threads: pure functions. Errors: none. Units: clock: sixteen submissions of
-// work; bytes.
+// Ownership: values. Threads: pure functions. Errors: none. Units: bytes; the clock counts sixteen
+// submissions of work as one.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_POLICY_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_POLICY_H_
 
@@ -23,7 +26,7 @@
 
 namespace vramstow {
 
-// Facts about a page from which a policy chooses.
+// The facts about a page from which a policy computes its rank.
 struct PageUse {
   uint64_t block_address;  // of the block that was touched last, of those on the page
   uint64_t block_bytes;
@@ -44,7 +47,7 @@ uint64_t RankColdest(const void* self, const PageUse& use);
 uint64_t RankSizeWeighted(const void* self, const PageUse& use);
 uint64_t RankNextUse(const void* self, const PageUse& use);
 
-// When the page is expected to be touched next, later than `use.now`; by the clock.
+// Returns the clock at which the next touch of the page is expected; it is later than `use.now`.
 uint64_t ExpectedTouch(const PageUse& use);
 
 OffloadPolicy MakeOffloadPolicy(OffloadChoice choice);

@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-// Frameworks and the pool round sizes up to a multiple of this. Nobody uses the bytes between the
+// Frameworks and the pool round sizes up to a multiple of this. Nothing uses the bytes between the
 // end of a tensor and the end of its block.
 constexpr uint64_t kRounding = 512;
 
@@ -48,8 +48,8 @@ void QuietBlocks::Set(const QuietRange* ranges, uint64_t count, uint32_t since) 
             [](const Entry& a, const Entry& b) { return a.range.address < b.range.address; });
 }
 
-// The range that begins where the block does, if it and those behind it cover the block, but for
-// what the block was rounded up by. Tensors may be parts of one block.
+// Returns the range that begins where the block begins, if that range and the next ones cover the
+// block except for its rounding. Several tensors may be parts of one block.
 QuietBlocks::Entry* QuietBlocks::FindCovering(const PageUse& use) const {
   Entry* const end = entries_ + count_;
   Entry* const found = std::lower_bound(
@@ -153,7 +153,7 @@ void QuietBlocks::Consider(const Candidate& candidate) {
   candidates_[place] = candidate;
 }
 
-// An older range that overlaps the candidate belonged to a block that was freed: it is dropped.
+// Adds an idle block. An older range that overlaps it belonged to a freed block and is dropped.
 void QuietBlocks::Add(const Candidate& candidate, uint32_t since) {
   const QuietRange& range = candidate.range;
   Entry* const end = std::remove_if(entries_, entries_ + count_, [&](const Entry& entry) {

@@ -1,10 +1,10 @@
 // QuietBlocks: the blocks that no work uses for a while.
 //
 // Idea: a program knows times in which it does not write some of its memory: an optimizer does not
-// write its state between two steps. A copy that is made in such a time stays right. Other blocks
-// are *idle*: they were allocated in this quiet time, no work was seen to touch them for a while,
-// and their address is not stored where nobody sees it. A block stops being quiet when it is freed,
-// or when work is seen to touch it.
+// write its state between two steps. A copy that is made in such a quiet time stays valid. Other
+// blocks are *idle*: they were allocated in this quiet time, no work was seen to touch them for a
+// while, and their address is not stored where its use cannot be observed. A block stops being
+// quiet when it is freed, or when work is seen to touch it.
 //
 // Ownership: memory for the most ranges that Set ever got and for kMaxIdle more, until Close.
 // Threads: the device's lock. Errors: without memory no block is quiet. Units: bytes; time by the
@@ -40,41 +40,42 @@ class QuietBlocks {
 
   void Close() VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // These ranges are quiet, and no others, until they are touched at this time or later.
+  // Makes exactly these ranges quiet, until they are touched at this time or later.
   void Set(const QuietRange* ranges, uint64_t count, uint32_t since) VRAMSTOW_REQUIRES(kDeviceLock);
   void Clear() VRAMSTOW_REQUIRES(kDeviceLock) { count_ = 0; }
   bool empty() const VRAMSTOW_REQUIRES(kDeviceLock) { return count_ == 0; }
 
-  // Calls visit(entry) for each, in order of address.
+  // Calls visit(entry) for each block, in order of address.
   template <typename Visitor>
   void Visit(Visitor visit) const VRAMSTOW_REQUIRES(kDeviceLock) {
     for (uint64_t i = 0; i < count_; ++i) visit(entries_[i]);
   }
-  // Returns the idle block in which the address lies, or null.
+  // Returns the idle block that contains the address, or null.
   Entry* FindIdle(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
   // Returns the youngest idle block that was allocated before this `birth`, or null.
   const Entry* IdleBefore(uint64_t birth) const VRAMSTOW_REQUIRES(kDeviceLock);
-  // Returns the oldest idle block that has pages of which no copy has begun, or null.
+  // Returns the oldest idle block with pages whose copies have not begun, or null.
   Entry* FirstOpen() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Returns the bytes of all idle blocks of which no copy has begun.
+  // Returns the bytes of all idle blocks whose copies have not begun.
   uint64_t OpenBytes() const VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Ranks of pages for a list: kQuiet where all blocks of a page are. The first one notes which
-  // blocks these are.
+  // Policies that rank pages for a list: kQuiet if all blocks of a page are quiet. Noting also
+  // records the ids of these blocks.
   static constexpr uint64_t kQuiet = 0;
   OffloadPolicy Noting() { return {RankAndNote, this}; }
   OffloadPolicy Known() { return {RankKnown, this}; }
-  // Like Known, but only for idle blocks that have pages of which no copy has begun.
+  // Like Known, but only for idle blocks with pages whose copies have not begun.
   OffloadPolicy Open() { return {RankOpen, this}; }
 
-  // Collects candidates: the oldest blocks that may be idle and were last touched before this time.
+  // A policy that collects candidates: the oldest blocks that may be idle and were last touched
+  // before this time.
   OffloadPolicy Considering(uint32_t touched_before) VRAMSTOW_REQUIRES(kDeviceLock) {
     candidate_count_ = 0;
     touched_before_ = touched_before;
     return {RankAndConsider, this};
   }
-  // Makes candidates idle, the oldest first, until these are `most` bytes. Calls visit(range) for
-  // each of them.
+  // Makes candidates idle, the oldest first, until they add up to `most` bytes. Calls visit(range)
+  // for each of them.
   template <typename Visitor>
   void Choose(uint64_t most, uint32_t since, Visitor visit) VRAMSTOW_REQUIRES(kDeviceLock) {
     uint64_t bytes = 0;
@@ -93,7 +94,7 @@ class QuietBlocks {
     uint64_t birth;
   };
   static constexpr uint64_t kMaxCandidates = 64;
-  // Smaller blocks share their pages with others.
+  // Smaller blocks share their pages with other blocks.
   static constexpr uint64_t kLeastIdleBytes = uint64_t{4} << 20;
 
   static uint64_t RankAndNote(const void* self, const PageUse& use);

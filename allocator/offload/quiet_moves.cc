@@ -18,7 +18,8 @@ void QuietMoves::Open(const Links& links) {
 
 bool QuietMoves::IsWorthIt(uint64_t away_pages) {
   if (has_ended_) return false;
-  // Spare parked pages serve requests that would have counted, so the number falls slowly only.
+  // Spare parked pages serve requests that would have been counted, so the number falls only
+  // slowly.
   const uint64_t least = wanted_pages_ - (wanted_pages_ + kFall - 1) / kFall;
   wanted_pages_ = std::max(needed_pages_ != 0 ? needed_pages_ : away_pages, least);
   needed_pages_ = 0;
@@ -27,7 +28,8 @@ bool QuietMoves::IsWorthIt(uint64_t away_pages) {
   return wanted_pages_ != 0;
 }
 
-// Waits longer in the next iteration if more than one page in kFall was copied in vain.
+// Doubles the waiting time for the next iteration if more than one page in kFall was used again
+// before it could be parked.
 void QuietMoves::AdaptIdle() {
   if (idle_used_ > idle_parked_ / kFall) idle_after_ = std::min(idle_after_ * 2, kMaxIdleAfter);
   idle_used_ = 0;
@@ -43,17 +45,19 @@ bool QuietMoves::Set(const QuietRange* ranges, uint64_t count, uint32_t clock) {
 void QuietMoves::Begin() {
   host_pages_ = parking_.List(PagesThatAre::kOffloaded);
   const uint64_t on_host = host_pages_;
-  // Those for which the step before had no room stay, or each step would map them anew.
+  // Pages for which the step before had no device memory stay on the host; otherwise each step
+  // would map them again.
   if (host_pages_ <= in_place_pages_ && ++kept_in_place_ % kTryAgain != 0) host_pages_ = 0;
   needed_pages_ = on_host;
   step_tick_ = links_.pool->fences().OpenTick(Fences::kEverything);
   was_full_ = false;
   returned_pages_ = 0;
   const uint64_t expected = wanted_pages_ > on_host ? wanted_pages_ - on_host : 0;
-  // Some will be of no use: what is allocated on their pages meanwhile makes these unquiet.
+  // Some copies will be useless: a block that is allocated on such a page meanwhile makes the page
+  // not quiet.
   leaving_pages_ = std::min(expected + expected / kSpare, parking_.List(PagesThatAre::kResident));
   idle_pages_ = expected - std::min(expected, leaving_pages_);
-  // The earlier the better: work may need the room before all copies are done.
+  // Copies begin as early as possible, because work may need the memory before all copies are done.
   BeginLeaving();
   course_.Begin();
   course_.Note(links_.pool->AllocatedBytes());
@@ -64,7 +68,7 @@ void QuietMoves::End() {
   advances_.store(false, std::memory_order_relaxed);
   parking_.CancelLeaving();
   ReturnAll();
-  // Pages that the driver did not let come back are tried again.
+  // Pages that the driver did not restore are tried again.
   has_ended_ = parking_.parked_at_rest() != 0;
   if (!has_ended_) parking_.Clear();
 }
@@ -79,10 +83,11 @@ bool QuietMoves::MustEnd() {
   return has_ended_ || is_coming || parking_.HasFreed();
 }
 
-// --- Out ----------------------------------------------------------------------------------------
+// --- To the host --------------------------------------------------------------------------------
 
-// Begins to copy one group of pages out: to make memory of the host takes the program's time, and a
-// program that waits for all work of the device waits for the copies, too.
+// Begins to copy one group of pages to the host. Groups are small because creating host memory
+// takes the program's time, and because a program that waits for all work of the device also waits
+// for the copies.
 void QuietMoves::BeginLeaving() {
   const uint64_t count = std::min(leaving_pages_, kGroupPages);
   if (count == 0) return;
@@ -91,8 +96,8 @@ void QuietMoves::BeginLeaving() {
   leaving_pages_ = begun < count ? 0 : leaving_pages_ - begun;
 }
 
-// Begins to copy idle blocks out. Nobody submits work while they are chosen: what is touched later
-// is seen. Returns how many pages.
+// Begins to copy idle blocks to the host. No work is submitted while they are chosen, so that later
+// touches are observed. Returns how many pages.
 uint64_t QuietMoves::BeginLeavingIdle(uint64_t most, uint32_t clock) {
   if (clock <= idle_after_ || !links_.standstill->BeginBesideWork()) return 0;
   uint64_t begun = std::min(parking_.AddIdle(most, clock - idle_after_, clock), most);
@@ -103,7 +108,7 @@ uint64_t QuietMoves::BeginLeavingIdle(uint64_t most, uint32_t clock) {
   return begun;
 }
 
-// Nobody uses on the host what the step did, once that has ended.
+// Parks the pages that the optimizer step used on the host, once the step has finished.
 void QuietMoves::ParkHost() {
   PoolPages* const pool = links_.pool;
   const uint64_t now = pool->WaitClock();
@@ -114,7 +119,7 @@ void QuietMoves::ParkHost() {
   links_.standstill->End();
 }
 
-// Returns how many pages left the device.
+// Parks up to `most` copied pages. Returns how many left the device.
 uint64_t QuietMoves::Park(uint64_t most) {
   MoveRecord& record = *links_.record;
   if (!links_.standstill->BeginBesideWork()) {
@@ -151,7 +156,8 @@ uint64_t QuietMoves::Park(uint64_t most) {
 void QuietMoves::ParkFirst(uint64_t most, uint32_t clock) {
   for (uint64_t parked = 0; parked < most;) {
     if (!parking_.is_leaving() && BeginLeavingIdle(most - parked, clock) == 0) break;
-    // Each time closes the gate once. To park more would be to wait for more copies.
+    // Each call closes the gate once. Parking more pages than needed would mean waiting for more
+    // copies.
     parked += Park(std::max(most - parked, kLeastReturning));
   }
 }
@@ -170,7 +176,7 @@ uint64_t QuietMoves::Relieve(uint64_t most, uint32_t clock) {
   return now > idle ? now - idle : 0;
 }
 
-// --- Back ---------------------------------------------------------------------------------------
+// --- Back to the device -------------------------------------------------------------------------
 
 void QuietMoves::Advance(uint32_t clock) {
   if (!advances_.load(std::memory_order_relaxed)) return;
@@ -179,7 +185,7 @@ void QuietMoves::Advance(uint32_t clock) {
   if (leaving_pages_ != 0) return BeginLeaving();
   if (host_pages_ != 0) ParkHost();
   const uint64_t room = Room(/*to_come=*/0);
-  // Pages stay on the host until the device was full in this iteration.
+  // Pages stay on the host until the device has been full in this iteration.
   was_full_ = was_full_ || room == 0;
   if (was_full_ && room != 0) idle_pages_ = 0;
   if (idle_pages_ != 0) BeginLeavingIdle(std::min(idle_pages_, kGroupPages), clock);
@@ -187,8 +193,8 @@ void QuietMoves::Advance(uint32_t clock) {
   if (was_full_) BeginReturning(kLeastReturning, course_.MostToCome());
 }
 
-// How many pages fit when this many bytes are allocated, if these are more than now: so much of the
-// memory that was in use on the full device is free.
+// Returns how many pages fit if `to_come` bytes, or the current number if that is larger, are
+// allocated: as much of the memory is free that was in use when the device was full.
 uint64_t QuietMoves::Room(uint64_t to_come) const {
   const uint64_t size = links_.pool->page_bytes();
   const uint64_t away = parking_.parked_at_rest() * size;
@@ -198,8 +204,9 @@ uint64_t QuietMoves::Room(uint64_t to_come) const {
   return full_bytes_ > used ? (full_bytes_ - used) / size : 0;
 }
 
-// Begins to bring as many pages back as fit, if these are at least `least`; of pages that are not
-// idle, as many as fit also when `to_come` bytes are allocated. Returns their number.
+// Begins to restore as many pages as fit, if these are at least `least`. Pages that are not idle
+// are restored only as far as they still fit when `to_come` bytes are allocated. Returns their
+// number.
 uint64_t QuietMoves::BeginReturning(uint64_t least, uint64_t to_come) {
   const uint64_t resting = parking_.parked_at_rest();
   const uint64_t idle_resting = parking_.idle_at_rest();
@@ -222,12 +229,13 @@ void QuietMoves::PrepareChunks(uint64_t count) {
   links_.pool->MakeUpTo(count, links_.pool->chunks().idle_chunks());
 }
 
-// Begins to bring all of an idle block back, in place on the host where the device has no room.
+// Begins to restore all of an idle block. Pages for which the device has no memory are mapped to
+// the host memory that holds them.
 void QuietMoves::ReturnBlock(const QuietRange& block) {
   for (const auto wait : {QuietParking::Wait::kNo, QuietParking::Wait::kYes}) {
     uint64_t count = parking_.CountParked(block);
     if (count == 0) return;
-    // Blocks that are back may have been freed: their chunks can be used.
+    // Restored blocks may have been freed, so that their chunks can be used.
     EndReturning(wait);
     PrepareChunks(count);
     count = std::min(count, links_.pool->chunks().idle_chunks());
@@ -261,7 +269,8 @@ void QuietMoves::EndReturning(QuietParking::Wait wait) {
   Bump(&links_.record->in_bytes, back * links_.pool->page_bytes());
 }
 
-// The program goes on at once where the driver makes its work wait for the copies.
+// Begins to restore all parked pages. If the driver can make later work wait for the copies, the
+// program continues at once.
 void QuietMoves::ReturnAll() {
   for (uint64_t left = parking_.parked_at_rest(); left != 0;) {
     const uint64_t begun = BeginReturning(/*least=*/1, /*to_come=*/0);

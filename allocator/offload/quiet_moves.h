@@ -1,13 +1,15 @@
-// QuietMoves: when quiet memory moves: out before memory lacks, back before the quiet time ends.
+// QuietMoves: decides when quiet memory moves: to the host before memory is lacking, and back
+// before the quiet time ends.
 //
-// Idea: an iteration needs as much room as the one before. This many bytes of quiet memory are
-// copied to the host in groups, while the device is behind the program. When the device is full,
-// they are parked. As memory becomes free again, they are brought back; the end of the quiet time
-// waits for the rest. Pages that do not fit then are used on the host.
+// Idea: an iteration needs as much memory as the one before. That many bytes of quiet memory are
+// copied to the host in groups, while the device is still busy with submitted work. When the device
+// is full, the copied pages are parked (evicted to host memory, see quiet_parking.h). As memory
+// becomes free again, they are restored; the end of the quiet time waits for the rest. Pages that
+// do not fit then are used on the host.
 //
-// Ownership: as QuietParking; what the links name outlives it. Threads: the device's lock, but for
-// wants_to_advance and IsAway. Errors: what does not move is as before, and the record counts it.
-// Units: bytes; pages are chunks.
+// Ownership: as QuietParking; the objects that `links` names outlive it. Threads: the device's
+// lock, except for wants_to_advance and IsAway. Errors: memory that does not move is as before, and
+// the record counts it. Units: bytes; pages are chunks.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_MOVES_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_MOVES_H_
 
@@ -38,57 +40,57 @@ class QuietMoves {
   void Open(const Links& links);
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock) { parking_.Close(alive); }
 
-  // The host holds this number of pages for which the device has no room.
+  // Notes that the host holds this number of pages for which the device has no memory.
   void NoteAway(uint64_t pages) { needed_pages_ = pages > needed_pages_ ? pages : needed_pages_; }
-  // A quiet time may begin. False: nothing lacked for some time, and `away_pages` is 0.
+  // True if a quiet time is worth beginning. False if no memory was lacking for some time and
+  // `away_pages` is 0.
   bool IsWorthIt(uint64_t away_pages) VRAMSTOW_REQUIRES(kDeviceLock);
-  // These blocks are quiet. A page that is touched at this number of the clock, or later, is not
-  // quiet any more. True: they are enough to make all room that is needed.
+  // Makes these blocks quiet. A page that is touched at this number of the clock, or later, is not
+  // quiet any more. Returns true if they suffice for all memory that will be lacking.
   bool Set(const QuietRange* ranges, uint64_t count, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
-  // From now on Advance moves them.
+  // Begin lets Advance move the quiet blocks; End restores them.
   void Begin() VRAMSTOW_REQUIRES(kDeviceLock);
   void End() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Ends the quiet time as End does, and waits for the pages that are on their way back.
+  // Ends the quiet time as End does, and waits for the pages that are being restored.
   void Finish() VRAMSTOW_REQUIRES(kDeviceLock);
   bool empty() const VRAMSTOW_REQUIRES(kDeviceLock) { return parking_.empty(); }
-  // Ranks quiet pages as QuietBlocks::kQuiet.
+  // A policy that ranks quiet pages as QuietBlocks::kQuiet.
   OffloadPolicy known() { return parking_.known(); }
 
-  // Whether Advance is to be called, at this submission.
+  // True if Advance should be called at this submission.
   bool wants_to_advance(uint64_t submission) const {
     return advances_.load(std::memory_order_relaxed) && submission % kAdvanceStep == 0;
   }
-  // Touches from now on have this number of the clock, or a later one.
+  // Begins the copies that are due. Later touches have this number of the clock or a later one.
   void Advance(uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Work is about to use the idle block at this address: it is back afterwards. False: it is not,
-  // or no idle block lies there; then call End.
+  // Restores the idle block at this address because work is about to use it. Returns false if the
+  // block could not be restored or is not idle; the caller must then call End.
   bool Need(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Whether work that uses this address has to wait for Need or End. Any thread that is inside the
-  // gate.
+  // True if work that uses this address must wait for Need or End. For any thread inside the gate.
   bool IsAway(uint64_t address) const { return parking_.IsAway(address); }
   bool has_away() const { return parking_.has_away(); }
   uint64_t parked_pages() const VRAMSTOW_REQUIRES(kDeviceLock) { return parking_.parked_at_rest(); }
-  // Whether End is to be called although the quiet time goes on, because a parked block was freed,
-  // or again, because the driver failed.
+  // True if End must be called during the quiet time, because a parked block was freed, or again,
+  // because the driver failed.
   bool MustEnd() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Memory lacks: makes room for `most` chunks by parking pages. Returns how many idle chunks there
-  // are more. Touches from now on have this number of the clock, or a later one.
+  // Parks pages to free `most` chunks, because memory is lacking. Returns by how many the idle
+  // chunks have increased. Later touches have this number of the clock or a later one.
   uint64_t Relieve(uint64_t most, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
-  // One submission in this number begins copies.
+  // One in this many submissions begins copies.
   static constexpr uint64_t kAdvanceStep = 8;
   static constexpr uint64_t kSpare = 8;  // the copies have one page in this number more
-  // Where fewer pages were needed, one page in this number is copied no more.
+  // If fewer pages were needed, one in this many pages is not copied any more.
   static constexpr uint64_t kFall = 16;
-  // In one quiet time in this number it is tried whether there is room by now.
+  // One in this many quiet times tries whether the device has memory again.
   static constexpr uint64_t kTryAgain = 16;
-  // Fewer pages come back only if they are all: each group takes calls of the driver.
+  // Fewer pages are restored only if no more are parked, because each group needs driver calls.
   static constexpr uint64_t kLeastReturning = 32;
   static constexpr uint64_t kGroupPages = Transfer::kMaxPages;
 
-  // How long nothing must have touched a block before it counts as idle, by the clock. The time
-  // grows where too many idle blocks were used again soon.
+  // How long a block must be untouched to count as idle, by the clock of touches. The time grows if
+  // too many idle blocks were used again soon.
   static constexpr uint32_t kLeastIdleAfter = 1;
   static constexpr uint32_t kMaxIdleAfter = 16;
 

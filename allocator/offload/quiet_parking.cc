@@ -18,7 +18,7 @@ void QuietParking::Open(PoolPages* pool, Mover* mover, PageList* list) {
   pool->exchange().SetCopyWait({WaitForCopies, this});
 }
 
-// A block may be freed while its pages are copied, and its pages be unmapped.
+// A block may be freed, and its pages unmapped, while its pages are being copied.
 void QuietParking::WaitForCopies(void* self, uint64_t address, uint64_t bytes) {
   kDeviceLock.AssertHeld();
   auto* const parking = static_cast<QuietParking*>(self);
@@ -63,7 +63,8 @@ bool QuietParking::EnsureGroups() {
 
 void QuietParking::Set(const QuietRange* ranges, uint64_t count, uint32_t clock) {
   CancelLeaving();
-  // Without a record of it, work would use memory that is away.
+  // Without memory for the away ranges, work could use memory that is not there, so nothing is
+  // quiet.
   if (!away_.Reserve(count + QuietBlocks::kMaxIdle)) count = 0;
   blocks_.Set(ranges, count, clock);
   clock_ = clock;
@@ -91,7 +92,7 @@ uint64_t QuietParking::ListParked() {
   return list_->count();
 }
 
-// A block that was freed is none of those that were noted.
+// True if a parked page belongs to no noted block any more, because its block was freed.
 bool QuietParking::HasFreed() {
   if (parked() == 0) return false;
   ListParked();
@@ -99,7 +100,8 @@ bool QuietParking::HasFreed() {
   return list_->count() != 0;
 }
 
-// Pages of large chunks move together: they are left to whoever stops for them.
+// True if pages may leave. Pages of large chunks must move together, which only a standstill can
+// do.
 bool QuietParking::MayLeave() {
   return EnsureGroups() && !pool_->fences().capturing() && !pool_->chunks().any_large();
 }
@@ -109,11 +111,12 @@ uint64_t QuietParking::BeginLeaving(uint64_t most) {
   List(PagesThatAre::kResident);
   list_->SortByAddress(list_->count());
   const uint64_t first = leaving_ == 0 ? 0 : list_->CountUpTo(last_leaving_);
-  // Work that was given since the quiet time began does not use them.
+  // Work that was submitted since the quiet time began does not use these pages.
   return BeginGroups(first, std::min(list_->count() - first, most), After::kFirstGroup);
 }
 
-// Begins to copy these pages of the list out, which is in order of address.
+// Begins to copy `count` pages of the list, which is sorted by address, from index `first` on to
+// the host. Returns how many.
 uint64_t QuietParking::BeginGroups(uint64_t first, uint64_t count, After after) {
   uint64_t begun = 0;
   while (begun < count && leaving_ < kMax) {
@@ -134,7 +137,7 @@ uint64_t QuietParking::BeginGroups(uint64_t first, uint64_t count, After after) 
 }
 
 uint64_t QuietParking::AddIdle(uint64_t pages, uint32_t touched_before, uint32_t clock) {
-  // No block is quiet where there was no memory for the ranges that are away.
+  // If there was no memory for the away ranges, no block is quiet.
   if (blocks_.empty() || !MayLeave()) return 0;
   const uint64_t wanted = pages * pool_->page_bytes();
   const uint64_t open = blocks_.OpenBytes();
@@ -142,7 +145,7 @@ uint64_t QuietParking::AddIdle(uint64_t pages, uint32_t touched_before, uint32_t
     list_->Consider(blocks_.Considering(touched_before), clock);
     blocks_.Choose(wanted - open, clock, [&](const QuietRange& range) {
       kDeviceLock.AssertHeld();
-      // An earlier copy of these pages is of another block.
+      // An earlier copy of these pages belongs to another block.
       for (uint32_t i = 0; i < leaving_; ++i) transfers_[i].Forget(range.address, range.bytes);
     });
   }
@@ -190,7 +193,8 @@ void QuietParking::ParkHost() {
   NoteAway();
 }
 
-// Blocks of which a page is parked, or is on its way back. The gate is closed.
+// Records the ranges of blocks that have a page which is parked or being restored. The gate is
+// closed.
 void QuietParking::NoteAway() {
   away_.Clear();
   const uint64_t size = pool_->page_bytes();
@@ -206,8 +210,8 @@ void QuietParking::NoteAway() {
   away_.Publish();
 }
 
-// As long as a page is parked, or on its way back with work that does not wait for it, all blocks
-// count as away that were.
+// Clears the away ranges once no page is parked, and work waits for every page that is being
+// restored. Until then all recorded blocks stay in them.
 void QuietParking::NoteBack() {
   const bool is_ordered =
       std::all_of(returns_, returns_ + returning_,
@@ -215,7 +219,7 @@ void QuietParking::NoteBack() {
   if (is_ordered && parked_at_rest() == 0) away_.Clear();
 }
 
-// Begins to bring these parked pages back. False: not all of them.
+// Begins to restore these parked pages. Returns false unless all of them are being restored.
 bool QuietParking::BeginGroup(const uint64_t* pages, uint32_t count) {
   if (returning_ == kMax) return false;
   Mover::Return& coming = returns_[returning_];
@@ -245,7 +249,7 @@ uint64_t QuietParking::CountParked(const QuietRange& block) {
   return count;
 }
 
-// Begins to bring up to `most` pages back that visit_all(visit) visits. Returns how many.
+// Begins to restore up to `most` of the pages that visit_all(visit) visits. Returns how many.
 template <typename VisitAll>
 uint64_t QuietParking::BeginGroups(uint64_t most, VisitAll visit_all) {
   const uint64_t before = laid_;
@@ -269,7 +273,7 @@ uint64_t QuietParking::BeginReturning(const QuietRange& block, uint64_t most) {
   });
 }
 
-// The youngest come first: a backward pass uses them first.
+// Restores the youngest blocks first, because a backward pass uses these first.
 uint64_t QuietParking::ReturnIdle(uint64_t most) {
   uint64_t begun = 0;
   const QuietBlocks::Entry* next = blocks_.IdleBefore(~uint64_t{0});
@@ -308,7 +312,7 @@ bool QuietParking::OrderReturning() {
   return is_ordered;
 }
 
-// Pages of a group are in order of address.
+// The pages of a group are in order of address.
 bool QuietParking::OrderReturning(const QuietRange& range) {
   if (pool_->fences().capturing()) return false;
   const uint64_t end = range.address + range.bytes;

@@ -1,14 +1,16 @@
-// QuietParking: quiet memory that leaves the device and comes back while work runs.
+// QuietParking: evicts quiet memory to the host and restores it while work runs.
 //
-// Idea: memory that nobody uses for a while (quiet_blocks.h) is copied to the host beside the
-// program's work. When the device is full, the pages are *parked*: their mappings are removed, and
-// nothing else is mapped there, so that neither running work has to end nor access to host memory
-// has to be given. They come back as paused pages do: chunks are mapped under them and filled, and
-// work goes on meanwhile. A page that was touched since it was copied is not parked. Whoever is
-// about to touch a parked block asks IsAway first and has all of it brought back.
+// Idea: memory that nothing uses for a while (quiet_blocks.h) is copied to the host while the
+// program's work runs. When the device is full, the copied pages are *parked*: their mappings are
+// removed, and nothing else is mapped there. So running work need not finish, and no access to host
+// memory must be given. Parked pages are restored as paused pages are: chunks are mapped under them
+// and filled while work continues. A page that was touched since it was copied is not parked. A
+// thread that is about to submit work first asks IsAway for each address; a parked block is then
+// restored as a whole.
 //
-// Ownership: what is under way, in memory of its own, until Close. Threads: the device's lock, but
-// for IsAway. Errors: what does not move is as before. Units: pages are chunks.
+// Ownership: the records of moves in progress, in memory of its own, until Close. Threads: the
+// device's lock, except for IsAway. Errors: memory that does not move is as before. Units: pages
+// are chunks.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_PARKING_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_QUIET_PARKING_H_
 
@@ -26,37 +28,37 @@ namespace vramstow {
 
 class QuietParking {
  public:
-  // The list is the caller's and is filled anew by most calls.
+  // Connects the object. The list belongs to the caller, and most calls fill it anew.
   void Open(PoolPages* pool, Mover* mover, PageList* list);
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // These blocks are quiet. A page that is touched at this number of the clock, or later, is not
-  // quiet any more. No page is parked, and none is on its way.
+  // Makes these blocks quiet. A page that is touched at this number of the clock, or later, is not
+  // quiet any more. No page is parked, leaving or returning when this is called.
   void Set(const QuietRange* ranges, uint64_t count, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Finds idle blocks, which were last touched before this number of the clock, until so many of
-  // their pages were not begun to copy; as after Set, they are quiet until they are touched.
-  // Nobody submits work meanwhile, and until BeginLeavingIdle. Returns how many pages there are.
+  // Finds idle blocks, last touched before this number of the clock, until they have `pages` pages
+  // whose copies have not begun. Like the blocks of Set they are quiet until they are touched. No
+  // work is submitted during this call and until BeginLeavingIdle. Returns how many pages there
+  // are.
   uint64_t AddIdle(uint64_t pages, uint32_t touched_before, uint32_t clock)
       VRAMSTOW_REQUIRES(kDeviceLock);
   void Clear() VRAMSTOW_REQUIRES(kDeviceLock);
   bool empty() const VRAMSTOW_REQUIRES(kDeviceLock) { return blocks_.empty(); }
-  // Ranks quiet pages as QuietBlocks::kQuiet.
+  // A policy that ranks quiet pages as QuietBlocks::kQuiet.
   OffloadPolicy known() { return blocks_.Known(); }
 
-  // Lists the quiet pages that are so. Returns how many.
+  // Lists the quiet pages in this state. Returns how many.
   uint64_t List(PagesThatAre which) VRAMSTOW_REQUIRES(kDeviceLock);
-  // How many pages are parked, and how many of these are not on their way back.
+  // The number of parked pages, and of those among them that are not being restored.
   uint64_t parked() const { return pool_->exchange().parked_bytes() / pool_->page_bytes(); }
   uint64_t parked_at_rest() const { return parked() - laid_; }
-  // Returns how many pages of idle blocks are parked and not on their way back.
+  // Returns how many pages of idle blocks are parked and not being restored.
   uint64_t idle_at_rest() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Whether the address lies in a block of which a page is parked. Any thread; the answer holds as
-  // long as the gate cannot be closed.
+  // True if the address lies in a block of which a page is parked. May be called from any thread;
+  // the answer is valid while the gate cannot be closed.
   bool IsAway(uint64_t address) const { return away_.Contains(address); }
   bool has_away() const { return !away_.empty(); }
 
-  // Begins to copy up to `most` quiet pages to the host, for which there are idle chunks. Returns
-  // how many.
+  // Begins to copy up to `most` quiet pages to idle host chunks. Returns how many.
   uint64_t BeginLeaving(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
   // Like BeginLeaving, but for idle blocks, the oldest first.
   uint64_t BeginLeavingIdle(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
@@ -66,15 +68,15 @@ class QuietParking {
     for (uint32_t i = 0; i < leaving_; ++i) count += transfers_[i].count();
     return count;
   }
-  // Whether no further page can be on its way back before EndReturning.
+  // True if no further group can begin to return before EndReturning.
   bool has_all_groups() const { return returning_ == kMax; }
   bool is_returning() const { return returning_ != 0; }
-  // Whether a parked page lies under a block that was freed.
+  // True if a parked page lies under a block that was freed.
   bool HasFreed() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Parks what was copied and is still right, in the order of the copies, until `most` pages are
+  // Parks copied pages that are still valid, in the order of the copies, until `most` pages are
   // parked, and calls left(pages, count) for each group. The gate is closed; work that was
-  // submitted since the copies began may run. Returns how many left the device. Groups behind the
-  // last one stay on their way.
+  // submitted since the copies began may run. Returns how many pages left the device. Groups after
+  // the last one used continue to be copied.
   template <typename Left>
   uint64_t Park(uint64_t most, Left left, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock) {
     List(PagesThatAre::kResident);
@@ -100,22 +102,24 @@ class QuietParking {
     NoteAway();
     return all;
   }
-  // Parks quiet pages that are mapped to host memory. The gate is closed; no work uses them.
+  // Parks quiet pages that are mapped to host memory. The gate is closed, and no work uses them.
   void ParkHost() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Gives up what is leaving; the copies are waited for.
+  // Cancels the copies to the host, and waits for those that have begun.
   void CancelLeaving() VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Begins to bring up to `most` parked pages back, for which there are idle chunks, behind all
-  // work that was submitted. Returns how many.
+  // Begins to restore parked pages into idle chunks, after all submitted work: up to `idle` pages
+  // of idle blocks and up to `others` other pages. Returns how many.
   uint64_t BeginReturning(uint64_t idle, uint64_t others) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Like BeginReturning, but for pages of one idle block.
+  // Begins to restore up to `most` pages of one idle block.
   uint64_t BeginReturning(const QuietRange& block, uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Work that is submitted from now on waits for what is on its way back. False: it does not.
+  // Makes work that is submitted from now on wait for the pages that are being restored. Returns
+  // false if it does not wait.
   bool OrderReturning() VRAMSTOW_REQUIRES(kDeviceLock);
   // Like OrderReturning, but only for pages of this block.
   bool OrderReturning(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Waits for those that are on their way back, or takes only groups for which nobody has to wait,
-  // and calls back(pages, count) for each group. Returns how many are back.
+  // Waits for the pages that are being restored, or with Wait::kNo finishes only groups that need
+  // no wait. Calls back(pages, count) for each finished group. Returns how many pages were
+  // restored.
   enum class Wait : uint8_t { kYes, kNo };
   template <typename Back>
   uint64_t EndReturning(Wait wait, Back back, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock) {
@@ -137,19 +141,19 @@ class QuietParking {
     NoteBack();
     return all;
   }
-  // Maps parked pages that are not on their way back to the host memory that holds them: all, or
-  // those of an idle block.
+  // Map parked pages that are not being restored to the host memory that holds them: all pages, or
+  // those of one idle block.
   DriverResult MapParked() VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult MapParked(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // --- Idle blocks
-  // Returns the idle block in which this address lies. The range is empty if there is none.
+  // Returns the idle block that contains this address. The range is empty if there is none.
   QuietRange IdleBlockAt(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
   // Returns how many of these pages lie in idle blocks.
   uint64_t CountIdle(const uint64_t* pages, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Returns how many pages of the block are parked and not on their way back.
+  // Returns how many pages of the block are parked and not being restored.
   uint64_t CountParked(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
-  // IsAway does not find the block any more. All of its parked pages are on their way back.
+  // Removes the block from the ranges of IsAway. All of its parked pages are being restored.
   void NoteBlockBack(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:

@@ -1,4 +1,5 @@
-// What somebody asks of an offloader: to offload, pause and resume what has a tag, or what is idle.
+// The requests to an offloader: offload, pause or resume the blocks of a tag, or offload idle
+// memory.
 #include <algorithm>
 
 #include "allocator/core/counter.h"
@@ -7,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-// The reason that keeps the largest part.
+// Returns the reason for which most of the pages stay.
 OffloadResult WhyItStays(const PageList::Kept& kept) {
   if (kept.by_graphs + kept.by_others == 0) return OffloadResult::kDone;
   return kept.by_graphs < kept.by_others ? OffloadResult::kHeld : OffloadResult::kOfGraph;
@@ -15,8 +16,8 @@ OffloadResult WhyItStays(const PageList::Kept& kept) {
 
 }  // namespace
 
-// Moves what a tag's blocks hold off the device. Of a tag's pages all count that stay; where
-// everything was meant, what graphs have for themselves was not.
+// Moves the memory of a tag's blocks off the device. For a tag, all pages that stay are reported;
+// for all memory, pages of the heaps of graphs are not, since they were not requested.
 OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, bool graphs, uint64_t* bytes) {
   const OffloadReason reason = motion == Motion::kOut     ? OffloadReason::kAsked
                                : motion == Motion::kPause ? OffloadReason::kPaused
@@ -57,7 +58,7 @@ OffloadResult Offloader::Pause(uint32_t tag, bool keep, uint64_t* bytes, bool gr
   return MoveTag(tag, keep ? Motion::kPause : Motion::kDiscard, graphs, bytes);
 }
 
-// Whether anything is still paused that a graph may use.
+// Updates whether memory that a graph may use is still paused.
 void Offloader::NoteGraphs() {
   if (!graphs_away_.load(std::memory_order_relaxed)) return;
   ListPages(PagesThatAre::kPaused, kAnyTag, /*graphs=*/true);
@@ -73,7 +74,7 @@ OffloadResult Offloader::OffloadIdle(uint64_t most_bytes, uint32_t before, uint6
 uint32_t Offloader::Mark(uint64_t watch_ns) {
   DeviceLock device_lock(pool_->mutex());
   watch_until_ns_ = std::max(watch_until_ns_, pool_->WaitClock() + watch_ns);
-  // The next number of the clock, so that what came before is earlier.
+  // Advances to the next number of the clock, so that all touches so far are earlier.
   submissions_.fetch_add(16, std::memory_order_relaxed);
   Watch(true);
   return Clock();
@@ -85,12 +86,13 @@ uint64_t Offloader::EndReturn(Mover::Return* coming, DriverResult* result) {
   return count;
 }
 
-// The device's lock is held. Nobody may touch what is paused, so nothing has to wait: while one
-// slice is copied, chunks are made and mapped for the next. A part of it is of no use to anybody,
-// and would take the room that others could use: where there is not room for all, none comes back.
+// Restores the paused pages of a tag; the device's lock is held. Nothing may touch paused memory,
+// so no work has to be waited for: while one slice is copied, chunks are made and mapped for the
+// next. If the device lacks memory for all pages none is restored, because a part would be useless
+// and would occupy memory that other requests could use.
 uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* outcome) {
   const uint64_t listed = std::min(ListPages(PagesThatAre::kPaused, tag, true), most);
-  // Where it is not known how much the device has, it is tried.
+  // If the free memory of the device is unknown, try.
   const uint64_t room =
       NewChunks(/*if_unknown=*/listed) + pool_->chunks().IdleFor(Fences::kEverything);
   const uint64_t lacking = listed > room ? listed - room : 0;
@@ -108,7 +110,7 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
     Mover::Return& next = slices[at];
     next.count = static_cast<uint32_t>(std::min(listed - laid, uint64_t{Mover::kMaxPages}));
     for (uint32_t i = 0; i < next.count; ++i) next.pages[i] = pages_.AddressOf(laid + i);
-    // The chunks must be free of work.
+    // No work may still use these chunks.
     pool_->MakeUpTo(next.count, pool_->chunks().IdleFor(Fences::kEverything));
     result = mover_.Lay(&next);
     laid += next.count;
@@ -132,8 +134,8 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
   return returned;
 }
 
-// The device's lock is held. The same for one region, with what is cached. What work still uses of
-// that is waited for only where it is needed.
+// Like ReturnPaused, for one tag, and uses cached memory as well; the device's lock is held. Waits
+// for work that uses the cached memory only if it is needed.
 uint64_t Offloader::ReturnRegion(uint32_t tag, uint64_t most, OffloadResult* outcome) {
   pool_->TakeCached(std::min(ListPages(PagesThatAre::kPaused, tag, true), most));
   uint64_t moved = ReturnPaused(tag, most, outcome);
@@ -144,8 +146,8 @@ uint64_t Offloader::ReturnRegion(uint32_t tag, uint64_t most, OffloadResult* out
   return moved + ReturnPaused(tag, most - moved, outcome);
 }
 
-// The device's lock is held. What can be touched meanwhile moves behind a closed gate, as much as
-// there is room for: what `list()` lists, and counts.
+// Restores offloaded pages, which work may touch, behind a closed gate, as far as device memory is
+// free. `list()` lists the pages and returns their number. The device's lock is held.
 template <typename List>
 uint64_t Offloader::ReturnOffloaded(List list, uint64_t most, OffloadResult* outcome) {
   pool_->TakeCached(std::min(list(), most));
@@ -161,7 +163,7 @@ uint64_t Offloader::ReturnOffloaded(List list, uint64_t most, OffloadResult* out
   return moved;
 }
 
-// Other memory makes room: none that is held leaves.
+// Other memory is evicted if needed; held memory never leaves.
 OffloadResult Offloader::ReturnHeld(uint64_t address, uint64_t size) {
   const auto list = [this, address, size] {
     kDeviceLock.AssertHeld();
@@ -185,7 +187,7 @@ OffloadResult Offloader::ReturnHeld(uint64_t address, uint64_t size) {
   return pool_->BytesOnHost(address, size) == 0 ? OffloadResult::kDone : OffloadResult::kHeld;
 }
 
-// Of all regions each comes back for which there is room.
+// If all tags are resumed, each one for which there is memory is restored.
 OffloadResult Offloader::Resume(uint32_t tag, uint64_t most_bytes, uint64_t* bytes) {
   DeviceLock device_lock(pool_->mutex());
   *bytes = 0;

@@ -18,7 +18,7 @@ bool Standstill::WaitForWork() {
   Fences& fences = pool_->fences();
   if (fences.capturing()) return false;
   const uint64_t deadline = pool_->WaitClock() + limits_.work_wait_ns;
-  // Peers, and other contexts of this device, may use the memory, too.
+  // Peers and other contexts of this device may use the memory, too.
   return WaitForStreams(deadline) && WaitForOthers(deadline);
 }
 
@@ -29,7 +29,7 @@ bool Standstill::WaitForStreams(uint64_t deadline_ns) {
     const uint64_t until = std::min(pool_->WaitClock() + kHearingNs, deadline_ns);
     if (fences.WaitFor(Fences::kEverything, tick, until)) return true;
     if (fences.broken()) return fences.Synchronize() == kDriverSuccess;
-    // Before its time: it cannot be waited for.
+    // WaitFor returned early, so waiting is not possible.
     if (pool_->WaitClock() < until || !GoesOn(deadline_ns)) return false;
   }
 }

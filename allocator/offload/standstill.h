@@ -1,11 +1,11 @@
-// Standstill: the moment in which no work runs, so that memory can be exchanged.
+// Standstill: a moment in which no work runs, so that memory can be exchanged.
 //
-// Idea: the gate is closed, so that nobody submits work, and then all work that was submitted is
-// waited for: of the context's streams, and of peers and other contexts that may use the memory.
+// Idea: the gate is closed, so that no thread submits work. Then all submitted work is waited for:
+// of the context's streams, and of peers and other contexts that may use the memory.
 //
-// Ownership: none. Threads: the device's lock; the numbers and Stop from any thread. Errors: false:
-// work does not end in time, or a stream is being captured, and submissions go on. Units:
-// nanoseconds.
+// Ownership: none. Threads: the device's lock; the numbers and Stop may be used from any thread.
+// Errors: returns false if work does not finish in time or a stream is being captured; submissions
+// then continue. Units: nanoseconds.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_STANDSTILL_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_STANDSTILL_H_
 
@@ -19,8 +19,7 @@
 namespace vramstow {
 
 struct StandstillLimits {
-  // How long the gate may wait for submissions that are on their way, and then for the work that
-  // was submitted.
+  // How long the gate may wait for submissions in progress, and after that for the submitted work.
   uint64_t gate_wait_ns = 1'000'000'000;
   uint64_t work_wait_ns = 5'000'000'000;
 };
@@ -33,22 +32,23 @@ class Standstill {
 
   void Open(PoolPages* pool, SubmissionGate* gate, const StandstillLimits& limits);
 
-  // True: no work runs, and none is submitted until End.
+  // Begins a standstill. Returns true if no work runs, and none is submitted until End.
   bool Begin() VRAMSTOW_REQUIRES(kDeviceLock);
-  // True if nobody submits work until End, and no work of other contexts runs. Work of the
-  // context's own streams may run.
+  // Closes the gate only. Returns true if no work is submitted until End, and no work of other
+  // contexts runs. Work of the context's own streams may run.
   bool BeginBesideWork() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Returns how long it was.
+  // Ends the standstill. Returns how long it took.
   uint64_t End();
-  // True: all work that was submitted has finished. Submissions go on.
+  // Waits for all submitted work while submissions continue. Returns true if it has finished.
   bool WaitForWork() VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // The process ends: what has set_hears_stop gives up within kHearingNs.
+  // Notes that the process ends: operations for which set_hears_stop was set give up within
+  // kHearingNs.
   static constexpr uint64_t kHearingNs = 10'000'000;
   void Stop() { stopping_.store(true, std::memory_order_relaxed); }
   bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
   void set_hears_stop(bool hears) { hears_stop_ = hears; }
-  // Whether what is under way is to be given up.
+  // True if the current operation should give up.
   bool gives_up() const { return hears_stop_ && stopping(); }
 
   uint64_t count() const { return count_.load(std::memory_order_relaxed); }
@@ -60,7 +60,7 @@ class Standstill {
   bool BeginIf(bool is_quiet) VRAMSTOW_REQUIRES(kDeviceLock);
   bool WaitForStreams(uint64_t deadline_ns) VRAMSTOW_REQUIRES(kDeviceLock);
   bool WaitForOthers(uint64_t deadline_ns) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Whether to go on waiting, which is not later than `deadline_ns`.
+  // True if waiting should continue; false after `deadline_ns`.
   bool GoesOn(uint64_t deadline_ns) const {
     return !gives_up() && pool_->WaitClock() < deadline_ns;
   }

@@ -1,10 +1,10 @@
 // Transfer: pages that are copied to host memory while work runs, to be parked later.
 //
-// Idea: chunks of host memory that have an address of their own are filled by copies that nobody
-// waits for. When the copies are needed, they are waited for, and the pages are parked with them.
-// Whether a copy is still what its page holds, the caller must know.
+// Idea: copies that no thread waits for fill chunks of host memory that have an address of their
+// own. When the copies are needed, they are waited for, and the pages are parked with these chunks.
+// The caller must know whether a copy still equals the contents of its page.
 //
-// Ownership: the fresh chunks, from Begin to the end of Park or Cancel. Threads: the device's lock.
+// Ownership: the fresh chunks, from Begin until Park or Cancel returns. Threads: the device's lock.
 // Errors: DriverResult; a page that was not parked is as before. Units: bytes; pages are chunks.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_TRANSFER_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_TRANSFER_H_
@@ -22,27 +22,28 @@ class Transfer {
   static constexpr uint32_t kMaxPages = Mover::kMaxPages;
 
   void Open(const DriverTable* driver, ChunkExchange* chunks, Mover* mover);
-  // `alive`: the driver can still be called.
+  // Cancels the copies. `alive` is true if the driver can still be called.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
   uint32_t count() const { return count_; }  // 0: nothing is under way
   uint64_t page(uint32_t number) const { return pages_[number]; }
 
-  // Copies of pages in [address, address + bytes) are out of date: these pages will not be parked.
+  // Notes that copies of pages in [address, address + bytes) are out of date, so these pages will
+  // not be parked.
   void Forget(uint64_t address, uint64_t bytes) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Whether a page of [address, address + bytes) is under way.
+  // True if a page of [address, address + bytes) is being copied.
   bool Has(uint64_t address, uint64_t bytes) const;
-  // The copies are done afterwards; what was under way still is.
+  // Waits until the copies are done; their pages can still be parked.
   void Wait() VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Begins to copy the sorted pages, behind all work that was submitted: at most kMaxPages, and as
-  // many as there are idle chunks. Nothing is under way before, nor on an error.
-  // With `previous`, behind its copies alone: what work has been given since then does not use the
-  // pages, or they are not parked.
+  // Begins to copy the sorted pages after all submitted work: at most kMaxPages, and as many as
+  // there are idle chunks. No copy is in progress before this call, nor after an error.
+  // With `previous`, the copies begin after the copies of that transfer only: work submitted since
+  // then must not use the pages, or they must not be parked.
   DriverResult Begin(const uint64_t* pages, uint32_t count, const Transfer* previous)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // Waits for the copies and parks the pages for which keeps(address) is true. Gives the pages that
-  // were parked in `parked`, of which it returns the number. Nothing is under way afterwards.
+  // Waits for the copies and parks the pages for which keeps(address) is true. Stores the parked
+  // pages in `parked` and returns their number. The transfer is empty afterwards.
   template <typename Keeps>
   uint32_t Park(Keeps keeps, uint64_t* parked, DriverResult* result)
       VRAMSTOW_REQUIRES(kDeviceLock) {
@@ -56,7 +57,7 @@ class Transfer {
     }
     return Park(left, parked, result);
   }
-  // Gives the fresh chunks back, once the copies are done.
+  // Returns the fresh chunks to the store once the copies are done.
   void Cancel() VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
