@@ -1,4 +1,5 @@
-// The purposes of what grows by the hour: those of the blocks that its sites hold.
+// Finds the purpose of memory that grows by the hour: the purpose of the blocks that the growing
+// call sites hold.
 #include <algorithm>
 #include <map>
 #include <string>

@@ -1,6 +1,6 @@
-// The purpose of memory. Where the program says it by marks (docs/architecture.md), that counts;
-// else it is read from where a block was allocated, where it was freed, and whether it outlived
-// what made it. The evidence is named with each category.
+// Finds the purpose of memory. If the program states it by marks (docs/architecture.md), the mark
+// decides. Otherwise it follows from where a block was allocated, where it was freed, and whether
+// it outlived the phase that made it. Each category is reported with its evidence.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -60,7 +60,7 @@ constexpr std::string_view kMark = "vramstow.category ";
 constexpr std::string_view kWeights = "vramstow.weights ";
 constexpr std::string_view kMasters = "vramstow.masters ";
 
-// The word of the program on the block that lay at this address then.
+// The purpose that the program states for the block at this address at that time.
 struct MarkedUse {
   uint64_t address = 0;
   uint64_t event = 0;
@@ -70,7 +70,7 @@ struct MarkedUse {
   bool is_buffer = false;  // a census found it as a module's buffer
 };
 
-// "vramstow.category CATEGORY 0xADDRESS …". False: not such a mark.
+// Parses "vramstow.category CATEGORY 0xADDRESS …". Returns false if it is no such mark.
 bool ReadMarkedUse(const MarkDetail& mark, MarkedUse* told) {
   std::string_view text = mark.text;
   if (!text.starts_with(kMark)) return false;
@@ -86,8 +86,8 @@ bool ReadMarkedUse(const MarkDetail& mark, MarkedUse* told) {
   return true;
 }
 
-// "vramstow.weights 0xADDRESS 0xADDRESS …": parameters and buffers that modules hold.
-// "vramstow.masters …": an optimizer's copies of them, and its state that modules hold.
+// Parses "vramstow.weights 0xADDRESS 0xADDRESS …", the parameters and buffers that modules hold,
+// and "vramstow.masters …", an optimizer's copies of them and its state that modules hold.
 void ReadWeights(const MarkDetail& mark, std::vector<MarkedUse>* marked) {
   std::string_view text = mark.text;
   const bool are_masters = text.starts_with(kMasters);
@@ -103,7 +103,8 @@ void ReadWeights(const MarkDetail& mark, std::vector<MarkedUse>* marked) {
   }
 }
 
-// Reads the category from the role that a census gives to memory. False: the role gives none.
+// Reads the category from the role that a census gives to memory. Returns false if the role implies
+// none.
 bool ReadRole(const std::string& role, Category* category) {
   if (role == "parameter" || role == "buffer") {
     *category = kParameters;
@@ -119,7 +120,7 @@ bool ReadRole(const std::string& role, Category* category) {
   return true;
 }
 
-// The program holds it, and autograd has no use for it.
+// True if the program holds it, and autograd does not use it.
 bool IsPlainResult(const HeldBlock& block) {
   if (IsGarbage(block)) return block.role == "other";
   return block.role == "other" && !IsInGraph(block) &&
@@ -149,9 +150,9 @@ class ToldCategories {
     std::ranges::stable_sort(marked_, {},
                              [](const MarkedUse& t) { return std::tie(t.address, t.event); });
   }
-  // Whether the start-up hook tells what modules hold.
+  // True if the start-up hook reports what modules hold.
   bool tells_weights() const { return tells_weights_; }
-  // Null: nothing was said of it. The last of several counts.
+  // Returns the mark for a block, or null if there is none. The last of several marks counts.
   const MarkedUse* Find(const Life& life) const {
     const MarkedUse end = {life.address, life.death, kUnknownUse, false};
     auto after =
@@ -160,7 +161,8 @@ class ToldCategories {
     if (after == marked_.begin()) return nullptr;
     --after;
     if (!IsOf(*after, life)) return nullptr;
-    // A census sees a buffer, the start-up hook knows that it is an optimizer's.
+    // If the census reports a buffer, an earlier mark of the start-up hook decides, which knows
+    // whether it is an optimizer's.
     for (auto earlier = after; after->is_buffer && earlier != marked_.begin();) {
       --earlier;
       if (!IsOf(*earlier, life)) break;
@@ -178,15 +180,15 @@ class ToldCategories {
   bool tells_weights_ = false;
 };
 
-// "Class." of "file.py:12 Class.method"; empty: a function of no class.
+// Returns "Class." for "file.py:12 Class.method"; empty if the function belongs to no class.
 std::string_view ClassOf(std::string_view frame) {
   const std::string_view function = frame.substr(frame.rfind(' ') + 1);
   return function.substr(0, function.rfind('.') + 1);
 }
 
-// Whether a constructor of the program's own or of a library makes it, itself or by methods of its
-// class that it calls, by no function of PyTorch's: weights are told where a module gets them, and
-// the rest is a buffer or a table.
+// True if a constructor of the program or of a library makes the block, itself or through methods
+// of its class, but not through a function of PyTorch's. Weights are reported when a module gets
+// them, so any other block is a buffer or a table.
 bool IsOfConstructor(const Detail& detail, const SiteDetail& site) {
   if (site.phase != Phase::kInit) return false;
   std::string_view own_class;
@@ -212,7 +214,7 @@ Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& 
     case Phase::kWorkspace:
       return kWorkspaces;
     case Phase::kCache:
-      // In training the keys and values of a batch wait for its backward pass.
+      // In training, the keys and values of a batch wait for its backward pass.
       return freed == Phase::kBackward || phases.LivesIntoBackward(life) ? kActivations : kCaches;
     case Phase::kData:
       return kInputs;
@@ -227,16 +229,16 @@ Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& 
       if (freed == Phase::kBackward) return kActivations;
       if (kept) return kUnknownUse;
       if (freed != Phase::kUnknown) return kTemporaries;
-      // Nobody knows who freed it, but the trace shows what came meanwhile.
+      // The call site of the free is unknown, but the trace shows which phases came before it.
       if (phases.LivesIntoBackward(life)) return kActivations;
       return phases.Outlives(life, Phase::kForward) ? kUnknownUse : kTemporaries;
     case Phase::kUnknown:
       break;
   }
-  // Nothing but its end is known of a block that was there before.
+  // Of a block from before the recording, only the end is known.
   if (freed == Phase::kBackward) return kActivations;
   if (freed == Phase::kOptimizer && life.opened) return kGradients;
-  // A loss that is computed outside of any module.
+  // It may be a loss that is computed outside of any module.
   if (!life.opened && phases.BridgesToBackward(life)) return kActivations;
   return kUnknownUse;
 }
@@ -252,7 +254,7 @@ struct CategoryFinder::Known {
         told(all) {}
   Known(const Detail& all, const KvCaches& of_text)
       : detail(all), phases(all), caches(of_text), told(all) {}
-  // `by_mark`: where the program said it.
+  // Returns the category. *by_mark is the mark that states it, or null.
   Category Of(const Life& life, const MarkedUse** by_mark) const {
     const MarkedUse* said = told.Find(life);
     *by_mark = said != nullptr && said->category != kUnknownUse ? said : nullptr;
@@ -263,7 +265,8 @@ struct CategoryFinder::Known {
         IsOfConstructor(detail, detail.sites[life.site])) {
       return kUnknownUse;
     }
-    // A checkpoint's recomputed blocks wait for their backward pass in a list of its own.
+    // A checkpoint's recomputed blocks wait for their backward pass in a list that the checkpoint
+    // holds.
     if (said == nullptr || detail.sites[life.site].in_backward) return seen;
     const bool is_open = seen == kTemporaries || seen == kActivations || seen == kUnknownUse;
     if (said->is_kept && is_open) return kKept;
@@ -304,7 +307,7 @@ void CategoryFinder::AddUp(Facts* facts) const {
     ++amount.blocks;
     told += life.size;
   }
-  // A long trace keeps no small and short lives.
+  // A long trace does not store small and short lives, so their bytes count as temporaries.
   if (detail.lives_left_out > 0 && facts->peak.allocated_bytes > told) {
     amounts[kTemporaries].bytes += facts->peak.allocated_bytes - told;
   }

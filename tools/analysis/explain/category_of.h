@@ -1,7 +1,7 @@
-// CategoryFinder: what blocks are for. See categories.cc for how that is known.
+// CategoryFinder: finds the purpose of blocks. categories.cc describes how.
 //
-// Ownership: refers to a Detail and its caches, which outlive it. Threads: const calls are free.
-// Errors: none; what nothing tells is "unknown". Units: none.
+// Ownership: refers to a Detail and its caches, which outlive it. Threads: const functions may be
+// called at the same time. Errors: none; a purpose without evidence is "unknown". Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_CATEGORY_OF_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_CATEGORY_OF_H_
 
@@ -17,17 +17,17 @@ namespace vramstow {
 class CategoryFinder {
  public:
   explicit CategoryFinder(const Detail& detail);
-  // `caches`: of the same detail, where they are known already.
+  // Takes the caches of the same detail, if they were found already.
   CategoryFinder(const Detail& detail, const KvCaches& caches);
   ~CategoryFinder();
   CategoryFinder(const CategoryFinder&) = delete;
   CategoryFinder& operator=(const CategoryFinder&) = delete;
 
-  // "parameters", "gradients", …
+  // Returns "parameters", "gradients", …
   std::string NameOf(const Life& life) const;
 
-  // Fills by_category: what each block at the peak is for. Leaves categories alone that the input
-  // itself gave.
+  // Fills by_category with the purpose of each block at the peak. Categories that the input itself
+  // gave are unchanged.
   void AddUp(Facts* facts) const;
 
  private:

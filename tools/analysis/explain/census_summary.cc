@@ -122,7 +122,7 @@ CensusSummary SummarizeCensus(const Holders& holders, const std::vector<const Li
     if (IsInGraph(*block)) told.in_graph += life->size;
     const std::optional<TensorWords> words = ParseTensor(block->about);
     if (!words.has_value()) continue;
-    // Small blocks are rounded up.
+    // Small blocks are rounded up, so they say nothing here.
     if (words->bytes > 0 && words->bytes * 2 < life->size && life->size >= (1 << 12)) {
       told.viewed += life->size;
     }

@@ -1,10 +1,11 @@
-// CensusSummary: what a census tells of blocks together, beside who holds them.
+// CensusSummary: facts of a census (a reference scan) about several blocks together, beside their
+// owners.
 //
-// Idea: a census knows the type and the shape of what holds a block, and whether autograd holds it.
-// A call stack knows none of it.
+// Idea: a census has the type and the shape of the tensor in a block, and whether autograd holds
+// it. A call stack has none of this.
 //
-// Ownership: values. Threads: pure functions. Errors: none; of what no census knows nothing is
-// told. Units: bytes.
+// Ownership: plain values. Threads: pure functions, callable from any thread. Errors: none; blocks
+// that no census has are ignored. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_CENSUS_SUMMARY_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_CENSUS_SUMMARY_H_
 
@@ -18,7 +19,7 @@
 
 namespace vramstow {
 
-// "float32 [64, 1024], requires grad".
+// The parts of a text like "float32 [64, 1024], requires grad".
 struct TensorWords {
   std::string_view type;
   std::vector<uint64_t> shape;
@@ -33,25 +34,26 @@ struct CensusSummary {
   uint64_t viewed = 0;    // held by a tensor that is less than half as large
   uint64_t wide = 0;      // float64 and complex128
 
-  // Whether the census knows enough of them to decide.
+  // True if the census has enough of the bytes to decide.
   bool decides() const { return known * 2 >= all && known > 0; }
 };
 CensusSummary SummarizeCensus(const Holders& holders, const std::vector<const Life*>& lives);
 
-// Whether a graph of autograd's holds it.
+// True if a graph of autograd's holds it.
 bool IsInGraph(const HeldBlock& block);
-// Bytes that a graph holds, or that are results of operations that autograd recorded.
+// Returns the bytes that a graph holds, or that are results of operations that autograd recorded.
 uint64_t RecordedBytes(const Holders& holders, const std::vector<const Life*>& lives);
-// A parameter that only an optimizer still holds is told as a part of its state.
+// True for parameters. A parameter that only an optimizer still holds counts as a part of its
+// state.
 bool IsParameter(const HeldBlock& block);
-// Whether only objects that hold one another hold it.
+// True if only objects in a reference cycle hold it.
 bool IsGarbage(const HeldBlock& block);
-// A chain that begins so ends when the handler is left.
+// An owner's chain that begins so ends when the exception handler is left.
 inline constexpr std::string_view kHandledNow = "exception being handled";
-// Whether an exception holds it, by the frames of its traceback.
+// True if an exception holds it, by the frames of its traceback.
 bool IsHeldByError(const HeldBlock& block);
 
-// The kind of work that the parameters tell of. Bytes.
+// Bytes of parameters, by the kind of work that they show.
 struct ParameterWords {
   uint64_t all = 0;         // that record a graph
   uint64_t evaluating = 0;  // of modules in eval()
@@ -59,7 +61,7 @@ struct ParameterWords {
   std::vector<const Life*> of_untrained;
 };
 ParameterWords ParametersOf(const Holders& holders, const std::vector<const Life*>& lives);
-// Those that graphs saved which end in parameters that no optimizer has.
+// Returns the blocks that are saved by graphs which end in parameters that no optimizer has.
 std::vector<const Life*> SavedForUntrained(const Holders& holders,
                                            const std::vector<const Life*>& lives);
 

@@ -19,7 +19,8 @@ SiteName NameOf(const SiteDetail& site) { return {site.site, site.operation}; }
 constexpr uint64_t kSecond = 1000000000;
 constexpr size_t kMaxChanges = 20;
 
-// `segments` by address; each hole lies in what begins at one of them.
+// Groups the holes by stream. `segments` are ordered by address; each hole lies in a range that
+// begins at one of them.
 std::vector<FragmentationFacts::Stream> FindStreams(const std::vector<const Life*>& segments,
                                                     const std::vector<HoleFacts>& holes) {
   std::map<uint64_t, FragmentationFacts::Stream> streams;
@@ -55,7 +56,8 @@ Explanation::Explanation(const Detail& detail, Facts* facts)
 }
 
 ChurnFacts FindChurn(const Detail& detail) {
-  // Births and deaths in order; a death gives its size to the next birth of that size.
+  // Visits births and deaths in order; a freed block is matched with the next allocation of the
+  // same size.
   std::vector<uint32_t> deaths;
   for (uint32_t i = 0; i < detail.lives.size(); ++i) {
     if (detail.lives[i].death != kStillLive && !detail.lives[i].pending) deaths.push_back(i);

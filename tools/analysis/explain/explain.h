@@ -1,9 +1,9 @@
-// Explanation: from what was seen to why: iterations, lifetimes, what memory is for, holes and who
-// fences them in, what came before the peak.
+// Explanation: derives from what was recorded why memory was used: iterations, lifetimes, the
+// purpose of memory, holes and the blocks around them, and what happened before the peak.
 //
 // Ownership: reads a Detail, which outlives it, and fills the part of the Facts that it explains.
-// Threads: pure functions. Errors: none; what cannot be found is marked as not known. Units: bytes,
-// nanoseconds, events. Cost: O(n log n) in the lives that were kept.
+// Threads: pure functions, callable from any thread. Errors: none; unknown values are marked as
+// such. Units: bytes, nanoseconds, events. Cost: O(n log n) in the stored lives.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_EXPLAIN_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_EXPLAIN_H_
 
@@ -17,7 +17,7 @@
 
 namespace vramstow {
 
-// All of the below, in their order; and what advice is made from, beside the facts.
+// Runs all functions below in their order, and holds the intermediate results that advice needs.
 class Explanation {
  public:
   Explanation(const Detail& detail, Facts* facts);
@@ -30,19 +30,20 @@ class Explanation {
   CategoryFinder categories_;
 };
 
-// The passes; where there are none, what recurs: sizes and sites that come again after a steady
-// number of events.
+// Returns the iterations; if there are none, patterns that recur: sizes and call sites that appear
+// again after a steady number of events.
 IterationsFacts FindIterations(const Detail& detail, const Iterations& passes);
 
-// What the program did one after the other: start-up, training, evaluation, generation, saving.
+// Returns the phases of the program, in order: start-up, training, evaluation, generation, saving.
 std::vector<PhaseFacts> FindPhases(const Detail& detail, const Iterations& passes);
-// When an event was; of the end of the trace its last moment.
+// Returns the time of an event; for the end of the trace, its last moment.
 uint64_t TimeOfEvent(const Detail& detail, uint64_t event);
 
-// What an iteration takes by the simulated card's clock.
+// Returns the cost of an iteration by the simulated GPU's clock.
 ModelClockFacts FindModelClock(const Detail& detail, const IterationsFacts& iterations);
 
-// Whether the job ran only because memory was moved, and what it needs.
+// Finds whether the job ran only because memory was moved to the host, and how much memory it
+// needs.
 void FindOffloadNeed(Facts* facts);
 
 // Needs facts.iterations.
@@ -50,10 +51,10 @@ void ExplainLifetimes(const Detail& detail, Facts* facts);
 ChurnFacts FindChurn(const Detail& detail);
 BeforePeakFacts ExplainPeak(const Detail& detail, const Facts& facts);
 
-// Fills the categories of facts.by_hour.
+// Fills in the categories of facts.by_hour.
 void NameGrowthByHour(const Detail& detail, const CategoryFinder& categories, Facts* facts);
 
-// The free ranges at the peak.
+// Finds the free ranges at the peak.
 void FindHoles(const Detail& detail, Facts* facts);
 
 }  // namespace vramstow

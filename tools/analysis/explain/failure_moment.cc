@@ -19,16 +19,16 @@ std::optional<uint64_t> OfDevice(const Facts& facts, int device, const char* wha
   return FactNumber<uint64_t>(facts.facts, "device." + std::to_string(device) + "." + what);
 }
 
-// The part of the card that PyTorch may take, where that is less than all of it.
+// Returns the part of the GPU that PyTorch may use, if that is less than all of it.
 std::optional<uint64_t> LimitOf(const Facts& facts, int device) {
   const auto allowed = OfDevice(facts, device, "allowed_bytes");
   const auto total = OfDevice(facts, device, "total_bytes");
   return allowed.has_value() && total.has_value() && *allowed < *total ? allowed : std::nullopt;
 }
 
-// The driver had enough when PyTorch refused. Where PyTorch does not tell of a limit it had much
-// more than enough: a driver may need a little for itself. A limit that is told and was reached
-// needs less evidence: vramstow's pool asks nobody how much is free.
+// True if the driver had enough memory when PyTorch refused. Without a known limit it must have had
+// much more than enough, because a driver may need a little for itself. If a known limit was
+// reached, less evidence is needed: vramstow's pool does not ask the driver how much is free.
 bool IsLimited(const Facts& facts, const OutOfMemoryFacts& failure, std::optional<uint64_t> limit) {
   constexpr uint64_t kMuch = uint64_t{64} << 20;
   constexpr uint64_t kSegment = uint64_t{2} << 20;
@@ -39,13 +39,13 @@ bool IsLimited(const Facts& facts, const OutOfMemoryFacts& failure, std::optiona
       (failure.pool_movable_bytes.has_value() || failure.free_from != FreeKnownFrom::kMemoryInfo)) {
     return false;
   }
-  // A call of the driver's own is refused by the driver.
+  // A call of the driver's API is refused by the driver itself.
   const uint64_t total = OfDevice(facts, failure.device, "total_bytes").value_or(0);
   if (failure.call.starts_with("cu") || failure.free_bytes > total) return false;
   return failure.free_bytes >= failure.requested_bytes + (is_told ? kSegment : kMuch);
 }
 
-// What gives free segments back before it refuses a request.
+// True for allocators that release free segments before they refuse a request.
 bool GivesBackFirst(const Facts& facts) {
   return facts.kind == "stow" || facts.kind == "pytorch_snapshot";
 }
@@ -97,10 +97,10 @@ void FailureMoment::FindFreeSegments() {
   }
   std::ranges::sort(blocks, {}, &Life::address);
   for (const Life& segment : detail_->segments) {
-    // No call that maps memory into an expandable segment names a device.
+    // The calls that map memory into an expandable segment do not name a device.
     const bool is_elsewhere = segment.device != failure_->device && segment.device != kNoDevice;
     if (is_elsewhere || !segment.LivesAt(event())) continue;
-    // The first block that ends behind the segment's begin.
+    // The first block that ends after the segment's begin.
     const auto next = std::ranges::partition_point(
         blocks, [&](const Life* block) { return block->address + block->size <= segment.address; });
     const bool is_free = next == blocks.end() || (*next)->address >= segment.address + segment.size;
@@ -112,11 +112,11 @@ uint64_t FailureMoment::FromPool(uint64_t takes) {
   const OutOfMemoryFacts& failure = *failure_;
   if (!failure.has_pool || is_of_library_) return 0;
   if (failure.pool_movable_bytes.has_value()) {
-    // A pool that moves chunks would have served it of these, were they not bound.
+    // A pool that moves chunks would have served the request from these, if they were not bound.
     is_bound_ = takes + *failure.pool_movable_bytes >= failure.requested_bytes;
   } else {
-    // PyTorch's own allocator had a piece that is large enough, and could not take it. Small
-    // requests have pieces of their own.
+    // PyTorch's own allocator had a piece that is large enough, and could not use it. Small
+    // requests have segments of their own.
     constexpr uint64_t kSmall = 1 << 20;
     is_bound_ = failure.requested_bytes > kSmall &&
                 failure.largest_free_range_bytes.value_or(0) >= failure.requested_bytes;

@@ -1,11 +1,11 @@
-// Gradient buckets: the blocks in which DistributedDataParallel gathers gradients before they go to
-// the other ranks.
+// GradientBuckets: recognises the blocks in which DistributedDataParallel collects gradients before
+// they go to the other ranks.
 //
-// Idea: they are made with the wrapped model, or in its second forward pass, and stay. With
-// gradient_as_bucket_view=True they are the gradients; without it they are a second copy. Source:
-// torch/nn/parallel/distributed.py, whose functions call the C++ class Reducer.
+// Idea: the buckets are made with the wrapped model, or in its second forward pass, and stay live.
+// With gradient_as_bucket_view=True they are the gradients; otherwise they are a second copy.
+// Source: torch/nn/parallel/distributed.py, whose functions call the C++ class Reducer.
 //
-// Ownership: none. Threads: pure functions. Errors: none. Units: none.
+// Ownership: none. Threads: pure functions, callable from any thread. Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_GRADIENT_BUCKETS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_GRADIENT_BUCKETS_H_
 
@@ -13,7 +13,7 @@
 
 namespace vramstow {
 
-// Whether a block that lives longer than this call is a bucket.
+// True if a block of this call site is a bucket, provided that it outlives the call.
 bool MakesGradientBuckets(const Detail& detail, const SiteDetail& site);
 
 }  // namespace vramstow

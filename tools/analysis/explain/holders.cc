@@ -14,8 +14,8 @@
 namespace vramstow {
 namespace {
 
-// A number that counts: [12], .12 before another step, .seen_12, or within a key: ["layer 12"].
-// Everything else is a part of a name.
+// A part of a chain: text, or a counting number, as in [12], .12 before another step, .seen_12, or
+// within a key: ["layer 12"]. Other digits are a part of a name.
 struct Piece {
   std::string text;
   bool is_number = false;
@@ -27,13 +27,13 @@ bool EndsStep(char c) {
   return c == '.' || c == '[' || c == ' ' || c == '\0' || c == ']' || c == ':' || c == '"';
 }
 
-// Whether the step that ends before `end` is an attribute: ".seen_" of "model.seen_12".
+// True if the step that ends before `end` is an attribute: ".seen_" in "model.seen_12".
 bool IsAttribute(const std::string& chain, size_t end) {
   while (end > 0 && !EndsStep(chain[end - 1])) --end;
   return end > 0 && chain[end - 1] == '.';
 }
 
-// Where the digits that begin at `begin` end, if they are a number of a container.
+// Returns the end of the digits that begin at `begin`, if they are an index of a container.
 size_t EndOfNumber(const std::string& chain, size_t begin, bool is_in_key) {
   size_t end = begin;
   while (end < chain.size() && IsDigit(chain[end])) ++end;
@@ -64,7 +64,8 @@ std::vector<Piece> PiecesOf(const std::string& chain) {
   return pieces;
 }
 
-// "3", "0..11", "*". One of many may be missing: it has another name, too.
+// Returns "3", "0..11" or "*". One of many numbers may be missing, because its block may have
+// another name, too.
 std::string RangeOf(const std::set<uint64_t>& numbers) {
   constexpr uint64_t kMany = 16;
   const uint64_t first = *numbers.begin();
@@ -79,7 +80,7 @@ uint64_t NumberIn(const std::string& digits) {
   return digits.size() > 18 ? 0 : std::stoull(digits);
 }
 
-// The beginning and the end that all keys share: ("user", "") of user17 and user18.
+// The beginning and the end that all keys share: ("user", "") for user17 and user18.
 struct CommonEnds {
   std::string first;
   size_t begin = 0;
@@ -100,7 +101,7 @@ struct CommonEnds {
   }
 };
 
-// Splits `cache["a"][0]` into `cache["`, `a`, `"][0]`: the odd pieces are keys.
+// Splits `cache["a"][0]` into `cache["`, `a`, `"][0]`. The pieces at odd indices are keys.
 std::vector<std::string> SplitAtKeys(const std::string& chain) {
   return absl::StrSplit(chain, '"');
 }
@@ -111,7 +112,7 @@ std::string WithoutKeys(const std::string& chain) {
   return absl::StrJoin(pieces, "\"");
 }
 
-// The chains, with what their keys have in common in place of each key.
+// Replaces each key in the chains by what all keys at its position have in common.
 void ReplaceKeys(std::vector<std::string>* chains) {
   std::vector<CommonEnds> common;
   std::vector<std::set<std::string>> keys;
@@ -134,7 +135,7 @@ void ReplaceKeys(std::vector<std::string>* chains) {
   }
 }
 
-// Blocks by the pattern of their holders.
+// Groups blocks by the pattern of their owners' chains.
 class HolderGroups {
  public:
   void Add(const HeldBlock& block, uint64_t bytes) {
@@ -147,7 +148,7 @@ class HolderGroups {
     group.facts.role = block.role;
     group.facts.about = block.about;
   }
-  // Those of the most bytes first.
+  // Returns the groups, most bytes first.
   std::vector<HolderFacts> Take() {
     JoinKeys();
     std::vector<HolderFacts> holders;
@@ -161,7 +162,8 @@ class HolderGroups {
   }
 
  private:
-  // Few keys have a meaning each, as those of a batch have. Many keys are names of one kind: users.
+  // A few keys have a meaning each, like the keys of a batch. Many keys are names of one kind, like
+  // users.
   static constexpr size_t kManyKeys = 8;
 
   struct Group {
@@ -200,7 +202,7 @@ class HolderGroups {
   std::map<std::string, Group> groups_;  // by pattern
 };
 
-// For each line and size: the holder of most of the named blocks.
+// Finds for each source line and size the owner of most of the named blocks.
 class AlikeBlocks {
  public:
   AlikeBlocks(const Holders& holders, const std::vector<const Life*>& live) {
@@ -218,7 +220,7 @@ class AlikeBlocks {
       most_[form] = most->second.block;
     }
   }
-  // Null: no such block was named.
+  // Returns null if no such block was named.
   const HeldBlock* Of(const Life& life) const {
     const auto found = most_.find(FormOf(life));
     return found == most_.end() || !life.tensor ? nullptr : found->second;
@@ -265,7 +267,7 @@ std::string MergeChains(const std::vector<std::string>& chains) {
       merged += form[i].text;
       continue;
     }
-    // A range is told of an index only: behind a point it would look like another step.
+    // Only an index is written as a range; after a dot it would look like another step.
     const bool is_index = merged.ends_with('[');
     merged += !is_index && numbers[i].size() > 1 ? "*" : RangeOf(numbers[i]);
   }
@@ -301,7 +303,7 @@ const CensusDetail* Holders::Find(const Detail& detail, const Facts& facts,
     if (census.event < failure.event) before = &census;
     if (others == nullptr) others = &census;
   }
-  // One of the threads that fail together has a census: it tells what was still there.
+  // If several threads fail together, one of them has the census, which shows what was live.
   return before != nullptr ? before : others;
 }
 

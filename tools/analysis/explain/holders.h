@@ -1,11 +1,13 @@
-// Holders: what held the blocks that were live when a request failed, told together.
+// Holders: the owners of the blocks that were live when a request failed, grouped.
 //
-// Idea: a census told a chain for each block. Chains that differ only in numbers are one holder:
-// hist[0].grad_fn and hist[1].grad_fn are hist[0..1].grad_fn, and model.seen_0 and model.seen_1 are
-// model.seen_*. So are chains that differ in their keys, where there are many: sessions["user*"].
+// Idea: a census (a reference scan) recorded a chain of references for each block. Chains that
+// differ only in numbers are one owner: hist[0].grad_fn and hist[1].grad_fn become
+// hist[0..1].grad_fn, and model.seen_0 and model.seen_1 become model.seen_*. The same applies to
+// chains that differ in their keys, if there are many: sessions["user*"].
 //
-// Ownership: refers to a Detail, which outlives it. Threads: const calls are free. Errors: none;
-// without a census nobody holds anything. Units: bytes, events counted from 1.
+// Ownership: refers to a Detail, which outlives it. Threads: const functions may be called at the
+// same time. Errors: none; without a census there are no owners. Units: bytes; events are counted
+// from 1.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_HOLDERS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_HOLDERS_H_
 
@@ -18,30 +20,34 @@
 
 namespace vramstow {
 
-// One chain for chains that differ in numbers only. They have the same pattern (PatternOf).
+// Returns one chain for chains that differ in numbers only. They must have the same pattern
+// (PatternOf).
 std::string MergeChains(const std::vector<std::string>& chains);
-// The chain without its numbers.
+// Returns the chain without its numbers.
 std::string PatternOf(const std::string& chain);
-// "stitch: place", a variable of a function that runs; "stitch: places[3]" may outlive the call.
+// True for a variable of a running function, "stitch: place". An owner like "stitch: places[3]" may
+// outlive the call.
 bool IsLocal(const std::string& holder);
 
 class Holders {
  public:
-  // By the census that belongs to this failure: the first one of its thread after it, before the
-  // thread's next failure; else the last one before; else another thread's. None where the trace
-  // says that it was left out: what held memory earlier need not hold it now.
+  // Uses the census of this failure: the first one of its thread after it and before the thread's
+  // next failure; otherwise the last one before it; otherwise one of another thread. Uses none if
+  // the trace says that the census was skipped, because an earlier owner may no longer hold the
+  // memory.
   Holders(const Detail& detail, const Facts& facts, const OutOfMemoryFacts& failure);
 
-  // A census names some thousands of blocks. If it found more, this gives each other block the
-  // holder of most of the named blocks with its line and size.
+  // A census names a few thousand blocks. If it found more, this gives each unnamed block the owner
+  // of most of the named blocks with its source line and size.
   void NameAlike(const std::vector<const Life*>& live);
 
   bool any() const { return census_ != nullptr; }
-  // Why there is none, half a sentence; empty: there is one, or nobody says.
+  // Half a sentence that says why there is no census; empty if there is one, or the reason is
+  // unknown.
   const std::string& why_left_out() const { return why_left_out_; }
-  // Null: nobody was found.
+  // Returns the owner of a block, or null if none was found.
   const HeldBlock* Of(const Life& life) const;
-  // The holders of these blocks, those of the most bytes first.
+  // Returns the owners of these blocks, most bytes first.
   std::vector<HolderFacts> OfAll(const std::vector<const Life*>& lives) const;
 
  private:

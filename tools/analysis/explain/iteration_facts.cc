@@ -1,4 +1,4 @@
-// Iterations: the passes of the program, or where nothing tells of passes, what recurs in sizes.
+// Finds the iterations of the program or, if nothing shows them, a recurring pattern of sizes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -19,8 +19,8 @@ struct Boundary {
   uint64_t time_ns = 0;
 };
 
-// How regularly blocks of one size and site come; counted in allocations, because what else is
-// recorded (a pool that settles, questions, launches) comes as it likes.
+// How regularly blocks of one size and call site appear. It counts allocations, because the other
+// events (a pool that settles, queries, launches) are irregular.
 struct Rhythm {
   uint64_t first = 0;
   uint64_t last = 0;
@@ -43,7 +43,7 @@ struct Candidate {
   Rhythm rhythm;
 };
 
-// Sites whose blocks recur as layers do: in a model, and where it is made.
+// Returns the call sites whose blocks recur with the layers: inside a model, and where it is made.
 std::vector<bool> SitesOfModels(const Detail& detail) {
   std::vector<bool> are_of_models;
   for (const SiteDetail& site : detail.sites) {
@@ -86,7 +86,8 @@ std::vector<Candidate> Regular(const Detail& detail) {
   return regular;
 }
 
-// The first of the candidates at the distance at which most of them come marks the beginning.
+// Returns the first candidate with the most common distance; it marks the beginning of an
+// iteration.
 const Candidate* FindAnchor(const std::vector<Candidate>& regular) {
   const Candidate* anchor = nullptr;
   size_t most = 0;
@@ -112,7 +113,7 @@ std::vector<Boundary> BoundariesByPattern(const Detail& detail) {
   std::vector<Boundary> boundaries;
   const std::vector<Candidate> regular = Regular(detail);
   const Candidate* anchor = FindAnchor(regular);
-  // One size that recurs may be chance.
+  // A single size that recurs may be chance.
   if (anchor == nullptr) return boundaries;
   uint64_t since = 0;  // allocations
   for (const Life& life : detail.lives) {
@@ -122,7 +123,7 @@ std::vector<Boundary> BoundariesByPattern(const Detail& detail) {
     boundaries.push_back({life.birth, life.birth_ns});
     since = 1;
   }
-  // The last one may be cut off: it counts where it is nearly as long as the others.
+  // The last iteration may be cut off, so it counts only if it is nearly as long as the others.
   if (static_cast<double>(since) >= anchor->rhythm.Distance() * 0.9) {
     boundaries.push_back({detail.events + 1, detail.levels.empty() ? boundaries.back().time_ns
                                                                    : detail.levels.back().time_ns});
@@ -168,7 +169,7 @@ int64_t MedianGrowth(const std::vector<IterationFacts>& iterations) {
   for (const IterationFacts& iteration : iterations) {
     growth.push_back(static_cast<int64_t>(iteration.end_bytes - iteration.begin_bytes));
   }
-  // The first builds up what the others find.
+  // The first iteration allocates what the others reuse.
   if (growth.size() > 2) growth.erase(growth.begin());
   if (growth.empty()) return 0;
   const auto middle = growth.begin() + static_cast<ptrdiff_t>(growth.size() / 2);
@@ -194,7 +195,7 @@ const char* NameOf(Iterations::By by) {
   return "none";
 }
 
-// Whether the turns of the program's lines are the main thing that it does.
+// True if these turns of a loop are the main part of the program's work.
 bool IsMainLoop(const Detail& detail, const std::vector<Iteration>& turns) {
   if (turns.size() < kLeastIterations) return false;
   const uint64_t covered = turns.back().begin - turns.front().begin;

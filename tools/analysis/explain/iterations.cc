@@ -19,7 +19,7 @@ Work WorkOf(const SiteDetail& site) {
   return site.in_backward ? Work::kBackward : Work::kOther;
 }
 
-// Layers and set-up repeat themselves, too.
+// Loops over layers and in set-up code are no iterations.
 bool IsInsideModel(const std::string& line) {
   for (const char* name : {"forward", "__init__", "_apply", "__call__"}) {
     if (line.ends_with(name)) return true;
@@ -27,7 +27,7 @@ bool IsInsideModel(const std::string& line) {
   return false;
 }
 
-// One run of allocations in backward passes or optimizer steps.
+// Consecutive allocations in backward passes or in optimizer steps.
 struct Run {
   Work work = Work::kOther;
   uint64_t begin = 0;
@@ -37,16 +37,16 @@ struct Run {
 
 bool IsAnAllocation(const Life& life) { return !life.pending && !life.opened; }
 
-// Whether autograd's engine runs already: it makes gradients on the thread that calls it where
-// PyTorch was told to use one thread, and it calls Python that has a backward() or a hook.
+// True if autograd's engine is already running: it makes gradients on the calling thread if PyTorch
+// was told to use one thread, and it calls Python code that has a backward() or a hook.
 bool IsInEngine(const Detail& detail, const SiteDetail& site) {
   return std::ranges::any_of(site.frames, [&](uint32_t frame) {
     return detail.frames[frame].ends_with("_engine_run_backward");
   });
 }
 
-// Whether a checkpoint runs its forward pass again: on autograd's own thread, with the program's
-// lines.
+// True if a checkpoint runs its forward pass again, which happens on autograd's own thread, with
+// lines of the program.
 bool IsRecomputing(const Detail& detail, const SiteDetail& site) {
   return std::ranges::any_of(site.frames, [&](uint32_t frame) {
     const std::string& text = detail.frames[frame];
@@ -56,22 +56,23 @@ bool IsRecomputing(const Detail& detail, const SiteDetail& site) {
   });
 }
 
-// backward() makes its first gradient on the thread that calls it.
+// True for the first gradient of backward(), which is made on the calling thread.
 bool CallsBackward(const Detail& detail, const SiteDetail& site) {
   return site.in_backward && !site.own.empty() && site.module.empty() &&
          site.phase == Phase::kBackward && !IsInEngine(detail, site) &&
          !IsRecomputing(detail, site);
 }
 
-// The same, or torch.autograd.grad(), in which no phase is known: passes are not divided by it.
+// Like CallsBackward, but also true for torch.autograd.grad(), which has no known phase and does
+// not divide iterations.
 bool CallsAutograd(const Detail& detail, const SiteDetail& site) {
   return site.in_backward && !site.own.empty() && site.module.empty() &&
          !IsRecomputing(detail, site) &&
          (site.phase == Phase::kBackward || site.phase == Phase::kUnknown);
 }
 
-// Whether a compiler or an autotuner makes it, to see how long a kernel takes: it comes in the
-// midst of any work.
+// True if a compiler or an autotuner makes the block to measure a kernel, which may happen within
+// any work.
 bool IsOfTrial(const Detail& detail, const SiteDetail& site) {
   return std::ranges::any_of(site.frames, [&](uint32_t frame) {
     const std::string& text = detail.frames[frame];
@@ -80,7 +81,7 @@ bool IsOfTrial(const Detail& detail, const SiteDetail& site) {
   });
 }
 
-// Runs of one kind; what else happens (`skipped`) does not end them.
+// Returns the runs of one kind of work; `skipped` events do not end them.
 std::vector<Run> RunsOf(const Detail& detail, Work wanted) {
   std::vector<Run> runs;
   bool inside = false;
@@ -108,8 +109,8 @@ std::vector<Run> RunsOf(const Detail& detail, Work wanted) {
   return runs;
 }
 
-// Whether what earlier backward passes made waits while the last one begins: gradients add up, so
-// that these passes may all belong to one step of an optimizer, which has not come.
+// True if blocks of earlier backward passes are live when the last one begins: gradients are
+// accumulated, so all these passes may belong to one optimizer step that has not come yet.
 bool AddsUp(const Detail& detail, const std::vector<Run>& backward) {
   if (backward.size() < 2) return false;
   const uint64_t last = backward.back().begin;
@@ -128,8 +129,8 @@ bool AnyBackward(const Detail& detail, uint64_t begin, uint64_t end) {
   return false;
 }
 
-// Where the first pass begins: where the second one's first block came before, or the first module
-// ran.
+// Returns the begin of the first iteration: where the call site that begins the second one
+// allocated before or, if it did not, where the first module ran.
 uint64_t FirstBegin(const Detail& detail, uint64_t before, uint32_t site) {
   uint64_t forward = before;
   for (const Life& life : detail.lives) {
@@ -141,7 +142,7 @@ uint64_t FirstBegin(const Detail& detail, uint64_t before, uint32_t site) {
   return forward;
 }
 
-// The beginning of a turn: sizes and sites of its first tensors.
+// Returns the first tensors of a turn.
 std::vector<const Life*> TensorsFrom(const Detail& detail, uint64_t begin, uint64_t end,
                                      size_t most) {
   std::vector<const Life*> tensors;
@@ -153,8 +154,8 @@ std::vector<const Life*> TensorsFrom(const Detail& detail, uint64_t begin, uint6
   return tensors;
 }
 
-// Where the turn that ends here began: with the same tensors as the one that follows, to
-// `next_end`.
+// Returns the begin of the turn that ends at `end`: where the same tensors were made as in the
+// following turn, which ends at `next_end`.
 uint64_t BeginLikeTheNext(const Detail& detail, uint64_t end, uint64_t next_end) {
   constexpr size_t kMax = 8;
   constexpr size_t kLeast = 2;
@@ -170,8 +171,9 @@ uint64_t BeginLikeTheNext(const Detail& detail, uint64_t end, uint64_t next_end)
   return FirstBegin(detail, end, detail.sites[site].by_stack ? site : 0);
 }
 
-// The steps, but for those that no backward pass led to if one led to most of the others: libraries
-// make an optimizer's state by a step with gradients of zeros (torch.distributed.checkpoint).
+// Returns the steps that train. If a backward pass led to most steps, the other ones do not count:
+// libraries create an optimizer's state by a step with zero gradients
+// (torch.distributed.checkpoint).
 std::vector<uint64_t> StepsThatTrain(const Detail& detail, const MarkedSteps& told) {
   const std::vector<uint64_t>& steps = told.steps();
   if (detail.lives_left_out > 0) return steps;
@@ -179,7 +181,7 @@ std::vector<uint64_t> StepsThatTrain(const Detail& detail, const MarkedSteps& to
   uint64_t before = detail.first_event;
   for (const uint64_t step : steps) {
     const bool has_backward = told.IsOfGraph(step) || AnyBackward(detail, before, step);
-    // One that follows another without any work between them belongs to it.
+    // A step that follows another one without any work in between belongs to it.
     const bool follows = !training.empty() && TensorsFrom(detail, before, step, 1).empty();
     if (has_backward || follows) training.push_back(step);
     before = step;
@@ -187,10 +189,10 @@ std::vector<uint64_t> StepsThatTrain(const Detail& detail, const MarkedSteps& to
   return training.size() * 2 > steps.size() ? training : steps;
 }
 
-// A step that follows another one without any work between them belongs to the same turn: one
-// optimizer may step once for each group of its parameters.
+// Removes steps that follow another one without any work in between: they belong to the same
+// iteration, because one optimizer may step once for each group of its parameters.
 std::vector<uint64_t> WithWorkBetween(const Detail& detail, const MarkedSteps& told) {
-  // A trace without tensors does not tell what lies between.
+  // A trace without tensors does not show the work in between.
   if (std::ranges::none_of(detail.lives, &Life::tensor)) return told.steps();
   std::vector<uint64_t> kept;
   for (const uint64_t step : StepsThatTrain(detail, told)) {
@@ -205,13 +207,13 @@ std::vector<uint64_t> WithWorkBetween(const Detail& detail, const MarkedSteps& t
   return kept;
 }
 
-// The work of a program's loop in each turn.
+// True if the block may belong to the work that a program's loop does in each turn.
 bool MayBeTurn(const Detail& detail, const Life& life) {
   const SiteDetail& site = detail.sites[life.site];
   return IsAnAllocation(life) && life.tensor && !site.in_backward && site.phase != Phase::kInit;
 }
 
-// The levels of a call stack, with the turns of each.
+// The levels of a call stack, with the loop turns of each.
 class Loops {
  public:
   explicit Loops(const Detail& detail) : detail_(detail) {}
@@ -227,15 +229,15 @@ class Loops {
     }
     if (depth < own.size() && depth < levels_.size() &&
         levels_[depth].line.function == own[depth].function) {
-      // Another line of the same function: forward, or back to where the loop begins.
+      // Another line of the same function is either further on, or back at the begin of a loop.
       if (own[depth].line < levels_[depth].line.line) Turn(depth, life.birth);
       levels_[depth].line = own[depth];
       ++depth;
     }
     levels_.resize(std::min(depth, levels_.size()));
     for (; depth < own.size(); ++depth) Enter(depth, own[depth], life.birth);
-    // The same place again, and nothing went back: the loop is on one line. Not so where a library
-    // does something for each of many tensors.
+    // If the same call site allocates again and no line went back, the loop is on one line. This
+    // does not count if a library does something for each of many tensors.
     const SiteDetail& site = detail_.sites[life.site];
     if (!site.is_own_call && site.module.empty()) return;
     if (!levels_.back().seen.insert(life.site).second) {
@@ -244,7 +246,7 @@ class Loops {
     }
   }
 
-  // The turns of the outermost loop that is none of layers; empty: there is none.
+  // Returns the turns of the outermost loop that is no loop over layers; empty if there is none.
   std::vector<uint64_t> Outermost() const {
     for (const auto& [key, turns] : turns_) {
       if (turns.size() >= 2) return turns;
@@ -300,7 +302,7 @@ Iterations::Iterations(const Detail& detail, const MarkedSteps& told, uint64_t l
   bool is_single = false;
   if (all_.empty()) {
     FindByBackward(detail);
-    // The rest after the last backward pass is one only if memory ran out in it.
+    // The rest after the last backward pass is an iteration only if memory ran out in it.
     const bool has_rest = all_.size() > 1 && last_failure <= all_.back().begin;
     if (has_rest && !AnyBackward(detail, all_.back().begin, kStillLive)) all_.pop_back();
     is_single = has_rest && all_.size() == 1;
@@ -311,7 +313,7 @@ Iterations::Iterations(const Detail& detail, const MarkedSteps& told, uint64_t l
   if (all_.size() < 2) FindByLoop(detail);
 }
 
-// A pass begins when the evaluation is over that came before it.
+// Moves the begin of each iteration to the end of the evaluation before it.
 void Iterations::LeaveOutOtherWork(const Detail& detail) {
   if (by_ != By::kOptimizer && by_ != By::kBackward) return;
   std::vector<uint64_t> begins;
@@ -319,14 +321,15 @@ void Iterations::LeaveOutOtherWork(const Detail& detail) {
   other_work_.LeaveToPasses(begins);
   for (Iteration& pass : all_) {
     const uint64_t begin = other_work_.After(pass.begin, pass.end);
-    // A program that fails in an evaluation makes nothing after it: that is all of the last pass.
+    // A program that fails in an evaluation makes nothing after it, so the evaluation is all of the
+    // last iteration.
     const auto next = std::ranges::lower_bound(detail.lives, begin, {}, &Life::birth);
     if (next != detail.lives.end() && next->birth < pass.end) pass.begin = begin;
   }
 }
 
 uint64_t Iterations::BackwardPerPass(const Detail& detail) const {
-  // A function of autograd's that is written in Python is no call of backward().
+  // An autograd function that is written in Python is no call of backward().
   std::vector<uint64_t> calls;
   for (const auto& [event, site] : calls_) {
     if (!detail.sites[site].is_own_call) calls.push_back(event);
@@ -337,7 +340,7 @@ uint64_t Iterations::BackwardPerPass(const Detail& detail) const {
     const auto to = std::ranges::lower_bound(calls, pass.end);
     counts.push_back(static_cast<uint64_t>(to - from));
   }
-  // The last one may be cut off.
+  // The last iteration may be cut off.
   if (counts.size() > 1) counts.pop_back();
   if (counts.empty()) return 0;
   const auto middle = counts.begin() + static_cast<ptrdiff_t>(counts.size() / 2);
@@ -351,8 +354,8 @@ std::string Iterations::BackwardCall(const Detail& detail, uint64_t event) const
   if (next == autograd_calls_.begin()) return "";
   const auto& [begin, site] = *std::prev(next);
   const std::vector<CodeLine>& call = detail.sites[site].own;
-  // Where the thread that made that call has made something else since then, another call runs,
-  // which made nothing itself: the line before it is next to it.
+  // If the thread of that call has allocated anything else since, another call is running that
+  // allocated nothing itself: it comes from the line before.
   auto life = std::ranges::lower_bound(detail.lives, event, {}, &Life::birth);
   while (life != detail.lives.begin() && std::prev(life)->birth > begin) {
     --life;
@@ -406,12 +409,12 @@ void Iterations::FindByMarks(const Detail& detail, const MarkedSteps& told) {
 
 void Iterations::FindBySteps(const Detail& detail, const MarkedSteps& told, uint64_t last_failure) {
   const std::vector<uint64_t> ends = WithWorkBetween(detail, told);
-  // One step may be one of many batches.
+  // A single step may cover many batches.
   if (ends.empty() || (ends.size() == 1 && calls_.size() > 2)) return;
   by_ = By::kOptimizer;
   is_sure_ = true;
   uint64_t begin = BeginLikeTheNext(detail, ends.front(), ends.size() > 1 ? ends[1] : kStillLive);
-  // After an evaluation the next one begins when that is over.
+  // After an evaluation, the next iteration begins when the evaluation is over.
   const auto after_evaluation = [&](uint64_t from, uint64_t to) {
     auto call = std::ranges::lower_bound(told.calls(), from, {}, &ToldCall::begin);
     for (; call != told.calls().end() && call->begin < to; ++call) {
@@ -428,8 +431,8 @@ void Iterations::FindBySteps(const Detail& detail, const MarkedSteps& told, uint
   }
 }
 
-// Whether a pass has begun since the last step: backward() is called on a line that called it
-// before. To make graphs calls autograd in another way, and is none.
+// True if an iteration has begun since the last step: backward() is called on a line that called it
+// before. The calls that create CUDA graphs come from other lines, and do not count.
 bool Iterations::GoesOn(const Detail& detail, uint64_t last_step) const {
   absl::flat_hash_set<uint32_t> lines;
   for (const auto& [event, site] : calls_) {
@@ -450,7 +453,7 @@ void Iterations::FindByBackward(const Detail& detail) {
   const bool by_steps = steps.size() >= 2 && steps.size() <= backward.size();
   const std::vector<Run>& runs = by_steps ? steps : backward;
   by_ = by_steps ? By::kOptimizer : By::kBackward;
-  // More runs than calls of backward(): other work lay within one of them.
+  // If there are more runs than calls of backward(), other work interrupted one of them.
   const bool has_all_calls = by_steps || calls_.empty() || calls_.size() >= runs.size();
   const bool may_be_parts = !by_steps && AddsUp(detail, backward);
   is_sure_ = detail.lives_left_out == 0 && has_all_calls && !may_be_parts;
@@ -459,7 +462,7 @@ void Iterations::FindByBackward(const Detail& detail) {
   absl::flat_hash_set<uint32_t> firsts;  // sites with which passes begin
   for (size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].next == kStillLive) break;
-    // The rest after the last run is a pass if it begins as another one did, or fails.
+    // The rest after the last run is an iteration if it begins like another one, or fails.
     const bool is_last = i + 1 == runs.size();
     if (is_last && runs.size() > 1 && !firsts.contains(runs[i].next_site)) {
       end = runs[i].next;
@@ -474,7 +477,7 @@ void Iterations::FindByBackward(const Detail& detail) {
 void Iterations::FindByCalls(const Detail& detail, const MarkedSteps& told) {
   if (told.main_calls().size() < 2) return;
   by_ = By::kForward;
-  // An evaluation, or what serves requests, has no iterations.
+  // An evaluation, or a server of requests, has no iterations.
   is_sure_ = std::ranges::any_of(told.main_calls(), &ToldCall::with_gradients);
   all_.clear();
   for (const ToldCall& call : told.main_calls()) {
@@ -484,7 +487,8 @@ void Iterations::FindByCalls(const Detail& detail, const MarkedSteps& told) {
 
 void Iterations::FindByLoop(const Detail& detail) {
   const std::vector<uint64_t> turns = TurnsWithin(detail, 0, kStillLive);
-  // Beside a backward pass two turns are too few to tell: one line may call an operator twice.
+  // If there is a backward pass, two turns are not enough evidence: one line may call an operator
+  // twice.
   constexpr size_t kLeastBesideBackward = 3;
   if (turns.empty() || (!all_.empty() && turns.size() < kLeastBesideBackward)) return;
   by_ = By::kLoop;

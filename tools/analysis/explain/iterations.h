@@ -1,15 +1,16 @@
-// Iterations: the turns of the program's main loop, which are its iterations.
+// Iterations: the iterations of the program's main loop.
 //
-// Idea: what the program did tells, the plainest first: its own marks, steps of an optimizer,
-// backward passes, calls of a model, and at last its own lines. Steps and calls are told by marks
-// (marked_steps.h) or seen in call stacks: each call of backward() begins with a block of its own,
-// made on the program's own thread; a loop shows itself by lines that go back within one function,
-// or by the same place allocating again. Loops inside forward() are layers, and no turns.
+// Idea: the best available evidence decides: the program's own marks, steps of an optimizer,
+// backward passes, calls of a model, and finally its own lines. Steps and calls are recorded as
+// marks (marked_steps.h) or seen in call stacks: each call of backward() begins with a block that
+// is made on the program's own thread; a loop shows itself by lines that go back within one
+// function, or by the same call site allocating again. Loops inside forward() are loops over
+// layers, and no iterations.
 //
-// An evaluation between two steps belongs to no pass (other_work.h).
+// An evaluation between two steps belongs to no iteration (other_work.h).
 //
-// Ownership: copies. Threads: a value. Errors: none; where nothing tells there are no passes.
-// Units: events.
+// Ownership: keeps its own copies. Threads: a plain value without synchronisation. Errors: none;
+// without evidence there are no iterations. Units: events.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_ITERATIONS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_ITERATIONS_H_
 
@@ -24,7 +25,7 @@
 
 namespace vramstow {
 
-// [begin, end). An evaluation that lies between two of them belongs to none.
+// One iteration, [begin, end). An evaluation between two iterations belongs to neither.
 struct Iteration {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -34,28 +35,30 @@ class Iterations {
  public:
   enum class By : uint8_t { kNone, kMarks, kOptimizer, kBackward, kForward, kLoop };
 
-  // `last_failure`: the event of the last out-of-memory; 0: there was none.
+  // `last_failure` is the event of the last out-of-memory; 0 if there was none.
   explicit Iterations(const Detail& detail, uint64_t last_failure = 0);
 
   By by() const { return by_; }
-  // Whether the number of passes is known, and not guessed.
+  // True if the number of iterations is known, and not guessed.
   bool is_sure() const { return is_sure_; }
-  // By::kMarks: the name of the marks.
+  // The name of the marks, for By::kMarks.
   const std::string& mark() const { return mark_; }
-  // In order. The last one may be cut off.
+  // All iterations in order. The last one may be cut off.
   const std::vector<Iteration>& all() const { return all_; }
-  // The line that had called backward() last at this event; empty: not known.
+  // Returns the line that had last called backward() at this event; empty if unknown.
   std::string BackwardCall(const Detail& detail, uint64_t event) const;
-  // Whether backward() was called before this event, and not only torch.autograd.grad().
+  // True if backward() was called before this event, and not only torch.autograd.grad().
   bool HasCalledBackward(uint64_t event) const;
-  // The number of the pass, from 0, that had begun last; -1 before the first.
+  // Returns the number, from 0, of the iteration that had last begun; -1 before the first.
   int64_t At(uint64_t event) const;
-  // Backward passes that one pass has, as a rule: gradients are accumulated. 0: not known.
+  // Returns the usual number of backward passes in one iteration; more than one means that
+  // gradients are accumulated. 0 if unknown.
   uint64_t BackwardPerPass(const Detail& detail) const;
   const OtherWork& other_work() const { return other_work_; }
-  // Whether a call of a model that records no gradients was running at this event.
+  // True if a call of a model that records no gradients was running at this event.
   bool IsInference(uint64_t event) const;
-  // Where the turns of the program's outermost loop within [begin, end) begin; empty: no loop.
+  // Returns the begins of the turns of the program's outermost loop within [begin, end); empty if
+  // there is no loop.
   static std::vector<uint64_t> TurnsWithin(const Detail& detail, uint64_t begin, uint64_t end);
 
  private:
@@ -66,7 +69,7 @@ class Iterations {
   void FindByCalls(const Detail& detail, const MarkedSteps& told);
   void FindByLoop(const Detail& detail);
   void LeaveOutOtherWork(const Detail& detail);
-  // One begins where the last one ends.
+  // Sets the iterations by their begins; each one ends where the next begins.
   void SetBegins(const std::vector<uint64_t>& begins, uint64_t end);
 
   Iterations(const Detail& detail, const MarkedSteps& told, uint64_t last_failure);

@@ -21,10 +21,10 @@ bool MayBeCache(const Detail& detail, const Life& life) {
          !site.in_optimizer;
 }
 
-// What was asked for: an allocator may give a little more, as it comes.
+// Returns the requested size, because an allocator may round up by varying amounts.
 uint64_t SizeOf(const Life& life) { return life.requested != 0 ? life.requested : life.size; }
 
-// How the blocks of one site grew.
+// The growth of the blocks of one call site.
 struct Growth {
   std::vector<uint64_t> events;  // at which a larger one was made than before
   size_t outlived = 0;           // blocks that were still there when a larger one was made
@@ -34,7 +34,8 @@ struct Growth {
 Growth GrowthOf(const std::vector<const Life*>& chain) {
   Growth growth;
   uint64_t largest = 0;
-  // Where the first larger one comes, from the end: a new text begins with a small one again.
+  // Finds for each block the next larger one, from the end. A new text begins with a small block
+  // again.
   std::vector<const Life*> next(chain.size(), nullptr);
   for (size_t i = chain.size() - 1; i-- > 0;) {
     const Life* after = chain[i + 1];
@@ -57,14 +58,14 @@ Growth GrowthOf(const std::vector<const Life*>& chain) {
   return growth;
 }
 
-// Keys and values are made in the forward pass of a module, or of a library's cache. What a program
-// gathers it joins in lines of its own.
+// True if the block is made in the forward pass of a module, or of a library's cache. A program's
+// own collections are concatenated in lines of its own.
 bool IsMadeInModule(const SiteDetail& site) {
   return site.phase == Phase::kForward || site.phase == Phase::kCache || !site.module.empty() ||
          !site.classes.empty();
 }
 
-// Events at which backward passes and optimizers made tensors.
+// Returns the events at which backward passes and optimizers made tensors.
 std::vector<uint64_t> TrainingEvents(const Detail& detail) {
   std::vector<uint64_t> events;
   for (const Life& life : detail.lives) {
@@ -74,7 +75,8 @@ std::vector<uint64_t> TrainingEvents(const Detail& detail) {
   return events;
 }
 
-// A text is generated without training between its tokens. Between two texts there may be some.
+// True if there was training between many of the growth steps. A text is generated without training
+// between its tokens; between two texts there may be some.
 bool IsTrainedBetween(const Growth& growth, const std::vector<uint64_t>& training) {
   size_t trained = 0;
   for (size_t i = 1; i < growth.events.size(); ++i) {
@@ -84,7 +86,8 @@ bool IsTrainedBetween(const Growth& growth, const std::vector<uint64_t>& trainin
   return trained * 2 > growth.events.size() - 1;
 }
 
-// Whether two blocks of the same size are there at once: a text has keys and values, and layers.
+// True if two blocks of the same size are live at once, because a text has keys and values, and
+// several layers.
 bool AnyBeside(std::vector<const Life*> lives) {
   std::ranges::sort(lives, [](const Life* a, const Life* b) {
     return SizeOf(*a) != SizeOf(*b) ? SizeOf(*a) < SizeOf(*b) : a->birth < b->birth;
@@ -135,7 +138,7 @@ void KvCaches::FindGrowing(const Detail& detail, const PhasesOver& phases) {
         kNearlyAllGrow * static_cast<double>(growth.followed)) {
       continue;
     }
-    // Pieces that autograd waits for are joined, too.
+    // Blocks that autograd waits for may be concatenated, too.
     if (std::ranges::any_of(chain, [&](const Life* l) { return phases.BridgesToBackward(*l); })) {
       continue;
     }

@@ -1,13 +1,13 @@
-// KvCaches: which blocks are caches of keys and values, by their shape and life.
+// KvCaches: recognises key/value caches by the shape and life of their blocks.
 //
-// Idea: a model that generates text keeps the keys and values of what it has read. Either a block
-// of each layer grows: within a module, a concatenation makes a larger one beside the old one,
-// again and again, for several layers in turn, and nothing is trained in between. Or an engine
-// makes one block of the same size for each layer before it begins to work, does not fill it with
-// anything, and keeps it as long as it works.
+// Idea: a model that generates text stores the keys and values of the tokens that it has read.
+// Either a block of each layer grows: within a module, a concatenation repeatedly makes a larger
+// block beside the old one, for several layers in turn, without training in between. Or an engine
+// makes one block of the same size for each layer before it begins to work, does not fill it at
+// once, and holds it as long as it works.
 //
-// Ownership: refers to a Detail, which outlives it. Threads: const calls are free. Errors: none;
-// without call stacks there are no caches. Units: events counted from 1.
+// Ownership: refers to a Detail, which outlives it. Threads: const functions may be called at the
+// same time. Errors: none; without call stacks no caches are found. Units: events, counted from 1.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_KV_CACHES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_KV_CACHES_H_
 
@@ -22,15 +22,16 @@ namespace vramstow {
 
 class KvCaches {
  public:
-  // `phases`: of the same detail.
+  // `phases` must be of the same detail.
   KvCaches(const Detail& detail, const PhasesOver& phases);
 
   bool Has(const Life& life) const { return blocks_.contains(&life); }
-  // How often caches grew in [begin, end): the tokens that were generated there.
+  // Returns how often caches grew in [begin, end), which is the number of tokens that were
+  // generated there.
   uint64_t StepsWithin(uint64_t begin, uint64_t end) const;
 
  private:
-  // Blocks of one call site, by birth.
+  // The blocks of one call site, in order of birth.
   using Chain = std::vector<const Life*>;
 
   void FindGrowing(const Detail& detail, const PhasesOver& phases);

@@ -1,5 +1,5 @@
-// How long blocks live, measured in iterations: what stays within one, what stays for good, and
-// what piles up.
+// Measures how long blocks live, in iterations: which blocks stay within one, which stay for good,
+// and which pile up.
 #include <algorithm>
 #include <tuple>
 
@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMaxStartupSites = 20;
 constexpr size_t kLeastLeftBehind = 3;
 
-// Which iteration an event belongs to; -1 before the first, the number of them after the last.
+// Returns the iteration of an event: -1 before the first, the number of iterations after the last.
 class IterationOf {
  public:
   explicit IterationOf(const std::vector<IterationFacts>& list) : list_(list) {}
@@ -35,15 +35,15 @@ void AddLife(const Life& life, Amount* amount) {
   ++amount->blocks;
 }
 
-// The blocks that one site left behind, and in how many iterations.
+// The blocks that one call site left behind, and in how many iterations.
 struct LeftBehind {
   Amount amount;
   absl::flat_hash_set<int64_t> iterations;
   int64_t late_bytes = 0;  // by which its blocks became more in the last iterations
 };
 
-// The last iterations, up to the begin of the very last one: what the end of the program frees says
-// nothing. A container with a bound has filled up by then, and loses as much as it takes.
+// The last iterations, up to the begin of the very last one, because frees at the end of the
+// program say nothing. A container with a limit is full by then, and frees as much as it stores.
 struct LateIterations {
   explicit LateIterations(const std::vector<IterationFacts>& list) {
     constexpr size_t kPart = 8;
@@ -60,7 +60,7 @@ struct LateIterations {
   uint64_t end = 0;
 };
 
-// The growth goes on: the last iterations add at least half of what an iteration added so far.
+// True if the growth goes on: the last iterations add at least half of the average before.
 bool StillGrows(const LeftBehind& behind, const LateIterations& late, size_t iterations) {
   if (late.count == 0) return true;
   const uint64_t expected = behind.amount.bytes / iterations * late.count;
@@ -73,7 +73,8 @@ std::vector<GrowthFacts> GrowingSites(const Detail& detail,
   std::vector<GrowthFacts> growing;
   for (const auto& [number, behind] : left) {
     const size_t count = behind.iterations.size();
-    // Something in most of them: what only the last ones hold is on its way.
+    // The site must leave blocks in most iterations; blocks of only the last ones may still be
+    // freed.
     if (count < kLeastLeftBehind || count * 2 < iterations) continue;
     if (!StillGrows(behind, late, iterations)) continue;
     GrowthFacts growth;
@@ -131,7 +132,7 @@ void ExplainLifetimes(const Detail& detail, Facts* facts) {
     if (late.Has(life.death)) left[life.site].late_bytes -= static_cast<int64_t>(life.size);
     const int64_t born = iteration_of(life.birth);
     if (born < 0) AddLife(life, &lifetimes.before);
-    // Blocks that the end of the program freed had piled up all the same.
+    // Blocks that were freed at the end of the program had piled up nevertheless.
     if (born >= 0 && life.death > iterations.back().begin_event &&
         (life.death == kStillLive || life.birth < iterations.back().begin_event)) {
       LeftBehind& behind = left[life.site];

@@ -18,7 +18,7 @@ constexpr std::string_view kSave = "vramstow.save";
 constexpr std::string_view kSaveEnd = "vramstow.save_end";
 constexpr std::string_view kOptimizer = "Optimizer.";
 
-// "ProfilerStep#12" → "ProfilerStep#".
+// Turns "ProfilerStep#12" into "ProfilerStep#".
 std::string WithoutNumber(std::string text) {
   while (!text.empty() && text.back() >= '0' && text.back() <= '9') text.pop_back();
   return text;
@@ -36,7 +36,7 @@ bool SpeaksOfSteps(const std::string& text) {
 
 using Groups = std::map<std::string, std::vector<uint64_t>>;
 
-// The marks that most plainly say where an iteration begins.
+// Returns the name of the marks that show most clearly where an iteration begins.
 std::string PlainestOf(const Groups& groups) {
   std::string best;
   bool is_profilers = false;
@@ -49,7 +49,8 @@ std::string PlainestOf(const Groups& groups) {
   return best;
 }
 
-// The one whose step ends a turn, among optimizers that take turns.
+// Of several optimizers that alternate, returns the steps of the one that comes last in an
+// iteration.
 std::vector<uint64_t> LastOfTurn(const Groups& steps) {
   std::vector<uint64_t> best;
   for (const auto& [name, events] : steps) {
@@ -61,8 +62,9 @@ std::vector<uint64_t> LastOfTurn(const Groups& steps) {
   return best;
 }
 
-// Steps of optimizers that work one after the other, as where each layer is trained by itself: an
-// optimizer counts whose steps all lie before or behind those of the others that count.
+// Returns the steps of optimizers that work one after the other, for example if each layer is
+// trained separately: an optimizer counts if all its steps lie before or after those of the
+// optimizers that count already.
 std::vector<uint64_t> OneAfterTheOther(Groups steps) {
   std::vector<uint64_t> all = LastOfTurn(steps);
   if (all.empty()) return all;

@@ -1,16 +1,16 @@
-// MarkedSteps: what the program did, as marks tell: its own marks, steps of optimizers, calls of
-// models.
+// MarkedSteps: the work of the program as recorded in marks: its own marks, steps of optimizers,
+// and calls of models.
 //
 // Idea: Python's start-up hook marks each step of an optimizer (`vramstow.step KIND NUMBER`, or
-// `vramstow.graph_step …` where a graph was replayed before it or has it) and, for traces with
-// stacks, each call of an outermost module (`vramstow.forward NAME NUMBER`, or
-// `vramstow.inference …` without gradients, to `vramstow.forward_end …`). NUMBER tells two of a
-// kind apart. PyTorch's own annotations have steps, too (`Optimizer.step#…`). Marks of the
-// program's own for a step, an iteration or a batch say more than all that. `vramstow.save` and
-// `vramstow.save_end` stand around torch.save.
+// `vramstow.graph_step …` if a graph was replayed before the step or contains it) and, for traces
+// with stacks, each call of an outermost module (`vramstow.forward NAME NUMBER`, or
+// `vramstow.inference …` without gradients, up to `vramstow.forward_end …`). NUMBER distinguishes
+// two objects of a kind. PyTorch's own annotations have steps, too (`Optimizer.step#…`). The
+// program's own marks for a step, an iteration or a batch take precedence over all these.
+// `vramstow.save` and `vramstow.save_end` enclose torch.save.
 //
-// Ownership: copies. Threads: a value. Errors: none; other marks are left alone. Units: events,
-// nanoseconds.
+// Ownership: keeps its own copies. Threads: a plain value without synchronisation. Errors: none;
+// other marks are ignored. Units: events, nanoseconds.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_MARKED_STEPS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_MARKED_STEPS_H_
 
@@ -34,14 +34,15 @@ class MarkedSteps {
  public:
   explicit MarkedSteps(const Detail& detail);
 
-  // The program's own marks of one name, where iterations begin; empty: there are none.
+  // The program's own marks of one name at which iterations begin; empty if there are none.
   const std::vector<uint64_t>& marks() const { return marks_; }
   const std::string& mark() const { return mark_; }  // their name
-  // Where steps end, of the optimizer that steps most often and as the last one of a turn.
+  // The ends of steps, of the optimizer that steps most often and comes last in an iteration.
   const std::vector<uint64_t>& steps() const { return steps_; }
-  // Whether work that makes no tensors led to this step: a graph was replayed.
+  // True if a replayed graph led to this step, so that the work made no tensors.
   bool IsOfGraph(uint64_t step) const { return graph_steps_.contains(step); }
-  // All calls of outermost modules, in order; and of the module that is called most often.
+  // All calls of outermost modules, in order; and the calls of the module that is called most
+  // often.
   const std::vector<ToldCall>& calls() const { return calls_; }
   const std::vector<ToldCall>& main_calls() const { return main_calls_; }
   const std::vector<ToldCall>& saves() const { return saves_; }

@@ -8,8 +8,7 @@
 namespace vramstow {
 namespace {
 
-// What one iteration took. Its time is the card's: between the moments when the card had done what
-// it was given up to the begin, and up to the end.
+// The cost of one iteration.
 struct Step {
   const IterationFacts* iteration = nullptr;
   ModelClockEvent sums;
@@ -48,7 +47,7 @@ ModelClockFacts FindModelClock(const Detail& detail, const IterationsFacts& iter
   if (detail.model_clock.empty()) return facts;
   std::vector<Step> steps;
   for (size_t i = kWarmUp; i < iterations.list.size(); ++i) {
-    // The last one may be cut off.
+    // The last iteration may be cut off.
     if (iterations.list[i].end_event > detail.events) continue;
     if (const auto step = StepOf(detail, iterations.list[i])) steps.push_back(*step);
   }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kNearlyAllPasses = 0.8;
 constexpr size_t kLeastPassesToTell = 3;
-// A forward pass that trains leaves so large a part of its blocks for the backward pass, at least.
+// A forward pass that trains leaves at least 1/20 of its bytes to the backward pass.
 constexpr uint64_t kLeastPartForBackward = 20;
 
 std::string_view FunctionOf(std::string_view frame) { return frame.substr(frame.rfind(' ') + 1); }
@@ -30,7 +30,7 @@ bool NamesEvaluation(std::string_view function) {
   return has("eval") || has("valid") || has("test");
 }
 
-// What the frames of a site tell: where a model is called from.
+// The caller of a model, as the frames of a call site show it.
 struct Caller {
   bool runs_model = false;
   bool evaluates = false;  // by the name of a function
@@ -60,7 +60,7 @@ Caller CallerOf(const Detail& detail, const SiteDetail& site) {
   return caller;
 }
 
-// Whether a site is called by the same function as a model was, at the same depth.
+// True if the call site is called by the same function as a model was, at the same depth.
 bool IsBeside(const Detail& detail, const SiteDetail& site, const SiteDetail& model, size_t depth) {
   if (depth == 0 || site.frames.size() < depth) return false;
   for (size_t i = 0; i + 1 < depth; ++i) {
@@ -72,7 +72,7 @@ bool IsBeside(const Detail& detail, const SiteDetail& site, const SiteDetail& mo
 
 enum class Doing : uint8_t { kNothing, kTraining, kOther };
 
-// The work that each site belongs to.
+// Finds the work that each call site belongs to.
 class Callers {
  public:
   Callers(const Detail& detail, const PhasesOver& phases) {
@@ -156,7 +156,7 @@ void OtherWork::FindStretches(const Detail& detail, const MarkedSteps& told) {
     }
     switch (callers.DoingOf(site, life)) {
       case Doing::kNothing:
-        // Set-up is no part of it.
+        // Set-up is no part of the stretch.
         before.push_back(&life);
         if (site.phase == Phase::kInit) before.clear();
         break;
@@ -171,7 +171,7 @@ void OtherWork::FindStretches(const Detail& detail, const MarkedSteps& told) {
           now = {Stretch::Kind::kEvaluation, life.birth, life.birth, trained, false};
           generates = false;
           is_open = true;
-          // The data that it works on.
+          // The stretch includes the data that it works on.
           for (auto own = before.rbegin(); own != before.rend(); ++own) {
             if (!IsBeside(detail, detail.sites[(*own)->site], site, caller.depth)) break;
             now.begin = (*own)->birth;

@@ -1,12 +1,12 @@
-// OtherWork: what a program does beside its iterations: it evaluates, generates, saves.
+// OtherWork: the work of a program outside of its iterations: evaluation, generation and saving.
 //
 // Idea: a forward pass that trains leaves blocks for the backward pass. A forward pass that is
-// called from another line, and leaves none, is an evaluation; where a cache of keys and values
-// grows meanwhile, the program generates. Calls of one kind that follow one another, without any
-// training between them, are one stretch. The start-up hook marks what is saved.
+// called from another line, and leaves none, is an evaluation; if a key/value cache grows
+// meanwhile, the program generates text. Consecutive calls of one kind, without any training in
+// between, are one stretch. The start-up hook marks saving.
 //
-// Ownership: copies. Threads: a value. Errors: none; without call stacks nothing is found. Units:
-// events counted from 1.
+// Ownership: keeps its own copies. Threads: a plain value without synchronisation. Errors: none;
+// without call stacks nothing is found. Units: events, counted from 1.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_OTHER_WORK_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_OTHER_WORK_H_
 
@@ -29,23 +29,23 @@ struct Stretch {
   bool is_named = false;  // a function that calls it has a name for evaluations
 };
 
-// Whether a model runs, by the call stack.
+// True if the call stack shows a running model.
 bool RunsModel(const Detail& detail, const SiteDetail& site);
 
 class OtherWork {
  public:
   OtherWork(const Detail& detail, const MarkedSteps& told);
 
-  // In order; those that save may lie within others.
+  // The stretches in order; a stretch of saving may lie within another one.
   const std::vector<Stretch>& all() const { return all_; }
-  // Any backward pass or step of an optimizer.
+  // True if there is any backward pass or optimizer step.
   bool has_training() const { return has_training_; }
   const KvCaches& caches() const { return caches_; }
-  // The first event from `begin` on that belongs to no evaluation that follows `begin` without any
-  // training between them.
+  // Returns the end of the evaluation that follows `begin` without any training in between; `begin`
+  // if there is none.
   uint64_t After(uint64_t begin, uint64_t end) const;
-  // What comes in nearly every pass belongs to the pass: a teacher's forward pass, for example.
-  // `begins`: of all passes.
+  // Removes stretches that occur in nearly every iteration, for example a teacher's forward pass:
+  // they belong to the iterations. `begins` has the begins of all iterations.
   void LeaveToPasses(const std::vector<uint64_t>& begins);
 
  private:

@@ -1,4 +1,4 @@
-// Phases: what the program did one after the other, and how high memory was meanwhile.
+// Finds the phases of the program, in order, and the highest memory of each.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -31,7 +31,7 @@ const char* NameOf(Stretch::Kind kind) {
 std::vector<Part> PartsOf(const Detail& detail, const Iterations& passes) {
   std::vector<Part> parts;
   const OtherWork& other = passes.other_work();
-  // Lines that go back are no work of a kind that is known.
+  // Iterations that were found only by lines that go back are no known kind of work.
   const bool trains = other.has_training() && passes.by() != Iterations::By::kLoop;
   if (trains) {
     for (const Iteration& pass : passes.all()) parts.push_back({"training", pass.begin, pass.end});

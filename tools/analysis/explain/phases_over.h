@@ -1,10 +1,11 @@
-// PhasesOver: what was being done while a block lived, by what others were allocated for.
+// PhasesOver: which phases passed while a block lived.
 //
-// Idea: forward, backward, optimizer and data follow one another; the sites of the blocks that are
-// born tell which it is. So a block outlives its phase if one is born for another before it dies.
+// Idea: forward, backward, optimizer and data loading follow one another; the call sites of the
+// blocks that are born show the current phase. So a block outlives its phase if another phase
+// allocates before it dies.
 //
-// Ownership: copies. Threads: a value. Errors: none; without stacks there are no phases. Units:
-// events.
+// Ownership: keeps its own copies. Threads: a plain value without synchronisation. Errors: none;
+// without stacks there are no phases. Units: events.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_PHASES_OVER_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_PHASES_OVER_H_
 
@@ -19,13 +20,13 @@ class PhasesOver {
  public:
   explicit PhasesOver(const Detail& detail);
 
-  // Whether something was allocated in a backward pass while it lived.
+  // True if a backward pass allocated anything while the block lived.
   bool LivesIntoBackward(const Life& life) const;
-  // The same, of one that came in a forward pass and went in a backward pass.
+  // True if the block was made in a forward pass and freed in a backward pass.
   bool BridgesToBackward(const Life& life) const {
     return PhaseAt(life.birth) == Phase::kForward && PhaseAt(life.death) == Phase::kBackward;
   }
-  // Whether it lived on when the phase was over in which it was allocated.
+  // True if the block was still live after the phase in which it was allocated.
   bool Outlives(const Life& life, Phase phase) const;
 
  private:

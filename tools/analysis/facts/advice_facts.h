@@ -1,6 +1,7 @@
-// AdviceFacts: one cause, or one thing that could be done.
+// AdviceFacts: one cause, or one piece of advice.
 //
-// Ownership: plain values. Threads: values. Errors: none. Units: bytes.
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_ADVICE_FACTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_ADVICE_FACTS_H_
 
@@ -15,7 +16,7 @@
 
 namespace vramstow {
 
-// Decides which advice comes first (advice/order.h), and what is said of it.
+// The evidence that decides which advice comes first (advice/order.h), and how it is worded.
 struct AdviceProof {
   bool is_cause = false;       // of the last failure
   bool is_fault = false;       // something is wrong, whatever room the job has
@@ -34,9 +35,11 @@ struct AdviceFacts {
   bool is_estimate = false;
   std::string place = {};   // the line that it is about; empty: none, or many
   std::string holder = {};  // what holds most of it; empty: not known
-  // The line that puts it there, where `place` is another one: "train.py:33"; empty: not known.
+  // The line that stores the blocks there, if it differs from `place`: "train.py:33"; empty if
+  // unknown.
   std::string kept_at = {};
-  // The last request that failed would have been served: as replayed, or by the bytes of a cause.
+  // True if the last request that failed would have been served, according to a replay or to the
+  // bytes of a cause.
   std::optional<bool> fits = {};
   Change change = {};                           // to be replayed; empty once it was
   std::vector<ReplayFacts> replays = {};        // by the allocator that ran, and by the pool

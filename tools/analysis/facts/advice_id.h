@@ -1,6 +1,7 @@
-// AdviceId: which advice it is; a row of advice.def.
+// AdviceId: the id of a piece of advice; each is a row of advice.def.
 //
-// Ownership: values. Threads: pure functions. Errors: none. Units: none.
+// Ownership: plain values. Threads: pure functions, callable from any thread. Errors: none. Units:
+// none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_ADVICE_ID_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_ADVICE_ID_H_
 
@@ -17,7 +18,7 @@ enum class AdviceId : uint8_t {
 #include "tools/analysis/facts/advice.def"
 };
 
-// As the JSON and the texts have it: "held_graphs"; of kNone nothing.
+// Returns the id as written in the JSON and the texts: "held_graphs"; empty for kNone.
 constexpr const char* AdviceName(AdviceId advice) {
   switch (advice) {
     case AdviceId::kNone:

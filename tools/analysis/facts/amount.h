@@ -1,6 +1,7 @@
 // Amount: a number of bytes in a number of blocks.
 //
-// Ownership: plain values. Threads: values. Errors: none. Units: bytes.
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_AMOUNT_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_AMOUNT_H_
 

@@ -1,8 +1,8 @@
-// CacheFacts: how memory was served: what was asked for again, what was given back, and what the
-// host had.
+// CacheFacts: how an allocator served requests: what it requested again, what it released, and the
+// memory of the host.
 //
-// Ownership: plain values. Threads: values. Errors: none. Units: bytes, nanoseconds since the trace
-// began.
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// bytes, nanoseconds since the trace began.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_CACHE_FACTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_CACHE_FACTS_H_
 
@@ -43,8 +43,8 @@ struct CacheFacts {
   uint64_t given_back_bytes = 0;
   uint64_t flush_count = 0;
   uint64_t empty_cache_calls = 0;
-  // For vramstow's pool: requests that cached memory did not serve at once, moves of chunks, waits
-  // for work that might still touch freed memory.
+  // For vramstow's pool: requests that cached memory did not serve at once, moves of chunks, and
+  // waits for work that might still access freed memory.
   bool tells_steps = false;
   uint64_t misses = 0;
   uint64_t stitches = 0;
@@ -53,7 +53,7 @@ struct CacheFacts {
   std::vector<FlushFacts> flushes;
 };
 
-// The memory of the host, looked at once a second, and pinned memory.
+// The memory of the host, sampled once a second, and pinned memory.
 struct HostFacts {
   uint64_t looks = 0;
   uint64_t highest_resident_bytes = 0;  // of the process

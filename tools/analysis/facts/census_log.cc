@@ -24,7 +24,8 @@ bool CensusLog::Add(const Event& mark, std::string_view text, uint64_t number) {
   return true;
 }
 
-// REASON DEVICE FOUND LIVE DURATION OBJECTS, and in the next line why it ended.
+// The text of this mark is: REASON DEVICE FOUND LIVE DURATION OBJECTS, and in the next line why the
+// census ended.
 void CensusLog::Begin(const Event& mark, std::string_view text, uint64_t number) {
   std::string_view line = CutPart(&text, '\n');
   CensusDetail census;
@@ -46,8 +47,8 @@ void CensusLog::Begin(const Event& mark, std::string_view text, uint64_t number)
   censuses_.push_back(std::move(census));
 }
 
-// ROLE DEVICE BYTES, the holder, and what the memory is. The mark's number is the address. Another
-// thread may have begun a census meanwhile.
+// The text of this mark is: ROLE DEVICE BYTES, the holder, and a description of the memory. The
+// mark's number is the address. Another thread may have begun a census meanwhile.
 void CensusLog::Hold(const Event& mark, std::string_view text) {
   std::string_view line = CutPart(&text, '\n');
   HeldBlock block;

@@ -1,11 +1,11 @@
-// CensusLog: what held memory at some moments, as the process itself looked it up.
+// CensusLog: the censuses of the process: which objects held memory at certain moments.
 //
-// Idea: a census is a row of marks (docs/trace-format.md): one that says what it is, and one for
-// each piece of memory that somebody holds.
+// Idea: a census (a reference scan) is a sequence of marks (docs/trace-format.md): one that
+// describes it, and one for each piece of memory that an object holds.
 //
-// Ownership: copies. Threads: one at a time. Errors: a mark that is not as it should be is left
-// out. Units: bytes, nanoseconds, events counted from 1. Memory: the last kMax censuses;
-// those that were left out go first.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: malformed marks
+// are ignored. Units: bytes, nanoseconds; events are counted from 1. Memory: the last kMax
+// censuses; those that the process skipped are dropped first.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_CENSUS_LOG_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_CENSUS_LOG_H_
 
@@ -20,12 +20,12 @@
 
 namespace vramstow {
 
-// A holder that begins so is one that nobody needs (VRAMSTOW_DEAD_CYCLE of framework.h).
+// The beginning of the holder for memory that is garbage (VRAMSTOW_DEAD_CYCLE of framework.h).
 inline constexpr std::string_view kDeadCycle = "a dead cycle: ";
-// One that contains this: no variable has it yet (VRAMSTOW_EXPRESSION of framework.h).
+// A part of the holder for memory that no variable has yet (VRAMSTOW_EXPRESSION of framework.h).
 inline constexpr std::string_view kUnfinished = "(unfinished expression)";
 
-// Memory that somebody holds.
+// A piece of memory that an object holds.
 struct HeldBlock {
   uint64_t address = 0;
   uint64_t bytes = 0;
@@ -46,7 +46,7 @@ struct CensusDetail {
   std::string why_ended;  // before all was looked at; empty: it was not
   std::vector<HeldBlock> blocks;
 
-  // There was a failure, and no time to look around. `why_ended` says why.
+  // True if there was no time for a census at a failure. `why_ended` says why.
   bool is_left_out() const { return objects == 0 && !why_ended.empty(); }
 };
 
@@ -55,7 +55,8 @@ class CensusLog {
   static constexpr size_t kMax = 64;
   static constexpr size_t kMaxBlocks = 16384;  // of one census
 
-  // `mark`: a kMark, the `number`th of all events. False: it is no part of a census.
+  // Adds `mark`, a kMark event, the `number`th of all events. Returns false if it is no part of a
+  // census.
   bool Add(const Event& mark, std::string_view text, uint64_t number);
 
   std::vector<CensusDetail> Take() { return {censuses_.begin(), censuses_.end()}; }

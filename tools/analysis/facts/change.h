@@ -1,9 +1,10 @@
-// Change: what an advice would change of what the program asked for, up to the request that failed.
+// Change: the effect of a piece of advice on the program's requests, up to the request that failed.
 //
-// Idea: an advice that says how much it brings can be tried without the program: the recorded
-// requests are changed as the advice says, and replayed (tools/replay/proof.h).
+// Idea: advice can be tried without the program: the recorded requests are changed as the advice
+// says, and replayed (tools/replay/proof.h).
 //
-// Ownership: values. Threads: values. Errors: none. Units: bytes, events counted from 1.
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// bytes; events are counted from 1.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_CHANGE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_CHANGE_H_
 
@@ -29,7 +30,7 @@ struct Change {
   bool shares_pool = false;           // private pools become one
   std::string allocator;              // another one, by its name in a replay; empty: the same
 
-  // Whether it says anything: not every advice is a change of requests.
+  // True if there is a change: not every piece of advice changes requests.
   bool known() const {
     return !lives.empty() || requested.has_value() || shares_pool || !allocator.empty();
   }

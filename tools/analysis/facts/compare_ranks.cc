@@ -10,7 +10,7 @@ namespace {
 
 using SiteName = std::pair<std::string, std::string>;  // site, operation
 
-// One rank: the sums of its processes.
+// One rank, with the sums of its processes.
 struct Rank {
   int64_t number = 0;
   std::string host;
@@ -31,7 +31,7 @@ std::vector<Rank> RanksOf(const std::vector<Facts>& traces) {
     const auto host = trace.facts.find("process.host");
     if (host != trace.facts.end()) rank.host = host->second;
     rank.peak_allocated += trace.peak.allocated_bytes;
-    // Where nothing is known of it, what was allocated was held at least.
+    // If the reserved memory is unknown, it was at least as much as the allocated memory.
     rank.peak_reserved +=
         trace.reserved_known ? trace.peak.reserved_bytes : trace.peak.allocated_bytes;
     rank.live_at_end += trace.live.device.bytes;
@@ -47,8 +47,8 @@ std::vector<Rank> RanksOf(const std::vector<Facts>& traces) {
   return all;
 }
 
-// The median. An even number of values has two in the middle: the middle of those. `values` is put
-// in order.
+// Returns the median, and sorts `values`. For an even number of values it is the mean of the two in
+// the middle.
 uint64_t Median(std::vector<uint64_t>* values) {
   std::ranges::sort(*values);
   const size_t middle = values->size() / 2;
@@ -58,7 +58,7 @@ uint64_t Median(std::vector<uint64_t>* values) {
 }
 
 RankFigure FigureOf(const char* name, const std::vector<Rank>& ranks, uint64_t Rank::*value) {
-  // The first of several equal ones.
+  // Of equal values, the first one counts.
   const auto most = std::ranges::max_element(ranks, {}, value);
   const auto least = std::ranges::min_element(ranks, {}, value);
   std::vector<uint64_t> values;

@@ -1,11 +1,12 @@
-// CompareRanks: the ranks of a job beside one another: who is the straggler in memory, and why.
+// CompareRanks: compares the ranks of a job, and finds the one that needs most memory, and why.
 //
-// Idea: ranks of a parallel job mostly do the same, so the median is what a rank needs and what is
-// above it needs a reason. The straggler is the rank with the highest peak of reserved memory,
-// because that is the one that runs out first; the reason is looked for in the call sites that held
+// Idea: ranks of a parallel job mostly do the same, so the median is what a rank needs, and more
+// than that needs a reason. The straggler is the rank with the highest peak of reserved memory,
+// because it is the one that runs out first. The reason is searched in the call sites that held
 // more at its peak than at the median rank's.
 //
-// Ownership: copies. Threads: pure functions. Errors: none. Units: bytes.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// none. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_COMPARE_RANKS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_COMPARE_RANKS_H_
 
@@ -16,8 +17,8 @@
 
 namespace vramstow {
 
-// Compares traces that name their rank; several processes of one rank are added, as MergeTraces
-// does. Nothing where fewer than two ranks are named.
+// Compares traces that name their rank. Several processes of one rank are added up, as MergeTraces
+// does. Returns nullopt if fewer than two ranks are named.
 std::optional<RankComparison> CompareRanks(const std::vector<Facts>& traces);
 
 }  // namespace vramstow

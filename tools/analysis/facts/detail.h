@@ -1,8 +1,9 @@
-// Detail: what the analysis has seen, beside the facts: who lived when and where, and how the
-// levels went. Explanations, and the pictures of a report, are made from this.
+// Detail: the data of the analysis behind the facts: which blocks lived when and where, and the
+// levels over time. Explanations, and the pictures of a report, are made from it.
 //
-// Ownership: plain values. Threads: values. Errors: none. Units: bytes, nanoseconds since the trace
-// began, events counted from 1. Memory: bounded, see lives.h and level_log.h.
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// bytes, nanoseconds since the trace began; events are counted from 1. Memory: bounded, see lives.h
+// and level_log.h.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_DETAIL_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_DETAIL_H_
 
@@ -19,7 +20,7 @@
 
 namespace vramstow {
 
-// The work of the program when it allocated, as far as its call stack tells.
+// The program's phase when it allocated, as far as its call stack shows it.
 enum class Phase : uint8_t {
   kUnknown,
   kInit,  // models and optimizers are made or moved
@@ -47,7 +48,7 @@ struct SiteDetail {
   Phase phase = Phase::kUnknown;
   bool by_stack = false;       // false: no call stack is known
   bool empties_cache = false;  // torch.cuda.empty_cache() is in the stack
-  // The same, where a line of the program calls it, and no library does by itself.
+  // The line of the program that calls empty_cache(); empty if a library calls it by itself.
   std::string empty_cache_line;
   bool in_backward = false;      // autograd is at work, whatever `phase` says (recomputing)
   bool in_optimizer = false;     // the same of an optimizer
@@ -77,7 +78,8 @@ struct Detail {
   std::vector<SiteDetail> sites;       // by SiteTable's numbers; 0 is nobody
   std::vector<Life> lives;             // blocks, by birth
   uint64_t lives_left_out = 0;
-  // Memory that a pool took from the device, by birth; Life::pending: it joins its neighbours.
+  // The memory that a pool took from the device, in order of birth. Life::pending says that a
+  // segment is joined to its neighbours.
   std::vector<Life> segments;
   uint64_t segments_left_out = 0;
   std::vector<Life> away;  // live memory that lay in host memory or was paused, by birth
@@ -95,7 +97,7 @@ struct Detail {
   bool has_all_lives() const { return lives_left_out == 0 && segments_left_out == 0; }
 };
 
-// The device that most of the peak lay on.
+// Returns the device that had most of the peak.
 int DeviceAtPeak(const Detail& detail);
 
 struct Analysis {

@@ -1,12 +1,12 @@
-// FactEntry: the entries that the tables of facts are made of.
+// FactEntry: the entries of which the tables of facts consist.
 //
 // Idea: a struct of facts has a table, Described<Struct>::kFacts: a tuple of entries, one for each
-// member, in the order of the JSON. An entry has the name, how several traces are added up, and
-// what the fact means. All that is done with every fact alike (JSON, sums over ranks, the page
-// docs/metrics.md, the names that `vramstow check` knows) is a function over entries.
+// member, in the order of the JSON. An entry has the name, the rule by which several traces are
+// merged, and the meaning of the fact. Code that treats all facts alike (JSON, sums over ranks, the
+// page docs/metrics.md, the names that `vramstow check` knows) is a function over entries.
 //
-// Ownership: constants. Threads: values. Errors: none. Units: the ending of a name says them
-// (_bytes, _ns).
+// Ownership: constants. Threads: plain values without synchronisation. Errors: none. Units: given
+// by the ending of the name (_bytes, _ns).
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_ENTRY_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_ENTRY_H_
 
@@ -18,7 +18,7 @@ namespace vramstow {
 
 struct Facts;
 
-// The table of a struct of facts; fact_table.h has them all.
+// The table of a struct of facts; fact_table.h defines all of them.
 template <typename Struct>
 struct Described;
 
@@ -28,7 +28,7 @@ concept HasFacts = requires {
   Described<Struct>::kFacts;
 };
 
-// How a fact of several traces is made.
+// The rule by which a fact of several traces is made.
 enum class Merge : uint8_t {
   kSum,     // the sum
   kMax,     // the highest
@@ -46,64 +46,64 @@ enum class Merge : uint8_t {
 // A member.
 template <typename Struct, typename Member>
 struct Fact {
-  // `name` empty: the name of the list's rows (RowsAs).
+  // An empty name means the name of the list's rows (RowsAs).
   constexpr Fact(std::string_view called, Member Struct::*pointer, Merge rule,
                  std::string_view words)
       : name(called), member(pointer), merge(rule), meaning(words) {}
 
   using Condition = bool (*)(const Facts& trace, const Struct& self);
 
-  // null in the JSON where the condition does not hold.
+  // The fact is null in the JSON unless the condition holds.
   constexpr Fact KnownIf(Condition condition) const {
     Fact fact = *this;
     fact.known = condition;
     return fact;
   }
-  // Not in the JSON where the condition does not hold.
+  // The fact is left out of the JSON unless the condition holds.
   constexpr Fact WrittenIf(bool (*condition)(const Facts& trace)) const {
     Fact fact = *this;
     fact.written = condition;
     return fact;
   }
-  // The rows of this list (or the struct) are of this variant: what OnlyIn asks for, and the name
-  // of a fact without a name.
+  // Sets the variant of the rows of this list (or of the struct), which OnlyIn checks and which
+  // names a fact without a name.
   constexpr Fact RowsAs(std::string_view row_variant) const {
     Fact fact = *this;
     fact.variant = row_variant;
     return fact;
   }
-  // Only in the JSON of rows of this variant.
+  // The fact is written only in rows of this variant.
   constexpr Fact OnlyIn(std::string_view row_variant) const {
     Fact fact = *this;
     fact.only_in = row_variant;
     return fact;
   }
-  // Written with 0x: an address or a handle.
+  // The fact is written with 0x, because it is an address or a handle.
   constexpr Fact Hex() const {
     Fact fact = *this;
     fact.hex = true;
     return fact;
   }
-  // Rows that are equal in all their keys are joined.
+  // Marks a key: rows that agree in all their keys are joined.
   constexpr Fact Key() const {
     Fact fact = *this;
     fact.key = true;
     return fact;
   }
-  // The short name that `vramstow check` also understands.
+  // Sets the short name that `vramstow check` also accepts.
   constexpr Fact Short(std::string_view other) const {
     Fact fact = *this;
     fact.short_name = other;
     return fact;
   }
-  // `vramstow diff` compares it without being asked, at this place of its list, from 1. More is
+  // `vramstow diff` compares the fact by default, at this position of its list, from 1. More is
   // worse.
   constexpr Fact Compared(int place) const {
     Fact fact = *this;
     fact.compared = place;
     return fact;
   }
-  // Listed in the section on the peak of the report under this name.
+  // The report lists the fact under this name in its section on the peak.
   constexpr Fact Label(std::string_view words) const {
     Fact fact = *this;
     fact.label = words;
@@ -125,7 +125,7 @@ struct Fact {
   bool key = false;
 };
 
-// A member that is not in the JSON, or there only by what is derived from it.
+// A member that is not in the JSON itself; facts may be derived from it.
 template <typename Struct, typename Member>
 struct Inner {
   constexpr Inner(Member Struct::*pointer, Merge rule) : member(pointer), merge(rule) {}
@@ -140,7 +140,7 @@ struct Inner {
   bool key = false;
 };
 
-// A fact that is worked out from other facts: `value` is called with the trace and the struct. It
+// A fact that is computed from other facts: `value` is called with the trace and the struct. It
 // returns a number, a text, a struct with a table, or an optional or variant of these.
 template <typename Value>
 struct Derived {
@@ -176,7 +176,7 @@ struct Derived {
   int compared = 0;
 };
 
-// A member that is a struct, whose facts stand in the JSON beside those of the struct that has it.
+// A member that is a struct, whose facts are written beside those of the enclosing struct.
 template <typename Struct, typename Member>
 struct Spread {
   constexpr explicit Spread(Member Struct::*pointer) : member(pointer) {}
@@ -184,7 +184,7 @@ struct Spread {
   Member Struct::*member;
 };
 
-// An Amount whose two numbers stand in the JSON by themselves.
+// An Amount whose two numbers are written as separate facts.
 template <typename Struct, typename Member>
 struct TwoNumbers {
   constexpr TwoNumbers(std::string_view bytes, std::string_view blocks, Member Struct::*pointer,
@@ -206,7 +206,7 @@ struct TwoNumbers {
   int compared = 0;             // of the bytes
 };
 
-// A list whose facts stand in the JSON as one array for each fact of its rows.
+// A list that is written as one array for each fact of its rows.
 template <typename Struct, typename Member>
 struct AsColumns {
   constexpr explicit AsColumns(Member Struct::*pointer) : member(pointer) {}
@@ -214,7 +214,7 @@ struct AsColumns {
   Member Struct::*member;
 };
 
-// Entries that stand in an object of their own.
+// Entries that are written in an object of their own.
 enum class GroupMode : uint8_t { kAlways, kNullUnless, kLeftOutUnless };
 template <typename Condition, typename... Entries>
 struct Group {
@@ -235,7 +235,8 @@ struct Always {
   }
 };
 
-// Calls visit(entry) for each entry of a struct, in order; entries of groups are the visitor's.
+// Calls visit(entry) for each entry of a struct, in order; the visitor itself visits the entries of
+// groups.
 template <typename Struct, typename Visit>
 constexpr void ForEachEntry(Visit visit) {
   std::apply([&visit](const auto&... entries) { (visit(entries), ...); },

@@ -1,7 +1,8 @@
-// FactNames: facts by the path that they have in the JSON ("peak.allocated_bytes"), as the tables
-// of facts list them.
+// FactNames: looks facts up by their path in the JSON ("peak.allocated_bytes"), as the tables of
+// facts list them.
 //
-// Ownership: constants. Threads: pure functions. Errors: none. Units: bytes.
+// Ownership: constants. Threads: pure functions, callable from any thread. Errors: none. Units:
+// bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_NAMES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_NAMES_H_
 
@@ -15,16 +16,16 @@
 
 namespace vramstow {
 
-// The path of a short name ("peak_allocated"); `name` itself where it is none.
+// Returns the path of a short name ("peak_allocated"); `name` itself if it is no short name.
 std::string PathOfFact(const std::string& name);
 
-// The short names.
+// Returns all short names.
 std::vector<std::string> ShortNamesOfFacts();
 
-// The paths of facts that are compared without being asked for, in that order. More is worse.
+// Returns the paths of the facts that are compared by default, in that order. More is worse.
 const std::vector<std::string>& ComparedFacts();
 
-// The peaks that the report lists one below the other, with their names there.
+// Returns the peaks that the report lists, with their names there.
 std::vector<std::pair<std::string_view, uint64_t>> ListedPeaks(const Peak& peak);
 
 }  // namespace vramstow

@@ -1,7 +1,7 @@
-// FactNumber: a fact of a trace ("device.0.total_bytes") as a number.
+// FactNumber: returns a fact of a trace ("device.0.total_bytes") as a number.
 //
-// Ownership: none. Threads: pure functions. Errors: nothing where there is no such fact, or it is
-// no number. Units: the fact's.
+// Ownership: none. Threads: pure functions, callable from any thread. Errors: returns nullopt if
+// there is no such fact, or it is no number. Units: those of the fact.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_NUMBERS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_NUMBERS_H_
 

@@ -1,9 +1,10 @@
-// The tables of facts: every member of every struct of facts.h, once.
+// The tables of facts: every member of every struct of facts.h has one entry here.
 //
 // A new fact is a member there and an entry here. tests/tools/fact_table_test.cc finds members
-// without an entry. fact_table_explain.h has what is worked out from others.
+// without an entry. fact_table_explain.h has the facts that are computed from others.
 //
-// Ownership: constants. Threads: values. Errors: none. Units: the ending of a name says them.
+// Ownership: constants. Threads: plain values without synchronisation. Errors: none. Units: given
+// by the ending of the name.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_TABLE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_TABLE_H_
 
@@ -20,7 +21,7 @@
 
 namespace vramstow {
 
-// A fact of the trace as text, or as a number where it is one.
+// Returns a fact of the trace as text.
 inline std::optional<std::string> TextFact(const Facts& trace, const char* key) {
   const auto fact = trace.facts.find(key);
   if (fact == trace.facts.end()) return std::nullopt;
@@ -36,13 +37,13 @@ inline std::variant<std::monostate, int64_t, std::string> NumberOrText(const Fac
   if (error != std::errc() || stop != end) return fact->second;
   return number;
 }
-// Nothing of nothing.
+// Returns nullopt if `whole` is 0.
 inline std::optional<double> RatioOf(uint64_t part, uint64_t whole) {
   if (whole == 0) return std::nullopt;
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// The questions of conditions.
+// The conditions of entries.
 constexpr bool IsOneTrace(const Facts& trace) { return trace.traces == 1; }
 constexpr bool HasRanges(const Facts& trace) { return trace.fragmentation.any_ranges; }
 constexpr bool HasHoles(const Facts& trace) {

@@ -1,6 +1,8 @@
-// The tables of facts that are worked out from others, and of the whole. See fact_table.h.
+// The tables of facts that are computed from others, and of facts about the whole trace. See
+// fact_table.h.
 //
-// Ownership: constants. Threads: values. Errors: none. Units: the ending of a name says them.
+// Ownership: constants. Threads: plain values without synchronisation. Errors: none. Units: given
+// by the ending of the name.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_TABLE_EXPLAIN_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_TABLE_EXPLAIN_H_
 
@@ -36,7 +38,7 @@ struct Described<FreeMemory> {
   };
 };
 
-// Who holds the block beside a hole.
+// The owner of the block beside a hole.
 struct Neighbour {
   std::string site;
   uint64_t bytes = 0;

@@ -1,6 +1,7 @@
-// The tables of all facts: those of the parts, and here the one for a whole trace.
+// The tables of all facts: includes those of the parts, and defines the one of a whole trace.
 //
-// Ownership: constants. Threads: values. Errors: none. Units: the ending of a name says them.
+// Ownership: constants. Threads: plain values without synchronisation. Errors: none. Units: given
+// by the ending of the name.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_TABLES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_TABLES_H_
 
@@ -272,8 +273,8 @@ struct Described<Facts> {
   };
 };
 
-// The steady state: `vramstow check` and `vramstow diff` work it out where there are four
-// iterations at least, over the second half of them.
+// The steady state: `vramstow check` and `vramstow diff` compute it over the second half of the
+// iterations, if there are at least four.
 struct SteadyFacts {
   uint64_t peak_bytes = 0;
   uint64_t between_bytes = 0;

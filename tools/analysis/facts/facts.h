@@ -1,9 +1,8 @@
-// Facts: all that the analysis says about one trace, or about several together. Text, JSON and the
-// summary of `vramstow run` are made from this and from nothing else, so they tell the same
-// numbers.
+// Facts: all results of the analysis of one trace, or of several together. Text, JSON and the
+// summary of `vramstow run` are made only from this, so they show the same numbers.
 //
-// Ownership: plain values. Threads: values. Errors: none. Units: bytes; nanoseconds since the trace
-// began. The meaning of every number is in docs/analyze.md, the words are those of
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// bytes; nanoseconds since the trace began. docs/analyze.md explains every number, in the words of
 // docs/architecture.md ("Numbers").
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACTS_H_
@@ -34,7 +33,7 @@ namespace vramstow {
 
 struct Facts {
   std::string kind = "stow";  // of the input
-  // For one trace. For several, their common value or nothing.
+  // Set for one trace. For several traces, their common value, or empty.
   std::string file;
   std::map<std::string, std::string> facts;
   std::optional<int64_t> rank;
@@ -60,10 +59,10 @@ struct Facts {
   std::vector<OutOfMemoryFacts> out_of_memory;  // the first kMaxOutOfMemory of each trace
   LiveFacts live;
 
-  // For one trace only.
+  // Set for one trace only.
   std::vector<SiteFacts> by_site;
   std::vector<SiteFacts> by_operation;
-  // By module of the model, `site`: only where the trace says which was at work.
+  // Modules of the model, in `site`; set only if the trace says which module was running.
   std::vector<SiteFacts> by_module;
   std::vector<CategoryFacts> by_category;
   std::optional<SnapshotStateFacts> snapshot;
@@ -91,7 +90,7 @@ inline constexpr size_t kMaxOutOfMemory = 100;
 inline constexpr size_t kMaxBlocksAtPeak = 16;
 inline constexpr size_t kMaxLiveGroups = 50;
 
-// The result of an analysis: facts of each trace, and of all together.
+// The result of an analysis: the facts of each trace, and of all together.
 struct FactSet {
   Facts total;
   std::vector<Facts> traces;
@@ -99,7 +98,7 @@ struct FactSet {
   std::vector<std::string> left_out;         // files that could not be used, one sentence each
 };
 
-// Whether memory of this kind lies on a device and counts as allocated.
+// True if memory of this kind lies on a device and counts as allocated.
 bool IsDeviceMemory(MemoryKind kind);
 
 }  // namespace vramstow

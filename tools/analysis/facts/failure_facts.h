@@ -1,7 +1,8 @@
-// OutOfMemoryFacts: a request that failed, and its story: what was live, what was lacking, and why.
+// OutOfMemoryFacts: a request that failed, and its explanation: what was live, how much was
+// lacking, and why.
 //
-// Ownership: plain values. Threads: values. Errors: none. Units: bytes, nanoseconds since the trace
-// began, events counted from 1.
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// bytes, nanoseconds since the trace began; events are counted from 1.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FAILURE_FACTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FAILURE_FACTS_H_
 
@@ -19,13 +20,13 @@ namespace vramstow {
 
 enum class FreeKnownFrom { kNothing, kStart, kMemoryInfo };
 
-// A part of what was live.
+// A part of the live memory.
 struct ShareFacts {
   std::string name;
   Amount amount;
 };
 
-// The demand on the card at an out-of-memory, and its memory.
+// The memory of the GPU at an out-of-memory, and the demand on it.
 struct DemandFacts {
   std::optional<uint64_t> card_bytes;
   std::optional<uint64_t> outside_bytes;  // of the card: context, modules, other processes
@@ -38,7 +39,7 @@ struct DemandFacts {
   std::vector<ShareFacts> by_site;
 };
 
-// A holder of memory, as a census found it.
+// An owner of memory, as a census found it.
 struct HolderFacts {
   std::string holder;  // "train: hist[0..11].grad_fn → saved by AddmmBackward0"
   std::string role;    // of the largest block
@@ -77,12 +78,13 @@ struct OutOfMemoryFacts {
   std::string site;  // where a call stack tells it
   std::string operation;
   uint64_t allocated_bytes = 0;  // by this process on that device, at that moment
-  // What was free on the device when that was last known, less what this process has taken since.
+  // The free memory of the device when it was last known, minus what this process has allocated
+  // since.
   FreeKnownFrom free_from = FreeKnownFrom::kNothing;
   uint64_t free_bytes = 0;
   uint64_t free_known_at_ns = 0;
   std::optional<uint64_t> largest_free_range_bytes;  // of the ranges, if any
-  // Where there is a pool: what it held, what of it was free, in how many pieces.
+  // If there is a pool: the memory that it held, how much of it was free, and in how many pieces.
   bool has_pool = false;
   uint64_t reserved_bytes = 0;
   uint64_t pool_free_bytes = 0;
@@ -90,7 +92,7 @@ struct OutOfMemoryFacts {
   std::optional<uint64_t> pool_movable_bytes;  // as FreeMemory has it
   uint64_t pending_bytes = 0;
   HoleFacts largest_hole;
-  // Why: of the last ones only, of one trace only.
+  // The explanation; filled in only for one trace, and only for its last failures.
   uint32_t site_number = 0;
   bool has_story = false;
   DemandFacts demand;
@@ -99,7 +101,8 @@ struct OutOfMemoryFacts {
   std::vector<HolderFacts> holders;              // those of the most bytes
   std::optional<uint64_t> bytes_without_holder;  // of tensors; none: there was no census
   std::string census_left_out;  // why nobody looked for holders; empty: not known, or somebody did
-  // Of the last one: the requests as they were, by the allocator that ran and by the pool.
+  // For the last failure only: the unchanged requests, replayed with the allocator that ran and
+  // with the pool.
   std::vector<ReplayFacts> replays;
   uint64_t advice_not_replayed = 0;  // for want of time
 };

@@ -1,7 +1,7 @@
-// FragmentationFacts: memory that is free, in how many pieces, and who keeps them apart.
+// FragmentationFacts: the free memory, the number of its pieces, and the blocks that separate them.
 //
-// Ownership: plain values. Threads: values. Errors: none. Units: bytes; nanoseconds since the trace
-// began. docs/analyze.md ("Fragmentation") tells what each number means.
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// bytes; nanoseconds since the trace began. docs/analyze.md ("Fragmentation") explains each number.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FRAGMENTATION_FACTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FRAGMENTATION_FACTS_H_
 
@@ -23,7 +23,7 @@ struct FreeMemory {
   bool operator==(const FreeMemory&) const = default;
 };
 
-// A free range of a pool's memory, and what keeps it from being larger.
+// A free range of a pool's memory, and the blocks that keep it from being larger.
 struct HoleFacts {
   uint64_t address = 0;
   uint64_t size = 0;
@@ -46,7 +46,8 @@ struct FragmentationFacts {
   FreeMemory at_end;
   std::vector<HoleFacts> holes;  // at the peak, the largest first
   uint64_t hole_count = 0;       // at the peak
-  // Whose the free memory at the peak is: other streams get none of it. Not of a pool that moves.
+  // The free memory of one stream at the peak, which other streams cannot use. Empty for a pool
+  // that moves chunks.
   struct Stream {
     uint64_t stream = kUnknownStream;
     uint64_t reserved_bytes = 0;
@@ -54,7 +55,7 @@ struct FragmentationFacts {
   };
   std::vector<Stream> streams;
   bool holes_known = false;
-  // Given back but not yet to be used again: the highest, where the file tells of it.
+  // The highest number of bytes that were freed but not reusable yet, if the file records them.
   std::optional<uint64_t> pending_peak_bytes;
 };
 

@@ -1,8 +1,8 @@
-// IterationsFacts, PhaseFacts and LifetimeFacts: the iterations of the work, what else is done, and
-// what outlives an iteration.
+// IterationsFacts, PhaseFacts and LifetimeFacts: the iterations of the work, its other phases, and
+// the blocks that outlive an iteration.
 //
-// Ownership: plain values. Threads: values. Errors: none. Units: bytes, nanoseconds since the trace
-// began, events counted from 1.
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// bytes, nanoseconds since the trace began; events are counted from 1.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_ITERATION_FACTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_ITERATION_FACTS_H_
 
@@ -42,7 +42,7 @@ struct IterationsFacts {
   int64_t growth_bytes = 0;  // per iteration, of what is live between iterations; the median
 };
 
-// All that the program did of one kind: start-up, training, evaluation.
+// All work of one kind: start-up, training, evaluation.
 struct PhaseFacts {
   std::string name;  // as docs/metrics.md has it
   uint64_t times = 0;
@@ -53,7 +53,7 @@ struct PhaseFacts {
   bool has_peak = false;      // of the trace
 };
 
-// Blocks of one site that pile up.
+// The blocks of one call site that pile up.
 struct GrowthFacts {
   std::string site;
   std::string operation;

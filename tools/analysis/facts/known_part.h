@@ -1,6 +1,6 @@
-// KnownPart: how much of a program's run a recording tells.
+// KnownPart: which part of a program's run a recording covers.
 //
-// Ownership: none. Threads: pure functions. Errors: none. Units: none.
+// Ownership: none. Threads: pure functions, callable from any thread. Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_KNOWN_PART_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_KNOWN_PART_H_
 
@@ -19,16 +19,17 @@ enum class KnownPart : uint8_t {
   kWithGaps,   // events are missing somewhere
 };
 
-// Of a trace of vramstow's own; what else is read is kWhole, or kWithGaps where it is damaged.
+// Distinguishes the parts for vramstow's own traces only; other files are kWhole, or kWithGaps if
+// they are damaged.
 KnownPart KnownPartOf(const Facts& facts);
 
-// Whether something may have happened of which nothing is known.
+// True if nothing can have happened that the recording does not have.
 inline bool IsCertain(const Facts& facts) {
   const KnownPart known = KnownPartOf(facts);
   return known == KnownPart::kWhole || known == KnownPart::kUntilOpen;
 }
 
-// "up to 350 ms; what came later is not known"; empty for kWhole.
+// Returns "up to 350 ms; what came later is not known"; empty for kWhole.
 std::string KnownPartInWords(const Facts& facts);
 
 }  // namespace vramstow

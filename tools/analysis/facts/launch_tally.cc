@@ -30,7 +30,8 @@ void LaunchTally::Mark(const Event& mark, std::string_view text) {
     return;
   }
   if (kind != MarkKind::kRangeEnds) return;
-  // A range of the process ends by its number, the innermost of a thread without one.
+  // A range with a number ends by it; the end of a range without one closes the innermost range of
+  // its thread.
   const auto ended = std::find_if(open_.rbegin(), open_.rend(), [&](const Range& range) {
     return number != 0 ? range.number == number : range.number == 0 && range.thread == mark.thread;
   });
@@ -61,7 +62,7 @@ void LaunchTally::Add(const Event& event, std::string_view kernel, uint64_t now)
   AddStep(now);
 }
 
-// Where there would be too many, neighbours become one.
+// If there would be too many steps, neighbours are joined.
 void LaunchTally::AddStep(uint64_t now) {
   if (!steps_.empty() && now - steps_.back().event < events_per_step_) {
     steps_.back().launches = launches_;

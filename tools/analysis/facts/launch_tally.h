@@ -1,12 +1,13 @@
-// LaunchTally: how often which kernel was launched, in which range and in which iteration.
+// LaunchTally: counts the launches of each kernel, by range and by iteration.
 //
-// Idea: a trace has sums (--launches=count): the number of launches of a kernel since the last
-// time. They are recorded before each mark, so what comes between two marks was launched between
-// them. A sum belongs to the range that began last and has not ended, of the thread that recorded
-// it or else of any.
+// Idea: a trace has sums (--launches=count): the number of launches of a kernel since its last sum.
+// They are recorded before each mark, so launches between two marks are in the sums between them. A
+// sum belongs to the range that began last and has not ended, of the thread that recorded it or, if
+// it has none, of any thread.
 //
-// Ownership: copies. Threads: one at a time. Errors: none. Units: launches, events counted from 1.
-// Memory: a name is kept once; kMaxSteps steps of the sum over all.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
+// launches; events are counted from 1. Memory: each name once, and kMaxSteps steps of the sum over
+// all kernels.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_LAUNCH_TALLY_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_LAUNCH_TALLY_H_
 
@@ -23,7 +24,7 @@
 
 namespace vramstow {
 
-// How many launches there were up to an event.
+// The number of launches up to an event.
 struct LaunchStep {
   uint64_t event = 0;
   uint64_t launches = 0;
@@ -31,9 +32,9 @@ struct LaunchStep {
 
 class LaunchTally {
  public:
-  // A mark of the application.
+  // Adds a mark of the application.
   void Mark(const Event& mark, std::string_view text);
-  // A kLaunch event, the `now`th of all.
+  // Adds a kLaunch event, the `now`th of all events.
   void Add(const Event& event, std::string_view kernel, uint64_t now);
 
   LaunchesFacts Facts() const;
@@ -63,7 +64,7 @@ class LaunchTally {
   uint64_t events_per_step_ = 1;
 };
 
-// How many of them came after `begin` and before `end`.
+// Returns how many launches came after `begin` and before `end`.
 uint64_t LaunchesBetween(const std::vector<LaunchStep>& steps, uint64_t begin, uint64_t end);
 
 }  // namespace vramstow

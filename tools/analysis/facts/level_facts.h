@@ -1,7 +1,7 @@
-// Levels: how much was held, when it was most, and what it was.
+// LevelFacts: how much memory was held, when it was highest, and what it consisted of.
 //
-// Ownership: plain values. Threads: values. Errors: none. Units: bytes, nanoseconds since the trace
-// began.
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// bytes, nanoseconds since the trace began.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_LEVEL_FACTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_LEVEL_FACTS_H_
 
@@ -32,7 +32,7 @@ struct Peak {
   uint64_t address_range_bytes = 0;  // reserved addresses; they cost no memory
 };
 
-// A block, or several alike.
+// A block, or a group of equal blocks.
 struct BlockFacts {
   uint64_t address = 0;  // of one block; of physical memory its handle
   uint64_t size = 0;
@@ -87,7 +87,7 @@ struct DeviceFacts {
   uint64_t lowest_free_time_ns = 0;
 };
 
-// Live when the trace ended.
+// The memory that was live when the trace ended.
 struct LiveFacts {
   Amount device;
   Amount other;                    // host and managed memory

@@ -1,11 +1,11 @@
 // LevelLog: the levels over the events, in a bounded number of steps.
 //
-// Idea: as Timeline, but by number of event instead of by time: a busy millisecond has as much room
-// as it needs, and what belongs to an iteration is known exactly. While there are at most kMax
-// events each has a step of its own; then pairs are joined, keeping the highest of both.
+// Idea: like Timeline, but by number of event instead of by time: a busy millisecond has as many
+// steps as it needs, and the levels of an iteration are exact. Up to kMax events, each has a step
+// of its own; then pairs are joined, and the higher value of both is stored.
 //
-// Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, nanoseconds. Cost: a few
-// stores for each event.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
+// bytes, nanoseconds. Cost: a few stores for each event.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_LEVEL_LOG_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_LEVEL_LOG_H_
 
@@ -27,7 +27,7 @@ class LevelLog {
  public:
   static constexpr size_t kMax = size_t{1} << 19;
 
-  // Levels after the next event.
+  // Adds the levels after the next event.
   void Note(uint64_t time_ns, uint64_t allocated, uint64_t reserved, uint64_t requested) {
     if (in_step_ == 0) {
       if (steps_.size() == kMax) Halve();

@@ -1,7 +1,7 @@
-// LibraryFailure: whether a request that failed was one of a library beside the framework. Then the
-// framework's cache is of no use to it, and the error that is reported is that library's own.
+// LibraryFailure: tells whether the failed request came from a library other than the framework.
+// Such a library cannot use the framework's cache, and reports an error of its own.
 //
-// Ownership: none. Threads: pure functions. Errors, units: none.
+// Ownership: none. Threads: pure functions, callable from any thread. Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_LIBRARY_FAILURE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_LIBRARY_FAILURE_H_
 
@@ -13,7 +13,7 @@
 
 namespace vramstow {
 
-// A library of NVIDIA's that takes workspaces from the driver.
+// True for a library of NVIDIA's that allocates workspaces from the driver.
 inline bool IsMathLibrary(std::string_view library) {
   constexpr std::array<std::string_view, 8> kNames = {"libcublas", "libcudnn",    "libcusolver",
                                                       "libcufft",  "libcusparse", "libcurand",
@@ -22,7 +22,7 @@ inline bool IsMathLibrary(std::string_view library) {
                              [&](std::string_view name) { return library.starts_with(name); });
 }
 
-// A part of PyTorch.
+// True for a library that is a part of PyTorch.
 inline bool IsFrameworkLibrary(std::string_view library) {
   return library.starts_with("libtorch") || library.starts_with("libc10");
 }

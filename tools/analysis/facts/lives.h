@@ -1,13 +1,13 @@
-// Lives: from when to when each block lived, where it lay and who made it.
+// Lives: when each block lived, where it lay, and which call site made it.
 //
-// Idea: most questions ("what was there at that moment?", "what outlives an iteration?") are asked
-// of blocks, not of events. A life is written down when it ends. So that a long trace needs no more
-// memory than a short one, there is room for a bounded number: when it is full, the half that
-// mattered least goes, by bytes times events lived. Lives that went are counted; sums that have to
-// be exact are not made from lives.
+// Idea: most questions ("what was live at that moment?", "what outlives an iteration?") concern
+// blocks, not events. A life is stored when it ends. So that a long trace needs no more memory than
+// a short one, the number of lives is bounded: when the list is full, the less important half is
+// dropped, by bytes times events lived. Dropped lives are counted; sums that have to be exact are
+// not made from lives.
 //
-// Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, nanoseconds, events
-// counted from 1. Memory: kMax lives.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
+// bytes, nanoseconds; events are counted from 1. Memory: kMax lives.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_LIVES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_LIVES_H_
 
@@ -57,7 +57,7 @@ class Lives {
     if (lives_.size() >= most_) DropHalf();
   }
 
-  // A life that was just added turns out to go on.
+  // Removes a life that was just added, because the block is still live.
   void Forget(uint64_t birth) {
     for (size_t i = lives_.size(); i-- > 0 && lives_.size() - i < 64;) {
       if (lives_[i].birth != birth) continue;
@@ -73,7 +73,7 @@ class Lives {
  private:
   static double AreaOf(const Life& life) {
     const uint64_t end = life.death == kStillLive ? ~uint64_t{0} >> 1 : life.death;
-    // Some of the lives that are alike have to go, too: a little is added by number.
+    // Among equal lives, some have to be dropped, too: a small pseudo-random number is added.
     const auto jitter = static_cast<double>(life.birth * 0x9e3779b97f4a7c15 >> 54);
     return static_cast<double>(life.size) * static_cast<double>(end - life.birth) *
            (1 + jitter / (1 << 24));

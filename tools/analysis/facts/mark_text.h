@@ -1,6 +1,7 @@
-// Reading the texts of vramstow's own marks (docs/trace-format.md).
+// Functions that parse the texts of vramstow's own marks (docs/trace-format.md).
 //
-// Ownership: views of the caller's text. Threads: pure functions. Errors: false. Units: none.
+// Ownership: views of the caller's text. Threads: pure functions, callable from any thread. Errors:
+// they return false. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_MARK_TEXT_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_MARK_TEXT_H_
 
@@ -9,7 +10,7 @@
 
 namespace vramstow {
 
-// The part before the separator, which is taken off with it.
+// Returns the part before the separator, and removes both from *text.
 inline std::string_view CutPart(std::string_view* text, char separator) {
   const size_t end = text->find(separator);
   const std::string_view part = text->substr(0, end);

@@ -16,7 +16,7 @@
 namespace vramstow {
 namespace {
 
-// --- Lists that are joined: their order, and how many rows they keep.
+// --- Lists that are joined: their order, and how many rows they retain.
 
 bool ComesFirst(const TallyFacts& a, const TallyFacts& b) {
   return std::tie(b.at_peak.bytes, b.total_bytes, b.calls) <
@@ -37,7 +37,7 @@ constexpr size_t kMaxRows<LaunchedFacts> = kMaxLaunched;
 template <>
 constexpr size_t kMaxRows<BlockFacts> = kMaxLiveGroups;
 
-// --- One fact, by its rule.
+// --- One fact, merged by its rule.
 
 template <HasFacts Struct>
 void AddFacts(const Struct& from, Struct* to);
@@ -51,7 +51,7 @@ void Sum(const std::array<Number, size>& from, std::array<Number, size>* to) {
   for (size_t i = 0; i < size; ++i) (*to)[i] += from[i];
 }
 
-// The value for "several".
+// Different texts become "several".
 void MakeSame(const std::string& from, std::string* to) {
   if (from != *to) *to = "several";
 }
@@ -78,7 +78,7 @@ bool IsSameRow(const Row& a, const Row& b) {
   return is_same;
 }
 
-// Returns how many rows had no room.
+// Returns how many rows did not fit.
 template <typename Row>
 uint64_t Join(const std::vector<Row>& from, std::vector<Row>* to) {
   for (const Row& row : from) {
@@ -97,7 +97,7 @@ uint64_t Join(const std::vector<Row>& from, std::vector<Row>* to) {
   return cut;
 }
 
-// Whether the rule has a meaning for facts of this type.
+// True if the rule has a meaning for facts of this type.
 template <typename Member>
 constexpr bool kIsNumber = std::is_arithmetic_v<Member> && !std::same_as<Member, bool>;
 template <typename Member>
@@ -110,7 +110,7 @@ constexpr bool kIsRowList = requires(Member member) {
   ComesFirst(member.front(), member.front());
 };
 
-// Adds what one trace has to what all before had.
+// Adds the fact of one trace to the sum of all traces before.
 template <typename Member>
 void AddFact(Merge rule, const Member& from, Member* to) {
   if constexpr (kIsNumber<Member> || kIsArray<Member>) {
@@ -161,7 +161,7 @@ void AddFacts(const Struct& from, Struct* to) {
   ForEachEntry<Struct>([&](const auto& entry) { MergeEntry(entry, from, to); });
 }
 
-// Groups that have no room are counted.
+// Groups that do not fit are counted.
 template <>
 void AddFacts(const LiveFacts& from, LiveFacts* to) {
   AddFacts(from.device, &to->device);
@@ -169,7 +169,7 @@ void AddFacts(const LiveFacts& from, LiveFacts* to) {
   to->groups_left_out += from.groups_left_out + Join(from.groups, &to->groups);
 }
 
-// Empties what has no meaning for several traces.
+// Clears facts that have no meaning for several traces.
 template <HasFacts Struct>
 void ClearOwn(Struct* total);
 
@@ -195,7 +195,7 @@ void ClearOwn(Struct* total) {
   ForEachEntry<Struct>([&](const auto& entry) { ClearEntry(entry, total); });
 }
 
-// Where one process alone held memory (its compilers and loaders are idle), its index; else none.
+// If only one process held memory (compilers and loaders are idle), returns its index.
 std::optional<size_t> OnlyHolder(const std::vector<Facts>& traces) {
   std::optional<size_t> holder;
   for (size_t i = 0; i < traces.size(); ++i) {
@@ -213,8 +213,8 @@ std::string ProcessOf(const Facts& trace) {
   return absl::StrCat(pid->second, " ", host->second);
 }
 
-// A launcher that becomes the script that it would have started leaves a trace without events. It
-// is the same process, and must not be counted twice.
+// Removes traces without events of a launcher that replaced itself by the script (exec): it is the
+// same process, and must not be counted twice.
 void LeaveOutWhatProcessesWere(std::vector<Facts>* traces) {
   std::set<std::string> at_work;
   for (const Facts& trace : *traces) {

@@ -1,11 +1,12 @@
-// Merge: the facts of several traces (ranks, processes) together.
+// Merge: merges the facts of several traces (ranks, processes).
 //
-// Idea: counts and totals add up. The peak of all is the sum of each one's own peak: what the
-// machines must have room for; the peaks need not have been at the same moment, and no moment is
-// given. A fact that has no meaning for several (timeline, fragmentation, largest blocks) stays
+// Idea: counts and totals add up. The peak of all is the sum of the peaks, which is the memory that
+// the machines must have; the peaks need not have been at the same moment, so no moment is given. A
+// fact that has no meaning for several traces (timeline, fragmentation, largest blocks) stays
 // empty.
 //
-// Ownership: copies. Threads: pure functions. Errors: none. Units: bytes.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// none. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_MERGE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_MERGE_H_
 
@@ -15,9 +16,9 @@
 
 namespace vramstow {
 
-// The total of one trace is that trace's facts. `traces` has at least one element; they are put in
-// order of rank, those without a rank last, in the order given. A process that became another
-// program before anything happened is there once.
+// Merges the traces; there must be at least one. The total of one trace is that trace's facts. The
+// traces are sorted by rank; those without a rank come last, in the order given. A process that
+// became another program before any event is counted once.
 FactSet MergeTraces(std::vector<Facts> traces);
 
 }  // namespace vramstow

@@ -1,6 +1,7 @@
-// ModelClockFacts: what an iteration takes by the simulated card's own clock (clock=model).
+// ModelClockFacts: the time of an iteration by the simulated GPU's own clock (clock=model).
 //
-// Ownership: plain values. Threads: values. Errors: none. Units: seconds, bytes.
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// seconds, bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_MODEL_CLOCK_FACTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_MODEL_CLOCK_FACTS_H_
 
@@ -16,7 +17,7 @@ struct ModelClockFacts {
   uint64_t link_read_bytes = 0;  // that work read or wrote in place in host memory
   uint64_t out_bytes = 0;        // that copies brought to the host
   uint64_t in_bytes = 0;         // and to the device
-  // The iteration that takes the median time: [begin, end) in events.
+  // The iteration with the median time: [begin, end), as events.
   uint64_t begin_event = 0;
   uint64_t end_event = 0;
   double work_seconds = 0;  // that the card computes, if all lay on it; 0: not known

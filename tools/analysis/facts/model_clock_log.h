@@ -1,12 +1,11 @@
-// ModelClockLog: the samples of the simulated card's clock, in a bounded number.
+// ModelClockLog: a bounded number of samples of the simulated GPU's clock.
 //
-// Idea: a sample stands before the event that it was taken for, and events between two samples came
-// within a tenth of a millisecond behind the first, by the program's time and by the card's. So the
-// time of an event is that of the sample before it. Where there are more than kMax samples, every
-// other one is left out.
+// Idea: a sample comes before the event for which it was taken, and events between two samples came
+// within a tenth of a millisecond after the first. So the time of an event is that of the sample
+// before it. If there are more than kMax samples, every other one is dropped.
 //
-// Ownership: copies. Threads: one at a time. Errors: none. Units: nanoseconds, bytes, events
-// counted from 1.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
+// nanoseconds, bytes; events are counted from 1.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_MODEL_CLOCK_LOG_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_MODEL_CLOCK_LOG_H_
 
@@ -25,8 +24,8 @@ struct ModelClockSample {
   ModelClockEvent sums;  // since the process began
   ModelWorkEvent work;   // the same; all 0 in traces that do not have it
 
-  // When the card has done what it was given up to here. A program that does not wait for its card
-  // is ahead of it.
+  // The time at which the GPU has finished all work submitted so far. A program that does not wait
+  // for its GPU is ahead of it.
   uint64_t card_ns() const { return std::max(sums.model_ns, work.due_ns); }
 };
 
@@ -34,7 +33,7 @@ class ModelClockLog {
  public:
   static constexpr size_t kMax = size_t{1} << 18;
 
-  // `event`: a kModelClock or a kModelWork, the `number`th of all.
+  // Adds `event`, a kModelClock or kModelWork event, the `number`th of all.
   void Add(const Event& event, uint64_t number) {
     if (event.kind == EventKind::kModelWork) {
       if (is_kept_) samples_.back().work = ModelWorkEvent::Of(event);
@@ -61,15 +60,15 @@ class ModelClockLog {
   bool is_kept_ = false;  // the last one
 };
 
-// The last sample before the event; null: there is none.
+// Returns the last sample before the event, or null if there is none.
 inline const ModelClockSample* SampleBefore(const std::vector<ModelClockSample>& samples,
                                             uint64_t event) {
   const auto next = std::ranges::lower_bound(samples, event, {}, &ModelClockSample::event);
   return next == samples.begin() ? nullptr : &*(next - 1);
 }
 
-// A sum of the work that the card was given up to an event; between two samples it grows evenly
-// with events.
+// Returns a sum of the work that was submitted to the GPU up to an event. Between two samples it is
+// interpolated over the events.
 inline double WorkAt(const std::vector<ModelClockSample>& samples, uint64_t event,
                      uint64_t ModelWorkEvent::*sum) {
   const ModelClockSample* before = SampleBefore(samples, event);

@@ -1,7 +1,8 @@
-// OffloadFacts and GarbageFacts: what was moved to the host, and what was collected, for lack of
-// room.
+// OffloadFacts and GarbageFacts: the memory that was evicted to the host, and the garbage that was
+// collected, for lack of memory.
 //
-// Ownership: plain values. Threads: values. Errors: none. Units: bytes, nanoseconds.
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// bytes, nanoseconds.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_OFFLOAD_FACTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_OFFLOAD_FACTS_H_
 
@@ -15,7 +16,7 @@
 
 namespace vramstow {
 
-// The site that allocated memory which went to the host.
+// A call site that allocated memory which was evicted to the host.
 struct OffloadSite {
   uint32_t number = 0;  // SiteTable's
   std::string site;
@@ -23,7 +24,7 @@ struct OffloadSite {
   uint64_t bytes = 0;  // all moves together
 };
 
-// A change of the program by hand with which the job would need less, so that nothing has to move.
+// A change of the program, made by hand, by which the job would need less memory and no moves.
 struct HandChange {
   std::string change;         // as docs/metrics.md has it
   std::string place = {};     // a line of the layers; empty: it is about no line
@@ -44,20 +45,20 @@ struct OffloadFacts {
   uint64_t longest_gate_ns = 0;  // …and for one
   uint64_t most_bytes = 0;       // away at once
   std::array<uint64_t, kOffloadReasons> by_reason = {};  // that left, by OffloadReason
-  // Whether the job ran only because memory was moved: requests lacked room, and none failed.
+  // True if the job ran only because memory was moved: requests lacked memory, and none failed.
   bool carries_job = false;
-  // Where it is so: what the job needs of the card, with what was gone of it before, and how large
-  // the card is; 0: not known.
+  // If carries_job: the memory of the GPU that the job needs, including what was used before it,
+  // and the size of the GPU; 0 if unknown.
   uint64_t needed_bytes = 0;
   uint64_t card_bytes = 0;
-  // The time that offload costs in an iteration, by the simulated card's clock.
+  // The time that offload costs in an iteration, by the simulated GPU's clock.
   std::optional<double> step_cost_seconds = {};
   std::vector<HandChange> by_hand;  // where it is so, the best first; of one trace only
   uint64_t left_out = 0;            // moves that are in the sums only
   std::vector<OffloadSite> sites;   // most first; of one trace only
 };
 
-// A ring of references that kept dead tensors.
+// A reference cycle that held dead tensors.
 struct CycleFacts {
   std::string cycle;         // "Holder.cycle → itself"
   std::string about;         // its largest tensor: "float32 [64, 1024]"

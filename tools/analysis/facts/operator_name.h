@@ -1,7 +1,8 @@
-// OperatorName: the name of an operator of ATen as users call it.
+// OperatorName: returns the name of an ATen operator as users call it.
 //
-// Ownership: a view of the name that is given. Threads: pure functions. Errors: none; a name of
-// another form stays as it is. Units: none. Source: how PyTorch's code generator names functions.
+// Ownership: a view of the given name. Threads: pure functions, callable from any thread. Errors:
+// none; a name of another form is unchanged. Units: none. Source: the naming rules of PyTorch's
+// code generator.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_OPERATOR_NAME_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_OPERATOR_NAME_H_
 
@@ -9,7 +10,7 @@
 
 namespace vramstow {
 
-// "mm" of "structured_mm_out_cuda", and "pow" of "pow_Tensor_Scalar".
+// Returns "mm" for "structured_mm_out_cuda", and "pow" for "pow_Tensor_Scalar".
 std::string_view PlainOperator(std::string_view name);
 
 }  // namespace vramstow

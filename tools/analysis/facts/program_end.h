@@ -1,7 +1,8 @@
-// ProgramEnd: how the program of a trace ended, as the process and Python's start-up hook told.
+// ProgramEnd: how the program of a trace ended, as the process and Python's start-up hook recorded
+// it.
 //
-// Ownership: none. Threads: pure functions. Errors: kUnknown where nobody told, as of a process
-// that was killed. Units: none.
+// Ownership: none. Threads: pure functions, callable from any thread. Errors: kUnknown if nothing
+// was recorded, for example if the process was killed. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_PROGRAM_END_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_PROGRAM_END_H_
 
@@ -20,11 +21,11 @@ enum class ProgramEnd : uint8_t {
 };
 
 ProgramEnd EndOf(const Facts& facts);
-// The exception that nobody caught; empty: there was none, or it is not known.
+// Returns the uncaught exception; empty if there was none, or it is unknown.
 std::string UncaughtError(const Facts& facts);
-// Memory ran out and ended the program, and no such failure is in the trace.
+// True if an out-of-memory ended the program, but the trace does not have that failure.
 bool EndedUnseen(const Facts& facts);
-// Memory ran out, and that did not end the program.
+// True if an out-of-memory did not end the program.
 bool WentOnAfterOutOfMemory(const Facts& facts);
 
 }  // namespace vramstow

@@ -1,6 +1,7 @@
-// RankComparison: the ranks of a job beside one another.
+// RankComparison: the results of comparing the ranks of a job.
 //
-// Ownership: plain values. Threads: values. Errors: none. Units: bytes.
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_RANK_FACTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_RANK_FACTS_H_
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view kGone = "***";
 
-// The characters that end a path inside a sentence.
+// True for characters that end a path inside a sentence.
 bool EndsPath(char c) {
   return absl::ascii_isspace(static_cast<unsigned char>(c)) ||
          std::string_view("\"'`=,;|()[]{}<>").find(c) != std::string_view::npos;
@@ -37,15 +37,15 @@ bool IsScript(std::string_view word) {
   return word.ends_with(".py") || word.ends_with(".sh") || word.ends_with(".ipynb");
 }
 
-// "train.py:45" and "libcuda.so.1": a dot with a letter or a number behind it. Without one it may
-// be a folder.
+// True for names like "train.py" and "libcuda.so.1", with a dot that a letter or digit follows. A
+// name without one may be a folder.
 bool IsFileName(std::string_view name) {
   const size_t dot = name.find('.', name.empty() ? 0 : 1);
   return dot != std::string_view::npos && dot + 1 < name.size() &&
          absl::ascii_isalnum(static_cast<unsigned char>(name[dot + 1]));
 }
 
-// A path inside a text: the file's name, and a full stop or colon that ends the sentence.
+// Returns the file name of a path inside a text, with a full stop or colon that ends the sentence.
 std::string ShortPath(std::string_view path) {
   size_t end = path.size();
   while (end > 0 && (path[end - 1] == '.' || path[end - 1] == ':')) --end;
@@ -53,7 +53,7 @@ std::string ShortPath(std::string_view path) {
   return (IsFileName(name) ? name : std::string(kGone)) + std::string(path.substr(end));
 }
 
-// "--batch-size" or "-n".
+// True for "--batch-size" or "-n".
 bool IsOptionName(std::string_view word) {
   const bool is_word = std::ranges::all_of(word, [](char c) {
     return c == '-' || c == '_' || absl::ascii_isalnum(static_cast<unsigned char>(c));
@@ -61,7 +61,7 @@ bool IsOptionName(std::string_view word) {
   return is_word && word.size() > 1 && (word.starts_with("--") || word.size() == 2);
 }
 
-// The part of one argument that stays.
+// Returns the part of one argument that may be shown.
 std::string ShortArgument(std::string_view word) {
   if (IsNumber(word)) return std::string(word);
   if (IsScript(word) && word.find('=') == std::string_view::npos) return LastPart(word);
@@ -73,13 +73,13 @@ std::string ShortArgument(std::string_view word) {
   return std::string(name).append("=").append(IsNumber(value) ? value : kGone);
 }
 
-// "12/34" is no path, and neither is a slash alone.
+// False for "12/34", and for a slash alone.
 bool IsPath(std::string_view word) {
   if (word.find('/') == std::string_view::npos || word == "/") return false;
   return word.find_first_not_of("0123456789/.") != std::string_view::npos;
 }
 
-// Options whose values are words of vramstow's own, numbers or spans of time.
+// True for options whose values are words of vramstow's own, numbers or durations.
 bool IsHarmlessOption(std::string_view key) {
   struct Row {
     std::string_view field;
@@ -101,7 +101,7 @@ bool IsHarmlessOfDevice(std::string_view key) {
   return key.ends_with(".name") || key.ends_with("_bytes") || key.ends_with("_capability");
 }
 
-// Facts that tell nothing about a person or a machine.
+// True for facts that reveal nothing about a person or a machine.
 bool IsHarmless(std::string_view key) {
   constexpr std::string_view kHarmless[] = {
       "vramstow.version",   "process.pid",  "process.parent",
@@ -119,7 +119,7 @@ void SortByLength(std::vector<std::string>* texts) {
   texts->erase(std::unique(texts->begin(), texts->end()), texts->end());
 }
 
-// --- All texts of a struct of facts, as its table has them.
+// --- All texts of a struct of facts, by its table.
 
 template <HasFacts Struct>
 void RedactStruct(const Redactor& redactor, Struct* self);
@@ -137,7 +137,7 @@ void RedactValue(const Redactor& redactor, Value* value) {
   } else if constexpr (requires { value->begin(); }) {
     for (auto& item : *value) RedactValue(redactor, &item);
   } else if constexpr (std::same_as<Value, Change> || std::same_as<Value, AdviceProof>) {
-    // Numbers, and the name of a model.
+    // Numbers, and the name of a model, need no redaction.
   } else {
     static_assert(std::is_arithmetic_v<Value> || std::is_enum_v<Value>,
                   "say how texts of this type are redacted");
@@ -182,10 +182,10 @@ Redactor Redactor::OfThisMachine() {
 }
 
 void Redactor::LearnName(std::string_view name) {
-  // A single letter stands in every sentence.
+  // A single letter occurs in every sentence.
   if (name.size() < 2 || name == kGone) return;
   names_.push_back(absl::AsciiStrToLower(std::string(name)));
-  // "node7.cluster.example": "node7", too.
+  // For "node7.cluster.example", "node7" is redacted, too.
   const std::string_view first = name.substr(0, name.find('.'));
   if (first.size() >= 2 && !IsNumber(first))
     names_.push_back(absl::AsciiStrToLower(std::string(first)));
@@ -199,7 +199,7 @@ void Redactor::LearnFolder(std::string_view folder) {
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
     if (parts[i] == "home" || parts[i] == "Users") LearnName(parts[i + 1]);
   }
-  // The same holds for those above. A single word ("traces") is a word like others.
+  // The parent folders are redacted, too. A single word ("traces") may be an ordinary word.
   for (; folder.find('/') != std::string_view::npos && !folder.empty();
        folder = folder.substr(0, folder.rfind('/'))) {
     folders_.emplace_back(folder);
@@ -219,7 +219,7 @@ void Redactor::Learn(const std::map<std::string, std::string>& facts) {
     if (key == "option.trace_dir" || key == "option.adapter_dir" || key == "option.control_dir") {
       LearnFolder(value);
     }
-    // Somewhere in a command, too, there may be a home folder.
+    // A command may contain a home folder anywhere.
     const std::vector<std::string> words = absl::StrSplit(value, absl::ByAnyChar(" =:,\"'"));
     for (const std::string& word : words) {
       if (absl::StrContains(word, "/home/") || absl::StrContains(word, "/Users/")) {
@@ -302,7 +302,7 @@ std::string Redactor::Command(std::string_view command) const {
       absl::StrSplit(std::string(command), ' ', absl::SkipEmpty());
   for (const std::string& word : words) {
     const std::string shown = result.empty() ? LastPart(word) : ShortArgument(word);
-    // A text with many words becomes one mark.
+    // Consecutive redacted words become one mark.
     if (shown == kGone && is_gone) continue;
     is_gone = shown == kGone;
     absl::StrAppend(&result, result.empty() ? "" : " ", shown);

@@ -1,14 +1,15 @@
-// Redactor: takes out of texts what tells who ran a job, and where.
+// Redactor: removes from texts what reveals who ran a job, and where.
 //
-// Idea: what may stay is said, and not what must go. A path keeps its file's name only. A command
+// Idea: an allow-list says what may be shown. Of a path, only the file's name remains. A command
 // line keeps the program, the script, the names of options and numbers. The facts that a trace has
-// of itself stay as they are only under keys that are known to be harmless. The rest is searched
-// for the names of hosts and users that are known: those of this machine, the trace's host, and the
-// owner of each home folder in a path. A text that is taken out becomes "***".
+// about itself remain unchanged only under keys that are known to be harmless. All other text is
+// searched for the known names of hosts and users: those of this machine, the trace's host, and the
+// owner of each home folder in a path. Redacted text becomes "***".
 //
-// A name that nobody could know of (a host's name in a mark of the program) stays.
+// A name that is not known (for example a host's name in a mark of the program) is not redacted.
 //
-// Ownership: results are copies. Threads: one at a time. Errors: none. Units: none.
+// Ownership: the results are copies. Threads: used by one thread at a time. Errors: none. Units:
+// none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_REDACTOR_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_REDACTOR_H_
 
@@ -23,25 +24,25 @@ namespace vramstow {
 
 class Redactor {
  public:
-  // Knows the names of this machine, of its user and of the current folder.
+  // Returns a redactor that has the names of this machine, of its user and of the current folder.
   static Redactor OfThisMachine();
 
-  // A host or a user.
+  // Adds the name of a host or a user.
   void LearnName(std::string_view name);
-  // A folder, absolute or not; of a home folder its owner, too.
+  // Adds a folder, absolute or not; for a home folder, also the name of its owner.
   void LearnFolder(std::string_view folder);
-  // The path of a file: its folder.
+  // Adds the folder of a file.
   void LearnFile(std::string_view path);
-  // Learns the names of hosts, users and folders that these facts have.
+  // Adds the names of hosts, users and folders in these facts.
   void Learn(const std::map<std::string, std::string>& facts);
   void Learn(const Facts& facts);
   void Learn(const FactSet& set);
 
-  // A path becomes the file's name; other texts lose paths and known names.
+  // Path reduces a path to the file's name; Text removes paths and known names from other texts.
   std::string Path(std::string_view path) const;
   std::string Text(std::string_view text) const;
   std::string Command(std::string_view command) const;
-  // The facts that a trace has of itself.
+  // Returns the redacted facts that a trace has about itself.
   std::map<std::string, std::string> TraceFacts(
       const std::map<std::string, std::string>& facts) const;
 
@@ -53,7 +54,7 @@ class Redactor {
   std::string WithoutNames(std::string text) const;
   std::string WithoutFolders(std::string text) const;
 
-  // Lower case, the longest first.
+  // Lower-case names, the longest first.
   std::vector<std::string> names_;
   std::vector<std::string> folders_;  // without a slash at the end, the longest first
 };

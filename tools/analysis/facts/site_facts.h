@@ -1,6 +1,7 @@
-// SiteFacts: what lines of the program, and kinds of memory, had to do with it.
+// SiteFacts: the shares of source lines, and of kinds of memory, in the memory of a program.
 //
-// Ownership: plain values. Threads: values. Errors: none. Units: bytes.
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_SITE_FACTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_SITE_FACTS_H_
 
@@ -12,7 +13,7 @@
 
 namespace vramstow {
 
-// The part of one call site in it: a line of the application, or a library and entry point.
+// The share of one call site: a line of the application, or a library and entry point.
 struct SiteFacts {
   std::string site;
   std::string operation;  // what ran there; of a driver call: its name
@@ -22,14 +23,14 @@ struct SiteFacts {
   Amount at_end;
 };
 
-// The purpose of memory, and how that is known.
+// The purpose of memory, and the evidence for it.
 struct CategoryFacts {
   std::string name;
   Amount at_peak;
   std::string evidence;
 };
 
-// The part of one call site in memory that grows by the hour.
+// The share of one call site in memory that grows by the hour.
 struct SiteHourFacts {
   std::string site;
   std::string operation;
@@ -55,7 +56,7 @@ struct HourFacts {
   std::vector<CategoryHourFacts> by_category;
 };
 
-// The bytes that one site gained (or lost) within a span of time.
+// The bytes that one call site gained (or lost) within a span of time.
 struct ChangeFacts {
   std::string site;
   std::string operation;

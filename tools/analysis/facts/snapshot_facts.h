@@ -1,6 +1,7 @@
-// SnapshotStateFacts: what a file held at its end, where it says so itself.
+// SnapshotStateFacts: the state at the end of a file, if the file itself contains it.
 //
-// Ownership: plain values. Threads: values. Errors: none. Units: bytes.
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_SNAPSHOT_FACTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_SNAPSHOT_FACTS_H_
 
@@ -12,7 +13,7 @@
 
 namespace vramstow {
 
-// The state at the end of a file that says so itself.
+// The state at the end of a file that contains it.
 struct SnapshotStateFacts {
   uint64_t segments = 0;
   uint64_t blocks = 0;

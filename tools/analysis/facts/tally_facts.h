@@ -1,6 +1,7 @@
-// TallyFacts: how often what was called, and who had to do with it.
+// TallyFacts: how often each call was made, and the memory of each library and entry point.
 //
-// Ownership: plain values. Threads: values. Errors: none. Units: bytes.
+// Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
+// bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_TALLY_FACTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_TALLY_FACTS_H_
 
@@ -13,7 +14,7 @@
 
 namespace vramstow {
 
-// The part of one library, one kind of memory or one entry point in it.
+// The share of one library, one kind of memory or one entry point.
 struct TallyFacts {
   std::string name;          // of a library: the last part of its path
   std::string path;          // of a library
@@ -22,7 +23,7 @@ struct TallyFacts {
   uint64_t frees = 0;        // successful; by who freed, not by who had allocated
   uint64_t failed = 0;       // calls that the driver refused
   uint64_t total_bytes = 0;  // of all allocations over the whole time
-  // Device memory that it allocated:
+  // Device memory that it allocated.
   Amount at_peak;              // live at the moment of the process's peak
   Amount at_end;               // live at the end of the trace
   uint64_t highest_bytes = 0;  // its own highest level, whenever that was
@@ -50,7 +51,7 @@ struct LaunchedFacts {
   uint64_t launches = 0;
 };
 
-// Launches, as --launches counts them; none where nothing was counted.
+// Launches, as --launches counts them; 0 if none were counted.
 struct LaunchesFacts {
   uint64_t launches = 0;
   bool sampled = false;                  // each event stands for several launches

@@ -9,7 +9,7 @@
 namespace vramstow {
 namespace {
 
-// Two ranges that are compared.
+// A range of the left and a range of the right sequence, which are compared.
 struct Box {
   size_t left = 0;
   size_t left_end = 0;
@@ -20,14 +20,14 @@ struct Box {
   size_t right_size() const { return right_end - right; }
 };
 
-// Where two sequences go on after a difference: so many are skipped on each side.
+// The number of elements to skip on each side after a difference.
 struct Skip {
   size_t left = 0;
   size_t right = 0;
 };
 
-// The nearest place behind a difference where both agree for a while, or up to the end of one; none
-// nearby: one is skipped on both sides.
+// Returns the nearest position after a difference where both sequences agree for a while, or up to
+// the end of one; if there is none nearby, one element on each side is skipped.
 Skip NextAgreement(std::span<const uint64_t> left, std::span<const uint64_t> right) {
   constexpr size_t kFar = 96;
   constexpr size_t kWhile = 4;
@@ -70,7 +70,7 @@ class Aligner {
   }
 
   Alignment Run() {
-    // Boxes yet to be done, the next one last: so that runs come in order.
+    // A stack of boxes to compare, the next one last, so that runs are found in order.
     std::vector<Box> open = {{0, left_.size(), 0, right_.size()}};
     while (!open.empty()) {
       Box box = open.back();
@@ -132,7 +132,8 @@ class Aligner {
     result_.runs.push_back({left, right, length});
   }
 
-  // The middle of a shortest edit of a box whose ends differ. False: it costs too much.
+  // Finds the middle of a shortest edit script of a box whose ends differ. Returns false if it
+  // costs too much.
   bool FindMiddle(const Box& box, Snake* snake) {
     const auto n = static_cast<int64_t>(box.left_size());
     const auto m = static_cast<int64_t>(box.right_size());
@@ -191,8 +192,9 @@ class Aligner {
     return reach[static_cast<size_t>(k + static_cast<int64_t>(reach.size() / 2))];
   }
 
-  // How far a path of this cost comes on diagonal k before what is equal there: one step down or to
-  // the right from the best of one less. kNowhere: none stays within the box.
+  // Returns how far a path of this cost gets on diagonal k before the following equal elements: one
+  // step down or to the right from the best path of cost - 1. kNowhere if none stays within the
+  // box.
   int64_t Step(std::vector<int64_t>& reach, int64_t k, int64_t cost, int64_t n, int64_t m) {
     if (cost == 0) return 0;
     int64_t best = kNowhere;
@@ -219,13 +221,13 @@ class Aligner {
   const std::span<const uint64_t> left_;
   const std::span<const uint64_t> right_;
   uint64_t steps_left_;
-  // By diagonal: how far a path of the cost at hand comes, from the beginning and from the end.
+  // How far a path of the current cost gets, from the beginning and from the end, by diagonal.
   std::vector<int64_t> forward_;
   std::vector<int64_t> backward_;
   Alignment result_;
 };
 
-// Hashes of each stretch of `length` elements, by where it begins.
+// Returns hashes of all stretches of `length` elements, by their begin.
 std::vector<uint64_t> Stretches(std::span<const uint64_t> sequence, size_t length) {
   constexpr uint64_t kBase = 0x9E3779B97F4A7C15;
   std::vector<uint64_t> hashes;
@@ -246,7 +248,7 @@ constexpr size_t kPlaceLength = 8;  // of a stretch that says where left begins 
 constexpr size_t kMaxPlacesTried = 48;
 constexpr size_t kMaxSkipped = 64;
 
-// Where in right [first, last) a stretch of left occurs.
+// Returns the positions in right [first, last) where a stretch of left occurs.
 std::vector<size_t> PlacesOf(std::span<const uint64_t> stretch, std::span<const uint64_t> right,
                              size_t first, size_t last) {
   std::vector<size_t> places;
@@ -259,7 +261,7 @@ std::vector<size_t> PlacesOf(std::span<const uint64_t> stretch, std::span<const 
 
 constexpr uint64_t kMaxWindowSteps = 4'000'000;  // of the alignment that judges one window
 
-// What is left over on both sides.
+// Returns the number of unmatched elements on both sides.
 size_t LeftOver(std::span<const uint64_t> left, std::span<const uint64_t> right,
                 SequenceWindow window) {
   const size_t size = window.end - window.begin;
@@ -267,10 +269,11 @@ size_t LeftOver(std::span<const uint64_t> left, std::span<const uint64_t> right,
   return left.size() + size - 2 * alignment.matched;
 }
 
-// How far from where it is known to lie a short stretch may reach: something may be inserted.
+// Returns how far a short stretch may extend from its known position, because elements may be
+// inserted.
 size_t ReachOf(std::span<const uint64_t> stretch) { return 4 * stretch.size() + 16; }
 
-// Where the first elements of left begin in right, if they end at `end`.
+// Returns where the first elements of left begin in right, if they end at `end`.
 size_t BestBegin(std::span<const uint64_t> first, std::span<const uint64_t> right, size_t end) {
   const size_t reach = ReachOf(first);
   size_t best = end > first.size() ? end - first.size() : 0;
@@ -283,7 +286,7 @@ size_t BestBegin(std::span<const uint64_t> first, std::span<const uint64_t> righ
   return best;
 }
 
-// Where the last elements of left end in right, if they begin at `begin`.
+// Returns where the last elements of left end in right, if they begin at `begin`.
 size_t BestEnd(std::span<const uint64_t> last, std::span<const uint64_t> right, size_t begin) {
   const size_t most = std::min(right.size(), begin + ReachOf(last));
   size_t best = std::min(most, begin + last.size());
@@ -306,7 +309,7 @@ Alignment Align(std::span<const uint64_t> left, std::span<const uint64_t> right,
 std::optional<SequenceWindow> FindWhole(std::span<const uint64_t> left,
                                         std::span<const uint64_t> right) {
   if (left.empty()) return std::nullopt;
-  // From behind, so that the first place found is the last one.
+  // Searches backwards, so that the last occurrence is found.
   const std::boyer_moore_searcher pattern(left.rbegin(), left.rend());
   const auto place = std::search(right.rbegin(), right.rend(), pattern);
   if (place == right.rend()) return std::nullopt;
@@ -328,7 +331,8 @@ SequenceWindow FindWindow(std::span<const uint64_t> left, std::span<const uint64
     std::vector<uint32_t>& of_one = places[found[i]];
     if (of_one.size() <= kMaxPlaces) of_one.push_back(static_cast<uint32_t>(i));
   }
-  // A diagonal is where left would begin in right, shifted so that it is never negative.
+  // A diagonal is the position at which left would begin in right, shifted so that it is never
+  // negative.
   std::vector<uint64_t> votes((left.size() + right.size()) / kBucket + 2);
   uint64_t spent = 0;
   for (size_t i = 0; i < wanted.size() && spent < kMaxVotes; ++i) {
@@ -337,14 +341,14 @@ SequenceWindow FindWindow(std::span<const uint64_t> left, std::span<const uint64
     for (const uint32_t place : at->second) ++votes[(place + left.size() - i) / kBucket];
     spent += at->second.size();
   }
-  // Neighbours belong together: what was inserted or left out shifts the rest a little.
+  // Neighbouring buckets are added, because insertions and omissions shift the rest a little.
   constexpr size_t kNear = 4;
   uint64_t best = 0;
   size_t best_bucket = 0;
   for (size_t i = 0; i < votes.size(); ++i) {
     uint64_t sum = 0;
     for (size_t j = i; j < std::min(i + kNear, votes.size()); ++j) sum += votes[j];
-    // The last of equals: a recording is mostly of the end of a run.
+    // Of equal sums the last one counts, because a recording is mostly of the end of a run.
     if (sum >= best && sum > 0) best_bucket = i;
     best = std::max(best, sum);
   }
@@ -364,7 +368,7 @@ SequenceWindow NarrowWindow(std::span<const uint64_t> left, std::span<const uint
   const size_t room = window.end - window.begin - left.size() + kMore;
   const Alignment whole =
       Align(left, right.subspan(window.begin, window.end - window.begin), kMaxWindowSteps);
-  // They differ so much that to judge windows would cost more than a rehearsal.
+  // The sequences differ so much that to judge windows would cost more than a simulated run.
   if (!whole.is_longest) return window;
   size_t least = LeftOver(left, right, window);
   SequenceWindow best = window;

@@ -1,15 +1,16 @@
-// Align: what two sequences have in common, in the same order.
+// Align: finds a common subsequence of two sequences.
 //
-// Idea: Myers' difference algorithm in its form that keeps no history: it finds the middle of a
-// shortest edit and goes on with both halves. Sequences that are nearly alike cost little. What
-// costs too much is aligned greedily: after a difference both go on where they next agree for a
-// while. So the result is always right, and not always the longest.
+// Idea: Myers' difference algorithm in its linear-space form: it finds the middle of a shortest
+// edit script and continues with both halves. Sequences that are nearly equal cost little. If it
+// costs too much, a greedy alignment is used: after a difference, both sequences continue where
+// they next agree for a while. So the result is always a common subsequence, and not always the
+// longest one.
 //
-// FindWindow comes first where the left one is only a part of what the right one tells: it looks
-// for the place where most short stretches of the left one occur.
+// If the left sequence corresponds only to a part of the right one, call FindWindow first: it finds
+// the range where most short stretches of the left one occur.
 //
-// Ownership: refers to the caller's numbers while it runs. Threads: pure functions. Errors: none.
-// Memory: a few words for each element. Time: bounded by `most_steps`.
+// Ownership: refers to the caller's numbers during the call. Threads: pure functions, callable from
+// any thread. Errors: none. Memory: a few words for each element. Time: bounded by `most_steps`.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FIDELITY_ALIGN_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FIDELITY_ALIGN_H_
 
@@ -21,7 +22,7 @@
 
 namespace vramstow {
 
-// A stretch that is equal: left[left_begin + i] == right[right_begin + i].
+// An equal stretch: left[left_begin + i] == right[right_begin + i].
 struct EqualRun {
   size_t left_begin = 0;
   size_t right_begin = 0;
@@ -45,18 +46,19 @@ struct SequenceWindow {
   size_t end = 0;
 };
 
-// The last place in `right` where all of `left` stands, without a gap; none: there is no such
-// place. Job and card repeat a pass, and most stretches of one pass stand in the others, too: what
-// is equal as a whole goes before what is alike in parts.
+// Returns the last position in `right` where all of `left` occurs without a gap; nullopt if there
+// is none. A job repeats its iterations, and most stretches of one iteration occur in the others,
+// too, so an exact match of the whole has precedence.
 std::optional<SequenceWindow> FindWhole(std::span<const uint64_t> left,
                                         std::span<const uint64_t> right);
 
-// The part of `right` that `left` seems to tell, with some room at both ends; all of it where
-// nothing points to a place.
+// Returns the part of `right` that seems to correspond to `left`, with a margin at both ends; all
+// of `right` if there is no evidence.
 SequenceWindow FindWindow(std::span<const uint64_t> left, std::span<const uint64_t> right);
 
-// The same without the room: of the places where `left` may begin and end, those that leave least
-// over on both sides. The window as it is where the two differ too much to judge that soon.
+// Removes the margin: returns the begin and end of `left` in `right` that leave the fewest
+// unmatched elements on both sides. Returns the window unchanged if the sequences differ too much
+// to judge.
 SequenceWindow NarrowWindow(std::span<const uint64_t> left, std::span<const uint64_t> right,
                             SequenceWindow window);
 

@@ -20,14 +20,15 @@ std::vector<uint64_t> KeysOf(const AllocationSequence& sequence) {
   return keys;
 }
 
-// The highest of levels [begin, end), with the one before.
+// Returns the highest of the levels [begin, end) and the level before.
 uint64_t HighestOf(const AllocationSequence& sequence, size_t begin, size_t end) {
   uint64_t highest = begin == 0 ? sequence.level_before : sequence.levels[begin - 1];
   for (size_t i = begin; i < end; ++i) highest = std::max(highest, sequence.levels[i]);
   return highest;
 }
 
-// Runs at the ends that belong to something else: a few equal events with a long way to the next.
+// Removes runs at the ends that are matched by chance: a few equal events that are far from the
+// next ones.
 void TrimEnds(std::vector<EqualRun>* runs) {
   constexpr size_t kLonely = 4;
   const auto gap = [](const EqualRun& a, const EqualRun& b) {
@@ -47,7 +48,7 @@ void TrimEnds(std::vector<EqualRun>* runs) {
                                 runs->begin() + static_cast<ptrdiff_t>(last));
 }
 
-// What is in `left` more often than in `right`.
+// Returns the elements that are more frequent in `left` than in `right`, and by how much.
 std::map<uint64_t, uint64_t> MoreIn(const std::map<uint64_t, uint64_t>& left,
                                     const std::map<uint64_t, uint64_t>& right) {
   std::map<uint64_t, uint64_t> more;
@@ -118,7 +119,8 @@ class Comparison {
     held.only_rehearsed = MoreIn(rehearsed.segments, card.segments);
   }
 
-  // Another release goes before all others: it moves whatever the rules below see.
+  // Another release comes before all other causes, because it affects everything that the rules
+  // below look at.
   void FindCauses(const Multiprocessors& multiprocessors) {
     facts_.causes = CausesOf(facts_.parts, multiprocessors);
     const bool differs = facts_.LeftOver() > 0 || !facts_.held.IsEqual();
@@ -162,7 +164,7 @@ class Comparison {
     ++parts_.try_emplace(what, std::move(part)).first->second.times;
   }
 
-  // The site of the first allocation of a range; frees have no site of their own.
+  // Returns the call site of the first allocation in a range; frees have no site.
   static std::string SiteAt(const AllocationSequence& sequence, size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       if (sequence.sites[i] != 0) return sequence.site_names[sequence.sites[i]];
@@ -170,8 +172,8 @@ class Comparison {
     return "";
   }
 
-  // Whether all that was allocated in a range is what reductions stage. What their operators asked
-  // for is, if it is gone soon: results stay.
+  // True if reductions made all allocations of a range for staging. An allocation by their operator
+  // counts as staging only if it is freed within the range, because results stay live.
   static bool Stages(const AllocationSequence& sequence, size_t begin, size_t end) {
     std::multiset<uint64_t> live;
     bool names_kernels = true;

@@ -1,12 +1,12 @@
-// Fidelity: what a real card did with memory beside what a rehearsal of the same job did.
+// Fidelity: compares the allocations of a job on a real GPU with those of a simulated run.
 //
-// Idea: both are a sequence of allocations and frees of a framework, each with the size that was
-// asked for. The two are aligned (align.h); what is left over on either side between two stretches
-// that are equal is a place where they part. Places alike are told once, with how often they occur.
-// A recording of a card is often only the end of a run, so the rehearsal's part is looked for.
+// Idea: both are a sequence of allocations and frees of a framework, each with its requested size.
+// The two are aligned (align.h); the unmatched events between two equal stretches are a difference.
+// Equal differences are reported once, with their number. A recording of a GPU often has only the
+// end of a run, so the corresponding part of the simulated run is searched for.
 //
-// Ownership: copies. Threads: pure functions. Errors: none. Units: bytes. Events are counted from
-// 0.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// none. Units: bytes. Events are counted from 0.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FIDELITY_FIDELITY_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FIDELITY_FIDELITY_H_
 
@@ -20,7 +20,7 @@
 
 namespace vramstow {
 
-// Where the two part, in the same way, so many times.
+// A difference of the two sequences, and how often it occurs.
 struct SequencePart {
   std::vector<SequenceItem> on_card;
   std::vector<SequenceItem> rehearsed;
@@ -31,20 +31,20 @@ struct SequencePart {
   bool stages = false;         // reductions asked for all of it
 };
 
-// The explanation of a place where they part.
+// The explanation of a difference.
 struct SequenceCause {
-  // "release", "multiprocessors", "card", "precision", "workspace", "library_workspace",
-  // "allocator", "unknown"
+  // One of "release", "multiprocessors", "card", "precision", "workspace", "library_workspace",
+  // "allocator", "unknown".
   std::string setting;
   std::string sentence;
-  // What to add to the SPEC, to try it, the most likely first; empty: no setting of the card does
-  // it.
+  // Texts to add to the SPEC, to try the explanation, the most likely first; empty if no setting of
+  // the simulated GPU corresponds to it.
   std::vector<std::string> specs;
   uint64_t events = 0;   // of either side that it explains
   bool is_vain = false;  // it was tried, and nothing more was aligned
 };
 
-// What the framework held of the device, while what was recorded happened.
+// The device memory that the framework held during the recorded events.
 struct HeldMemory {
   bool is_known = false;  // on both sides
   bool has_parts = false;
@@ -87,7 +87,7 @@ struct FidelityFacts {
 
 inline constexpr size_t kMaxSequenceParts = 20;
 
-// Of the simulated card, and of those that the real one may be.
+// The number of multiprocessors of the simulated GPU, and of those that the real one may be.
 struct Multiprocessors {
   uint64_t simulated = 0;          // 0: not known
   std::vector<uint64_t> possible;  // the most likely first
@@ -96,16 +96,16 @@ struct Multiprocessors {
 FidelityFacts CompareSequences(const AllocationSequence& card, const AllocationSequence& rehearsed,
                                const Multiprocessors& multiprocessors);
 
-// The causes of parts, those of most events first. Used by CompareSequences, before parts are left
-// out.
+// Returns the causes of the parts, most events first. CompareSequences calls this before it drops
+// parts.
 std::vector<SequenceCause> CausesOf(const std::vector<SequencePart>& parts,
                                     const Multiprocessors& multiprocessors);
 
-// Another release, and other segments for the same requests.
+// Return the causes for another release, and for different segments despite the same requests.
 SequenceCause ReleaseCause(const MovedFunction& moved, uint64_t events);
 SequenceCause SegmentsCause();
 
-// Drops causes that were tried in vain: what they would have explained is not known.
+// Drops causes that were tried without effect; the cause of their events is then unknown.
 void DropVainCauses(std::vector<SequenceCause>* causes);
 
 }  // namespace vramstow

@@ -1,4 +1,5 @@
-// The reasons for which a card and a rehearsal part: rules, in the order in which they are tried.
+// The causes by which a GPU and a simulated run differ: rules, in the order in which they are
+// tried.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -11,13 +12,14 @@
 namespace vramstow {
 namespace {
 
-// The workspace that PyTorch takes for cuBLAS: by default, and on cards of compute capability 9.0.
+// The workspace that PyTorch allocates for cuBLAS: by default, and on GPUs of compute capability
+// 9.0.
 constexpr uint64_t kWorkspace = 8519680;
 constexpr uint64_t kLargeWorkspace = 32 * kMiB;
-// More than a library's own workspace is where the model of it may be wrong.
+// A larger difference cannot be an error in the model of a library's own workspace.
 constexpr uint64_t kMaxLibraryWorkspace = 1 * kMiB;
 constexpr uint64_t kMaxMultiprocessors = 1024;
-// What is staged for each multiprocessor is small, where no kernel says that it was staged.
+// The limit for staging memory that is recognised by its size alone, because no kernel is named.
 constexpr uint64_t kMaxStaging = 8 * kMiB;
 
 std::vector<uint64_t> AllocatedIn(const std::vector<SequenceItem>& items) {
@@ -28,7 +30,8 @@ std::vector<uint64_t> AllocatedIn(const std::vector<SequenceItem>& items) {
   return sizes;
 }
 
-// Card ÷ rehearsal, where it is the same for all of them, and they are as many.
+// Returns the ratio of GPU to simulated sizes, if both have the same number of sizes and the ratio
+// is the same for all.
 std::optional<double> RatioOf(const std::vector<uint64_t>& card,
                               const std::vector<uint64_t>& rehearsed) {
   if (card.empty() || card.size() != rehearsed.size()) return std::nullopt;
@@ -48,7 +51,7 @@ SequenceCause UnknownCause(uint64_t events) {
   return {"unknown", "no setting that is known here explains it", {}, events};
 }
 
-// One part, and what it tells.
+// Finds the cause of one part.
 class PartCause {
  public:
   PartCause(const SequencePart& part, const Multiprocessors& multiprocessors)
@@ -123,8 +126,8 @@ class PartCause {
     return std::nullopt;
   }
 
-  // Kernels that reduce stage for each multiprocessor, as soon as there are enough of these: any
-  // size, on both sides or on one.
+  // Kernels that reduce allocate staging memory for each multiprocessor, once there are enough of
+  // them: of any size, on both sides or on one.
   std::optional<SequenceCause> Staging() const {
     if (!stages_ || (card_.empty() && rehearsed_.empty())) return std::nullopt;
     SequenceCause cause{"multiprocessors",
@@ -138,7 +141,8 @@ class PartCause {
       const std::string spec = absl::StrCat("sms=", one);
       if (std::ranges::find(cause.specs, spec) == cause.specs.end()) cause.specs.push_back(spec);
     };
-    // Small staging is so much for each; large one is rounded, so that sizes tell little.
+    // Small staging memory is proportional to the number of multiprocessors; large staging memory
+    // is rounded, so that sizes say little.
     const bool is_exact = number != 0 && std::ranges::max(card_) <= kMaxStaging;
     if (is_exact) {
       add(number);
@@ -151,7 +155,7 @@ class PartCause {
     return cause;
   }
 
-  // The same where no call stack tells who asked.
+  // Like Staging, but without call stacks that name the operator.
   std::optional<SequenceCause> SmallStaging() const {
     const uint64_t number = NumberOfSizes();
     if (number == 0 || std::ranges::max(card_) > kMaxStaging) return std::nullopt;
@@ -163,7 +167,8 @@ class PartCause {
         0};
   }
 
-  // How many multiprocessors would give the card's sizes; 0: they tell of no other number.
+  // Returns how many multiprocessors would give the sizes of the real GPU; 0 if the sizes imply no
+  // other number.
   uint64_t NumberOfSizes() const {
     const std::optional<double> ratio = RatioOf(card_, rehearsed_);
     const uint64_t simulated = multiprocessors_.simulated;
@@ -172,8 +177,8 @@ class PartCause {
     return number > kMaxMultiprocessors || number == simulated ? 0 : number;
   }
 
-  // Staging is so much for each multiprocessor, rounded now and then: the number next to the
-  // estimate that divides what the card took.
+  // Staging is proportional to the number of multiprocessors, sometimes rounded: returns the number
+  // closest to the estimate that divides the sizes of the real GPU.
   uint64_t NumberNear(double estimate) const {
     const auto nearest = static_cast<uint64_t>(std::llround(estimate));
     const uint64_t room = nearest / 8;
@@ -211,7 +216,7 @@ std::vector<SequenceCause> CausesOf(const std::vector<SequencePart>& parts,
                                     const Multiprocessors& multiprocessors) {
   std::map<std::string, SequenceCause> by_sentence;
   for (const SequencePart& part : parts) {
-    // A free alone follows from an allocation elsewhere.
+    // A free without an allocation follows from an allocation elsewhere.
     if (AllocatedIn(part.on_card).empty() && AllocatedIn(part.rehearsed).empty()) continue;
     SequenceCause cause = PartCause(part, multiprocessors).Find();
     const std::string sentence = cause.sentence;

@@ -10,7 +10,7 @@
 namespace vramstow {
 namespace {
 
-// Operators that reduce by one kernel: "aten::sum_dim_IntList" is one of "sum".
+// Operators that reduce with one kernel: "aten::sum_dim_IntList" is a variant of "sum".
 constexpr std::string_view kReductions[] = {
     "sum", "mean", "prod", "nansum", "amax",   "amin",  "max", "min", "norm", "linalg_vector_norm",
     "any", "all",  "std",  "var",    "argmax", "argmin"};
@@ -36,7 +36,7 @@ struct StackNote {
   Reduces reduces = Reduces::kNo;
 };
 
-// What each call stack tells, once for each.
+// Stores what each call stack shows, so that each stack is examined once.
 class StackNotes {
  public:
   explicit StackNotes(const EventSource& source) : source_(source), names_(1) {}
@@ -66,13 +66,13 @@ class StackNotes {
   TorchLines lines_;
 };
 
-// One device's sequence while it is read.
+// The sequence of one device while it is being read.
 struct DeviceSequence {
   AllocationSequence sequence;
   uint64_t level = 0;
 };
 
-// Who came and went, by device.
+// The sequences of all devices.
 class Devices {
  public:
   DeviceSequence& Of(int16_t number) { return devices_[number]; }
@@ -106,7 +106,7 @@ class Devices {
     sequence.segments.push_back(change);
   }
 
-  // Null: there are none.
+  // Returns the sequence with the most items, or null if there is none.
   AllocationSequence* Most() {
     AllocationSequence* most = nullptr;
     for (auto& [number, device] : devices_) {
@@ -129,7 +129,8 @@ class Devices {
 
 void AddItem(const Event& event, bool is_opening, StackNote note, DeviceSequence* device) {
   const bool is_free = event.kind == EventKind::kFree;
-  // What was asked for, because a snapshot knows how that was rounded only of what is still live.
+  // Uses the requested size, because a snapshot has the rounded size only of blocks that are still
+  // live.
   const uint64_t bytes = event.requested == 0 ? event.size : event.requested;
   device->level = is_free ? device->level - std::min(device->level, bytes) : device->level + bytes;
   AllocationSequence& sequence = device->sequence;
@@ -151,7 +152,7 @@ AllocationSequence SequenceOf(EventSource* source) {
   Event event;
   while (source->Next(&event)) {
     if (event.result != 0) continue;
-    // What a framework's cache asks the driver for.
+    // Requests of a framework's cache to the driver.
     if (event.layer == Layer::kPool) {
       devices.AddSegment(event);
       continue;

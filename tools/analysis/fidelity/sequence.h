@@ -1,7 +1,8 @@
-// AllocationSequence: what a framework asked for and gave back, in order, and what it held of the
-// device meanwhile.
+// AllocationSequence: the allocations and frees of a framework, in order, and the device memory
+// that it held meanwhile.
 //
-// Ownership: copies. Threads: one at a time. Errors: none. Units: bytes. Items are counted from 0.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
+// bytes. Items are counted from 0.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FIDELITY_SEQUENCE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FIDELITY_SEQUENCE_H_
 
@@ -21,7 +22,7 @@ struct SequenceItem {
   auto operator<=>(const SequenceItem&) const = default;
 };
 
-// A segment came or went, or a part of an expandable one.
+// An allocation or release of a segment, or of a part of an expandable segment.
 struct SegmentChange {
   uint64_t items_before = 0;  // how many items came before it
   bool is_free = false;
@@ -29,11 +30,11 @@ struct SegmentChange {
   uint64_t bytes = 0;
 };
 
-// Whether a reduction asked for a block: what its kernel asks for is staging. Where no frame names
-// the kernel, its operator asked for it, which makes results, too.
+// Says whether a reduction requested a block. A request of its kernel is staging memory. If no
+// frame names the kernel, the operator made the request, which also allocates results.
 enum class Reduces : uint8_t { kNo, kOperator, kKernel };
 
-// Tensors of one device: of the one with the most events.
+// The tensors of one device, the one with the most events.
 struct AllocationSequence {
   std::vector<SequenceItem> items;
   std::vector<uint64_t> levels;  // asked for and live after each item, the first ones' before it
@@ -48,7 +49,7 @@ struct AllocationSequence {
 // Reads the source to its end.
 AllocationSequence SequenceOf(EventSource* source);
 
-// What a framework held of the device while items [begin, end) happened.
+// The device memory that a framework held during items [begin, end).
 struct ReservedMemory {
   bool is_known = false;
   bool has_parts = false;  // of expandable segments, so that their number means nothing

@@ -6,7 +6,8 @@
 namespace vramstow {
 namespace {
 
-// "torch/nn/modules/module.py" of an installed PyTorch; empty: the file is none of it.
+// Returns "torch/nn/modules/module.py" for a file of an installed PyTorch; empty for any other
+// file.
 std::string_view WithinTorch(std::string_view file) {
   constexpr std::string_view kPackage = "-packages/torch/";
   const size_t place = file.rfind(kPackage);
@@ -37,7 +38,8 @@ std::optional<MovedFunction> TorchLines::FirstMoved(const TorchLines& card,
     const auto known = rehearsed.functions_.find(name);
     if (known == rehearsed.functions_.end()) continue;
     const Function& right = known->second;
-    // One of its calls in the same line is enough: each side may have seen others of them.
+    // One call on the same line is enough, because each side may have seen other calls of the
+    // function.
     const bool meets = std::ranges::any_of(
         left.lines, [&right](uint32_t line) { return right.lines.contains(line); });
     ++(meets ? same : moved);

@@ -1,12 +1,12 @@
-// TorchLines: in which lines of PyTorch's own files a program's functions called on, and whether
+// TorchLines: the lines at which functions in PyTorch's own files call others, which show whether
 // two programs ran the same release.
 //
 // Idea: no recording says which release of PyTorch made it, but its call stacks name PyTorch's own
-// Python files. A function that calls on in one line in one release stands some lines lower in
-// the next, and nobody edits an installed file.
+// Python files. A call is a few lines lower in the next release, and nobody edits an installed
+// file.
 //
-// Ownership: copies. Threads: one at a time. Errors: none; nothing follows from recordings without
-// Python frames. Units: lines.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none; recordings
+// without Python frames give no result. Units: lines.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FIDELITY_TORCH_LINES_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FIDELITY_TORCH_LINES_H_
 
@@ -21,7 +21,7 @@
 
 namespace vramstow {
 
-// A function that stands in another line on each side.
+// A function whose calls are on different lines on the two sides.
 struct MovedFunction {
   std::string file;      // "torch/nn/modules/module.py"
   std::string function;  // "_call_impl"
@@ -33,8 +33,8 @@ class TorchLines {
  public:
   void Add(const std::vector<CallFrame>& frames);
 
-  // How a card's differ from a rehearsal's, by the function that occurs most; none: most functions
-  // that both have stand where they stood, or there are none.
+  // Returns the most frequent function that differs between a GPU's and a simulated run's lines.
+  // Returns nullopt if most functions that both have are unchanged, or there are none.
   static std::optional<MovedFunction> FirstMoved(const TorchLines& card,
                                                  const TorchLines& rehearsed);
 
@@ -44,7 +44,7 @@ class TorchLines {
     uint64_t times = 0;
   };
 
-  // By file and function, without the classes around it: not every release of Python tells these.
+  // By file and function, without the enclosing classes, which not every release of Python records.
   std::map<std::pair<std::string, std::string>, Function> functions_;
 };
 
