@@ -68,13 +68,13 @@ CallerRole RoleOf(const char* path) {
   return CallerRole::kApplication;
 }
 
-// The GNU build id from the notes of the mapped file.
+// Reads the GNU build id from the notes of the mapped file.
 void ReadBuildId(const Mapping& mapping, char (&text)[kMaxBuildId]) {
   text[0] = '\0';
   const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(mapping.start);
   if (std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return;
-  // The program headers directly follow the file header in every library that linkers make; others
-  // might not be mapped here.
+  // The program headers directly follow the file header in every library that linkers make.
+  // Elsewhere they might not be mapped.
   if (header->e_phoff != sizeof(ElfW(Ehdr)) || header->e_phentsize != sizeof(ElfW(Phdr))) return;
   const auto* segments = reinterpret_cast<const ElfW(Phdr)*>(mapping.start + header->e_phoff);
   for (int i = 0; i < header->e_phnum; ++i) {
@@ -117,7 +117,8 @@ void Describe(const Mapping& mapping, CallerObject* object) {
   ReadBuildId(mapping, object->build_id);
 }
 
-// A return address may be the first byte of what follows; the call lies before it.
+// Returns an address inside the call. The return address itself may be the first byte of the next
+// function.
 const void* CallBefore(uintptr_t return_address) {
   return reinterpret_cast<const void*>(return_address - 1);
 }
@@ -159,8 +160,8 @@ const CallerObject* CallerTable::Find(const void* address) {
       order_[index].store(static_cast<uint32_t>(place) + 1, std::memory_order_release);
       return &slot.object;
     }
-    // Somebody is writing this slot, perhaps for this very library. Waiting could mean waiting for
-    // a thread that a fork did not bring along; a second entry for one library does no harm.
+    // Another thread is writing this slot, perhaps for the same library. This thread does not wait,
+    // because that thread may not exist after a fork; a second entry for one library does no harm.
     place = (place + 1) % kMaxCallerObjects;
   }
   return nullptr;

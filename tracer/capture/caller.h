@@ -1,19 +1,19 @@
-// Who called: from an address in the code to the library that it lies in.
+// CallerTable finds the library that contains an address, and the library that made a call.
 //
-// Idea: a hooked function's return address shows which library made the call; where that is only a
-// middleman (a CUDA runtime), a short unwinding of the stack finds who called the middleman. The
-// library of an address is asked from the dynamic linker without its lock where glibc can do that
-// (2.35), and each library is looked at once: path, base, build id.
+// Idea: a hooked function's return address shows which library made the call. If that library only
+// passes calls on (a CUDA runtime), a short unwinding of the stack finds its caller. The dynamic
+// linker finds the library of an address without its lock if glibc supports that (2.35), and each
+// library is examined once: path, base, build id.
 //
 // Ownership: CallerTable owns copies of all paths, in place; it is made to live in static storage
 // (constexpr constructor, no destructor work) and never forgets a library. Threads: any number at
-// once; no lock, no heap; a thread that meets a library which another thread is just writing down
-// gets null for that call only if the table is full. Errors: null where the address is in no
-// library (code made at run time) or the table is full. Units: addresses.
+// once; no lock, no heap; a thread that finds a library which another thread is just writing gets
+// null for that call only if the table is full. Errors: null if the address is in no library (code
+// made at run time) or the table is full. Units: addresses.
 //
-// Limits: a library that is unloaded and another that is then loaded at exactly the same place with
-// the same size are distinguished by their unwinding tables and names' places, not by their
-// contents.
+// Limits: if a library is unloaded and another one is loaded at exactly the same address with the
+// same size, they are distinguished by the positions of their unwinding tables and names, not by
+// their contents.
 #ifndef VRAMSTOW_TRACER_CAPTURE_CALLER_H_
 #define VRAMSTOW_TRACER_CAPTURE_CALLER_H_
 
@@ -23,7 +23,7 @@
 
 namespace vramstow {
 
-// The parts that a library can play in a call.
+// The roles that a library can have in a call.
 enum class CallerRole : uint8_t {
   kApplication,  // everybody else: who is looked for
   kVramstow,
@@ -50,21 +50,20 @@ class CallerTable {
   CallerTable(const CallerTable&) = delete;
   CallerTable& operator=(const CallerTable&) = delete;
 
-  // The library of an address.
+  // Returns the library that contains an address.
   const CallerObject* Find(const void* address);
 
-  // The library that holds the call before a return address, middleman or not.
+  // Returns the library that contains the call before a return address, whatever its role is.
   const CallerObject* FindDirect(const void* return_address);
 
-  // The library that a call comes from: of `return_address`, or, where that is a middleman (any
-  // role but kApplication), of the nearest caller that is none. Looks at no more than a few frames;
-  // if they are all middlemen, the last of them is the answer. Unwinds the calling thread's own
-  // stack.
+  // Returns the library that a call comes from: the one of `return_address` or, if its role is not
+  // kApplication, the nearest caller with that role. Only a few frames are examined; if none of
+  // them is an application's, the last library is returned. Unwinds the calling thread's own stack.
   const CallerObject* FindCaller(const void* return_address);
 
-  // Every library seen so far: index < size().
+  // Returns the number of libraries found so far; valid indexes are less than this.
   size_t size() const;
-  // Null while it is being written.
+  // Returns null while the entry is being written.
   const CallerObject* at(size_t index) const;
 
  private:
@@ -74,7 +73,7 @@ class CallerTable {
   };
   static constexpr uint64_t kBusy = 1;
 
-  // By open addressing. Objects lie in their slots, so that their places never change.
+  // Slots of an open-addressing table. Objects lie in their slots, so their addresses never change.
   Slot slots_[kMaxCallerObjects] = {};
   std::atomic<uint32_t> order_[kMaxCallerObjects] = {};  // slot + 1, by index
   std::atomic<uint32_t> count_{0};

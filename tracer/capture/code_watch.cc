@@ -18,7 +18,7 @@ struct TypeObject {
   Destroy destroy;
 };
 
-// The one that was there; never null once ours is there.
+// The original function; never null once ours is installed.
 std::atomic<Destroy> destroy_before{nullptr};
 
 }  // namespace
@@ -26,7 +26,7 @@ std::atomic<Destroy> destroy_before{nullptr};
 constinit std::atomic<uint64_t> CodeWatch::count_{0};
 
 void CodeWatch::OnEnd(void* code) {
-  // Before its memory can be another one's.
+  // The count is raised before the object's memory can be reused.
   count_.fetch_add(1, std::memory_order_seq_cst);
   destroy_before.load(std::memory_order_relaxed)(code);
 }

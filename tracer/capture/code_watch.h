@@ -1,11 +1,11 @@
-// CodeWatch: how many of Python's code objects are gone.
+// CodeWatch counts how many of Python's code objects were destroyed.
 //
-// Idea: where a code object lies, no other one lies while it lives. So the place in the code at
-// which a frame stands says which code that is, as long as no code object has gone in between. To
-// learn the same from the code object itself means to read memory in five places, for each frame of
-// each stack. Programs make their code once and keep it; those that do not are counted here: the
-// type of code objects says which function takes one apart (PyTypeObject.tp_dealloc), and ours,
-// which stands there from Begin on, counts one and calls the function that was there.
+// Idea: no other code object can lie at the address of a living one. So the instruction address of
+// a frame identifies its code as long as no code object was destroyed meanwhile. To identify it by
+// the code object itself, five memory locations would have to be read for each frame of each stack.
+// Most programs make their code once and retain it. For those that do not, CodeWatch replaces the
+// destructor in the type of code objects (PyTypeObject.tp_dealloc) by a function that counts and
+// then calls the original one.
 //
 // Ownership: that one word of the interpreter's, for the rest of the process; the library with this
 // code must stay loaded. Threads: Begin by one at a time, with or without the interpreter's lock;
@@ -20,10 +20,11 @@ namespace vramstow {
 
 class CodeWatch {
  public:
-  // Does nothing where the type is not what it should be: then nobody counts.
+  // Installs the function. Does nothing if the type does not look as expected; then nothing is
+  // counted.
   static void Begin(const void* code_type);
 
-  // One more than are gone since Begin; 0: nobody counts.
+  // Returns one plus the number of code objects destroyed since Begin, or 0 if nothing is counted.
   static uint64_t count() { return count_.load(std::memory_order_relaxed); }
 
  private:

@@ -1,10 +1,11 @@
-// FindObject: the library of an address, from glibc, without the dynamic linker's lock.
+// FindObject asks glibc for the library that contains an address, without the dynamic linker's
+// lock.
 //
 // Idea: glibc 2.35 has _dl_find_object for this. The symbol is weak: a library that was built with
 // a newer glibc finds nothing on an older one. One that was linked for an older glibc always has
 // the name (base/older_libc.cc), so glibc's release decides.
 //
-// Ownership: none. Threads: any. Errors: false; CanFindObjects tells whether that is always so.
+// Ownership: none. Threads: any. Errors: false; CanFindObjects returns false if that is always so.
 // Units: addresses.
 #ifndef VRAMSTOW_TRACER_CAPTURE_FIND_OBJECT_H_
 #define VRAMSTOW_TRACER_CAPTURE_FIND_OBJECT_H_
@@ -35,8 +36,8 @@ inline bool GlibcFindsObjects() {
   return major > 2 || (*rest == '.' && std::strtol(rest + 1, nullptr, 10) >= 35);
 }
 enum class FindsObjects : uint8_t { kUnknown, kNo, kYes };
-// No static of a function: its guard would bring the C++ runtime's exceptions into the process. Two
-// threads that ask at once find the same.
+// This is no function-local static, because its guard would bring the C++ runtime's exceptions into
+// the process. Two threads that ask at once find the same answer.
 inline constinit std::atomic<FindsObjects> finds_objects{FindsObjects::kUnknown};
 inline bool CanFindObjects() {
   FindsObjects finds = finds_objects.load(std::memory_order_relaxed);

@@ -7,7 +7,7 @@ namespace vramstow {
 uint64_t UnwindTable::Fill(Entry* entry, uintptr_t address, bool is_exact, CaptureMode mode,
                            uint64_t key) {
   const uint64_t word = FindUnwindRule(is_exact ? address : address - 1, mode).Pack();
-  // Others may find more.
+  // A search that may call the dynamic linker can find a rule later, so nothing is stored.
   if (word == 0 && mode == CaptureMode::kQuiet) return word;
   entry->word.store(word, std::memory_order_relaxed);
   entry->check.store(word ^ key, std::memory_order_relaxed);
@@ -16,7 +16,7 @@ uint64_t UnwindTable::Fill(Entry* entry, uintptr_t address, bool is_exact, Captu
 
 void UnwindTable::Clear() {
   for (Entry& entry : entries_) {
-    // Both zero would be the rule for address 0: nobody asks for it.
+    // Two zeros stand for the rule of address 0, which is never looked up.
     entry.check.store(0, std::memory_order_relaxed);
     entry.word.store(0, std::memory_order_relaxed);
   }
@@ -28,7 +28,7 @@ uintptr_t Plus(uintptr_t address, int32_t offset) {
   return address + static_cast<uintptr_t>(intptr_t{offset});
 }
 
-// Real code never lies so low.
+// Code never lies below this address.
 constexpr uintptr_t kLeastAddress = 4096;
 
 }  // namespace
@@ -47,7 +47,8 @@ bool NativeStack::Step(UnwindTable* table, bool is_exact, NativeFrame* frame, Fr
       end = Plus(place.frame, rule.cfa_offset);
       break;
     case UnwindRule::kRealigned:
-      // The place of its end is on the stack as well; such a frame is looked at each time.
+      // The address of the frame's end is on the stack as well, so such a frame is examined each
+      // time.
       is_unrepeatable_ = true;
       if (!Load(Plus(place.frame, rule.cfa_offset), &end)) return false;
       break;
@@ -63,7 +64,8 @@ bool NativeStack::Step(UnwindTable* table, bool is_exact, NativeFrame* frame, Fr
       if (mode_ == CaptureMode::kQuiet) is_unrepeatable_ = true;
       return false;
   }
-  // A caller's frame is above. A function that has none (arm64) leaves the stack where it is.
+  // A caller's frame lies above. A function without a frame of its own (arm64) does not move the
+  // stack pointer.
   const bool has_link = rule.return_offset == 0 && place.link != 0;
   if (end < place.stack || (end == place.stack && !has_link)) return false;
   frame->end = end;
@@ -82,14 +84,15 @@ bool NativeStack::Step(UnwindTable* table, bool is_exact, NativeFrame* frame, Fr
     frame->return_slot = Plus(end, rule.return_offset);
   }
 #if defined(__aarch64__)
-  // Without the signature that the processor may have put into the upper bits.
+  // Removes the signature that the processor may have put into the upper bits.
   caller->address &= (uintptr_t{1} << 48) - 1;
 #endif
   *caller_is_exact = false;
   return caller->address > kLeastAddress;
 }
 
-// libunwind follows all registers, from this function on: that takes some hundred times as long.
+// Lets libunwind step over a frame. It follows all registers, from this function on, which takes
+// some hundred times as long.
 bool NativeStack::StepByLibrary(NativeFrame* frame, FramePlace* caller) {
   is_unrepeatable_ = true;
   if (mode_ == CaptureMode::kQuiet) return false;
@@ -100,19 +103,20 @@ bool NativeStack::StepByLibrary(NativeFrame* frame, FramePlace* caller) {
          caller->address > kLeastAddress;
 }
 
-// The kernel has put all registers on the stack: struct rt_sigframe of its sources, described in
-// signal.h and sys/ucontext.h.
+// Steps over a signal frame, in which the kernel has stored all registers: struct rt_sigframe of
+// its sources, described in signal.h and sys/ucontext.h.
 bool NativeStack::StepBehindSignal(NativeFrame* frame, FramePlace* caller) {
   is_unrepeatable_ = true;
   const FramePlace& place = frame->place;
 #if defined(__x86_64__)
-  // At the instruction that returns from the handler the stack pointer is at the ucontext_t.
+  // At the instruction that returns from the handler the stack pointer points to the ucontext_t.
   constexpr uintptr_t kGeneral = 40;
   const uintptr_t frame_at = place.stack + kGeneral + 8 * 10;
   const uintptr_t stack_at = place.stack + kGeneral + 8 * 15;
   const uintptr_t address_at = place.stack + kGeneral + 8 * 16;
 #else
-  // A siginfo_t (128 bytes), then the ucontext_t; in it the registers x0 to x30, sp and pc.
+  // The frame is a siginfo_t (128 bytes), then the ucontext_t, which contains the registers x0 to
+  // x30, sp and pc.
   constexpr uintptr_t kGeneral = 128 + 176 + 8;
   const uintptr_t frame_at = place.stack + kGeneral + 8 * 29;
   const uintptr_t stack_at = place.stack + kGeneral + 8 * 31;
@@ -127,13 +131,13 @@ bool NativeStack::StepBehindSignal(NativeFrame* frame, FramePlace* caller) {
   if (!Load(place.stack + kGeneral + 8 * 30, &caller->link)) return false;
 #endif
   frame->end = place.stack;
-  // The handler may have had a stack of its own.
+  // The handler may have run on a separate stack.
   if (!bounds_.Has(caller->stack)) bounds_.Find(caller->stack);
   return caller->address > kLeastAddress;
 }
 
-// Whether what was read for the frames from there on is still there. All of it lies above the stack
-// pointer, on this thread's stack.
+// True if the words that were read for the frames from `from` on are unchanged. All of them lie
+// above the stack pointer, on this thread's stack.
 bool NativeStack::IsStillTrue(size_t from) const {
   uintptr_t changed = 0;
   for (size_t i = from; i + 1 < kMaxStackFrames; ++i) {
@@ -161,7 +165,7 @@ void NativeStack::Walk(UnwindTable* table, const FramePlace& start, uint64_t epo
   FramePlace place = start;
   bool is_exact = true;
   for (;;) {
-    // Frames lie above one another.
+    // Skips stored frames below this one; frames of callers lie at higher addresses.
     while (known < kMaxStackFrames && frames_[known].place.stack < place.stack) ++known;
     if (known < kMaxStackFrames && !is_exact) {
       const FramePlace& there = frames_[known].place;
@@ -183,10 +187,10 @@ void NativeStack::Walk(UnwindTable* table, const FramePlace& start, uint64_t epo
   }
 }
 
-// Puts the frames that were looked for before those that are known.
+// Puts the frames of this walk in front of the stored ones.
 void NativeStack::Join(size_t fresh, size_t known, uint64_t epoch) {
   if (fresh > known) {
-    // If there are too many, the outermost go.
+    // If there are too many, the outermost frames are dropped.
     is_cut_ = true;
     known = kMaxStackFrames;
   }

@@ -1,19 +1,19 @@
-// The calling thread's native stack, frame by frame, for a few nanoseconds each.
+// NativeStack walks the calling thread's native stack, for a few nanoseconds per frame.
 //
-// Idea: the rule for a return address (unwind_rule.h) is looked up once and kept in a table that
-// all threads share. An entry is two words, of which one holds their exclusive or with the address,
-// so that entries need no lock: what two threads wrote half each matches no address (Hyatt and
-// Mann, "A lock-less transposition table", 2002).
+// Idea: the rule for a return address (unwind_rule.h) is looked up once and stored in a table that
+// all threads share. An entry is two words, one of which is the exclusive or of the other one and
+// the address. So entries need no lock: if two threads wrote one word each, the entry matches no
+// address (Hyatt and Mann, "A lock-less transposition table", 2002).
 //
-// Most frames are where they were at the last walk, in calls that have not returned. So a walk
-// keeps what it has seen, and where on the stack it has read what: where it comes to a frame that
-// it knows (the same place in the code, the same registers), and all those words still say the
-// same, then the rest of the walk can only be what it was.
+// Most frames are the same as at the last walk, in calls that have not returned. So a walk stores
+// its frames, and the stack addresses of all words that it read. When a later walk reaches a stored
+// frame (the same instruction, the same registers) and all those words are unchanged, the rest of
+// the walk must be the same.
 //
 // Ownership: UnwindTable lives in static storage or in memory that is zero at first. Threads: any
-// number at once; NativeStack is one thread's, for its own stack. Errors: a walk ends where nothing
-// is known about the code, or where it would leave the stack. No heap, no lock, but for the few
-// frames that libunwind steps over (unwind_library.h). Units: addresses.
+// number at once; a NativeStack belongs to one thread and its stack. Errors: a walk ends at unknown
+// code, or if it would leave the stack. No heap, no lock, except for the few frames that libunwind
+// steps over (unwind_library.h). Units: addresses.
 #ifndef VRAMSTOW_TRACER_CAPTURE_NATIVE_STACK_H_
 #define VRAMSTOW_TRACER_CAPTURE_NATIVE_STACK_H_
 
@@ -29,19 +29,19 @@ namespace vramstow {
 
 class UnwindTable {
  public:
-  // The packed rule for the code before this return address (or at it, if `is_exact`).
+  // Returns the packed rule for the code before this return address (or at it, if `is_exact`).
   uint64_t Find(uintptr_t address, bool is_exact, CaptureMode mode) {
     Entry& entry = entries_[Place(address)];
     const uint64_t word = entry.word.load(std::memory_order_relaxed);
     const uint64_t check = entry.check.load(std::memory_order_relaxed);
-    // Addresses are far below 2^63: that bit marks a place where a signal came.
+    // Addresses are far below 2^63, so that bit can mark an address that a signal interrupted.
     const uint64_t key = address | uint64_t{is_exact} << 63;
     if ((word ^ check) == key) [[likely]]
       return word;
     return Fill(&entry, address, is_exact, mode, key);
   }
 
-  // Forgets all: a library is gone, and another one may take its place.
+  // Forgets all rules, because a library was unloaded and another one may be loaded at its address.
   void Clear();
 
  private:
@@ -59,7 +59,7 @@ class UnwindTable {
   Entry entries_[kEntries];
 };
 
-// A frame is found by these registers.
+// The registers that identify a frame.
 struct FramePlace {
   uintptr_t address;   // where the code goes on
   uintptr_t stack;     // the stack pointer
@@ -67,8 +67,8 @@ struct FramePlace {
   uintptr_t link = 0;  // arm64: the link register, where it still holds the return address
 };
 
-// A word of the stack. Sanitizers watch over what functions keep between such words: not to be
-// asked.
+// Reads a word of the stack. Sanitizers must not check this read, because they guard the memory
+// between such words.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 __attribute__((no_sanitize("address"), no_sanitize("thread"), noinline)) inline uintptr_t WordAt(
 #else
@@ -78,7 +78,7 @@ inline uintptr_t WordAt(
   return *reinterpret_cast<const uintptr_t*>(address);
 }
 
-// One frame, and what its caller was found by.
+// One frame, and the stack words by which its caller was found.
 struct NativeFrame {
   FramePlace place;
   uintptr_t end;          // everything that its function keeps on the stack is below
@@ -89,28 +89,29 @@ struct NativeFrame {
 
 class NativeStack {
  public:
-  // The frames from the innermost on, valid until the next Walk.
+  // Returns the frames from the innermost on, valid until the next Walk.
   const NativeFrame* frames() const { return frames_ + begin_; }
   size_t count() const { return kMaxStackFrames - begin_; }
-  // More frames than there is room for.
+  // True if there were more frames than fit.
   bool is_cut() const { return is_cut_; }
-  // All that the last walk has read can be looked at again: words of the stack, no registers.
+  // True if the last walk read only words of the stack, and no registers, so that they can be
+  // compared later.
   bool is_repeatable() const { return is_known_; }
   const StackBounds& bounds() const { return bounds_; }
 
-  // Starts at a place in a function that has not returned yet. Another `epoch` than last time says
-  // that nothing of then can be relied on.
+  // Walks the stack from a point in a function that has not returned yet. If `epoch` differs from
+  // the last walk's, nothing of that walk is reused.
   void Walk(UnwindTable* table, const FramePlace& start, uint64_t epoch,
             CaptureMode mode = CaptureMode::kMayAsk);
 
-  // Another thread's stack comes next.
+  // Prepares for the stack of another thread.
   void Forget() {
     bounds_ = {};
     is_known_ = false;
   }
 
  private:
-  // The caller of a frame. False: it has none, or none that can be found.
+  // Finds the caller of a frame. Returns false if there is none, or if it cannot be found.
   bool Step(UnwindTable* table, bool is_exact, NativeFrame* frame, FramePlace* caller,
             bool* caller_is_exact);
   bool StepBehindSignal(NativeFrame* frame, FramePlace* caller);

@@ -1,4 +1,4 @@
-// Finding the interpreter, and where its fields are.
+// Finds the interpreter, and the offsets of its fields.
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -11,8 +11,8 @@
 namespace vramstow {
 
 // CPython 3.13 and 3.14, Include/internal/pycore_runtime.h and pycore_debug_offsets.h: struct
-// _Py_DebugOffsets at the beginning of _PyRuntime is a row of 64-bit numbers. Which of them is
-// what.
+// _Py_DebugOffsets at the beginning of _PyRuntime is a row of 64-bit numbers. These are the indexes
+// of the fields in it.
 struct DebugOffsets {
   static constexpr size_t kCookie = 0;  // "xdebugpy"
   static constexpr size_t kVersion = 1;
@@ -68,7 +68,7 @@ constexpr PythonLayout kPython311 = {.version = 0x030B,
                                      .code_instructions = 184,
                                      .text_bytes = 48};
 
-// CPython 3.12, the same files.
+// CPython 3.12, from the same files.
 constexpr PythonLayout kPython312 = {.version = 0x030C,
                                      .has_cframe = true,
                                      .has_frame_objects = false,
@@ -91,7 +91,7 @@ constexpr PythonLayout kPython312 = {.version = 0x030C,
 constexpr DebugOffsets kOffsets313 = {23, 29, 30, 31, 33, 35, 37, 38, 39, 43};
 constexpr DebugOffsets kOffsets314 = {26, 32, 33, 34, 36, 40, 42, 43, 44, 48};
 
-// What is at an address, if the kernel can read it.
+// Reads memory through the kernel. Returns false if the address cannot be read.
 bool ReadSafely(uintptr_t address, void* to, size_t size) {
   iovec local = {to, size};
   iovec remote = {reinterpret_cast<void*>(address), size};
@@ -102,8 +102,8 @@ bool ReadPointer(uintptr_t address, uintptr_t* to) { return ReadSafely(address, 
 
 }  // namespace
 
-// What the interpreter says itself, where it is what it says that it is. Without the lock its
-// objects are others: those are left alone.
+// Reads the offsets that the interpreter itself provides, if they have the expected cookie and
+// version. Free-threaded interpreters have other objects and are not supported.
 bool PythonRuntime::SetLayoutByOffsets(uint32_t version, const DebugOffsets& places,
                                        const void* runtime) {
   uint64_t offsets[DebugOffsets::kMax];
@@ -147,7 +147,7 @@ bool PythonRuntime::SetLayout(uint32_t version, const void* runtime) {
     case 0x030D:
       return SetLayoutByOffsets(version, kOffsets313, runtime);
     case 0x030E:
-      // A reference in a frame says in its lowest bit who counts it (pycore_stackref.h).
+      // The lowest bit of a reference in a frame says how it is counted (pycore_stackref.h).
       layout_.code_tag = 1;
       return SetLayoutByOffsets(version, kOffsets314, runtime);
     default:

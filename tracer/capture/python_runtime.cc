@@ -1,4 +1,4 @@
-// Reading the interpreter's frames and code objects.
+// Reads the interpreter's frames and code objects.
 #include "tracer/capture/python_runtime.h"
 
 #include <cstring>
@@ -20,7 +20,7 @@ T At(uintptr_t object, uint32_t offset) {
   return value;
 }
 
-// Appends a character as UTF-8; false if there is no room.
+// Appends a character as UTF-8. Returns false if there is no room.
 bool AppendUtf8(uint32_t letter, char** out, const char* end) {
   char bytes[4];
   size_t count = 0;
@@ -51,7 +51,8 @@ void CopyText(uintptr_t text, uint32_t header_bytes, char* to, size_t size) {
   const uint32_t kind = state >> 2 & 7;
   const bool is_compact = (state >> 5 & 1) != 0;
   const bool is_ascii = (state >> 6 & 1) != 0;
-  // Behind the header others have their UTF-8 form's length and place (before 3.12 another length).
+  // In texts that are not ASCII, the length and address of the UTF-8 form follow the header (before
+  // 3.12 also another length).
   const uint32_t data = header_bytes + (is_ascii ? 0 : header_bytes == 48 ? 24 : 16);
   const uint64_t count = is_compact ? At<uint64_t>(text, kSizeOffset) : 0;
   for (uint64_t i = 0; i < count; ++i) {
@@ -64,7 +65,7 @@ void CopyText(uintptr_t text, uint32_t header_bytes, char* to, size_t size) {
   *out = '\0';
 }
 
-// The table of a code object's lines: CPython, Objects/locations.md.
+// Reads the line table of a code object: CPython, Objects/locations.md.
 class LineTable {
  public:
   LineTable(const uint8_t* begin, uint64_t size, uint32_t first_line)
@@ -109,7 +110,8 @@ class LineTable {
   uint32_t line_;
 };
 
-// The same before 3.11: pairs of a length and a difference of lines (PEP 626).
+// Reads a line table of versions before 3.11: pairs of a length and a difference of lines (PEP
+// 626).
 uint32_t LineIn310(const uint8_t* table, uint64_t size, uint32_t first_line, uint32_t instruction) {
   constexpr int8_t kNoLine = -128;
   uint32_t line = first_line;
@@ -125,9 +127,9 @@ uint32_t LineIn310(const uint8_t* table, uint64_t size, uint32_t first_line, uin
 
 }  // namespace
 
-// Texts and tables of a code object that is gone may be used again by another one, each at the same
-// place; that all of these agree and the names do, too, is as good as the same code. Two products
-// that the processor makes side by side: this is done for each frame of each stack.
+// Hashes the addresses and names of a code object's parts. Another code object may reuse each of
+// these addresses, but if all of them and the names agree, the code is practically certain to be
+// the same. Two products are computed in parallel, because this runs for each frame of each stack.
 inline uint64_t PythonRuntime::Fingerprint(const PythonLayout& layout, uintptr_t code) {
   const uintptr_t name = At<uintptr_t>(code, layout.code_qualified_name);
   const uintptr_t file = At<uintptr_t>(code, layout.code_file);
@@ -141,7 +143,8 @@ inline uint64_t PythonRuntime::Fingerprint(const PythonLayout& layout, uintptr_t
          (texts + (table ^ first_line << 32 ^ lines)) * 0xD6E8FEB86659FD93u;
 }
 
-// 3.10: a list of frames, and a list of what the calls of the loop keep on the stack.
+// Python 3.10 has a list of frame objects, and the calls of the interpreter's loop have records on
+// the stack.
 size_t PythonRuntime::CollectObjects(uintptr_t thread, StackFrame* frames, size_t max_frames,
                                      PythonSegment* segments, size_t max_segments) const {
   uintptr_t frame = At<uintptr_t>(thread, layout_.thread_frame);
@@ -196,11 +199,11 @@ size_t PythonRuntime::Collect(StackFrame* frames, size_t max_frames, PythonSegme
   return segment_count;
 }
 
-// Without shims (3.11) each frame is a function's.
+// Hashes the frames from `frame` on. Without shim frames (3.11) each frame belongs to a function.
 template <PythonRuntime::Of kOf, bool kHasShims>
 inline uint64_t PythonRuntime::HashFrom(uintptr_t frame) const {
   const PythonLayout layout = layout_;  // of which the compiler knows that nobody changes it
-  // Two rows by turns, which the processor can do side by side.
+  // Two alternating hashes, which the processor can compute in parallel.
   uint64_t row = 1;
   uint64_t other = 2;
   for (size_t count = 0; frame != 0 && count < kMaxStackFrames; ++count) {
@@ -248,7 +251,7 @@ void PythonRuntime::Describe(uintptr_t code, PythonCode* to) const {
 uint32_t PythonRuntime::LineOf(uintptr_t code, uint32_t instruction) const {
   const uint32_t first_line = At<uint32_t>(code, layout_.code_first_line);
   const uintptr_t lines = At<uintptr_t>(code, layout_.code_lines);
-  // Before the first instruction: the frame is being set up.
+  // The frame is being set up and has executed no instruction yet.
   if (static_cast<int32_t>(instruction) < 0) return first_line;
   const auto* table = reinterpret_cast<const uint8_t*>(lines + kBytesOffset);
   if (layout_.has_frame_objects) {

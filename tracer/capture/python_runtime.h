@@ -1,19 +1,19 @@
-// The Python frames of the calling thread, read out of the interpreter's memory.
+// PythonRuntime reads the Python frames of the calling thread from the interpreter's memory.
 //
-// Idea: a thread may look at its own frames at any time, with or without the interpreter's lock: it
-// is here and so not executing Python, and nobody else changes them. Nothing of Python is called
-// but PyGILState_GetThisThreadState, which reads a thread-specific value. Where the fields are
-// depends on the version: CPython 3.10 to 3.12 by their headers, 3.13 and 3.14 by the offsets that
-// they carry for debuggers (_Py_DebugOffsets). Others are left alone, and those without the lock.
+// Idea: a thread may read its own frames at any time, with or without the interpreter's lock: it is
+// in this function and so not executing Python, and no other thread changes them. The only function
+// of Python that is called is PyGILState_GetThisThreadState, which reads a thread-specific value.
+// The offsets of the fields depend on the version: CPython 3.10 to 3.12 by their headers, 3.13 and
+// 3.14 by the offsets that they contain for debuggers (_Py_DebugOffsets). Other versions and
+// free-threaded builds are not read.
 //
 // Before frames are read for the first time, a chain of them is checked through the kernel, which
-// reports bad addresses instead of raising SIGSEGV: an interpreter that was built differently is
-// then left alone, too.
+// reports bad addresses instead of raising SIGSEGV. An interpreter that was built differently fails
+// this check and is not read either.
 //
 // Ownership: none of the interpreter's objects; one word of its type of code objects is changed
-// (code_watch.h). Lives in static storage or in memory that is zero
-// at first. Threads: Find and Check one at a time; Collect by any number at once.
-// Errors: no frames. No heap. Units: bytes.
+// (code_watch.h). Lives in static storage or in memory that is zero at first. Threads: Find and
+// Check one at a time; Collect by any number at once. Errors: no frames. No heap. Units: bytes.
 #ifndef VRAMSTOW_TRACER_CAPTURE_PYTHON_RUNTIME_H_
 #define VRAMSTOW_TRACER_CAPTURE_PYTHON_RUNTIME_H_
 
@@ -27,7 +27,7 @@ namespace vramstow {
 
 struct DebugOffsets;  // python_layout.cc
 
-// Where the fields of the interpreter's structures are.
+// The offsets of fields in the interpreter's structures.
 struct PythonLayout {
   uint32_t version = 0;            // 0x030B for 3.11; 0: not known
   bool has_cframe = false;         // from the thread to its cframe, and from there to its frame
@@ -50,8 +50,8 @@ struct PythonLayout {
   uint32_t text_bytes = 0;  // of the header before an ASCII text
 };
 
-// A run of Python frames that one call of the interpreter's loop executes. That loop's native frame
-// holds the address `marker`.
+// A run of Python frames that one call of the interpreter's loop executes. The address `marker`
+// lies in that call's native frame.
 struct PythonSegment {
   uintptr_t marker;
   uint32_t end;  // index of the frame after its last one
@@ -59,7 +59,7 @@ struct PythonSegment {
 
 inline constexpr size_t kMaxPythonSegments = kMaxStackFrames;
 
-// The texts that are read at `code` at first sight. Texts end with a zero byte and may be cut.
+// The texts of a code object, read when it is first seen. They end with a zero byte and may be cut.
 struct PythonCode {
   char name[512];
   char file[1024];
@@ -73,23 +73,25 @@ class PythonRuntime {
   State state() const { return state_.load(std::memory_order_acquire); }
   uint32_t version() const { return layout_.version; }
 
-  // Looks for an interpreter among the loaded libraries, and for what is known about its version.
+  // Looks for an interpreter among the loaded libraries, and for the layout of its version.
   void Find();
   // Checks the calling thread's frames, if it has any.
   void Check();
 
-  // The calling thread's frames from the innermost on, in segments. Returns the count of segments.
+  // Stores the calling thread's frames from the innermost on, in segments. Returns the number of
+  // segments.
   size_t Collect(StackFrame* frames, size_t max_frames, PythonSegment* segments,
                  size_t max_segments) const;
 
-  // Makes `*hash` a number that is the same where the calling thread's frames are: each by the
-  // fingerprint of its code object and its place in it. False: frames of this version are not read
-  // so.
+  // Sets `*hash` to a hash of the calling thread's frames: of each code object's fingerprint and
+  // the instruction in it. Returns false if frames of this version cannot be hashed.
   bool HashFrames(uint64_t* hash) const;
-  // The same by the places in the code alone: it holds while no code object goes (CodeWatch).
+  // Like HashFrames, but hashes only the instruction addresses. The hash is valid while no code
+  // object is destroyed (CodeWatch).
   bool HashPlaces(uint64_t* hash) const;
 
-  // Reads what a captured frame's code is called, and the line of a place in it; 0 if it has none.
+  // Describe reads the names of a captured frame's code. LineOf returns the line of an instruction
+  // in it, or 0 if it has none.
   void Describe(uintptr_t code, PythonCode* to) const;
   uint32_t LineOf(uintptr_t code, uint32_t instruction) const;
 
@@ -97,7 +99,7 @@ class PythonRuntime {
   bool SetLayout(uint32_t version, const void* runtime);
   bool SetLayoutByOffsets(uint32_t version, const DebugOffsets& places, const void* runtime);
   static uint64_t Fingerprint(const PythonLayout& layout, uintptr_t code);
-  // What HashFrames and HashPlaces take of a frame.
+  // Chooses between HashFrames and HashPlaces.
   enum class Of : uint8_t { kFrame, kPlace };
   template <Of kOf>
   bool Hash(uint64_t* hash) const;

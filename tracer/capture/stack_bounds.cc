@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-// Reads the lines of /proc/self/maps, of which only the beginnings matter: "begin-end perms …".
+// Reads the lines of /proc/self/maps, of which only the beginnings are needed: "begin-end perms …".
 class MapsReader {
  public:
   explicit MapsReader(int fd) : fd_(fd) {}

@@ -1,8 +1,8 @@
-// StackBounds: the piece of memory that a thread's stack lies in, so that no walk leaves it.
+// StackBounds is the memory range of a thread's stack, which no walk may leave.
 //
-// Idea: a wrong rule, left over from a library that is gone, may lead anywhere; within the mapping
-// that holds the stack pointer it can be followed without harm. The kernel is asked once for each
-// stack that a thread is seen on.
+// Idea: a wrong rule, left over from an unloaded library, may point anywhere. Inside the mapping
+// that contains the stack pointer it can be followed without harm. The kernel is asked once for
+// each stack on which a thread is found.
 //
 // Ownership: values. Threads: one at a time. Errors: an empty range. No heap, no lock. Units:
 // bytes.
@@ -19,11 +19,11 @@ struct StackBounds {
   uintptr_t end = 0;
 
   bool Has(uintptr_t address) const { return address - begin < end - begin; }
-  // Whether eight bytes can be read there.
+  // True if eight bytes can be read at this address.
   bool HasWord(uintptr_t address) const {
     return Has(address) && end - address >= 8 && address % 8 == 0;
   }
-  // Makes this the mapping that holds the address; empty if it is in none.
+  // Sets the range to the mapping that contains the address; empty if there is none.
   void Find(uintptr_t address);
 };
 

@@ -6,7 +6,7 @@
 namespace vramstow {
 namespace {
 
-// The numbers of Python frames are mixed in four rows, which the processor can do side by side.
+// Hashes Python frames in four rows, which the processor can compute in parallel.
 uint64_t HashOf(const StackFrame* frames, size_t count) {
   uint64_t rows[4] = {1, 2, 3, 4};
   for (size_t i = 0; i < count; ++i) {
@@ -78,7 +78,7 @@ void StackCapture::Merge(StackScratch* scratch) {
       *out++ = {frame.place.address, frame.place.address, 0, StackFrame::kNative};
     }
   }
-  // Nothing is known about the code that called this: what it was called by, still is.
+  // The native walk ended at unknown code. The Python frames further out are still added.
   while (segment < scratch->segment_count && out < end) take_segment();
   scratch->is_cut = scratch->native.is_cut() || taken < native_count ||
                     segment < scratch->segment_count || python < scratch->python_count;
@@ -90,7 +90,7 @@ void StackCapture::Forget() {
   BeginGeneration();
 }
 
-// An odd number is added: the hash that begins with it differs in all bits.
+// Adds an odd number, so that all hashes that begin with the generation change in all bits.
 void StackCapture::BeginGeneration() {
   generation_.fetch_add(0x9E3779B97F4A7C15u, std::memory_order_relaxed);
 }

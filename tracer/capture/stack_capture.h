@@ -1,16 +1,16 @@
-// The stack of the calling thread: native and Python frames in the order of their calls, and a
-// number that no other stack has.
+// StackCapture captures the stack of the calling thread, native and Python frames in the order of
+// their calls, and hashes it.
 //
-// Idea: the native stack is walked by its return addresses, the Python one is read from the
+// Idea: the native stack is walked by its return addresses, the Python stack is read from the
 // interpreter. Each run of Python frames is executed by one call of the interpreter's loop, which
-// keeps a record of it on the native stack: that call's frame, found by the address of the record,
-// gives way to the Python frames. Frames are hashed as they are found, so that a stack that was
-// seen before is found by one look-up, and nothing else is ever done for it.
+// has a record on the native stack: the native frame that contains the record's address is replaced
+// by the Python frames. Frames are hashed when they are found, so a stack that was captured before
+// costs one look-up and nothing more.
 //
 // Ownership: one StackCapture for a recorder, one StackScratch for each thread, both in memory that
 // is zero at first. Threads: any number at once, each with its own scratch. Errors: a stack that
 // cannot be followed ends early. No heap; no lock in quiet mode; otherwise that of the list of
-// libraries: so callers must hold none that a thread inside the dynamic linker could wait for.
+// libraries, so callers must hold no lock that a thread inside the dynamic linker could wait for.
 // Units: addresses.
 #ifndef VRAMSTOW_TRACER_CAPTURE_STACK_CAPTURE_H_
 #define VRAMSTOW_TRACER_CAPTURE_STACK_CAPTURE_H_
@@ -30,12 +30,12 @@ namespace vramstow {
 
 struct CallerObject;
 
-// Whether a thread knows Python's frames by their places alone. After a code object has gone it
-// does so no more for a while, and for twice as long each time: to go from one way to the other
-// means to walk all stacks once.
+// Decides whether a thread may identify Python frames by their instruction addresses alone. After a
+// code object was destroyed it may not for a while, and for twice as long each time, because each
+// change of the method means that all stacks have to be walked once.
 class FrameTrust {
  public:
-  // `gone`: CodeWatch's count.
+  // `gone` is CodeWatch's count.
   bool TrustsPlaces(uint64_t gone) {
     if (gone != gone_) [[unlikely]]
       Distrust(gone);
@@ -65,17 +65,19 @@ struct StackScratch {
   NativeStack native;
   size_t python_count;
   size_t segment_count;
-  // Set by Merge.
+  // Merge sets these members.
   size_t count;                        // of frames
   bool is_cut;                         // there were more
   StackFrame frames[kMaxStackFrames];  // from the innermost on
-  // Of these frames, for who writes them; null: in no library.
+  // The libraries of these frames, set by the caller that writes the stack; null for a frame in no
+  // library.
   const CallerObject* libraries[kMaxStackFrames];
   StackFrame python[kMaxStackFrames];
   PythonSegment segments[kMaxPythonSegments];
 };
 
-// Where the calling function is. To be expanded in a function that stays until the walk is over.
+// Reads the registers at this point of the calling function. Expand it in a function that does not
+// return before the walk has ended.
 #if defined(__x86_64__)
 #define VRAMSTOW_HERE(place)                                           \
   asm volatile("leaq 0(%%rip), %0\n\tmovq %%rsp, %1\n\tmovq %%rbp, %2" \
@@ -89,27 +91,27 @@ struct StackScratch {
 
 class StackCapture {
  public:
-  // Looks at the calling thread's stack; returns its number, which is never 0.
+  // Captures the calling thread's stack. Returns its hash, which is never 0.
   uint64_t Capture(StackScratch* scratch, const FramePlace& here, CaptureMode mode);
 
-  // Makes the key by which a stack that was captured before is known again. False: it cannot be
-  // known so here.
+  // Makes the key by which a stack that was captured before is found again. Returns false if that
+  // is not possible here.
   bool KeyOf(const FramePlace& here, FrameTrust* trust, StackMemo::Key* key) const;
-  // The stack that was just captured is number `number`.
+  // Stores the number of the stack that was just captured.
   void Remember(StackScratch* scratch, const StackMemo::Key& key, uint32_t number);
 
-  // Puts the frames that were just captured in their order: scratch->frames.
+  // Merges the frames that were just captured into scratch->frames, in the order of their calls.
   static void Merge(StackScratch* scratch);
 
-  // Looks whether libraries came or went since the last time, and whether there is an interpreter.
-  // True: what was captured before may be wrong, and every stack has another number from now on.
-  // While one thread looks, the others do not wait for it: they get false.
+  // Checks whether libraries were loaded or unloaded since the last call, and whether there is an
+  // interpreter. Returns true if earlier captures may be wrong; every stack has another hash from
+  // now on. Other threads do not wait for a thread that checks: they get false.
   bool Refresh();
 
-  // Forgets how code is walked: every stack has another number from now on.
+  // Forgets the unwinding rules. Every stack has another hash from now on.
   void Forget();
 
-  // No thread captures any more: the rules become zeros, which cost no memory.
+  // Called when no thread captures any more: zeroes the rules, so that they cost no memory.
   void GiveBack() { MakeZero(&rules_, &rules_ + 1); }
 
   const PythonRuntime& python() const { return python_; }

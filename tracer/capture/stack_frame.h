@@ -1,4 +1,4 @@
-// What a captured stack is made of: places in native code, and places in Python code.
+// Defines the frames of a captured stack, in native code and in Python code.
 //
 // Ownership: values; a Python frame's code object is alive while its thread stays in the call that
 // captured it. Threads: values. Errors: none. Units: addresses, bytes of byte code.
@@ -12,24 +12,24 @@ namespace vramstow {
 
 struct StackFrame {
   enum Kind : uint32_t { kNative, kPython };
-  // Native: where the code goes on. Python: the code object.
+  // In a native frame the return address; in a Python frame the code object.
   uintptr_t place;
-  // Native: the same. Python: what is different for each code object, also from one that was at
-  // the same place before.
+  // In a native frame the return address; in a Python frame a fingerprint that differs between code
+  // objects, even if one has reused the address of another.
   uint64_t fingerprint;
   uint32_t instruction;  // Python: how far into the code, in bytes
   Kind kind;
 };
 
-// What a capture may do besides reading memory.
+// The locks that a capture may take.
 enum class CaptureMode : uint8_t {
   kMayAsk,  // the dynamic linker, libunwind and the process's libgcc, which take their locks
-  // None of them: for callers that hold locks of a framework. A walk ends where only they know how
-  // it goes on.
+  // Takes none of these locks, for callers that hold locks of a framework. A walk ends where only
+  // those libraries could continue it.
   kQuiet,
 };
 
-// Of frames beyond this the outermost are left out.
+// The most frames of a stack; the outermost ones beyond this number are dropped.
 inline constexpr size_t kMaxStackFrames = 4096;
 
 inline uint64_t MixInto(uint64_t hash, uint64_t value) {

@@ -2,12 +2,12 @@
 
 namespace vramstow {
 
-// Four rows, which the processor can do side by side. A row is a polynomial in an odd number of 64
-// bits: a word that differs changes it always, and words that differ together do not make up for
-// one another but by a chance of one in 2^64.
+// Hashes an entry's words in four rows, which the processor can compute in parallel. A row is a
+// polynomial in an odd number of 64 bits: one changed word always changes it, and several changed
+// words leave it unchanged with a probability of one in 2^64.
 uint64_t StackMemo::ValuesOf(const Entry& entry, const Key& key) {
   constexpr uint64_t kFactor = 0x9E3779B97F4A7C15u;
-  // All of the key, because a set keeps a half of it.
+  // The whole key is hashed, because a set stores only half of it.
   uint64_t first = entry.uses_register ? key.frame : 1;
   uint64_t second = key.hash;
   uint64_t third = 3;
@@ -25,8 +25,8 @@ uint64_t StackMemo::ValuesOf(const Entry& entry, const Key& key) {
   return MixInto(MixInto(first, second), MixInto(third, fourth));
 }
 
-// `place` was found. Remembers it as what comes after the last one, and has its own successor
-// fetched.
+// Called when the entry `place` was found. Stores it as the successor of the last entry, and
+// prefetches its own successor.
 inline void StackMemo::Follow(size_t place) {
   Entry& before = EntryAt(last_);
   if (before.successor != place) before.successor = static_cast<uint16_t>(place);
@@ -48,7 +48,7 @@ inline bool StackMemo::IsAt(size_t place, const Key& key, const StackBounds& bou
 
 uint32_t StackMemo::Find(const Key& key, const StackBounds& bounds) {
   const size_t set = SetOf(key.hash);
-  // Mostly it is what came after the last one before.
+  // Mostly the stack is the one that followed the last stack before, too.
   size_t place = EntryAt(last_).successor;
   if (place / kWays != set || !IsAt(place, key, bounds)) [[unlikely]] {
     const size_t first = sets_[set].next;

@@ -1,24 +1,23 @@
-// StackMemo: the stacks that a thread had before, known again by few words.
+// StackMemo recognises stacks that a thread had before by a few words, without a walk.
 //
-// Idea: programs allocate in the same places over and over. To walk a native stack of sixty frames
-// takes microseconds, most of them for memory that is in no cache, and pushes the program's own out
-// of it. So a stack that was captured is remembered by its stack pointer, by the interpreter's
-// frames (each by its code and place) and by the return addresses between here and the innermost
-// Python frame, which are words on the stack at known distances. Where all of these are the same,
-// the whole stack is: what a frame keeps on the stack has a size that its place in the code
-// decides, so that each return address that is right says where the next one is. (Where the size
-// is not decided so, and a frame is found by its frame pointer, the word from which that was
-// restored is one of those that are compared.) Native frames further out lie between Python frames
-// that are all compared, and at the same depth.
+// Idea: programs allocate at the same call sites again and again. A walk of a native stack of sixty
+// frames takes microseconds, mostly for memory that is in no cache, and evicts the program's own
+// memory from the caches. So a captured stack is stored with its stack pointer, the interpreter's
+// frames (each by its code and instruction) and the return addresses between here and the innermost
+// Python frame, which are words on the stack at known distances. If all of these are the same, the
+// whole stack is the same: the size of a frame follows from its instruction address, so each
+// correct return address determines the position of the next one. (If the size does not follow, and
+// a frame is found by its frame pointer, the word from which that was restored is also compared.)
+// Native frames further out lie between Python frames that are all compared, and at the same depth.
 //
-// A stack is mostly followed by the stack that followed it the last time. The words that know it
-// are fetched while the program goes on.
+// Mostly a stack is followed by the same stack as the last time, so the words of that one are
+// prefetched while the program goes on.
 //
-// Once in a thousand times a stack counts as not known, so that nothing that changes unseen, as a
-// code object that takes the place of one that is gone, is taken for what was there for long.
+// Each stack counts as unknown once in a thousand times. This limits the effect of unnoticed
+// changes, for example of a code object that reuses the address of a destroyed one.
 //
-// Ownership: a thread's; lives in memory that is zero at first, of which only what is touched costs
-// anything. Threads: one at a time. Errors: a stack that is not known. No heap, no lock. Units:
+// Ownership: a thread's; lies in memory that is zero at first, of which only touched pages cost
+// anything. Threads: one at a time. Errors: 0 for an unknown stack. No heap, no lock. Units:
 // addresses; distances in words.
 #ifndef VRAMSTOW_TRACER_CAPTURE_STACK_MEMO_H_
 #define VRAMSTOW_TRACER_CAPTURE_STACK_MEMO_H_
@@ -33,7 +32,7 @@ namespace vramstow {
 
 class StackMemo {
  public:
-  // A look-up leaves it for Remember.
+  // The key of a look-up, which Remember uses afterwards.
   struct Key {
     uintptr_t stack;  // the stack pointer
     uintptr_t frame;  // the frame pointer
@@ -44,13 +43,13 @@ class StackMemo {
             MixInto(MixInto(python, here.stack), generation) | uint64_t{1} << 32};
   }
 
-  // The number that the stack was remembered with; 0: it is not known. Reads words up to the end
-  // of the thread's stack, which `bounds` has.
+  // Returns the number that was stored with the stack, or 0 if it is unknown. Reads words up to the
+  // end of the thread's stack, as `bounds` has it.
   uint32_t Find(const Key& key, const StackBounds& bounds);
 
-  // The walk has just been done from that stack pointer, by these rules. `marker`: an address in
-  // the native frame that executes the innermost Python frames; 0: there are none. Stacks that
-  // cannot be known again by their words are not remembered.
+  // Stores the stack that `walk` has just walked from the key's stack pointer, by these rules.
+  // `marker` is an address in the native frame that executes the innermost Python frames, or 0 if
+  // there are none. A stack that cannot be recognised by its words is not stored.
   void Remember(const Key& key, const NativeStack& walk, UnwindTable* rules, uintptr_t marker,
                 uint32_t number);
 
@@ -69,8 +68,9 @@ class StackMemo {
     uint16_t words[kMaxWords];  // how far above the stack pointer; the last is the farthest
   };
   static_assert(sizeof(Entry) == 256);
-  // Stacks with the same key come one after the other, each time in the same order: an operator
-  // that is called in one place calls others. So a search begins behind what was found last.
+  // Stacks with the same key follow each other in the same order each time, because an operator
+  // that is called at one site calls other operators. So a search begins behind the entry that was
+  // found last.
   struct alignas(64) Set {
     uint32_t keys[kWays];  // the upper half of each; 0: none
     size_t next;
@@ -78,7 +78,7 @@ class StackMemo {
   };
   static uint32_t Half(uint64_t key) { return static_cast<uint32_t>(key >> 32); }
   static size_t SetOf(uint64_t key) { return key / 2 % kSets; }
-  // A place is set × kWays + way.
+  // An entry's index is set × kWays + way.
   Entry& EntryAt(size_t place) { return sets_[place / kWays].entries[place % kWays]; }
   const Entry& EntryAt(size_t place) const { return sets_[place / kWays].entries[place % kWays]; }
   static uint64_t ValuesOf(const Entry& entry, const Key& key);

@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-// The tables of one library.
+// The symbol tables of one library.
 struct Tables {
   uintptr_t base = 0;
   const ElfW(Sym) * symbols = nullptr;
@@ -33,7 +33,7 @@ Tables TablesOf(const dl_phdr_info& library) {
   }
   if (entry == nullptr) return tables;
   for (; entry->d_tag != DT_NULL; ++entry) {
-    // The linker has made them addresses, but not those of the kernel's own library.
+    // The linker has made these addresses absolute, except in the kernel's own library (the vdso).
     uintptr_t place = entry->d_un.d_ptr;
     if (place < tables.base) place += tables.base;
     if (entry->d_tag == DT_SYMTAB) tables.symbols = reinterpret_cast<const ElfW(Sym)*>(place);

@@ -1,11 +1,11 @@
-// Symbols of the process by name, without the dynamic linker's help.
+// Finds symbols of the process by name, without the dynamic linker's help.
 //
-// Idea: dlsym takes a lock that another thread may hold for as long as a library's constructors
-// run, and those may wait for us. The tables that dlsym reads are there to be read by all: the ELF
-// gABI's dynamic section, and the GNU hash table. Only the list of libraries is asked for
-// (dl_iterate_phdr), whose lock is never held while foreign code runs.
+// Idea: dlsym takes a lock that another thread may hold as long as a library's constructors run,
+// and those may wait for this thread. The tables that dlsym reads are public: the ELF gABI's
+// dynamic section, and the GNU hash table. The dynamic linker is only asked for the list of
+// libraries (dl_iterate_phdr), whose lock is never held while foreign code runs.
 //
-// Ownership: none. Threads: any. Errors: false. No heap.
+// Ownership: none. Threads: any. Errors: false. No heap. Units: addresses.
 #ifndef VRAMSTOW_TRACER_CAPTURE_SYMBOL_SEARCH_H_
 #define VRAMSTOW_TRACER_CAPTURE_SYMBOL_SEARCH_H_
 
@@ -14,11 +14,11 @@
 
 namespace vramstow {
 
-// Looks for the first library that defines names[0], and for the others in that library. False:
-// there is none. What it does not define is null.
+// Looks for the first library that defines names[0], and for the other names in that library.
+// Returns false if there is none. A name that the library does not define yields null.
 bool FindSymbols(const char* const* names, void** found, size_t count);
 
-// How many libraries were loaded and unloaded so far.
+// The numbers of libraries that were loaded and unloaded so far.
 struct LibraryCounts {
   uint64_t loaded = 0;
   uint64_t unloaded = 0;

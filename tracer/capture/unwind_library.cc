@@ -8,7 +8,8 @@
 
 #include "tracer/capture/native_stack.h"
 
-// libunwind.h renames all functions for the processor: this gives such a name as a text.
+// libunwind.h renames all functions for the processor. This macro yields the renamed name as a
+// text.
 #define VRAMSTOW_TEXT_OF(name) #name
 #define VRAMSTOW_EXPANDED_TEXT_OF(name) VRAMSTOW_TEXT_OF(name)
 #define VRAMSTOW_LOCAL_NAME(function) VRAMSTOW_EXPANDED_TEXT_OF(UNW_OBJ(function))
@@ -39,7 +40,7 @@ bool FindFunction(void* handle, UnwindLibrary::FindFunction find, const char* na
 
 bool UnwindLibrary::Load(void* handle, FindFunction find) {
 #if defined(__x86_64__)
-  // On other processors it is a macro of instructions.
+  // On other processors getcontext is a macro that consists of instructions.
   if (!vramstow::FindFunction(handle, find, VRAMSTOW_COMMON_NAME(getcontext), &get_context_))
     return false;
 #endif
@@ -60,7 +61,7 @@ bool UnwindLibrary::Open(const char* path, OpenFunction open, FindFunction find)
     return false;
   }
   if (!g_library.Load(handle, find)) return false;
-  // What libunwind does once in a process, it does now.
+  // The first walk makes libunwind do its one-time initialisation now.
   uintptr_t addresses[4];
   if (g_library.Walk(addresses, 4) == 0) return false;
   g_opened.store(&g_library, std::memory_order_release);
@@ -69,7 +70,7 @@ bool UnwindLibrary::Open(const char* path, OpenFunction open, FindFunction find)
 
 const UnwindLibrary* UnwindLibrary::Opened() { return g_opened.load(std::memory_order_acquire); }
 
-// The context is that of the function in which this stands, so it is no function.
+// This is a macro, because the context must be that of the function in which it is expanded.
 #if defined(__x86_64__)
 #define VRAMSTOW_GET_CONTEXT(context) get_context_(context)
 #else

@@ -8,8 +8,8 @@
 #include "tracer/capture/find_object.h"
 #include "tracer/capture/symbol_search.h"
 
-// libgcc's: finds the entry of .eh_frame for an address. It is in every libgcc since 3.0, also in
-// the static one that is linked here.
+// A function of libgcc that finds the entry of .eh_frame for an address. Every libgcc since 3.0 has
+// it, also the static one that is linked here.
 extern "C" {
 struct dwarf_eh_bases {  // NOLINT(readability-identifier-naming): so it is called there
   void* tbase;
@@ -37,7 +37,8 @@ constexpr uint8_t kBaseFrameOperation = 0x70 + 29;
 #endif
 constexpr uint8_t kDereference = 0x06;
 
-// Reads what the compiler wrote. It lies in a mapped file that the dynamic linker has checked.
+// Reads the compiler's unwinding data, which lies in a mapped file that the dynamic linker has
+// checked.
 class Bytes {
  public:
   explicit Bytes(const void* at) : at_(static_cast<const uint8_t*>(at)) {}
@@ -73,7 +74,7 @@ class Bytes {
       return static_cast<int64_t>(value);
     }
   }
-  // How many bytes a pointer of this encoding takes; 0: unknown.
+  // Returns the bytes of a pointer in this encoding; 0 if the encoding is unknown.
   static size_t PointerBytes(uint8_t encoding) {
     switch (encoding & 0x0F) {
       case 0x00:
@@ -95,7 +96,7 @@ class Bytes {
   const uint8_t* at_;
 };
 
-// Where one register was saved.
+// The location where one register was saved.
 struct Saved {
   enum How : uint8_t { kSame, kAtCfa, kAtFrame, kUndefined, kOther };
   How how = kSame;
@@ -111,7 +112,7 @@ struct Row {
   Saved ret;
 };
 
-// The common part of a function's description.
+// The common information entry (CIE) of a function's description.
 struct Common {
   uint64_t code_unit = 1;
   int64_t data_unit = 1;
@@ -172,7 +173,7 @@ Common ReadCommon(const uint8_t* entry) {
   return common;
 }
 
-// Runs the programs that describe a function up to one place in it.
+// Executes the instructions that describe a function, up to one address in it.
 class RowMachine {
  public:
   RowMachine(const Common& common, uintptr_t begin, uintptr_t target)
@@ -380,11 +381,11 @@ UnwindRule RuleOf(const Row& row) {
 }
 
 using FindEntry = const void* (*)(void* address, dwarf_eh_bases* bases);
-// The program's own. Null: there is none, or it was not looked for.
+// The function of the program's own libgcc, or null if there is none or it was not looked for.
 constinit std::atomic<FindEntry> g_find_registered{nullptr};
 
-// The entry before the address, by the sorted table that linkers put in front of .eh_frame
-// (.eh_frame_hdr, of the LSB). No lock is taken.
+// Finds the last entry before the address in the sorted table that linkers put in front of
+// .eh_frame (.eh_frame_hdr, of the LSB). Takes no lock.
 const void* FindEntryByTable(uintptr_t address, dwarf_eh_bases* bases) {
   FoundObject object;
   if (!FindObject(reinterpret_cast<const void*>(address), &object)) return nullptr;
@@ -475,7 +476,7 @@ UnwindRule FindUnwindRule(uintptr_t address, CaptureMode mode) {
   in.Skip(pointer_bytes);
   const uint64_t bytes = in.FixedOf(pointer_bytes);
   const uintptr_t begin = reinterpret_cast<uintptr_t>(bases.func);
-  // The table's last entry before an address may end before it.
+  // The function of the last entry before an address may end before that address.
   if (address - begin >= bytes) return UnwindRule();
   if (common.has_length) in.Skip(in.Unsigned());
   RowMachine machine(common, begin, address);

@@ -1,13 +1,14 @@
-// UnwindRule: how to get from one frame of the native stack to its caller's, in one word.
+// UnwindRule describes, in one word, how to get from one frame of the native stack to its caller's.
 //
-// Idea: of all that a compiler says about a place in the code (DWARF 5, 6.4, as .eh_frame has it)
-// a walk along return addresses needs only: where the frame ends (the canonical frame address,
-// CFA), and where the caller's frame pointer and return address were saved. Nearly all code needs
-// no other registers for that. Where it does, libunwind steps over the frame (unwind_library.h).
+// Idea: of all information that a compiler provides for an instruction (DWARF 5, 6.4, as in
+// .eh_frame) a walk along return addresses needs only the end of the frame (the canonical frame
+// address, CFA), and the locations where the caller's frame pointer and return address were saved.
+// Nearly all code needs no other registers for that. Otherwise libunwind steps over the frame
+// (unwind_library.h).
 //
-// Ownership: values. Threads: values; FindUnwindRule may be called by all at once. It takes no lock
-// where glibc can find an object without one (2.35), and no heap; elsewhere a quiet search finds
-// nothing. Errors: kind kEnd. Units: bytes.
+// Ownership: values. Threads: values; FindUnwindRule may be called by all threads at once. It takes
+// no lock if glibc can find an object without one (2.35), and no heap; with an older glibc a quiet
+// search finds nothing. Errors: kind kEnd. Units: bytes.
 #ifndef VRAMSTOW_TRACER_CAPTURE_UNWIND_RULE_H_
 #define VRAMSTOW_TRACER_CAPTURE_UNWIND_RULE_H_
 
@@ -29,24 +30,23 @@ struct UnwindRule {
   };
   Kind kind = kEnd;
   int32_t cfa_offset = 0;
-  // From the CFA to where the caller's value was saved; 0: it is still in its register. (In a
-  // realigned frame the frame pointer is saved where it points to.)
+  // The distances from the CFA to the saved values of the caller; 0 if the value is still in its
+  // register. (In a realigned frame the frame pointer is saved at the address to which it points.)
   int32_t frame_offset = 0;
   int32_t return_offset = 0;
 
-  // As one number, 0 for kEnd. Offsets that do not fit make it kOther.
+  // Packs the rule into one number, 0 for kEnd. A rule whose offsets do not fit becomes kOther.
   uint64_t Pack() const;
   static UnwindRule Unpack(uint64_t word);
 };
 
-// For the instruction at `address` (of a frame that made a call: one byte before where it returns
-// to).
+// Finds the rule for the instruction at `address`. For a frame that made a call, pass its return
+// address minus one.
 UnwindRule FindUnwindRule(uintptr_t address, CaptureMode mode);
 
-// Code that the program makes at run time is registered with the program's own libgcc
-// (__register_frame). Looks for that; rules are then found there, too. Asks for the list of
-// libraries. The program's libgcc may take its own lock, and memory at the first look after code
-// was registered.
+// Finds the program's own libgcc, in which code that the program makes at run time is registered
+// (__register_frame); rules are then found there, too. Reads the list of libraries. The program's
+// libgcc may take its own lock, and may allocate at the first look-up after code was registered.
 void FindRegisteredCode();
 
 }  // namespace vramstow

@@ -131,7 +131,7 @@ bool EventFolder::LookAtDriver(const Event& event) {
       LookAtMemoryInfo(event);
       return true;
     case EventKind::kMark: {
-      // A census and the like are moments without a number.
+      // A census and similar records are marks of kind kMoment without a number.
       const MarkEvent mark = MarkEvent::Of(event);
       return mark.kind != MarkKind::kMoment || mark.number != 0;
     }
@@ -247,8 +247,8 @@ bool EventFolder::LookAtPoolMemory(const Event& event) {
   }
 }
 
-// The event with the least free memory counts, and for a host also that with the most that is
-// resident.
+// Retains the event with the least free memory and, for a host, also the one with the most resident
+// memory.
 void EventFolder::LookAtMemoryInfo(const Event& event) {
   Extremes& extremes = extremes_[FoldLevels::DeviceNumber(event.device)];
   if (!extremes.is_known || event.size < extremes.least_free) {
@@ -275,8 +275,8 @@ FoldBlock EventFolder::BlockOf(FoldSpace space, const Event& event) const {
   return block;
 }
 
-// False: the event is to be kept. An older block at its address has no event that ends
-// it, so the trace keeps both.
+// Adds a block. Returns false if the event has to be retained. If an older block at the same
+// address has no event that ends it, the trace retains both.
 bool EventFolder::Born(const FoldBlock& block) {
   FoldBlock born = block;
   FoldBlock known;
@@ -301,7 +301,7 @@ bool EventFolder::Take(uint64_t key, FoldBlock* block) {
   return true;
 }
 
-// `block`, which was in the table, dies with the event at hand.
+// Ends `block`, which was in the table, at the current event.
 void EventFolder::End(const FoldBlock& block) {
   if (block.is_kept) {
     Keep(block.birth);
@@ -346,7 +346,8 @@ void EventFolder::Remember(const Event& event, const FoldBlock& block) {
   frees_[free_count_++ % kRemembered] = {event.sequence, event.thread, now_, block};
 }
 
-// Undoes the free that the event refuses. It is among the last ones of its thread.
+// Undoes a free that, according to the event, the driver refused. The free is among the last ones
+// of its thread.
 void EventFolder::Refuse(const Event& event) {
   size_t of_thread = 0;
   const size_t oldest = free_count_ - std::min(free_count_, kRemembered);
@@ -390,7 +391,8 @@ bool EventFolder::Unreserve(FoldSpace space, const Event& event) {
   return true;
 }
 
-// Keeps an event that does not end one whole mapping, with all events of the memory it touches.
+// Retains an event that does not end exactly one mapping, with all events of the memory that it
+// touches.
 bool EventFolder::UnmapPool(const Event& event) {
   const FoldSpace space = event.object == 0 ? FoldSpace::kSegments : FoldSpace::kMappings;
   FoldBlock* const exact = table_.Find(FoldTable::KeyOf(space, event.address));
@@ -418,8 +420,8 @@ bool EventFolder::UnmapPool(const Event& event) {
   return false;
 }
 
-// Whether a tensor proves something of memory that its thread got from the driver: that the memory
-// holds it, or that it does not.
+// Returns true if a tensor shows that memory which its thread got from the driver contains the
+// tensor, or does not contain it.
 bool EventFolder::LookForHolders(const Event& tensor) {
   size_t left = 0;
   bool is_proof = false;
@@ -445,8 +447,8 @@ bool EventFolder::LookForHolders(const Event& tensor) {
   return is_proof;
 }
 
-// As DriverLayer of the analysis: while other contexts of the device live, nobody knows whose its
-// blocks are.
+// Ends the blocks of a context, as DriverLayer of the analysis does. While other contexts of the
+// device exist, it is unknown which context owns a block.
 void EventFolder::EndContext(const Event& event) {
   if (event.device == kNoDevice) return;
   int64_t& contexts = contexts_[FoldLevels::DeviceNumber(event.device)];
@@ -487,7 +489,7 @@ void EventFolder::Decide() {
   count_ = 0;
 }
 
-// The events that refuse them may come after those that are folded.
+// Retains the latest frees, because events that refuse them may follow after the folded part.
 void EventFolder::KeepWhatMayBeRefused() {
   const size_t oldest = free_count_ - std::min(free_count_, kRemembered);
   for (size_t i = free_count_; i > oldest; --i) {

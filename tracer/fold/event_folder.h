@@ -1,18 +1,18 @@
-// EventFolder: decides which events of the older part of a trace are kept, and adds up the others.
+// EventFolder decides which events of the older part of a trace are retained, and adds up all
+// others.
 //
-// Idea: what the analysis says of a peak it finds from the blocks that were live then, and what it
-// says of the end from those that are live. So the events of these blocks are kept, and of memory
-// that is followed in another way than by the pair of its birth and its death. All other blocks
-// become sums, which cannot tell one block from another. The kept events are a true story by
-// themselves: a block is kept with both of its events. They may be folded again, with newer events
-// behind them.
+// Idea: the analysis describes a peak by the blocks that were live then, and the end by the blocks
+// that are live. So the events of these blocks are retained, and the events of memory that is
+// tracked otherwise than by a pair of allocation and free. All other blocks become sums, in which
+// single blocks cannot be distinguished. The retained events are consistent by themselves: a block
+// is retained with both of its events. They may be folded again, together with newer events.
 //
-// The events are looked at twice, in the same order: in the first pass a peak may come that makes
-// the blocks of the peak before not worth keeping.
+// The events are read twice, in the same order, because a later peak may make the blocks of an
+// earlier peak unnecessary.
 //
-// Ownership: lies in memory of its own that Create makes and nobody gives back; what a fold needs
-// besides is there from Begin to End. Threads: one at a time. Errors: Look says when there is no
-// room. No heap. Units: bytes, nanoseconds.
+// Ownership: Create maps its memory, which is never released; further memory for a fold exists from
+// Begin to End. Threads: one at a time. Errors: Look returns false if there is no room. No heap.
+// Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_TRACER_FOLD_EVENT_FOLDER_H_
 #define VRAMSTOW_TRACER_FOLD_EVENT_FOLDER_H_
 
@@ -31,19 +31,20 @@ class EventFolder {
   // The most events of one fold.
   static constexpr size_t kMaxEvents = size_t{1} << 22;
 
-  // Null: there is no memory.
+  // Returns null if there is no memory.
   static EventFolder* Create();
 
-  // False: there is no memory.
+  // Returns false if there is no memory.
   bool Begin();
   void End();
 
-  // The first pass. `was_kept`: the event was kept by an earlier fold; these come first. False:
-  // there are too many live blocks, or events.
+  // Reads an event for the first time. `was_kept` is true if an earlier fold retained the event;
+  // these come first. Returns false if there are too many live blocks, or events.
   bool Look(const Event& event, bool was_kept);
-  // Between the passes.
+  // Called between the two readings.
   void Decide();
-  // The second pass: whether to keep the event. Otherwise it is in the sums.
+  // Reads an event for the second time. Returns true if it is retained; otherwise it becomes part
+  // of the sums.
   bool Keeps(const Event& event);
 
   size_t looked_at() const { return count_; }
@@ -57,7 +58,8 @@ class EventFolder {
   static constexpr size_t kMaxDied = FoldTable::kMaxSlots;
   static constexpr size_t kMaxOdd = size_t{1} << 17;
 
-  // One byte for each event: whether it is kept, and above that the kind of memory that it freed.
+  // Each event has one byte: whether it is retained and, in the bits above, the kind of memory that
+  // it freed.
   static constexpr uint8_t kKeep = 1;
   static constexpr unsigned kFreedShift = 1;
 
@@ -78,7 +80,7 @@ class EventFolder {
     uint32_t birth;
     uint32_t death;  // 0: it is live
   };
-  // The looks at the free memory of a device, or of the host, that say the most.
+  // The samples of a device's (or the host's) free memory with the most extreme values.
   struct Extremes {
     bool is_known;
     uint64_t least_free;
@@ -123,8 +125,8 @@ class EventFolder {
   size_t odd_;
   size_t odd_left_out_;
   uint8_t* fates_;
-  // Blocks that were live at the peak of this number and died since. The next one that dies after
-  // another peak begins the list anew.
+  // Blocks that were live at the peak number died_peak_ and were freed later. If a block is freed
+  // after another peak, the list begins anew.
   Pair* died_;
   size_t died_count_;
   uint64_t died_peak_;

@@ -1,9 +1,9 @@
-// FoldLevels: how much is live while events are folded, how high that ever was, and which event
-// brought the peak.
+// FoldLevels tracks how much memory is live while events are folded, the highest level ever, and
+// the event that caused the peak.
 //
 // Idea: the levels of the analysis (tools/analysis/accounts/levels.h), as far as they cannot be
-// found from the events that are kept. A block that turns out to hold a framework's blocks takes
-// back the peak that its birth made.
+// computed from the retained events. If a block turns out to contain a framework's blocks, the peak
+// that its allocation caused is undone.
 //
 // Ownership: a value in memory of zeros. Threads: one at a time. Errors: none. No heap. Units:
 // bytes; events by their number within the fold.
@@ -20,11 +20,11 @@
 
 namespace vramstow {
 
-// Whether memory of this kind lies on a device and counts as allocated.
+// True if memory of this kind lies on a device and counts as allocated.
 bool IsFoldedDeviceMemory(MemoryKind kind);
 
-// The counts of a library, an entry point, a kind of memory or a device. Counts are of events
-// that are gone; the highest levels are those of all.
+// The counts of a library, an entry point, a kind of memory or a device. They count folded events
+// only, but the highest levels are those of all events.
 struct FoldTally {
   uint64_t calls;
   uint64_t allocations;
@@ -41,31 +41,31 @@ class FoldLevels {
   static constexpr size_t kMaxNames = 4096;  // greater numbers count as not known
   static constexpr size_t kMaxDevices = 256;
 
-  // Nothing is live; what was highest stays.
+  // Resets the live memory to 0, but not the highest levels.
   void Begin();
 
   void Born(const FoldBlock& block, uint32_t event);
-  // `event`: that of a block that was live at the peak and no longer is.
+  // Called when a block was freed.
   void Died(const FoldBlock& block);
   void Holds(FoldBlock* block);
   void Reserved(int16_t device, uint64_t bytes);
   void Unreserved(int16_t device, uint64_t bytes);
 
-  // Before an event at this time.
+  // Takes the samples that are due before an event at this time.
   void Pass(uint64_t time_ns) { samples_.Pass(time_ns); }
-  // The level after an event at this time.
+  // Records the level after an event at this time.
   void Note(uint64_t time_ns);
 
-  // Whether a block that was born then was live at the peak, if it did not die before.
+  // True if a block with this birth was live at the peak, unless it was freed before.
   bool WasBornBeforePeak(uint32_t birth) const { return has_peak_ && birth <= peak_event_; }
-  // Changes with each new peak, and back when one is taken back.
+  // Returns a number that changes with each new peak, and changes back when a peak is undone.
   uint64_t peaks() const { return peaks_; }
 
   FoldTally& Library(uint16_t library) { return libraries_[NameOf(library)]; }
   FoldTally& Call(uint16_t call) { return calls_[NameOf(call)]; }
   FoldTally& Memory(MemoryKind memory) { return memories_[static_cast<uint8_t>(memory)]; }
   FoldTally& Device(int16_t device) { return devices_[DeviceNumber(device)]; }
-  // 0 stands for no device.
+  // Returns 0 for no device.
   static size_t DeviceNumber(int16_t device) {
     const size_t number = static_cast<size_t>(device + 1);
     return device < 0 ? 0 : number < kMaxDevices ? number : kMaxDevices - 1;
@@ -77,7 +77,8 @@ class FoldLevels {
   void FillTotals(SumTotals* totals) const;
 
  private:
-  // The changes that the birth of a block made for good, as long as nothing else has changed.
+  // The state before the last allocation, by which its effect on the peak can be undone as long as
+  // nothing else has changed.
   struct LastBirth {
     bool is_known;
     bool had_peak;

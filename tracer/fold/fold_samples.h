@@ -1,12 +1,13 @@
-// FoldSamples: how much device memory of each call site is live while events are folded, sampled
+// FoldSamples samples how much device memory of each call site is live while events are folded,
 // over the whole run.
 //
-// Idea: growth by the hour is read from levels, not from blocks: what replaces an older block
-// grows, too. The analysis samples the same levels at the same moments (SampleClock), so that its
-// samples and these are one row.
+// Idea: growth by the hour is computed from levels, not from blocks, because a block that replaces
+// an older one also looks new. The analysis samples the same levels at the same moments
+// (SampleClock), so that its samples continue these.
 //
 // Ownership: a value in memory of zeros, for the life of the trace. Threads: one at a time. Errors:
-// none. No heap. Units: bytes; samples in kSampleUnit; sites by their numbers, 0: no room for it.
+// none. No heap. Units: bytes; samples in kSampleUnit; sites by their numbers, where 0 stands for
+// all sites that have no room.
 #ifndef VRAMSTOW_TRACER_FOLD_FOLD_SAMPLES_H_
 #define VRAMSTOW_TRACER_FOLD_FOLD_SAMPLES_H_
 
@@ -23,7 +24,7 @@ class FoldSamples {
  public:
   static constexpr size_t kMaxSites = 3 * (size_t{1} << 14);
 
-  // Nothing is live; the samples stay.
+  // Resets the live memory to 0, but not the samples.
   void Begin() {
     all_.now = 0;
     for (size_t i = 0; i < used_; ++i) rows_[i].now = 0;
@@ -37,7 +38,7 @@ class FoldSamples {
     rows_[site].now -= bytes;
     all_.now -= bytes;
   }
-  // Before an event at this time changes anything.
+  // Takes the samples that are due, before an event at this time changes a level.
   void Pass(uint64_t time_ns) {
     if (!clock_.IsDue(time_ns)) return;
     clock_.Pass(
@@ -52,13 +53,13 @@ class FoldSamples {
         });
   }
 
-  // The least level such that at most `most` sites have ever had it.
+  // Returns the least level that at most `most` sites have ever reached.
   uint32_t LevelOfMost(size_t most) const {
     uint32_t level = 1;
     while (level < uint32_t{1} << 31 && CountOf(level) > most) level *= 2;
     return level;
   }
-  // Null: the site has never had this level.
+  // Returns null if the site has never reached this level.
   const uint32_t* Of(uint32_t site, uint32_t level) const {
     return site < used_ && Highest(rows_[site]) >= level ? rows_[site].levels : nullptr;
   }

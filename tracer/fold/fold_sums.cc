@@ -75,9 +75,10 @@ void FoldSums::FillTally(const FoldTally& tally, TraceSum* sum) {
   sum->highest_other = tally.highest_other;
 }
 
-// All there may be, one kind after the other. False: this number is beyond the last.
+// Fills in sum number `at`; all sums are numbered, one kind after the other. Returns false beyond
+// the last one.
 bool FoldSums::FillSum(const FoldLevels& levels, size_t at, TraceSum* sum) const {
-  // Nothing that is asked for is changed.
+  // The accessors are not const, but nothing is changed here.
   FoldLevels& all = const_cast<FoldLevels&>(levels);
   const auto number = [&at, sum](size_t count) {
     sum->number = static_cast<uint32_t>(at);

@@ -1,7 +1,7 @@
-// FoldSums: counts of the events that are gone.
+// FoldSums counts the folded events.
 //
 // Ownership: a value in memory of zeros, for the life of the trace. Threads: one at a time. Errors:
-// call sites beyond kMaxSites count as one that is not known. No heap. Units: bytes, events.
+// call sites beyond kMaxSites count as one unknown site. No heap. Units: bytes, events.
 #ifndef VRAMSTOW_TRACER_FOLD_FOLD_SUMS_H_
 #define VRAMSTOW_TRACER_FOLD_FOLD_SUMS_H_
 
@@ -20,7 +20,7 @@ class FoldSums {
   static constexpr size_t kMaxSites = kSites / 4 * 3;
   static_assert(kMaxSites == FoldSamples::kMaxSites);
 
-  // The event is gone. `freed`: the kind of memory that it freed.
+  // Adds a folded event. `freed` is the kind of memory that it freed.
   void Add(const Event& event, MemoryKind freed, FoldLevels* levels);
   void CountLost(uint64_t events) { totals_.lost_events += events; }
   void CountLeftOut() { ++totals_.left_out; }
@@ -33,12 +33,13 @@ class FoldSums {
     levels.FillTotals(&totals);
     return totals;
   }
-  // The sums one after the other: *at begins with 0. False: there are no more.
+  // Returns the sums one after the other; *at begins with 0. Returns false if there are no more.
   bool NextSum(const FoldLevels& levels, size_t* at, TraceSum* sum) const;
-  // The same of samples: of all sites together, and of those that had this level once.
+  // Like NextSum, for samples: those of all sites together, and of each site that has ever reached
+  // this level.
   bool NextSamples(const FoldLevels& levels, uint32_t level, size_t* at, SumSamples* samples) const;
 
-  // The number of the event's call site, from 1; 0: there are too many.
+  // Returns the number of the event's call site, from 1, or 0 if there are too many.
   uint32_t SiteNumber(const Event& event) { return SiteOf(event).number; }
 
  private:

@@ -1,10 +1,10 @@
-// FoldTable: the blocks that are live while events are folded, by where they lie.
+// FoldTable stores the blocks that are live while events are folded, by their address.
 //
-// Idea: open addressing, with as many slots as a power of two; an entry that goes lets those behind
-// it move up. Each kind of place (FoldSpace) has its own addresses.
+// Idea: open addressing, with a power of two of slots; when an entry is removed, the entries behind
+// it move up. Each FoldSpace has its own addresses.
 //
-// Ownership: its memory, from Start to Stop. Threads: one at a time. Errors: Insert says that there
-// is no room. No heap. Units: bytes; events by their number within the fold.
+// Ownership: its memory, from Start to Stop. Threads: one at a time. Errors: Insert returns false
+// if there is no room. No heap. Units: bytes; events by their number within the fold.
 #ifndef VRAMSTOW_TRACER_FOLD_FOLD_TABLE_H_
 #define VRAMSTOW_TRACER_FOLD_FOLD_TABLE_H_
 
@@ -15,7 +15,8 @@
 
 namespace vramstow {
 
-// Where memory is found, and so what its address is compared with.
+// The kind of address by which memory is identified; addresses of different kinds are never
+// compared.
 enum class FoldSpace : uint8_t {
   kAddresses = 0,  // of the driver
   kArrays = 1,
@@ -47,7 +48,7 @@ class FoldTable {
  public:
   static constexpr size_t kMaxSlots = size_t{1} << 19;  // 20 MiB
 
-  // No address that a device gives has its top bits set.
+  // True if the top bits are free for the space, as in every address that a device returns.
   static bool CanBeKey(uint64_t address) { return address >> kSpaceShift == 0; }
   static uint64_t KeyOf(FoldSpace space, uint64_t address) {
     return (uint64_t{static_cast<uint8_t>(space)} + 1) << kSpaceShift | address;
@@ -59,18 +60,18 @@ class FoldTable {
     return block.key & ((uint64_t{1} << kSpaceShift) - 1);
   }
 
-  // Empty, with room for a few. False: there is no memory.
+  // Makes the table empty, with room for a few blocks. Returns false if there is no memory.
   bool Start();
   void Stop();
 
   FoldBlock* Find(uint64_t key);
-  // Adds a block whose key is not there. False: there is no room for it.
+  // Adds a block whose key is not in the table. Returns false if there is no room.
   bool Insert(const FoldBlock& block);
-  // `block` is one of the table's.
+  // Removes `block`, which must be one of the table's.
   void Erase(FoldBlock* block);
 
   size_t slots() const { return slots_; }
-  // Its key is 0 if there is none.
+  // Returns the block in a slot; its key is 0 if the slot is empty.
   FoldBlock& at(size_t slot) { return blocks_[slot]; }
 
  private:

@@ -1,10 +1,10 @@
-// FoldTimeline: levels over time in a bounded number of intervals, as the analysis has them.
+// FoldTimeline stores levels over time in a bounded number of intervals, as the analysis does.
 //
-// Idea: the same as tools/analysis/accounts/timeline.h, without the heap, so that what it has can
-// take the place of what the analysis would have found.
+// Idea: the same algorithm as tools/analysis/accounts/timeline.h, without the heap, so that its
+// result can replace the one that the analysis would have computed.
 //
-// Ownership: a value; zeros are its beginning. Threads: one at a time. Errors: time that runs
-// backwards counts as standing still. No heap. Units: bytes, nanoseconds.
+// Ownership: a value; zeros are its beginning. Threads: one at a time. Errors: a time that runs
+// backwards counts as unchanged. No heap. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_TRACER_FOLD_FOLD_TIMELINE_H_
 #define VRAMSTOW_TRACER_FOLD_FOLD_TIMELINE_H_
 
@@ -20,7 +20,8 @@ class FoldTimeline {
  public:
   static constexpr size_t kMaxPoints = 512;
 
-  // Levels before an event at `time_ns` and after it; `state` has them as highest and last.
+  // Records the levels before an event at `time_ns` and after it. A point contains the highest and
+  // the last levels of its interval.
   void Note(uint64_t time_ns, const SumPoint& before, const SumPoint& after) {
     time_ns = std::min(time_ns, kLongest);
     if (count_ == 0) count_ = 1;

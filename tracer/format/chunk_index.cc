@@ -28,7 +28,7 @@ bool HasMagic(const ChunkHeader& header) {
 // The part of a header that version 1 does not have.
 constexpr size_t kMoreBytes = offsetof(ChunkHeader, more_checksum) - offsetof(ChunkHeader, buffer);
 
-// The payload follows a header of version 1.
+// Clears the newer fields, because in version 1 the payload begins there.
 void ForgetMore(ChunkHeader* header) {
   std::memset(&header->buffer, 0, sizeof *header - offsetof(ChunkHeader, buffer));
 }
@@ -38,7 +38,8 @@ bool IsMoreBelievable(const ChunkHeader& header) {
          header.more_checksum == Crc32c(&header.buffer, kMoreBytes);
 }
 
-// Whether its constant part can be believed. Its fields may still make no sense.
+// True if the checksum of the header's constant part is right. Its fields may still be
+// inconsistent.
 bool IsBelievable(const ChunkHeader& header, uint64_t trace_id) {
   return (trace_id == 0 || header.trace_id == trace_id) &&
          header.capacity >= kFirstChunkHeaderBytes && header.capacity <= kMaxChunkBytes &&
@@ -46,18 +47,18 @@ bool IsBelievable(const ChunkHeader& header, uint64_t trace_id) {
          header.checksum == Crc32c(&header, offsetof(ChunkHeader, checksum));
 }
 
-// A slot between two chunks, or before its first: the process was killed just then. `room` is how
-// many bytes there are.
+// True for a slot that has no chunk at present, because the process was killed between two chunks,
+// or before the first one. `room` is the number of bytes up to the file's end.
 bool IsBeingPrepared(const ChunkHeader& header, uint64_t room) {
   if (header.state == kChunkPreparing) {
-    // The file may end within the padding of the chunk that was last here.
+    // The file may end within the padding of the slot's earlier chunk.
     return header.capacity >= kMinChunkBytes && header.capacity < room + kChunkAlignment;
   }
   return header.state == 0 && header.number == 0 && header.committed == 0;
 }
 
-// An encoded chunk is sealed, and no longer than what a slot holds when it is decoded: so a small
-// file cannot ask for much memory.
+// True if the encoding is known. An encoded chunk must be sealed, and when decoded no longer than a
+// slot, so that a small file cannot demand much memory.
 bool IsKnownEncoding(const ChunkHeader& header) {
   if (header.encoding == static_cast<uint8_t>(ChunkEncoding::kPlain)) return true;
   const bool is_split = header.encoding == static_cast<uint8_t>(ChunkEncoding::kSplitZstd) &&
@@ -88,7 +89,8 @@ bool Decompress(const uint8_t* frame, size_t frame_bytes, uint8_t* to, size_t si
   return ZSTD_isError(count) == 0 && count == size;
 }
 
-// The payload of a chunk whose time steps were taken out of it. There is room for the padding.
+// Decodes the payload of a chunk whose time steps are stored separately. `to` has room for the
+// padding.
 bool JoinSplit(const std::vector<uint8_t>& encoded, size_t size, uint8_t* to) {
   SplitCount events;
   if (encoded.size() < sizeof events) return false;
@@ -139,12 +141,12 @@ void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_i
     if (has_magic && IsBelievable(header, trace_id)) {
       const size_t found_before = found_.size();
       at = Take(at, header, size);
-      // In a ring, what is behind a chunk's payload is what older chunks left there.
+      // In a ring, the bytes behind a chunk's payload belong to older chunks.
       may_look_back = !is_ring && found_.size() > found_before;
       continue;
     }
     if (may_look_back) {
-      // Bytes may have been lost, so that the next chunk begins within the last one.
+      // Bytes may be missing, so that the next chunk begins within the last one.
       may_look_back = false;
       const uint64_t from = found_.back().offset + kFirstChunkHeaderBytes;
       const uint64_t inside = bytes.Find(from, at, MagicText());
@@ -173,8 +175,9 @@ void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_i
   });
 }
 
-// Chunks of the generation before may still be there, and of the next one: only of one that is
-// whole all of them are sure to be. Those of others are no damage.
+// Chooses the newest complete generation. Chunks of the generation before and of the next one may
+// be in the file, too, but only a complete one surely contains all of its chunks. Chunks of other
+// generations do not count as damage.
 void ChunkIndex::KeepOneGeneration(const TraceBytes& bytes) {
   std::stable_sort(sums_.begin(), sums_.end(), [](const ChunkEntry& a, const ChunkEntry& b) {
     return a.header.buffer != b.header.buffer ? a.header.buffer > b.header.buffer
@@ -209,7 +212,8 @@ void ChunkIndex::KeepOneGeneration(const TraceBytes& bytes) {
   }
 }
 
-// A chunk's events end before those of the next one of its buffer begin.
+// Removes chunks that were folded. A chunk's events end before those of the next chunk of its
+// buffer begin.
 void ChunkIndex::LeaveOut(const std::vector<SumCut>& cuts) {
   std::map<uint32_t, uint64_t> cut_of;
   for (const SumCut& cut : cuts) cut_of[cut.buffer] = cut.last_number;
@@ -224,8 +228,8 @@ void ChunkIndex::LeaveOut(const std::vector<SumCut>& cuts) {
   });
 }
 
-// A chunk can get into the ring after the one that follows it, and so can outlive that one by a
-// little. What is left of a buffer is to begin behind the hole.
+// A chunk can be written into the ring after its successor, and so can survive that successor for a
+// while. Then the chunks before the resulting hole are dropped.
 void ChunkIndex::BeginBehindHoles() {
   constexpr size_t kMaxOutOfTurn = 2;
   std::stable_sort(events_.begin(), events_.end(), [](const ChunkEntry& a, const ChunkEntry& b) {
@@ -247,7 +251,7 @@ void ChunkIndex::BeginBehindHoles() {
   events_ = std::move(kept);
 }
 
-// Enters the chunk; returns where the next one should be.
+// Adds the chunk. Returns the offset where the next one should be.
 uint64_t ChunkIndex::Take(uint64_t offset, const ChunkHeader& header, uint64_t size) {
   const uint64_t next = std::min(size, offset + header.capacity);
   ChunkEntry entry;
@@ -265,7 +269,7 @@ uint64_t ChunkIndex::Take(uint64_t offset, const ChunkHeader& header, uint64_t s
   return next;
 }
 
-// Another chunk begins within the last one that was found.
+// Shortens the last chunk that was found, because another chunk begins within it.
 void ChunkIndex::CutLastAt(uint64_t offset) {
   ChunkEntry& last = found_.back();
   const uint64_t payload = std::min(offset, last.offset + last.header.header_bytes);
@@ -284,7 +288,8 @@ void ChunkIndex::KeepOneOfEachNumber(const TraceBytes& bytes) {
     size_t end = begin + 1;
     while (end < found_.size() && found_[end].header.number == found_[begin].header.number) ++end;
     size_t best = begin;
-    // How good a copy is: sealed and proved right, or open, or sealed and wrong.
+    // The copies are ranked: sealed with a correct checksum is best, then open, then sealed but
+    // wrong.
     uint64_t best_rank = 0;
     for (size_t i = begin; i < end && end - begin > 1; ++i) {
       const ChunkEntry& entry = found_[i];
@@ -307,7 +312,8 @@ void ChunkIndex::KeepOneOfEachNumber(const TraceBytes& bytes) {
       continue;
     }
     const bool is_table = entry.header.kind == static_cast<uint8_t>(ChunkKind::kTables);
-    // A ticked chunk that was just begun says how many events its buffer had before.
+    // A ticked chunk without events is retained, because it contains the number of its buffer's
+    // earlier events.
     if (entry.available > 0 || entry.is_ticked()) (is_table ? tables_ : events_).push_back(entry);
     begin = end;
   }
@@ -329,7 +335,7 @@ bool ChunkIndex::Load(const TraceBytes& bytes, const ChunkEntry& entry,
   if (entry.header.state == kChunkSealed) {
     return entry.is_cut || Crc32c(payload->data(), count) == entry.header.payload_checksum;
   }
-  // The process may be running, and may have used the slot for its next chunk meanwhile.
+  // If the process is still running, it may have used the slot for its next chunk meanwhile.
   ChunkHeader now = {};
   return bytes.Read(entry.offset, &now, sizeof now) >= kFirstChunkHeaderBytes &&
          now.state != kChunkPreparing && now.number == entry.header.number;

@@ -1,8 +1,8 @@
-// ChunkIndex: where the chunks of a trace are.
+// ChunkIndex finds the chunks of a trace.
 //
-// Idea: chunks follow each other, and each says where the next one begins. Where that does not hold
-// the next magic number is looked for. Of two chunks with the same number (the process was killed
-// after it had appended a chunk and before it had cleared the slot it came from) one is taken.
+// Idea: chunks follow each other, and each contains the position of the next one. If there is no
+// chunk, the next magic number is searched for. If two chunks have the same number (the process was
+// killed after it had appended a chunk and before it had cleared the slot), one of them is used.
 //
 // Ownership: values. Threads: one at a time. Errors: counted in ReadReport. Memory: one entry of
 // 112 bytes for each chunk, and a chunk has at least 64. Units: bytes.
@@ -26,7 +26,7 @@ struct ChunkEntry {
   ChunkHeader header = {};
 
   bool is_ticked() const { return IsTicked(static_cast<ChunkKind>(header.kind)); }
-  // Less than the sequence of each event in it.
+  // Returns a number less than the sequence of each event in the chunk.
   uint64_t base_order() const {
     return is_ticked() ? OrderOf(header.base_time, ~uint32_t{0}) : header.base_sequence;
   }
@@ -34,26 +34,26 @@ struct ChunkEntry {
 
 class ChunkIndex {
  public:
-  // Looks through the whole file. `trace_id` 0: not known, any will do. `is_ring`: the oldest
-  // chunks are gone.
+  // Searches the whole file. `trace_id` is 0 if it is unknown, and any id is accepted. `is_ring` is
+  // true if the oldest chunks are missing.
   void Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_id, bool is_ring,
              ReadReport* report);
 
-  // In the order of their numbers.
+  // Chunks of tables, sorted by number.
   const std::vector<ChunkEntry>& tables() const { return tables_; }
-  // In the order of their base_order. Some may have no events.
+  // Chunks of events, sorted by base_order. Some may have no events.
   const std::vector<ChunkEntry>& events() const { return events_; }
-  // What is left of older events, of the newest generation that is whole: first the sums, then the
-  // events that were kept, each in their order. Empty: there is none.
+  // Chunks that replace older events, of the newest complete generation: the sums, and the retained
+  // events, each in their order. Empty if there are none.
   const std::vector<ChunkEntry>& sums() const { return sums_; }
   const std::vector<ChunkEntry>& kept_events() const { return kept_; }
-  // The sums say this of buffers: chunks that have no newer events are left out.
+  // Removes chunks whose events are all in the sums, according to the cuts of the buffers.
   void LeaveOut(const std::vector<SumCut>& cuts);
-  // Said by the chunks to have been lost at their ends, after the recorder had latched off.
+  // Returns how many events were lost at the ends of the chunks, after recording had stopped.
   uint64_t lost_events() const { return lost_events_; }
 
-  // Reads the payload of a chunk into *payload, decoded, followed by kDecodePadding zeros; *size is
-  // how long it is. False: it is damaged, or it has gone in the meantime.
+  // Reads and decodes the payload of a chunk into *payload, followed by kDecodePadding zeros; *size
+  // is its length. Returns false if it is damaged, or was overwritten meanwhile.
   static bool Load(const TraceBytes& bytes, const ChunkEntry& entry, std::vector<uint8_t>* payload,
                    size_t* size);
 

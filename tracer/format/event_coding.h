@@ -1,15 +1,15 @@
-// What the encoder and the decoder of events have in common.
+// Defines what the encoder and the decoder of events have in common.
 //
-// Idea: an event is some bytes that refer to what was written before. Who called what for which
-// kind of memory on which device and stream is a *shape*; a size with what was asked for, and an
-// object that is a small number, is an *amount*; both have numbers, which a record gives them at
-// their first use. An address seen lately (each free names one) is the number of a place in a table
-// that writer and reader fill alike; any other one is four bytes, with the rest of it in the shape.
-// The time is the step since the event before. What is left, which most events have not, follows as
-// numbers. So nothing in an ordinary event has a length that depends on its contents, and
-// everything else goes into a record before it or behind it: the recorder writes most events as one
-// word, without a loop and nearly without branches, because which event comes next is nothing that
-// a processor can guess. All tables start afresh in each chunk.
+// Idea: an event is encoded as a few bytes that refer to earlier records. The caller, the entry
+// point, the kind of memory, the device and the stream form a *shape*; a size, the requested size
+// and an object that is a small number form an *amount*. Both have numbers, which a record assigns
+// at their first use. A recent address (each free names one) is an index into a table that writer
+// and reader fill in the same way; any other address is four bytes, and the shape contains the rest
+// of it. The time is the difference to the event before. Other fields, which most events do not
+// have, follow as numbers. So no part of an ordinary event has a length that depends on its
+// contents, and everything else goes into a record before it or behind it. The recorder writes most
+// events as one word, without a loop and nearly without branches, because a processor cannot
+// predict which event comes next. All tables are empty at the beginning of each chunk.
 //
 // Ownership: none. Threads: values. Errors: none. Units: bytes. Described in docs/trace-format.md.
 #ifndef VRAMSTOW_TRACER_FORMAT_EVENT_CODING_H_
@@ -27,18 +27,19 @@ inline constexpr size_t kShapes = 64;
 inline constexpr size_t kAmounts = 256;
 inline constexpr size_t kRecentAddresses = 256;
 
-// Where an address goes in the table of recent ones. Fibonacci hashing: 2^64 divided by the golden
-// ratio; the top bits are the ones that all bits of the address reach.
+// Returns the index of an address in the table of recent ones. This is Fibonacci hashing: the
+// factor is 2^64 divided by the golden ratio, and the top bits of the product depend on all bits of
+// the address.
 inline constexpr uint64_t kHashFactor = 0x9E3779B97F4A7C15u;
 inline size_t RecentPlace(uint64_t address) {
   return static_cast<size_t>((address * kHashFactor) >> 56);
 }
 static_assert(kRecentAddresses == size_t{1} << (64 - 56));
 
-// An address is a *region* of 2 TiB, which the shape gives, and a page of 512 bytes in it, which
-// the event gives. Others, and those with something in their top bits, are written as a record. An
-// address that is turned right by 9 bits has the page in its low 32 bits, then the region, then
-// what is 0 in one that is a page.
+// An address consists of a *region* of 2 TiB, which the shape contains, and a page of 512 bytes in
+// it, which the event contains. Other addresses, and those with bits set at the top, are written as
+// a record. An address that is rotated right by 9 bits has the page in its low 32 bits, then the
+// region, then bits that are 0 in the address of a page.
 inline constexpr unsigned kPageShift = 9;
 inline constexpr unsigned kRegionShift = 41;
 inline constexpr unsigned kRegionBits = 16;
@@ -52,18 +53,18 @@ inline uint16_t RegionOf(uint64_t address) {
 }
 inline uint64_t NotAPage(uint64_t address) { return std::rotr(address, kPageShift) >> 48; }
 
-// What the object of an amount stays below.
+// The object of an amount has fewer bits than this.
 inline constexpr unsigned kSmallObjectBits = 8;
-// What a shape says of the numbers that its events end with, in this order.
+// Bits of a shape that say which numbers follow its events, in this order.
 inline constexpr uint8_t kObjectFollows = 1;  // as a signed difference to the last such object
 inline constexpr uint8_t kOffsetFollows = 2;
 inline constexpr uint8_t kStackFollows = 4;
 inline constexpr uint8_t kFollowsMask = 7;
-// Beside these: each event of the shape is two, a kFree and one tick later the kFreeCompleted of
-// the same memory.
+// A further bit: each event of the shape stands for two, a kFree and, one tick later, the
+// kFreeCompleted of the same memory.
 inline constexpr uint8_t kCompletes = 8;
 
-// How an amount says what was asked for.
+// The form in which an amount contains the requested size.
 enum class RequestedForm : uint8_t {
   kZero = 0,
   kAsSize = 1,
@@ -78,11 +79,11 @@ inline constexpr size_t kMaxShapeBytes = 2 + 5 + 4 * 3 + 5 + kMaxVarintBytes;
 inline constexpr size_t kMaxAmountBytes = 2 + 1 + 3 * kMaxVarintBytes;
 inline constexpr size_t kMaxNumberBytes = 2 + kMaxVarintBytes;  // an address, a pause, a sequence
 inline constexpr size_t kMaxEventBytes = 1 + 1 + 4 + 2 + 3 * kMaxVarintBytes;
-// The most bytes that one event takes, with the records before it.
+// The most bytes of one event, with the records before it.
 inline constexpr size_t kMaxEncodedBytes =
     kMaxShapeBytes + kMaxAmountBytes + 3 * kMaxNumberBytes + kMaxEventBytes;
 inline constexpr size_t kMaxClockBytes = 2 + 3 * kMaxVarintBytes;
-// What may be written behind an event, but does not count.
+// The encoder may write this many bytes behind an event; they are not part of it.
 inline constexpr size_t kEncodeSlack = 8;
 
 }  // namespace vramstow

@@ -8,13 +8,13 @@
 namespace vramstow {
 namespace {
 
-// A number that must not be over `limit`; null if it is, or if it does not end before `end`.
+// Reads a number of at most `limit`. Returns null if it is greater, or does not end before `end`.
 const uint8_t* ReadUpTo(const uint8_t* in, const uint8_t* end, uint64_t limit, uint64_t* value) {
   in = ReadVarint(in, end, value);
   return in != nullptr && *value <= limit ? in : nullptr;
 }
 
-// Adds a record's number to *sum; false if it has none, or if the sum is too great.
+// Adds a record's number to *sum. Returns false if there is no number, or if the sum overflows.
 bool AddNumber(const uint8_t* in, const uint8_t* end, uint64_t* sum) {
   uint64_t number;
   if (ReadVarint(in, end, &number) == nullptr || number > ~*sum) return false;
@@ -62,7 +62,7 @@ DecodeResult EventDecoder::Next(Event* event) {
   return result;
 }
 
-// One tick after the free.
+// Returns the completion of the last free, one tick after it.
 DecodeResult EventDecoder::TakeCompleted(Event* event) {
   completes_ = false;
   *event = last_free_;
@@ -73,14 +73,14 @@ DecodeResult EventDecoder::TakeCompleted(Event* event) {
   return Take(next_, event);
 }
 
-// The event is what lies before `in`, if that can be right. Null: it cannot.
+// Accepts the event that ends at `in`, if it is valid. `in` is null if it could not be decoded.
 DecodeResult EventDecoder::Take(const uint8_t* in, Event* event) {
   if (in == nullptr || in > end_) return DecodeResult::kDamaged;
-  // Neither may have wrapped around.
+  // A sequence or time that wrapped around would be smaller.
   if (event->sequence <= last_sequence_ || event->time_ns < last_time_) {
     return DecodeResult::kDamaged;
   }
-  // Ticks rise, and must leave room for the buffer's number.
+  // Ticks must increase, and leave room for the buffer's number.
   if (is_ticked_ && (event->time_ns == last_time_ || event->time_ns >> (64 - kBufferBits) != 0)) {
     return DecodeResult::kDamaged;
   }
@@ -97,7 +97,7 @@ void EventDecoder::FromTicks(Event* event) {
   __extension__ using Wide = unsigned __int128;
   const uint64_t since = ticks < clock_ticks_ ? 0 : ticks - clock_ticks_;
   const Wide time_ns = clock_ns_ + ((Wide{since} * clock_scale_) >> 32);
-  // What was read of two clocks at once is not exact: a later reading may seem to go back a little.
+  // Readings of two clocks are not exact, so a later clock record may seem to go back a little.
   if (time_ns > last_time_ns_ && time_ns <= std::numeric_limits<uint64_t>::max()) {
     last_time_ns_ = static_cast<uint64_t>(time_ns);
   }
@@ -146,8 +146,8 @@ const uint8_t* EventDecoder::ReadStack(const uint8_t* in, Event* event) {
   return in;
 }
 
-// What a later version wrote: there may be more of these than the padding allows. Null: they do not
-// end before the chunk does.
+// Skips numbers that a later version wrote. There may be more of them than the padding allows.
+// Returns null if they do not end before the chunk does.
 const uint8_t* EventDecoder::SkipNumbers(const uint8_t* in, unsigned count) const {
   for (unsigned i = 0; i < count && in != nullptr; ++i) {
     uint64_t ignored;
@@ -156,7 +156,7 @@ const uint8_t* EventDecoder::SkipNumbers(const uint8_t* in, unsigned count) cons
   return in;
 }
 
-// Takes all records up to the next event or the end.
+// Reads all records up to the next event or the end.
 bool EventDecoder::SkipRecords() {
   while (next_ < end_ && *next_ < kEventBit) {
     const RecordType type = static_cast<RecordType>(*next_);
@@ -222,7 +222,7 @@ bool EventDecoder::SetClock(const uint8_t* in, const uint8_t* end) {
   return in != nullptr && ReadVarint(in, end, &clock_scale_) != nullptr;
 }
 
-// The five bytes that a shape begins with, old or not. Null: they cannot be right.
+// Reads the five bytes at the beginning of a shape, old or new. Returns null if they are invalid.
 EventDecoder::Shape* EventDecoder::BeginShape(const uint8_t* in, const uint8_t* end) {
   if (end - in < 5 || in[0] >= kShapes) return nullptr;
   Shape& shape = shapes_[in[0]];
@@ -240,7 +240,7 @@ bool EventDecoder::DefineShape(const uint8_t* in, const uint8_t* end) {
   if (shape == nullptr || shape->fields > (kFollowsMask | kCompletes)) return false;
   shape->completes = (shape->fields & kCompletes) != 0;
   shape->fields &= kFollowsMask;
-  // Only ticks leave room for one more.
+  // Only a chunk with ticks has room for a second event at the next tick.
   if (shape->completes && (!is_ticked_ || shape->event.kind != EventKind::kFree)) return false;
   uint64_t region;
   in = ReadUpTo(in + 5, end, (uint64_t{1} << kRegionBits) - 1, &region);
@@ -249,7 +249,7 @@ bool EventDecoder::DefineShape(const uint8_t* in, const uint8_t* end) {
   return DefineCaller(in, end, shape);
 }
 
-// The end of a shape. Afterwards it is defined.
+// Reads the end of a shape, which is then defined.
 bool EventDecoder::DefineCaller(const uint8_t* in, const uint8_t* end, Shape* shape) {
   uint64_t device, call, library, result, stream;
   in = ReadUpTo(in, end, 0xFFFF, &device);

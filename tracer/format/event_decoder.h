@@ -1,12 +1,12 @@
-// EventDecoder: turns the bytes of a chunk into events again, and trusts none of them.
+// EventDecoder decodes the bytes of a chunk into events, without trusting any of them.
 //
-// Idea: see event_coding.h; old_events.cc has what versions 1 and 2 wrote. In a ticked chunk ticks
-// become an event's sequence, and its time by the chunk's clock records. The bytes must be followed
-// by kDecodePadding bytes that may be read, so that one check per event is enough.
+// Idea: see event_coding.h; old_events.cc decodes versions 1 and 2. In a ticked chunk an event's
+// sequence is computed from its ticks, and its time by the chunk's clock records. The bytes must be
+// followed by kDecodePadding bytes that may be read, so that one check per event is enough.
 //
-// Ownership: looks at the caller's bytes, which stay where they are while it is used. Threads: one
-// at a time. Errors: kDamaged, once and for all, at the first byte that cannot be right. No heap.
-// Units: bytes, nanoseconds.
+// Ownership: reads the caller's bytes, which must not move meanwhile. Threads: one at a time.
+// Errors: kDamaged at the first invalid byte, and from then on always. No heap. Units: bytes,
+// nanoseconds.
 #ifndef VRAMSTOW_TRACER_FORMAT_EVENT_DECODER_H_
 #define VRAMSTOW_TRACER_FORMAT_EVENT_DECODER_H_
 
@@ -27,16 +27,17 @@ enum class DecodeResult { kEvent, kEnd, kDamaged };
 
 class EventDecoder {
  public:
-  // Starts with the payload of a chunk, of which `size` bytes count.
+  // Starts with the payload of a chunk, which has `size` bytes.
   void Begin(const ChunkHeader& header, const uint8_t* payload, size_t size);
 
-  // The next event, all fields set. After another result than kEvent, *event is meaningless.
+  // Decodes the next event, with all fields set. If the result is not kEvent, *event is
+  // meaningless.
   DecodeResult Next(Event* event);
 
-  // Bytes of the payload that were understood so far.
+  // Returns the bytes of the payload that were decoded so far.
   size_t consumed() const { return static_cast<size_t>(next_ - begin_); }
 
-  // In a ticked chunk: the number of the last event among those of its buffer.
+  // Returns, in a ticked chunk, the number of the last event among those of its buffer.
   uint64_t last_number() const { return last_sequence_; }
 
  private:
@@ -72,7 +73,7 @@ class EventDecoder {
   static bool DefineCaller(const uint8_t* in, const uint8_t* end, Shape* shape);
   bool DefineAmount(const uint8_t* in, const uint8_t* end, unsigned size_shift);
 
-  // old_events.cc
+  // These functions are in old_events.cc.
   const uint8_t* DecodeOldEvent(const uint8_t* in, const Shape& shape, Event* event);
   const uint8_t* DecodeOldFields(const uint8_t* in, const Shape& shape, Event* event);
   bool DefineOldShape(const uint8_t* in, const uint8_t* end);
@@ -86,7 +87,7 @@ class EventDecoder {
   uint32_t buffer_ = 0;
   uint64_t last_sequence_ = 0;
   uint64_t last_time_ = 0;  // as it is stored: nanoseconds or ticks
-  // In a ticked chunk: the last thing that was said about time.
+  // The last clock record of a ticked chunk.
   uint64_t clock_ticks_ = 0;
   uint64_t clock_ns_ = 0;
   uint64_t clock_scale_ = 0;  // nanoseconds per tick times 2^32

@@ -3,7 +3,7 @@
 namespace vramstow {
 namespace {
 
-// A record is written behind its type and a byte for its length, which is known at its end.
+// Begins a record with its type and a byte for its length, which is filled in at the record's end.
 uint8_t* BeginRecord(uint8_t* out, RecordType type) {
   *out = static_cast<uint8_t>(type);
   return out + 2;
@@ -47,7 +47,7 @@ uint8_t* EventEncoder::TellCompleting(uint8_t* out) {
   if (last_event_ == nullptr) return out;
   const ShapeKey key = Completing(shapes_[*last_event_ & kShapeMask]);
   const uint64_t hash = key.Hash();
-  // Not in the place of a shape that is in use.
+  // The number must not be that of a shape that is in use.
   unsigned number = FirstShape(hash);
   if (shapes_[number].kind != 0) number = SecondShape(hash);
   if (shapes_[number].kind != 0) return out;
@@ -55,12 +55,12 @@ uint8_t* EventEncoder::TellCompleting(uint8_t* out) {
   return EmitShape(out, number, key);
 }
 
-// Sees to it that the time, which becomes at least the last one, can be said by the event.
+// Makes sure that the event can express the time, which becomes at least the last one.
 uint8_t* EventEncoder::EncodeTime(uint8_t* out, uint64_t* time) {
   if (*time < last_time_) *time = last_time_;
   const uint64_t elapsed = *time - last_time_;
   if (elapsed <= kMaxElapsed) return out;
-  // All but one, because the ticks of an event must rise.
+  // One tick is left for the event, because ticks must increase.
   last_time_ = *time - 1;
   return EncodeNumber(out, RecordType::kPause, elapsed - 1);
 }
@@ -93,7 +93,8 @@ uint8_t* EventEncoder::EmitShape(uint8_t* out, unsigned shape, const ShapeKey& k
   *out++ = static_cast<uint8_t>(key.kind >> 48);
   *out++ = static_cast<uint8_t>(key.kind >> 56);
   out = WriteVarint(out, part(key.kind, 8));  // region
-  // Added 1, wrapping around, because the usual values are -1 and "unknown" is the greatest.
+  // One is added, with wrap-around, because the usual values are -1, and "unknown" is the greatest
+  // value.
   out = WriteVarint(out, static_cast<uint16_t>(part(key.call, 32) + 1));  // device
   out = WriteVarint(out, part(key.call, 48));                             // call
   out = WriteVarint(out, part(key.kind, 24));                             // library
@@ -106,13 +107,13 @@ unsigned EventEncoder::FindAmount(const Amount& amount, uint8_t** out) {
   const uint64_t hash = amount.Hash();
   const unsigned first = FirstAmount(hash);
   const unsigned second = SecondAmount(hash);
-  // Place 0 is that of nothing at all, as of most frees, for ever.
+  // Number 0 always stands for the empty amount, which most frees have.
   if (amounts_[first].Difference(amount) == 0) return first;
   const bool is_second = amounts_[second].Difference(amount) == 0;
   const bool moves = is_second && first != 0 && MovesToFirst();
   if (is_second && !moves) return second;
   if (moves) amounts_[second] = {};
-  // In the place that has none yet, or else by turns.
+  // Chooses the number that is not in use, or else alternates.
   const bool is_first_better =
       amounts_[first].IsZero() || (!amounts_[second].IsZero() && told_amounts_ % 2 == 0);
   const bool takes_first = first != 0 && (second == 0 || moves || is_first_better);
@@ -139,7 +140,7 @@ uint8_t* EventEncoder::EmitAmount(uint8_t* out, unsigned number, const Amount& a
   return EndRecord(begin, out);
 }
 
-// Afterwards the address is a recent one or a page.
+// Writes a record if needed, so that the address is a recent one or a page afterwards.
 uint8_t* EventEncoder::EmitAddress(uint8_t* out, uint64_t address) {
   uint64_t& recent = recent_[RecentPlace(address)];
   if (NotAPage(address) == 0 || recent == address) return out;
@@ -148,7 +149,7 @@ uint8_t* EventEncoder::EmitAddress(uint8_t* out, uint64_t address) {
   return out;
 }
 
-// All but what may follow.
+// Writes an event without the numbers that may follow it.
 uint8_t* EventEncoder::EncodeFront(uint8_t* out, unsigned shape, unsigned amount, uint64_t address,
                                    uint64_t time) {
   const size_t place = RecentPlace(address);

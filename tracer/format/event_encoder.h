@@ -1,12 +1,13 @@
-// EventEncoder: turns events into the bytes of a chunk.
+// EventEncoder encodes events into the bytes of a chunk.
 //
-// Idea: see event_coding.h. One encoder per thread; Begin at the start of each chunk. Encode can do
-// everything. Every event first takes a short cut, made for those that make up nearly all of a
-// trace, with as few instructions as can be: ShortOf does all that needs no time, while the
-// processor is still reading the counter, and WriteShort the rest.
+// Idea: see event_coding.h. Each thread has its own encoder; Begin starts each chunk. Encode can
+// encode every event. A fast path, made for nearly all events of a trace, needs as few instructions
+// as possible: ShortOf does everything that needs no time, while the processor is still reading the
+// counter, and WriteShort the rest.
 //
-// Ownership: writes to the caller's memory, keeps nothing of it. Threads: one at a time. Errors:
-// none; the caller provides kMaxEncodedBytes and kEncodeSlack. Units: bytes, nanoseconds. No heap.
+// Ownership: writes to the caller's memory and retains no reference to it. Threads: one at a time.
+// Errors: none; the caller provides kMaxEncodedBytes and kEncodeSlack. Units: bytes, nanoseconds.
+// No heap.
 #ifndef VRAMSTOW_TRACER_FORMAT_EVENT_ENCODER_H_
 #define VRAMSTOW_TRACER_FORMAT_EVENT_ENCODER_H_
 
@@ -25,7 +26,7 @@ namespace vramstow {
 
 class EventEncoder {
  public:
-  // Starts a chunk. Its header must say base_sequence and base_time.
+  // Starts a chunk. Its header must contain base_sequence and base_time.
   void Begin(uint64_t base_sequence, uint64_t base_time) {
     std::memset(this, 0, sizeof *this);
     last_sequence_ = base_sequence;
@@ -33,11 +34,12 @@ class EventEncoder {
   }
 
   // Writes the event at `out` with this sequence, which is greater than the one before, and this
-  // time (nanoseconds or ticks); its own are ignored, and so is its thread. A time before the last
-  // one counts as the last one; ticks must rise. Returns the byte after it.
+  // time (nanoseconds or ticks). The event's own sequence, time and thread are ignored. A time
+  // before the last one counts as the last one; ticks must increase. Returns the address after the
+  // event.
   uint8_t* Encode(uint8_t* out, const Event& event, uint64_t sequence, uint64_t time);
 
-  // An event as it is written but for the time.
+  // An encoded event without its time.
   struct Short {
     uint64_t bytes;  // in front of the time
     uint64_t size;   // of them, with the time
@@ -46,39 +48,40 @@ class EventEncoder {
     uint64_t is_general;  // not 0: the event needs Encode
     uint64_t stack;       // that follows; 0: none
   };
-  // An event has this form if no record comes before it, nothing but a stack follows it, its shape
-  // has the first of its two places, and its amount the first, or, if `kSecond`, the second.
+  // Encodes the event in the short form. The form is possible if no record comes before the event,
+  // only a stack follows it, its shape has the first of its two numbers, and its amount the first
+  // or, if `kSecond`, the second.
   template <bool kSecond = false>
   Short ShortOf(const Event& event) const;
-  // Writes it with the next sequence. Null, and nothing is changed: it has not this form, or its
-  // time is not behind the last one's, or too far.
+  // Writes the event with the next sequence. Returns null, and changes nothing, if it does not have
+  // the short form, or if its time is not after the last one's, or too far from it.
   uint8_t* WriteShort(uint8_t* out, const Short& event, uint64_t time);
 
-  // The last event, a kFree in ticks, becomes two: kFreeCompleted follows one tick later, with the
-  // next sequence. Only the number of its shape changes, which is there already. False, and nothing
-  // is changed: the chunk has no such event, or such a shape was not told.
+  // Turns the last event, a kFree in ticks, into two: a kFreeCompleted follows one tick later, with
+  // the next sequence. Only the number of the event's shape changes. Returns false, and changes
+  // nothing, if the chunk has no such event, or if no such shape was defined.
   bool CompleteLast();
-  // Tells that shape of the last event, where there is room for one, so that later ones can become
-  // two; at most kMaxShapeBytes.
+  // Defines that shape for the last event, if there is a free number, so that later events can be
+  // turned into two. Writes at most kMaxShapeBytes.
   uint8_t* TellCompleting(uint8_t* out);
 
   uint64_t last_sequence() const { return last_sequence_; }
   uint64_t last_time() const { return last_time_; }
 
-  // Writes that the events from here on are of `thread`; at most 2 + 5 bytes.
+  // Writes a record that the next events belong to `thread`; at most 2 + 5 bytes.
   static uint8_t* EncodeThread(uint8_t* out, uint32_t thread);
-  // Writes that at `ticks` it was `time_ns`, and that 2^32 ticks from there on take `scale`
-  // nanoseconds; at most kMaxClockBytes.
+  // Writes a record that `ticks` correspond to `time_ns`, and that 2^32 ticks take `scale`
+  // nanoseconds from then on; at most kMaxClockBytes.
   static uint8_t* EncodeClock(uint8_t* out, uint64_t ticks, uint64_t time_ns, uint64_t scale);
 
  private:
-  // What an event's shape is found by: all of its fields that the shape gives.
+  // The key of an event's shape: all fields that the shape contains.
   struct ShapeKey {
     uint64_t stream;
     uint64_t call;  // result, device, call
     uint64_t kind;  // library, kind, memory, layer, region, the numbers that follow; never 0
 
-    // 0 if they are the same.
+    // Returns 0 if the keys are equal.
     uint64_t Difference(const ShapeKey& other) const {
       return (stream ^ other.stream) | (call ^ other.call) | (kind ^ other.kind);
     }
@@ -95,13 +98,12 @@ class EventEncoder {
       return (size ^ other.size) | (requested ^ other.requested) | (object ^ other.object);
     }
     uint64_t Hash() const { return (size ^ std::rotl(requested, 23) ^ object << 7) * kHashFactor; }
-    // The amount that all numbers stand for in the beginning.
+    // True for the amount that all numbers stand for at the beginning of a chunk.
     bool IsZero() const { return (size | requested | object) == 0; }
   };
 
-  // The two numbers that a shape or an amount may have. A second one makes it rare that two in use
-  // drive each other out. The shortest way knows the first ones only: what is used much moves
-  // there.
+  // Each shape or amount has two possible numbers, so that two that are in use rarely replace each
+  // other. The short form uses the first ones only, so what is often used moves there.
   static constexpr uint64_t kSecondsUntilMove = 64;
   static unsigned FirstShape(uint64_t hash) { return static_cast<unsigned>(hash >> 58); }
   static unsigned SecondShape(uint64_t hash) {
@@ -118,7 +120,7 @@ class EventEncoder {
   }
   static_assert(kAmounts == size_t{1} << (64 - 56));
 
-  // All bits or none: for what a compiler would make a branch of.
+  // Returns all bits or none, so that the compiler makes no branch.
   static uint64_t All(bool condition) { return uint64_t{0} - uint64_t{condition}; }
 
   uint8_t* EncodeTime(uint8_t* out, uint64_t* time);
@@ -205,7 +207,7 @@ __attribute__((always_inline)) inline bool EventEncoder::CompleteLast() {
     completing = SecondShape(hash);
     if (shapes_[completing].Difference(key) != 0) return false;
   }
-  // Somebody who reads the chunk sees the one or the other.
+  // A concurrent reader of the chunk sees either the old or the new byte.
   std::atomic_ref<uint8_t>(*last_event_)
       .store(static_cast<uint8_t>(*last_event_ ^ shape ^ completing), std::memory_order_relaxed);
   ++last_sequence_;

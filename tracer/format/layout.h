@@ -1,11 +1,12 @@
-// The fixed parts of a .stow file: its header, the header of a chunk, and the numbers in both.
+// Defines the fixed parts of a .stow file: its header, the header of a chunk, and the numbers in
+// both.
 //
-// Idea: a file is one FileHeader and then chunks, found by their magic number. What is constant in
-// a header is covered by a checksum; what the recorder changes while it runs (state, committed
-// length, counts of losses) is not, because a killed process could not have kept both in step.
-// docs/trace-format.md says all of this byte by byte.
+// Idea: a file is one FileHeader and then chunks, found by their magic number. The constant part of
+// a header is covered by a checksum. Fields that the recorder changes while it runs (state,
+// committed length, counts of losses) are not, because a killed process could not have updated both
+// consistently. docs/trace-format.md describes the format byte by byte.
 //
-// Ownership: none. Threads: plain values; the recorder reaches the changing fields through
+// Ownership: none. Threads: plain values; the recorder accesses the changing fields through
 // std::atomic_ref. Errors: none. Units: bytes, nanoseconds. All numbers are little-endian.
 #ifndef VRAMSTOW_TRACER_FORMAT_LAYOUT_H_
 #define VRAMSTOW_TRACER_FORMAT_LAYOUT_H_
@@ -19,12 +20,13 @@ namespace vramstow {
 static_assert(std::endian::native == std::endian::little,
               "the recorder writes its structures as they lie in memory");
 
-// As in PNG: the first byte is no text, and line ends are there to be spoilt by a text-mode copy.
+// As in PNG, the first byte is no text character, and the line ends would be changed by a text-mode
+// copy.
 inline constexpr uint8_t kFileMagic[8] = {0x89, 'S', 'T', 'O', 'W', '\r', '\n', 0x1A};
 inline constexpr uint8_t kChunkMagic[8] = {0xA5, 'S', 'T', 'O', 'W', 'C', 'K', 0x5A};
 
-// A reader refuses a greater major version. A greater minor version only adds what an older reader
-// can leave out: record types, fields at the end of a record, chunk kinds.
+// A reader refuses a greater major version. A greater minor version only adds elements that an
+// older reader can skip: record types, fields at the end of a record, chunk kinds.
 inline constexpr uint16_t kFormatMajor = 5;
 inline constexpr uint16_t kFormatMinor = 0;
 
@@ -34,7 +36,7 @@ inline constexpr uint32_t kMinChunkBytes = 4096;    // of a slot; bounds a reade
 inline constexpr uint32_t kMaxChunkBytes = 16 * 1024 * 1024;
 inline constexpr uint32_t kChunkAlignment = 8;  // where a chunk may begin, in bytes
 
-// Chosen far apart, so that damage to one does not make another.
+// The values differ in many bits, so that damage to one does not yield another.
 enum ChunkState : uint32_t {
   kChunkPreparing = 0x50455250,  // "PREP": no contents yet; ignore the chunk
   kChunkOpen = 0x4E45504F,       // "OPEN": `committed` bytes count, not checked by a checksum
@@ -46,11 +48,11 @@ enum class ChunkKind : uint8_t {
   kTables = 2,     // facts, names of calls, libraries, stacks
   kOldTickedEvents = 3,
   kEvents = 4,
-  // As kEvents, but the time of an event is in ticks, which also are its place in the order; its
+  // Like kEvents, but the time of an event is in ticks, which also determine its order; its
   // sequence is its number among the events of this buffer.
   kTickedEvents = 5,
-  // Since 3.1, in a file that is a ring: what is left of older events. Of these chunks `buffer` is
-  // the generation of the sums and `turn` their place in it, from 1.
+  // Since 3.1, in a file that is a ring: sums of older events. `buffer` of such a chunk is the
+  // generation of the sums, and `turn` its number in the generation, from 1.
   kSums = 6,
   kKeptEvents = 7,  // as kEvents; their sequences are those that they had
 };
@@ -65,8 +67,8 @@ inline constexpr bool IsOld(ChunkKind kind) {
 enum class ChunkEncoding : uint8_t {
   kPlain = 0,
   kZstd = 1,  // the payload is one Zstandard frame (RFC 8878) of at most kSlotBytes; since 2.2
-  // How many events there are, in four bytes, then such a frame: the payload with its time steps
-  // taken out of it (split_times.h); chunks of events only; since 5.0.
+  // The number of events, in four bytes, then a Zstandard frame: the payload with its time steps
+  // stored separately (split_times.h); chunks of events only; since 5.0.
   kSplitZstd = 2,
 };
 
@@ -88,19 +90,19 @@ struct FileHeader {
   uint32_t reserved[3];
   uint32_t checksum;  // CRC-32C of the bytes before it
 
-  // From here on changed while the trace is written.
+  // The fields from here on change while the trace is written.
   uint32_t state;        // TraceState
   uint32_t latch_error;  // errno of the write that failed and ended the recording, or 0
   uint64_t file_bytes;   // when closed: the length of the file
-  // When closed: the last number that was given out, or the number of events in ticked chunks. (In
-  // version 1 also when latched off.)
+  // In a closed trace the last sequence that was assigned, or the number of events in ticked
+  // chunks. (In version 1 also after recording has stopped.)
   uint64_t last_sequence;
   uint64_t dropped_events;  // before latching off; kGap events count most of them, too
   uint64_t latch_sequence;  // where in the order it was latched off, or 0
   uint64_t latch_time_ns;   // when that was
   uint64_t lost_events;     // after that, by threads without a chunk (since version 2)
-  // Since 2.2: how many bytes of the file are a ring, in which the newest chunks of events take the
-  // place of the oldest; 0: all are kept.
+  // Since 2.2: the size of the file's ring, in which the newest chunks of events replace the
+  // oldest, or 0 if all chunks are retained.
   uint64_t ring_bytes;
 };
 static_assert(offsetof(FileHeader, checksum) == 60);
@@ -128,7 +130,7 @@ struct ChunkHeader {
   uint32_t committed;  // bytes after the header that count
   uint32_t payload_checksum;
 
-  // Since version 2.
+  // Fields since version 2.
   uint32_t buffer;         // whose chunk this is, from 1; 0 for tables
   uint32_t payload_bytes;  // of an encoded chunk: how long it is when decoded
   uint32_t more_checksum;  // CRC-32C of these two
@@ -140,8 +142,8 @@ static_assert(offsetof(ChunkHeader, buffer) == kFirstChunkHeaderBytes);
 static_assert(offsetof(ChunkHeader, lost_events) == 80);
 static_assert(sizeof(ChunkHeader) == 88);
 
-// The first byte of a record. At or over kEventBit it is an event, with the number of its shape in
-// the low bits; below it is a record with a length, which a reader can skip.
+// The first byte of a record. A value of kEventBit or more begins an event, with the number of its
+// shape in the low bits; a smaller value begins a record with a length, which a reader can skip.
 inline constexpr uint8_t kEventBit = 0x80;
 inline constexpr uint8_t kRecentBit = 0x40;       // the address is a place in the table of them
 inline constexpr uint8_t kOldSequenceBit = 0x40;  // a sequence difference other than 1 follows
@@ -159,14 +161,14 @@ enum class RecordType : uint8_t {
   kStack = 8,       // in kTables: a frame and the stack of its caller
   kAnnotation = 9,  // in kTables: what a mark says; since 2.2
   kFunction = 22,   // in kTables: the functions at a place of a library
-  // In events, since 3.0.
+  // Records in chunks of events, since 3.0.
   kShape = 10,     // gives a number to what many events have in common
   kAmount = 11,    // gives a number to a size and what belongs to it
   kPages = 12,     // the same, with the size in pages of 512 bytes
   kAddress = 13,   // puts an address into the table of recent ones
   kPause = 14,     // more time passed than an event can say
   kSequence = 15,  // so many numbers are left out
-  // In kSums, since 3.1: sums.h.
+  // Records in chunks of kind kSums, since 3.1 (sums.h).
   kSumTotals = 16,
   kSum = 17,
   kSumPoint = 18,
@@ -175,15 +177,16 @@ enum class RecordType : uint8_t {
   kSumSamples = 21,
 };
 
-// What a frame of a stack is.
+// The kind of a stack's frame.
 enum class FrameKind : uint8_t {
   kNative = 1,  // in a library's code
   kPython = 2,
   kCut = 3,  // there are more frames, which were left out
 };
 
-// Where an event of a ticked chunk is in the order of all: ticks first. Two threads whose events
-// are at the same tick did not wait for each other; their buffers tell them apart.
+// Returns the sequence of an event in a ticked chunk, which depends on its ticks first. Two threads
+// whose events have the same tick did not wait for each other; their buffers' numbers distinguish
+// them.
 inline constexpr unsigned kBufferBits = 6;
 inline constexpr uint64_t OrderOf(uint64_t ticks, uint32_t buffer) {
   return ticks << kBufferBits | (buffer & ((1u << kBufferBits) - 1));

@@ -1,5 +1,5 @@
-// The events of versions 1 and 2, which nobody writes any more: an event's shape says how its other
-// fields are written, as numbers of variable length.
+// Decodes the events of versions 1 and 2, which are not written any more: an event's shape
+// describes the form of its other fields, as numbers of variable length.
 #include <limits>
 
 #include "tracer/format/event_decoder.h"
@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-// One byte of a shape: three groups of two bits and two single bits.
+// The fields of one byte of a shape: three groups of two bits and two single bits.
 enum class AddressField : uint8_t {
   kZero = 0,
   kDifference = 1,      // to the last address
@@ -27,7 +27,7 @@ constexpr unsigned kObjectFieldBit = 0x40;  // difference to the last one
 constexpr unsigned kOffsetFieldBit = 0x80;
 constexpr unsigned kTwoMebiShift = 21;
 
-// A number divided by 2^shift; null if multiplied again it is too great.
+// Reads a number that was divided by 2^shift. Returns null if the product overflows.
 const uint8_t* ReadShifted(const uint8_t* in, unsigned shift, uint64_t* value) {
   in = ReadVarint(in, value);
   if (*value > std::numeric_limits<uint64_t>::max() >> shift) return nullptr;

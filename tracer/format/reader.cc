@@ -19,8 +19,8 @@
 namespace vramstow {
 namespace {
 
-// As many threads as a recorder lets record at the same time. A true trace needs no more chunks at
-// once; without a bound a small file made on purpose could need a lot of memory.
+// The most threads that a recorder lets record at the same time. A valid trace has no more active
+// chunks at once; without a limit a small malicious file could demand a lot of memory.
 constexpr size_t kMaxActiveChunks = 16384;
 
 }  // namespace
@@ -42,7 +42,7 @@ class TraceReader::Impl {
   ReadReport report;
 
  private:
-  // A chunk of which the next event is known.
+  // A chunk whose next event has been decoded.
   struct Active {
     Event next;
     EventDecoder decoder;
@@ -51,7 +51,7 @@ class TraceReader::Impl {
     bool is_cut = false;
     const ChunkEntry* entry = nullptr;
   };
-  // Which events of a buffer were read from one ticked chunk: those after `first` up to `last`.
+  // The events of a buffer that were read from one ticked chunk: those after `first` up to `last`.
   struct Span {
     uint32_t buffer;
     uint32_t chunk;
@@ -193,7 +193,7 @@ void TraceReader::Impl::ReadSums() {
   index_.LeaveOut(sums.cuts);
 }
 
-// The events that were kept come first.
+// Returns the next retained event; these come first.
 bool TraceReader::Impl::NextKept(Event* event) {
   const std::vector<ChunkEntry>& chunks = index_.kept_events();
   for (; pending_kept_ < chunks.size(); ++pending_kept_, is_kept_loaded_ = false) {
@@ -216,7 +216,7 @@ bool TraceReader::Impl::NextKept(Event* event) {
   return false;
 }
 
-// The next event of the chunk that is not in the sums.
+// Decodes the next event of the chunk that is not in the sums.
 DecodeResult TraceReader::Impl::DecodeNext(Active* chunk) {
   DecodeResult result = chunk->decoder.Next(&chunk->next);
   if (cuts_.empty()) [[likely]]
@@ -231,7 +231,7 @@ DecodeResult TraceReader::Impl::DecodeNext(Active* chunk) {
   return result;
 }
 
-// The event is the next one.
+// Updates the counts for an event that Next returns.
 void TraceReader::Impl::Note(Event* event) {
   last_sequence_ = event->sequence;
   last_time_ns_ = std::max(last_time_ns_, event->time_ns);
@@ -251,14 +251,14 @@ bool TraceReader::Impl::Next(Event* event) {
   }
   while (current_ != nullptr || SelectChunk()) {
     if (current_->next.sequence <= last_sequence_) [[unlikely]] {
-      // It was on its way to its chunk when the events around it were folded.
+      // The event had not reached its chunk yet when the events around it were folded.
       if (current_->next.sequence <= last_kept_) {
         current_->next.sequence = last_sequence_ + 1;
         continue;
       }
-      // Two chunks with the same numbers: this one is not what it says.
+      // If two chunks contain the same sequences, this one is damaged, except in the next case.
       if (current_->entry->is_ticked() && current_->next.sequence == last_sequence_) {
-        // At the same tick as another buffer's that has the same low bits.
+        // The event has the same tick as one of another buffer whose number has the same low bits.
         current_->next.sequence = last_sequence_ + 1;
         continue;
       }
@@ -278,7 +278,7 @@ bool TraceReader::Impl::Next(Event* event) {
   return EmitFinalGap(event);
 }
 
-// The end of a thread's range does not say which: it is the innermost one.
+// The end of a thread's range names no range: it ends the innermost one.
 void TraceReader::Impl::NameRange(Event* event) {
   const MarkEvent mark = MarkEvent::Of(*event);
   const bool is_process_range = mark.number != 0;
@@ -292,7 +292,7 @@ void TraceReader::Impl::NameRange(Event* event) {
   }
 }
 
-// Makes that chunk the current one whose event is next. False: there is none.
+// Makes the chunk with the next event the current one. Returns false if there is none.
 bool TraceReader::Impl::SelectChunk() {
   const std::vector<ChunkEntry>& chunks = index_.events();
   while (pending_ < chunks.size() &&
@@ -305,7 +305,8 @@ bool TraceReader::Impl::SelectChunk() {
   heap_.pop_back();
   limit_ = std::numeric_limits<uint64_t>::max();
   if (!heap_.empty()) limit_ = heap_.front()->next.sequence;
-  // An event of the next chunk can come from here on; base_order is at least one less.
+  // From this sequence on an event of the next chunk may come first; base_order is at least one
+  // less.
   if (pending_ < chunks.size()) limit_ = std::min(limit_, chunks[pending_].base_order());
   return true;
 }
@@ -339,7 +340,8 @@ void TraceReader::Impl::ActivateNext() {
   std::push_heap(heap_.begin(), heap_.end(), IsLater);
 }
 
-// Takes the next event of the current chunk. Afterwards it may not be the current one any more.
+// Decodes the next event of the current chunk. Another chunk may have to become the current one
+// afterwards.
 void TraceReader::Impl::Advance() {
   const DecodeResult result = DecodeNext(current_);
   if (result == DecodeResult::kEvent) [[likely]] {
@@ -354,13 +356,14 @@ void TraceReader::Impl::Advance() {
   current_ = nullptr;
 }
 
-// Nothing more comes from this chunk.
+// Ends the use of a chunk that has no more events.
 void TraceReader::Impl::Retire(Active* chunk) {
   NoteSpan(*chunk);
   unused_.push_back(chunk);
 }
 
-// Also of a chunk without an event: it says how many its buffer had before.
+// Records which events of a buffer a chunk contains. A chunk without events is recorded, too,
+// because it contains the number of the buffer's earlier events.
 void TraceReader::Impl::NoteSpan(const Active& chunk) {
   if (!chunk.entry->is_ticked()) return;
   const ChunkHeader& header = chunk.entry->header;
@@ -368,15 +371,15 @@ void TraceReader::Impl::NoteSpan(const Active& chunk) {
       {header.buffer, header.number, header.base_sequence, chunk.decoder.last_number()});
 }
 
-// The chunk cannot be used from here on.
+// Counts the rest of the chunk as damaged.
 void TraceReader::Impl::CountDamage(const Active& chunk) {
-  // That a chunk was cut short has been counted already.
+  // If the chunk was cut short, it has been counted as damaged already.
   if (!chunk.is_cut) ++report.damaged_chunks;
   report.damaged_bytes += chunk.size - chunk.decoder.consumed();
 }
 
 void TraceReader::Impl::Finish() {
-  // These fields have no checksum: a killed process could not have kept it right.
+  // These fields have no checksum, because a killed process could not have updated it.
   report.dropped_events = std::max(header_.dropped_events, gap_events_);
   if (header_.major >= 2) {
     report.dropped_events += header_.lost_events + index_.lost_events();
@@ -388,25 +391,25 @@ void TraceReader::Impl::Finish() {
   report.missing_events = is_ticked_ ? MissingInBuffers() : MissingNumbers();
 }
 
-// By the numbers that all threads share.
+// Counts missing events by the sequences that all threads share.
 uint64_t TraceReader::Impl::MissingNumbers() const {
   uint64_t last = last_sequence_;
   if (report.closed) last = std::max(last, header_.last_sequence);
   const uint64_t first = report.events == 0 ? 1 : first_sequence_;
   const uint64_t numbers = last < first ? 0 : last - first + 1;
   uint64_t explained = report.events;
-  // In version 1 events that were dropped had numbers, too.
+  // In version 1 dropped events had sequences, too.
   if (header_.major < 2) explained += report.dropped_events;
   return numbers - std::min(numbers, explained);
 }
 
-// By the numbers that each buffer gave its events: what is missing between two chunks of one. Where
-// the trace was closed, it is known what is missing behind the last one. Chunks that are missing
-// before the first one were overwritten, if the file is a ring.
+// Counts missing events by the numbers of each buffer's events: events between two chunks of a
+// buffer and, in a closed trace, events behind the last chunk. Chunks missing before the first one
+// were overwritten, if the file is a ring.
 uint64_t TraceReader::Impl::MissingInBuffers() {
   const bool is_ring = header_.ring_bytes != 0;
   if (report.closed && !is_ring) {
-    // Sums may have been made although no chunk had to make room yet.
+    // There may be sums although no chunk has been overwritten yet.
     const uint64_t known_events = report.events + report.folded_events + sums.totals.lost_events;
     return header_.last_sequence - std::min(header_.last_sequence, known_events);
   }
@@ -428,7 +431,7 @@ uint64_t TraceReader::Impl::MissingInBuffers() {
     known = std::max(known, span.last);
   }
   if (is_ring) report.overwritten_events += sums.totals.lost_events;
-  // Buffers of which nothing is left are known by the sum.
+  // The total also covers buffers of which no chunk is left.
   if (is_ring && report.closed) {
     const uint64_t known_events =
         std::min(header_.last_sequence, report.events + report.folded_events + missing);
@@ -437,7 +440,7 @@ uint64_t TraceReader::Impl::MissingInBuffers() {
   return missing;
 }
 
-// What was lost after the last event that could be recorded, as one more event.
+// Returns one more event, which counts the losses after the last recorded event.
 bool TraceReader::Impl::EmitFinalGap(Event* event) {
   const uint64_t unreported = report.dropped_events - std::min(report.dropped_events, gap_events_);
   if (unreported == 0 || last_sequence_ == std::numeric_limits<uint64_t>::max()) return false;

@@ -1,15 +1,15 @@
-// TraceReader: reads a .stow file, whole or damaged, and gives its events in the order in which
+// TraceReader reads a .stow file, complete or damaged, and returns its events in the order in which
 // they happened.
 //
 // Idea: the file's chunks are found by their magic number, wherever they lie, and read one by one,
-// so that a truncated or damaged file gives all that is readable. Threads' chunks are merged by
-// sequence number. Everything read from the file is checked before it is used: the file may come
-// from a stranger. Sequence numbers of the events that Next gives always rise.
+// so that all readable parts of a truncated or damaged file are used. Threads' chunks are merged by
+// sequence. Everything read from the file is checked before it is used, because the file may come
+// from an untrusted source. The sequences of the events that Next returns always increase.
 //
 // Ownership: the reader owns the file; texts that it returns live as long as the reader. Threads:
-// one thread at a time. Errors: Open fails only for what is no trace at all (or cannot be read);
-// report() counts damage. Memory: bounded by the number of chunks and of threads, not of
-// events. Units: bytes, nanoseconds. Source of the format: docs/trace-format.md.
+// one thread at a time. Errors: Open fails only if the file is no trace at all (or cannot be read);
+// report() counts damage. Memory: bounded by the number of chunks and of threads, not of events.
+// Units: bytes, nanoseconds. Source of the format: docs/trace-format.md.
 #ifndef VRAMSTOW_TRACER_FORMAT_READER_H_
 #define VRAMSTOW_TRACER_FORMAT_READER_H_
 
@@ -38,7 +38,7 @@ struct TraceLibrary {
   std::string build_id;  // lower-case hex, or empty
 };
 
-// One place on a stack.
+// One frame of a stack.
 struct TraceFrame {
   enum class Kind : uint8_t {
     kUnknown = 0,  // written by a later version
@@ -55,7 +55,7 @@ struct TraceFrame {
   uint32_t line = 0;        // 0: not known
 };
 
-// What was read and what was not. Complete after Next() has returned false.
+// Counts what was read, and what could not be read. Complete after Next() has returned false.
 struct ReadReport {
   uint64_t events = 0;
   uint64_t chunks = 0;
@@ -63,17 +63,19 @@ struct ReadReport {
   uint64_t damaged_bytes = 0;   // bytes of the file that could not be used
   uint64_t missing_events = 0;  // other sequence numbers, up to the last, that did not appear
   uint64_t dropped_events = 0;  // said by the recorder itself: the sum of all kGap events' sizes
-  // Older ones whose place newer ones took, because the trace was to keep a limited size.
+  // Older events that newer ones overwrote, because the trace has a limited size.
   uint64_t overwritten_events = 0;
-  // Events of which there are only sums, and the time up to which that is so.
+  // Events of which only sums are left, and the time up to which events are folded.
   uint64_t folded_events = 0;
   uint64_t folded_until_ns = 0;
-  // The errno of the write that failed and ended the recording; 0: none did. The program went on.
+  // The errno of the write that failed and ended the recording, or 0 if none did. The program went
+  // on.
   uint32_t write_error = 0;
   bool closed = false;  // the process closed the trace; false: it was killed or is running
 };
 
-// One of the functions at a place of a library, as somebody who had the library looked it up.
+// One of the functions at an address in a library, as a symbol look-up with access to the library
+// found it.
 struct TraceFunction {
   std::string name;
   std::string file;   // empty: not known
@@ -88,43 +90,44 @@ class TraceReader {
   TraceReader(const TraceReader&) = delete;
   TraceReader& operator=(const TraceReader&) = delete;
 
-  // Reads the tables. May be called once.
+  // Opens a file and reads its tables. May be called once.
   ReadError Open(const char* path);
-  // The same for bytes in memory, which must outlive the reader. For tests and fuzzing.
+  // Like Open, for bytes in memory, which must outlive the reader. For tests and fuzzing.
   ReadError OpenBytes(std::string_view bytes);
 
-  // The next event in order; false at the end. Times of different threads may be some microseconds
-  // out of that order. If the recorder ended with an error, the last event is a kGap.
+  // Returns the next event in order; false at the end. Times of different threads may deviate from
+  // that order by some microseconds. If recording ended with an error, the last event is a kGap.
   bool Next(Event* event);
-  // How much of the trace was read so far, 0 to 1, for people who wait: as the chunks have it.
+  // Returns which part of the trace was read so far, from 0 to 1, to show progress; it is updated
+  // chunk by chunk.
   double Part() const;
   // Starts again from the first event.
   void Rewind();
 
-  // Recorder::Describe's pairs.
+  // Returns the pairs of Recorder::Describe.
   const std::map<std::string, std::string>& facts() const;
-  // Names of the entry points and libraries; index 0 is "unknown". An index that an event has and
-  // the table has not (damage) reads as "unknown".
+  // Return the names of entry points and libraries; index 0 is "unknown". An index that is missing
+  // in the table (because of damage) reads as "unknown".
   std::string_view CallName(uint16_t call) const;
   const TraceLibrary& Library(uint16_t library) const;
   const std::vector<TraceLibrary>& libraries() const;
 
-  // What a mark says, by its `object`; "unknown" where the table has not that number. The end of a
-  // thread's range has the number of its beginning.
+  // Returns the text of a mark, by its `object`; "unknown" if the table does not contain that
+  // number. The end of a thread's range has the number of its beginning.
   std::string_view Annotation(uint64_t number) const;
 
-  // The frames of an event's stack, from the innermost on; none for 0 and for a number that the
-  // table has not. In place of each call of Python's interpreter loop are the frames that it runs.
+  // Returns the frames of an event's stack, from the innermost on; none for 0 and for an unknown
+  // number. Each call of Python's interpreter loop is replaced by the frames that it executes.
   std::vector<TraceFrame> Stack(uint32_t stack) const;
 
-  // The functions at a native frame, from the innermost inlined one to the one that has a frame;
-  // none: nobody looked them up.
+  // Returns the functions at a native frame, from the innermost inlined one to the one that has a
+  // frame; empty if they were not looked up.
   const std::vector<TraceFunction>& Functions(uint16_t library, uint64_t offset) const;
   bool HasFunctions() const;
-  // All native frames in libraries that stacks have, each once.
+  // Returns all native frames in libraries that occur in stacks, each once.
   std::vector<TraceFrame> NativeFrames() const;
 
-  // What is known of events that are gone; null: all that could be kept is there.
+  // Returns the sums of events that were removed, or null if all events were retained.
   const TraceSums* sums() const;
 
   const ReadReport& report() const;

@@ -1,11 +1,11 @@
-// SampleClock: the moments at which levels are sampled over a run whose length nobody knows.
+// SampleClock determines the moments at which levels are sampled over a run of unknown length.
 //
-// Idea: moments at equal distances, at most kMaxSamples. They begin a microsecond apart; when they
-// are used up, every other one is forgotten and the distance doubles. So half of them or more are
-// there at any time, and all who sample the same events have the same moments.
+// Idea: at most kMaxSamples moments at equal distances. They begin a microsecond apart; when they
+// are used up, every other one is dropped and the distance doubles. So at any time at least half of
+// them are in use, and all users that sample the same events get the same moments.
 //
-// Ownership: a value; zeros are its beginning. Threads: one at a time. Errors: time that runs
-// backwards counts as standing still. No heap. Units: nanoseconds since the trace began.
+// Ownership: a value; zeros are its beginning. Threads: one at a time. Errors: a time that runs
+// backwards counts as unchanged. No heap. Units: nanoseconds since the trace began.
 #ifndef VRAMSTOW_TRACER_FORMAT_SAMPLE_CLOCK_H_
 #define VRAMSTOW_TRACER_FORMAT_SAMPLE_CLOCK_H_
 
@@ -19,12 +19,12 @@ namespace vramstow {
 
 class SampleClock {
  public:
-  // Whether a moment has come before an event at this time. The level at a moment is that after all
-  // events before.
+  // True if a sample is due before an event at this time. Its level is the level after all earlier
+  // events.
   bool IsDue(uint64_t time_ns) const { return time_ns >= next(); }
 
-  // Calls store(i) for each moment up to this time, and halve() in between where there are too
-  // many: then what was stored at 2i + 1 belongs to i.
+  // Calls store(i) for each moment up to this time, and halve() in between if there are too many:
+  // then the sample stored at 2i + 1 moves to i.
   template <typename Store, typename Halve>
   void Pass(uint64_t time_ns, Store store, Halve halve) {
     time_ns = std::min(time_ns, kLongest);
@@ -40,7 +40,7 @@ class SampleClock {
   }
 
   size_t count() const { return count_; }
-  // Sample i is of the moment (i + 1) << shift().
+  // Sample i was taken at the moment (i + 1) << shift().
   uint64_t shift() const { return kFirstShift + widened_; }
 
  private:

@@ -1,4 +1,4 @@
-// SealedChunk: a whole chunk as it lies in a file, for whoever writes traces after the fact.
+// SealedChunk makes a complete chunk in the form of a file, for tools that write traces.
 //
 // Ownership: values. Threads: any. Errors: none. Units: bytes. Source of the format:
 // docs/trace-format.md.
@@ -13,14 +13,14 @@
 
 namespace vramstow {
 
-// The most that SealedChunk takes.
+// The longest payload of a sealed chunk.
 inline constexpr size_t kMaxPayloadBytes = kSlotBytes - sizeof(ChunkHeader);
 
-// The payload, compressed where that is shorter, behind its header. The caller fills in the
+// Returns the payload behind its header, compressed if that is shorter. The caller fills in the
 // header's trace_id, number, thread, kind, base_sequence, base_time and buffer.
 std::vector<uint8_t> SealedChunk(ChunkHeader header, const std::vector<uint8_t>& payload);
 
-// Writes all of it. False: it could not; errno says why.
+// Writes all bytes. Returns false and sets errno if that fails.
 bool WriteAt(int file, const void* bytes, size_t size, uint64_t offset);
 
 }  // namespace vramstow

@@ -7,10 +7,10 @@
 namespace vramstow {
 namespace {
 
-// A tag, an amount and an address.
+// The bytes of a tag, an amount and an address.
 size_t FrontBytes(uint8_t tag) { return (tag & kRecentBit) != 0 ? 3 : 6; }
 
-// Eight bytes at once; `out` has room for them.
+// Copies eight bytes at once; `out` has room for them.
 void CopyEight(uint8_t* out, const uint8_t* in) {
   uint64_t word;
   std::memcpy(&word, in, sizeof word);
@@ -19,7 +19,7 @@ void CopyEight(uint8_t* out, const uint8_t* in) {
 
 }  // namespace
 
-// Null: they do not end before the bytes do.
+// Skips numbers. Returns null if they do not end before the bytes do.
 inline const uint8_t* TimeSplitter::PassNumbers(const uint8_t* in, const uint8_t* end,
                                                 unsigned count) {
   for (; count != 0; --count) {
@@ -29,7 +29,7 @@ inline const uint8_t* TimeSplitter::PassNumbers(const uint8_t* in, const uint8_t
   return in <= end ? in : nullptr;
 }
 
-// Of the record there, a shape is looked into. Null: it is no record.
+// Skips a record, and reads it if it is a shape. Returns null if it is no valid record.
 const uint8_t* TimeSplitter::PassRecord(const uint8_t* in, const uint8_t* end) {
   const RecordType type = static_cast<RecordType>(*in);
   uint64_t length;

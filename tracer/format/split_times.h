@@ -1,13 +1,13 @@
-// The payload of a chunk of events, with the time steps taken out of it.
+// TimeSplitter stores the time steps of a chunk's events separately from the rest of the payload.
 //
-// Idea: what a program does in one iteration it does in the next one, too, so the bytes of its
-// events repeat, but for the time steps, which are noise. A compressor finds a repetition only
-// between two of them, and spends most of its work on looking. So before a chunk is compressed, the
-// low bytes of all time steps are put behind everything else, and the high bytes behind these: what
-// is left in front repeats over thousands of bytes. The result is as long as the payload. It is
-// described in docs/trace-format.md.
+// Idea: a program does the same in each iteration, so the bytes of its events repeat, except for
+// the time steps, which are noise. A compressor finds a repetition only between two of them, and
+// spends most of its time searching. So before a chunk is compressed, the low bytes of all time
+// steps are put behind everything else, and the high bytes behind these: the rest in front then
+// repeats over thousands of bytes. The result is as long as the payload. The form is described in
+// docs/trace-format.md.
 //
-// Ownership: none. Threads: one at a time for each object. Errors: false, these bytes are no
+// Ownership: none. Threads: one at a time for each object. Errors: false if the bytes are no
 // payload of a chunk of kinds kEvents, kTickedEvents or kKeptEvents. No heap. Units: bytes.
 #ifndef VRAMSTOW_TRACER_FORMAT_SPLIT_TIMES_H_
 #define VRAMSTOW_TRACER_FORMAT_SPLIT_TIMES_H_
@@ -21,11 +21,11 @@
 
 namespace vramstow {
 
-// So many bytes behind those that count may be looked at, and written to.
+// This many bytes behind the payload may be read, and written to.
 inline constexpr size_t kSplitSlack = 8;
 static_assert(kSplitSlack <= kEncodeSlack);
 
-// What a compressed chunk with split times has in front of its frame: how many events it has.
+// The number of events, which precedes the frame of a compressed chunk with split times.
 using SplitCount = uint32_t;
 
 inline constexpr bool HasSplitTimes(ChunkKind kind) {
@@ -35,13 +35,13 @@ inline constexpr bool HasSplitTimes(ChunkKind kind) {
 
 class TimeSplitter {
  public:
-  // Writes the payload, split, at `out`, and counts its events. At most kSlotBytes.
+  // Writes the split payload at `out`, and counts its events. Writes at most kSlotBytes.
   bool Split(const uint8_t* payload, size_t size, uint8_t* out, SplitCount* events);
-  // The way back. `size` bytes of `split` count, and as many of `out` afterwards.
+  // Reverses Split. `split` has `size` bytes, and so has `out` afterwards.
   bool Join(const uint8_t* split, size_t size, SplitCount events, uint8_t* out);
 
  private:
-  // An event has a tag, an amount, an address of one byte at least, and its time step.
+  // An event has a tag, an amount, an address of at least one byte, and its time step.
   static constexpr size_t kMaxEvents = kSlotBytes / 5;
 
   void Forget() { std::memset(numbers_, 0, sizeof numbers_); }

@@ -11,12 +11,12 @@
 namespace vramstow {
 namespace {
 
-// A trace may come from a stranger: more of these nobody needs.
+// These limits protect a reader of an untrusted trace; no valid trace exceeds them.
 constexpr size_t kMaxSums = size_t{1} << 20;
 constexpr size_t kMaxPoints = 4096;
 constexpr size_t kMaxCuts = 65536;
 
-// Takes as many numbers as there are, at most `count`; the others are 0.
+// Reads the numbers up to `end`, at most `count`; missing ones are 0.
 bool ReadNumbers(const uint8_t* in, const uint8_t* end, uint64_t* numbers, size_t count) {
   std::memset(numbers, 0, count * sizeof *numbers);
   for (size_t i = 0; i < count && in < end; ++i) {
@@ -41,7 +41,7 @@ bool TakePoint(const uint64_t* numbers, TraceSums* sums) {
   return true;
 }
 
-// As many levels as the record has numbers behind the first three.
+// Reads samples: as many levels as the record has numbers behind the first three.
 bool TakeSamples(const uint8_t* in, const uint8_t* end, TraceSums* sums) {
   constexpr uint64_t kMaxShift = 62;
   uint64_t numbers[kSampleNumbers];

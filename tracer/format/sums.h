@@ -1,12 +1,12 @@
-// TraceSums: what is known of events that a bounded trace keeps no longer.
+// TraceSums contains what is left of events that a bounded trace no longer contains.
 //
-// Idea: a trace of a limited size keeps of its older events only those that its peak and its live
-// blocks rest on. All others are added up: how often what was called, how much each call site
-// allocated, how high levels were, and how they went over time. Levels are those of all events;
-// counts are those of the events that are gone.
+// Idea: of its older events a trace of a limited size retains only those that its peak and its live
+// blocks depend on. All others are added up: calls by function, allocations by call site, the
+// highest levels, and levels over time. Levels are those of all events; counts are those of the
+// removed events.
 //
-// Ownership: plain values. Threads: values. Errors: SumDecoder returns false for what cannot be
-// right, and then has decoded a part. Units: bytes, nanoseconds. Described in docs/trace-format.md.
+// Ownership: plain values. Threads: values. Errors: SumDecoder returns false for invalid bytes, and
+// has then decoded a part. Units: bytes, nanoseconds. Described in docs/trace-format.md.
 #ifndef VRAMSTOW_TRACER_FORMAT_SUMS_H_
 #define VRAMSTOW_TRACER_FORMAT_SUMS_H_
 
@@ -16,7 +16,7 @@
 
 namespace vramstow {
 
-// What a sum is of. Stored in traces: only append.
+// The object that a sum counts. The values are stored in traces: only append.
 enum class SumOf : uint8_t {
   kKind = 0,       // of an EventKind: calls
   kLibrary = 1,    // all
@@ -72,8 +72,8 @@ inline constexpr size_t kTotalNumbers = sizeof(SumTotals) / sizeof(uint64_t);
 inline constexpr size_t kSumNumbers = 8;    // in the record of a TraceSum
 inline constexpr size_t kPointNumbers = 6;  // in that of a SumPoint
 
-// How much device memory was live, of a call site (kStack, kCaller) or of all (kDevice, number 0),
-// at moments at equal distances: sample_clock.h.
+// The live device memory of a call site (kStack, kCaller), or of all sites (kDevice, number 0), at
+// moments at equal distances (sample_clock.h).
 inline constexpr size_t kMaxSamples = 64;
 inline constexpr uint64_t kSampleUnit = 512;
 struct SumSamples {
@@ -89,7 +89,7 @@ inline constexpr uint32_t SampleOf(uint64_t bytes) {
   return units > ~uint32_t{0} ? ~uint32_t{0} : static_cast<uint32_t>(units);
 }
 
-// The events up to this number of a buffer have been looked at.
+// The events of a buffer up to this number have been folded.
 struct SumCut {
   uint32_t buffer = 0;
   uint64_t last_number = 0;
@@ -103,19 +103,21 @@ struct TraceSums {
   std::vector<SumCut> cuts;
 };
 
-// The most that a record of these takes.
+// The longest record of sums.
 inline constexpr size_t kMaxSumRecordBytes = 640;
 
-// Writes a record at `out`, where there is room for kMaxSumRecordBytes; returns the byte after it.
+// Writes a record at `out`, where there is room for kMaxSumRecordBytes. Returns the address after
+// it.
 uint8_t* EncodeTotals(uint8_t* out, const SumTotals& totals);
 uint8_t* EncodeSum(uint8_t* out, const TraceSum& sum);
 uint8_t* EncodePoint(uint8_t* out, const SumPoint& point);
 uint8_t* EncodeSamples(uint8_t* out, const SumSamples& samples);
 uint8_t* EncodeCut(uint8_t* out, const SumCut& cut);
-// So many chunks are of the same generation of sums, with the one that has this record.
+// Writes a record with the number of chunks in this generation of sums, including its own.
 uint8_t* EncodeLastSums(uint8_t* out, uint64_t chunks);
 
-// Adds what the records of a chunk say. *chunks: what EncodeLastSums said, or as it was.
+// Adds the records of a chunk to *sums. Sets *chunks to the number that EncodeLastSums wrote;
+// without such a record it is unchanged.
 bool DecodeSums(const uint8_t* payload, size_t size, TraceSums* sums, uint64_t* chunks);
 
 }  // namespace vramstow

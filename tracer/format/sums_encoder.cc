@@ -1,5 +1,5 @@
-// Apart from the decoder: the recorder runs in a foreign process, and must not bring the vectors of
-// a decoder there.
+// Encodes sums. It is separate from the decoder, because the recorder runs in a foreign process and
+// must not bring a decoder's vectors there.
 #include <cstring>
 
 #include "tracer/format/layout.h"
@@ -49,7 +49,7 @@ uint8_t* EncodePoint(uint8_t* out, const SumPoint& point) {
   return EncodeNumbers(out, RecordType::kSumPoint, numbers, kPointNumbers);
 }
 
-// A level is told as the signed difference to the one before: most stay what they were.
+// A level is stored as the signed difference to the one before, because most levels are unchanged.
 uint8_t* EncodeSamples(uint8_t* out, const SumSamples& samples) {
   uint64_t numbers[kSampleNumbers] = {static_cast<uint8_t>(samples.of), samples.number,
                                       samples.shift};

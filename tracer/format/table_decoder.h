@@ -1,8 +1,9 @@
-// TraceTables: facts, names of calls and libraries, stacks, out of the chunks that hold them.
+// TraceTables decodes facts, names of calls and libraries, and stacks from the chunks that contain
+// them.
 //
-// Ownership: copies all. Threads: one at a time. Errors: false where the bytes make no sense; what
-// came before is kept. Memory: bounded by the bytes read, and by 65,536 names of each kind,
-// and a million stacks.
+// Ownership: copies all. Threads: one at a time. Errors: false if the bytes are invalid; everything
+// before them is retained. Memory: bounded by the bytes read, and by 65,536 names of each kind, and
+// a million stacks. Units: bytes.
 #ifndef VRAMSTOW_TRACER_FORMAT_TABLE_DECODER_H_
 #define VRAMSTOW_TRACER_FORMAT_TABLE_DECODER_H_
 
@@ -36,12 +37,12 @@ struct TraceTables {
   std::vector<Code> codes = {{0, "unknown", "unknown"}};
   std::vector<StackNode> stacks = {{}};
   std::map<uint64_t, std::string> annotations;
-  // By library and offset.
+  // The functions at an address, by library and offset.
   std::map<std::pair<uint32_t, uint64_t>, std::vector<TraceFunction>> functions;
 
   std::vector<TraceFrame> Stack(uint32_t stack) const;
 
-  // Takes the records of one chunk. *consumed is how many bytes were understood.
+  // Decodes the records of one chunk. *consumed is the number of bytes that were decoded.
   bool Decode(const uint8_t* bytes, size_t size, size_t* consumed);
 };
 

@@ -21,13 +21,13 @@ TraceBytes::~TraceBytes() {
 }
 
 int TraceBytes::OpenFile(const char* path) {
-  // Not to wait for the other end if it is a pipe.
+  // O_NONBLOCK avoids waiting for the other end if the path is a pipe.
   const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return errno;
   struct stat status;
   int error = fstat(fd, &status) != 0 ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;
   if (error == 0 && S_ISREG(status.st_mode)) {
-    // Said here and not as "no trace": the file could not be read at all.
+    // A file that cannot be read at all is reported here, rather than as "no trace".
     uint8_t first;
     if (pread(fd, &first, 1, 0) < 0) error = errno;
   }
@@ -41,7 +41,7 @@ int TraceBytes::OpenFile(const char* path) {
 }
 
 size_t TraceBytes::Read(uint64_t offset, void* to, size_t size) const {
-  // Of nothing, the place may be null, too.
+  // If there is nothing to read, `to` may be null, too.
   if (size == 0 || offset >= this->size()) return 0;
   size = static_cast<size_t>(std::min<uint64_t>(size, this->size() - offset));
   if (fd_ < 0) {
@@ -59,7 +59,7 @@ size_t TraceBytes::Read(uint64_t offset, void* to, size_t size) const {
   return done;
 }
 
-// What is looked through at a time, in the buffer.
+// Reads the bytes that are searched at a time into the buffer.
 size_t TraceBytes::ReadPiece(uint64_t from, uint64_t to) const {
   if (buffer_.empty()) buffer_.resize(static_cast<size_t>(std::min(kBufferBytes, size())));
   return Read(from, buffer_.data(),
@@ -68,7 +68,8 @@ size_t TraceBytes::ReadPiece(uint64_t from, uint64_t to) const {
 
 uint64_t TraceBytes::Find(uint64_t from, uint64_t to, std::string_view pattern) const {
   to = std::min(to, size());
-  // Little at first: in a file that was made to be slow there is a pattern every few bytes.
+  // The pieces are small at first, because a malicious file may contain the pattern every few
+  // bytes.
   for (uint64_t piece = kFirstPieceBytes; from < to; piece = std::min(2 * piece, kBufferBytes)) {
     const size_t count = ReadPiece(from, std::min(to, from + piece));
     if (count < pattern.size()) break;

@@ -1,10 +1,10 @@
-// TraceBytes: the bytes of a trace, in a file or in memory.
+// TraceBytes reads the bytes of a trace, from a file or from memory.
 //
-// Idea: a file is read piece by piece and not mapped: it may be cut by its process while we look at
-// it, and a mapping would answer that, or a bad disk, with SIGBUS.
+// Idea: a file is read piece by piece and not mapped. Its process may cut it meanwhile, and a
+// mapping would then raise SIGBUS, as it would for a bad disk.
 //
-// Ownership: holds the file open; memory stays the caller's. Threads: one at a time. Errors: what
-// cannot be read is not there. Units: bytes.
+// Ownership: the file is held open; the caller owns memory. Threads: one at a time. Errors: bytes
+// that cannot be read are missing. Units: bytes.
 #ifndef VRAMSTOW_TRACER_FORMAT_TRACE_BYTES_H_
 #define VRAMSTOW_TRACER_FORMAT_TRACE_BYTES_H_
 
@@ -22,17 +22,19 @@ class TraceBytes {
   TraceBytes(const TraceBytes&) = delete;
   TraceBytes& operator=(const TraceBytes&) = delete;
 
-  // 0 or an errno. What is no regular file is empty.
+  // Returns 0 or an errno. A file that is not regular counts as empty.
   int OpenFile(const char* path);
   void OpenMemory(std::string_view bytes) { memory_ = bytes; }
 
   uint64_t size() const { return fd_ >= 0 ? file_size_ : memory_.size(); }
-  // How many bytes from `offset` on could be read, at most `size`.
+  // Reads up to `size` bytes from `offset` on. Returns the number of bytes read.
   size_t Read(uint64_t offset, void* to, size_t size) const;
 
-  // Where `pattern` begins first, at or after `from` and before `to` in whole; `to` if nowhere.
+  // Returns the first offset of `pattern` in [from, to), in which the whole pattern has to lie, or
+  // `to` if there is none.
   uint64_t Find(uint64_t from, uint64_t to, std::string_view pattern) const;
-  // The first byte that is not zero, at or after `from`; size() if there is none.
+  // Returns the offset of the first byte at or after `from` that is not zero, or size() if there is
+  // none.
   uint64_t FindNonZero(uint64_t from) const;
 
  private:

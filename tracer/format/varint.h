@@ -1,9 +1,9 @@
-// Numbers of variable length, one to nine bytes, of which the first gives the count.
+// Encodes numbers in one to nine bytes; the first byte determines the count.
 //
 // Idea: as many zero bits as there are further bytes, a one bit, then the number, least significant
-// bits and bytes first: seven bits of number for each byte. Nine bytes begin with a zero byte. This
-// is as short as the numbers of Protocol Buffers, but needs no loop and no branch that the
-// processor could guess wrong: half the cost of an event was such guesses.
+// bits and bytes first: seven bits of the number for each byte. Nine bytes begin with a zero byte.
+// This is as short as the numbers of Protocol Buffers, but needs no loop and no branch that the
+// processor could predict wrongly: half the cost of an event was wrong predictions.
 //
 // Ownership: the caller's bytes. Threads: pure functions. Errors: see ReadVarint. Units: bytes.
 #ifndef VRAMSTOW_TRACER_FORMAT_VARINT_H_
@@ -18,7 +18,7 @@ namespace vramstow {
 
 inline constexpr size_t kMaxVarintBytes = 9;
 
-// The number that takes one byte. Below 128.
+// Returns the byte of a number below 128.
 inline constexpr uint8_t OneByteVarint(size_t value) {
   return static_cast<uint8_t>(value << 1 | 1);
 }
@@ -27,9 +27,9 @@ inline constexpr uint8_t OneByteVarint(size_t value) {
 inline constexpr unsigned kShortVarintBits = 56;
 
 // Writes a number below 2^kShortVarintBits at `out`, where eight bytes are written in any case.
-// Returns how many of them count.
+// Returns the number of valid bytes.
 inline size_t WriteShortVarint(uint8_t* out, uint64_t value) {
-  // std::bit_width less one, of which the compiler makes a single instruction.
+  // Computes std::bit_width minus one in a form for which the compiler emits a single instruction.
   const unsigned top = 63u ^ static_cast<unsigned>(std::countl_zero(value | 1));
   const unsigned bytes = (top * 37 + 259) >> 8;  // (bits + 6) / 7
   const uint64_t word = (value << 1 | 1) << (bytes - 1);
@@ -37,7 +37,7 @@ inline size_t WriteShortVarint(uint8_t* out, uint64_t value) {
   return bytes;
 }
 
-// Writes any number at `out`, where kMaxVarintBytes may be written; returns the byte after it.
+// Writes any number at `out`, where kMaxVarintBytes may be written. Returns the address after it.
 inline uint8_t* WriteVarint(uint8_t* out, uint64_t value) {
   if (value >> kShortVarintBits != 0) [[unlikely]] {
     *out = 0;
@@ -47,8 +47,8 @@ inline uint8_t* WriteVarint(uint8_t* out, uint64_t value) {
   return out + WriteShortVarint(out, value);
 }
 
-// Reads a number; returns the byte after it. Looks at kMaxVarintBytes bytes, whatever they are: the
-// caller sees to it that these may be read. Every byte sequence is a number.
+// Reads a number. Returns the address after it. Reads kMaxVarintBytes bytes in any case, so the
+// caller must make sure that these may be read. Every byte sequence is a number.
 inline const uint8_t* ReadVarint(const uint8_t* in, uint64_t* value) {
   const unsigned first = *in;
   if (first == 0) [[unlikely]] {
@@ -62,7 +62,8 @@ inline const uint8_t* ReadVarint(const uint8_t* in, uint64_t* value) {
   return in + bytes;
 }
 
-// The same where the bytes end at `end`: looks no further, and returns null if the number does.
+// Like the other ReadVarint, for bytes that end at `end`: reads no further, and returns null if the
+// number does not end before.
 inline const uint8_t* ReadVarint(const uint8_t* in, const uint8_t* end, uint64_t* value) {
   uint8_t bytes[kMaxVarintBytes] = {};
   const size_t available = static_cast<size_t>(end - in);
@@ -72,8 +73,8 @@ inline const uint8_t* ReadVarint(const uint8_t* in, const uint8_t* end, uint64_t
   return used <= available ? in + used : nullptr;
 }
 
-// Small numbers for differences of either sign. Differences wrap around at 2^64, so that every pair
-// of numbers has one.
+// Maps differences of either sign to small numbers. Differences wrap around at 2^64, so that every
+// pair of numbers has one.
 inline uint64_t ZigZag(uint64_t difference) {
   return (difference << 1) ^ (uint64_t{0} - (difference >> 63));
 }
