@@ -15,7 +15,8 @@ using PrivateFunction = void* (*)(const char*);
 }  // namespace
 
 const DriverAccess& DriverAccess::Get() {
-  // Leaked: it is used until the very end of the process, after static objects are gone.
+  // The object is leaked, because it is used until the very end of the process, after the
+  // destructors of static objects.
   static const DriverAccess* access = new DriverAccess;
   return *access;
 }
@@ -32,8 +33,9 @@ DriverAccess::DriverAccess() {
     return;
   }
   private_function_ = dlsym(library, "vramstowSimulatorPrivateFunction");
-  // The driver may hand out another cuGetProcAddress than the one that it exports (an interposer
-  // does): ask for it in the documented way, and stay with the first where there is no answer.
+  // cuGetProcAddress may return a different cuGetProcAddress than the exported one (an interposer
+  // does that). So it is queried in the documented way, and the exported one is used if there is no
+  // answer.
   void* better = nullptr;
   if (find("cuGetProcAddress", &better, 12000, CU_GET_PROC_ADDRESS_DEFAULT, nullptr) ==
           CUDA_SUCCESS &&

@@ -1,12 +1,11 @@
-// The place for a profiler in the simulated driver: the CUPTI stand-in takes it, the runtime tells
-// of its calls there as the driver does of its own.
+// Gives access to the profiler slot of the simulated driver: the CUPTI stand-in sets the profiler,
+// and the runtime reports its calls to it as the driver does.
 //
-// Idea: the structures are those of simulator/simulator_api.h, where they are explained: an
-// agreement across libraries (tests/libraries compares them). On any other driver there is no
-// place.
+// Idea: the structures are those of simulator/simulator_api.h, which documents them; the libraries
+// must agree on them (tests/libraries compares them). Any other driver has no such slot.
 //
-// Ownership: the driver's, for as long as the process lives. Threads: any. Errors: null. Units:
-// bytes, virtual nanoseconds.
+// Ownership: the driver owns the slot, which lives as long as the process. Threads: any. Errors:
+// returns null. Units: bytes, virtual nanoseconds.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_PROFILER_PLACE_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_PROFILER_PLACE_H_
 
@@ -44,7 +43,7 @@ struct ProfiledCall {
 
 enum class WorkKind : int { kKernel = 1, kCopy = 2, kFill = 3 };
 
-// The numbers are CUPTI's for kinds of memory, too.
+// The kinds of memory; CUPTI uses the same numbers.
 enum class WorkPlace : int { kPageable = 1, kPinned = 2, kDevice = 3, kManaged = 5 };
 
 struct ProfiledWork {
@@ -86,7 +85,7 @@ struct Profiler {
 
 using ProfilerPlace = std::atomic<const Profiler*>;
 
-// Looks the place up in libcuda.so.1. Null: the driver is not the simulated one.
+// Looks the slot up in libcuda.so.1. Returns null if the driver is not the simulated one.
 ProfilerPlace* FindProfilerPlace();
 
 }  // namespace vramstow::simulator

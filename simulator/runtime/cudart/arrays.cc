@@ -1,4 +1,4 @@
-// Arrays and mipmapped arrays.
+// Implements arrays and mipmapped arrays.
 #include "simulator/runtime/cudart/formats.h"
 #include "simulator/runtime/cudart/runtime.h"
 
@@ -23,7 +23,7 @@ cudaError_t Describe(const cudaChannelFormatDesc* format, const cudaExtent& exte
   description->Width = extent.width;
   description->Height = extent.height;
   description->Depth = extent.depth;
-  // The flags have one number in both headers.
+  // The flags have the same values in both headers.
   description->Flags = flags;
   return ToFormat(*format, &description->Format, &description->NumChannels);
 }

@@ -1,4 +1,5 @@
-// Copies of linear memory, between devices, and to and from symbols. Compiled twice (see api.h).
+// Implements copies of linear memory, between devices, and to and from symbols. Compiled twice (see
+// api.h).
 #include "simulator/runtime/cudart/copy_shapes.h"
 #include "simulator/runtime/cudart/registry.h"
 #include "simulator/runtime/cudart/runtime.h"
@@ -54,7 +55,7 @@ cudaError_t CopyAsync(const DriverTable& driver, void* destination, const void* 
   }
 }
 
-// The address of `offset` bytes into a symbol that `bytes` bytes fit behind.
+// Returns the address `offset` bytes after the beginning of a symbol, if `bytes` bytes fit there.
 cudaError_t SymbolAddress(const void* symbol, size_t bytes, size_t offset, void** address) {
   CUdeviceptr base = 0;
   size_t size = 0;

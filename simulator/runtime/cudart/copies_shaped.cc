@@ -1,4 +1,5 @@
-// Copies in two and three dimensions, and to and from arrays. Compiled twice (see api.h).
+// Implements copies in two and three dimensions, and to and from arrays. Compiled twice (see
+// api.h).
 #include <utility>
 
 #include "simulator/runtime/cudart/copy_shapes.h"
@@ -12,15 +13,16 @@ CUarray DriverArray(cudaArray_const_t array) {
   return reinterpret_cast<CUarray>(const_cast<cudaArray*>(array));
 }
 
-// Linear memory as one side of a copy.
+// Returns linear memory as one side of a copy.
 Side Linear(const void* pointer, size_t pitch) { return {pointer, pitch, nullptr, 0, 0}; }
 
-// An array as one side of a copy: from byte `x` of row `y` on.
+// Returns an array as one side of a copy, which begins at byte `x` of row `y`.
 Side InArray(cudaArray_const_t array, size_t x, size_t y) {
   return {nullptr, 0, DriverArray(array), x, y};
 }
 
-// The driver's aligned copies demand more of pitches than the runtime promises, hence "unaligned".
+// The driver's aligned copies require larger pitches than the runtime does, so the unaligned form
+// is called.
 cudaError_t Copy2D(const DriverTable& driver, const Side& destination, const Side& source,
                    size_t width, size_t height, cudaMemcpyKind kind) {
   CUDA_MEMCPY2D copy;
@@ -41,9 +43,9 @@ cudaError_t Copy2DAsync(const DriverTable& driver, const Side& destination, cons
   return FromDriver(driver.Memcpy2DAsync(&copy, stream));
 }
 
-// Bytes in a row between an array and linear memory fill the array's rows one after another: a
-// first part of a row, whole rows, and a rest. `copy(linear_offset, x, y, width, height)` copies
-// one part.
+// Copies consecutive bytes between linear memory and the rows of an array: the rest of the first
+// row, whole rows, and a part of the last row. `copy(linear_offset, x, y, width, height)` copies
+// one of these parts.
 template <typename Copy>
 cudaError_t InRows(cudaArray_const_t array, size_t x, size_t y, size_t bytes, Copy copy) {
   CUDA_ARRAY3D_DESCRIPTOR description = {};
@@ -197,8 +199,8 @@ cudaError_t cudaMemcpyArrayToArray(cudaArray_t destination, size_t destination_x
                                    size_t destination_y, cudaArray_const_t source, size_t source_x,
                                    size_t source_y, size_t bytes, cudaMemcpyKind) {
   return Call([&](const DriverTable& driver) {
-    // The driver's copy between arrays goes by the byte and cannot begin in another row than the
-    // first of a one-dimensional array.
+    // The driver's copy between arrays takes byte offsets, which can only begin in the first row of
+    // a one-dimensional array.
     return destination_y != 0 || source_y != 0
                ? cudaErrorNotSupported
                : FromDriver(driver.MemcpyAtoA(DriverArray(destination), destination_x,

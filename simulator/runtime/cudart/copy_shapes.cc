@@ -9,7 +9,7 @@ namespace {
 
 enum class CopyEnd { kSource, kDestination };
 
-// What linear memory on this side of a copy of this direction is to the driver.
+// Returns the driver's type of memory for linear memory at this end of a copy.
 CUmemorytype MemoryType(cudaMemcpyKind kind, CopyEnd place) {
   switch (kind) {
     case cudaMemcpyHostToHost:
@@ -25,7 +25,7 @@ CUmemorytype MemoryType(cudaMemcpyKind kind, CopyEnd place) {
   }
 }
 
-// The driver keeps host and device pointers in two members of the same meaning.
+// The driver stores host pointers and device pointers in two different members.
 void SetPointer(CUmemorytype type, const void* pointer, const void** host, CUdeviceptr* device) {
   *host = type == CU_MEMORYTYPE_HOST ? pointer : nullptr;
   *device = type == CU_MEMORYTYPE_HOST ? 0 : Address(pointer);
@@ -35,7 +35,8 @@ void* Pointer(CUmemorytype type, const void* host, CUdeviceptr device) {
   return type == CU_MEMORYTYPE_HOST ? const_cast<void*>(host) : reinterpret_cast<void*>(device);
 }
 
-// The runtime gives array positions in elements, and the width in elements if an array takes part.
+// Returns the factors that convert to bytes: the runtime measures array positions in elements, and
+// also the width if the copy uses an array.
 cudaError_t ByteScale(CUarray source, CUarray destination, size_t* source_scale,
                       size_t* destination_scale, size_t* width_scale) {
   *source_scale = *destination_scale = *width_scale = 1;
@@ -54,12 +55,12 @@ cudaError_t ByteScale(CUarray source, CUarray destination, size_t* source_scale,
   return cudaSuccess;
 }
 
-// Fills what CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER have in common.
+// Fills the members that CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER have in common.
 template <typename Parameters, typename Copy>
 cudaError_t Fill3D(const Parameters& parameters, cudaMemcpyKind kind, Copy* copy) {
   auto source = reinterpret_cast<CUarray>(parameters.srcArray);
   auto destination = reinterpret_cast<CUarray>(parameters.dstArray);
-  // Each side is an array or a pointer, and not both.
+  // Each side must be either an array or a pointer.
   if ((source == nullptr) == (parameters.srcPtr.ptr == nullptr) ||
       (destination == nullptr) == (parameters.dstPtr.ptr == nullptr)) {
     return cudaErrorInvalidValue;

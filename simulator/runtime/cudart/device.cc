@@ -1,4 +1,5 @@
-// Devices: which there are, which is the thread's, their limits, flags and neighbours.
+// Implements the functions about devices: their number, the thread's current device, limits, flags
+// and peers.
 #include "simulator/runtime/cudart/formats.h"
 #include "simulator/runtime/cudart/runtime.h"
 
@@ -6,7 +7,7 @@ using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-names
 
 namespace {
 
-// What cudaRuntimeGetVersion says: the newest CUDA of the 13 family whose programs were tried.
+// The version that cudaRuntimeGetVersion returns: the newest CUDA 13 whose programs were tested.
 constexpr int kRuntimeVersion = 13020;
 
 template <typename Body>
@@ -37,7 +38,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
   return cudaSuccess;
 }
 
-// Without a driver the version is 0, and that is no error.
+// Without a driver the version is 0, which is not an error.
 cudaError_t cudaDriverGetVersion(int* version) {
   if (version == nullptr) {
     return Leave(cudaErrorInvalidValue);
@@ -93,7 +94,7 @@ cudaError_t cudaSetDeviceFlags(unsigned flags) {
     if (error == cudaSuccess) {
       error = FindDevice(device, &handle);
     }
-    // Host memory is always mapped: the flag that asks for it is none of the driver's.
+    // Host memory is always mapped, and the driver does not have the flag that requests it.
     return error != cudaSuccess ? error
                                 : FromDriver(driver.DevicePrimaryCtxSetFlags(
                                       handle, flags & ~static_cast<unsigned>(cudaDeviceMapHost)));
@@ -210,7 +211,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int length, int device) {
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  // Both enumerations number an attribute alike.
+  // Both enumerations use the same number for an attribute.
   return WithDevice(device, [&](const DriverTable& driver, CUdevice handle) {
     return driver.DeviceGetAttribute(value, static_cast<CUdevice_attribute>(attribute), handle);
   });
@@ -331,7 +332,7 @@ cudaError_t cudaDeviceRegisterAsyncNotification(int device, cudaAsyncCallback ca
                                                 void* user_data,
                                                 cudaAsyncCallbackHandle_t* handle_out) {
   return WithDevice(device, [&](const DriverTable& driver, CUdevice handle) {
-    // The two callbacks differ in the names of their structures only.
+    // The two callback types differ only in the names of their structures.
     return driver.DeviceRegisterAsyncNotification(
         handle, reinterpret_cast<CUasyncCallback>(callback), user_data,
         reinterpret_cast<CUasyncCallbackHandle*>(handle_out));
@@ -345,7 +346,7 @@ cudaError_t cudaDeviceUnregisterAsyncNotification(int device, cudaAsyncCallbackH
   });
 }
 
-// Profilers are told by the driver; without one these calls do nothing.
+// The driver notifies profilers; without a driver these calls do nothing.
 cudaError_t cudaProfilerStart() {
   return Call([&](const DriverTable& driver) { return driver.ProfilerStart(); });
 }

@@ -18,7 +18,7 @@ CUresult LogMissing(std::atomic<bool>* said, const char* name) {
 DriverTable* Make(DefaultStream stream) {
   const DriverAccess& access = DriverAccess::Get();
   auto* table = new DriverTable;
-// One function per missing entry, made from a lambda of its own, so that it knows its name.
+// Defines one function per missing entry, made from a lambda, so that it can print its own name.
 #define STUB(name)                           \
   if (table->name == nullptr) {              \
     table->name = [](auto...) -> CUresult {  \
@@ -44,7 +44,8 @@ DriverTable* Make(DefaultStream stream) {
 }  // namespace
 
 const DriverTable& DriverTable::Get(DefaultStream stream) {
-  // Leaked, like all state of this library: it is used until the very end of the process.
+  // The tables are leaked, like all state of this library, because they are used until the very end
+  // of the process.
   if (stream == DefaultStream::kLegacy) {
     static const DriverTable* legacy = Make(DefaultStream::kLegacy);
     return *legacy;

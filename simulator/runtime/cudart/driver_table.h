@@ -1,12 +1,12 @@
 // The driver functions that the runtime calls, as one table of pointers (driver_functions.txt).
 //
-// Idea: filled once, on first use, by cuGetProcAddress queries, twice: once with CUDA's ordinary
-// meaning of stream 0 and once with the per-thread one. Members are named as the driver's functions
-// without "cu", because cuda.h turns many of those names into macros.
+// Idea: the table is filled at its first use by cuGetProcAddress queries, twice: once with CUDA's
+// ordinary meaning of stream 0 and once with the per-thread one. Members are named as the driver's
+// functions without "cu", because cuda.h defines many of those names as macros.
 //
 // Ownership: the tables live as long as the process. Threads: read-only once made. Errors: a
 // function that the driver does not have is replaced by one that returns CUDA_ERROR_NOT_SUPPORTED
-// and says the name once on stderr, so no member is null. Units: none.
+// and prints the name once on stderr, so no member is null. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_DRIVER_TABLE_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_DRIVER_TABLE_H_
 
@@ -17,7 +17,8 @@
 
 namespace vramstow::simulator::cudart {
 
-// As cudaProfilerTypedefs.h has them, which needs a header that the packages on PyPI do not have.
+// The types of cudaProfilerTypedefs.h, which includes a header that the packages on PyPI do not
+// have.
 using PFN_cuProfilerStart_v4000 = CUresult(CUDAAPI*)();
 using PFN_cuProfilerStop_v4000 = CUresult(CUDAAPI*)();
 
@@ -29,7 +30,8 @@ struct DriverTable {
 #undef DRIVER_FUNCTION
 #undef DRIVER_STREAM_FUNCTION
 
-  // The table for this meaning of stream 0. Valid (if useless) without a driver, too.
+  // Returns the table for this meaning of stream 0. Without a driver, all its functions return
+  // errors.
   static const DriverTable& Get(DefaultStream stream);
 };
 

@@ -1,11 +1,12 @@
-// Errors: names, texts, the driver's results, and the thread's last error.
+// Implements the names and texts of errors, the conversion of the driver's results, and the
+// thread's last error.
 #include "simulator/runtime/cudart/runtime.h"
 
 namespace vramstow::simulator::cudart {
 
 cudaError_t FromDriver(CUresult result) {
-  // Both enumerations give one number to one meaning; what the runtime has no number for is
-  // "unknown" to its callers.
+  // Both enumerations use the same number for the same meaning. A result that the runtime does not
+  // have becomes cudaErrorUnknown.
   switch (static_cast<int>(result)) {
 #define RUNTIME_ERROR(name, text) \
   case name:                      \

@@ -1,4 +1,4 @@
-// Events. Recording one is in streams.cc, because it has a per-thread variant.
+// Implements events. Recording an event is in streams.cc, because it has a per-thread variant.
 #include "simulator/runtime/cudart/runtime.h"
 
 using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-namespace)

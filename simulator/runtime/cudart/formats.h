@@ -1,7 +1,7 @@
-// Channel descriptions (the runtime's) and array formats (the driver's).
+// Converts between channel descriptions (the runtime's) and array formats (the driver's).
 //
-// Ownership: values. Threads: pure functions. Errors: false for what has no counterpart. Units:
-// bits.
+// Ownership: values. Threads: pure functions. Errors: returns false if there is no counterpart.
+// Units: bits.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_FORMATS_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_FORMATS_H_
 
@@ -9,12 +9,12 @@
 
 namespace vramstow::simulator::cudart {
 
-// cudaErrorInvalidChannelDescriptor for what no array can hold.
+// Returns cudaErrorInvalidChannelDescriptor if no array can have this description.
 cudaError_t ToFormat(const cudaChannelFormatDesc& description, CUarray_format* format,
                      unsigned* channels);
 cudaError_t FromFormat(CUarray_format format, unsigned channels,
                        cudaChannelFormatDesc* description);
-// Bytes of one channel; 0 for formats that are no plain numbers.
+// Returns the bytes of one channel, or 0 if the format is not a plain number.
 size_t ChannelBytes(CUarray_format format);
 
 }  // namespace vramstow::simulator::cudart

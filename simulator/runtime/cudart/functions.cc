@@ -1,4 +1,5 @@
-// Kernels by host function: attributes, names, parameters, occupancy.
+// Implements the functions that take a kernel's host function: attributes, names, parameters and
+// occupancy.
 #include "simulator/runtime/cudart/registry.h"
 #include "simulator/runtime/cudart/runtime.h"
 
@@ -16,7 +17,7 @@ cudaError_t WithKernel(const void* function, Body body) {
   });
 }
 
-// The same for what wants the kernel as a function of the current context.
+// Like WithKernel, but passes the kernel as a function of the current context.
 template <typename Body>
 cudaError_t WithFunction(const void* function, Body body) {
   return WithKernel(function, [&](const DriverTable& driver, CUkernel kernel) {
@@ -26,7 +27,7 @@ cudaError_t WithFunction(const void* function, Body body) {
   });
 }
 
-// Attributes that a driver does not know stay 0.
+// Attributes that the driver does not know stay 0.
 template <typename Member>
 CUresult FillAttribute(const DriverTable& driver, CUfunction function,
                        CUfunction_attribute attribute, Member* member) {

@@ -1,4 +1,4 @@
-// Changing instantiated graphs.
+// Implements changes of instantiated graphs.
 #include "simulator/runtime/cudart/copy_shapes.h"
 #include "simulator/runtime/cudart/node_parameters.h"
 #include "simulator/runtime/cudart/registry.h"

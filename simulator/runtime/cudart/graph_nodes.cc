@@ -1,4 +1,4 @@
-// Nodes of graphs, by kind: adding them, asking what they do, changing it.
+// Implements graph nodes by kind: adding them, and reading and changing their parameters.
 #include "simulator/runtime/cudart/copy_shapes.h"
 #include "simulator/runtime/cudart/node_parameters.h"
 #include "simulator/runtime/cudart/registry.h"

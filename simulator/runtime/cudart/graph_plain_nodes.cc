@@ -1,5 +1,5 @@
-// Nodes of graphs whose parameters are the driver's: host functions, child graphs, events, external
-// semaphores, allocations.
+// Implements graph nodes whose parameters are the same as the driver's: host functions, child
+// graphs, events, external semaphores and allocations.
 #include "simulator/runtime/cudart/runtime.h"
 
 using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-namespace)

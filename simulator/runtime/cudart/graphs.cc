@@ -1,5 +1,5 @@
-// Graphs as a whole: making, walking, changing, instantiating. Nodes of each kind are in
-// graph_nodes.cc; launching is in launch.cc.
+// Implements graphs as a whole: creating, traversing, changing and instantiating them. Nodes of
+// each kind are in graph_nodes.cc; launching is in launch.cc.
 #include "simulator/runtime/cudart/runtime.h"
 
 using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-namespace)

@@ -1,8 +1,9 @@
-// The functions that nvcc's generated code calls beside the public ones. Their declarations are
-// those of crt/host_runtime.h and crt/device_functions.h, which only a CUDA compiler can include.
+// Declares the functions that nvcc's generated code calls in addition to the public ones. The
+// declarations are those of crt/host_runtime.h and crt/device_functions.h, which only a CUDA
+// compiler can include.
 //
-// Ownership: a handle of a fat binary is the runtime's. Threads: any. Errors: kept for the next
-// call that tells them. Units: bytes.
+// Ownership: the runtime owns a handle of a fat binary. Threads: any. Errors: stored and returned
+// by a later call. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_HIDDEN_API_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_HIDDEN_API_H_
 

@@ -1,4 +1,4 @@
-// Launches of kernels, host functions and graphs. Compiled twice (see api.h).
+// Implements launches of kernels, host functions and graphs. Compiled twice (see api.h).
 #include "simulator/runtime/cudart/hidden_api.h"
 #include "simulator/runtime/cudart/registry.h"
 #include "simulator/runtime/cudart/runtime.h"
@@ -7,10 +7,11 @@ using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-names
 
 namespace {
 
-// A kernel handle serves as a function handle in every driver call that launches.
+// A kernel handle is accepted as a function handle by every driver call that launches.
 CUfunction Function(CUkernel kernel) { return reinterpret_cast<CUfunction>(kernel); }
 
-// The driver calls a wrong shape an invalid value; the runtime has an error of its own for it.
+// Checks the grid and block. The driver would return "invalid value" for a wrong shape, but the
+// runtime has a separate error for it.
 CUresult IsValidShape(const DriverTable& driver, dim3 grid, dim3 block, bool* valid) {
   CUdevice device = 0;
   if (CUresult result = driver.CtxGetDevice(&device); result != CUDA_SUCCESS) {

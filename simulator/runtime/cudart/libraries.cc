@@ -1,4 +1,5 @@
-// Libraries of kernels, loaded from code or a file. The options' numbers are those of the driver.
+// Implements libraries of kernels, loaded from code or a file. The numbers of the options are those
+// of the driver.
 #include "simulator/runtime/cudart/registry.h"
 #include "simulator/runtime/cudart/runtime.h"
 

@@ -1,4 +1,4 @@
-// Device, managed and host memory; what a pointer is; advice; symbols.
+// Implements device, managed and host memory, pointer attributes, advice and symbols.
 #include "simulator/runtime/cudart/registry.h"
 #include "simulator/runtime/cudart/runtime.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 CUdeviceptr* AddressOut(void** pointer) { return reinterpret_cast<CUdeviceptr*>(pointer); }
 
-// What the driver's answers make of a pointer.
+// Fills the attributes of a pointer from the driver's answers.
 void DescribePointer(unsigned memory_type, bool managed, cudaPointerAttributes* attributes,
                      const void* pointer) {
   if (managed) {

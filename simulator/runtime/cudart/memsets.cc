@@ -1,11 +1,11 @@
-// Filling memory. Compiled twice (see api.h).
+// Implements the functions that fill memory. Compiled twice (see api.h).
 #include "simulator/runtime/cudart/runtime.h"
 
 using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-// The driver fills rows; slices that follow one another without a gap are just more rows.
+// The driver fills rows; slices without gaps between them are treated as more rows.
 struct Rows {
   CUdeviceptr address;
   size_t pitch;

@@ -1,5 +1,5 @@
-// What the runtime says to the user: single lines on stderr, "vramstow: …". Nothing is
-// ever written to stdout, and nothing is said twice (the callers see to that).
+// Writes messages to the user: single lines on stderr that begin with "vramstow: ". Nothing is ever
+// written to stdout, and the callers repeat no message.
 //
 // Ownership: none. Threads: any. Errors: none; a failing write is ignored. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_MESSAGE_H_

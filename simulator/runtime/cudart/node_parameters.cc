@@ -12,8 +12,8 @@ static_assert(sizeof(cudaMemAllocNodeParams) == sizeof(CUDA_MEM_ALLOC_NODE_PARAM
 
 namespace {
 
-// The runtime's structures are prefixes of the driver's for these kinds of nodes, so that the union
-// can be taken over as it is.
+// True if the runtime's structure for this kind of node is a prefix of the driver's, so that the
+// union can be copied.
 bool HasDriversLayout(cudaGraphNodeType type) {
   switch (type) {
     case cudaGraphNodeTypeHost:

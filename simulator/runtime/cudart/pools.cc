@@ -1,4 +1,5 @@
-// Memory pools: settings, access, export. Allocating from them is in stream_memory.cc.
+// Implements settings, access and export of memory pools. Allocating from them is in
+// stream_memory.cc.
 #include "simulator/runtime/cudart/runtime.h"
 
 using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-namespace)

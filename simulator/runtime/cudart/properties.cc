@@ -1,4 +1,4 @@
-// What a device is like: cudaDeviceProp, filled from the driver's attributes.
+// Fills cudaDeviceProp from the driver's attributes.
 #include <cstring>
 #include <type_traits>
 
@@ -8,14 +8,15 @@ using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-names
 
 namespace {
 
-// An attribute that a driver does not know leaves its member 0; any other failure counts.
+// Fills a member from an attribute. An attribute that the driver does not know leaves it 0; any
+// other failure is returned.
 template <typename Member>
 CUresult Fill(const DriverTable& driver, CUdevice device, CUdevice_attribute attribute,
               Member* member) {
   int value = 0;
   CUresult result = driver.DeviceGetAttribute(&value, attribute, device);
   if (result == CUDA_SUCCESS) {
-    // Sizes are positive; a negative number is an id that means "none".
+    // Sizes are positive; a negative value is an id that means "none".
     *member = static_cast<Member>(value);
   }
   return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_SUPPORTED ? CUDA_SUCCESS
@@ -53,7 +54,8 @@ cudaError_t GetProperties(const DriverTable& driver, int device, cudaDeviceProp*
   return FromDriver(result);
 }
 
-// How well a device fits what was asked for; members that are 0 were not asked for.
+// Returns how well a device matches the requested properties; members that are 0 were not
+// requested.
 int Score(const cudaDeviceProp& device, const cudaDeviceProp& wanted) {
   int score = 0;
   score += wanted.name[0] == '\0' || strncmp(device.name, wanted.name, sizeof(wanted.name)) == 0;

@@ -1,14 +1,14 @@
-// Public functions that this runtime does not have yet: each returns cudaErrorNotSupported and says
-// its name once on stderr. Every exported name is defined here, weakly, so that the definition of
-// another file wins where there is one. They are defined without their parameters, which they do
-// not look at, so that functions newer than the headers can be named, too.
+// Defines public functions that this runtime does not support: each returns cudaErrorNotSupported
+// and prints its name once on stderr. Every exported name is defined here, weakly, so that a
+// definition in another file replaces it. The functions are defined without their parameters, which
+// they do not read, so that functions newer than the headers can be defined, too.
 #include <atomic>
 
 #include "simulator/runtime/cudart/message.h"
 
 namespace vramstow::simulator::cudart {
 
-// In refusal.cc: this file must not see the functions' true declarations.
+// Defined in refusal.cc, because this file must not include the functions' true declarations.
 int RefuseCall();
 
 namespace {

@@ -1,4 +1,4 @@
-// What nvcc's generated code calls before main and around a <<<>>> launch.
+// Implements the functions that nvcc's generated code calls before main and around a <<<>>> launch.
 #include "simulator/runtime/cudart/hidden_api.h"
 #include "simulator/runtime/cudart/registry.h"
 #include "simulator/runtime/cudart/runtime.h"
@@ -7,8 +7,9 @@ using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-names
 
 namespace {
 
-// What a launch in C++ syntax leaves between its <<<>>> and its call. Arguments are evaluated in
-// between and may launch themselves, hence a stack.
+// The configuration that a launch in C++ syntax stores between its <<<>>> and its call. The
+// arguments are evaluated in between and may launch kernels themselves, so the configurations form
+// a stack.
 struct CallConfiguration {
   dim3 grid;
   dim3 block;
@@ -18,7 +19,7 @@ struct CallConfiguration {
 
 constexpr int kMaxNestedLaunches = 32;
 constinit thread_local int pending_launches = 0;
-// Not an array of CallConfiguration, whose constructor would run in every thread.
+// This is not an array of CallConfiguration, because its constructor would run in every thread.
 alignas(CallConfiguration) constinit thread_local char pending[kMaxNestedLaunches *
                                                                sizeof(CallConfiguration)] = {};
 
@@ -61,8 +62,8 @@ void __cudaRegisterManagedVar(void** handle, void** host_pointer, char*, const c
   }
 }
 
-// Texture and surface references went out of CUDA with version 12; only old objects still call
-// these, and no runtime function can name such a reference any more.
+// CUDA 12 removed texture and surface references; only old objects still call these functions, and
+// no runtime function uses such a reference any more.
 void __cudaRegisterTexture(void**, const void*, const void**, const char*, int, int, int) {}
 void __cudaRegisterSurface(void**, const void*, const void**, const char*, int, int) {}
 
@@ -99,8 +100,8 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
   return CallWithoutContext([&](const DriverTable&) {
     const cudaError_t error = FindKernel(host_function, kernel);
     if (error != cudaErrorNoKernelImageForDevice) return error;
-    // Callers look at the launch only, so that it has to say this: __cudaLaunchKernel finds the
-    // host function in place of a kernel.
+    // Callers check only the result of the launch, so __cudaLaunchKernel has to return the error.
+    // It recognizes this case by the host function that stands in place of a kernel.
     NoteMissingImage();
     *kernel = static_cast<cudaKernel_t>(const_cast<void*>(host_function));
     return cudaSuccess;

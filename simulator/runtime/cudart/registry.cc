@@ -16,8 +16,8 @@ namespace vramstow::simulator::cudart {
 
 namespace {
 
-// What nvcc emits for a fat binary and passes to the registration; the first member is
-// kFatBinaryMagic. Source: fatbinary_section.h of the CUDA Toolkit (the packages on PyPI do not
+// The structure that nvcc emits for a fat binary and passes to the registration; the first member
+// is kFatBinaryMagic. Source: fatbinary_section.h of the CUDA Toolkit (the packages on PyPI do not
 // have that header).
 struct FatBinaryWrapper {
   int magic;
@@ -51,18 +51,18 @@ struct FatBinary {
   const void* image = nullptr;
   CUlibrary library = nullptr;
   std::vector<Entry> entries;
-  // How many of the entries the index below knows.
+  // Number of entries that the index contains.
   size_t indexed = 0;
   bool managed_ready = false;
 };
 
 namespace {
 
-// Leaked: exit handlers of other libraries still come here.
+// The registry is leaked, because exit handlers of other libraries still use it.
 struct Registry {
   Mutex mutex;  // also guards what a FatBinary holds
   std::vector<FatBinary*> binaries VRAMSTOW_GUARDED_BY(mutex);
-  // Something was registered that is not in the index yet.
+  // True if a registered object is not in the index yet.
   bool stale VRAMSTOW_GUARDED_BY(mutex) = false;
   std::unordered_map<const void*, RegisteredSymbol> index VRAMSTOW_GUARDED_BY(mutex);
   std::unordered_set<const void*> kernels VRAMSTOW_GUARDED_BY(mutex);
@@ -96,7 +96,7 @@ RegisteredSymbol* Find(Registry& registry, const void* host) VRAMSTOW_REQUIRES(r
   return found == registry.index.end() ? nullptr : &found->second;
 }
 
-// What the index has of this address, if it is the binary's.
+// Removes the index entry of this address if it belongs to the binary.
 void Forget(Registry& registry, const FatBinary* binary, const void* host)
     VRAMSTOW_REQUIRES(registry.mutex) {
   auto found = registry.index.find(host);
@@ -129,9 +129,9 @@ cudaError_t Load(FatBinary* binary) {
                                              nullptr, nullptr, 0));
 }
 
-// A managed variable is a pointer in the host's program. A driver that has no image of the variable
-// (a simulated one does not look into device code) gives no memory for it: then it gets its own,
-// zeroed like any managed memory, whatever value the source gives it.
+// Allocates a managed variable, which is a pointer in the host's program. A driver that has no
+// image of the variable (the simulated driver does not read device code) does not allocate it. Then
+// it gets managed memory filled with zeros, whatever value the source initializes it with.
 cudaError_t LoadManagedVariable(Registry& registry, FatBinary* binary, const Entry& entry)
     VRAMSTOW_REQUIRES(registry.mutex) {
   CUdeviceptr address = 0;
@@ -142,7 +142,8 @@ cudaError_t LoadManagedVariable(Registry& registry, FatBinary* binary, const Ent
   if (result == CUDA_SUCCESS) {
     void* memory = reinterpret_cast<void*>(address);
     *static_cast<void**>(const_cast<void*>(entry.host)) = memory;
-    // Compiled code names the variable by its memory, not by the pointer that was registered.
+    // Compiled code identifies the variable by the address of its memory, not by the registered
+    // pointer.
     registry.index[memory] = {binary, entry.name, entry.host, entry.size, entry.kind, nullptr};
   }
   return FromDriver(result);
@@ -173,7 +174,7 @@ FatBinary* RegisterFatBinary(const void* wrapper) {
   if (binary == nullptr) {
     return nullptr;
   }
-  // What is no wrapper may have any alignment; only its first bytes are looked at.
+  // A pointer that is not a wrapper may have any alignment, so only its first bytes are copied.
   int magic = 0;
   if (wrapper != nullptr) {
     memcpy(&magic, wrapper, sizeof(magic));
@@ -205,7 +206,8 @@ void RegisterVariable(FatBinary* binary, const void* host_variable, const char* 
 
 void UnregisterFatBinary(FatBinary* binary) {
   Registry& registry = TheRegistry();
-  // A forked child may have inherited the lock as taken; its exit must not hang on that.
+  // A forked child may have inherited the lock in its locked state, and its exit must not hang on
+  // that.
   for (int tries = 0; tries <= 100; ++tries) {
     if (registry.mutex.TryLock()) {
       Unregister(registry, binary);

@@ -29,21 +29,21 @@ constinit thread_local ThreadState thread_state;
 
 // Held while the tables below are filled, or a primary context is retained or reset.
 constinit Mutex mutex;
-// Written before `initialised`, and read without the lock after it.
+// Written before `initialised` is set, and read without the lock after that.
 constinit CUdevice handles[kMaxDevices] = {};
 constinit Device devices[kMaxDevices] VRAMSTOW_GUARDED_BY(mutex);
 constinit int valid_devices[kMaxDevices] VRAMSTOW_GUARDED_BY(mutex) = {};
 constinit int valid_count VRAMSTOW_GUARDED_BY(mutex) = 0;
 constinit std::atomic<int> device_count = 0;
 constinit std::atomic<bool> initialised = false;
-// Counts resets: what a thread knows about its context holds for one generation only.
+// Number of resets, plus 1. A thread's cached context is valid only for the same generation.
 constinit std::atomic<unsigned> generation = 1;
-// Set once, when the driver is there.
+// Set once, when the driver has been found.
 constinit std::atomic<ProfilerPlace*> profiler_place = nullptr;
 
 cudaError_t Initialise() {
   const DriverAccess& access = DriverAccess::Get();
-  // A runtime refuses drivers older than its own major version.
+  // A runtime refuses drivers that are older than its own major version.
   if (!access.present() || access.version() < 13000) {
     return cudaErrorInsufficientDriver;
   }
@@ -71,13 +71,13 @@ cudaError_t Initialise() {
   return count > 0 ? cudaSuccess : cudaErrorNoDevice;
 }
 
-// The device of a thread that has chosen none.
+// Returns the device of a thread that has not selected one.
 int DefaultDevice() {
   const MutexLock lock(&mutex);
   return valid_count > 0 ? valid_devices[0] : 0;
 }
 
-// True, and the device's number, if `context` is the primary context of one.
+// Returns true, and the device's number, if `context` is the primary context of a device.
 bool IsPrimary(CUcontext context, int* device, bool* retained) {
   const MutexLock lock(&mutex);
   for (int i = 0; i < device_count.load(std::memory_order_relaxed); ++i) {
@@ -116,7 +116,8 @@ cudaError_t EnterContext() {
   int device = state.device == kNoDevice ? DefaultDevice() : state.device;
   if (current != nullptr) {
     bool retained = false;
-    // A foreign context is used as it is. A primary one may have been reset by another thread.
+    // A context that is not a primary one is used as it is. Another thread may have reset a primary
+    // one.
     if (!IsPrimary(current, &device, &retained) || retained) {
       state.context = current;
       state.generation = now;
@@ -236,7 +237,7 @@ cudaError_t ResetDevice(int device) {
   }
   if (devices[device].retained) {
     devices[device].retained = false;
-    // The reset does not give our reference back, but may have taken the context away with it.
+    // The reset does not release our reference, but may have destroyed the context.
     result = driver.DevicePrimaryCtxRelease(handle);
     result = result == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : result;
   }
@@ -261,6 +262,6 @@ cudaError_t SetValidDevices(const int* chosen, int count) {
 
 }  // namespace vramstow::simulator::cudart
 
-// A process may have several copies of the runtime, all of the same name. An interposer looks which
-// of them exports this.
+// A process may have several copies of the runtime, all of the same name. An interposer recognizes
+// this one by this exported function.
 extern "C" __attribute__((visibility("default"))) int vramstowSimulatedRuntime() { return 1; }

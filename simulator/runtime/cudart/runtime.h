@@ -1,13 +1,13 @@
-// What every runtime function does before and after its driver call.
+// Does what every runtime function needs before and after its driver call.
 //
-// Idea: the driver is loaded and initialised by the first call that needs it; a device's primary
-// context is retained, and made current, by the first call of a thread that needs a context. A
-// context that the application has made current itself is used as it is. What a call returns, if it
-// is no success, is also kept as the thread's last error.
+// Idea: the first call that needs the driver loads and initialises it; the first call of a thread
+// that needs a context retains a device's primary context and makes it current. A context that the
+// application has made current itself is used as it is. A result that is not a success is also
+// stored as the thread's last error.
 //
-// Ownership: nothing is ever destroyed; only cudaDeviceReset gives a primary context back.
-// Threads: all state is per thread or guarded by one lock (for retaining contexts).
-// Errors: as the runtime documents them; the driver's results are translated by FromDriver.
+// Ownership: nothing is ever destroyed; only cudaDeviceReset releases a primary context. Threads:
+// all state is per thread or guarded by one lock (for retaining contexts). Errors: as the runtime
+// documents them; FromDriver converts the driver's results.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_RUNTIME_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_RUNTIME_H_
 
@@ -17,35 +17,36 @@
 
 namespace vramstow::simulator::cudart {
 
-// The runtime's name for a driver's result; the numbers agree except for a few.
+// Converts a driver's result to the runtime's error; the numbers agree except for a few.
 cudaError_t FromDriver(CUresult result);
 
 // Loads and initialises the driver.
 cudaError_t EnterDriver();
-// The same, and makes a context current on this thread.
+// Loads and initialises the driver, and makes a context current on this thread.
 cudaError_t EnterContext();
-// Keeps `error` as the thread's last error if it is one, and returns it.
+// Stores `error` as the thread's last error unless it is a success, and returns it.
 cudaError_t Leave(cudaError_t error);
 
-// The thread's last error; TakeLastError also forgets it.
+// Return the thread's last error; TakeLastError also resets it.
 cudaError_t LastError();
 cudaError_t TakeLastError();
 
-// The thread's device, and the driver's handle and the primary context of a device.
+// Return the thread's current device, and the driver's handle and the primary context of a device.
 cudaError_t CurrentDevice(int* device);
 cudaError_t FindDevice(int device, CUdevice* handle);
 cudaError_t RetainPrimary(int device, CUcontext* context);
-// Makes `device` the thread's and its primary context current.
+// Selects `device` for the thread and makes its primary context current.
 cudaError_t SelectDevice(int device);
-// Forgets that the device's primary context is retained, after resetting it.
+// Resets the device's primary context, which then no longer counts as retained.
 cudaError_t ResetDevice(int device);
-// The devices, in order, on which contexts are tried when a thread has chosen none.
+// Sets the devices, in order, that are tried for a thread which has not selected one.
 cudaError_t SetValidDevices(const int* devices, int count);
 
 inline cudaError_t ToError(CUresult result) { return FromDriver(result); }
 inline cudaError_t ToError(cudaError_t error) { return error; }
 
-// The driver functions with the meaning of stream 0 that this file is compiled for (see api.h).
+// Returns the driver functions with the meaning of stream 0 that this file is compiled for (see
+// api.h).
 [[maybe_unused]] static const DriverTable& Driver() {
 #ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
   return DriverTable::Get(DefaultStream::kPerThread);
@@ -54,9 +55,9 @@ inline cudaError_t ToError(cudaError_t error) { return error; }
 #endif
 }
 
-// Who wants to be told of calls, or null.
+// Returns the profiler that receives calls, or null.
 const Profiler* CurrentProfiler();
-// Runs `run(argument)` as the call `name`, and tells of it.
+// Runs `run(argument)` as the call `name`, and reports it to the profiler.
 cudaError_t RunProfiled(const Profiler& profiler, const char* name, cudaError_t (*run)(void*),
                         void* argument);
 
@@ -71,7 +72,7 @@ cudaError_t RunNamed(const char* name, Run run) {
 }
 
 // Runs `body(driver)`, which returns a CUresult or a cudaError_t, with a context current. `name` is
-// that of the function that this is called in.
+// the function that calls this one.
 template <typename Body>
 cudaError_t Call(Body body, const char* name = __builtin_FUNCTION()) {
   return RunNamed(name, [&] {
@@ -80,8 +81,7 @@ cudaError_t Call(Body body, const char* name = __builtin_FUNCTION()) {
   });
 }
 
-// The same for a question whether work has ended, which the driver also answers while it shuts
-// down.
+// Like Call, for queries whether work has ended, which the driver also answers while it shuts down.
 template <typename Body>
 cudaError_t Ask(Body body, const char* name = __builtin_FUNCTION()) {
   return RunNamed(name, [&] {
@@ -91,7 +91,7 @@ cudaError_t Ask(Body body, const char* name = __builtin_FUNCTION()) {
   });
 }
 
-// The same for what needs the driver but no context.
+// Like Call, for functions that need the driver but no context.
 template <typename Body>
 cudaError_t CallWithoutContext(Body body, const char* name = __builtin_FUNCTION()) {
   return RunNamed(name, [&] {
@@ -102,7 +102,7 @@ cudaError_t CallWithoutContext(Body body, const char* name = __builtin_FUNCTION(
 
 inline CUdeviceptr Address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
-// For structures that the two headers declare under two names with one layout.
+// Converts between structures that the two headers declare under two names with one layout.
 template <typename To, typename From>
 To* SameLayout(From* from) {
   return reinterpret_cast<To*>(from);

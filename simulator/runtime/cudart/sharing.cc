@@ -1,4 +1,5 @@
-// Memory and events of other processes and other programming interfaces; the driver's log.
+// Implements memory and events of other processes and other programming interfaces, and the
+// driver's log.
 #include <cstring>
 
 #include "simulator/runtime/cudart/formats.h"
@@ -139,7 +140,7 @@ cudaError_t cudaDestroyExternalSemaphore(cudaExternalSemaphore_t semaphore) {
 cudaError_t cudaLogsRegisterCallback(cudaLogsCallback_t callback, void* user_data,
                                      cudaLogsCallbackHandle* handle) {
   return CallWithoutContext([&](const DriverTable& driver) {
-    // The two callbacks differ in the name of the severity's enumeration only.
+    // The two callback types differ only in the name of the severity's enumeration.
     return driver.LogsRegisterCallback(reinterpret_cast<CUlogsCallback>(callback), user_data,
                                        SameLayout<CUlogsCallbackHandle>(handle));
   });
@@ -168,7 +169,8 @@ cudaError_t cudaLogsDumpToMemory(cudaLogIterator* iterator, char* buffer, size_t
   });
 }
 
-// Tables by which NVIDIA's own libraries talk to one another are private to them.
+// These tables, by which NVIDIA's own libraries call each other, are private, so there are none
+// here.
 cudaError_t cudaGetExportTable(const void** table, const cudaUUID_t* id) {
   return CallWithoutContext([&](const DriverTable& driver) {
     return driver.GetExportTable(table, SameLayout<const CUuuid>(id));

@@ -1,6 +1,6 @@
-// Memory operations that are ordered by a stream: pools, prefetch, discard, external semaphores;
-// and the driver's entry points, which have a per-thread variant as well. Compiled twice (see
-// api.h).
+// Implements memory operations that are ordered by a stream: pools, prefetch, discard, external
+// semaphores. Also implements the queries of the driver's entry points, which have a per-thread
+// variant, too. Compiled twice (see api.h).
 #include "simulator/runtime/cudart/runtime.h"
 
 using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-namespace)
@@ -19,7 +19,7 @@ cudaError_t FindEntryPoint(const char* symbol, void** function, int version, uin
   if (symbol == nullptr || function == nullptr) {
     return cudaErrorInvalidValue;
   }
-  // Asking needs a driver, but does not initialise it.
+  // The query needs a driver, but does not initialise it.
   if (!vramstow::simulator::DriverAccess::Get().present()) {
     return cudaErrorInsufficientDriver;
   }
@@ -28,7 +28,7 @@ cudaError_t FindEntryPoint(const char* symbol, void** function, int version, uin
     flags = cudaEnablePerThreadDefaultStream;
   }
 #endif
-  // The flags, and the answers below, have the driver's numbers.
+  // The flags, and the statuses below, have the driver's numbers.
   int answer = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   auto result = static_cast<CUresult>(
       vramstow::simulator::DriverAccess::Get().Query(symbol, function, version, flags, &answer));
@@ -37,7 +37,7 @@ cudaError_t FindEntryPoint(const char* symbol, void** function, int version, uin
   }
   if (result == CUDA_ERROR_NOT_FOUND) {
     *function = nullptr;
-    // With a place for the answer a missing symbol is an answer, not an error.
+    // If the caller passes `status`, a missing symbol is reported there and is not an error.
     return status != nullptr ? cudaSuccess : cudaErrorSymbolNotFound;
   }
   return FromDriver(result);

@@ -1,4 +1,5 @@
-// Streams and what is put into them beside copies and launches. Compiled twice (see api.h).
+// Implements streams, and work in streams other than copies and launches. Compiled twice (see
+// api.h).
 #include <new>
 
 #include "simulator/runtime/cudart/runtime.h"
@@ -7,7 +8,8 @@ using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-names
 
 namespace {
 
-// The runtime's stream callback gets the runtime's kind of error, the driver's another.
+// The runtime's stream callback takes a cudaError_t, but the driver passes a CUresult, so this
+// structure stores what is needed to convert it.
 struct Callback {
   cudaStreamCallback_t function;
   void* user_data;
@@ -21,7 +23,7 @@ void CUDA_CB RunCallback(CUstream stream, CUresult status, void* data) {
 
 }  // namespace
 
-// Making and destroying streams has no per-thread variant.
+// Creating and destroying streams has no per-thread variant.
 #ifndef CUDA_API_PER_THREAD_DEFAULT_STREAM
 cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   return Call(
@@ -40,7 +42,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return Call([&](const DriverTable& driver) {
-    // The default streams have no owner.
+    // The default streams cannot be destroyed.
     if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) {
       return CUDA_ERROR_INVALID_HANDLE;
     }

@@ -1,4 +1,4 @@
-// Texture and surface objects.
+// Implements texture and surface objects.
 #include <cstring>
 
 #include "simulator/runtime/cudart/formats.h"

@@ -1,5 +1,6 @@
-// Functions whose structures grew with CUDA 13: they are filled and read only as far as CUDA 12 has
-// them. What lies at the same place means the same; sizes are those of driver_types.h of CUDA 12.8.
+// Implements functions whose structures became larger with CUDA 13: only the part that CUDA 12 has
+// is read and filled. Members at the same offset have the same meaning; sizes are those of
+// driver_types.h of CUDA 12.8.
 #include <cstddef>
 #include <cstring>
 
@@ -15,7 +16,7 @@ constexpr size_t kMemoryBufferBytes = 24;
 constexpr size_t kMemoryArrayBytes = 64;
 constexpr size_t kSemaphoreHandleBytes = 32;
 
-// A structure of CUDA 13 from the `kBytes` that one of CUDA 12 has.
+// A structure of CUDA 13 made from the first `kBytes`, which are a structure of CUDA 12.
 template <size_t kBytes, typename T>
 class Widened {
  public:
@@ -30,7 +31,7 @@ class Widened {
   T newer_ = {};
 };
 
-// Calls `ask(newer)` and hands out the first `kBytes` of what it filled in.
+// Calls `ask(newer)` and copies the first `kBytes` that it filled in to the caller.
 template <size_t kBytes, typename T, typename Ask>
 cudaError_t Narrowed(void* older, const Ask& ask) {
   static_assert(kBytes < sizeof(T));

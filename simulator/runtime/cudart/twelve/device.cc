@@ -1,4 +1,5 @@
-// What CUDA 12 says of devices and of itself, and the functions that went away with CUDA 13.
+// Implements device properties and versions as CUDA 12 has them, and the functions that CUDA 13
+// removed.
 #include <cstddef>
 #include <cstring>
 
@@ -10,7 +11,7 @@ namespace {
 constexpr int kRuntimeVersion = 12080;
 constexpr cudaDeviceAttr kNoAttribute = static_cast<cudaDeviceAttr>(0);
 
-// cudaDeviceProp as CUDA 12 lays it out.
+// cudaDeviceProp with the layout of CUDA 12.
 struct Properties {
 #define IN_BOTH(type, name, count) type name[count];
 #define ONLY_12(name, attribute) int name;
@@ -78,7 +79,7 @@ VRAMSTOW_TWELVE(cudaEventElapsedTime_v2, float* milliseconds, cudaEvent_t start,
   return Thirteen_cudaEventElapsedTime(milliseconds, start, end);
 }
 
-// The functions named Thread have been the ones named Device since CUDA 4.
+// The functions named Thread have been the same as those named Device since CUDA 4.
 VRAMSTOW_TWELVE(cudaThreadExit) { return cudaDeviceReset(); }
 VRAMSTOW_TWELVE(cudaThreadSynchronize) { return cudaDeviceSynchronize(); }
 VRAMSTOW_TWELVE(cudaThreadGetLimit, size_t* value, cudaLimit limit) {
@@ -94,7 +95,7 @@ VRAMSTOW_TWELVE(cudaThreadSetCacheConfig, cudaFuncCache config) {
   return cudaDeviceSetCacheConfig(config);
 }
 
-// No card without double precision is simulated: nothing to convert.
+// All simulated GPUs have double precision, so there is nothing to convert.
 VRAMSTOW_TWELVE(cudaSetDoubleForDevice, double* value) {
   return value == nullptr ? cudaErrorInvalidValue : cudaSuccess;
 }
@@ -108,7 +109,7 @@ VRAMSTOW_TWELVE(cudaLaunchCooperativeKernelMultiDevice, void* /*launches*/, unsi
   return RefuseOnce(&said, "cudaLaunchCooperativeKernelMultiDevice");
 }
 
-// As CUDA 11 had them, with shorter structures; CUDA 12's are those with _v2.
+// These are CUDA 11's functions, with shorter structures; CUDA 12's have the suffix _v2.
 #define VRAMSTOW_OLD_SEMAPHORES(name)                                                     \
   VRAMSTOW_TWELVE(name, const void* /*semaphores*/, const void* /*parameters*/, unsigned, \
                   cudaStream_t) {                                                         \

@@ -1,4 +1,5 @@
-// Graph functions of CUDA 12: the plain ones know no edge data, those with _v2 are CUDA 13's.
+// Implements graph functions of CUDA 12: the plain ones have no edge data, and those with _v2 are
+// the same as CUDA 13's.
 #include "simulator/runtime/cudart/twelve/abi.h"
 
 VRAMSTOW_THIRTEEN(cudaGraphAddDependencies, cudaGraph_t, const cudaGraphNode_t*,
@@ -16,7 +17,8 @@ VRAMSTOW_THIRTEEN(cudaGraphNodeGetDependentNodes, cudaGraphNode_t, cudaGraphNode
 
 namespace {
 
-// CUDA 12's description of a child graph has no field for the graph's owner: it is cloned.
+// CUDA 12's description of a child graph has no field for the graph's owner, so the graph is
+// cloned.
 cudaGraphNodeParams WidenedNode(const cudaGraphNodeParams& older) {
   cudaGraphNodeParams newer = older;
   if (newer.type == cudaGraphNodeTypeGraph) {
@@ -32,7 +34,7 @@ cudaError_t AddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNod
   cudaGraphNodeParams newer = WidenedNode(*parameters);
   const cudaError_t error =
       Thirteen_cudaGraphAddNode(node, graph, dependencies, edges, count, &newer);
-  // What the call fills in, such as the address of an allocation, is the caller's.
+  // The caller receives the values that the call fills in, such as the address of an allocation.
   if (newer.type != cudaGraphNodeTypeGraph) *parameters = newer;
   return error;
 }

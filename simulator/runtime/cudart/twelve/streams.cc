@@ -1,12 +1,12 @@
-// Stream, memory and copy functions whose parameters changed with CUDA 13, each for both default
-// streams (the name with _ptsz).
+// Implements stream, memory and copy functions whose parameters changed with CUDA 13, each for both
+// default streams (the name with _ptsz).
 #include <cstdint>
 
 #include "simulator/runtime/cudart/twelve/abi.h"
 
 namespace {
 
-// CUDA 12 names a place by a device's number, or cudaCpuDeviceId.
+// CUDA 12 names a location by a device's number, or cudaCpuDeviceId.
 cudaMemLocation LocationOf(int device) {
   cudaMemLocation location = {};
   location.type = device == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice;
@@ -14,7 +14,7 @@ cudaMemLocation LocationOf(int device) {
   return location;
 }
 
-// Which copy of a batch failed is not known.
+// The driver does not report which copy of a batch failed.
 cudaError_t NoteFailure(cudaError_t error, size_t* failed) {
   if (error != cudaSuccess && failed != nullptr) *failed = SIZE_MAX;
   return error;
@@ -33,7 +33,7 @@ VRAMSTOW_TWELVE(cudaMemAdvise_v2, const void* memory, size_t bytes, cudaMemoryAd
   return Thirteen_cudaMemAdvise(memory, bytes, advice, location);
 }
 
-// Everything below exists with and without `suffix`.
+// All functions below exist with and without `suffix`.
 #define VRAMSTOW_BOTH_STREAMS(suffix)                                                              \
   VRAMSTOW_THIRTEEN(cudaMemPrefetchAsync##suffix, const void*, size_t, cudaMemLocation, unsigned,  \
                     cudaStream_t);                                                                 \

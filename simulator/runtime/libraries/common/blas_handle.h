@@ -1,9 +1,9 @@
-// What a cuBLAS handle and a cuBLASLt handle have in common. The documentation allows a
-// cublasHandle_t to be cast to a cublasLtHandle_t, and PyTorch does so: both stand-ins, two
-// libraries, know this head.
+// BlasHandleHead is the common beginning of cuBLAS and cuBLASLt handles. The documentation allows a
+// cublasHandle_t to be cast to a cublasLtHandle_t, and PyTorch does so; therefore both stand-ins,
+// which are two libraries, use this structure.
 //
-// Ownership: cublasCreate/cublasLtCreate allocate, the matching destroy frees and clears `magic`.
-// Threads: one handle is used by one thread at a time. Errors: false. Units: none.
+// Ownership: cublasCreate/cublasLtCreate allocate; the matching destroy function frees and clears
+// `magic`. Threads: one handle is used by one thread at a time. Errors: returns false. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_BLAS_HANDLE_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_BLAS_HANDLE_H_
 

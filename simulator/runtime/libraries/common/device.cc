@@ -12,8 +12,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// The driver functions that the stand-ins call, found once. A name, the CUDA version whose ABI is
-// meant, and the function's parameters.
+// The driver functions that the stand-ins call, found once. Each row has a name, the CUDA version
+// of its ABI, and the function's parameters.
 #define VRAMSTOW_DRIVER_FUNCTIONS(X)                                                             \
   X(cuInit, 2000, (unsigned))                                                                    \
   X(cuCtxGetCurrent, 4000, (CUcontext*))                                                         \
@@ -53,7 +53,7 @@ struct DriverFunctions {
   }
 };
 
-// Leaked: exit handlers of the host may still call us.
+// The table is leaked, because exit handlers of the host may still call us.
 const DriverFunctions& Driver() {
   static const DriverFunctions* functions = new DriverFunctions;
   return *functions;
@@ -61,7 +61,7 @@ const DriverFunctions& Driver() {
 
 constexpr CUresult kNoDriver = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
 
-// The library's module and the kernels that were asked for so far.
+// The library's module and the kernels that were requested so far.
 class KernelCache {
  public:
   static KernelCache& Get() {
@@ -135,7 +135,7 @@ CUresult EnsureContext() {
   return result == CUDA_SUCCESS ? driver.cuCtxSetCurrent(context) : result;
 }
 
-// An attribute of the current context's device.
+// Returns an attribute of the current context's device.
 static CUresult Attribute(CUdevice_attribute attribute, int* value) {
   CUresult result = EnsureContext();
   CUdevice device = 0;

@@ -1,9 +1,10 @@
-// FindDriverFunction: the simulated driver's own functions (simulator_api.h), by name.
+// FindDriverFunction finds the simulated driver's own functions (simulator_api.h) by name.
 //
-// Idea: a stand-in for a library uses them where they are. NVIDIA's driver has none of them.
+// Idea: a stand-in for a library uses these functions if they exist. NVIDIA's driver has none of
+// them.
 //
-// Ownership: the driver's library stays open. Threads: any. Errors: without the library, or without
-// the function in it, `function` is null afterwards. Units: none.
+// Ownership: the driver's library stays open. Threads: any. Errors: `function` becomes null if the
+// library, or the function in it, does not exist. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_DRIVER_FUNCTION_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_DRIVER_FUNCTION_H_
 

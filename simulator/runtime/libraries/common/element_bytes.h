@@ -1,7 +1,7 @@
-// The bytes of one element by the numbers of cudaDataType_t (library_types.h).
+// Returns the bytes of one element for the numbers of cudaDataType_t (library_types.h).
 //
-// Ownership: none. Threads: a pure function. Errors: 0: no matrix has elements of that type. Units:
-// bytes.
+// Ownership: none. Threads: a pure function. Errors: returns 0 if no matrix has elements of that
+// type. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_ELEMENT_BYTES_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_ELEMENT_BYTES_H_
 

@@ -1,10 +1,11 @@
-// A stand-in's kernels as a PTX module: one empty entry per name. A library defines its module with
+// Defines a stand-in's kernels as a PTX module with one empty entry per name. A library defines its
+// module with
 //
 //   const char vramstow::simulator::kKernelModule[] = VRAMSTOW_KERNEL_MODULE_HEAD
 //       VRAMSTOW_KERNEL("cublas_gemm") VRAMSTOW_KERNEL("cublas_gemv");
 //
-// The text is valid PTX for every card from compute capability 7.0 on, so that the stand-ins load
-// on any driver. The 256 bytes of the argument are kArgumentWords of common/device.h.
+// The text is valid PTX for every GPU from compute capability 7.0 on, so that the stand-ins can be
+// loaded with any driver. The 256 bytes of the argument are kArgumentWords of common/device.h.
 //
 // Ownership: a constant. Threads: any. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_KERNELS_H_

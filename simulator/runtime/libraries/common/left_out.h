@@ -1,11 +1,12 @@
-// What a stand-in's work would write, and does not: how the simulated driver learns of it.
+// Tells the simulated driver which memory a stand-in's work would write, but does not.
 //
-// Idea: a stand-in keeps order, memory and time, and computes nothing. Where PyTorch asks, its
-// operators are computed (adapters/values); what anybody else asks for reads as zeros, is marked as
-// not computed, so that who reads it is told, and one sentence says so. On any other driver than
-// the simulated one nothing is done.
+// Idea: a stand-in models order, memory and time, and computes nothing. PyTorch's operators may be
+// computed by an adapter instead (adapters/values). Other results read as zeros and are marked as
+// not computed, so that a read of them is reported, and one sentence on stderr says so. With any
+// other driver than the simulated one nothing is done.
 //
-// Ownership: none. Threads: any. Errors: none: what cannot be marked stays as it was. Units: bytes.
+// Ownership: none. Threads: any. Errors: none; memory that cannot be marked does not change. Units:
+// bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_LEFT_OUT_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_LEFT_OUT_H_
 
@@ -22,8 +23,8 @@ struct Result {
   size_t bytes = 0;
 };
 
-// The work `name` was just queued on the stream by LaunchWork, and would have written the results.
-// `name` lives as long as the process.
+// Marks the results of the work `name`, which LaunchWork has just queued on the stream. `name`
+// lives as long as the process.
 void LeaveOut(const char* name, CUstream stream, std::initializer_list<Result> results);
 
 }  // namespace vramstow::simulator

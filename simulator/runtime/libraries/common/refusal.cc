@@ -9,7 +9,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// As refusals.S lays it out: one byte, 0 until the first refusal, then the function's name.
+// The layout that refusals.S defines: one byte, 0 until the first refusal, then the function's
+// name.
 struct RefusalRecord {
   unsigned char said;
   char name[];
@@ -28,7 +29,7 @@ void LogOnStderr(const char* sentence) {
   errno = saved_errno;
 }
 
-// Called by the entry points in refusals.S, with what they know of themselves.
+// Called by the entry points in refusals.S, each with its own record.
 extern "C" __attribute__((visibility("hidden"))) int VramstowRefuse(RefusalRecord* record) {
   if (!__atomic_exchange_n(&record->said, 1, __ATOMIC_RELAXED)) {
     char sentence[384];

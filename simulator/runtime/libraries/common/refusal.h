@@ -1,8 +1,8 @@
-// What a stand-in does with the calls that it does not simulate: it refuses, with the library's own
-// status "not supported", and says so once on stderr for each function.
+// Refuses the calls that a stand-in does not simulate: returns the library's own status "not
+// supported", and prints each function's name once on stderr.
 //
-// The entry points themselves come from common/refusals.S, one weak definition for each name in the
-// library's table of names; a function that a source file of the library defines takes its place.
+// The entry points are in common/refusals.S, one weak definition for each name in the library's
+// table of names; a function that a source file of the library defines replaces it.
 //
 // Ownership: none. Threads: any. Errors: none; a failing write to stderr is ignored. Nothing is
 // allocated. Units: none.
@@ -11,7 +11,7 @@
 
 namespace vramstow::simulator {
 
-// What a library says of itself; each stand-in defines the one object.
+// Facts about a library; each stand-in defines one object of this type.
 struct LibraryIdentity {
   const char* name;          // as people call it: "cuBLAS"
   int refusal;               // the status of a call that is not simulated
@@ -19,7 +19,7 @@ struct LibraryIdentity {
 };
 extern const LibraryIdentity kLibrary;  // NOLINT(readability-identifier-naming): constant
 
-// Writes one line on stderr: a stand-in's only way to speak, for what it cannot do as asked.
+// Writes one line on stderr, to say what a stand-in cannot do.
 void LogOnStderr(const char* sentence);
 
 }  // namespace vramstow::simulator

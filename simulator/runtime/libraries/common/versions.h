@@ -26,7 +26,8 @@ inline constexpr LibraryVersion kCublasVersion = {13, 4, 1};  // cuBLAS and cuBL
 inline constexpr LibraryVersion kCufftVersion = {12, 2, 0};
 inline constexpr LibraryVersion kCusolverVersion = {12, 2, 0};
 inline constexpr int kCuptiVersion = 130202;  // as CUPTI_API_VERSION counts
-// The CUDA release that all of them say they were built with, as 1000 × major + 10 × minor.
+// The CUDA release that all libraries report as the one they were built with, as 1000 × major + 10
+// × minor.
 inline constexpr int kCudaVersion = 13020;
 #endif
 // These have one file name for both families.

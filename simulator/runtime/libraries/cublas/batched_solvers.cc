@@ -1,6 +1,6 @@
-// Factorisations and solvers over batches of small matrices (the functions that LAPACK calls getrf,
-// getri, getrs, geqrf and gels, and matinv). Pivots and per-matrix results are arrays on the device
-// and stay as they were; the one result on the host, `info`, says that the arguments were right.
+// Implements factorisations and solvers over batches of small matrices (LAPACK's getrf, getri,
+// getrs, geqrf and gels, and matinv). Pivots and per-matrix results are arrays on the device and do
+// not change. The one result on the host, `info`, says that the arguments were right.
 #include "simulator/runtime/libraries/cublas/call.h"
 
 // Macro arguments are types here, which cannot be put in parentheses.
@@ -11,7 +11,7 @@ using vramstow::simulator::kDataType;
 
 namespace {
 
-// Sets `info` as LAPACK does, 0 for right arguments, and gives the status back.
+// Sets `info` as LAPACK does, to 0 for right arguments, and returns the status.
 cublasStatus_t Report(cublasStatus_t status, int* info) {
   if (info != nullptr && status == CUBLAS_STATUS_SUCCESS) {
     *info = 0;

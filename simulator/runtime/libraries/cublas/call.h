@@ -1,14 +1,14 @@
-// One cuBLAS computation: its arguments are checked and written down one after the other, then the
-// kernel that stands for it is queued on the handle's stream.
+// Call is one cuBLAS computation: it checks and records the arguments one after the other, then
+// queues the kernel that stands for the computation on the handle's stream.
 //
 //   return Call(handle, "cublas_gemv").Operation(trans).Extent(m).Extent(n).Scalar(alpha,
 //   CUDA_R_32F)
 //       .Array(A).Leading(lda, m).Array(x).Increment(incx) … .Launch();
 //
-// The first wrong argument decides the status and the rest is skipped. The kernel's argument words
+// The first wrong argument decides the status, and the rest is skipped. The kernel's argument words
 // are the values in the order of the calls: integers and addresses as they are; a scalar as two
-// words, in host pointer mode its 16 bytes or fewer, in device pointer mode its address and 0. The
-// last word is 0 in host and 1 in device pointer mode.
+// words, which in host pointer mode hold its bytes (at most 16), and in device pointer mode its
+// address and 0. The last word is 0 in host and 1 in device pointer mode.
 //
 // Ownership: none. Threads: a Call belongs to one thread. Errors: cuBLAS's status codes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLAS_CALL_H_
@@ -38,44 +38,46 @@ inline constexpr cudaDataType kDataType<__nv_bfloat16> = CUDA_R_16BF;
 
 inline constexpr size_t kPointerModeWord = kArgumentWords - 1;
 
-// Bytes of one value, as a matrix element or a scalar; 0 for a type that cuBLAS does not know.
+// Returns the bytes of one value, as a matrix element or a scalar; 0 for a type that cuBLAS does
+// not have.
 size_t BytesOf(cudaDataType type);
 
 class Call {
  public:
   Call(cublasHandle_t handle, const char* kernel);
 
-  // A transposition; the conjugate placeholder CUBLAS_OP_CONJG is refused as in cuBLAS.
+  // Adds a transposition; CUBLAS_OP_CONJG is refused as in cuBLAS.
   Call& Operation(cublasOperation_t operation);
   Call& Fill(cublasFillMode_t fill);
   Call& Side(cublasSideMode_t side);
   Call& Diagonal(cublasDiagType_t diagonal);
-  // A count of results (rows, columns, batch): not negative, and nothing is launched if it is 0.
+  // Adds a number of results (rows, columns, batch). It must not be negative; if it is 0, nothing
+  // is launched.
   Call& Extent(int64_t extent);
-  // A count that may be 0 without making the whole call empty, such as the k of a GEMM.
+  // Adds a size that may be 0 without making the whole call empty, such as the k of a GEMM.
   Call& Inner(int64_t extent);
-  // The distance between columns: at least `rows`, and at least 1.
+  // Adds the distance between columns, which must be at least `rows` and at least 1.
   Call& Leading(int64_t leading, int64_t rows);
-  // The distance between a vector's elements: not 0.
+  // Adds the distance between a vector's elements, which must not be 0.
   Call& Increment(int64_t increment);
   Call& Stride(int64_t stride);
   Call& Type(cudaDataType type);
-  // A value that is read on the host in host pointer mode. Null is refused.
+  // Adds a value that is read on the host in host pointer mode. Null is refused.
   Call& Scalar(const void* value, cudaDataType type);
-  // An address in device memory. Whether anything lies there is for the device to find out.
+  // Adds an address in device memory. The kernel checks whether it is valid.
   Call& Array(const void* address);
   Call& Number(int64_t value);
-  // What the other checks do not say.
+  // Adds a check that the functions above do not cover.
   Call& Require(bool condition, cublasStatus_t status = CUBLAS_STATUS_INVALID_VALUE);
 
-  // How the work is spread; without it one tile.
+  // Sets the number of results that determines the grid; without it the grid has one tile.
   Call& Spread(int64_t rows, int64_t columns, int64_t batch = 1);
 
   cublasStatus_t Launch();
 
-  // For a computation whose result is one value: in device pointer mode it is the kernel's last
-  // argument; in host pointer mode the call waits for the stream and writes `bytes` bytes to
-  // `result`. Unless the driver knows the kernel by name the value is 0.
+  // Launches a computation whose result is one value. In device pointer mode `result` is the
+  // kernel's last argument. In host pointer mode the call waits for the stream and writes `bytes`
+  // bytes to `result`; unless the driver knows the kernel by name, the value is 0.
   cublasStatus_t LaunchForResult(void* result, size_t bytes);
 
  private:

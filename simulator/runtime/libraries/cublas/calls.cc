@@ -1,8 +1,9 @@
-// BLAS levels 1 to 3, but for GEMM: the arguments of each function are written down in the order of
-// its declaration. simulator/generate makes them from CUDA's headers; calls.txt says the rest.
+// Implements BLAS levels 1 to 3 without GEMM: the arguments of each function are recorded in the
+// order of its declaration. simulator/generate makes these functions from CUDA's headers and
+// calls.txt.
 //
-// Results that are one value (dot, nrm2, asum, iamax, iamin) are waited for in host pointer mode,
-// as cuBLAS does.
+// The functions with a single result (dot, nrm2, asum, iamax, iamin) wait for it in host pointer
+// mode, as in cuBLAS.
 #include "simulator/runtime/libraries/cublas/call.h"
 
 using vramstow::simulator::BytesOf;

@@ -1,5 +1,6 @@
-// NVIDIA's cublas_api.h for the files that define its functions: everything it declares is exported
-// (the rest of the library is hidden), and no macro of cublas_v2.h renames what we define.
+// Includes NVIDIA's cublas_api.h in the files that define its functions: all functions that it
+// declares are exported (the rest of the library is hidden), and no macro of cublas_v2.h renames
+// them.
 //
 // Ownership, threads, errors, units: those of the functions.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLAS_CUBLAS_H_

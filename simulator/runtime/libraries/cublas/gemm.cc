@@ -1,5 +1,5 @@
-// The GEMM family: plain, batched, strided and grouped, for every type and for 32- and 64-bit
-// sizes.
+// Implements the GEMM family: plain, batched, strided and grouped, for every type and for 32- and
+// 64-bit sizes.
 #include <algorithm>
 
 #include "simulator/runtime/libraries/cublas/call.h"
@@ -11,7 +11,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// The arguments that all members of the family share, already widened.
+// The arguments that all members of the family share, as 64-bit integers.
 struct Gemm {
   cublasOperation_t transa;
   cublasOperation_t transb;
@@ -30,14 +30,15 @@ struct Gemm {
   cudaDataType c_type;
   int64_t ldc;
   cudaDataType scalar_type;
-  // Elements between the matrices of a batch; 0 where the matrices are given one by one.
+  // Elements between the matrices of a batch; 0 if the matrices are given one by one.
   int64_t stride_a = 0;
   int64_t stride_b = 0;
   int64_t stride_c = 0;
   int64_t batch = 1;
 };
 
-// What alpha and beta are read as for a compute type; CUDA_R_8I stands for "no such compute type".
+// Returns the type of alpha and beta for a compute type; CUDA_R_8I means that there is no such
+// compute type.
 cudaDataType ScalarType(cublasComputeType_t compute, cudaDataType c_type) {
   const bool is_complex = c_type == CUDA_C_32F || c_type == CUDA_C_64F;
   switch (compute) {
@@ -90,7 +91,7 @@ cublasStatus_t Run(cublasHandle_t handle, const char* kernel, const Gemm& gemm) 
       .Launch();
 }
 
-// Groups of GEMMs, each with sizes of its own: one kernel for all, as on the card.
+// Runs groups of GEMMs, each with its own sizes, as one kernel, as on a GPU.
 template <typename Index>
 cublasStatus_t RunGrouped(cublasHandle_t handle, const cublasOperation_t* transa,
                           const cublasOperation_t* transb, const Index* m, const Index* n,

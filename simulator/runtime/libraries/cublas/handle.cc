@@ -46,7 +46,7 @@ size_t DefaultWorkspaceBytes(int compute_capability, const char* configuration) 
 
 namespace {
 
-// The first error, after all was tried.
+// Frees all memory, and returns the first error after all was tried.
 CUresult FreeMemory(const cublasContext& context) {
   CUresult result = CUDA_SUCCESS;
   for (const CUdeviceptr address :
@@ -106,7 +106,8 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   context->magic = 0;
   const CUresult result = FreeMemory(*context);
   delete context;
-  // At the end of a process the driver may be gone before the last handle: that is no failure.
+  // When a process ends, the driver may shut down before the last handle is destroyed, which is not
+  // a failure.
   return result == CUDA_ERROR_DEINITIALIZED ? CUBLAS_STATUS_SUCCESS : StatusOf(result);
 }
 
@@ -117,7 +118,7 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace,
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
   const auto address = reinterpret_cast<CUdeviceptr>(workspace);
-  // The documentation asks for an alignment of 256 bytes.
+  // The documentation requires an alignment of 256 bytes.
   if (address % 256 != 0) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
@@ -131,14 +132,14 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t streamId) 
   if (context == nullptr) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
-  // Documented: a new stream always brings the default workspace back.
+  // As documented, setting a stream always restores the default workspace.
   context->stream = streamId;
   context->user_workspace = 0;
   context->user_workspace_bytes = 0;
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// The settings that are only kept: one getter and one setter for each, with the values that cuBLAS
+// Settings that are only stored: one getter and one setter for each, with the values that cuBLAS
 // accepts.
 #define VRAMSTOW_SETTING(get, set, Type, field, accepted)  \
   cublasStatus_t get(cublasHandle_t handle, Type* value) { \
@@ -166,7 +167,8 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t streamId) 
 
 namespace {
 
-// A mode is one of the enum's values, optionally with the flag that forbids reduced reductions.
+// A mode is one of the enum's values, optionally with the flag that forbids reductions in reduced
+// precision.
 bool IsMathMode(cublasMath_t mode) {
   switch (mode & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION) {
     case CUBLAS_DEFAULT_MATH:

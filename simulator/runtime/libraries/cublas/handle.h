@@ -1,10 +1,10 @@
 // The state behind a cublasHandle_t.
 //
 // Modelled: a handle owns a default workspace in device memory, allocated when the handle is
-// created and given back when it is destroyed, and two small blocks, as cuBLAS 13.1 had on an H100
-// (docs/card.md). Source: the documentation of cublasSetWorkspace, which has the default pool
+// created and freed when it is destroyed, and two small blocks, as cuBLAS 13.1 had on an H100
+// (docs/card.md). Source: the documentation of cublasSetWorkspace says that the default pool is
 // allocated during the creation of the context, and names a size per architecture; see
-// DefaultWorkspaceBytes. Adjustable, as with cuBLAS, by CUBLAS_WORKSPACE_CONFIG.
+// DefaultWorkspaceBytes. CUBLAS_WORKSPACE_CONFIG sets another size, as with cuBLAS.
 //
 // Ownership: cublasCreate allocates, cublasDestroy frees. Threads: as with cuBLAS, one handle is
 // used by one thread at a time. Errors: cuBLAS's status codes. Units: bytes.
@@ -25,7 +25,8 @@ struct cublasContext : vramstow::simulator::BlasHandleHead {
   cublasAtomicsMode_t atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
   cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
   int sm_count_target = 0;  // 0: all of them
-  // Emulation of floating point by other formats: kept as set, without effect here.
+  // Settings for the emulation of floating point by other formats, which are stored and have no
+  // effect.
   cublasEmulationStrategy_t emulation_strategy = CUBLAS_EMULATION_STRATEGY_DEFAULT;
   cudaEmulationSpecialValuesSupport special_values = CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_DEFAULT;
   cudaEmulationMantissaControl mantissa_control = CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC;
@@ -44,13 +45,14 @@ namespace vramstow::simulator {
 
 inline constexpr size_t kBlasStateBytes[] = {128 * 1024, 1024};
 
-// The handle if it is one, else null (the call then returns CUBLAS_STATUS_NOT_INITIALIZED).
+// Returns the handle if it is valid, else null (the call then returns
+// CUBLAS_STATUS_NOT_INITIALIZED).
 cublasContext* CheckedHandle(cublasHandle_t handle);
 
-// The size of the default workspace. `configuration` is CUBLAS_WORKSPACE_CONFIG, ":SIZE:COUNT"
-// pairs with SIZE in KiB (":4096:2:16:8"), or null; what is not of that form is ignored. Without
-// it: 64 MiB for compute capability 9.0 and 10.x, of which cuBLAS 12 takes the 32 MiB that are
-// documented; 12 MiB for 12.x, 4 MiB for the others.
+// Returns the size of the default workspace. `configuration` is the value of
+// CUBLAS_WORKSPACE_CONFIG, ":SIZE:COUNT" pairs with SIZE in KiB (":4096:2:16:8"), or null; a value
+// of another form is ignored. Without it the size is 64 MiB for compute capability 9.0 and 10.x
+// (for cuBLAS 12 the documented 32 MiB), 12 MiB for 12.x, and 4 MiB for the others.
 size_t DefaultWorkspaceBytes(int compute_capability, const char* configuration);
 
 }  // namespace vramstow::simulator

@@ -1,4 +1,5 @@
-// What cuBLAS says of itself: version, names of its status codes, its (never used) log.
+// Implements the version of cuBLAS, the names of its status codes, and its log, which is never
+// written.
 #include "simulator/runtime/libraries/common/refusal.h"
 #include "simulator/runtime/libraries/common/versions.h"
 #include "simulator/runtime/libraries/cublas/handle.h"

@@ -1,6 +1,6 @@
-// What a failed driver call means to a caller of cuBLAS or cuBLASLt.
+// Converts a failed driver call to a status of cuBLAS or cuBLASLt.
 //
-// Ownership: values. Threads: a pure function. Errors: these are they. Units: none.
+// Ownership: values. Threads: a pure function. Errors: the results are errors. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLAS_STATUS_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLAS_STATUS_H_
 

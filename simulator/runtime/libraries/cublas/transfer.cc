@@ -1,5 +1,5 @@
-// Copies of vectors and matrices between host and device. A vector with gaps is a matrix whose rows
-// are single elements, so that one strided copy serves all forms.
+// Implements copies of vectors and matrices between host and device. A vector with gaps is treated
+// as a matrix whose rows are single elements, so that one strided copy serves all forms.
 #include <cstdint>
 
 #include "simulator/runtime/libraries/common/device.h"

@@ -1,5 +1,6 @@
-// Most functions of cuBLAS exist twice: with `int` sizes, and with 64-bit ones and the suffix _64.
-// A definition is written once, as a macro DEFINE(name, Index, …), and expanded for both.
+// Defines functions for two widths: most functions of cuBLAS exist with `int` sizes, and with
+// 64-bit sizes and the suffix _64. A definition is written once, as a macro DEFINE(name, Index, …),
+// and expanded for both.
 //
 // Ownership, threads, errors, units: those of the functions.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLAS_WIDTHS_H_

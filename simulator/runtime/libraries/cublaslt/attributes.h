@@ -1,9 +1,10 @@
-// Descriptors with numbered attributes, as cuBLASLt has four kinds of. A descriptor is a plain
-// struct that fits into the caller's opaque words; a table says which attribute lies where.
+// Reads and writes descriptors with numbered attributes; cuBLASLt has four kinds of them. A
+// descriptor is a plain struct that fits into the caller's opaque words; a table maps each
+// attribute to its field.
 //
-// Ownership: the caller's. Threads: as with cuBLASLt, no two threads change one descriptor at a
-// time. Errors: CUBLAS_STATUS_INVALID_VALUE for an unknown attribute or a size that is not the
-// attribute's. Units: bytes.
+// Ownership: the caller owns the descriptor. Threads: as with cuBLASLt, no two threads change one
+// descriptor at a time. Errors: CUBLAS_STATUS_INVALID_VALUE for an unknown attribute or a wrong
+// size. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLASLT_ATTRIBUTES_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLASLT_ATTRIBUTES_H_
 
@@ -28,7 +29,7 @@ struct DescriptorAttribute {
 cublasStatus_t SetAttribute(std::span<const DescriptorAttribute> table, void* descriptor, int id,
                             const void* value, size_t size);
 
-// With `size` 0 only tells how many bytes the attribute has.
+// If `size` is 0, only sets *written to the number of bytes of the attribute.
 cublasStatus_t GetAttribute(std::span<const DescriptorAttribute> table, const void* descriptor,
                             int id, void* value, size_t size, size_t* written);
 

@@ -21,7 +21,7 @@ constexpr DescriptorAttribute kLayoutAttributes[] = {
     VRAMSTOW_ATTRIBUTE(8 /* _BATCH_MODE */, MatrixLayout, batch_mode),
 };
 
-// Numbers stand where CUDA 13.0's header does not have the name yet.
+// Attributes whose names CUDA 13.0's header does not have yet are written as numbers.
 constexpr DescriptorAttribute kMatmulAttributes[] = {
     VRAMSTOW_ATTRIBUTE(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, MatmulDescription, compute_type),
     VRAMSTOW_ATTRIBUTE(CUBLASLT_MATMUL_DESC_SCALE_TYPE, MatmulDescription, scale_type),
@@ -103,7 +103,7 @@ constexpr DescriptorAttribute kAlgorithmAttributes[] = {
     VRAMSTOW_ATTRIBUTE(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, MatmulAlgorithm, cluster_shape),
 };
 
-// Writes `value` into a descriptor of `size` bytes that the caller brings.
+// Writes `value` into a descriptor of `size` bytes in the caller's memory.
 template <typename Struct>
 cublasStatus_t Initialize(void* descriptor, size_t size, const Struct& value) {
   if (descriptor == nullptr || size < sizeof(Struct)) {
@@ -196,7 +196,7 @@ cublasStatus_t cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t* 
   return Create(transformDesc, TransformOf(scaleType));
 }
 
-// The functions that destroy, set and get are alike for all kinds.
+// Defines the functions that destroy, set and get, which are alike for all kinds.
 #define VRAMSTOW_DESCRIPTOR(stem, Handle, AttributeType, table)                             \
   cublasStatus_t stem##Destroy(Handle descriptor) {                                         \
     delete descriptor;                                                                      \

@@ -1,9 +1,10 @@
-// What lies behind cuBLASLt's opaque descriptors. The public structs are arrays of words that a
-// caller may also have on the stack, so everything must fit into them, in the smallest form that
+// Defines the contents of cuBLASLt's opaque descriptors. The public structs are arrays of words,
+// which a caller may also place on the stack, so the contents must fit into the smallest form that
 // CUDA 13 had.
 //
-// Ownership: …Create allocates and …Destroy frees; …Init uses the caller's memory. Threads: one
-// descriptor is used by one thread at a time. Errors: null for what is no descriptor. Units: bytes.
+// Ownership: the …Create functions allocate and the …Destroy functions free; the …Init functions
+// use the caller's memory. Threads: one descriptor is used by one thread at a time. Errors: returns
+// null for an invalid descriptor. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLASLT_DESCRIPTORS_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLASLT_DESCRIPTORS_H_
 
@@ -90,7 +91,7 @@ struct TransformDescription {
 };
 static_assert(sizeof(TransformDescription) <= 8 * sizeof(uint64_t));
 
-// The one algorithm that the stand-in has; what a caller configures is kept and has no effect.
+// The only algorithm of the stand-in; a caller's configuration of it is stored and has no effect.
 struct MatmulAlgorithm {
   uint32_t magic = 0;  // kAlgorithmMagic once initialised
   int32_t id = 0;

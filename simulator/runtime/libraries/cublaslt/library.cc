@@ -1,4 +1,5 @@
-// cuBLASLt's handle, version, status names and its (never used) log.
+// Implements cuBLASLt's handle, its version, the names of its status codes, and its log, which is
+// never written.
 #include <atomic>
 #include <new>
 
@@ -17,7 +18,7 @@ const LibraryIdentity kLibrary = {"cuBLASLt", CUBLAS_STATUS_NOT_SUPPORTED,
 
 namespace {
 
-// How many heuristic results the library may remember: kept for its getter.
+// The number of heuristic results that the library may cache; it is only stored and returned.
 std::atomic<size_t> heuristics_capacity = 8192;
 
 }  // namespace

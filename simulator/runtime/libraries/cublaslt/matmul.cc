@@ -1,9 +1,9 @@
-// Matrix multiplication through cuBLASLt: the heuristic, the checks and the launch.
+// Implements matrix multiplication through cuBLASLt: the heuristic, the checks and the launch.
 //
-// Modelled: there is one algorithm. It asks for a workspace where a split over k pays off on a
-// card, which is with few tiles and a long k: two float partial results for every element of D.
-// Smaller preferences get it without a workspace, so the heuristic never asks for more than it is
-// allowed.
+// Modelled: there is one algorithm. It requests a workspace if splitting k pays off on a GPU, which
+// is the case with few tiles and a long k: two float partial results for every element of D. If the
+// caller's preference allows less, the algorithm uses no workspace, so the heuristic never requests
+// more than is allowed.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -29,7 +29,7 @@ const Struct* As(const Opaque* descriptor) {
   return reinterpret_cast<const Struct*>(descriptor);
 }
 
-// What a matmul is about, after its descriptors were found to fit together.
+// The sizes of a matmul whose descriptors fit together.
 struct Problem {
   int64_t m = 0;
   int64_t n = 0;
@@ -39,8 +39,8 @@ struct Problem {
 
 bool Transposed(int32_t operation) { return operation != CUBLAS_OP_N; }
 
-// In column or row order the leading dimension spans a column or a row; the tiled orders have rules
-// of their own that are not checked.
+// Checks the leading dimension, which spans a column in column order and a row in row order; the
+// tiled orders have other rules, which are not checked.
 bool LeadingFits(const MatrixLayout& layout) {
   if (layout.order == CUBLASLT_ORDER_COL) {
     return layout.leading >= static_cast<int64_t>(layout.rows);
@@ -82,7 +82,7 @@ cublasStatus_t Check(const MatmulDescription* description, const MatrixLayout* a
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// See the head of this file.
+// Returns the workspace for splitting k, as described at the head of this file, or 0.
 size_t WantedWorkspace(const Problem& problem) {
   const int64_t tiles = ((problem.m + 127) / 128) * ((problem.n + 127) / 128) * problem.batch;
   constexpr int64_t kFewTiles = 64;
@@ -124,7 +124,7 @@ void Fill(cublasLtMatmulHeuristicResult_t* result, const Problem& problem,
   result->wavesCount = Waves(problem);
 }
 
-// A scalar as two argument words: its bytes if it lies on the host, its address otherwise.
+// Stores a scalar as two argument words: its bytes if it lies on the host, else its address.
 void PushScalar(const void* value, bool on_host, int32_t type, uint64_t* words) {
   words[0] = words[1] = 0;
   if (!on_host) {
@@ -138,8 +138,9 @@ void PushScalar(const void* value, bool on_host, int32_t type, uint64_t* words) 
   }
 }
 
-// What the kernel has to know of types, in one word: of alpha and beta, of the bias, and whether
-// something is asked for that the words do not say (row order, scales, an auxiliary output, …).
+// Returns the kernel's word about types: the types of alpha, beta and the bias, and a bit that is
+// set if the call uses a feature which the words do not describe (row order, scales, an auxiliary
+// output, …).
 uint64_t Notes(const MatmulDescription& description, const MatrixLayout& a, const MatrixLayout& b,
                const MatrixLayout& c, const MatrixLayout& d) {
   const bool plain = a.order == CUBLASLT_ORDER_COL && b.order == CUBLASLT_ORDER_COL &&
@@ -234,7 +235,7 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t lightHandle,
       Check(As<MatmulDescription>(operationDesc), As<MatrixLayout>(Adesc), As<MatrixLayout>(Bdesc),
             As<MatrixLayout>(Cdesc), As<MatrixLayout>(Ddesc), &problem);
   if (status == CUBLAS_STATUS_SUCCESS) {
-    // `result->algo` may be `*algo` and is documented to stay as it is.
+    // As documented, `result->algo`, which may be `*algo`, does not change.
     result->workspaceSize = NeededWorkspace(problem, *algorithm);
     result->state = CUBLAS_STATUS_SUCCESS;
     result->wavesCount = Waves(problem);

@@ -1,6 +1,6 @@
-// Convolutions through cuDNN's classic functions: descriptors, the choice of an algorithm, the
-// work. PyTorch takes this way only where it is told to; its usual one is the backend API
-// (backend/).
+// Implements convolutions through cuDNN's classic functions: descriptors, the choice of an
+// algorithm, and the work. PyTorch uses these functions only if it is told to; it normally uses the
+// backend API (backend/).
 #include <algorithm>
 #include <vector>
 
@@ -14,13 +14,13 @@
 namespace vramstow::simulator {
 namespace {
 
-// The extent of a convolution's result in spatial dimension `i`.
+// Returns the extent of a convolution's result in spatial dimension `i`.
 int OutputExtent(const cudnnConvolutionStruct& convolution, int i, int input, int filter) {
   const int reach = (filter - 1) * convolution.dilation[i] + 1;
   return 1 + (input + 2 * convolution.padding[i] - reach) / convolution.stride[i];
 }
 
-// CUDNN_STATUS_SUCCESS if y = convolution(x, w) fits together.
+// Returns CUDNN_STATUS_SUCCESS if the shapes of y = convolution(x, w) fit together.
 cudnnStatus_t CheckShapes(const cudnnTensorStruct* x, const cudnnFilterStruct* w,
                           const cudnnConvolutionStruct* convolution, const cudnnTensorStruct* y) {
   if (x == nullptr || w == nullptr || convolution == nullptr || y == nullptr) {
@@ -53,8 +53,8 @@ size_t Workspace(ConvolutionPass pass, const cudnnTensorStruct& x, const cudnnFi
       pass, ShapeOf(x.type, IsChannelsLast(x), extents(x), extents(w), extents(y)), CurrentCard());
 }
 
-// Fills the performance results of one pass: the fast algorithm with the modelled workspace, and a
-// lean one without.
+// Fills the results for a forward or backward pass: the fast algorithm with the modelled workspace,
+// and a lean one without a workspace.
 template <typename Perf, typename Algorithm>
 cudnnStatus_t Choose(cudnnHandle_t handle, ConvolutionPass pass, const cudnnTensorStruct* x,
                      const cudnnFilterStruct* w, const cudnnConvolutionStruct* convolution,
@@ -198,7 +198,8 @@ cudnnStatus_t cudnnGetConvolutionNdForwardOutputDim(const cudnnConvolutionDescri
   return CUDNN_STATUS_SUCCESS;
 }
 
-// The parameters that describe a pass's operands, in the order of cuDNN's signatures.
+// The parameters that describe the operands of the forward pass and the backward passes, in the
+// order of cuDNN's signatures.
 #define VRAMSTOW_FORWARD_OPERANDS                                           \
   const cudnnTensorDescriptor_t xDesc, const cudnnFilterDescriptor_t wDesc, \
       const cudnnConvolutionDescriptor_t convDesc, const cudnnTensorDescriptor_t yDesc
@@ -209,8 +210,9 @@ cudnnStatus_t cudnnGetConvolutionNdForwardOutputDim(const cudnnConvolutionDescri
   const cudnnTensorDescriptor_t xDesc, const cudnnTensorDescriptor_t yDesc, \
       const cudnnConvolutionDescriptor_t convDesc, const cudnnFilterDescriptor_t wDesc
 
-// Per pass: how many algorithms there may be, the choice by heuristic or by measuring without the
-// caller's data (both the same here), and the workspace of one.
+// Defines for a forward or backward pass the functions that return the number of algorithms, choose
+// one by heuristic or by measuring without the caller's data (both are the same here), and return
+// the workspace of one.
 #define VRAMSTOW_ALGORITHMS(Name, Short, operands, pass, fast, lean, all)                          \
   cudnnStatus_t cudnnGetConvolution##Name##AlgorithmMaxCount(cudnnHandle_t handle, int* count) {   \
     if (!IsHandle(handle) || count == nullptr) {                                                   \

@@ -1,7 +1,7 @@
-// The connectionist temporal classification loss.
+// Implements the connectionist temporal classification loss.
 //
 // Modelled: the workspace holds the forward and backward variables, two floats for each of T time
-// steps, N sequences and 2 L + 1 label places, as the algorithm's published form needs them.
+// steps, N sequences and 2 L + 1 label positions, as the published algorithm needs them.
 #include <algorithm>
 
 #include "simulator/runtime/libraries/cudnn/descriptors.h"
@@ -120,7 +120,7 @@ cudnnStatus_t cudnnCTCLoss_v8(cudnnHandle_t handle, cudnnCTCLossAlgo_t,
                               const int labels[], const int labelLengths[],
                               const int inputLengths[], void* costs, const cudnnTensorDescriptor_t,
                               void* gradients, size_t workSpaceSizeInBytes, void* workspace) {
-  // Labels and lengths are device memory in this form.
+  // Labels and lengths are in device memory for this function.
   if (!IsProbabilities(probsDesc) || probs == nullptr || labels == nullptr ||
       labelLengths == nullptr || inputLengths == nullptr || costs == nullptr ||
       ctcLossDesc == nullptr) {

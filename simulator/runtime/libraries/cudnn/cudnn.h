@@ -1,5 +1,5 @@
-// NVIDIA's cudnn.h for the files that define its functions: what it declares is exported, the rest
-// of the library is hidden.
+// Includes NVIDIA's cudnn.h in the files that define its functions: all functions that it declares
+// are exported, and the rest of the library is hidden.
 //
 // Ownership, threads, errors, units: those of the functions.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_CUDNN_H_

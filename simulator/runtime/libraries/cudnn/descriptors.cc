@@ -94,7 +94,7 @@ cudnnStatus_t SetTensor(cudnnTensorStruct* tensor, cudnnDataType_t type, int cou
   return CUDNN_STATUS_SUCCESS;
 }
 
-// The strides of a tensor without gaps.
+// Computes the strides of a tensor without gaps.
 void PackedStrides(cudnnTensorFormat_t format, int count, const int* dimensions, int* strides) {
   int next = 1;
   if (format == CUDNN_TENSOR_NHWC && count > 2) {

@@ -1,9 +1,9 @@
-// cuDNN's descriptors: plain data with a constructor and a destructor each. The structs are named
-// in cuDNN's headers and laid out here.
+// Defines cuDNN's descriptors: plain data, each with a create and a destroy function. cuDNN's
+// headers name the structs, and this header defines their members.
 //
-// Ownership: cudnnCreate…Descriptor allocates, cudnnDestroy…Descriptor frees. Threads: no two
-// threads change one at a time. Errors: CUDNN_STATUS_BAD_PARAM for values out of range. Units:
-// elements, bytes.
+// Ownership: the cudnnCreate…Descriptor functions allocate, and the cudnnDestroy…Descriptor
+// functions free. Threads: no two threads change one descriptor at a time. Errors:
+// CUDNN_STATUS_BAD_PARAM for values out of range. Units: elements, bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_DESCRIPTORS_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_DESCRIPTORS_H_
 
@@ -102,15 +102,16 @@ struct cudnnCTCLossStruct {
 
 namespace vramstow::simulator {
 
-// Bytes of one element; 0 for packed types of less than a byte and unknown ones.
+// Returns the bytes of one element; 0 for unknown types and packed types of less than a byte.
 size_t BytesOf(cudnnDataType_t type);
 
-// How many elements, and how many bytes from the first to the last one (strides may leave gaps).
+// Return the number of elements, and the bytes from the first to the last one (strides may leave
+// gaps).
 int64_t ElementsOf(const cudnnTensorStruct& tensor);
 size_t SpanInBytes(const cudnnTensorStruct& tensor);
 int64_t ElementsOf(const cudnnFilterStruct& filter);
 
-// True if channels are the fastest dimension (NHWC and its kin).
+// True if channels are the fastest dimension (NHWC and similar layouts).
 bool IsChannelsLast(const cudnnTensorStruct& tensor);
 
 }  // namespace vramstow::simulator

@@ -1,7 +1,7 @@
-// Dropout, and its random states, which live in memory of the caller.
+// Implements dropout, and its random states, which are in memory of the caller.
 //
 // Modelled: 48 bytes of state (cuRAND's default generator) for each of 2,048 threads on each of the
-// device's processors. cuDNN documents that the size depends on the device, not how.
+// device's processors. cuDNN documents that the size depends on the device, but not how.
 #include "simulator/runtime/libraries/cudnn/descriptors.h"
 #include "simulator/runtime/libraries/cudnn/handle.h"
 

@@ -48,7 +48,8 @@ namespace {
 
 constexpr size_t kStateBytes = 25344;
 
-// What cudnnGetLastErrorString gives back: one sentence per thread, empty until something failed.
+// The text that cudnnGetLastErrorString returns: one sentence per thread, empty until a call
+// failed.
 thread_local char last_error[256];
 
 }  // namespace
@@ -119,7 +120,8 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
     return Fail(CUDNN_STATUS_BAD_PARAM, "cudnnDestroy was given no cuDNN handle");
   }
   handle->magic = 0;
-  // At the end of a process the driver may be gone before the last handle: that is no failure.
+  // When a process ends, the driver may shut down before the last handle is destroyed, which is not
+  // a failure.
   vramstow::simulator::FreeDeviceMemory(handle->state);
   delete handle;
   return CUDNN_STATUS_SUCCESS;
@@ -147,7 +149,7 @@ size_t cudnnGetVersion(void) {
          kCudnnVersion.minor * 100 + kCudnnVersion.patch;
 }
 
-// The newest compute capability that this release knows, 12.1, as its header numbers it.
+// The newest compute capability that this release supports, 12.1, as its header encodes it.
 size_t cudnnGetMaxDeviceVersion(void) { return 1210; }
 
 size_t cudnnGetCudartVersion(void) { return kCudaVersion; }
@@ -250,8 +252,7 @@ const char* cudnnGetErrorString(cudnnStatus_t status) {
 
 #endif
 
-// Messages of cuDNN's own log: there are none; what is set is forgotten, as with logging switched
-// off.
+// cuDNN's own log does not exist here, so the callback is ignored, as if logging were switched off.
 cudnnStatus_t cudnnSetCallback(unsigned /*mask*/, void* /*udata*/, cudnnCallback_t /*fptr*/) {
   return CUDNN_STATUS_SUCCESS;
 }

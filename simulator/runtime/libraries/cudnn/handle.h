@@ -1,11 +1,11 @@
-// The state behind a cudnnHandle_t, and how its work is queued.
+// The state behind a cudnnHandle_t, and the functions that queue its work.
 //
-// Modelled: a handle owns no device memory. cuDNN 9 documents that its kernels come with
-// sub-libraries which load at first use; what they occupy is part of the device's module model, not
-// of this room.
+// Modelled: a handle owns no device memory. cuDNN 9 documents that its kernels are in sub-libraries
+// which are loaded at their first use; the memory that they occupy belongs to the device's model of
+// modules, which is not modelled here.
 //
-// Ownership: cudnnCreate allocates, cudnnDestroy frees. Threads: one handle, one thread at a time.
-// Errors: cuDNN's status codes. Units: bytes.
+// Ownership: cudnnCreate allocates, cudnnDestroy frees. Threads: one handle is used by one thread
+// at a time. Errors: cuDNN's status codes. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_HANDLE_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_HANDLE_H_
 
@@ -33,17 +33,17 @@ namespace vramstow::simulator {
 
 bool IsHandle(cudnnHandle_t handle);
 
-// What a failed driver call means to a cuDNN caller.
+// Converts the result of a driver call to cuDNN's status.
 cudnnStatus_t StatusOf(CUresult result);
 
-// Keeps `sentence` for cudnnGetLastErrorString of this thread and gives `status` back.
+// Stores `sentence` for this thread's cudnnGetLastErrorString and returns `status`.
 cudnnStatus_t Fail(cudnnStatus_t status, const char* sentence);
 
-// Queues kernel `name` on the handle's stream; null addresses among `words` are no error here.
+// Queues kernel `name` on the handle's stream; null addresses among `words` are not an error.
 cudnnStatus_t Launch(cudnnHandle_t handle, const char* name, const WorkSize& size,
                      std::initializer_list<uint64_t> words);
 
-// An address as an argument word.
+// Returns an address as an argument word.
 inline uint64_t Word(const void* address) { return reinterpret_cast<uint64_t>(address); }
 
 }  // namespace vramstow::simulator

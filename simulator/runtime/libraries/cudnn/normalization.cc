@@ -1,9 +1,9 @@
-// Batch normalisation.
+// Implements batch normalisation.
 //
-// Modelled: the Ex functions ask for a workspace of two float sums per channel, rounded up to 256
-// bytes, if the channels are last (others took none on an H100, docs/card.md); and, where an
-// activation is fused in, for a reserve space of one bit per element, which is what its backward
-// pass needs to know.
+// Modelled: the Ex functions request a workspace of two float sums per channel, rounded up to 256
+// bytes, if the channels are the last dimension (other layouts needed none on an H100,
+// docs/card.md). If an activation is fused, they also request a reserve space of one bit per
+// element, which its backward pass needs.
 #include "base/rounding.h"
 #include "simulator/runtime/libraries/cudnn/descriptors.h"
 #include "simulator/runtime/libraries/cudnn/handle.h"
@@ -19,7 +19,8 @@ bool IsOps(cudnnBatchNormOps_t ops) {
   return ops >= CUDNN_BATCHNORM_OPS_BN && ops <= CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION;
 }
 
-// Sizes need the handle, the shape, and an activation where one is fused in.
+// True if a size can be computed: this needs the handle, the shape, and the activation if one is
+// fused.
 bool CanSize(cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t ops,
              const cudnnTensorStruct* x, const void* activation, const size_t* bytes) {
   return IsHandle(handle) && IsMode(mode) && IsOps(ops) && x != nullptr && x->count >= 4 &&

@@ -1,12 +1,12 @@
-// Work on every element of a tensor, or on small windows: activation, softmax, pooling, sums,
-// copies, and the spatial transformer.
+// Implements work on every element of a tensor, or on small windows: activation, softmax, pooling,
+// sums, copies, and the spatial transformer.
 #include "simulator/runtime/libraries/cudnn/descriptors.h"
 #include "simulator/runtime/libraries/cudnn/handle.h"
 
 namespace vramstow::simulator {
 namespace {
 
-// Queues `kernel` over the elements of `shape`, once all operands are there.
+// Queues `kernel` over the elements of `shape` if no operand is null.
 cudnnStatus_t OverElements(cudnnHandle_t handle, const char* kernel, const cudnnTensorStruct* shape,
                            std::initializer_list<uint64_t> operands) {
   if (shape == nullptr) {

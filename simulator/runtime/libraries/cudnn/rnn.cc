@@ -1,4 +1,4 @@
-// Recurrent networks: RNN, LSTM, GRU. Any out-pointer may be null, as in cuDNN.
+// Implements recurrent networks: RNN, LSTM, GRU. Any out-pointer may be null, as in cuDNN.
 #include <algorithm>
 
 #include "simulator/runtime/libraries/cudnn/handle.h"
@@ -9,8 +9,8 @@ namespace {
 
 bool IsSet(const cudnnRNNStruct* rnn) { return rnn != nullptr && rnn->layers > 0; }
 
-// Describes a parameter as cuDNN does: 1 × rows × columns, and its address; no address if there is
-// none of it.
+// Describes a parameter as cuDNN does: its shape 1 × rows × columns and its address, which is null
+// if the network does not have the parameter.
 cudnnStatus_t Answer(const cudnnRNNStruct& rnn, const RnnParameter& parameter, const void* weights,
                      cudnnTensorDescriptor_t descriptor, void** address) {
   if (address != nullptr) {
@@ -25,7 +25,7 @@ cudnnStatus_t Answer(const cudnnRNNStruct& rnn, const RnnParameter& parameter, c
   return cudnnSetTensorNdDescriptorEx(descriptor, CUDNN_TENSOR_NCHW, rnn.type, 3, dimensions);
 }
 
-// What the three passes check alike.
+// Does the checks that the forward pass and both backward passes share.
 cudnnStatus_t CheckPass(cudnnHandle_t handle, const cudnnRNNStruct* rnn,
                         const cudnnRNNDataStruct* data, bool training, size_t weight_bytes,
                         size_t workspace_bytes, size_t reserve_bytes) {

@@ -1,13 +1,14 @@
-// Where an RNN's parameters lie in cuDNN's one weight buffer, and how much space its passes need.
+// Computes the offsets of an RNN's parameters in cuDNN's single weight buffer, and the space that
+// its forward and backward passes need.
 //
 // Source of the layout: the documentation of cudnnGetRNNWeightParams (names and shapes of the
-// matrices and biases of each pseudo-layer). Their order in the buffer is cuDNN's own business;
-// here all matrices come first, pseudo-layer by pseudo-layer, the gates of one kind next to each
-// other, then all biases in the same order. Frameworks ask for every address and rely only on the
-// gates of one kind being neighbours.
+// matrices and biases of each pseudo-layer). Their order in the buffer is not documented. Here all
+// matrices come first, pseudo-layer by pseudo-layer, with the gates of one kind adjacent, then all
+// biases in the same order. Frameworks query every address and rely only on the gates of one kind
+// being adjacent.
 //
-// Modelled, since cuDNN does not document them: workspace and reserve space, which fit an LSTM of
-// two layers on an H100 (docs/card.md); see the functions.
+// Modelled, since cuDNN does not document them: workspace and reserve space, which match an LSTM of
+// two layers on an H100 (docs/card.md).
 //
 // Ownership: values. Threads: pure functions. Errors: none; the caller has checked the descriptor.
 // Units: elements for offsets, bytes for sizes.
@@ -21,7 +22,8 @@
 
 namespace vramstow::simulator {
 
-// One matrix or bias: rows × columns elements at `offset`. No rows: there is none.
+// One matrix or bias: rows × columns elements at `offset`. `rows` is 0 if the network does not have
+// it.
 struct RnnParameter {
   int64_t offset = 0;
   int64_t rows = 0;
@@ -32,29 +34,32 @@ class RnnLayout {
  public:
   explicit RnnLayout(const cudnnRNNStruct& rnn) : rnn_(rnn) {}
 
-  // Matrices of one kind per cell: 4 for LSTM, 3 for GRU, 1 otherwise.
+  // Returns the number of matrices of one kind per cell: 4 for LSTM, 3 for GRU, otherwise 1.
   int gates() const;
   int directions() const { return rnn_.direction == CUDNN_BIDIRECTIONAL ? 2 : 1; }
   int pseudo_layers() const { return rnn_.layers * directions(); }
-  // The size of what a layer hands on: the hidden size, or the projection's where there is one.
+  // Returns the size of a layer's output: the projection's size if there is a projection, else the
+  // hidden size.
   int64_t output_size() const;
   bool has_projection() const;
 
-  // Parameter `id` of `pseudo_layer`: 0 … gates-1 for the input, gates … 2·gates-1 for the
-  // recurrence, 2·gates for the projection of an LSTM.
+  // Return parameter `id` of `pseudo_layer`. Ids 0 … gates-1 are for the input, gates … 2·gates-1
+  // for the recurrence, and 2·gates for the projection of an LSTM.
   RnnParameter Matrix(int pseudo_layer, int id) const;
   RnnParameter Bias(int pseudo_layer, int id) const;
 
   int64_t parameters() const;
   size_t WeightBytes() const;
 
-  // One pass over `steps` × `batch` inputs: for each layer what is kept of a step, and twice more.
+  // Returns the workspace of a forward or backward pass over `steps` × `batch` inputs: for each
+  // layer the stored values of one step, and two more of them.
   size_t WorkspaceBytes(int64_t steps, int64_t batch) const;
-  // For training: gates and cell state of every step and layer, and what layers hand on.
+  // Returns the reserve space for training: gates and cell state of every step and layer, and the
+  // outputs of the layers.
   size_t ReserveBytes(int64_t steps, int64_t batch) const;
 
  private:
-  // Values for each hidden one: the gates, and the cell state of an LSTM.
+  // Returns the number of stored values per hidden value: the gates, and the cell state of an LSTM.
   int kept() const { return gates() + (rnn_.cell == CUDNN_LSTM ? 1 : 0); }
   bool HasBias(int id) const;
   int64_t MatrixElements(int pseudo_layer, int id) const;

@@ -13,16 +13,17 @@
 namespace vramstow::simulator {
 namespace {
 
-// Each buffer begins at a multiple of 256 bytes.
+// Rounds up to 256 bytes, the alignment of each buffer.
 size_t Aligned(size_t bytes) { return RoundUp(bytes, 256); }
 
 constexpr int64_t kTile = 128;
 constexpr int64_t kTileBytes = kTile * kTile * int64_t{sizeof(float)};
-// What engines ask for beside tensors and sums, as it was seen.
+// Bytes that engines were seen to request in addition to tensors and sums.
 constexpr int64_t kDirectBytes = 400;
 constexpr int64_t kCopyBytes = 147;
 
-// The sums of the tiles of a last, incomplete wave, which as many multiprocessors share.
+// Returns the bytes of the partial sums for the tiles of a last, incomplete wave, which the
+// multiprocessors share equally.
 int64_t LastWaveBytes(int64_t tiles, int64_t multiprocessors) {
   const int64_t left = tiles % multiprocessors;
   const int64_t sharers = left == 0 ? 1 : multiprocessors / left;
@@ -40,7 +41,8 @@ int64_t FilterSumBytes(const ConvolutionShape& shape, int64_t multiprocessors) {
   return sharers > 1 ? sharers * shape.w_elements * int64_t{sizeof(float)} : 0;
 }
 
-// 32-bit floats that are not channels-last, from compute capability 9.0 on.
+// Returns the workspace for 32-bit floats that are not channels-last, from compute capability 9.0
+// on.
 int64_t FloatWorkspace(ConvolutionPass pass, const ConvolutionShape& shape,
                        int64_t multiprocessors) {
   constexpr int64_t kElement = sizeof(float);

@@ -1,25 +1,24 @@
-// How much workspace the stand-in for cuDNN asks for.
+// Models how much workspace the stand-in for cuDNN requests.
 //
 // Modelled, since cuDNN does not document it: NVIDIA's fast engines work on channels-last tensors;
-// given another layout they first copy the tensors, into the workspace. The gradient of a filter is
-// summed in 32-bit floats. So a convolution asks for
+// tensors of another layout are first copied into the workspace. The gradient of a filter is summed
+// in 32-bit floats. So a convolution requests
 //
 //   the bytes of x, w and y, each rounded up to 256, if its type has 16 bits or fewer and a layout
 //   that is not channels-last, and, for the gradient of the filter, 4 bytes for each of its
 //   elements.
 //
 // From compute capability 9.0 on, 32-bit floats that are not channels-last follow what cuDNN 9.19
-// took on an H100 for the layers of a ResNet-50 (docs/card.md): x and y are copied, and w where the
+// used on an H100 for the layers of a ResNet-50 (docs/card.md): x and y are copied, and w if the
 // filter has more than one pixel. A pointwise convolution on images of a multiple of four pixels
-// needs no copy; its gradient of the filter then has one sum for each image, if that is less. What
-// is left of the multiprocessors shares the sum of one tile of 128 × 128 results, each with sums of
-// its own.
+// needs no copy; the gradient of its filter then has one sum for each image, if that is less. The
+// remaining multiprocessors share the sum of one tile of 128 × 128 results, each with its own
+// partial sums.
 //
 // Adjustable: VRAMSTOW_CUDNN_WORKSPACE in the environment (such as 0 or 64MiB) replaces the model
 // for convolutions by one size.
 //
-// Ownership: none. Threads: any. Errors: a setting that is no size is as if it were not there.
-// Units: bytes.
+// Ownership: none. Threads: any. Errors: a setting that is not a size is ignored. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_WORKSPACE_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_WORKSPACE_H_
 
@@ -49,7 +48,7 @@ struct ConvolutionShape {
   int64_t w_pixels() const { return w_elements * groups / (channels_in * channels_out); }
 };
 
-// The card that the engines are chosen for.
+// The properties of the GPU that the engines are chosen for.
 struct ConvolutionCard {
   int compute_capability = 0;  // 10 × major + minor
   int multiprocessors = 1;
@@ -58,11 +57,11 @@ struct ConvolutionCard {
 size_t ConvolutionWorkspace(ConvolutionPass pass, const ConvolutionShape& shape,
                             const ConvolutionCard& card);
 
-// The card of the current context; without one, an older card.
+// Returns the GPU of the current context, or an older GPU if there is no context.
 ConvolutionCard CurrentCard();
 
-// The shape of a convolution from the extents of its tensors, batch and channels first. Extents of
-// zero, or too few of them, give a shape without elements.
+// Computes the shape of a convolution from the extents of its tensors, with batch and channels
+// first. Extents of zero, or too few of them, give a shape without elements.
 ConvolutionShape ShapeOf(cudnnDataType_t type, bool channels_last, const std::vector<int64_t>& x,
                          const std::vector<int64_t>& w, const std::vector<int64_t>& y);
 

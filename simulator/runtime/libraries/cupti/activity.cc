@@ -1,4 +1,5 @@
-// CUPTI's activity interface: kinds are switched on and off, attributes kept, records handed out.
+// Implements CUPTI's activity interface: enables and disables kinds, stores attributes, and returns
+// records.
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -14,7 +15,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// Source of sizes and defaults: the comments of CUpti_ActivityAttribute in cupti_activity.h.
+// The size and default of an attribute. Source: the comments of CUpti_ActivityAttribute in
+// cupti_activity.h.
 struct Attribute {
   size_t bytes;
   uint64_t value;
@@ -41,7 +43,7 @@ Attributes& TheAttributes() {
   return *attributes;
 }
 
-// Says once of each kind that there will be no such records.
+// Prints once for each kind that there will be no such records.
 CUptiResult RefuseKind(CUpti_ActivityKind kind) {
   static std::atomic<bool> said[kActivityKinds];
   if (!said[kind].exchange(true)) {
@@ -109,7 +111,7 @@ CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable)
 CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable) {
   return SwitchCall(CallDomain::kDriver, cbid, enable != 0);
 }
-// Time stamps of submission and launch attributes are not known: records say so by zeros.
+// Time stamps of submission and launch attributes are not known, so records contain zeros for them.
 CUptiResult cuptiActivityEnableLatencyTimestamps(uint8_t /*enable*/) { return CUPTI_SUCCESS; }
 CUptiResult cuptiActivityEnableLaunchAttributes(uint8_t /*enable*/) { return CUPTI_SUCCESS; }
 extern "C" __attribute__((visibility("default"))) CUptiResult
@@ -132,7 +134,8 @@ CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc f
   return CUPTI_SUCCESS;
 }
 
-// Records are made when what they tell of has ended, so a forced flush has nothing more to give.
+// A record is made after its work has ended, so a forced flush has no more records than an ordinary
+// one.
 CUptiResult cuptiActivityFlushAll(uint32_t /*flag*/) {
   if (!TheRecords().has_callbacks()) return CUPTI_ERROR_INVALID_OPERATION;
   const uint64_t start = TheClock().Now();

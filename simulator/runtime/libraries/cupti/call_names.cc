@@ -13,7 +13,7 @@ struct Row {
   const char* name;
 };
 
-// Made from cupti_driver_cbid.h and cupti_runtime_cbid.h when the build is configured.
+// The rows are made from cupti_driver_cbid.h and cupti_runtime_cbid.h when the build is configured.
 constexpr Row kDriverRows[] = {
 #define VRAMSTOW_DRIVER_CALL(id, name) {id, #name},
 #define VRAMSTOW_RUNTIME_CALL(id, name)
@@ -34,8 +34,8 @@ struct Plain {
   bool per_thread = false;
 };
 
-// cuMemcpyHtoD_v2_ptds → cuMemcpyHtoD, per thread; __cudaLaunchKernel → cudaLaunchKernel, which is
-// the function that the program called.
+// Converts a name with suffixes to the documented name: cuMemcpyHtoD_v2_ptds becomes cuMemcpyHtoD,
+// per thread; __cudaLaunchKernel becomes cudaLaunchKernel, which the program called.
 Plain PlainName(std::string_view name, bool per_thread) {
   while (name.starts_with('_')) name.remove_prefix(1);
   Plain plain = {.name = "", .per_thread = per_thread};
@@ -63,7 +63,7 @@ class Table {
   explicit Table(const Row (&rows)[size]) {
     for (const Row& row : rows) {
       names_[row.id] = row.name;
-      // The entry that takes the place of another one under CUDA 13 is shown under its old name.
+      // A function that replaces another one in CUDA 13 is shown under its old name.
       if (row.name[0] == '_') continue;
       const Plain plain = PlainName(row.name, false);
       Ids& ids = ids_[plain.name];

@@ -1,17 +1,17 @@
-// CUPTI's times: the host's clock, or the client's own; and where the virtual times of the device
-// lie on it.
+// CuptiClock converts times for CUPTI: the host's clock, the client's own clock, and the virtual
+// times of the device.
 //
-// Idea: the host's times are real, the device's are virtual. Virtual time plus an offset is put on
-// the host's clock; the offset only grows, so that work is never before the call that queued it,
-// and the device's order and durations stay what they are. Virtual time may run ahead of the
-// host's: then the host is made to wait for as long as the device would have taken (Pace), so that
-// what has ended for the program has ended on the clock, too.
+// Idea: the host's times are real, the device's are virtual. A virtual time plus an offset is a
+// time of the host's clock. The offset only grows, so that work is never before the call that
+// queued it, and the device's order and durations do not change. Virtual time may run ahead of the
+// host's clock; then the host waits for as long as the device would have taken (Pace), so that work
+// which has ended for the program has ended on the host's clock, too.
 //
-// A client's own time stamps (cuptiActivityRegisterTimestampCallback) have a unit that is not
-// known: the host's nanoseconds are put on them by a line through what was seen of both.
+// The unit of a client's own time stamps (cuptiActivityRegisterTimestampCallback) is not known: the
+// host's nanoseconds are converted to them linearly, from two pairs of observed times.
 //
-// Ownership: none. Threads: any. Errors: none. Units: nanoseconds since 1970; "client": the
-// client's.
+// Ownership: none. Threads: any. Errors: none. Units: nanoseconds since 1970; "client" means the
+// client's unit.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_CLOCK_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_CLOCK_H_
 
@@ -27,14 +27,14 @@ class CuptiClock {
 
   void UseClient(Callback callback);
 
-  // Now, in the client's unit.
+  // Returns the current time in the client's unit.
   uint64_t Now();
-  // The client's time of a moment of the host's.
+  // Converts a time of the host to the client's time.
   uint64_t ToClient(int64_t host_ns);
 
-  // What is to be added to virtual times of work that is queued at `virtual_ns`, that is now.
+  // Returns the offset to add to the virtual times of work that is queued now, at `virtual_ns`.
   int64_t OffsetAt(uint64_t virtual_ns);
-  // Sleeps until the host has arrived where the device is.
+  // Sleeps until the host's clock has reached the device's virtual time.
   void Pace(uint64_t virtual_ns);
 
  private:

@@ -1,4 +1,5 @@
-// NVIDIA's cupti.h for the files that define its functions: everything it declares is exported.
+// Includes NVIDIA's cupti.h in the files that define its functions: all functions that it declares
+// are exported.
 //
 // Ownership, threads, errors, units: those of the functions.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_CUPTI_H_

@@ -1,4 +1,4 @@
-// What CUPTI says of itself, its clock, and the ids of contexts and streams.
+// Implements the version and the clock of CUPTI, and the ids of contexts and streams.
 #include <cudaTypedefs.h>
 
 #include "simulator/runtime/driver_access.h"
@@ -19,7 +19,7 @@ struct ResultName {
   const char* name;
 };
 
-// The results that this library returns; CUPTI's texts are the enumeration's names.
+// The results that this library returns; their texts are the names of the enumerators.
 constexpr ResultName kResultNames[] = {
     {CUPTI_SUCCESS, "CUPTI_SUCCESS"},
     {CUPTI_ERROR_INVALID_PARAMETER, "CUPTI_ERROR_INVALID_PARAMETER"},

@@ -1,5 +1,5 @@
-// NVTX asks the library that NVTX_INJECTION64_PATH names, which a profiler makes CUPTI, whether it
-// wants to be called: 0 is no.
+// NVTX loads the library that NVTX_INJECTION64_PATH names, which a profiler sets to CUPTI, and
+// calls this function. The result 0 declines the injection.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx(void* /*table*/) {
   return 0;
 }

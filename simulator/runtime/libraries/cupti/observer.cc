@@ -22,8 +22,8 @@ struct Thread {
   CUcontext context = nullptr;  // as the latest call of the driver had it
   uint32_t context_id = 0;
   const char* symbol = nullptr;
-  // What is pushed beyond this depth is counted, and not told. No destructor: it is used until the
-  // very end of the thread.
+  // Ids pushed beyond this depth are counted, but not recorded. The struct has no destructor,
+  // because it is used until the very end of the thread.
   static constexpr size_t kDepth = 128;
   uint64_t external[CUPTI_EXTERNAL_CORRELATION_KIND_SIZE][kDepth] = {};
   size_t pushed[CUPTI_EXTERNAL_CORRELATION_KIND_SIZE] = {};
@@ -48,7 +48,8 @@ CallDomain DomainOf(const ProfiledCall& call) {
   return call.runtime != 0 ? CallDomain::kRuntime : CallDomain::kDriver;
 }
 
-// Before the record of a call come those that say what the program had in hand when it called.
+// Adds the records of the external ids that the program has pushed, which must precede the record
+// of the call.
 void AddExternal(const Thread& thread) {
   if (!TheObserver().IsOn(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION)) return;
   for (size_t kind = 0; kind < CUPTI_EXTERNAL_CORRELATION_KIND_SIZE; ++kind) {
@@ -102,7 +103,7 @@ bool RecordsWork() {
          observer.IsOn(CUPTI_ACTIVITY_KIND_MEMCPY2) || observer.IsOn(CUPTI_ACTIVITY_KIND_MEMSET);
 }
 
-// What only the driver's own calls tell.
+// Handles the data that only calls of the driver report.
 void LeaveDriver(const ProfiledCall& call, Thread* thread) {
   if (call.context != nullptr) {
     thread->context = call.context;
@@ -116,7 +117,7 @@ void LeaveDriver(const ProfiledCall& call, Thread* thread) {
 
 void Leave(ProfiledCall* call) {
   Thread& thread = TheThread();
-  // A call that began before anybody listened.
+  // `depth` is 0 for a call that began before the observer was attached.
   if (thread.depth > 0) --thread.depth;
   if (thread.inside_client) return;
   if (call->runtime == 0) LeaveDriver(*call, &thread);

@@ -1,11 +1,11 @@
-// What happens in the driver and the runtime, turned into records and callbacks.
+// Observer converts events of the driver and the runtime to records and callbacks.
 //
-// Idea: the observer takes the profiler's place in the simulated driver while anything is enabled.
-// A call gets its correlation id at its begin; what is called within it (the driver under the
-// runtime) shares it and gets no record of its own, as with CUPTI.
+// Idea: the observer is attached to the simulated driver as its profiler while any record or
+// callback is enabled. A call gets its correlation id at its begin. Calls within it (the runtime
+// calls the driver) share the id and get no record of their own, as with CUPTI.
 //
-// Ownership: one observer, for as long as the process lives. Threads: any. Errors: none. Units: as
-// CUPTI's records.
+// Ownership: one observer, which lives as long as the process. Threads: any. Errors: none. Units:
+// those of CUPTI's records.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_OBSERVER_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_OBSERVER_H_
 
@@ -26,9 +26,9 @@ class Observer {
   }
   void Switch(CUpti_ActivityKind kind, bool on);
   void SwitchAllOff();
-  // Callbacks are enabled, or none is any more.
+  // `on` is true if any callback is enabled.
   void SwitchCallbacks(bool on);
-  // Whether calls of one function are recorded.
+  // Sets whether calls of one function are recorded.
   void SwitchCall(bool runtime, uint32_t id, bool on);
   bool RecordsCall(bool runtime, uint32_t id) const;
 
@@ -43,7 +43,8 @@ class Observer {
 
 Observer& TheObserver();
 
-// While the client runs (its buffers, its callbacks), its own calls are none of its business.
+// While this object lives, the client's own code runs (for its buffers or callbacks), and calls
+// from that code are not recorded.
 class InsideClient {
  public:
   InsideClient();
@@ -55,11 +56,11 @@ class InsideClient {
   bool before_;
 };
 
-// How records name the calling thread (cuptiSetThreadIdType).
+// Set and return how records identify the calling thread (cuptiSetThreadIdType).
 CUptiResult SetThreadIdType(CUpti_ActivityThreadIdType type);
 CUpti_ActivityThreadIdType ThreadIdType();
 
-// External correlation ids of the calling thread.
+// Push and pop external correlation ids of the calling thread.
 CUptiResult PushExternal(CUpti_ExternalCorrelationKind kind, uint64_t id);
 CUptiResult PopExternal(CUpti_ExternalCorrelationKind kind, uint64_t* last);
 

@@ -19,7 +19,7 @@ uint64_t ToClient(const ProfiledWork& work, uint64_t virtual_ns) {
   return TheClock().ToClient(static_cast<int64_t>(virtual_ns) + work.host_offset_ns);
 }
 
-// The fields that records of all kinds of work have under one name.
+// Sets the fields that records of all kinds of work have under the same names.
 template <typename Record>
 void Place(const ProfiledWork& work, Record* record) {
   record->start = ToClient(work, work.start_ns);
@@ -72,7 +72,7 @@ CUpti_ActivityMemcpyKind CopyKind(const ProfiledWork& work) {
   return from ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOH : CUPTI_ACTIVITY_MEMCPY_KIND_HTOH;
 }
 
-// The fields that records of copies, between devices or not, have under one name.
+// Sets the fields that all records of copies have under the same names.
 template <typename Record>
 void DescribeCopy(const ProfiledWork& work, Record* record) {
   Place(work, record);
@@ -124,7 +124,7 @@ struct MemoryCall {
   bool asynchronous;
 };
 
-// Memory that CUPTI's records are about; virtual memory is not among it.
+// The calls that CUPTI's memory records describe; calls of virtual memory are not among them.
 constexpr MemoryCall kMemoryCalls[] = {
     {"cuMemAlloc", CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, false, false},
     {"cuMemAllocPitch", CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, false, false},
@@ -138,7 +138,7 @@ constexpr MemoryCall kMemoryCalls[] = {
     {"cuMemFreeAsync", CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, true, true},
 };
 
-// What kind of memory an address is: only managed memory needs to be remembered.
+// Remembers which addresses are managed memory; the kind of other memory follows from the call.
 class ManagedMemory {
  public:
   CUpti_ActivityMemoryKind Note(const MemoryCall& call, uint64_t address) {

@@ -1,7 +1,7 @@
-// What was learnt, as CUPTI's records.
+// Makes CUPTI's records of observed calls and work.
 //
-// Ownership: records are copied to where records.h keeps them. Threads: any. Errors: none: a kind
-// that is not enabled is not made. Units: as CUPTI's records.
+// Ownership: records are copied to the queue in records.h. Threads: any. Errors: none; no record is
+// made of a kind that is not enabled. Units: those of CUPTI's records.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_RECORD_MAKERS_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_RECORD_MAKERS_H_
 
@@ -11,13 +11,14 @@
 
 namespace vramstow::simulator {
 
-// Kernels, copies and fills that have ended.
+// Adds the record of a kernel, copy or fill that has ended.
 void AddWorkRecord(const ProfiledWork& work);
-// A call of the driver gave or took memory.
+// Adds the record of a driver call that allocated or freed memory.
 void AddMemoryRecord(const ProfiledCall& call, uint64_t address, uint64_t bytes);
-// Synchronisation, recorded events, stream-ordered pools. `end`: the client's time.
+// Adds the records of synchronization, recorded events and stream-ordered pools. `end` is a time of
+// the client's clock.
 void AddDriverRecords(const ProfiledCall& call, uint64_t end);
-// The time that handing out buffers took.
+// Adds a record of the time that delivering buffers took.
 void AddFlushOverhead(uint64_t start, uint64_t end);
 
 }  // namespace vramstow::simulator

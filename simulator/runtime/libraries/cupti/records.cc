@@ -46,7 +46,7 @@ size_t RecordBytes(CUpti_ActivityKind kind) {
 
 void Records::SetCallbacks(CUpti_BuffersCallbackRequestFunc request,
                            CUpti_BuffersCallbackCompleteFunc complete) {
-  // What the client before has not got yet is given to it first.
+  // Records that are still queued are delivered to the previous client first.
   Deliver(true);
   const MutexLock lock(&mutex_);
   request_ = request;
@@ -82,7 +82,8 @@ void Records::Complete() {
     complete = complete_;
   }
   const InsideClient inside;
-  // Records of all contexts and streams share buffers: both are documented as null and 0 then.
+  // Records of all contexts and streams share buffers; as documented, both arguments are null and 0
+  // then.
   complete(nullptr, 0, buffer, size_, valid_);
 }
 

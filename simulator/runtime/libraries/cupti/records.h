@@ -1,14 +1,14 @@
-// Activity records on their way to the client's buffers.
+// Records queues activity records and copies them to the client's buffers.
 //
-// Idea: a record is made where something is learnt, often with locks of the driver's held, and put
-// aside. The client is only called (for a buffer, or with a full one) at the end of a call of its
-// own program, or in a flush: with no lock of the driver's or of the records' held.
+// Idea: a record is made where an event is observed, often while locks of the driver are held, and
+// is queued. The client is only called (for a buffer, or with a full one) at the end of a call that
+// the program made, or in a flush, when no lock of the driver or of the queue is held.
 //
-// Records are laid out as the public headers have them (cupti_activity.h); each release of CUPTI
-// only adds fields at their ends, so that the newest form serves older clients, too.
+// Records have the layout of the public headers (cupti_activity.h). Each release of CUPTI only adds
+// fields at their ends, so the newest form serves older clients, too.
 //
-// Ownership: a buffer is the client's again once it was called with it. Threads: any. Errors: what
-// finds no buffer is dropped and counted. Units: bytes.
+// Ownership: a buffer belongs to the client again once the client has been called with it. Threads:
+// any. Errors: records without a buffer are dropped and counted. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_RECORDS_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_RECORDS_H_
 
@@ -20,14 +20,14 @@
 
 namespace vramstow::simulator {
 
-// CUpti_ActivityKernel11: what CUPTI 13.2 adds to the structure of 13.0.
+// CUpti_ActivityKernel11: the structure of CUPTI 13.0 with the fields that 13.2 adds.
 struct KernelRecord {
   CUpti_ActivityKernel10 base;
   int32_t priority;
   uint32_t unused;
 };
 
-// 0: no record of this kind is ever made.
+// Returns the size of a record, or 0 if no record of this kind is ever made.
 size_t RecordBytes(CUpti_ActivityKind kind);
 
 class Records {
@@ -36,14 +36,14 @@ class Records {
                     CUpti_BuffersCallbackCompleteFunc complete);
   bool has_callbacks();
 
-  // `record` begins with its kind.
+  // Queues a record, whose first member is its kind.
   template <typename Record>
   void Add(const Record& record) {
     Append(&record, sizeof(record));
   }
 
-  // Brings what was put aside into buffers. `all`: gives the last one back, too, though it is not
-  // full.
+  // Copies queued records to buffers and delivers full ones; with `all` also the last one, although
+  // it is not full.
   void Deliver(bool all);
 
   size_t TakeDropped();
@@ -59,7 +59,7 @@ class Records {
   uint8_t* buffer_ VRAMSTOW_GUARDED_BY(delivery_) = nullptr;
   size_t size_ VRAMSTOW_GUARDED_BY(delivery_) = 0;
   size_t valid_ VRAMSTOW_GUARDED_BY(delivery_) = 0;
-  // 0: as many as there is room for.
+  // Largest number of records in a buffer; 0 means as many as fit.
   size_t most_records_ VRAMSTOW_GUARDED_BY(delivery_) = 0;
   size_t records_ VRAMSTOW_GUARDED_BY(delivery_) = 0;
 

@@ -1,5 +1,5 @@
-// CUPTI's callback interface: calls of the runtime and the driver, contexts and streams that are
-// made. What else can be enabled is kept and answered, and never called.
+// Implements CUPTI's callback interface: calls of the runtime and the driver, and the creation of
+// contexts and streams. Other callbacks can be enabled and queried, but are never called.
 #include "simulator/runtime/libraries/cupti/subscriber.h"
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kDomains = 64;
 constexpr size_t kCallbacks = 4096;
 
-// Callbacks are looked up without the lock, on every call of the program.
+// The enabled callbacks are read without the lock, in every call of the program.
 struct Subscription {
   Mutex mutex;
   bool taken VRAMSTOW_GUARDED_BY(mutex) = false;
@@ -32,7 +32,7 @@ Subscription& TheSubscription() {
   return *subscription;
 }
 
-// Sets callbacks from `first` to `last` of a domain.
+// Enables or disables the callbacks from `first` to `last` of a domain.
 CUptiResult Enable(uint32_t enable, CUpti_SubscriberHandle subscriber, size_t domain, size_t first,
                    size_t last) {
   Subscription& subscription = TheSubscription();

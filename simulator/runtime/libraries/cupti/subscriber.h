@@ -1,7 +1,7 @@
-// The one subscriber of CUPTI's callback interface.
+// Calls the one subscriber of CUPTI's callback interface.
 //
-// Ownership: the client's user data stay the client's. Threads: any; a callback runs on the thread
-// of the call that it is about. Errors: none; without a subscriber nothing is called. Units: none.
+// Ownership: the client owns its user data. Threads: any; a callback runs on the thread of the call
+// that it reports. Errors: none; without a subscriber nothing is called. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_SUBSCRIBER_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_SUBSCRIBER_H_
 
@@ -10,11 +10,11 @@
 
 namespace vramstow::simulator {
 
-// Whether a subscriber has enabled this callback.
+// True if a subscriber has enabled this callback.
 bool IsSubscribed(CUpti_CallbackDomain domain, CUpti_CallbackId id);
-// Calls the subscriber, if it still has.
+// Calls the subscriber if the callback is still enabled.
 void CallSubscriber(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
-// The callbacks about contexts and streams, from a call of the driver that has succeeded.
+// Emits the callbacks about contexts and streams, after a call of the driver that has succeeded.
 void EmitResources(const ProfiledCall& call);
 
 }  // namespace vramstow::simulator

@@ -12,7 +12,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// Messages up to this size are copied whatever the SPEC says of values: counts and shapes are sent.
+// Messages up to this size are always copied, whatever the SPEC says about values, because programs
+// send counts and shapes.
 constexpr size_t kSmallMessage = 1 << 20;
 
 struct DriverExtras {
@@ -58,7 +59,7 @@ const char* NameOf(Kind kind) {
   return "ncclRecv";
 }
 
-// All parts of `out` from the parts of `in`, which may be the same memory.
+// Computes all parts of `out` from the parts of `in`, which may be the same memory.
 void Compute(const CollectiveRound& round, const uint8_t* in, const uint8_t* scalar, uint8_t* out) {
   const size_t bytes = round.count * BytesOf(round.type);
   const auto own = static_cast<size_t>(round.comm->rank);
@@ -74,7 +75,7 @@ void Compute(const CollectiveRound& round, const uint8_t* in, const uint8_t* sca
     default:
       break;
   }
-  // In place, the part that is read is where it belongs.
+  // If the operation is in place, the part that is read already is where it belongs.
   for (int part = 0; part < round.parts.out; ++part) {
     uint8_t* to = out + static_cast<size_t>(part) * bytes;
     if (to != from) memmove(to, from, bytes);
@@ -85,7 +86,7 @@ const uint8_t* ScalarOf(const CollectiveRound& round) {
   return round.scalar_on_device ? round.comm->scalar : round.scalar;
 }
 
-// In the middle of a small operation, on the driver's thread.
+// Computes a small operation between its two copies, on the driver's thread.
 void RunStaged(void* argument) {
   auto* round = static_cast<CollectiveRound*>(argument);
   ncclComm* comm = round->comm;
@@ -112,7 +113,7 @@ ncclResult_t EnqueueStaged(const Operation& operation, std::unique_ptr<Collectiv
   return submission.End();
 }
 
-// A large operation, whose bytes are where the driver keeps those of the device.
+// A large operation, which is computed in the shadow memory of the simulated device.
 struct LargeOperation {
   CollectiveRound round;
   CUdeviceptr send = 0;
@@ -148,13 +149,14 @@ int RunLargeCopy(void* user) {
   return kVramstowSimulatorDone;
 }
 
-// Fills `receive`; from `send`, where that has a size, by `run` of `user`, else with zeros.
+// Appends a task that fills `receive`: `run(user)` computes it from `send`, or it becomes zeros if
+// `send` is empty.
 template <typename User>
 void Append(Submission* submission, CUstream stream, const char* name,
             vramstowSimulatorRange receive, vramstowSimulatorRange send, int (*run)(void*),
             std::unique_ptr<User> user) {
   if (Extras().append == nullptr) return submission->Try(CUDA_ERROR_NOT_SUPPORTED);
-  // In a capture a task belongs to a node of the graph: a copy of a byte onto itself.
+  // In a capture a task belongs to a node of the graph, which here is a copy of a byte onto itself.
   if (submission->capturing()) submission->Within(receive.address, receive.address, 1);
   const vramstowSimulatorRange ranges[] = {receive, send};
   vramstowSimulatorTask task = {};
@@ -191,7 +193,7 @@ ncclResult_t EnqueueLarge(const Operation& operation, const CollectiveRound& rou
   return submission.End();
 }
 
-// Copies what one operation sends to where another one receives.
+// Copies the data that one operation sends to the memory that another one receives into.
 void AppendCopy(Submission* submission, const Operation& receive, CUdeviceptr send, size_t bytes) {
   if (bytes <= kSmallMessage) return submission->Within(receive.receive, send, bytes);
   auto copy = std::make_unique<LargeCopy>();
@@ -205,7 +207,8 @@ bool IsOfPeer(const Operation& operation, Kind kind, int peer) {
   return operation.kind == kind && operation.root == peer;
 }
 
-// The `number`th of a kind that goes to or comes from `peer`; null: there are not so many.
+// Returns operation `number` of a kind that sends to or receives from `peer`, or null if there are
+// not that many.
 const Operation* FindTransfer(const std::vector<Operation>& operations, Kind kind, int peer,
                               size_t number) {
   for (const Operation& operation : operations) {
@@ -218,7 +221,8 @@ size_t MessageBytes(const Operation& operation) {
   return operation.count * BytesOf(operation.type);
 }
 
-// What takes the place of the message that `operations[index]` would receive; null: zeros.
+// Returns the send whose data replace the message that `operations[index]` would receive, or null
+// for zeros.
 const Operation* FindSubstitute(const std::vector<Operation>& operations, size_t index) {
   const Operation& receive = operations[index];
   const auto before = operations.begin() + static_cast<std::ptrdiff_t>(index);
@@ -233,8 +237,8 @@ const Operation* FindSubstitute(const std::vector<Operation>& operations, size_t
   return nullptr;
 }
 
-// A gather of lists is a group of broadcasts, one by each rank: those of others are like this
-// rank's own, if that is as long.
+// Replaces a broadcast by another rank by this rank's own broadcast in the same group, if that is
+// as long. A gather of lists is such a group, with one broadcast by each rank.
 ncclResult_t EnqueueBroadcastOfOthers(const Operation& operation,
                                       const std::vector<Operation>& together) {
   Submission submission(operation.comm, operation.stream);

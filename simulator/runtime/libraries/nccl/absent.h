@@ -1,18 +1,20 @@
-// Ranks that are not there: what a communicator does in a job of which only some ranks run (world=
-// and rank= of the SPEC).
+// Implements communicators in a job of which only some ranks run (world= and rank= of the SPEC), so
+// that the other ranks are absent.
 //
-// Idea: no rank waits for another one. What a rank would get is made of what it has itself, as if
-// all others had called the same with the same data: a sum is its own data times the number of
-// ranks, a gathered part is its own part. A message comes as the one that this rank sends to itself
-// in the same group, else as the one that it sends to that peer, if they are as long; else it is
-// zeros. What a rank that is not there would broadcast is what this rank broadcasts in the same
-// group, else what lies in the buffer already.
+// Idea: no rank waits for another one. The data that a rank would receive are derived from its own,
+// as if all other ranks had called the same operations with the same data: a sum is its own data
+// times the number of ranks, a gathered part is its own part. A received message is the one that
+// this rank sends to itself in the same group, else the one that it sends to that peer, if their
+// sizes are equal; else it is zeros. A broadcast by an absent rank gives the data that this rank
+// broadcasts in the same group, else the buffer does not change.
 //
 // Small operations pass through staging memory as they do among ranks that run, so that programs
-// that look at sizes and flags go on whatever is computed. Large ones are tasks of the simulated
-// driver (vramstowSimulatorAppend), which leaves them out, marked, where it leaves out others.
+// which read sizes and flags continue, whatever is computed. Large ones are tasks of the simulated
+// driver (vramstowSimulatorAppend), which leaves them out and marks them by the same rules as other
+// tasks.
 //
-// Ownership: as operation.h. Threads: the caller's. Errors: ncclResult_t. Units: as operation.h.
+// Ownership: as in operation.h. Threads: the caller's. Errors: returns an ncclResult_t. Units: as
+// in operation.h.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_ABSENT_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_ABSENT_H_
 
@@ -22,15 +24,15 @@
 
 namespace vramstow::simulator {
 
-// Whether the SPEC names the ranks that run, each of which is alone.
+// True if the SPEC names the ranks that run, so that each of them is alone.
 bool OthersAreAbsent();
 
-// Queues a collective operation of a communicator that is alone, one of those that were called
-// `together`.
+// Queues a collective operation of a communicator that is alone. `together` has all operations that
+// were called in the same group.
 ncclResult_t EnqueueAlone(const Operation& operation, const std::vector<Operation>& together);
 
-// Queues sends and receives to and from other ranks that were called together, of one communicator
-// that is alone and one stream.
+// Queues the sends and receives of one group to and from other ranks, for one communicator that is
+// alone and one stream.
 ncclResult_t EnqueueTransfersAlone(const std::vector<Operation>& operations);
 
 }  // namespace vramstow::simulator

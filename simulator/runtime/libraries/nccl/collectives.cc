@@ -1,4 +1,4 @@
-// NCCL's operations: their arguments are checked, then they are queued (group.h).
+// Implements NCCL's operations: checks their arguments and queues them (group.h).
 #include <algorithm>
 
 #include "simulator/runtime/libraries/nccl/group.h"
@@ -158,7 +158,7 @@ VRAMSTOW_NCCL_BOTH(ncclResult_t, GroupStart, (), ()) {
 
 VRAMSTOW_NCCL_BOTH(ncclResult_t, GroupEnd, (), ()) { return EndGroup(); }
 
-// How long operations would take on a card is not simulated: the group is closed, nothing is done.
+// The duration of operations on a GPU is not simulated, so the group is closed and nothing is done.
 VRAMSTOW_NCCL_BOTH(ncclResult_t, GroupSimulateEnd, (ncclSimInfo_t * simInfo), (simInfo)) {
   if (simInfo != nullptr) simInfo->estimatedTime = NCCL_UNDEF_FLOAT;
   return DropGroup();
@@ -193,7 +193,7 @@ VRAMSTOW_NCCL_BOTH(ncclResult_t, RedOpCreatePreMulSum,
   return ncclSuccess;
 }
 
-// An operation that was called with it keeps what it needs.
+// An operation that was called with this reduction has copied the data that it needs.
 VRAMSTOW_NCCL_BOTH(ncclResult_t, RedOpDestroy, (ncclRedOp_t op, ncclComm_t comm), (op, comm)) {
   if (!IsCommunicator(comm) || op < ncclNumOps ||
       static_cast<size_t>(op - ncclNumOps) >= comm->operations.size()) {

@@ -16,14 +16,16 @@ namespace {
 constexpr uint64_t kCommunicatorMagic = 0x6d6d6f63'6c63636e;
 constexpr int kBufferBytes = 4 << 20;
 constexpr int kChannels = 16;
-// Each of three arrays of each of 64 channels, and two more, in physical memory of its own.
+// Device memory of a communicator: three arrays for each of 64 channels, and two more, each in
+// physical memory of its own (2 MiB).
 constexpr size_t kStateBytes = size_t{3 * 64 + 2} * (2 << 20);
-// Without such memory they share pages.
+// Device memory of a communicator without cuMem, where the arrays share pages.
 constexpr size_t kSmallStateBytes = 4 << 20;
 constexpr int kTimeoutSeconds = 600;
 constexpr size_t kScalarBytes = 64;
 
-// A positive number from the environment, as NCCL reads its own; else `otherwise`.
+// Returns a positive number from the environment, as NCCL reads its own variables, else
+// `otherwise`.
 int Setting(const char* name, int otherwise, int most) {
   const char* text = getenv(name);
   if (text == nullptr) return otherwise;
@@ -31,7 +33,8 @@ int Setting(const char* name, int otherwise, int most) {
   return value > 0 ? static_cast<int>(std::min<long>(value, most)) : otherwise;
 }
 
-// Every rank has a slot for each rank's part: some bytes for each, whatever was asked for.
+// Returns the size of a rank's slot, which has some bytes for each rank, whatever size was
+// requested.
 size_t SlotBytes(int ranks) {
   const auto asked = static_cast<size_t>(Setting("NCCL_BUFFSIZE", kBufferBytes, 1 << 28));
   return std::max(asked, static_cast<size_t>(ranks) * 4096) / 4096 * 4096;
@@ -87,7 +90,7 @@ ncclComm* NewCommunicator(const ncclUniqueId& id, int rank, int ranks, const ncc
 
 namespace {
 
-// Takes the communicator's seat among the ranks that run.
+// Connects the communicator to those of the other ranks that run.
 ncclResult_t MeetOthers(ncclComm* comm) {
   Rendezvous meeting;
   meeting.id = comm->id;
@@ -180,7 +183,7 @@ bool Drain(ncclComm* comm, int milliseconds) {
       usleep(1000);
       continue;
     }
-    // Reached, or the driver is gone: then nothing of it will run, or nobody can say.
+    // The event is reached, or the driver has shut down; then its work does not run any more.
     return comm->pending.load() == 0;
   }
   return false;

@@ -1,19 +1,19 @@
-// The state behind a ncclComm_t, and what happens to it.
+// The state behind an ncclComm_t, and the functions that change it.
 //
-// Idea: a communicator is one rank's seat at a SharedSegment, pinned host memory through which the
-// data of its operations pass (staging), and an event that orders its operations across streams. As
-// with NCCL a first error stays: later calls return it, and waiting work is let go.
+// Idea: a communicator is one rank's connection to a SharedSegment, pinned host memory through
+// which the data of its operations pass (staging), and an event that orders its operations across
+// streams. As with NCCL a first error stays: later calls return it, and waiting work is released.
 //
-// Modelled: the device memory that NCCL takes. The state of a communicator is 388 MiB, as NCCL
-// 2.28.9 took on an H100 for a single rank (docs/card.md), or 4 MiB with NCCL_CUMEM_ENABLE=0. More
-// ranks have buffers, too, NCCL_BUFFSIZE (4 MiB) for each channel; the number of channels is the
-// configuration's maxCTAs, NCCL_MAX_CTAS, or 16. Source of names and defaults: NCCL's documentation
-// of its environment variables; 16 is our choice. Nothing is kept in them.
+// Modelled: the device memory that NCCL uses. The state of a communicator is 388 MiB, as NCCL
+// 2.28.9 used on an H100 for a single rank (docs/card.md), or 4 MiB with NCCL_CUMEM_ENABLE=0. With
+// more ranks there are buffers, too, of NCCL_BUFFSIZE (4 MiB) for each channel; the number of
+// channels is the configuration's maxCTAs, NCCL_MAX_CTAS, or 16. Source of names and defaults:
+// NCCL's documentation of its environment variables; 16 is our choice. The buffers hold no data.
 //
-// Ownership: made by NewCommunicator, freed by Release, unless work of it is still to run: then it
+// Ownership: made by NewCommunicator and freed by Release; if some of its work has not run yet, it
 // is leaked. Threads: API calls on one communicator come from one thread at a time, as with NCCL;
-// rounds run on the driver's thread; Abort may come from any. Errors: ncclResult_t, and a sentence
-// in `problem`. Units: bytes, milliseconds.
+// rounds run on the driver's thread; Abort may come from any. Errors: returns an ncclResult_t, with
+// a sentence in `problem`. Units: bytes, milliseconds.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_COMMUNICATOR_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_COMMUNICATOR_H_
 
@@ -29,7 +29,8 @@
 
 namespace vramstow::simulator {
 
-// What ncclRedOpCreatePreMulSum made: each rank's data are multiplied by its scalar, then summed.
+// A reduction made by ncclRedOpCreatePreMulSum: each rank's data are multiplied by its scalar, then
+// summed.
 struct PreMultiplication {
   bool alive = false;
   ncclDataType_t type = ncclFloat32;
@@ -76,30 +77,30 @@ struct ncclComm {
 
 namespace vramstow::simulator {
 
-// The calling thread's context is the communicator's. Null: there is no device.
+// Makes a communicator for the calling thread's context. Returns null if there is no device.
 ncclComm* NewCommunicator(const ncclUniqueId& id, int rank, int ranks, const ncclConfig_t* config);
 
-// Meets the other ranks and sets up what operations need. Blocks.
+// Connects to the other ranks and prepares what operations need. Blocks.
 ncclResult_t Connect(ncclComm* comm);
 
 // True if `comm` was made by this library and is not destroyed.
 bool IsCommunicator(const ncclComm* comm);
 
-// The first problem is kept. Returns `result`.
+// Stores the first problem. Returns `result`.
 ncclResult_t Fail(ncclComm* comm, ncclResult_t result, const std::string& sentence);
 
-// The first problem, or nothing. The text lives as long as the communicator.
+// Returns the first problem, or an empty text. The text lives as long as the communicator.
 const char* FirstProblem(ncclComm* comm);
 
-// Waits until what was queued has run; false if it has not after `milliseconds` (negative: no
-// limit, other than that the driver still answers).
+// Waits until all queued work has run. Returns false if it has not after `milliseconds`. If that is
+// negative, there is no limit as long as the driver answers.
 bool Drain(ncclComm* comm, int milliseconds);
 
-// Ends waits, now and later; whether somebody did.
+// Interrupt ends all waits, now and later; IsInterrupted returns whether it was called.
 void Interrupt(ncclComm* comm);
 bool IsInterrupted(const ncclComm* comm);
 
-// Ends waits, leaves the others alone, frees.
+// Abandon ends all waits and leaves the SharedSegment; Release frees the communicator.
 void Abandon(ncclComm* comm);
 void Release(ncclComm* comm);
 

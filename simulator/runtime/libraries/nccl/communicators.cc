@@ -1,4 +1,4 @@
-// NCCL's functions that make communicators, ask them, and end them.
+// Implements NCCL's functions that create, query and destroy communicators.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -10,11 +10,11 @@
 namespace vramstow::simulator {
 namespace {
 
-// How long an abort waits for work that is under way before it leaves its memory behind.
+// How long an abort waits for running work before it leaks the communicator's memory.
 constexpr int kAbortMs = 2000;
 constexpr unsigned kConfigMagic = 0xcafebeef;  // NCCL_CONFIG_INITIALIZER
 
-// Where all ranks of the communicator are.
+// The processes of the communicator's ranks.
 enum class Where {
   kInJob,        // each in a process of its own, which may be absent
   kThisProcess,  // in this process
@@ -45,7 +45,8 @@ struct Membership {
   int64_t color = 0;
 };
 
-// Makes the communicator of those ranks, of which this is one; id and rank were open until now.
+// Connects the communicator of those ranks, which include this one, after setting its id and its
+// rank.
 ncclResult_t ConnectMembers(const ncclComm* parent, uint64_t number, const Membership& membership,
                             ncclComm* comm) {
   const auto own = std::find(membership.members.begin(), membership.members.end(), parent->rank);
@@ -107,7 +108,8 @@ ncclResult_t End(ncclComm_t comm, int milliseconds) {
   return ncclSuccess;
 }
 
-// True once nothing connects it any more: an abort ends that soon.
+// Waits until the communicator is no longer being connected, and returns false after kAbortMs. An
+// abort ends the connecting soon.
 bool AwaitConnection(const ncclComm* comm) {
   for (int waited = 0; comm->result == ncclInProgress && waited < kAbortMs; ++waited) {
     const timespec pause = {0, 1000000};
@@ -139,7 +141,7 @@ VRAMSTOW_NCCL_BOTH(ncclResult_t, CommInitRank,
   return Begin(comm, nranks, commId, rank, nullptr);
 }
 
-// All ranks are given the same ids, of which one is enough on one machine.
+// All ranks are given the same ids; the first is enough on one machine.
 VRAMSTOW_NCCL_BOTH(ncclResult_t, CommInitRankScalable,
                    (ncclComm_t * newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds,
                     ncclConfig_t* config),
@@ -250,7 +252,7 @@ VRAMSTOW_NCCL_BOTH(ncclResult_t, CommRevoke, (ncclComm_t comm, int revokeFlags),
   return ncclSuccess;
 }
 
-// Finds out by itself when a rank has died while nothing waits for it.
+// Detects a rank that has died even if no operation waits for it.
 VRAMSTOW_NCCL_BOTH(ncclResult_t, CommGetAsyncError, (ncclComm_t comm, ncclResult_t* asyncError),
                    (comm, asyncError)) {
   if (!IsCommunicator(comm) || asyncError == nullptr) return ncclInvalidArgument;

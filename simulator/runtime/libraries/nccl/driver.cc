@@ -17,7 +17,7 @@ NcclDriver::NcclDriver() {
 }
 
 const NcclDriver& NcclDriver::Get() {
-  // Leaked: exit handlers of the host may still call us.
+  // The table is leaked, because exit handlers of the host may still call us.
   static const NcclDriver* driver = new NcclDriver;
   return *driver;
 }

@@ -1,8 +1,8 @@
-// The driver functions that the NCCL stand-in calls, found once on the way of driver_access.h, and
-// the thread's state that a call of the library leaves as it was.
+// NcclDriver has the driver functions that the NCCL stand-in calls, found once as in
+// driver_access.h. ContextScope restores the thread's state after a call of the library.
 //
 // Ownership: the table lives as long as the process. Threads: any. Errors: the driver's results;
-// every pointer is null where `complete` is false. Units: none.
+// every pointer is null if `complete` is false. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_DRIVER_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_DRIVER_H_
 
@@ -15,7 +15,7 @@ namespace vramstow::simulator {
 // Macro arguments are types here, which cannot be put in parentheses.
 // NOLINTBEGIN(bugprone-macro-parentheses)
 
-// A name, the CUDA version whose ABI is meant, and the function's parameters.
+// Lists names, the CUDA version of each ABI, and the function's parameters.
 #define VRAMSTOW_NCCL_DRIVER_FUNCTIONS(X)                                  \
   X(cuInit, 2000, (unsigned))                                              \
   X(cuCtxGetCurrent, 4000, (CUcontext*))                                   \
@@ -52,12 +52,12 @@ struct NcclDriver {
 };
 // NOLINTEND(bugprone-macro-parentheses)
 
-// The calling thread's context, made current where there was none: device 0's primary context, as
-// with the CUDA runtime. Null: there is no device.
+// Returns the calling thread's context. If it has none, device 0's primary context becomes current,
+// as with the CUDA runtime. Returns null if there is no device.
 CUcontext CurrentContext();
 
-// Makes `context` current, and calls that are forbidden in captures legal for this thread, as long
-// as the object lives.
+// While this object lives, `context` is current, and the thread may make calls that are forbidden
+// in captures.
 class ContextScope {
  public:
   explicit ContextScope(CUcontext context);

@@ -92,7 +92,7 @@ ncclResult_t EnqueueCollective(const Operation& operation, const std::vector<Ope
   return submission.End();
 }
 
-// What one rank sends to, or receives from, another: bytes in the order of the calls.
+// The bytes that one rank sends to another, or receives from it, in the order of the calls.
 class ByteStream {
  public:
   void Add(CUdeviceptr address, size_t bytes) {
@@ -100,7 +100,8 @@ class ByteStream {
   }
   bool empty() const { return pieces_.empty(); }
 
-  // Takes up to `most` bytes away: action(address, offset in what is taken, bytes) for each piece.
+  // Removes up to `most` bytes and calls action(address, offset in the removed bytes, bytes) for
+  // each piece.
   template <typename Action>
   size_t Take(size_t most, const Action& action) {
     size_t taken = 0;
@@ -124,7 +125,7 @@ class ByteStream {
   std::deque<Piece> pieces_;
 };
 
-// A rank's messages to itself need no other rank.
+// Copies a rank's messages to itself, which need no other rank.
 ncclResult_t CopyOwn(ncclComm* comm, ByteStream* from, ByteStream* to, Submission* submission) {
   ncclResult_t result = ncclSuccess;
   from->Take(SIZE_MAX, [&](CUdeviceptr source, size_t, size_t bytes) {

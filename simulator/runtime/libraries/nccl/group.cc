@@ -35,7 +35,7 @@ void* RunConnection(void* argument) {
   return nullptr;
 }
 
-// On a thread whose signals are blocked: they are for the application's threads.
+// Starts a thread with all signals blocked, because signals are for the application's threads.
 bool StartThread(pthread_t* thread, void* (*function)(void*), void* argument) {
   sigset_t all;
   sigset_t before;
@@ -56,7 +56,7 @@ bool IsBlocking(const Connection& connection) {
   return connection.comm == nullptr || connection.comm->blocking;
 }
 
-// A communicator that does not block is connected while the application goes on.
+// Connects a communicator that does not block while the application continues.
 ncclResult_t ConnectInBackground(std::unique_ptr<Connection> connection) {
   pthread_t thread;
   if (!StartThread(&thread, RunInBackground, connection.get())) {

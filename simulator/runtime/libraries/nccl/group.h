@@ -1,11 +1,11 @@
-// ncclGroupStart and ncclGroupEnd: what a thread has called in between.
+// Implements ncclGroupStart and ncclGroupEnd, which group a thread's calls.
 //
-// Idea: the outermost end connects new communicators all at once, each on a thread of its own
-// because each waits for the others, and then queues the operations. Outside a group the same
-// happens with the one call.
+// Idea: the end of the outermost group connects all new communicators at the same time, each on a
+// thread of its own because each waits for other ranks, and then queues the operations. A call
+// outside a group is treated as a group of one call.
 //
-// Ownership: nothing outlives the group. Threads: each has its own groups. Errors: the first error
-// of a call inside is what the end returns, and nothing is done then.
+// Ownership: nothing outlives the group. Threads: each thread has its own groups. Errors: the end
+// of a group returns the first error of a call in the group, and does nothing then.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_GROUP_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_GROUP_H_
 
@@ -16,21 +16,21 @@
 namespace vramstow::simulator {
 
 void StartGroup();
-// ncclInvalidUsage: there is no group.
+// Returns ncclInvalidUsage if there is no group.
 ncclResult_t EndGroup();
-// Ends the group and forgets what was called.
+// Ends the group and discards its calls.
 ncclResult_t DropGroup();
 
-// Does the operation, now or at the end of the group.
+// Queues the operation, now or at the end of the group.
 ncclResult_t Submit(const Operation& operation);
 
-// Makes *target a communicator whose connection is what `connect` does (Connect, or what precedes
-// it); on failure *target becomes null and the communicator goes away. `comm` may be null where
-// `connect` finds out whether there is to be one.
+// Sets *target to a communicator that `connect` connects (by Connect, and perhaps work before it).
+// On failure *target becomes null and the communicator is destroyed. `comm` may be null if
+// `connect` decides whether there is a communicator.
 ncclResult_t SubmitConnection(ncclComm* comm, ncclComm** target,
                               std::function<ncclResult_t()> connect);
 
-// An error of a call that may be inside a group.
+// Records an error of a call that may be inside a group, and returns it.
 ncclResult_t Refused(ncclResult_t result);
 
 }  // namespace vramstow::simulator

@@ -1,4 +1,4 @@
-// What NCCL says of itself: version and the texts of its results.
+// Implements the version of NCCL and the texts of its results.
 #include "simulator/runtime/libraries/common/refusal.h"
 #include "simulator/runtime/libraries/common/versions.h"
 #include "simulator/runtime/libraries/nccl/communicator.h"
@@ -43,12 +43,12 @@ VRAMSTOW_NCCL_BOTH(const char*, GetErrorString, (ncclResult_t result), (result))
   }
 }
 
-// As in NCCL the text stays until the next error; here a communicator keeps its first one.
+// NCCL returns the text of the latest error; here a communicator stores its first one.
 VRAMSTOW_NCCL_BOTH(const char*, GetLastError, (ncclComm_t comm), (comm)) {
   return IsCommunicator(comm) ? FirstProblem(comm) : "";
 }
 
-// Without effect. The header may have macros of these names.
+// These functions have no effect. The header may define macros of these names.
 #undef ncclResetDebugInit
 #undef pncclResetDebugInit
 VRAMSTOW_EXPORTED void ncclResetDebugInit() {}

@@ -1,7 +1,8 @@
-// NCCL's functions about memory: its allocator, registered buffers and windows, suspended buffers.
+// Implements NCCL's functions about memory: its allocator, registered buffers and windows,
+// suspended buffers.
 //
 // Registration changes nothing here, because all data pass through staging memory; handles are real
-// all the same, so that a wrong one is noticed.
+// objects anyway, so that a wrong handle is detected.
 #include <new>
 
 #include "simulator/runtime/libraries/nccl/communicator.h"
@@ -46,7 +47,7 @@ enum class MemoryFigure { kCanSuspend, kIsSuspended, kPersistent, kTotal };
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C API's own file
 
-// Modelled: ordinary device memory, where NCCL makes memory that can be exported.
+// Modelled as ordinary device memory, whereas NCCL allocates memory that can be exported.
 VRAMSTOW_NCCL_BOTH(ncclResult_t, MemAlloc, (void** ptr, size_t size), (ptr, size)) {
   if (ptr == nullptr || size == 0) return ncclInvalidArgument;
   *ptr = nullptr;
@@ -137,7 +138,7 @@ ncclResult_t MemoryStatistic(const ncclComm* comm, int stat, uint64_t* value) {
 
 }  // namespace
 
-// Under other names in C++, because headers that know the function declare it with their enum.
+// These functions have other names in C++, because newer headers declare them with their enum.
 VRAMSTOW_EXPORTED ncclResult_t StatisticOfNccl(ncclComm_t comm, int stat,
                                                uint64_t* value) __asm__("ncclCommMemStats");
 VRAMSTOW_EXPORTED ncclResult_t StatisticOfPnccl(ncclComm_t comm, int stat,

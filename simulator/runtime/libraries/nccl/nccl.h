@@ -1,8 +1,8 @@
-// NVIDIA's nccl.h for the files that define its functions.
+// Includes NVIDIA's nccl.h in the files that define its functions.
 //
-// VRAMSTOW_NCCL_BOTH(result, name, (parameters), (arguments)) opens the definition of ncclNAME, and
-// exports pncclNAME, the profiling name that NCCL gives every function, beside it. Functions are
-// declared here and not by the header, because headers of different releases are at hand.
+// VRAMSTOW_NCCL_BOTH(result, name, (parameters), (arguments)) begins the definition of ncclNAME,
+// and also exports pncclNAME, the profiling name that NCCL gives every function. The functions are
+// declared here and not by the header, because the build may find headers of different releases.
 //
 // Ownership, threads, errors, units: those of the functions.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_NCCL_H_

@@ -1,14 +1,14 @@
-// An operation of NCCL as it was called, and how it becomes work on a stream.
+// Operation is one call of an NCCL operation; Enqueue converts operations to work on a stream.
 //
-// Idea: an operation is cut into rounds that fit a slot of the SharedSegment. Each round is queued
-// as three steps in stream order: copies from the device into pinned staging memory, a host
-// function that exchanges with the other ranks (RunCollective, RunTransfers), copies back to the
-// device. All of it is the public driver API, so it is ordered, captured into graphs, traced and
-// timed as such.
+// Idea: an operation is divided into rounds that fit a slot of the SharedSegment. Each round is
+// queued as three steps in stream order: copies from the device into pinned staging memory, a host
+// function that exchanges data with the other ranks (RunCollective, RunTransfers), and copies back
+// to the device. All of it uses the public driver API, so it is ordered, captured into graphs,
+// traced and timed like other work.
 //
 // Ownership: an operation belongs to its work until its last round has run. Threads: Enqueue runs
-// on the caller's thread, rounds on the driver's. Errors: ncclResult_t. Units: elements in `count`,
-// bytes elsewhere.
+// on the caller's thread, rounds on the driver's. Errors: returns an ncclResult_t. Units: elements
+// in `count`, bytes elsewhere.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_OPERATION_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_OPERATION_H_
 
@@ -44,7 +44,7 @@ struct Operation {
   int root = 0;  // or the peer of kSend and kReceive
 };
 
-// What one rank's memory holds for the operation, in parts of `count` elements.
+// The number of parts of `count` elements in one rank's input and output.
 struct Parts {
   int in = 0;
   int out = 0;
@@ -67,13 +67,13 @@ struct CollectiveRound {
   int root = 0;
 };
 void RunCollective(void* round);
-// The round of an operation, but for its communicator and its count.
+// Makes the round of an operation, without its communicator and its count.
 std::unique_ptr<CollectiveRound> RoundOf(const Operation& operation, const Parts& parts);
-// Where the scalar lies that a round with scalar_on_device is scaled by.
+// Returns the device address of the scalar that scales a round with scalar_on_device.
 CUdeviceptr DeviceScalarOf(const Operation& operation);
 
-// One round of the sends and receives that were called together: bytes for and from each rank, in
-// the staging memory at rank × ring_bytes.
+// One round of the sends and receives of a group: bytes for and from each rank, in the staging
+// memory at rank × ring_bytes.
 struct TransferRound {
   ncclComm* comm = nullptr;
   bool once = true;
@@ -82,8 +82,8 @@ struct TransferRound {
 };
 void RunTransfers(void* round);
 
-// Queues operations that were called together, in order; sends and receives of one communicator
-// make progress together.
+// Queues the operations of a group in order; sends and receives of one communicator run at the same
+// time.
 ncclResult_t Enqueue(const std::vector<Operation>& operations);
 
 }  // namespace vramstow::simulator

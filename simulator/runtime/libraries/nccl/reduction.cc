@@ -9,7 +9,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// How an element is stored, and what it is computed in.
+// The type in which an element is stored, and the type in which it is computed.
 template <typename Stored, typename Computed = Stored>
 struct Plain {
   using StoredType = Stored;
@@ -44,12 +44,14 @@ struct Eighth {
   }
 };
 
-// Signed integers are added and multiplied as unsigned ones: overflow wraps, as on a card.
+// Signed integers are added and multiplied as unsigned ones, so that overflow wraps around, as on a
+// GPU.
 template <typename T>
 T Wrapped(T left, T right, bool product) {
   if constexpr (std::is_integral_v<T>) {
     using Same = std::make_unsigned_t<T>;
-    // Not narrower than int, which smaller types would become, and overflow.
+    // The type is at least as wide as int, because smaller types would be promoted to int, which
+    // can overflow.
     using Unsigned = std::common_type_t<Same, unsigned>;
     const Unsigned a = static_cast<Same>(left);
     const Unsigned b = static_cast<Same>(right);

@@ -1,6 +1,7 @@
-// What a reduction does to the elements of NCCL's data types.
+// Implements reductions of the elements of NCCL's data types.
 //
-// Idea: types of 16 and 8 bits are added up in float and rounded once at the end; integers wrap.
+// Idea: 16-bit and 8-bit floats are summed in float and rounded once at the end; integers wrap
+// around.
 //
 // Ownership: none. Threads: pure functions. Errors: none; the caller has checked type and
 // operation. Units: elements.
@@ -15,19 +16,19 @@
 
 namespace vramstow::simulator {
 
-// Bytes of an element; 0 for a type that NCCL does not know.
+// Returns the bytes of an element, or 0 for a type that NCCL does not have.
 size_t BytesOf(ncclDataType_t type);
 
-// output[i] = the sum (or whatever `operation` is) of inputs[r][i] in the order of r. ncclAvg
+// Computes output[i] as the sum (or another `operation`) of inputs[r][i] in the order of r. ncclAvg
 // divides by the number of inputs.
 void Reduce(ncclDataType_t type, ncclRedOp_t operation, const std::vector<const void*>& inputs,
             size_t count, void* output);
 
-// The same for `copies` inputs that are all like `input`, which may be the output.
+// Like Reduce, for `copies` inputs that are all equal to `input`. `output` may be the same memory.
 void ReduceSame(ncclDataType_t type, ncclRedOp_t operation, int copies, const void* input,
                 size_t count, void* output);
 
-// data[i] *= *scalar, an element of the same type.
+// Multiplies data[i] by *scalar, an element of the same type.
 void Scale(ncclDataType_t type, const void* scalar, size_t count, void* data);
 
 }  // namespace vramstow::simulator

@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What an id begins with; the rest of the 128 bytes is zero.
+// The beginning of an id; the rest of its 128 bytes is zero.
 struct IdContents {
   char magic[8];
   uint64_t name[2];
@@ -46,7 +46,7 @@ socklen_t AddressOf(const ncclUniqueId& id, sockaddr_un* address) {
   const IdContents contents = ContentsOf(id);
   *address = {};
   address->sun_family = AF_UNIX;
-  // An abstract name begins with a zero byte.
+  // The name of an abstract socket begins with a zero byte.
   const int length =
       snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "vramstow-nccl-%016llx%016llx",
                static_cast<unsigned long long>(contents.name[0]),
@@ -61,7 +61,7 @@ bool IsOurUser(int socket) {
   return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
 }
 
-// Until `socket` can be read, the meeting's deadline or its end.
+// Waits until `socket` is readable. Returns false at the deadline, or when the meeting is given up.
 bool WaitReadable(int socket, const Rendezvous& meeting, Clock::time_point deadline) {
   while (Clock::now() < deadline && !meeting.given_up()) {
     pollfd entry = {socket, POLLIN, 0};
@@ -70,7 +70,8 @@ bool WaitReadable(int socket, const Rendezvous& meeting, Clock::time_point deadl
   return false;
 }
 
-// One byte that carries room for one descriptor. Not movable: the message points into it.
+// A message of one byte with space for one descriptor. It cannot be moved, because the message
+// points into it.
 class DescriptorMessage {
  public:
   DescriptorMessage() {
@@ -99,7 +100,7 @@ void SendMemory(int socket, int memory) {
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   memcpy(CMSG_DATA(header), &memory, sizeof(int));
-  // One that has died meanwhile is found missing when it is waited for.
+  // A rank that has died in the meantime is detected later, when other ranks wait for it.
   sendmsg(socket, out.message(), MSG_NOSIGNAL);
 }
 
@@ -213,8 +214,8 @@ bool IsUniqueId(const ncclUniqueId& id) {
   return memcmp(id.internal, kIdMagic, sizeof(kIdMagic)) == 0;
 }
 
-// The finishing step of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
-// generators, 2014) mixes the numbers in.
+// Mixes the number and the color into the id with the finishing step of splitmix64 (Steele, Lea,
+// Flood: Fast splittable pseudorandom number generators, 2014).
 ncclUniqueId DeriveUniqueId(const ncclUniqueId& id, uint64_t number, int64_t color) {
   const auto mix = [](uint64_t value) {
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;

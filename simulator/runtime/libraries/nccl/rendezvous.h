@@ -1,13 +1,13 @@
-// Rendezvous: how the ranks that were given the same unique id find each other.
+// Rendezvous connects the ranks that were given the same unique id.
 //
-// Idea: the id is a random name. Rank 0 listens at the abstract unix socket of that name, the
-// others connect and say who they are, and when all are there each is sent the shared memory of the
-// communicator. Such sockets have no file and end with their process, so nothing is left behind;
-// they reach as far as the network namespace, which is one machine. Only processes of the same user
-// are let in.
+// Idea: the id is a random name. Rank 0 listens at the abstract unix socket of that name, and the
+// other ranks connect and send their numbers. When all have connected, rank 0 sends each the shared
+// memory of the communicator. Such sockets have no file and end with their process, so nothing is
+// left behind. They work within a network namespace, which is one machine. Only processes of the
+// same user are accepted.
 //
-// Ownership: the descriptor that is returned is the caller's. Threads: any. Errors: -1 and one
-// sentence in *problem. Units: milliseconds.
+// Ownership: the returned descriptor belongs to the caller. Threads: any. Errors: returns -1 and
+// one sentence in *problem. Units: milliseconds.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_RENDEZVOUS_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_RENDEZVOUS_H_
 
@@ -19,12 +19,12 @@
 
 namespace vramstow::simulator {
 
-// A new id. False: the system gives no random numbers.
+// Makes a new id. Returns false if the system gives no random numbers.
 bool MakeUniqueId(ncclUniqueId* id);
 // True if `id` came from MakeUniqueId or DeriveUniqueId.
 bool IsUniqueId(const ncclUniqueId& id);
-// The id of the communicator that is the `number`th to be made of the one with `id`, for those of
-// its ranks that have `color` in common.
+// Returns the id of communicator `number` that is made from the one with `id`, for those of its
+// ranks that have the same `color`.
 ncclUniqueId DeriveUniqueId(const ncclUniqueId& id, uint64_t number, int64_t color);
 
 struct Rendezvous {
@@ -36,7 +36,8 @@ struct Rendezvous {
   std::function<bool()> given_up;
 };
 
-// Waits until all ranks have come. Returns the shared memory (board.h).
+// Waits until all ranks have connected. Returns the descriptor of the shared memory
+// (shared_segment.h).
 int Meet(const Rendezvous& meeting, std::string* problem);
 
 }  // namespace vramstow::simulator

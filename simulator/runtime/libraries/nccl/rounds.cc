@@ -1,4 +1,4 @@
-// What happens on the host in the middle of each round (operation.h), on the driver's thread.
+// Runs the host function in the middle of each round (operation.h), on the driver's thread.
 #include <cstring>
 #include <memory>
 
@@ -8,8 +8,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// The pending count goes down and a round of no graph goes away, whichever way the function is
-// left.
+// At the end of a round that is not part of a graph, deletes the round and decrements the count of
+// pending work, however the function returns.
 template <typename Round>
 class RunningRound {
  public:
@@ -50,7 +50,7 @@ bool IsReduction(Kind kind) {
   return kind == Kind::kAllReduce || kind == Kind::kReduce || kind == Kind::kReduceScatter;
 }
 
-// Where in a slot of `source` the data for part `part` of this rank begin, in parts.
+// Returns the index of the first part in another rank's slot that is for this rank.
 int PartInSlot(const CollectiveRound& round) {
   const bool addressed = round.kind == Kind::kReduceScatter || round.kind == Kind::kAllToAll ||
                          round.kind == Kind::kScatter;

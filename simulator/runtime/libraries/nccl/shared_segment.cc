@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint64_t kBoardMagic = 0x6272616f'6c63636e;
 constexpr size_t kPage = 4096;
-// How often a waiting rank looks whether the others still live.
+// How often a waiting rank checks whether the other ranks are alive.
 constexpr auto kLook = std::chrono::milliseconds(20);
 constexpr int kYields = 20;
 
@@ -41,7 +41,7 @@ struct SharedSegment::Header {
   std::atomic<uint32_t> bell;  // counts what happened; the futex that all wait on
 };
 
-// On cache lines of their own: each is written by one rank.
+// The state of one rank. It has cache lines of its own, because only one rank writes it.
 struct alignas(128) SharedSegment::Rank {
   std::atomic<int32_t> pid;  // 0: not there yet
   std::atomic<uint32_t> left;
@@ -61,7 +61,7 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 namespace {
 
-// Where things lie: header, ranks, rings' heads, slots, rings' bytes.
+// Offsets of the parts of the shared memory: header, ranks, heads of rings, slots, bytes of rings.
 template <typename Header, typename Rank, typename Ring>
 struct Layout {
   size_t ranks, rings, slots, ring_data, end;
@@ -152,7 +152,7 @@ void SharedSegment::WakeAll() {
   syscall(SYS_futex, &header_->bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// A rank of this process cannot die alone.
+// True if a rank has left or died. A rank of this process cannot die alone.
 bool SharedSegment::IsGone(int rank) const {
   const Rank& state = rank_state(rank);
   if (state.left.load(std::memory_order_acquire) != 0) return true;
@@ -180,7 +180,8 @@ WaitResult SharedSegment::Wait(const std::vector<int>& needed, const std::functi
     if (std::chrono::steady_clock::now() >= look) {
       const bool gone = std::any_of(needed.begin(), needed.end(),
                                     [&](int rank) { return rank != rank_ && IsGone(rank); });
-      // It may have done its part and left between the two questions.
+      // The rank may have finished its part and left between the two checks, so `ready` is called
+      // again.
       if (gone) return ready() ? WaitResult::kDone : WaitResult::kPeerGone;
       look = std::chrono::steady_clock::now() + kLook;
     }
@@ -293,7 +294,7 @@ size_t SharedSegment::Receive(int peer, uint8_t* data, size_t bytes) {
   return taken;
 }
 
-// Two sets of facts are enough: who is at exchange n + 2 knows that all have read exchange n.
+// Two sets of facts are enough: when a rank begins exchange n + 2, all ranks have read exchange n.
 WaitResult SharedSegment::Exchange(const Fact& own, std::vector<Fact>* all) {
   const uint64_t number = ++exchange_;
   Rank& mine = rank_state(rank_);

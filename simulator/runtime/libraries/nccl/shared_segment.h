@@ -1,17 +1,16 @@
-// SharedSegment: the memory that the ranks of a communicator share.
+// SharedSegment is the memory that the ranks of a communicator share.
 //
-// Idea: collectives proceed in rounds, in the same order on every rank. In a round each rank
-// writes its part into its own slot and publishes the round's number; each reads what it needs from
-// the others' slots and says that it is done, after which the slots may be written again. Sends
-// and receives do not involve all ranks and have a byte ring for each ordered pair. There is a
-// third way for small facts that are exchanged on the host (Exchange), which a split needs.
+// Idea: collectives proceed in rounds, in the same order on every rank. In a round each rank writes
+// its part into its own slot and publishes the round's number. Then it reads what it needs from the
+// slots of other ranks and marks the round as read, after which the slots may be written again.
+// Sends and receives do not involve all ranks and use a byte ring for each ordered pair. Small
+// facts that are exchanged on the host, for a split, use Exchange.
 //
-// Waiting is by futex, with a look every few milliseconds at whether the communicator was aborted
-// and whether the ranks that are waited for are still there: a rank that died or left ends the
-// wait.
+// A rank waits on a futex, and checks every few milliseconds whether the communicator was aborted
+// and whether the ranks that it waits for are still there: a rank that died or left ends the wait.
 //
-// Ownership: the memory is a memfd, gone with the last process that has it. Threads: one thread at
-// a time works on rounds; anyone may Abort. Errors: WaitResult. Units: bytes.
+// Ownership: the memory is a memfd, freed with the last process that has it. Threads: one thread at
+// a time works on rounds; any thread may call Abort. Errors: returns a WaitResult. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_SHARED_SEGMENT_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_SHARED_SEGMENT_H_
 
@@ -25,7 +24,7 @@ namespace vramstow::simulator {
 
 enum class WaitResult { kDone, kAborted, kPeerGone, kMismatch };
 
-// What all ranks of a round must agree on.
+// The data on which all ranks of a round must agree.
 struct RoundTag {
   uint32_t kind = 0;
   uint32_t type = 0;
@@ -41,25 +40,27 @@ struct Fact {
 
 class SharedSegment {
  public:
-  // How large the shared memory is for so many ranks.
+  // Returns the size of the shared memory for this many ranks.
   static size_t Bytes(int ranks, size_t slot_bytes);
-  // By the one who makes the memory, before anyone else sees it.
+  // Initializes new memory. Must be called by its creator before other processes open it.
   static bool Initialize(int fd, int ranks, size_t slot_bytes);
 
-  // Takes `fd`. Null: the memory cannot be mapped or is not what it should be.
+  // Takes ownership of `fd`. Returns null if the memory cannot be mapped or has unexpected
+  // contents.
   static SharedSegment* Open(int fd, int rank, int ranks);
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;
   SharedSegment& operator=(const SharedSegment&) = delete;
 
   size_t slot_bytes() const { return slot_bytes_; }
-  // How many bytes of one ring: what a round of sends and receives moves between two ranks.
+  // The bytes of one ring, which limit what a round of sends and receives moves between two ranks.
   size_t ring_bytes() const { return slot_bytes_ / static_cast<size_t>(ranks_) / 64 * 64; }
 
-  // All ranks are there. False: not within `milliseconds`, or aborted.
+  // Waits until all ranks are there, at most `milliseconds` or until an abort.
   WaitResult WaitForAll(int milliseconds);
 
-  // A round: BeginRound, write the own slot, Publish, WaitForSlots, read, EndRound.
+  // A round calls BeginRound, writes the own slot, and calls Publish and WaitForSlots; then it
+  // reads the slots and calls EndRound.
   WaitResult BeginRound();
   uint8_t* OwnSlot() { return slot(rank_); }
   void Publish(const RoundTag& tag);
@@ -67,21 +68,21 @@ class SharedSegment {
   const uint8_t* Slot(int rank) const { return slot(rank); }
   void EndRound();
 
-  // Bytes of the pair's ring that were taken; 0 if it is full (or empty).
+  // Move bytes through the pair's ring, and return how many; 0 if the ring is full (or empty).
   size_t Send(int peer, const uint8_t* data, size_t bytes);
   size_t Receive(int peer, uint8_t* data, size_t bytes);
-  // Until `ready` says so; it is asked again whenever somebody did something.
+  // Waits until `ready` returns true; it is called again whenever any rank has made progress.
   WaitResult Wait(const std::vector<int>& needed, const std::function<bool()>& ready);
 
-  // Everybody's fact, in the order of ranks.
+  // Exchanges one fact of each rank and returns all, in the order of ranks.
   WaitResult Exchange(const Fact& own, std::vector<Fact>* all);
 
-  // Ends all waits of this rank, now and later. Safe from any thread.
+  // Ends all waits of this rank, now and later. May be called from any thread.
   void Abort();
   bool aborted() const { return aborted_.load(std::memory_order_acquire); }
-  // Tells the others that this rank takes no further part.
+  // Informs the other ranks that this rank takes no further part.
   void Leave();
-  // A rank that is not there any more, though it was needed: its number, or -1.
+  // Returns the number of a rank that has died or left, or -1.
   int FindGone();
 
  private:

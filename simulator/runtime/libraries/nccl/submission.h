@@ -1,11 +1,11 @@
-// Submission: what one call of a communicator queues on one stream.
+// Submission queues the work of one call of a communicator on one stream.
 //
-// Idea: operations of a communicator run in the order in which they are called, on whatever
-// streams: a submission begins with a wait for the last one, and ends with an event for the next.
-// In a capture it does neither, because the graph has an order of its own.
+// Idea: operations of a communicator run in the order in which they are called, on any streams: a
+// submission begins with a wait for the last one, and ends with an event for the next one. In a
+// capture it does neither, because the graph has an order of its own.
 //
-// Ownership: rounds belong to their work; those of a graph live as long as the process. Threads:
-// the caller's. Errors: the first one of the driver, at End. Units: bytes.
+// Ownership: rounds belong to their work; rounds of a graph live as long as the process. Threads:
+// the caller's. Errors: End returns the driver's first error. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_SUBMISSION_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_SUBMISSION_H_
 
@@ -15,7 +15,7 @@
 
 namespace vramstow::simulator {
 
-// Keeps a round that is part of a graph for as long as the process lives.
+// Retains a round that is part of a graph for the life of the process.
 void KeepForGraphs(void* round);
 
 class Submission {
@@ -38,8 +38,8 @@ class Submission {
     if (result_ == CUDA_SUCCESS) result_ = result;
   }
 
-  // A round that is part of a graph lives as long as the process: the graph may be launched at any
-  // time.
+  // Queues `function` with the round. A round that is part of a graph lives as long as the process,
+  // because the graph may be launched at any time.
   template <typename Round>
   void Run(std::unique_ptr<Round> round, CUhostFn function) {
     if (result_ != CUDA_SUCCESS) return;

@@ -53,7 +53,7 @@ const char* ToldName(Kind kind) {
   return "-";
 }
 
-// How many parts this rank sends and gets: those of a root are those of any rank here.
+// Returns how many parts this rank sends and receives; any rank is counted like the root.
 uint64_t PartsSent(Kind kind, uint64_t ranks) {
   switch (kind) {
     case Kind::kReduceScatter:

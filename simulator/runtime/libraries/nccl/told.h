@@ -1,8 +1,8 @@
-// WorkLogScope: tells the simulator's work log of operations, and keeps the copies that stand in
-// for them out of it.
+// WorkLogScope reports operations to the simulator's work log, and leaves out the copies that
+// implement them.
 //
-// Ownership: nothing is kept. Threads: the one that made it. Errors: none; without a log nothing is
-// told. Units: bytes.
+// Ownership: retains nothing. Threads: used by the thread that made it. Errors: none; without a log
+// nothing is reported. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_TOLD_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_TOLD_H_
 

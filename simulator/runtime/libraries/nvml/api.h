@@ -1,8 +1,8 @@
-// The part of NVIDIA's management library that the stand-in answers, written from its public
-// documentation: no package that brings CUDA headers brings nvml.h, so the types are declared here.
+// Declares the part of NVIDIA's management library that the stand-in implements, from its public
+// documentation: no package with CUDA headers contains nvml.h, so the types are declared here.
 //
-// Ownership: callers bring the memory for every answer. Threads: any. Errors: nvmlReturn_t. Units:
-// bytes, MHz, milliwatts, degrees Celsius, percent.
+// Ownership: callers provide the memory for every answer. Threads: any. Errors: returns an
+// nvmlReturn_t. Units: bytes, MHz, milliwatts, degrees Celsius, percent.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NVML_API_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NVML_API_H_
 
@@ -137,7 +137,8 @@ typedef struct {
   unsigned devToolsMode;
 } nvmlConfComputeSystemState_t;
 
-// All 0: no environment for it, the feature and the tools' mode off, no mode of several cards.
+// The state of confidential computing. All fields are 0: there is no environment, the feature and
+// the developer tools mode are off, and there is no mode for several GPUs.
 typedef struct {
   unsigned version;
   unsigned environment;

@@ -1,5 +1,6 @@
-// How a device feels: temperature, power, clocks, errors. Plausible constants of an idle card, so
-// that programs which show or log them run; nothing follows from them.
+// Implements the condition of a device: temperature, power, clocks, errors. The values are
+// plausible constants of an idle GPU, so that programs which show or log them run; nothing depends
+// on them.
 #include "simulator/runtime/libraries/nvml/devices.h"
 
 namespace vramstow::simulator {
@@ -8,7 +9,7 @@ namespace {
 constexpr int kTemperature = 34;
 constexpr int kShutdownTemperature = 95;
 
-// Milliwatts: the boards' published limits by generation, and a tenth of that when idle.
+// Returns milliwatts: the boards' published limits by generation. An idle GPU uses a tenth of that.
 unsigned PowerLimit(const DeviceReport& report) {
   if (report.major >= 9) {
     return 700000;
@@ -19,7 +20,7 @@ unsigned PowerLimit(const DeviceReport& report) {
   return 300000;
 }
 
-// NVML's kinds of clocks: graphics, SM, memory, video.
+// Returns one of NVML's clocks; the types are graphics, SM, memory and video.
 nvmlReturn_t Clock(nvmlDevice_t device, unsigned type, unsigned* megahertz) {
   DeviceReport report;
   const nvmlReturn_t result = Report(device, &report);
@@ -97,7 +98,7 @@ VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t devi
   return result == NVML_SUCCESS ? Store(millijoules, 0) : result;
 }
 
-// The performance state: the highest.
+// Returns the highest performance state.
 VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t device, unsigned* state) {
   DeviceReport report;
   const nvmlReturn_t result = Report(device, &report);
@@ -167,8 +168,8 @@ VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetDisplayActive(nvmlDevice_t device, unsig
   return nvmlDeviceGetDisplayMode(device, active);
 }
 
-// Single values by number: the two that monitors ask for most; every other is marked as not
-// supported in its own entry, as NVML does.
+// Returns single values by number. The two that monitors use most are supported; every other entry
+// is marked as not supported, as NVML does.
 VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count,
                                                     nvmlFieldValue_t* values) {
   DeviceReport report;

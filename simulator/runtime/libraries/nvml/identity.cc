@@ -1,4 +1,4 @@
-// Which devices there are and what they are.
+// Implements the number of devices and their identities.
 #include <cstdio>
 #include <cstring>
 
@@ -23,7 +23,7 @@ struct PciPlace {
   unsigned device = 0;
 };
 
-// Reads "0000:01:00.0", with a domain of four or eight digits, or without one.
+// Parses "0000:01:00.0", with a domain of four or eight digits, or without one.
 bool ParsePlace(const char* text, PciPlace* place) {
   if (sscanf(text, "%x:%x:%x.", &place->domain, &place->bus, &place->device) == 3) {
     return true;
@@ -206,7 +206,7 @@ VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t device, unsign
   if (result != NVML_SUCCESS) {
     return result;
   }
-  // As NVML numbers them: Volta 5, Turing 6, Ampere 7, Ada 8, Hopper 9, Blackwell 10.
+  // NVML's numbers are Volta 5, Turing 6, Ampere 7, Ada 8, Hopper 9, Blackwell 10.
   unsigned number = 10;
   if (report.major == 7) {
     number = report.minor < 5 ? 5 : 6;

@@ -1,4 +1,5 @@
-// NVML as a whole: start and end, versions, error texts, and the functions about the system.
+// Implements NVML as a whole: start and end, versions, error texts, and the functions about the
+// system.
 #include <cstdio>
 
 #include "simulator/runtime/libraries/common/refusal.h"
@@ -10,7 +11,7 @@ const LibraryIdentity kLibrary = {"NVML", NVML_ERROR_NOT_SUPPORTED, "NVML_ERROR_
 
 namespace {
 
-// The driver release that brings CUDA 13.2, which the simulator answers as.
+// The driver release that contains CUDA 13.2, whose version the simulator reports.
 constexpr char kDriverVersion[] = "595.45.04";
 constexpr char kNvmlVersion[] = "13.595.45.04";
 constexpr int kCudaDriverVersion = 13020;
@@ -100,7 +101,7 @@ VRAMSTOW_NVML nvmlReturn_t nvmlSystemGetProcessName(unsigned pid, char* name, un
   return NVML_SUCCESS;
 }
 
-// No confidential computing.
+// Reports that there is no confidential computing.
 VRAMSTOW_NVML nvmlReturn_t nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t* state) {
   return IsInitialized() ? Store(state, nvmlConfComputeSystemState_t{}) : NVML_ERROR_UNINITIALIZED;
 }

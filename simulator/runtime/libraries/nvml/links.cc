@@ -1,8 +1,8 @@
-// How devices are connected: PCI Express, NVLink, peers, fabric.
+// Implements the connections of devices: PCI Express, NVLink, peers, fabric.
 //
-// Modelled: a card with NVLink has as many links as its generation's data sheet says, all of them
-// up and leading to one NVLink switch; so any two such cards reach each other. Cards without it
-// meet at the host bridge.
+// Modelled: a GPU with NVLink has as many NVLinks as its generation's data sheet says, all of them
+// up and connected to one NVLink switch, so any two such GPUs reach each other. GPUs without NVLink
+// are connected at the host bridge.
 #include <cstdio>
 
 #include "simulator/runtime/libraries/nvml/devices.h"
@@ -83,7 +83,8 @@ VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetNvLinkVersion(nvmlDevice_t device, unsig
                                 : result;
 }
 
-// Capabilities: peer access and atomics among peers and to the host; no SLI (kind 4).
+// The supported capabilities are peer access, and atomics among peers and to the host, but not SLI
+// (kind 4).
 VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetNvLinkCapability(nvmlDevice_t device, unsigned link,
                                                          unsigned capability, unsigned* answer) {
   DeviceReport report;
@@ -119,7 +120,8 @@ VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t one, nvmlDevice_t
   constexpr unsigned kAtomics = 3;
   constexpr unsigned kOk = 0;
   constexpr unsigned kNotSupported = 5;
-  // Reading and writing each other's memory goes over the bus as well; the rest needs NVLink.
+  // PCI Express allows peers to read and write each other's memory, too; the other indexes need
+  // NVLink.
   const bool needs_nvlink = index == kNvlink || index == kAtomics;
   return Store(status, needs_nvlink && !nvlink ? kNotSupported : kOk);
 }
@@ -133,7 +135,7 @@ VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t one,
   return result == NVML_SUCCESS ? Store(level, one == other ? kInternal : kHostBridge) : result;
 }
 
-// No multi-node fabric.
+// Reports that there is no multi-node fabric.
 VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device,
                                                       nvmlGpuFabricInfo_t* info) {
   DeviceReport report;
@@ -163,5 +165,5 @@ VRAMSTOW_PCIE(nvmlDeviceGetMaxPcieLinkGeneration, PcieGeneration(report))
 VRAMSTOW_PCIE(nvmlDeviceGetGpuMaxPcieLinkGeneration, PcieGeneration(report))
 VRAMSTOW_PCIE(nvmlDeviceGetCurrPcieLinkWidth, 16)
 VRAMSTOW_PCIE(nvmlDeviceGetMaxPcieLinkWidth, 16)
-// Megatransfers per second, per lane: 8,000 in the third generation, doubling with each.
+// Megatransfers per second and lane: 8,000 in the third generation, doubled with each later one.
 VRAMSTOW_PCIE(nvmlDeviceGetPcieSpeed, 1000u << PcieGeneration(report))

@@ -1,5 +1,5 @@
-// How a device is used: memory and processes. The figures are the simulated driver's own, which
-// knows of all processes that share the simulated card.
+// Implements the use of a device: memory and processes. The figures come from the simulated driver,
+// which counts all processes that share the simulated GPU.
 #include <vector>
 
 #include "simulator/runtime/libraries/nvml/devices.h"
@@ -7,7 +7,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// Gives the processes that hold memory of the device in the caller's array.
+// Lists the processes that use memory of the device in the caller's array.
 template <typename Info>
 nvmlReturn_t Processes(nvmlDevice_t device, unsigned* count, Info* infos) {
   std::vector<DeviceProcess> processes;
@@ -76,7 +76,7 @@ VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device,
   return NVML_SUCCESS;
 }
 
-// The window through which the processor sees device memory: large enough for all of it.
+// The window through which the processor accesses device memory is large enough for all of it.
 VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device,
                                                        nvmlBAR1Memory_t* memory) {
   DeviceReport report;
@@ -115,7 +115,7 @@ VRAMSTOW_NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses)
 VRAMSTOW_NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v2)
 VRAMSTOW_NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3)
 
-// Not modelled: a simulated device is never busy in wall-clock time.
+// Utilization is not modelled: a simulated device is never busy in wall-clock time.
 VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device,
                                                          nvmlUtilization_t* utilization) {
   DeviceReport report;

@@ -1,10 +1,10 @@
-// What backend descriptors know without having been told: which engines fit a graph, and how much
-// workspace an engine needs.
+// Computes attributes of backend descriptors that were not set: which engines fit a graph, and how
+// much workspace an engine needs.
 //
-// Modelled: see cudnn/workspace.h for convolutions. A graph with a matrix product and a normalising
-// reduction (attention) needs 256 bytes, as cuDNN 9.19 took on an H100 (docs/card.md); what the
-// backward pass sums in 32-bit floats, its caller allocates. All other graphs need none. The lean
-// engine never needs any.
+// Modelled: cudnn/workspace.h describes convolutions. A graph with a matrix product and a
+// normalising reduction (attention) needs 256 bytes, as cuDNN 9.19 used on an H100 (docs/card.md);
+// the memory in which the backward pass adds up 32-bit floats is allocated by its caller. All other
+// graphs need none. The lean engine never needs any.
 #include <algorithm>
 #include <cstring>
 
@@ -19,7 +19,7 @@ constexpr int64_t kFastEngine = 0;
 constexpr int64_t kLeanEngine = 1;
 constexpr size_t kAttentionBytes = 256;
 
-// The attributes that name a convolution's operands, by pass.
+// The attributes that name a convolution's operands, for its forward pass and each backward pass.
 struct ConvolutionOperands {
   cudnnBackendDescriptorType_t operation;
   ConvolutionPass pass;
@@ -77,7 +77,7 @@ size_t OperationWorkspace(const Contents& operation) {
   return 0;
 }
 
-// Forward, attention has two matrix products; backward five.
+// Attention has two matrix products in its forward pass and five in its backward pass.
 size_t AttentionWorkspace(const Value& operations) {
   const auto products =
       std::ranges::count_if(operations.descriptors, [](const ContentsPointer& operation) {
@@ -114,7 +114,8 @@ ContentsPointer MakeConfiguration(const ContentsPointer& graph, int64_t engine_i
   return configuration;
 }
 
-// The engine configurations for a graph, best first. The fallback mode knows the lean engine only.
+// Returns the engine configurations for a graph, best first. The fallback mode returns only the
+// lean engine.
 std::shared_ptr<Value> Configurations(const Contents& heuristics) {
   const ContentsPointer graph = heuristics.Reference(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
   cudnnBackendHeurMode_t mode = CUDNN_HEUR_MODE_A;
@@ -167,7 +168,7 @@ std::shared_ptr<const Value> Answer(const ContentsPointer& contents,
       return Numbers({static_cast<int64_t>(ConfigurationWorkspace(contents))});
     case CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED:
       return Numbers({0});
-    // Lists that are empty: no knobs, no notes, no intermediate results.
+    // These lists are empty: there are no knobs, no notes and no intermediate results.
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
       return Nothing(CUDNN_TYPE_NUMERICAL_NOTE);
     case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:

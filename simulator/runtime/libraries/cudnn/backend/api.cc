@@ -1,4 +1,4 @@
-// The six functions of the backend API, and the version of it that takes caller-owned memory.
+// Implements the six functions of the backend API, and its variant that uses memory of the caller.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -9,10 +9,10 @@
 namespace vramstow::simulator {
 namespace {
 
-// The newest type that cuDNN 9.26 knows: the backward pass of rotary embeddings.
+// The newest type that cuDNN 9.26 has: the backward pass of rotary embeddings.
 constexpr int kLastDescriptorType = 50;
 
-// Runs `body`; memory that cannot be had becomes a status, since nothing may be thrown at a C
+// Runs `body` and converts a failed allocation to a status, since no exception may reach a C
 // caller.
 template <typename Body>
 cudnnStatus_t Guarded(const Body& body) {
@@ -48,7 +48,8 @@ cudnnStatus_t Read(cudnnBackendAttributeType_t type, int64_t count, const void* 
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Hands a value's first `room` elements to the caller. Descriptors take over the contents.
+// Copies a value's first `room` elements to the caller. Descriptors of the caller share the
+// contents.
 cudnnStatus_t Write(const Value& value, int64_t room, void* elements) {
   const int64_t count = std::min(room, value.count);
   if (value.type != CUDNN_TYPE_BACKEND_DESCRIPTOR) {
@@ -64,13 +65,13 @@ cudnnStatus_t Write(const Value& value, int64_t room, void* elements) {
       return Fail(CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE,
                   "the array to fill must hold created descriptors of the attribute's type");
     }
-    // Finalized contents are never changed again, so that sharing them is safe.
+    // Finalized contents never change again, so sharing them is safe.
     descriptor->contents = std::const_pointer_cast<Contents>(value.descriptors[i]);
   }
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Data pointers of a variant pack; empty if it has none.
+// Returns the data pointers of a variant pack, or an empty list if it has none.
 std::vector<uint64_t> Pointers(const Contents& pack) {
   const Value* value = pack.Find(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   if (value == nullptr) {
@@ -104,8 +105,8 @@ cudnnStatus_t Execute(cudnnHandle_t handle, const Contents& plan, const Contents
   if (workspace_bytes > 0 && workspace == 0) {
     return Fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the plan needs a workspace");
   }
-  // Argument words: the kind of the first operation, the workspace and its size, how many tensors
-  // there are, and their addresses as far as there is room.
+  // The argument words are the kind of the first operation, the workspace and its size, the number
+  // of tensors, and as many of their addresses as fit.
   const Value* operations = graph->Find(CUDNN_ATTR_OPERATIONGRAPH_OPS);
   std::vector<uint64_t> words = {static_cast<uint64_t>(operations->descriptors[0]->type), workspace,
                                  workspace_bytes};
@@ -209,7 +210,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
     }
     const bool only_count = arrayOfElements == nullptr || requestedElementCount == 0;
     if (elementCount != nullptr) {
-      // Of a list of descriptors callers expect to be told how many of theirs were filled in.
+      // For a list of descriptors callers expect the number of descriptors that were filled in.
       const bool list = value->type == CUDNN_TYPE_BACKEND_DESCRIPTOR && !only_count;
       *elementCount = list ? std::min(requestedElementCount, value->count) : value->count;
     }

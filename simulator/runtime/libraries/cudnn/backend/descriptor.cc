@@ -68,7 +68,7 @@ size_t BytesOf(cudnnBackendAttributeType_t type) {
     case CUDNN_TYPE_FRACTION:
       return sizeof(cudnnFraction_t);
     default:
-      // All the others are enumerations, float or int32.
+      // All other types are enumerations, float or int32.
       return type >= CUDNN_TYPE_HANDLE && type <= 32 ? 4 : 0;
   }
 }

@@ -1,17 +1,18 @@
-// A descriptor of cuDNN's backend ("graph") API: a type and attributes, frozen when finalized.
+// Implements a descriptor of cuDNN's backend ("graph") API: a type and attributes, which cannot
+// change after it is finalized.
 //
-// Idea: almost everything that this API passes around is data which the stand-in only has to keep
-// and give back, so one generic descriptor serves all 51 types; what a type needs before it is
-// complete, and what it then knows of itself, is in finalize.cc and answers.cc.
+// Idea: almost all data of this API only has to be stored and returned, so one generic descriptor
+// serves all 51 types. finalize.cc lists what a type needs before it is complete, and answers.cc
+// computes the attributes that were not set.
 //
-// A descriptor that is set as an attribute of another is shared, not copied: its contents are
-// frozen by then. cuDNN fills in descriptors that the caller created; here the caller's descriptor
-// takes over the contents.
+// A descriptor that is set as an attribute of another is shared, not copied, because its contents
+// are final by then. cuDNN fills in descriptors that the caller created; here the caller's
+// descriptor shares the contents.
 //
-// Ownership: cudnnBackendCreateDescriptor allocates a Descriptor, …Destroy frees it; its contents
-// live as long as something refers to them. Threads: no two threads change one descriptor at a
-// time. Errors: cuDNN's status codes; memory that cannot be had is thrown as std::bad_alloc and
-// turned into a status at the API.
+// Ownership: cudnnBackendCreateDescriptor allocates a Descriptor, and …Destroy frees it; its
+// contents live as long as any descriptor refers to them. Threads: no two threads change one
+// descriptor at a time. Errors: cuDNN's status codes; a failed allocation throws std::bad_alloc,
+// which the API converts to a status.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_BACKEND_DESCRIPTOR_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_BACKEND_DESCRIPTOR_H_
 
@@ -42,10 +43,10 @@ struct Contents {
   std::map<cudnnBackendAttributeName_t, Value> attributes;
 
   const Value* Find(cudnnBackendAttributeName_t name) const;
-  // The numbers of an INT64 attribute, and one of them; `otherwise` if it is not there.
+  // Return the numbers of an INT64 attribute, or its first number; `otherwise` if it is not set.
   std::vector<int64_t> Numbers(cudnnBackendAttributeName_t name) const;
   int64_t Number(cudnnBackendAttributeName_t name, int64_t otherwise) const;
-  // The first descriptor of an attribute; null if it is not there.
+  // Returns the first descriptor of an attribute, or null if it is not set.
   ContentsPointer Reference(cudnnBackendAttributeName_t name) const;
 
   void SetNumber(cudnnBackendAttributeName_t name, int64_t number);
@@ -59,21 +60,21 @@ struct Descriptor {
 
 inline constexpr uint64_t kDescriptorMagic = 0x76737464'44455343;
 
-// The descriptor behind the caller's pointer, null if it is none.
+// Returns the descriptor behind the caller's pointer, or null if it is not a descriptor.
 Descriptor* AsDescriptor(cudnnBackendDescriptor_t descriptor);
 
-// Bytes of one element of an attribute type; 0 for an unknown one.
+// Returns the bytes of one element of an attribute type, or 0 for an unknown type.
 size_t BytesOf(cudnnBackendAttributeType_t type);
 
-// Checks that a descriptor is complete and adds what it then knows of itself. See finalize.cc.
+// Checks that a descriptor is complete (finalize.cc).
 cudnnStatus_t Finalize(Contents* contents);
 
-// What a finalized descriptor knows without having been told: engines, heuristics' results, sizes.
-// Returns null if it is not such an attribute; otherwise the value. See answers.cc.
+// Returns the value of an attribute that a finalized descriptor computes, such as engines, results
+// of heuristics and sizes. Returns null if it is not such an attribute (answers.cc).
 std::shared_ptr<const Value> Answer(const ContentsPointer& contents,
                                     cudnnBackendAttributeName_t name);
 
-// The workspace of running `graph` on engine `engine`, in bytes. See answers.cc.
+// Returns the workspace for running `graph` on engine `engine`, in bytes (answers.cc).
 size_t GraphWorkspace(const Contents& graph, int64_t engine);
 
 }  // namespace vramstow::simulator

@@ -1,4 +1,4 @@
-// What each kind of backend descriptor needs before it can be finalized.
+// Checks what each kind of backend descriptor needs before it can be finalized.
 #include <algorithm>
 #include <initializer_list>
 
@@ -8,8 +8,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// How many engines the stand-in has for any graph: 0 is fast and uses the modelled workspace, 1 is
-// lean and uses none.
+// The number of engines that the stand-in has for any graph: engine 0 is fast and uses the modelled
+// workspace, engine 1 is lean and uses none.
 constexpr int64_t kEngines = 2;
 
 struct Requirement {
@@ -17,7 +17,7 @@ struct Requirement {
   std::initializer_list<cudnnBackendAttributeName_t> attributes;
 };
 
-// Types that are not listed need nothing.
+// The attributes that a type requires. Types that are not listed require none.
 constexpr Requirement kRequirements[] = {
     {CUDNN_BACKEND_TENSOR_DESCRIPTOR,
      {CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_ATTR_TENSOR_STRIDES,
