@@ -3,12 +3,14 @@
 namespace vramstow {
 namespace {
 
-// NVIDIA's data sheets of each product; where one lists rates with sparsity alone, half of them.
-// For GeForce and the RTX workstation cards the architecture's white paper (Ada, Blackwell,
-// Ampere GA102), with sums in f32. The shares of the A100 and the H100 are fitted to published
-// trainings (docs/plan.md); those of others follow what their power allows, and were not compared.
+// The rates are from NVIDIA's data sheet of each product; where a sheet lists only rates with
+// sparsity, these are half of them. For GeForce and RTX workstation cards they are from the
+// architecture's white paper (Ada, Blackwell, Ampere GA102), with accumulation in f32. The shares
+// of the A100 and the H100 are fitted to published trainings (docs/plan.md); those of other cards
+// follow their power limits and were not compared with measurements.
 constexpr CardRates kRates[] = {
-    // key, bf16, f16, tf32, f32, f64, memory, links, host, product share, attention share
+    // The columns: key, bf16, f16, tf32, f32, f64, memory, links, host, product share, attention
+    // share.
     {"h200", 989.5, 989.5, 494.7, 67, 67, 4800, 450, 64, 0.48, 0.25},
     {"h100", 989.5, 989.5, 494.7, 67, 67, 3350, 450, 64, 0.48, 0.25},
     {"b200", 2250, 2250, 1125, 75, 37, 7700, 900, 64, 0.48, 0.25},

@@ -1,6 +1,7 @@
-// CardRates: how fast a card is, as its maker's data sheet says: dense, without sparsity.
+// CardRates: the speed of a GPU according to its data sheet, for dense operations (without
+// sparsity).
 //
-// Ownership: rows are constants. Threads: immutable. Errors: null for a card that is not there.
+// Ownership: the rows are constants. Threads: immutable. Errors: returns null for an unknown card.
 // Units: 10^12 operations a second; 10^9 bytes a second, in one direction.
 #ifndef VRAMSTOW_BASE_CARD_RATES_H_
 #define VRAMSTOW_BASE_CARD_RATES_H_
@@ -19,8 +20,8 @@ struct CardRates {
   double memory;
   double links;  // to other cards of the same machine; 0: over the bus
   double host;   // the bus to the host
-  // How much of the rates large products and fused attention reach in a training (docs/plan.md has
-  // the measurements that these are from).
+  // The share of these rates that large products and fused attention reach in a training
+  // (docs/plan.md lists the measurements).
   double product_share;
   double attention_share;
 };

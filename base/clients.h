@@ -1,13 +1,12 @@
-// Clients: those who are connected to a listening socket, with one request and one answer on each
-// connection.
+// Clients: the connections to a listening socket, each with one request and one answer.
 //
-// Idea: a fixed number of connections, each with a fixed room and a deadline. A client that is too
-// slow or says too much is dropped. Its owner says what a request is, who may ask, and what the
-// answer is.
+// Idea: there is a fixed number of connections, each with buffers of a fixed size and a deadline. A
+// client that is too slow or sends too much is disconnected. The owner defines when a request is
+// complete, which clients are admitted, and what the answer is.
 //
-// Ownership: the connections, until they are dropped; the listener is the owner's. Threads: one at
-// a time; DropAll in a forked child, too. Errors: a connection that fails is dropped. No heap.
-// Units: bytes, nanoseconds.
+// Ownership: the connections, until they are closed; the listener belongs to the owner. Threads:
+// one at a time; DropAll also in a forked child. Errors: a connection that fails is closed. No
+// heap. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_BASE_CLIENTS_H_
 #define VRAMSTOW_BASE_CLIENTS_H_
 
@@ -21,7 +20,7 @@
 
 namespace vramstow {
 
-// One connection. A type that is derived from it may send in another way, and hold more.
+// One connection. A derived type may send in another way, and have more members.
 template <size_t kRequestBytes, size_t kAnswerBytes>
 struct Client {
   bool connected = false;
@@ -33,15 +32,15 @@ struct Client {
   char request[kRequestBytes] = {};
   char answer[kAnswerBytes] = {};
 
-  // As send(2), of what is left of the answer.
+  // Sends the rest of the answer; returns what send(2) returns.
   ssize_t SendRest() const {
     return send(descriptor, answer + sent, answer_size - sent, MSG_NOSIGNAL);
   }
-  // Gives up what else goes with the answer.
+  // Releases resources of a derived type when the connection is closed.
   void Release() {}
 };
 
-// `One`: a Client, or what is derived from it. All zero at first.
+// `One` is Client or a type derived from it. All bytes are zero at first.
 template <typename One, int kMax>
 class Clients {
  public:
@@ -51,7 +50,7 @@ class Clients {
 
   One* at(int number) { return &clients_[number]; }
 
-  // What to wait for: fills in up to 1 + kMax entries, returns how many.
+  // Fills in up to 1 + kMax entries for poll() and returns how many.
   int Watch(int listener, pollfd* polls) const {
     int count = 0;
     polls[count++] = {listener, POLLIN, 0};
@@ -63,9 +62,9 @@ class Clients {
     return count;
   }
 
-  // After poll: takes in those of whom `admits(descriptor)` is true, reads requests, sends answers,
-  // drops who is too slow. `answer(One*)` fills in answer and answer_size; false: the request is
-  // not complete.
+  // Is called after poll(): accepts clients for which admits(descriptor) is true, reads requests,
+  // sends answers, and disconnects slow clients. answer(One*) fills in answer and answer_size; it
+  // returns false if the request is not complete.
   template <typename Admits, typename Answer>
   void Serve(int listener, const pollfd* polls, int count, uint64_t now_ns, const Admits& admits,
              const Answer& answer) {
@@ -86,7 +85,7 @@ class Clients {
     }
   }
 
-  // Async-signal-safe.
+  // Closes all connections. Async-signal-safe.
   void DropAll() {
     for (One& client : clients_) Drop(&client);
   }

@@ -1,11 +1,12 @@
-// The control channel's contract: where the socket of a process lies, and what is said on it.
+// The protocol of the control channel: where the socket of a process lies, and the form of requests
+// and answers.
 //
-// Idea: one request, one answer, then the connection ends. A request is one line,
-// "VRAMSTOW/1 VERB [ARGUMENTS]\n"; an answer is the line "VRAMSTOW/1 OK\n" and a body, or one line
-// "VRAMSTOW/1 ERROR sentence\n". docs/control.md lists the verbs.
+// Idea: one request, one answer, then the connection ends. A request is one line, "VRAMSTOW/1 VERB
+// [ARGUMENTS]\n"; an answer is the line "VRAMSTOW/1 OK\n" and a body, or one line "VRAMSTOW/1 ERROR
+// sentence\n". docs/control.md lists the verbs.
 //
-// Ownership: results go into the caller's memory. Threads: pure functions. Errors: false. Units:
-// bytes.
+// Ownership: results go into the caller's memory. Threads: pure functions. Errors: returns false.
+// Units: bytes.
 #ifndef VRAMSTOW_BASE_CONTROL_H_
 #define VRAMSTOW_BASE_CONTROL_H_
 
@@ -18,14 +19,16 @@ namespace vramstow {
 inline constexpr char kControlGreeting[] = "VRAMSTOW/1 ";
 inline constexpr size_t kMaxControlRequest = 512;   // bytes, with the line's end
 inline constexpr size_t kMaxControlAnswer = 16384;  // bytes
-// The longest path that a socket may have, with its zero byte (sockaddr_un).
+// The longest path that a socket may have, including its zero byte (sockaddr_un).
 inline constexpr size_t kMaxControlPath = 108;
 
-// The folder for sockets: `chosen` if that is not empty, else "vramstow-UID" in `runtime_dir`
-// (XDG_RUNTIME_DIR; null or empty: /tmp). False: the path is too long for sockets in it.
+// Writes the folder for sockets into `path`: `chosen` if that is not empty, else "vramstow-UID" in
+// `runtime_dir` (the value of XDG_RUNTIME_DIR; /tmp if it is null or empty). Returns false if the
+// path is too long for sockets in it.
 bool ControlDirectory(const char* chosen, const char* runtime_dir, uid_t user, char* path,
                       size_t size);
-// The socket of a process there.
+// Writes the path of a process's socket in `directory` into `path`; returns false if it is too
+// long.
 bool ControlSocketPath(const char* directory, pid_t process, char* path, size_t size);
 
 }  // namespace vramstow

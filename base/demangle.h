@@ -1,7 +1,7 @@
-// The meaning of a compiler's name for a C++ function: "_Z3runi" is "run(int)".
+// Translates a compiler's name of a C++ function into readable form: "_Z3runi" is "run(int)".
 //
-// Ownership: the result is the caller's. Threads: pure. Errors: a name that is none comes back as
-// it is. Units: none. Uses the heap: not for code that runs in a foreign process.
+// Ownership: the caller owns the result. Threads: pure functions. Errors: returns a name that is
+// not mangled unchanged. Units: none. It uses the heap, so it must not run in a foreign process.
 #ifndef VRAMSTOW_BASE_DEMANGLE_H_
 #define VRAMSTOW_BASE_DEMANGLE_H_
 

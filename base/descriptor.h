@@ -1,7 +1,7 @@
-// Descriptor: a file descriptor that closes itself.
+// Descriptor: a file descriptor that is closed by its destructor.
 //
-// Ownership: of the descriptor, unless it is negative. Threads: none. Errors: those of close() are
-// lost, so who has written closes by itself. Units: none.
+// Ownership: owns the descriptor, unless it is negative. Threads: none. Errors: errors of close()
+// are lost, so code that has written closes the descriptor itself. Units: none.
 #ifndef VRAMSTOW_BASE_DESCRIPTOR_H_
 #define VRAMSTOW_BASE_DESCRIPTOR_H_
 
@@ -23,7 +23,7 @@ class Descriptor {
     if (number_ >= 0) close(number_);
   }
   int get() const { return number_; }
-  // From now on it is the caller's.
+  // Returns the descriptor, which the caller now owns.
   int Release() { return std::exchange(number_, -1); }
 
  private:

@@ -1,4 +1,4 @@
-// What the driver's functions return, as events keep it (Event::result): only what is asked for.
+// The results of driver functions that the code compares with Event::result.
 #ifndef VRAMSTOW_BASE_DRIVER_RESULT_H_
 #define VRAMSTOW_BASE_DRIVER_RESULT_H_
 

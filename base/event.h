@@ -1,17 +1,18 @@
 // The event model: one Event is one thing that happened to memory.
 //
-// Idea: interpose (the driver layer), the pool and the framework adapter make events, the tracer
-// stores them, the analyzer explains them. An event is a plain value without pointers. The kinds
-// that are marked with (*) use fields in their own way: base/typed_event.h makes and reads these.
+// Idea: the interposer (the driver layer), the pool and the framework adapter make events, the
+// tracer stores them, the analyzer explains them. An event is a plain value without pointers. The
+// kinds marked with (*) give some fields another meaning: base/typed_event.h makes and reads these.
 //
-// An event that gives memory away (kFree, kUnmap, kUnreserve, kUnregister, kCloseImport) is
-// recorded *before* the driver is asked, because the address may be handed to another thread while
-// the call is still on its way back. If the driver then refuses, a kRefused event follows that
-// names the first by its sequence. Everything else is recorded after the call, with its result; a
-// failed call has result != 0. Thus the order of sequence numbers is always a legal history: free
-// before reuse.
+// An event that releases memory (kFree, kUnmap, kUnreserve, kUnregister, kCloseImport) is recorded
+// *before* the driver is called, because another thread may get the same address before the call
+// returns. If the driver then refuses, a kRefused event follows that names the first one by its
+// sequence number. Every other event is recorded after the call, with its result; a failed call has
+// result != 0. So the order of sequence numbers is always a legal history: a free comes before the
+// reuse.
 //
-// Ownership: none. Threads: values. Errors: none. Units: bytes; nanoseconds; addresses as integers.
+// Ownership: none. Threads: plain values. Errors: none. Units: bytes; nanoseconds; addresses as
+// integers.
 #ifndef VRAMSTOW_BASE_EVENT_H_
 #define VRAMSTOW_BASE_EVENT_H_
 
@@ -19,7 +20,7 @@
 
 namespace vramstow {
 
-// Numbers are stored in traces: never change one, only append.
+// The numbers are stored in traces: never change one, only append.
 enum class EventKind : uint8_t {
   kNone = 0,
   kAllocate = 1,      // memory came into being: address, size, requested
@@ -52,8 +53,8 @@ enum class EventKind : uint8_t {
   kGap = 28,            // (*) events were lost here (buffers full, disk full)
   kPoolSelect = 29,     // stream-ordered pool `object` became the current one of `device`
   kFreeCompleted = 30,  // what kFree gave back may be handed out again: address, size
-  // Steps of our own pool, layer kPool. Blocks are kAllocate and kFree; how one was served is in
-  // the `object` of its kAllocate (Served).
+  // Steps of vramstow's own pool, with layer kPool. Its blocks are kAllocate and kFree events; the
+  // `object` of a kAllocate says how the block was served (Served).
   kCacheMiss = 31,         // an allocation of `size` bytes that cached memory could not serve
   kCacheStitch = 32,       // (*) free chunks were mapped anew
   kCacheGrow = 33,         // `size` bytes more are reserved
@@ -61,24 +62,24 @@ enum class EventKind : uint8_t {
   kCacheHook = 35,         // (*) hooks of the application ran
   kCacheFenceWait = 36,    // (*) an allocation waited for submitted work
   kCacheOutOfMemory = 37,  // an allocation of `size` bytes failed after all steps
-  // (*) What CUPTI reported (--cupti), later than it happened: work on the device
-  // (DeviceWorkEvent), or memory that was given out or taken back (ActivityMemoryEvent). Only the
-  // latter has a kind of memory. Both say in which call of the program they belong, by the number
-  // that CUPTI gave to that call.
+  // (*) A record of CUPTI (--cupti), reported later than it happened: work on the device
+  // (DeviceWorkEvent), or memory that was allocated or freed (ActivityMemoryEvent). Only the latter
+  // has a memory kind. Both name the program's call that they belong to by CUPTI's number of that
+  // call.
   kActivity = 38,
   kCorrelation = 39,  // (*) in which of CUPTI's calls an event was recorded
   kOffload = 40,      // (*) live memory went to the host
   kReturn = 41,       // (*) and came back
-  // (*) Kernels were launched (--launches). Either all launches of a kernel are counted, or one in
-  // a number of launches of a thread is recorded by itself. Launches that are no kernel's have the
-  // name of their entry point.
+  // (*) Kernels were launched (--launches). The event either counts all launches of a kernel, or
+  // records one in every N launches of a thread. A launch that is not a kernel's has the name of
+  // its entry point.
   kLaunch = 42,
   kTouch = 43,       // (*) submitted work names the address
   kModelClock = 44,  // (*) the simulated card's own time, and what went over the link up to then
   kModelWork = 45,   // (*) how long that card takes for all work up to then
 };
 
-// The kind of memory that an event speaks of. Stored in traces: only append.
+// The kind of memory that an event concerns. The numbers are stored in traces: only append.
 enum class MemoryKind : uint8_t {
   kNone = 0,
   kDevice = 1,          // cuMemAlloc and kin
@@ -95,7 +96,8 @@ enum class MemoryKind : uint8_t {
   kHostPhysical = 12,  // cuMemCreate with a host location
 };
 
-// Why memory moved; the `object` of kOffload and kReturn. Stored in traces: only append.
+// Why memory moved: the `object` of kOffload and kReturn. The numbers are stored in traces: only
+// append.
 enum class OffloadReason : uint8_t {
   kUnknown = 0,
   kPressure = 1,
@@ -106,7 +108,7 @@ enum class OffloadReason : uint8_t {
 };
 inline constexpr int kOffloadReasons = 6;
 
-// The layer that asked. Stored in traces: only append.
+// The layer that made the request. The numbers are stored in traces: only append.
 enum class Layer : uint8_t {
   kDriver = 0,     // the driver's own entry points
   kPool = 1,       // the pool's dealings with the driver
@@ -117,7 +119,8 @@ inline constexpr uint64_t kUnknownStream = ~uint64_t{0};
 inline constexpr int16_t kNoDevice = -1;
 inline constexpr uint16_t kUnknownName = 0;  // of `call` and `library`
 
-// One event. Fields that do not apply are zero, device kNoDevice, stream kUnknownStream.
+// One event. Fields that do not apply are zero; the device is then kNoDevice and the stream is
+// kUnknownStream.
 struct Event {
   uint64_t sequence = 0;   // order over all threads of the process; set by the recorder
   uint64_t time_ns = 0;    // since the trace began, monotonic; set by the recorder
@@ -138,8 +141,8 @@ struct Event {
   Layer layer = Layer::kDriver;
 };
 
-// The names above in lower case with underscores ("host_pinned"), for reports and JSON.
-// "unknown" for a number that this version does not know. Never null.
+// Return the names above in lower case with underscores ("host_pinned"), for reports and JSON, and
+// "unknown" for a number that this version does not know. The result is never null.
 const char* EventKindName(EventKind kind);
 const char* MemoryKindName(MemoryKind kind);
 const char* OffloadReasonName(OffloadReason reason);

@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-// Unlike substr this cannot throw: the core must bring no exceptions.
+// Unlike substr this cannot throw; the core library must not contain exceptions.
 std::string_view From(std::string_view text, size_t begin) {
   text.remove_prefix(begin < text.size() ? begin : text.size());
   return text;

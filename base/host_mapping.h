@@ -1,12 +1,12 @@
-// Whether memory of the host can be mapped for a device, and where it has to be made: an answer
-// that travels in an environment variable.
+// Reads whether host memory can be mapped for a device, and where it must be created. The answer is
+// passed in an environment variable.
 //
-// Idea: drivers have crashed when they were asked for such memory, and the job is no place to find
-// that out. So `vramstow run` has it tried in a process of its own and tells the job the outcome.
-// The text has an entry for each device, with semicolons between: "UUID=host" (on the host as a
-// whole), "UUID=node:1" (at this NUMA node), "UUID=no:REASON". "*" stands for every device.
+// Idea: drivers have crashed when they were asked for such memory, and the user's job must not find
+// that out. So `vramstow run` tries it in a separate process and passes the result to the job. The
+// text has an entry for each device, separated by semicolons: "UUID=host" (the host as a whole),
+// "UUID=node:1" (this NUMA node), "UUID=no:REASON". "*" stands for every device.
 //
-// Ownership: results lie in the text. Threads: pure functions. Errors: kUnknown. Units: none.
+// Ownership: results point into the text. Threads: pure functions. Errors: kUnknown. Units: none.
 #ifndef VRAMSTOW_BASE_HOST_MAPPING_H_
 #define VRAMSTOW_BASE_HOST_MAPPING_H_
 
@@ -31,12 +31,12 @@ struct HostMapping {
   std::string_view reason;  // of kNone
 };
 
-// The text behind the "=": "host", "node:1", "no:REASON".
+// Parses the text after the "=": "host", "node:1", "no:REASON".
 HostMapping ReadHostMapping(std::string_view answer);
-// The answer for a device; empty: there is none. `text` may be null.
+// Returns the answer for a device, or an empty text if there is none. `text` may be null.
 std::string_view FindHostAnswer(const char* text, std::string_view uuid);
 
-// As nvidia-smi writes it, with its zero byte.
+// The length of a UUID as nvidia-smi writes it, including its zero byte.
 inline constexpr size_t kDeviceUuidBytes = 41;
 void WriteDeviceUuid(const void* sixteen_bytes, char (&text)[kDeviceUuidBytes]);
 

@@ -1,7 +1,7 @@
-// KeepErrno: gives errno back as it was, because nothing that vramstow does for itself may show in
-// the caller's errno.
+// KeepErrno: restores errno when it is destroyed, because vramstow's own calls must not change the
+// caller's errno.
 //
-// Ownership, errors, units: none. Threads: errno is the thread's own.
+// Ownership: none. Threads: errno belongs to the thread. Errors: none. Units: none.
 #ifndef VRAMSTOW_BASE_KEEP_ERRNO_H_
 #define VRAMSTOW_BASE_KEEP_ERRNO_H_
 

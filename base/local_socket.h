@@ -1,6 +1,6 @@
-// LocalSocket: sockets of the file system, which processes that were killed leave behind.
+// LocalSocket: functions for sockets in the file system, which killed processes leave behind.
 //
-// Ownership: descriptors are the caller's. Threads: any. Errors: errno. No heap. Units: none.
+// Ownership: the caller owns the descriptors. Threads: any. Errors: errno. No heap. Units: none.
 #ifndef VRAMSTOW_BASE_LOCAL_SOCKET_H_
 #define VRAMSTOW_BASE_LOCAL_SOCKET_H_
 
@@ -8,14 +8,14 @@
 
 namespace vramstow {
 
-// A longer path is cut.
+// Returns the socket address of a path; a path that is too long is cut off.
 sockaddr_un LocalAddress(const char* path);
 
-// Whether somebody listens there: then the file is not a dead process's.
+// True if a process listens at the socket, so that its file was not left behind by a dead process.
 bool IsListening(const sockaddr_un& address);
 
-// Listens at a socket that is made there with mode 0600, in place of one where nobody listens. -1:
-// errno says why.
+// Creates a socket with mode 0600 and listens at it. Replaces a socket at which no process listens.
+// Returns -1 and sets errno on failure.
 int ListenLocally(const char* path, int clients);
 
 }  // namespace vramstow

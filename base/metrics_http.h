@@ -1,8 +1,9 @@
-// MetricsHttp: what a scraper asks over HTTP, the head of the answer, and where it is listened for:
-// for a process under vramstow, and for the program that tells of all of them.
+// MetricsHttp: reads a scraper's HTTP request, writes the head of the answer, and opens the
+// listening socket. It serves a process under vramstow as well as the program that reports on all
+// such processes.
 //
-// Ownership: descriptors and texts are the caller's. Threads: pure functions. Errors: -1 and errno.
-// No heap. Units: bytes.
+// Ownership: the caller owns descriptors and texts. Threads: pure functions. Errors: returns -1 and
+// sets errno. No heap. Units: bytes.
 #ifndef VRAMSTOW_BASE_METRICS_HTTP_H_
 #define VRAMSTOW_BASE_METRICS_HTTP_H_
 
@@ -21,11 +22,12 @@ MetricsRequest ReadMetricsRequest(std::string_view text);
 
 inline constexpr size_t kMetricsHeadBytes = 256;
 
-// Writes the head of an answer with `size` bytes of metrics behind it into kMetricsHeadBytes; 0:
-// there are none. Returns its length.
+// Writes the head of an answer that is followed by `size` bytes of metrics into `head`, which has
+// kMetricsHeadBytes. A size of 0 means that there are no metrics. Returns the length of the head.
 size_t WriteMetricsHead(const MetricsRequest& request, size_t size, char* head);
 
-// Listens at a numeric address for that many clients; the descriptor does not block.
+// Listens at a numeric address, with room for `clients` pending connections; the descriptor is
+// non-blocking.
 int ListenAtPort(const char* address, long port, int clients);
 
 }  // namespace vramstow

@@ -8,9 +8,9 @@
 namespace vramstow {
 namespace {
 
-// About as long as a hit holds the lock, a few times over.
+// This takes a few times as long as a cache hit of the pool holds its lock.
 constexpr int kSpins = 200;
-// Sleepers look again by themselves after this long, because a wake may miss them (mutex.h).
+// A sleeping thread looks again after this time, because it may miss a wake-up (mutex.h).
 constexpr long kLongestSleepNs = 200'000;
 
 void Relax() {

@@ -1,19 +1,19 @@
-// The locks of all rooms, as clang's thread-safety analysis knows them.
+// The locks of all parts of vramstow, with annotations for clang's thread-safety analysis.
 //
 // Idea: std::mutex has no annotations in libstdc++. docs/architecture.md says what each lock guards
-// and in which order they are taken.
-// - Mutex: whoever finds it taken sleeps until it is free.
-// - FastMutex: one word, for the fast path. Taking a free one is one atomic exchange and giving it
-//   back a plain store, half the cost of two exchanges; only a thread that finds it taken spins for
-//   a moment and then sleeps in the kernel (futex). The price of the plain store: it may be seen
-//   after the look for sleepers, so that a thread which goes to sleep in that very moment is not
-//   woken. So nobody sleeps for longer than kLongestSleepNs at a time (mutex.cc).
-// - SpinLock: for a few instructions at a time. Nothing is called while it is held.
-// - MutexLock: holds one of them to the end of the scope.
+// and in which order locks are taken.
+// - Mutex: a thread that finds it locked sleeps until it is free.
+// - FastMutex: one word, for the fast path. Locking takes one atomic exchange and unlocking one
+//   plain store, half the cost of two exchanges; a thread that finds it locked spins for a moment
+//   and then sleeps in the kernel (futex). The price of the plain store: it may become visible
+//   after the check for sleeping threads, so that a thread that goes to sleep at that moment is not
+//   woken. So no thread sleeps longer than kLongestSleepNs at a time (mutex.cc).
+// - SpinLock: for a few instructions at a time. No function is called while it is held.
+// - MutexLock: holds one of these locks until the end of the scope.
 //
-// Ownership: none; constant-initialised. Threads: that is their purpose; not recursive, not fair.
-// Errors: none. Units: nanoseconds. After fork the child calls Reset on each FastMutex that another
-// thread may have held.
+// Ownership: none; constant-initialised. Threads: any; the locks are neither recursive nor fair.
+// Errors: none. Units: nanoseconds. After a fork the child calls Reset on each FastMutex that
+// another thread may have held.
 #ifndef VRAMSTOW_BASE_MUTEX_H_
 #define VRAMSTOW_BASE_MUTEX_H_
 
@@ -38,7 +38,8 @@ class VRAMSTOW_CAPABILITY("mutex") Mutex {
   bool TryLock() VRAMSTOW_TRY_ACQUIRE(true) { return pthread_mutex_trylock(&mutex_) == 0; }
   void Unlock() VRAMSTOW_RELEASE() { pthread_mutex_unlock(&mutex_); }
 
-  // Tells the analysis, where it cannot follow (inside a lambda), that the thread holds the lock.
+  // Asserts to the analysis that the thread holds the lock, where the analysis cannot follow the
+  // code (inside a lambda).
   void AssertHeld() const VRAMSTOW_ASSERT_HELD(this) {}
 
  private:
@@ -46,7 +47,7 @@ class VRAMSTOW_CAPABILITY("mutex") Mutex {
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
 };
 
-// Waiting gives the lock up, and takes it again before it returns. It may return without a reason.
+// Wait releases the lock, and takes it again before it returns. It may return without a reason.
 class ConditionVariable {
  public:
   constexpr ConditionVariable() = default;
@@ -56,7 +57,7 @@ class ConditionVariable {
   void Wait(Mutex* mutex) VRAMSTOW_REQUIRES(mutex) {
     pthread_cond_wait(&condition_, &mutex->mutex_);
   }
-  // At most so long.
+  // Waits at most this long.
   void WaitFor(Mutex* mutex, uint64_t duration_ns) VRAMSTOW_REQUIRES(mutex) {
     constexpr uint64_t kSecond = 1'000'000'000;
     timespec until = {};
@@ -95,14 +96,14 @@ class VRAMSTOW_CAPABILITY("mutex") FastMutex {
     sleepers_.store(0, std::memory_order_relaxed);
   }
 
-  // The analysis is told as by Mutex.
+  // Asserts to the analysis that the thread holds the lock, as Mutex::AssertHeld does.
   void AssertHeld() const VRAMSTOW_ASSERT_HELD(this) {}
 
  private:
   static constexpr uint32_t kFree = 0;
   static constexpr uint32_t kTaken = 1;
 
-  // Takes the lock in a loop of TryLock, which the analysis does not follow.
+  // Locks in a loop of TryLock, which the analysis cannot follow.
   void LockSlow() VRAMSTOW_NO_LOCK_ANALYSIS;
   void Wake();
 

@@ -1,11 +1,11 @@
-// Functions that the compiler's own runtime wants of a C library newer than the one that is built
-// for: linked into a target where the C library's headers have none of it.
+// Functions of newer C libraries that the compiler's runtime needs. They are linked into a target
+// if the C library of the build does not have them.
 //
-// Idea: g++ 12's static libstdc++ and libgcc were made beside glibc 2.36. What they took of it has
-// older ways, which are used here. On a newer glibc its own _dl_find_object is called, which takes
-// no lock: the linker's --wrap leads all calls of it here. All names are hidden: a host process
-// never sees them. They are weak: a library that is put together from another one's objects may
-// have them twice.
+// Idea: the static libstdc++ and libgcc of g++ 12 were built with glibc 2.36. For the functions
+// that they use of it, this file uses older equivalents. On a newer glibc, its own _dl_find_object
+// is called, which takes no lock: the linker's --wrap redirects all calls to the function here. All
+// names are hidden, so a host process never sees them. They are weak, because a library that is
+// linked from the objects of another one may contain them twice.
 //
 // Ownership: none. Threads: any. Errors: as the functions of the same names in glibc. Units: bytes.
 #include <features.h>
@@ -19,7 +19,7 @@
 extern "C" {
 
 #if !__GLIBC_PREREQ(2, 35)
-// As glibc 2.35 declares it, on machines without a base for exception tables.
+// The declaration of glibc 2.35, for machines whose exception tables need no base address.
 struct dl_find_object {
   unsigned long long dlfo_flags;
   void* dlfo_map_start;
@@ -30,10 +30,10 @@ struct dl_find_object {
 };
 #endif
 
-// 0: nobody may leave an atomic operation out because there is one thread only.
+// 0 means that atomic operations may not be left out although there is only one thread.
 [[gnu::weak, gnu::visibility("hidden")]] char __libc_single_threaded = 0;
 
-// The C library's own, where it has one.
+// The C library's own function, if it has one.
 [[gnu::weak]] int __real__dl_find_object(void* address, struct dl_find_object* result) noexcept;
 [[gnu::weak, gnu::visibility("hidden")]] int __wrap__dl_find_object(
     void* address, struct dl_find_object* result) noexcept;
@@ -48,7 +48,7 @@ struct Search {
   dl_find_object* result;
 };
 
-// 1 ends the walk: this is the object.
+// Returns 1, which ends the iteration, if this object contains the address.
 int Look(struct dl_phdr_info* object, size_t /*size*/, void* data) {
   const auto* search = static_cast<Search*>(data);
   bool inside = false;
@@ -78,7 +78,7 @@ int __wrap__dl_find_object(void* address, struct dl_find_object* result) noexcep
 
 uint32_t arc4random() noexcept {
   uint32_t number = 0;
-  // So few bytes are given at once or not at all.
+  // Such a small number of bytes is returned at once or not at all.
   if (getrandom(&number, sizeof number, 0) != sizeof number) abort();
   return number;
 }

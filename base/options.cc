@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-// A default is a bool or a text; the other is what a row of the other type does not use.
+// A row's default is a bool or a text; the other overload ignores the default of the other type.
 constexpr bool BoolDefault(bool value) { return value; }
 constexpr bool BoolDefault(const char*) { return false; }
 constexpr const char* TextDefault(bool) { return ""; }
@@ -71,7 +71,7 @@ bool ReadPath(const char* variable, const char* text, const char** value, Option
   return true;
 }
 
-// `words`: those that are right, with bars between.
+// Reads one of the allowed words; `words` lists them, separated by bars.
 bool ReadChoice(const char* variable, const char* text, const char** value, OptionError* error,
                 const char* words) {
   const size_t length = std::strlen(text);
@@ -172,7 +172,7 @@ bool ReadTraceSize(const char* variable, const char* text, const char** value, O
   return false;
 }
 
-// Takes what comes before the first comma; the comma stays.
+// Removes and returns the text before the first comma; the comma stays.
 std::string_view NextPart(std::string_view* text) {
   const std::string_view part = text->substr(0, text->find(','));
   text->remove_prefix(part.size());
@@ -200,9 +200,9 @@ bool ParseLaunches(std::string_view text, LaunchesSetting* setting) {
 }
 
 bool ParseTraceSize(std::string_view text, TraceSizeSetting* setting) {
-  // A month of 10,000 events a second is hundreds of times as much. Of these bytes a third to two
-  // thirds are whole events, which is half an hour to some hours of such a job, and all of them are
-  // analysed in seconds.
+  // A month with 10,000 events a second would need hundreds of times as much. A third to two thirds
+  // of these bytes are whole events, which covers half an hour to some hours of such a job, and all
+  // of them are analysed in seconds.
   constexpr uint64_t kAutoBytes = 256 * kMiB;
   constexpr uint64_t kLeastBytes = kMiB;  // a recorder makes no smaller file
   *setting = TraceSizeSetting();
@@ -229,7 +229,7 @@ bool ParsePort(std::string_view text, uint16_t* port) {
   return value >= 1 && value <= kMax;
 }
 
-// "ADDRESS:PORT"; of IPv6 the address is in brackets.
+// Parses "ADDRESS:PORT"; an IPv6 address is in brackets.
 bool ParseAddress(std::string_view text, MetricsSetting* setting) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return ParsePort(text, &setting->port);
@@ -332,7 +332,7 @@ bool ParseLimit(std::string_view text, uint64_t total_bytes, uint64_t* bytes) {
   }
   const bool percent = text.back() == '%';
   if (!percent && !text.starts_with("0.") && text != "1.0") return ParseBytes(text, bytes);
-  // In millionths, so that nothing depends on the locale.
+  // The part is computed in millionths, so that nothing depends on the locale.
   uint64_t millionths = 0;
   uint64_t unit = percent ? 10'000 : 1'000'000;
   bool fraction = false;
@@ -359,7 +359,7 @@ OptionTable AllOptions() { return {kRows, sizeof kRows / sizeof kRows[0]}; }
 
 bool ReadOptions(EnvironmentLookup lookup, Options* options, OptionError* error) {
   bool all_right = true;
-  // The first error is the one that is told; an empty variable counts as not set.
+  // Only the first error is reported; an empty variable counts as not set.
 #define VRAMSTOW_OPTION(field, type, default_value, flag, metavar, environment, help)        \
   {                                                                                          \
     const char* text = lookup(environment);                                                  \

@@ -1,11 +1,12 @@
-// The settings of vramstow: what the table in options.def says, read from the environment.
+// The settings of vramstow, as the table options.def lists them, read from the environment.
 //
 // Idea: the same table serves the preloaded library (which reads the environment) and `vramstow
 // run` (which has flags, checks them the same way and sets the environment).
 //
 // Ownership: Options copies nothing; its texts point into the environment block or into literals
-// and live as long as these. Threads: no shared state. Errors: false, and one sentence that says
-// which variable, what was wrong and what would be right. No heap. Units: see each option's help.
+// and live as long as these. Threads: no shared state. Errors: returns false and one sentence that
+// names the variable, the wrong value and the allowed values. No heap. Units: see each option's
+// help.
 #ifndef VRAMSTOW_BASE_OPTIONS_H_
 #define VRAMSTOW_BASE_OPTIONS_H_
 
@@ -15,8 +16,8 @@
 
 namespace vramstow {
 
-// A value that is not set through the table, but by `vramstow run` for its children: which run a
-// process belongs to. Stored in the trace, so that the run finds its files again.
+// The variable in which `vramstow run` tells its children the run that they belong to; it is not in
+// the table. The value is stored in the trace, so that the run finds its files again.
 inline constexpr char kRunIdVariable[] = "VRAMSTOW_RUN_ID";
 
 enum class OptionType {
@@ -33,7 +34,7 @@ enum class OptionType {
   kTraceSize
 };
 
-// One row of the table, as data: for help texts, flags and documentation.
+// One row of the table as data, for help texts, flags and documentation.
 struct OptionRow {
   const char* field;
   OptionType type;
@@ -51,11 +52,11 @@ struct OptionTable {
 };
 OptionTable AllOptions();
 
-// How a value of each type is held.
+// The C++ type of each option type's value.
 using BoolValue = bool;
 using TextValue = const char*;
 using PathValue = const char*;
-// These are checked when they are read and kept as they were written.
+// These values are checked when they are read, and stored as they were written.
 using ChoiceValue = const char*;
 using BytesValue = const char*;
 using DurationValue = const char*;
@@ -65,20 +66,21 @@ using LaunchesValue = const char*;
 using MetricsValue = const char*;
 using TraceSizeValue = const char*;
 
-// A Limit: "20GiB", or a part of the device's memory: "50%" or "0.5"; empty is no limit (0). False:
-// neither of them.
+// Parses a Limit: "20GiB", or a part of the device's memory: "50%" or "0.5". An empty text is no
+// limit (0). Returns false if it is neither.
 bool ParseLimit(std::string_view text, uint64_t total_bytes, uint64_t* bytes);
 
-// The memory that leaves first when the device is full: see allocator/offload/policy.h.
+// The rule that chooses which memory leaves first when the device is full: see
+// allocator/offload/policy.h.
 enum class OffloadChoice : uint8_t { kColdest, kSize, kNextUse };
 inline constexpr int kOffloadChoices = 3;
-// As users write it: "coldest", "size", "next-use".
+// Returns the name that users write: "coldest", "size", "next-use".
 const char* OffloadChoiceName(OffloadChoice choice);
-// False: nothing of that name.
+// Parses such a name. Returns false if it is unknown.
 bool ParseOffloadChoice(std::string_view text, OffloadChoice* choice);
 
-// An Offload: "off", or "auto" or "explicit", perhaps with the most host memory to use, the policy,
-// and whether touches are told, as in "auto,host=64GiB,policy=next-use,touches".
+// A parsed Offload: "off", or "auto" or "explicit", optionally with the most host memory to use,
+// the policy, and whether touches are recorded, as in "auto,host=64GiB,policy=next-use,touches".
 struct OffloadSetting {
   bool on = false;
   bool automatic = false;  // also when the device is full, not only when asked
@@ -88,15 +90,15 @@ struct OffloadSetting {
 };
 bool ParseOffload(std::string_view text, OffloadSetting* setting);
 
-// A Launches: "off", "count", or "sample=N".
+// A parsed Launches: "off", "count", or "sample=N".
 struct LaunchesSetting {
   bool on = false;
   uint32_t every = 0;  // which launches of a thread are recorded; 0: they are counted
 };
 bool ParseLaunches(std::string_view text, LaunchesSetting* setting);
 
-// A Metrics: "9400", "0.0.0.0:9400", "[::]:9400", "unix:PATH", or "FILE.prom", perhaps with
-// ",every=15s". Empty: none. The texts are parts of what was parsed.
+// A parsed Metrics: "9400", "0.0.0.0:9400", "[::]:9400", "unix:PATH", or "FILE.prom", optionally
+// with ",every=15s". An empty text means no metrics. The texts are parts of the parsed text.
 struct MetricsSetting {
   enum class Kind : uint8_t { kNone, kPort, kSocket, kFile };
   Kind kind = Kind::kNone;
@@ -107,14 +109,14 @@ struct MetricsSetting {
 };
 bool ParseMetrics(std::string_view text, MetricsSetting* setting);
 
-// A TraceSize: "auto", "unlimited" (or 0), or a number of bytes, 1 MiB at least.
+// A parsed TraceSize: "auto", "unlimited" (or 0), or a number of bytes, at least 1 MiB.
 struct TraceSizeSetting {
   uint64_t bytes = 0;     // of the newest events; 0: all are kept
   bool is_asked = false;  // somebody named the number, and so wants copies of the newest events
 };
 bool ParseTraceSize(std::string_view text, TraceSizeSetting* setting);
 
-// The values: one member for each row of the table.
+// The values of all options: one member for each row of the table.
 struct Options {
 #define VRAMSTOW_OPTION(field, type, default_value, flag, metavar, environment, help) \
   type##Value field = default_value;
@@ -126,11 +128,11 @@ struct OptionError {
   char sentence[512];
 };
 
-// getenv, or a test's own. Returns null for a variable that is not set.
+// getenv, or a replacement in tests. Returns null for a variable that is not set.
 using EnvironmentLookup = const char* (*)(const char* name);
 
-// Fills *options from the environment. False: *error has one sentence, *options has the defaults in
-// place of what was wrong.
+// Fills *options from the environment. If it returns false, *error has one sentence, and *options
+// has the default in place of each wrong value.
 bool ReadOptions(EnvironmentLookup lookup, Options* options, OptionError* error);
 
 }  // namespace vramstow

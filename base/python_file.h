@@ -1,7 +1,7 @@
-// Whose a file of Python is, by its path as code objects name it.
+// Tells from the path of a Python file, as code objects name it, who wrote the file.
 //
-// Idea: a reader wants the line that he wrote, not one of Python's library, of an installed
-// package, of vramstow's start-up hook, or of a text that some program made and compiled. Paths
+// Idea: a reader wants a source line of the user's own code, not one of Python's library, of an
+// installed package, of vramstow's start-up hook, or of code that a program generated. Paths
 // written on Windows have backslashes.
 //
 // Ownership: none. Threads: pure functions. Errors: none. Units: none. Nothing allocates.
@@ -13,13 +13,13 @@
 
 namespace vramstow {
 
-// Whether a path has this part, which is written with slashes.
+// True if a path contains this part, which is written with slashes.
 inline bool HasPathPart(std::string_view path, std::string_view part) {
   const auto is_same = [](char a, char b) { return (a == '\\' ? '/' : a) == b; };
   return std::search(path.begin(), path.end(), part.begin(), part.end(), is_same) != path.end();
 }
 
-// Code of Python itself, of vramstow, or of a package that somebody else wrote.
+// True for code of Python itself, of vramstow, or of an installed package.
 inline bool IsInstalledPython(std::string_view file) {
   for (const std::string_view part :
        {"/site-packages/", "/dist-packages/", "/lib/python", "/lib64/python", "torch/nn/",
@@ -30,8 +30,9 @@ inline bool IsInstalledPython(std::string_view file) {
   return is_of_windows || file.starts_with("<frozen");
 }
 
-// "sn/csnjb25pshk4…vqb.py": Inductor names a file by what is in it, and its folder by two letters
-// of that name, in whatever folder TORCHINDUCTOR_CACHE_DIR says.
+// True for a name of the form "sn/csnjb25pshk4…vqb.py". Inductor names a file after its contents,
+// and the file's folder after two letters of that name, inside the folder of
+// TORCHINDUCTOR_CACHE_DIR.
 inline bool IsNamedByInductor(std::string_view file) {
   constexpr std::string_view kSuffix = ".py";
   constexpr size_t kLeast = 40;  // letters; 52 in PyTorch 2.15
@@ -39,7 +40,8 @@ inline bool IsNamedByInductor(std::string_view file) {
   file.remove_suffix(kSuffix.size());
   const size_t slash = file.find_last_of("/\\");
   if (slash == std::string_view::npos || slash < 2) return false;
-  // No substr(): what may throw brings thread-local storage into the interposer.
+  // substr() is not used, because code that may throw brings thread-local storage into the
+  // interposer.
   const std::string_view folder(file.data() + slash - 2, 2);
   std::string_view name = file;
   name.remove_prefix(slash + 1);
@@ -49,9 +51,9 @@ inline bool IsNamedByInductor(std::string_view file) {
          std::string_view(name.data() + 1, 2) == folder;
 }
 
-// Python that a program wrote: Inductor's and PyTorch Geometric's caches, what TorchDynamo, exec()
-// and dataclasses compile from a text. Cells of a notebook and what was typed in are the user's
-// own.
+// True for Python code that a program generated: the caches of Inductor and PyTorch Geometric, and
+// code that TorchDynamo, exec() and dataclasses compile from a text. Cells of a notebook and
+// interactive input are the user's own code.
 inline bool IsGeneratedPython(std::string_view file) {
   if (HasPathPart(file, "torchinductor_") || HasPathPart(file, "_pyg/")) return true;
   if (IsNamedByInductor(file)) return true;

@@ -1,8 +1,8 @@
-// Free runs of an address range, handed out lowest address first.
+// RangeAllocator: the free runs of an address range, allocated from the lowest address on.
 //
-// Idea: address-ordered first fit, as simple as the device's own and reproducible.
-// Ownership: numbers only. Threads: the owner's lock. Errors: false or 0 where nothing fits.
-// Units: bytes.
+// Idea: address-ordered first fit, as simple as the device's own allocator, and reproducible.
+// Ownership: numbers only. Threads: guarded by the owner's lock. Errors: returns false or 0 if
+// nothing fits. Units: bytes.
 #ifndef VRAMSTOW_BASE_RANGE_ALLOCATOR_H_
 #define VRAMSTOW_BASE_RANGE_ALLOCATOR_H_
 
@@ -13,13 +13,14 @@ namespace vramstow {
 
 class RangeAllocator {
  public:
-  // Adds [start, start + size) to what is free. It joins with its neighbours.
+  // Adds [start, start + size) to the free runs and joins it with its neighbours.
   void Add(uint64_t start, uint64_t size);
 
-  // Takes `size` bytes at a multiple of `alignment` (a power of two). 0: nothing fits.
+  // Allocates `size` bytes at a multiple of `alignment` (a power of two). Returns 0 if nothing
+  // fits.
   uint64_t Take(uint64_t size, uint64_t alignment);
 
-  // Takes exactly [start, start + size). False: not all of it is free.
+  // Allocates exactly [start, start + size). Returns false if it is not entirely free.
   bool TakeAt(uint64_t start, uint64_t size);
 
  private:

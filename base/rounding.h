@@ -1,4 +1,4 @@
-// Rounding of sizes and addresses up to whole units: pages, chunks, blocks.
+// Functions that round sizes and addresses up to whole units: pages, chunks, blocks.
 //
 // Ownership: none. Threads: pure functions, safe in a signal handler and inside hooked calls.
 // Errors: none; a result past 2^64 - 1 wraps. Units: those of the caller.
@@ -9,13 +9,13 @@
 
 namespace vramstow {
 
-// How many units hold the value. `unit` is not 0.
+// Returns how many units hold the value. `unit` is not 0.
 constexpr uint64_t DivideUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit; }
 
-// The next multiple of `unit`, the value itself included. `unit` is not 0.
+// Returns the smallest multiple of `unit` that is not below the value. `unit` is not 0.
 constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) { return DivideUp(value, unit) * unit; }
 
-// The same without a division, for a unit that is a power of two and not known when this compiles.
+// Like RoundUp without a division, for a unit that is a power of two but not a constant.
 constexpr uint64_t AlignUp(uint64_t value, uint64_t power) {
   return (value + power - 1) & ~(power - 1);
 }

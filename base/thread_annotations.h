@@ -1,12 +1,12 @@
-// Tells clang's -Wthread-safety about locks: which data a lock guards, and which lock a function
-// takes, gives back or expects.
+// Macros that describe locks to clang's -Wthread-safety: which data a lock guards, and which lock a
+// function takes, releases or expects.
 //
-// Idea: the words of Abseil's thread annotations, without Abseil, because most of the code that
-// has locks runs inside a foreign process. Other compilers see nothing of them. The preset
+// Idea: they have the names of Abseil's thread annotations, but do not need Abseil, because most of
+// the code that has locks runs inside a foreign process. Other compilers ignore them. The preset
 // `thread-safety` of CMakePresets.json checks them as errors.
 //
 // Source: clang's page "Thread Safety Analysis".
-// Ownership, threads, errors, units: none.
+// Ownership: none. Threads: none. Errors: none. Units: none.
 #ifndef VRAMSTOW_BASE_THREAD_ANNOTATIONS_H_
 #define VRAMSTOW_BASE_THREAD_ANNOTATIONS_H_
 
@@ -16,29 +16,30 @@
 #define VRAMSTOW_THREAD_ATTRIBUTE(x)
 #endif
 
-// On a class: objects of it are locks, or hold one from construction to destruction.
+// For a class: its objects are locks, or hold a lock from construction to destruction.
 #define VRAMSTOW_CAPABILITY(name) VRAMSTOW_THREAD_ATTRIBUTE(capability(name))
 #define VRAMSTOW_SCOPED_CAPABILITY VRAMSTOW_THREAD_ATTRIBUTE(scoped_lockable)
 
-// On data: only with this lock held; of a pointer: what it points to.
+// For data: it may be used only with this lock held; PT_ applies to the data behind a pointer.
 #define VRAMSTOW_GUARDED_BY(lock) VRAMSTOW_THREAD_ATTRIBUTE(guarded_by(lock))
 #define VRAMSTOW_PT_GUARDED_BY(lock) VRAMSTOW_THREAD_ATTRIBUTE(pt_guarded_by(lock))
 
-// On a lock: the order in which locks are taken.
+// For a lock: the order in which locks are taken.
 #define VRAMSTOW_ACQUIRED_BEFORE(...) VRAMSTOW_THREAD_ATTRIBUTE(acquired_before(__VA_ARGS__))
 #define VRAMSTOW_ACQUIRED_AFTER(...) VRAMSTOW_THREAD_ATTRIBUTE(acquired_after(__VA_ARGS__))
 
-// On a function: the caller holds the lock; must not hold it; the function takes or gives it back.
+// For a function: the caller must hold the lock, or must not hold it; or the function takes or
+// releases it.
 #define VRAMSTOW_REQUIRES(...) VRAMSTOW_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
 #define VRAMSTOW_EXCLUDES(...) VRAMSTOW_THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
 #define VRAMSTOW_ACQUIRE(...) VRAMSTOW_THREAD_ATTRIBUTE(acquire_capability(__VA_ARGS__))
 #define VRAMSTOW_TRY_ACQUIRE(...) VRAMSTOW_THREAD_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
 #define VRAMSTOW_RELEASE(...) VRAMSTOW_THREAD_ATTRIBUTE(release_capability(__VA_ARGS__))
 #define VRAMSTOW_ASSERT_HELD(...) VRAMSTOW_THREAD_ATTRIBUTE(assert_capability(__VA_ARGS__))
-// The function returns this lock.
+// For a function: it returns this lock.
 #define VRAMSTOW_LOCK_RETURNED(lock) VRAMSTOW_THREAD_ATTRIBUTE(lock_returned(lock))
 
-// The analysis cannot follow the function: the comment beside it says why it is right.
+// For a function that the analysis cannot follow: the comment beside it says why it is correct.
 #define VRAMSTOW_NO_LOCK_ANALYSIS VRAMSTOW_THREAD_ATTRIBUTE(no_thread_safety_analysis)
 
 #endif  // VRAMSTOW_BASE_THREAD_ANNOTATIONS_H_

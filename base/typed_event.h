@@ -1,18 +1,17 @@
-// Typed events: the kinds of events whose fields mean something else than base/event.h says of
-// each field by itself.
+// Typed events: the kinds of events that give fields another meaning than base/event.h states.
 //
 // Idea: an Event has one set of fields for all kinds, because it is stored as it is. For most kinds
 // a field means what its comment says: `size` and `requested` are bytes, `object` is a handle,
 // `offset` is bytes into it. For the kinds below it does not. Each of them has a type here, whose
-// members are named after what they hold, with the unit in the name. ToEvent() makes the event that
+// members are named after their contents, with the unit in the name. ToEvent() makes the event that
 // is stored; Of() reads one of that kind. No other code sets or reads the raw fields of these
 // kinds, except code that copies or prints all fields of all events alike.
 //
-// Fields that are not members stay as they are in a new Event: who makes an event may set them
-// afterwards (call, library, stack, thread).
+// Fields that are not members have their defaults in a new Event; the code that makes the event may
+// set them afterwards (call, library, stack, thread).
 //
-// Ownership: values. Threads: values. Errors: none; Of() does not check the kind. Units: in the
-// names of the members; without one it is a number or an identifier.
+// Ownership: values. Threads: plain values. Errors: none; Of() does not check the kind. Units: in
+// the names of the members; a member without one is a number or an identifier.
 #ifndef VRAMSTOW_BASE_TYPED_EVENT_H_
 #define VRAMSTOW_BASE_TYPED_EVENT_H_
 
@@ -22,8 +21,8 @@
 
 namespace vramstow {
 
-// How the pool served an allocation: the `object` of a kAllocate of a block. Stored in traces: only
-// append.
+// How the pool served an allocation: the `object` of a block's kAllocate. The numbers are stored in
+// traces: only append.
 enum class Served : uint8_t {
   kUnknown = 0,
   kHit = 1,     // from cached memory, no driver call
@@ -33,20 +32,21 @@ enum class Served : uint8_t {
   kPlain = 5,   // by the plain driver
 };
 inline constexpr uint64_t ObjectOf(Served served) { return static_cast<uint64_t>(served); }
-// kUnknown for a number that this version does not know, and for events that were no blocks.
+// Returns kUnknown for a number that this version does not know, and for events that are not
+// blocks'.
 inline Served ServedOf(const Event& block) {
   return block.object <= ObjectOf(Served::kPlain) ? static_cast<Served>(block.object)
                                                   : Served::kUnknown;
 }
 
-// What came of a framework's request that failed: the `object` of a failed kAllocate of layer
-// kFramework. Stored in traces: only append.
+// How a failed request of a framework ended: the `object` of a failed kAllocate of layer
+// kFramework. The numbers are stored in traces: only append.
 enum class FailureEnd : uint8_t {
   kProgram = 0,      // an error that the program sees, as far as is known
   kDoneWithout = 1,  // the framework catches it, and does without that memory
 };
 inline constexpr uint64_t ObjectOf(FailureEnd end) { return static_cast<uint64_t>(end); }
-// kProgram for a number that this version does not know.
+// Returns kProgram for a number that this version does not know.
 inline FailureEnd FailureEndOf(const Event& failed) {
   const bool is_done_without = failed.kind == EventKind::kAllocate &&
                                failed.layer == Layer::kFramework &&
@@ -54,8 +54,8 @@ inline FailureEnd FailureEndOf(const Event& failed) {
   return is_done_without ? FailureEnd::kDoneWithout : FailureEnd::kProgram;
 }
 
-// kRefused: the driver refused what an earlier event announced. Everything but these fields is as
-// in that event.
+// Makes a kRefused: the driver refused the call that an earlier event announced. All other fields
+// are as in that event.
 inline Event RefusalOf(const Event& announced, uint64_t announced_sequence, int32_t result) {
   Event event = announced;
   event.kind = EventKind::kRefused;
@@ -66,7 +66,7 @@ inline Event RefusalOf(const Event& announced, uint64_t announced_sequence, int3
 inline uint64_t RefusedSequence(const Event& refusal) { return refusal.object; }
 inline void SetRefusedSequence(Event* refusal, uint64_t sequence) { refusal->object = sequence; }
 
-// kMemoryInfo of a device: the driver's answer, or our own look.
+// kMemoryInfo of a device: the driver's answer to the program, or to vramstow itself.
 struct DeviceMemoryInfo {
   int16_t device = kNoDevice;
   uint64_t free_bytes = 0;
@@ -85,7 +85,7 @@ struct DeviceMemoryInfo {
   }
 };
 
-// kMemoryInfo of the host: a look at its memory.
+// kMemoryInfo of the host: its memory as vramstow read it.
 struct HostMemoryInfo {
   uint64_t free_bytes = 0;
   uint64_t limit_bytes = 0;     // of the machine, or of the control group
@@ -110,7 +110,7 @@ struct HostMemoryInfo {
   }
 };
 
-// The kind of a mark. Stored in traces: never change one.
+// The kind of a mark. The numbers are stored in traces: never change one.
 enum class MarkKind : uint8_t {
   kMoment = 0,
   kRangeBegins = 1,  // of the thread, or, with a number, of the process
@@ -141,11 +141,11 @@ struct MarkEvent {
 
 inline void SetMarkKind(Event* mark, MarkKind kind) { mark->offset = static_cast<uint64_t>(kind); }
 
-// The number of the text of a kMark, kLaunch or kActivity in the trace's table of annotations.
+// The text of a kMark, kLaunch or kActivity, as its number in the trace's table of annotations.
 inline uint64_t TextNumber(const Event& event) { return event.object; }
 inline void SetTextNumber(Event* event, uint64_t number) { event->object = number; }
 
-// kGap: this number of events was lost here.
+// kGap: this number of events was lost at this point.
 struct GapEvent {
   uint64_t lost_events = 0;
 
@@ -158,14 +158,14 @@ struct GapEvent {
   static GapEvent Of(const Event& event) { return {event.size}; }
 };
 
-// kPeerAccess: the context may reach another device.
+// kPeerAccess: the context got access to another device.
 struct PeerAccessEvent {
   uint64_t peer_device = 0;  // all bits set: not known
 
   static PeerAccessEvent Of(const Event& event) { return {event.object}; }
 };
 
-// kCacheStitch: free chunks were mapped anew so that an allocation fits.
+// kCacheStitch: free chunks were mapped to new addresses to serve an allocation.
 struct StitchEvent {
   uint64_t mapped_bytes = 0;
   uint64_t block_bytes = 0;   // of the allocation
@@ -187,7 +187,7 @@ struct StitchEvent {
   }
 };
 
-// Why the application's hooks ran. Stored in traces: never change one.
+// Why the application's hooks ran. The numbers are stored in traces: never change one.
 enum class HookKind : uint8_t { kPressure = 0, kTrimmed = 1 };
 
 // kCacheHook: the application's hooks ran.
@@ -232,7 +232,7 @@ struct FenceWaitEvent {
   }
 };
 
-// kActivity of work on the device, as CUPTI reported it later.
+// kActivity for work on the device, as CUPTI reported it later.
 struct DeviceWorkEvent {
   int16_t device = kNoDevice;
   uint64_t stream = kUnknownStream;
@@ -242,7 +242,7 @@ struct DeviceWorkEvent {
   uint64_t begin_unix_ns = 0;
   uint64_t annotation = 0;  // its name
 
-  // Else it is an ActivityMemoryEvent.
+  // True for device work; any other kActivity is an ActivityMemoryEvent.
   static bool Is(const Event& event) {
     return event.kind == EventKind::kActivity && event.memory == MemoryKind::kNone;
   }
@@ -264,7 +264,7 @@ struct DeviceWorkEvent {
   }
 };
 
-// kActivity of memory that was given out or taken back, as CUPTI reported it later.
+// kActivity for memory that was allocated or freed, as CUPTI reported it later.
 struct ActivityMemoryEvent {
   MemoryKind memory = MemoryKind::kDevice;
   int16_t device = kNoDevice;
@@ -292,7 +292,7 @@ struct ActivityMemoryEvent {
   }
 };
 
-// kCorrelation: in which of CUPTI's calls an event was recorded.
+// kCorrelation: the CUPTI call during which an event was recorded.
 struct CorrelationEvent {
   uint64_t sequence = 0;     // of that event
   uint64_t correlation = 0;  // CUPTI's number of the call
@@ -307,7 +307,7 @@ struct CorrelationEvent {
   static CorrelationEvent Of(const Event& event) { return {event.object, event.size}; }
 };
 
-// kOffload and kReturn: live memory went to the host, or came back.
+// kOffload and kReturn: live memory was evicted to the host, or restored.
 struct MoveEvent {
   bool is_return = false;
   uint64_t address = 0;
@@ -335,8 +335,9 @@ struct MoveEvent {
 
 // kLaunch: kernels were launched.
 struct LaunchEvent {
-  // Counted by all threads since the last such event of this kernel; or one launch of this thread,
-  // which stands for `launches` of them.
+  // If `is_sample` is false, `launches` counts the launches of all threads since the last such
+  // event of this kernel. If it is true, the event is one launch of this thread that stands for
+  // `launches`.
   bool is_sample = false;
   uint64_t launches = 0;
   uint64_t annotation = 0;  // names the kernel, or the entry point where it is no kernel's
@@ -373,8 +374,8 @@ struct TouchEvent {
   static TouchEvent Of(const Event& event) { return {event.address, event.object}; }
 };
 
-// kModelClock: the simulated card's own time (clock=model), and what went over the link. All are
-// sums since the process began.
+// kModelClock: the virtual clock of the simulated GPU (clock=model), and the bytes that went over
+// PCIe or NVLink. All are sums since the process began.
 struct ModelClockEvent {
   uint64_t model_ns = 0;
   uint64_t link_read_bytes = 0;  // that work read or wrote in place in host memory
@@ -397,8 +398,8 @@ struct ModelClockEvent {
   }
 };
 
-// kModelWork: what that card takes for the work that it was given, right behind a kModelClock. All
-// but the time are sums since the process began.
+// kModelWork: the time that the simulated GPU needs for its submitted work; it directly follows a
+// kModelClock. All fields but due_ns are sums since the process began.
 struct ModelWorkEvent {
   uint64_t work_ns = 0;  // of operators, if all that they use lay on the card
   uint64_t operators = 0;

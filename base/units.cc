@@ -18,8 +18,8 @@ bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
   return true;
 }
 
-// Reads a decimal number with an optional fraction off the front of *text: whole part and fraction
-// in billionths, exactly, so that "1.5GiB" has no rounding error.
+// Removes a decimal number with an optional fraction from the front of *text. It returns the whole
+// part and the fraction in billionths exactly, so that "1.5GiB" has no rounding error.
 bool TakeNumber(std::string_view* text, uint64_t* whole, uint64_t* billionths) {
   size_t i = 0;
   uint64_t value = 0;
@@ -49,7 +49,7 @@ bool TakeNumber(std::string_view* text, uint64_t* whole, uint64_t* billionths) {
   return true;
 }
 
-// whole.billionths × unit; false where it does not fit into 63 bits.
+// Computes whole.billionths × unit. Returns false if the result does not fit into 63 bits.
 bool Scale(uint64_t whole, uint64_t billionths, uint64_t unit, uint64_t* result) {
   const uint64_t limit = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
   if (whole > limit / unit) return false;
@@ -81,7 +81,7 @@ bool ParseBytes(std::string_view text, uint64_t* bytes) {
                              {"t", "tb", "tib", 1'000'000'000'000, kTiB}};
   for (const Unit& unit : kUnits) {
     if (EqualsIgnoringCase(text, unit.with_b)) return Scale(whole, billionths, unit.decimal, bytes);
-    // A letter alone is what most tools take for the binary unit.
+    // A single letter means the binary unit, as in most tools.
     if (EqualsIgnoringCase(text, unit.letter) || EqualsIgnoringCase(text, unit.with_ib)) {
       return Scale(whole, billionths, unit.binary, bytes);
     }
@@ -119,12 +119,12 @@ ByteText FormatBytes(uint64_t bytes) {
   constexpr const char* kNames[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes) / 1024.0;
   size_t unit = 0;
-  // 999.5 would be written with four digits; go to the next unit a little early instead.
+  // 999.5 would be written with four digits, so switch to the next unit a little early.
   while (value >= 999.5 && unit + 1 < sizeof kNames / sizeof kNames[0]) {
     value /= 1024.0;
     ++unit;
   }
-  // Not "%.2f": the host process's locale may write a comma.
+  // "%.2f" is not used, because the host process's locale may write a comma.
   const unsigned decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
   const unsigned scale = decimals == 2 ? 100 : decimals == 1 ? 10 : 1;
   // The value is never negative; lround would bring libm into the host.

@@ -1,8 +1,8 @@
-// Bytes and times as people write them.
+// Parses and formats sizes and times as people write them.
 //
 // Ownership: results go into the caller's memory. Threads: pure functions, safe in a signal handler
-// and inside hooked calls (no heap, no locale). Errors: false, and the output is untouched.
-// Units: bytes with binary steps (KiB = 1024 bytes); nanoseconds.
+// and inside hooked calls (no heap, no locale). Errors: returns false and leaves the output
+// unchanged. Units: bytes with binary steps (KiB = 1024 bytes); nanoseconds.
 #ifndef VRAMSTOW_BASE_UNITS_H_
 #define VRAMSTOW_BASE_UNITS_H_
 
@@ -17,15 +17,16 @@ inline constexpr uint64_t kMiB = 1024 * kKiB;
 inline constexpr uint64_t kGiB = 1024 * kMiB;
 inline constexpr uint64_t kTiB = 1024 * kGiB;
 
-// "512", "64KiB", "2 MiB", "1.5g", "24GB": a number and an optional unit B, K, M, G, T with an
-// optional "iB" or "B", any case. KB to TB are powers of 1000; K to T, and KiB to TiB, of 1024.
-// False: not of that form, negative, or over 2^63 - 1 bytes.
+// Parses "512", "64KiB", "2 MiB", "1.5g", "24GB": a number and an optional unit B, K, M, G, T with
+// an optional "iB" or "B", in any case. KB to TB are powers of 1000; K to T, and KiB to TiB, are
+// powers of 1024. Returns false if the text has another form, is negative, or exceeds 2^63 - 1
+// bytes.
 bool ParseBytes(std::string_view text, uint64_t* bytes);
 
-// "250ns", "10us", "1.5ms", "2s": a number and a unit. A bare number is refused, except 0.
+// Parses "250ns", "10us", "1.5ms", "2s": a number and a unit. A bare number is refused, except 0.
 bool ParseDuration(std::string_view text, uint64_t* nanoseconds);
 
-// A short text like "1.46 GiB" or "512 B", three significant digits, as C string.
+// A short text like "1.46 GiB" or "512 B", with three significant digits, as a C string.
 struct ByteText {
   char text[24];
 };

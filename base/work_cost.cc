@@ -7,18 +7,19 @@ namespace {
 
 constexpr double kTera = 1e12;
 constexpr double kGiga = 1e9;
-// Large element-wise kernels reach this share of the data sheet's bandwidth.
+// The share of the data sheet's memory bandwidth that large element-wise kernels reach.
 constexpr double kMemoryShare = 0.80;
-// Links between cards reach this share.
+// The share of the data sheet's rate that links between GPUs (PCIe or NVLink) reach.
 constexpr double kLinkShare = 0.75;
 constexpr double kCollectiveSeconds = 15e-6;
-// Pinned copies reach this share of the bus to the host.
+// The share of the data sheet's rate that copies between pinned host memory and the GPU reach.
 constexpr double kHostShare = 0.80;
-// cuMemSetAccess of the host's memory, for each GiB (docs/card.md#times).
+// The time of cuMemSetAccess for host memory, per GiB (docs/card.md#times).
 constexpr double kHostAccessSeconds = 9.6e-3;
 constexpr double kGib = 1024.0 * 1024 * 1024;
 
-// A product of 16-bit numbers with rows of an odd number of elements (docs/plan.md says why).
+// The share that a product of 16-bit numbers reaches if its rows have an odd number of elements
+// (docs/plan.md says why).
 constexpr double kOddShare = 0.29;
 
 double RateOf(const CardRates& rates, std::string_view precision) {
@@ -31,7 +32,8 @@ double RateOf(const CardRates& rates, std::string_view precision) {
   return rates.f32;
 }
 
-// They name all of a table, or write to all of it, and touch the rows alone that are asked for.
+// True for operators that take a whole table as an argument, or write to all of it, but access only
+// the requested rows.
 bool IsPicking(std::string_view name) {
   constexpr std::string_view kPicking[] = {"embedding", "index_select",     "index",
                                            "gather",    "nll_loss_forward", "nll_loss_backward"};

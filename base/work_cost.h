@@ -1,9 +1,9 @@
-// WorkCost: how long a card takes for one piece of work, by a roofline.
+// WorkCost: estimates how long a GPU takes for one piece of work, by a roofline model.
 //
-// Idea: a card needs at least as long for an operator as its products take at the card's rate, and
-// as its bytes take to come from memory and go there. It reaches a share of both. docs/plan.md has
-// the figures that the shares are fitted to. `vramstow plan` adds these times up; the simulated
-// card's clock (clock=model) lets work take them.
+// Idea: a GPU needs at least as long for an operator as its arithmetic takes at the GPU's rate, and
+// as its bytes take to be read from and written to memory. It reaches a share of both rates.
+// docs/plan.md has the measurements that the shares are fitted to. `vramstow plan` adds these times
+// up; the virtual clock of the simulated GPU (clock=model) advances by them.
 //
 // Ownership: values. Threads: pure functions. Errors: none. Units: bytes, operations, seconds.
 #ifndef VRAMSTOW_BASE_WORK_COST_H_
@@ -16,7 +16,7 @@
 
 namespace vramstow {
 
-// The size of one operator or collective, as a line of the work log has it.
+// The size of one operator or collective, as a line of the work log states it.
 struct WorkSize {
   std::string_view name;
   std::string_view precision;
@@ -32,20 +32,20 @@ struct OperatorCost {
   bool is_attention = false;
 };
 
-// A kernel begins and ends, and the next one follows.
+// The time to start and end a kernel, until the next one begins.
 inline constexpr double kKernelSeconds = 3e-6;
-// PyTorch's dispatcher, autograd and the driver, for one operator.
+// The time that PyTorch's dispatcher, autograd and the driver need for one operator.
 inline constexpr double kProgramSeconds = 8e-6;
 
 OperatorCost CostOfOperator(const WorkSize& work, const CardRates& rates);
 
-// For which the slowest link of a ring, or the card's own, is busy.
+// Returns how long a collective occupies the slowest link of a ring, or the GPU's own link.
 double SecondsOfCollective(const WorkSize& work, const CardRates& rates);
 
-// For which a copy between the host and the card holds the bus, in one direction.
+// Returns how long a copy between the host and the GPU occupies the bus, in one direction.
 double SecondsOverHostLink(uint64_t bytes, const CardRates& rates);
 
-// The time to move live memory to the host and back, by docs/card.md#times.
+// The time to evict live memory to the host and restore it, by docs/card.md#times.
 struct MoveCost {
   double link = 0;  // both ways: beside the work, if they begin early enough
   double stop = 0;  // for which work stands still while the host's memory is mapped

@@ -1,8 +1,9 @@
-// Memory that is no longer needed, and at which a late thread may still look.
+// ZeroMemory: returns memory that is no longer needed to the kernel, although a late thread may
+// still read it.
 //
-// Idea: its whole pages become zeros, as they were at first, and cost nothing until they are
+// Idea: its whole pages read as zeros again, as they did at first, and use no memory until they are
 // written again. Ownership: the caller's; private and anonymous memory. Threads: any. Errors: none;
-// where the kernel refuses, the memory keeps what it has. Units: bytes.
+// if the kernel refuses, the memory keeps its contents. Units: bytes.
 #ifndef VRAMSTOW_BASE_ZERO_MEMORY_H_
 #define VRAMSTOW_BASE_ZERO_MEMORY_H_
 

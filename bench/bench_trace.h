@@ -1,7 +1,7 @@
-// BenchTrace: a recorder that writes into a folder of its own, for as long as a benchmark runs.
+// BenchTrace: a recorder that writes into a folder of its own while a benchmark runs.
 //
 // Ownership: the folder, until Remove; the recorder lives as long as the process. Threads: one at a
-// time, but for the recorder. Errors: the process ends. Units: none.
+// time, except for the recorder. Errors: the process ends. Units: none.
 #ifndef VRAMSTOW_BENCH_BENCH_TRACE_H_
 #define VRAMSTOW_BENCH_BENCH_TRACE_H_
 

@@ -1,5 +1,5 @@
-// Tells valgrind from where to where instructions are counted, for run_cost.py: a library that a
-// Python process loads.
+// A library that a Python process loads for run_cost.py: its functions start and stop valgrind's
+// counting of instructions.
 #include <valgrind/callgrind.h>
 
 extern "C" void begin_counting() { CALLGRIND_START_INSTRUMENTATION; }

@@ -1,4 +1,4 @@
-// The driver as benchmarks call it: opened by name, its functions looked up.
+// Opens the driver by name and looks up its functions, for benchmarks.
 #ifndef VRAMSTOW_BENCH_DRIVER_LIBRARY_H_
 #define VRAMSTOW_BENCH_DRIVER_LIBRARY_H_
 
@@ -8,7 +8,7 @@
 
 namespace vramstow {
 
-// The function of this name; the program ends where the driver has none.
+// Returns the function of this name; the program ends if the driver does not have it.
 template <typename Function>
 Function* Find(void* library, const char* name) {
   auto* function = reinterpret_cast<Function*>(dlsym(library, name));

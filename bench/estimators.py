@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 CORPUS = Path(os.environ.get("VRAMSTOW_CORPUS", ROOT.parent / "shared/corpus"))
 PROGRAM = BUILD / "bin/vramstow"
-# Snapshot, script, its arguments.
+# Each row has the name of a snapshot, the script that made it, and the script's arguments.
 JOBS = (
     ("lm-small-forward-fp32", "small_decoder.py", ("full",)),
     ("lm-small-forward-bf16", "small_decoder.py", ("autocast",)),

@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 CALLS = ("cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemRelease")
-# In the child: blocks of 512 MiB until nothing is left.
+# The child process allocates blocks of 512 MiB until no memory is left.
 FILL = """
 import ctypes, time
 cuda = ctypes.CDLL("libcuda.so.1")

@@ -1,5 +1,5 @@
-// A loop of malloc and free, for tracers of the host's memory; and the same one told to vramstow's
-// recorder. Loaded by host_tracers_cost.py.
+// A loop of malloc and free to measure tracers of host memory, and the same loop recorded by
+// vramstow's recorder. host_tracers_cost.py loads it.
 #include <time.h>
 
 #include <cstdint>
@@ -32,7 +32,7 @@ void Emit(EventKind kind, void* block, size_t size) {
   g_recorder.Record(event);
 }
 
-// Random replacement of 97 blocks.
+// Replaces 97 blocks in random order.
 template <bool kIsTold>
 double Loop(int events) {
   constexpr int kLive = 97;
@@ -62,12 +62,13 @@ double Loop(int events) {
 
 extern "C" {
 
-// Nanoseconds of this thread's processor time for each malloc or free.
+// Returns this thread's processor time in nanoseconds for each malloc or free.
 __attribute__((visibility("default"))) double host_loop(int events) {
   return vramstow::Loop<false>(events);
 }
 
-// The same, told to a recorder in that folder; stacks as StackMode has them. Negative: no recorder.
+// Like host_loop, but records each call in a trace in that folder; `stacks` is a StackMode. Returns
+// a negative number if there is no recorder.
 __attribute__((visibility("default"))) double host_loop_told(const char* folder, int stacks,
                                                              int events) {
   vramstow::RecorderConfig config = {folder, "loop", vramstow::ThreadSlotOfLoop};

@@ -1,7 +1,7 @@
-// IdleDevice: a DriverTable that agrees to everything and keeps no account, so that a benchmark of
-// the pool sees the pool's own time, also where it misses.
+// IdleDevice: a DriverTable whose calls all succeed and do nothing, so that a benchmark of the pool
+// measures the pool's own time, also for misses.
 //
-// Ownership: the benchmark's; outlives the pool. Threads: any. Errors: none. Units: bytes;
+// Ownership: the benchmark's; it outlives the pool. Threads: any. Errors: none. Units: bytes;
 // nanoseconds.
 #ifndef VRAMSTOW_BENCH_IDLE_DEVICE_H_
 #define VRAMSTOW_BENCH_IDLE_DEVICE_H_

@@ -131,7 +131,8 @@ def count(program: Path, name: str, iterations: int) -> int:
         text=True,
     )
     found = re.search(r"I +refs: +([\d,]+)", ran.stderr)
-    # The program counts its iterations, too: a name that matches nothing would count nothing.
+    # The output must contain the name, because a name that matches no benchmark would count
+    # nothing.
     if ran.returncode != 0 or found is None or name not in ran.stdout:
         raise SystemExit(f"{' '.join(command)} failed:\n{ran.stdout}{ran.stderr}")
     return int(found[1].replace(",", ""))
@@ -139,7 +140,7 @@ def count(program: Path, name: str, iterations: int) -> int:
 
 def each(program: Path, case: Case) -> float:
     name = case.name
-    # The name of a fixed number of iterations is part of a benchmark's name.
+    # A fixed number of iterations is part of a benchmark's name.
     whole = re.sub(r"(/real_time|$)", "/iterations:{}\\1", name, count=1)
     counts = [count(program, whole.format(n), n) for n in (case.few, case.many)]
     return (counts[1] - counts[0]) / (case.many - case.few) / case.operations

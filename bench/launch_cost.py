@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
-# `effects=off`: the kernel itself is not run, only what surrounds it.
+# With `effects=off` the kernel itself does not run, only the code around it.
 RUN = ["run", "--simulate=h200,effects=off", "--pool=on"]
 WAYS = {
     "without either": (["--no-trace"], []),
@@ -52,7 +52,7 @@ def main() -> int:
     for _ in range(arguments.rounds):
         for way, (flags, mode) in WAYS.items():
             times[way].append(launch_ns(arguments.launches, flags, mode))
-    # The fastest fifth: a busy machine only ever adds time.
+    # Use the fastest fifth, because other load on the machine only ever adds time.
     fastest = {
         way: statistics.mean(sorted(found)[: max(1, len(found) // 5)])
         for way, found in times.items()

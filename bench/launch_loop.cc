@@ -1,8 +1,7 @@
-// Launches a kernel with eight pointers, over and over: what a launch costs, as the program sees
-// it.
+// Measures what a launch costs the program: launches a kernel with eight pointers over and over.
 //
-// launch_loop LAUNCHES [watched] prints nanoseconds of processor time per launch. `watched`: memory
-// lies on the host, so that vramstow looks at the arguments (--offload).
+// `launch_loop LAUNCHES [watched]` prints the processor time per launch in nanoseconds. With
+// `watched` some memory is on the host, so that vramstow examines the arguments (--offload).
 #include <cuda.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -79,7 +78,7 @@ int main(int count, char** arguments) {
       launch(kernel, 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr);
     }
     spent += ProcessorNs() - since;
-    // Work that nobody ever waits for would pile up.
+    // Wait now and then, because submitted work would accumulate.
     Must(synchronize(stream), "cuStreamSynchronize");
   }
   printf("%.1f\n", spent / launches);

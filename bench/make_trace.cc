@@ -1,13 +1,13 @@
-// make_trace DIRECTORY EVENTS LIVE [compressed] [pool]: writes DIRECTORY/events.stow, in which LIVE
-// blocks are live and one picked at random is replaced again and again, until there are EVENTS
-// events.
+// `make_trace DIRECTORY EVENTS LIVE [compressed] [pool]` writes DIRECTORY/events.stow, in which
+// LIVE blocks are live and one of them, chosen at random, is replaced again and again, until there
+// are EVENTS events.
 //
-// For bench/analyze_scale.py: the hardest history for an analysis, because a free says nothing of
-// where its allocation was. Sizes are 512 bytes to 4 MiB; two libraries take turns. With `pool` the
-// blocks are those of our pool (its real code, on a device that does nothing), three of four of
-// them tensors on two streams, and the trace has all that the pool tells: physical memory,
-// mappings, steps. Sizes change from phase to phase, so that chunks move, and now and then what is
-// cached goes back.
+// It is for bench/analyze_scale.py. This is the hardest history for an analysis, because a free has
+// no relation to its allocation's position. Sizes are 512 bytes to 4 MiB; two libraries alternate.
+// With `pool` the blocks are those of vramstow's pool (its real code, on a device that does
+// nothing), three of four of them are tensors on two streams, and the trace has all events of the
+// pool: physical memory, mappings, steps. Sizes change from phase to phase, so that chunks move,
+// and now and then cached memory is released.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -35,7 +35,8 @@ void** Slot() {
   return &slot;
 }
 
-// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators", 2016).
+// A xorshift64* generator (Vigna, "An experimental exploration of Marsaglia's xorshift generators",
+// 2016).
 class Random {
  public:
   uint64_t Next() {
@@ -49,7 +50,7 @@ class Random {
   uint64_t state_ = 0x9E3779B97F4A7C15u;
 };
 
-// The names that events have.
+// The names of calls and libraries that the events refer to.
 struct Names {
   Names() {
     allocate = recorder.InternCall("cuMemAlloc");
@@ -76,7 +77,7 @@ class Maker {
       addresses.push_back(kFirstAddress + addresses.size() * kSpacing);
       Allocate(addresses.back());
     }
-    // Blocks change places, so that the order of addresses is soon forgotten.
+    // Blocks exchange their addresses, so that the initial order of addresses is soon lost.
     uint64_t spare = kFirstAddress + live_ * kSpacing;
     for (; made + 2 <= events; made += 2) {
       uint64_t& address = addresses[random_.Next() % addresses.size()];
@@ -149,7 +150,7 @@ class PoolMaker {
 
   uint64_t Allocate() {
     const uint64_t bits = random_.Next();
-    // In every other phase sizes are odd ones, three quarters as large.
+    // In every other phase the sizes are three quarters as large, which makes them odd.
     const uint64_t size = kPage << (bits % 13);
     BlockRequest request{phase_ % 2 == 0 ? size : size - size / 4};
     if (bits >> 62 != 0) {

@@ -22,7 +22,7 @@ bool Overlap(const Group& a, const Group& b) {
   return false;
 }
 
-// Each page goes to the first group that has room for it.
+// Puts each page into the first group that has room for it.
 uint64_t ChunksFor(const std::vector<Group>& pages, size_t most) {
   uint64_t full = 0;
   std::vector<Group> groups;

@@ -1,10 +1,10 @@
-// MeshBound: how few chunks could hold what lives, if pages could share them.
+// MeshBound: computes how few chunks could hold the live blocks if pages could share chunks.
 //
 // Idea: two pages whose live blocks do not overlap, each counted from the start of its page, can be
-// mapped on one chunk (Powers et al., "Mesh", PLDI 2019). A chunk then has for each unit of 512
-// bytes one page at most that uses it. So the unit that most pages use is a lower bound for every
-// scheme that leaves blocks at their addresses; and putting pages together greedily, the fullest
-// first, tells what pairs and larger groups reach.
+// mapped to one chunk (Powers et al., "Mesh", PLDI 2019). In a chunk, each unit of 512 bytes is
+// then used by at most one page. So the unit that most pages use is a lower bound for every scheme
+// that leaves blocks at their addresses. Combining pages greedily, the fullest first, shows what
+// pairs and larger groups can reach.
 //
 // Ownership: copies. Threads: one. Errors: none. Units: pages of one chunk each, and bytes.
 #ifndef VRAMSTOW_BENCH_MESH_BOUND_H_
@@ -26,7 +26,7 @@ class MeshBound {
  public:
   explicit MeshBound(uint64_t page_bytes) : page_bytes_(page_bytes) {}
 
-  // A block lives from now on, or no more.
+  // Add and remove a live block.
   void Add(uint64_t address, uint64_t size) { live_[address] = size; }
   void Remove(uint64_t address) { live_.erase(address); }
   MeshCounts Look() const;

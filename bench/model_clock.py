@@ -86,7 +86,7 @@ class Move:
     is_ratio: bool = False  # the times are published as a ratio alone
 
 
-# The L20 of the third and the fourth row is told by its relative, the L40S.
+# The third and the fourth row were measured on an L20, which the related L40S stands for.
 MOVED = [
     Move(
         "pytorch#174436",

@@ -77,7 +77,7 @@ def pipeline(offload: bool) -> Step:
     optimizer = torch.optim.Adam([each for part in (*stages, table) for each in part.parameters()])
     tokens = torch.zeros(16, 256, dtype=torch.long)
     around = side.around if offload else contextlib.nullcontext
-    # PyTorch's stages have memory for what arrives from others, for each microbatch.
+    # PyTorch's pipeline stages hold memory for the data they receive, for each microbatch.
     arrivals = [torch.empty(16, 256, width) for _ in range(3 * microbatches)]
 
     def forward(chunk: int) -> Tensor:

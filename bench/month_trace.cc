@@ -1,13 +1,14 @@
-// month_trace DIRECTORY EVENTS LIVE RING_BYTES SECONDS: records the same events twice at once, all
-// of them into DIRECTORY/whole.stow and within so many bytes into DIRECTORY/bounded.stow.
+// `month_trace DIRECTORY EVENTS LIVE RING_BYTES SECONDS` records the same events in two traces at
+// the same time: all of them in DIRECTORY/whole.stow, and within RING_BYTES in
+// DIRECTORY/bounded.stow.
 //
-// For bench/month.py. One of LIVE places, picked at random, gets a block or loses it, for one of
-// sixty call sites; each 10,000th step leaves a block behind for good. The run takes SECONDS at
-// least. At the end the program says how many KiB of the host the bounded recorder has taken.
+// It is for bench/month.py. In each step one of LIVE slots, chosen at random, gets a block or loses
+// it, for one of sixty call sites; each 10,000th step leaks a block. The run takes at least
+// SECONDS. At the end the program prints how many KiB of host memory the bounded recorder has used.
 //
-// Levels are sampled at moments since a trace began, and two traces begin and record one after the
-// other. So nothing is recorded around such moments. Where the traces begin too far apart for that,
-// the program ends at once with status 3.
+// Memory levels are sampled at fixed times since a trace began, and the two traces begin and record
+// one after the other. So nothing is recorded around these times. If the two traces begin too far
+// apart for that, the program ends at once with status 3.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -41,7 +42,7 @@ void** SlotOfBounded() {
   return &slot;
 }
 
-// A figure of /proc/self/status in KiB: "VmHWM:", the highest resident memory, or "VmRSS:".
+// Returns a value of /proc/self/status in KiB: "VmHWM:", the highest resident memory, or "VmRSS:".
 uint64_t StatusKib(const std::string& name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -50,7 +51,7 @@ uint64_t StatusKib(const std::string& name) {
   return 0;
 }
 
-// By CLOCK_MONOTONIC.
+// Returns the time at which the trace began, by CLOCK_MONOTONIC.
 uint64_t BeginOf(const Recorder& recorder) {
   FileHeader header = {};
   std::ifstream(recorder.path(), std::ios::binary)
@@ -58,7 +59,7 @@ uint64_t BeginOf(const Recorder& recorder) {
   return header.start_clock_ns;
 }
 
-// A run of some minutes is sampled at multiples of this time; shorter ones more often.
+// A run of some minutes is sampled at multiples of this time; shorter runs are sampled more often.
 constexpr uint64_t kBetweenSamplesNs = uint64_t{1} << 31;
 constexpr uint64_t kStillNs = 50'000'000;  // before a moment and after it
 
@@ -113,7 +114,7 @@ class Job {
     Record(kFirstAddress + (is_live_.size() + leaks_++) * kSpacing, uint64_t{1} << 20, kSites - 1);
   }
 
-  // A size of 0: it is freed.
+  // Records an allocation, or a free if the size is 0.
   void Record(uint64_t address, uint64_t size, uint32_t site) {
     const Event event = {.address = address,
                          .size = size,

@@ -37,8 +37,9 @@ BUILD = Path(os.environ.get("VRAMSTOW_BUILD", HERE.parent / "build"))
 MEBIBYTE = 1 << 20
 CARD = "h100,context=512MiB"
 LINK_BYTES_PER_SECOND = 55e9  # of an H100, each way, as the simulated card has it
-# What a step of Adam on the host reads and writes for each parameter, and how fast a host does it:
-# 1e9 parameters in 0.28 s. The time of this machine's processor is not in the model's clock.
+# The bytes that a step of Adam on the host reads and writes for each parameter, and the rate of a
+# host: 1e9 parameters take 0.28 s. The model's clock does not include the time of this machine's
+# processor.
 HOST_BYTES_PER_PARAMETER = 28
 HOST_BYTES_PER_SECOND = 100e9
 JOBS = {
@@ -54,7 +55,8 @@ OURS = {
     "vramstow, coldest": "--offload=auto,host=64GiB,policy=coldest",
     "vramstow, size": "--offload=auto,host=64GiB,policy=size",
 }
-# Which means a program has for itself: moves_means.py. Here, whether for trainings or inference.
+# The techniques that a program can use by itself (moves_means.py), and whether they are for
+# training or inference.
 BY_HAND = {
     "save_on_cpu": "training",
     "trl": "training",
@@ -75,9 +77,9 @@ PACKAGES = {
 PACKAGES["deepspeed"] += ["pydantic-core", "annotated-types", "typing-inspection"]
 
 
-# Means written by hand get the better of PyTorch's own allocators.
+# Techniques written by hand use the best setting of PyTorch's own allocator.
 EXPANDABLE = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
-# How libraries say that the card has no memory left.
+# How libraries report that the GPU has no memory left.
 NO_MEMORY = ("_ALLOC_FAILED", "out of memory")
 
 

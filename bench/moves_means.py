@@ -161,7 +161,8 @@ class TurnsOfStates:
 
     def _bring(self, number: int) -> torch.cuda.Event:
         with torch.cuda.stream(self._inward):
-            # The slot is free, and where it is the first one, all that the last step sent is gone.
+            # Wait until the slot is free. Before the first slot is used, wait until all copies of
+            # the last step have finished.
             event = self._gone[number - self.SLOTS if number >= self.SLOTS else -1]
             if event is not None:
                 event.wait()
@@ -285,7 +286,7 @@ def fsdp(job: Job) -> Step:
     if not job.trains:
         return plain(job)
     model = job.models[0]
-    # Gradients go to the host once in a step.
+    # Gradients are copied to the host once per step.
     return training(job, adamw(model.parameters()), tell_last=model.set_requires_gradient_sync)
 
 

@@ -1,5 +1,6 @@
-// How long the pool's hits take: pairs, random replacement, threads, and with up to a million live
-// blocks. Memory comes from a device that does nothing, so that only the pool's own time is seen.
+// Measures how long the pool's hits take: pairs, random replacement, several threads, and with up
+// to a million live blocks. The memory is that of a device that does nothing, so that only the
+// pool's own time is measured.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -15,7 +16,7 @@
 namespace vramstow {
 namespace {
 
-// One device and one pool for a whole benchmark, however many threads it has.
+// One device and one pool for a whole benchmark, shared by all of its threads.
 struct BenchPool {
   IdleDevice device;
   std::unique_ptr<Pool> pool = std::make_unique<Pool>();
@@ -46,7 +47,7 @@ uint64_t StreamOf(const benchmark::State& state) {
   return static_cast<uint64_t>(state.thread_index()) + 1;
 }
 
-// Sizes from 512 B to 64 MiB, every power of two as likely as the others.
+// Draws sizes from 512 B to 64 MiB; every power of two is equally likely.
 std::vector<uint64_t> MixedSizes(uint64_t seed, double low, double high) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> exponent(low, high);
@@ -74,7 +75,7 @@ void RandomReplacement(benchmark::State& state) {
   for (size_t i = 0; i < live.size(); ++i) live[i] = place->Take(sizes[i], stream);
   std::vector<uint32_t> victims(4096);
   for (uint32_t& victim : victims) victim = static_cast<uint32_t>(random() % live.size());
-  // Let the pool see the whole mix before time is taken.
+  // The pool must see the whole mix of sizes before time is measured.
   for (int i = 0; i < 100'000; ++i) {
     uint64_t& slot = live[random() % live.size()];
     place->Give(slot);
@@ -93,13 +94,13 @@ void RandomReplacement(benchmark::State& state) {
   for (const uint64_t address : live) place->Give(address);
 }
 
-// Replaces random blocks of 512 B to 4 KiB among many live ones. Which one is known some steps
-// ahead and brought into the cache, so that the benchmark's own list adds nothing.
+// Replaces random blocks of 512 B to 4 KiB among many live ones. The next blocks are chosen some
+// steps ahead and prefetched, so that the benchmark's own list adds no cache misses.
 void ManyLive(benchmark::State& state) {
   const auto count = static_cast<size_t>(state.range(0));
   const std::vector<uint64_t> sizes = MixedSizes(1, 9, 12);
   std::mt19937_64 random(1);
-  // In huge pages, so that the loop's own misses are not taken for the pool's.
+  // The list is in huge pages, so that the loop's own TLB misses are not attributed to the pool.
   auto* const live = static_cast<uint64_t*>(AllocateHostMemory(count * sizeof(uint64_t)));
   if (live == nullptr) std::abort();
   for (size_t i = 0; i < count; ++i) live[i] = place->Take(sizes[i % sizes.size()], 1);
@@ -120,8 +121,7 @@ void ManyLive(benchmark::State& state) {
   FreeHostMemory(live, count * sizeof(uint64_t));
 }
 
-// Allocates that many blocks and frees them again in order, as a job that builds a large state
-// does.
+// Allocates that many blocks and frees them in order, as a job does that builds a large state.
 void FillAndEmpty(benchmark::State& state) {
   const auto count = static_cast<size_t>(state.range(0));
   const std::vector<uint64_t> sizes = MixedSizes(1, 9, 12);

@@ -1,11 +1,12 @@
-// The pool beside PyTorch's own caching allocator, in one process and by turns: a hit pair, a
-// random replacement among 256 live blocks, on 1, 2 and 4 threads with a stream each.
+// Compares the pool with PyTorch's own caching allocator in one process, in alternating rounds: a
+// hit and its free, and a random replacement among 256 live blocks, on 1, 2 and 4 threads with one
+// stream each.
 //
-// Each figure is of the processor time of short rounds, the pool's and PyTorch's by turns: the
-// median of the fastest fifth, because a busy machine only ever adds time. PyTorch's allocator gets
-// its memory from whatever driver the process has, the pool from a device that does nothing:
-// neither is asked in a hit. Run it on a card, or in a rehearsal: `vramstow run --simulate=h200 --
-// pool_compare [WORDS]`; WORDS: only the lines that have them in their names.
+// Each value is the processor time of short rounds: the median of the fastest fifth, because other
+// load on the machine only ever adds time. PyTorch's allocator gets its memory from the driver of
+// the process, the pool from a device that does nothing; a hit calls neither. Run it on a GPU, or
+// in a simulated run: `vramstow run --simulate=h200 -- pool_compare [WORDS]`. With WORDS only lines
+// with these words in their names are printed.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <cuda_runtime_api.h>
 #include <time.h>
@@ -40,7 +41,7 @@ double ThreadNs() {
   return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
 }
 
-// The pool as a benchmark uses it.
+// The pool, with the interface that this benchmark needs.
 class Ours {
  public:
   Ours() {
@@ -87,13 +88,14 @@ class Native {
   std::vector<cudaStream_t> streams_;
 };
 
-// The calls of one thread; made once, so that both allocators serve the same requests. It begins
-// anew after `period` steps: later than anybody remembers, or so early that the pool sees a loop.
+// The calls of one thread, generated once, so that both allocators serve the same requests. They
+// repeat after `period` steps: either later than any allocator remembers, or so soon that the pool
+// detects a loop.
 struct Program {
   std::vector<uint64_t> sizes;
   std::vector<uint32_t> victims;
 
-  // Sizes from 512 B to 2^high, every power of two as likely as the others; or one size only.
+  // Draws sizes from 512 B to 2^high, with every power of two equally likely; or one size only.
   Program(int thread, double low, double high, size_t period) : sizes(period), victims(period) {
     std::mt19937_64 random(static_cast<uint64_t>(thread) + 1);
     std::uniform_real_distribution<double> exponent(low, high);
@@ -102,7 +104,7 @@ struct Program {
   }
 };
 
-// One allocator's blocks of one thread, and the times of its rounds.
+// The blocks of one allocator and one thread, and the times of its rounds.
 template <typename Allocator>
 struct Player {
   Allocator* allocator;
@@ -156,7 +158,7 @@ void Compare(const char* name, bool pairs, int threads, double low, double high,
     const Program program(thread, low, high, period);
     Player<Ours> first{&ours, &program, thread, {}, 0, {}};
     Player<Native> second{&native, &program, thread, {}, 0, {}};
-    // Let both see the whole mix before time is taken.
+    // Both allocators must see the whole mix of sizes before time is measured.
     first.Play(pairs, 60'000);
     second.Play(pairs, 60'000);
     for (int round = 0; round < kRounds; ++round) {

@@ -1,12 +1,13 @@
 // Replays request files (see pool_traces.py, pool_jobs.py) through the pool on a fake device, and
-// prints one line for each: peaks, their ratio, and the driver calls that it took.
+// prints one line for each file: the peaks, their ratio, and the driver calls.
 //
 // Usage: pool_replay [--chunk BYTES] [--large-chunks BYTES] [--small BYTES] [--slack PERMILLE]
 // [--waits] [--limit RATIO] [--log LOG] [--mesh] FILE…
-// --waits: every free waits for all work, as cuMemFree does. `settled` is the last iteration in
-// which the driver was asked for memory. Exit status 1 if a file's ratio is above --limit though
-// its peak is at least 500 MiB. LOG gets every driver call and every block, in order. --mesh adds
-// what pages that share chunks could make of it (mesh_bound.h), looked at whenever the pool grew.
+// With --waits every free waits for all work, as cuMemFree does. `settled` is the last iteration in
+// which the pool asked the driver for memory. The exit status is 1 if a file's ratio is above
+// --limit and its peak is at least 500 MiB. Every driver call and every block is written to LOG, in
+// order. --mesh adds what shared chunks could save (mesh_bound.h), computed whenever the pool has
+// grown.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -37,7 +38,7 @@ struct Outcome {
   MeshCounts mesh;  // the most of each, at any time
 };
 
-// Looks at what lives whenever the pool takes memory.
+// Examines the live blocks whenever the pool allocates device memory.
 class MeshWatch {
  public:
   MeshWatch(uint64_t page_bytes, bool on) : bound_(page_bytes), on_(on) {}
@@ -130,7 +131,7 @@ Outcome Replay(const std::string& path, const PoolConfig& config, bool waits, bo
   return outcome;
 }
 
-// Over what was allocated at the peak.
+// Prints how far the mesh bounds exceed the allocated bytes at the peak.
 void PrintMesh(const Outcome& outcome, uint64_t chunk_bytes) {
   const auto ratio = [&](uint64_t chunks) {
     return static_cast<double>(chunks * chunk_bytes) /

@@ -1,6 +1,6 @@
-// Measures what recording costs: nanoseconds and bytes per event, by one thread and by two, and how
-// fast a trace is read. Each figure is of the recorder alone: what the benchmark itself does is
-// told by BM_MakingEvents and can be subtracted.
+// Measures what recording costs: nanoseconds and bytes per event, with one thread and with two, and
+// how fast a trace is read. The benchmark's own work is included in each value; BM_MakingEvents
+// measures it, so that it can be subtracted.
 #include <benchmark/benchmark.h>
 
 #include <atomic>
@@ -19,8 +19,8 @@
 namespace vramstow {
 namespace {
 
-// Pairs of an allocation and a free as a framework makes them: 97 live blocks, twelve sizes, eight
-// places in the code.
+// Makes pairs of an allocation and a free as a framework makes them: 97 live blocks, twelve sizes,
+// eight call sites.
 std::vector<Event> MakeEvents() {
   std::vector<Event> events;
   uint64_t random = 1;
@@ -62,8 +62,8 @@ void BM_MakingEvents(benchmark::State& state) {
 }
 BENCHMARK(BM_MakingEvents);
 
-// By who writes full chunks: 0 the recording thread, 1 the recorder's, 2 the recorder's,
-// compressed.
+// The argument says what writes full chunks: 0 the recording thread, 1 the recorder's own thread, 2
+// the recorder's own thread with compression.
 void BM_Record(benchmark::State& state) {
   if (state.thread_index() == 0) g_bench.Open(state.range(0) != 0, state.range(0) == 2);
   const std::vector<Event> events = MakeEvents();
@@ -90,8 +90,8 @@ BENCHMARK(BM_Record)
     ->Threads(2)
     ->UseRealTime();
 
-// The same for a thread beside which another one records a little: nobody records alone, so the
-// counter is read behind a fence.
+// Like BM_Record, but another thread records a little at the same time, so that the counter is read
+// behind a fence.
 void BM_RecordBesideAnother(benchmark::State& state) {
   g_bench.Open(true, state.range(0) == 2);
   const std::vector<Event> events = MakeEvents();
@@ -115,8 +115,8 @@ void BM_RecordBesideAnother(benchmark::State& state) {
 }
 BENCHMARK(BM_RecordBesideAnother)->Arg(1)->Arg(2)->Iterations(3'000'000)->UseRealTime();
 
-// Bytes of an event in a trace whose recorder has the time to compress it all: a job allocates some
-// 100,000 times a second at the most. The time is not what this tells.
+// Measures the bytes of an event in a trace whose recorder has the time to compress all of it; a
+// job allocates at most some 100,000 times a second. The measured time is of no interest.
 void BM_BytesOfAnEvent(benchmark::State& state) {
   const std::vector<Event> events = MakeEvents();
   constexpr size_t kEvents = 3'000'000;
@@ -144,7 +144,8 @@ ssize_t CannotWrite(int, const iovec*, int, off_t) {
   return -1;
 }
 
-// By whom: 0 a thread that has recorded before, as nearly all have, 1 one that came later.
+// The argument chooses the thread: 0 is one that has recorded before, as nearly all have, 1 is one
+// that is new.
 void BM_RecordAfterTheDiskIsFull(benchmark::State& state) {
   SystemCalls full = RealSystemCalls();
   g_bench.Open();
@@ -186,7 +187,7 @@ void BM_Read(benchmark::State& state) {
 }
 BENCHMARK(BM_Read)->Unit(benchmark::kMillisecond);
 
-// The argument is its size in MiB.
+// The argument is the size of the trace in MiB.
 void BM_CloseATrace(benchmark::State& state) {
   const uint64_t size = static_cast<uint64_t>(state.range(0)) << 20;
   const std::vector<Event> events = MakeEvents();

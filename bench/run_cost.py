@@ -145,7 +145,7 @@ def count(job: str, kind: str, counter: Path, spec: str, arguments: argparse.Nam
     with tempfile.TemporaryDirectory() as folder:
         worker = start(kind, job, spec, folder, arguments.before, counter)
         _, said = worker.process.communicate(f"{arguments.steps}\n")
-    # Child processes were forked before anything was counted: each says 0.
+    # Child processes were forked before any instruction was counted, so each of them prints 0.
     collected = max((int(number) for number in re.findall(r"Collected : (\d+)", said)), default=0)
     if worker.process.returncode != 0 or collected == 0:
         raise SystemExit(f"{job}, {kind}: valgrind has no count:\n{said[-2000:]}")

@@ -1,8 +1,9 @@
 // Measures what the simulated driver costs the host: a pair of cuMemAlloc and cuMemFree, a launch,
-// and what a framework asks all the time; alone, and on a card that is shared with other processes.
+// and frequent queries of a framework; both alone, and on a simulated GPU that is shared with other
+// processes.
 //
-// VRAMSTOW_TEST_DRIVER names the driver; the SPEC is VRAMSTOW_SIMULATE's, VRAMSTOW_RUN_ID set means
-// that the card is shared.
+// VRAMSTOW_TEST_DRIVER names the driver; the SPEC is that of VRAMSTOW_SIMULATE. If VRAMSTOW_RUN_ID
+// is set, the GPU is shared.
 #include <benchmark/benchmark.h>
 #include <cuda.h>
 #include <dlfcn.h>
@@ -79,7 +80,7 @@ void BM_Launch(benchmark::State& state) {
   int count = 0;
   for (auto _ : state) {
     driver.launch(driver.kernel, 1, 1, 1, 32, 1, 1, 0, driver.stream, nullptr, nullptr);
-    // Work that nobody ever waits for would pile up.
+    // Wait now and then, because submitted work would accumulate.
     if (++count % 1024 == 0) driver.synchronize(driver.stream);
   }
   driver.synchronize(driver.stream);

@@ -1,5 +1,5 @@
-// An allocation and its free through PyTorch's C++ interface, for tensor_cost.py: a library that a
-// Python process loads. Nanoseconds for a pair.
+// A library that a Python process loads for tensor_cost.py: it measures an allocation and its free
+// through PyTorch's C++ interface, in nanoseconds for a pair.
 #include <c10/core/Allocator.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
@@ -15,7 +15,7 @@ double Now() {
 
 }  // namespace
 
-// From now on PyTorch tells somebody who does not listen.
+// Attaches a tracker that does nothing, so that PyTorch reports its events from now on.
 extern "C" void have_it_told() {
   c10::cuda::CUDACachingAllocator::get()->attachAllocatorTraceTracker([](const auto&) {});
 }

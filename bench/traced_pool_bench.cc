@@ -1,6 +1,6 @@
 // Measures what the tracer adds to an allocation: the same pair of a hit and its free by a pool
-// whose events nobody takes, and by one whose events go into a trace. Differences within one run
-// count; recorder_bench tells of the recorder without the pool.
+// without an event sink, and by one whose events go into a trace. Only differences within one run
+// are meaningful; recorder_bench measures the recorder without the pool.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -13,7 +13,7 @@
 namespace vramstow {
 namespace {
 
-// Arguments: whether there is a trace; bytes.
+// The arguments are: whether there is a trace; the bytes of the block.
 void TracedPair(benchmark::State& state) {
   const bool traced = state.range(0) == 1;
   IdleDevice device;

@@ -59,7 +59,8 @@ def steps_took(build: Path, flags: list[str], steps: int) -> tuple[float, float]
                     wall = time.perf_counter() - begin
                     processor = processor_seconds(child_of(run.pid)) - processor
             run.wait()
-            # PyTorch's own thread may abort while Python ends: what was measured is over by then.
+            # PyTorch's own thread may abort while Python ends, but the measurement is complete by
+            # then.
             if wall == 0:
                 raise SystemExit(f"{' '.join(command)} ended with {run.returncode} before its end.")
     return wall, processor

@@ -1,5 +1,6 @@
-// Measures what a walk of the calling thread's native stack costs: our own walk and libunwind's, on
-// the same stacks in one run. The argument is how many frames the benchmark adds below its own.
+// Measures what a walk of the calling thread's native stack costs, by vramstow's own unwinder and
+// by libunwind, on the same stacks in one run. The argument is how many frames the benchmark adds
+// below its own.
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -23,7 +24,7 @@ UnwindTable* g_rules = Zeroed<UnwindTable>();
 NativeStack* g_stack = Zeroed<NativeStack>();
 uintptr_t g_addresses[kMaxStackFrames];
 
-// As in the product: what the last walk saw is still there.
+// Walks the stack as the product does: with the results of the last walk cached.
 __attribute__((noinline)) size_t Ours() {
   FramePlace here = {};
   VRAMSTOW_HERE(here);
@@ -32,7 +33,7 @@ __attribute__((noinline)) size_t Ours() {
   return g_stack->count();
 }
 
-// Another epoch each time: the rules are known, the stack is not.
+// Walks with a new epoch each time: the unwind rules are cached, the stack is not.
 __attribute__((noinline)) size_t OursAnew() {
   static uint64_t epoch = 1;
   FramePlace here = {};
@@ -67,7 +68,7 @@ void BM_Walk(benchmark::State& state) {
   if (!UnwindLibrary::Open(VRAMSTOW_UNWINDER, dlopen, dlsym)) std::abort();
   Below(state.range(0), &state, walk);
 }
-// With the frames of the benchmark itself 30 and 100.
+// Together with the frames of the benchmark itself the stacks have 30 and 100 frames.
 BENCHMARK_TEMPLATE(BM_Walk, Ours)->Arg(20)->Arg(90);
 BENCHMARK_TEMPLATE(BM_Walk, OursAnew)->Arg(20)->Arg(90);
 BENCHMARK_TEMPLATE(BM_Walk, LibunwindQuickly)->Arg(20)->Arg(90);

@@ -13,7 +13,7 @@ import subprocess
 
 from side_by_side import ROOT
 
-# Runs the example as it is, and notes the time and the processor time at the end of each step.
+# Runs the example as it is, and records the time and the processor time at the end of each step.
 PROGRAM = """
 import builtins, runpy, sys, time
 script, sys.argv = sys.argv[1], sys.argv[1:]

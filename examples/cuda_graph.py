@@ -36,8 +36,8 @@ def main() -> None:
         optimizer.step()
         return loss
 
-    # Objects that are made lazily must exist before the capture: run a few steps on a stream of
-    # their own.
+    # Objects that are created lazily must exist before the capture, so run a few steps on a
+    # separate stream first.
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):

@@ -92,7 +92,7 @@ def train(args: argparse.Namespace) -> None:
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         peak = torch.cuda.max_memory_allocated() / 2**20
-        # A rehearsal leaves out large products once the time for them is spent: they read as zero.
+        # A simulated run skips large products once its time budget is spent: they read as zero.
         shown = f"{loss.item():.4f}" if loss.item() > 0 else "not computed"
         print(f"step {step}: loss {shown}, peak {peak:.0f} MiB", flush=True)
 

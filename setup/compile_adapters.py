@@ -21,7 +21,7 @@ from pathlib import Path
 
 from show_build import BAR, Line
 
-# How each is called: the option of `vramstow adapter build`, and the name of its file.
+# The option of `vramstow adapter build` for each kind, and the beginning of its file name.
 KINDS = {"": "torch", "--observer": "torch-observer", "--values": "torch-values"}
 KINDS["--census"] = "torch-census"
 NONE_FOR_RELEASE = 3  # an exit status: not every release can have each of them

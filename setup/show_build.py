@@ -46,7 +46,7 @@ def weight(step: str, build: Path) -> int:
     found = COMPILED.search(step)
     if found is None:
         return OTHER_STEP
-    # A file that the build made from several ones of the tree.
+    # A file that the build combined from several files of the tree.
     together = build / step.split()[-1].removesuffix(".o")
     if together.is_file():
         names = INCLUDED.findall(together.read_text())
@@ -56,8 +56,8 @@ def weight(step: str, build: Path) -> int:
 
 def planned(build: Path, targets: list[str]) -> list[str]:
     """The steps that ninja would take, as it describes them."""
-    # Files that were added or removed are seen first. A dry run would say only that it looks for
-    # them, unless what it reads is another file.
+    # First let ninja notice added and removed files. A dry run would only say that it looks for
+    # them, unless it reads another build file.
     subprocess.run(["ninja", "-C", str(build), "build.ninja"], capture_output=True, check=False)
     copy = build / "plan.ninja"
     shutil.copyfile(build / "build.ninja", copy)
@@ -97,7 +97,7 @@ class Work:
         part = self._done / self._whole
         filled = int(BAR * part)
         text = f"[{'#' * filled}{'.' * (BAR - filled)}] {int(100 * part):3d}%"
-        # The first steps say little about the rest.
+        # The duration of the first steps says little about the rest.
         if part > 0.02:
             passed = time.monotonic() - self._begin
             text += f", about {duration(passed * (1 - part) / part)} left"

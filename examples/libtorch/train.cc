@@ -1,4 +1,4 @@
-// Trains a small network in C++: no Python in the process. `train [STEPS]`
+// Trains a small network in C++, without Python in the process. Usage: train [STEPS]
 #include <torch/torch.h>
 
 #include <cstdlib>

@@ -110,7 +110,7 @@ def main() -> None:
     source = FACTS if arguments.output is None else arguments.output / FACTS.name
     if source.exists():
         kept = json.loads(source.read_text())
-        # Never figures of two cards in one table.
+        # Facts of two different GPUs must not be mixed in one table.
         if arguments.page or kept["simulate"] == simulate:
             facts = kept
     if arguments.page:
@@ -124,7 +124,7 @@ def main() -> None:
         sys.exit(2)
     if arguments.real:
         facts["device"] = device_name()
-    # Beside one another, two calls would take each other's traces.
+    # If two calls ran at the same time, each would take the other's traces.
     traces = (arguments.output or BUILD / "examples") / "techniques"
     failed = 0
     for number, technique in enumerate(chosen, 1):

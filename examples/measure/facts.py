@@ -21,7 +21,7 @@ from technique import ROOT, Technique
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 VRAMSTOW = BUILD / "bin/vramstow"
 _TIMEOUT_S = 300
-# Python up to 3.13 may abort at exit where autograd's thread is slow (README.md, Limits).
+# Python up to 3.13 may abort at exit if autograd's thread is slow (README.md, Limits).
 _PYTHONS_OWN_ABORT = "terminate called without an active exception"
 
 Facts = dict[str, Any]
@@ -129,7 +129,7 @@ def _run_well(
     elif run.status != 0:
         lines = [line for line in run.err.splitlines() if line and not line.startswith("  ")]
         said = [line for line in lines if not line.startswith("vramstow: REHEARSAL")]
-        # The first error is the cause; ranks and torchrun say more of it.
+        # The first error is the cause; ranks and torchrun report further errors because of it.
         last = next((line for line in said if "Error: " in line), (said or ["nothing"])[-1])
         raise FailedError(f"{variant}: exit status {run.status}; it said: {last[:200]}")
     elif len(run.counted()) != technique.ranks:
@@ -188,7 +188,7 @@ def _with_pool(run: Run) -> Facts:
         "between_steps_bytes": steps[-1] if top["iterations_found"]["by"] == "marks" else None,
         "at_end_bytes": top["leaks"]["device_bytes"],
         "offloaded_bytes": top["offload"]["out_bytes"],
-        # The traces of the ranks; torchrun, which started them, has a trace, too.
+        # Use the traces of the ranks only: torchrun, which started them, also wrote a trace.
         "ranks_allocated_bytes": [
             rank["peak"]["allocated_bytes"] for rank in ranks if rank["process"]["rank"] is not None
         ],
@@ -210,7 +210,7 @@ def collect(
     if own is not None:
         run = _run_well(technique, variant, simulate, ["--stacks=all", *own], folder)
         facts = _with_pool(run) | _as_it_comes(run) | _snapshot(folder)
-        # Of the pool's blocks and its cache neither of these is the driver's.
+        # With the pool the driver's figures do not apply, and without the pool the pool's do not.
         unseen = ("device_used_bytes", "device_allocations") if "--pool=on" in own else ()
         unseen += () if "--pool=on" in own else ("pool_reserved_bytes",)
         return facts | dict.fromkeys(unseen)

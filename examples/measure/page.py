@@ -12,7 +12,7 @@ from technique import GROUPS, Technique
 _TEMPLATE = Path(__file__).with_name("page.md")
 _NONE = "-"
 _FIGURE = r"\d (→|GB|MB)|\d%"
-# Advice that is not about the peak of what a technique changes.
+# Advice that does not concern the peak that a technique changes.
 _BESIDE = {"cache_at_end", "fragmentation", "cache_allocations", "larger_batch"}
 _COLUMNS = 140  # no line of the page is wider
 _LEAST = 20  # what the last cell of a row needs to be the one that is wrapped

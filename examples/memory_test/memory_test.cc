@@ -1,5 +1,5 @@
-// Tests of a small class that keeps device memory for later. The second one can be made to fail:
-// VRAMSTOW_EXAMPLE_LEAK=1 in the environment keeps a block.
+// Tests of a small class that caches device memory. The second test can be made to fail: with
+// VRAMSTOW_EXAMPLE_LEAK=1 in the environment it leaks a block.
 #include <dlfcn.h>
 #include <vramstow/gtest.h>
 
@@ -9,7 +9,8 @@
 
 namespace {
 
-// What the program asks the driver for, by name, so that it is built without a CUDA toolkit.
+// The driver functions that the program uses, looked up by name, so that it is built without a CUDA
+// toolkit.
 class Driver {
  public:
   Driver() {
@@ -45,7 +46,7 @@ Driver& TheDriver() {
 
 constexpr size_t kMebi = size_t{1} << 20;
 
-// Gives out blocks of 8 MiB, and keeps those that come back.
+// Allocates blocks of 8 MiB, and caches freed blocks.
 class Keeper {
  public:
   ~Keeper() {

@@ -13,7 +13,7 @@ import sys
 
 from workload import LanguageModel, evaluate, main
 
-# The driver reads it when it is initialised, before any variant begins.
+# The driver reads this when it is initialised, before any variant begins.
 os.environ["CUDA_MODULE_LOADING"] = "EAGER" if "before" in sys.argv else "LAZY"
 
 

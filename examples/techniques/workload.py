@@ -164,6 +164,6 @@ def main(**variants: Callable[[], None]) -> None:
         "free_at_end_bytes": free,
         "host_peak_bytes": host.peak_bytes,
     }
-    # One write for a line: ranks share the output.
+    # Each line is written with one call, because ranks share the output.
     sys.stdout.write(json.dumps(counted) + "\n")
     sys.stdout.flush()

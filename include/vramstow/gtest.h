@@ -8,16 +8,17 @@
 //     Step();
 //   }
 //
-// Idea: the body is a range in the process's trace; when it has ended, `vramstow check --within`
-// looks at what was allocated and freed in it, on whatever threads, and says in one sentence what
-// does not hold. Assertions are those of `vramstow check`. Memory that was there before counts for
-// nothing.
+// Idea: the body is a range in the process's trace. When it has ended, `vramstow check --within`
+// examines what was allocated and freed in it, on any thread, and prints one sentence for each
+// assertion that does not hold. Assertions are those of `vramstow check`. Memory that was allocated
+// before the body does not count.
 //
-// The program has to run under `vramstow run`, as vramstow_add_trace_test() has it (a rehearsal
-// needs no card); without that the test says that it skips. The program `vramstow` is looked for on
-// the path, or where VRAMSTOW_PROGRAM says.
+// The program must run under `vramstow run`, as vramstow_add_trace_test() arranges it (a simulated
+// run needs no GPU); otherwise the test is skipped with a message. The program `vramstow` is
+// searched on the path, or taken from VRAMSTOW_PROGRAM.
 //
-// Ownership: copies texts. Threads: the test's. Errors: test failures. Units: as in the assertions.
+// Ownership: copies texts. Threads: the test's thread. Errors: test failures. Units: as in the
+// assertions.
 #ifndef VRAMSTOW_GTEST_H_
 #define VRAMSTOW_GTEST_H_
 
@@ -37,7 +38,7 @@ namespace vramstow {
 
 class MemoryTest : public ::testing::Test {
  public:
-  // What is to hold when the body has ended. May be called anywhere in it.
+  // Adds an assertion that is checked when the body has ended. May be called anywhere in the body.
   void ExpectMemory(std::string assertion) { assertions_.push_back(std::move(assertion)); }
 
  protected:
@@ -47,7 +48,7 @@ class MemoryTest : public ::testing::Test {
     }
     const ::testing::TestInfo* test = ::testing::UnitTest::GetInstance()->current_test_info();
     name_ = std::string(test->test_suite_name()) + "." + test->name();
-    // Where CUDA was not used before, the trace begins in the body.
+    // If CUDA was not used before, the trace begins in the body, and no range is needed.
     is_range_ = vramstow_range_push(name_.c_str()) == VRAMSTOW_OK;
   }
 
@@ -61,7 +62,7 @@ class MemoryTest : public ::testing::Test {
       return;
     }
     const char* program = getenv("VRAMSTOW_PROGRAM");
-    // What is looked at with must not be recorded itself.
+    // The checking program itself must not be recorded.
     std::string command = "env -u LD_PRELOAD " + Quoted(program == nullptr ? "vramstow" : program) +
                           " check " + Quoted(trace);
     if (is_range_) command += " --within " + Quoted(name_);
@@ -78,7 +79,7 @@ class MemoryTest : public ::testing::Test {
     return quoted + "'";
   }
 
-  // The command's exit status, and what it said.
+  // Runs a command; returns its exit status and appends its output to *told.
   static int Run(const std::string& command, std::string* told) {
     FILE* pipe = popen(command.c_str(), "re");
     if (pipe == nullptr) {
@@ -93,7 +94,7 @@ class MemoryTest : public ::testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 
-  // SCRIPT-MMDD-HHMM-PID.stow, where vramstow run said that traces go.
+  // Finds SCRIPT-MMDD-HHMM-PID.stow in the folder that vramstow run set for traces.
   static std::string TraceOfProcess() {
     const char* set = getenv("VRAMSTOW_TRACE_DIR");
     const std::string folder = set == nullptr || *set == '\0' ? "." : set;

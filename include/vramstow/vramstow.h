@@ -5,7 +5,7 @@
  * GoogleTest and for adapters of frameworks. Conventions:
  *
  *  1. A program links with nothing: each function here looks for the preloaded library when it is
- *     called, and returns VRAMSTOW_NOT_ACTIVE where there is none. (With a glibc before 2.34, link
+ *     called, and returns VRAMSTOW_NOT_ACTIVE if it is not loaded. (With a glibc before 2.34, link
  *     with -ldl.) Other languages look the same names up in the process, as in
  *     ctypes.CDLL(None).vramstow_empty_cache.
  *  2. No function prints, exits or throws, and only the registration of a hook keeps a pointer of
@@ -41,9 +41,9 @@ extern "C" {
 /* 5: framework.h */
 #define VRAMSTOW_OUT_OF_MEMORY 4
 #define VRAMSTOW_NO_FILE 6 /* a file could not be written */
-/* Offload, pause and resume return these, and VRAMSTOW_OUT_OF_MEMORY where host or device memory is
- * too short for the rest. A part of the memory may have moved; but what is paused comes back only
- * where there is room for all of the region. */
+/* Offload, pause and resume return these, and VRAMSTOW_OUT_OF_MEMORY if host or device memory does
+ * not suffice for the rest. A part of the memory may have moved; but paused memory is restored only
+ * if there is device memory for all of the region. */
 #define VRAMSTOW_BUSY 7          /* submitted work does not end */
 #define VRAMSTOW_NOT_SUPPORTED 8 /* the device cannot map host memory: pause works */
 #define VRAMSTOW_FAILED 9        /* the driver refused */
@@ -52,52 +52,51 @@ extern "C" {
 #define VRAMSTOW_HELD 12         /* another process or a device has the rest */
 
 #define VRAMSTOW_ALL_DEVICES (-1)
-/* A statistic that is not known here. */
+/* The value of a statistic that is not known. */
 #define VRAMSTOW_NOT_KNOWN UINT64_MAX
 
-/* What the pool holds and did. Without the pool, what PyTorch's own allocator holds and did, as it
- * is observed; then what only a pool has is VRAMSTOW_NOT_KNOWN. */
+/* Numbers of the pool. Without the pool they are those of PyTorch's own allocator, as far as it is
+ * observed; numbers that only a pool has are then VRAMSTOW_NOT_KNOWN. */
 struct vramstow_stats {
   uint64_t allocated_bytes; /* in live blocks, after rounding */
-  uint64_t requested_bytes; /* the same, as asked for */
-  uint64_t reserved_bytes;  /* device memory that is held */
+  uint64_t requested_bytes; /* in live blocks, before rounding */
+  uint64_t reserved_bytes;  /* device memory that the pool holds */
   uint64_t peak_allocated_bytes;
   uint64_t peak_reserved_bytes;
   uint64_t pending_bytes; /* freed, but submitted work may still use it */
-  uint64_t limit_bytes;   /* of reserved_bytes; 0: none */
+  uint64_t limit_bytes;   /* the limit of reserved_bytes; 0: no limit */
   uint64_t live_blocks;
-  uint64_t allocations; /* ever */
+  uint64_t allocations; /* so far */
   uint64_t frees;
   uint64_t misses;         /* allocations that cached memory could not serve at once */
-  uint64_t released_bytes; /* given back to the device, ever */
-  uint64_t fence_wait_ns;  /* spent waiting for work, so that memory could be used again */
+  uint64_t released_bytes; /* released to the device so far */
+  uint64_t fence_wait_ns;  /* spent waiting for work that used freed memory */
   uint64_t out_of_memory;  /* allocations that failed */
   uint64_t host_bytes;     /* host memory of the pool's own records */
-  /* With --offload: live memory that lies on the host now, paused or not; live memory that is
-   * paused now; bytes that moved to the host and back, ever; host memory that the pool holds for
-   * that. */
+  /* With --offload: live memory that is on the host now, paused or not; live memory that is paused
+   * now; bytes that moved to the host and back so far; host memory that the pool holds for that. */
   uint64_t offloaded_bytes;
   uint64_t paused_bytes;
   uint64_t moved_out_bytes;
   uint64_t moved_back_bytes;
   uint64_t offload_host_bytes;
   uint64_t fence_waits;                 /* how often fence_wait_ns was spent */
-  uint64_t offload_host_released_bytes; /* of offload_host_bytes, given back to the host, ever */
-  uint64_t retries; /* requests for which PyTorch's own allocator gave its cache back */
+  uint64_t offload_host_released_bytes; /* of offload_host_bytes, returned to the host so far */
+  uint64_t retries; /* requests for which PyTorch's own allocator released its cache */
 };
 
 struct vramstow_block {
   uint64_t address;
   uint64_t size;      /* after rounding */
-  uint64_t requested; /* as asked for */
+  uint64_t requested; /* before rounding */
   int32_t device;
-  int32_t reserved; /* 0 */
+  int32_t reserved; /* always 0 */
 };
 
-/* Why a hook is called. */
-/* An allocation lacks `bytes`: the hook frees what it can, then the allocation is tried again. */
+/* The reasons for which a hook is called. */
+/* An allocation lacks `bytes`: the hook frees memory, then the allocation is tried again. */
 #define VRAMSTOW_HOOK_PRESSURE 0
-#define VRAMSTOW_HOOK_RELEASED 1 /* the pool gave `bytes` of cached memory back to the device */
+#define VRAMSTOW_HOOK_RELEASED 1 /* the pool released `bytes` of cached memory to the device */
 /* A hook may allocate and free device memory. Its own allocations do not call it again. */
 typedef void (*vramstow_hook)(void* context, int why, uint64_t bytes);
 
@@ -114,7 +113,7 @@ const char* vramstow_version(void);
     __builtin_memcpy(&function, &found, sizeof function);              \
     return found == NULL ? VRAMSTOW_NOT_ACTIVE : function arguments;   \
   }
-/* The version of the loaded library, such as "0.1.0"; null where there is none. */
+/* Returns the version of the loaded library, for example "0.1.0", or null if it is not loaded. */
 static inline const char* vramstow_version(void) {
   const char* (*function)(void);
   void* const found = dlsym(NULL, "vramstow_version");
@@ -123,53 +122,54 @@ static inline const char* vramstow_version(void) {
 }
 #endif
 
-/* Gives cached memory that no work uses back to the device, and to the host what held paused or
- * offloaded memory and holds nothing now. Outputs: how many bytes the device has back, and how long
- * all of it took. */
+/* Releases cached memory that no work uses to the device, and idle memory of the host that held
+ * paused or offloaded memory to the host. Outputs: how many bytes were released to the device, and
+ * how long the call took. */
 VRAMSTOW_FUNCTION(vramstow_empty_cache,
                   (int device, uint64_t* released_bytes, uint64_t* duration_ns),
                   (device, released_bytes, duration_ns))
 
-/* Sets the most device memory that the pool may hold; 0: no limit. Memory that the pool holds
- * already stays until it is given back. cuMemGetInfo respects the limit, too. */
+/* Sets the most device memory that the pool may hold; 0 means no limit. Memory that the pool
+ * holds already stays until it is released. cuMemGetInfo respects the limit, too. */
 VRAMSTOW_FUNCTION(vramstow_set_limit, (int device, uint64_t bytes), (device, bytes))
 
 /* Adds up the numbers of the given devices. `size` is sizeof(struct vramstow_stats). */
 VRAMSTOW_FUNCTION(vramstow_get_stats, (int device, struct vramstow_stats* stats, size_t size),
                   (device, stats, size))
 
-/* Lists the pool's live blocks, in no particular order. `count`: in, how many the array can take;
- * out, how many there are, which may be more. `size` is sizeof(struct vramstow_block). Other
- * threads wait with their allocations while the list is made. */
+/* Lists the pool's live blocks, in no particular order. On entry, *count is the length of the
+ * array; on return, it is the number of blocks, which may be more. `size` is sizeof(struct
+ * vramstow_block). Other threads wait with their allocations while the list is made. */
 VRAMSTOW_FUNCTION(vramstow_get_blocks,
                   (int device, struct vramstow_block* blocks, uint64_t* count, size_t size),
                   (device, blocks, count, size))
 
-/* Sets the peaks to what is allocated and reserved now. */
+/* Sets the peaks to the bytes that are allocated and reserved now. */
 VRAMSTOW_FUNCTION(vramstow_reset_peaks, (int device), (device))
 
 /* Registers a hook; a program may have 32. Registering the same hook and context again changes
  * nothing. Programs may call it before they use CUDA. */
 VRAMSTOW_FUNCTION(vramstow_register_pressure_hook, (vramstow_hook hook, void* context),
                   (hook, context))
-/* Does not wait for a call of the hook that has begun. */
+/* Removes a hook. Does not wait for a call of the hook that has begun. */
 VRAMSTOW_FUNCTION(vramstow_unregister_pressure_hook, (vramstow_hook hook, void* context),
                   (hook, context))
 
-/* Annotations: the trace keeps them in order among the allocations. VRAMSTOW_NOT_ACTIVE while there
+/* Annotations are stored in the trace, in order with the allocations. VRAMSTOW_NOT_ACTIVE if there
  * is no trace: before CUDA is used, and with --no-trace. The library copies up to 1,024 bytes of a
  * text. A mark is a moment. A range belongs to its thread, and ranges nest. */
 VRAMSTOW_FUNCTION(vramstow_mark, (const char* text), (text))
 VRAMSTOW_FUNCTION(vramstow_range_push, (const char* text), (text))
 VRAMSTOW_FUNCTION(vramstow_range_pop, (void), ())
-/* Marks the begin of an iteration, of training or of what else the program repeats. */
+/* Marks the beginning of an iteration of training, or of another loop of the program. */
 VRAMSTOW_FUNCTION(vramstow_iteration, (uint64_t number), (number))
 
 /* Writes a copy of the trace into a file beside it, and the path of the copy into `path`. */
 VRAMSTOW_FUNCTION(vramstow_dump, (char* path, size_t size), (path, size))
 
-/* Looks up what holds the tensors of this process, writes that into the trace, and tells it as one
- * line of JSON (docs/census.md). NOT_ACTIVE: no census can be taken here. BUSY: not now. */
+/* Takes a census (a reference scan): finds the objects that hold the tensors of this process,
+ * writes them into the trace, and into `text` as one line of JSON (docs/census.md). NOT_ACTIVE: no
+ * census can be taken in this process. BUSY: no census can be taken now. */
 VRAMSTOW_FUNCTION(vramstow_census, (char* text, size_t size), (text, size))
 
 /* Regions: memory that a thread allocates between push and pop belongs to the region, and moves
@@ -183,17 +183,17 @@ VRAMSTOW_FUNCTION(vramstow_region_pop, (void), ())
 /* These need --offload=auto or --offload=explicit. Each waits for submitted work and has finished
  * when it returns; then every process can use the device memory. INVALID: there is no such region.
  *
- * Offloaded memory keeps its address. The program can use it, more slowly; it comes back when it is
- * used and there is room, or with vramstow_resume. A null region means all memory that may move.
+ * Offloaded memory keeps its address. The program can use it, more slowly; it is restored when it
+ * is used and the device has free memory, or by vramstow_resume. A null region means all memory
+ * that may move.
  *
- * Nothing may use paused memory before vramstow_resume. After VRAMSTOW_KEEP it then holds what it
- * held before, after VRAMSTOW_DISCARD its contents are undefined. While it is paused it may be
- * freed, and what is allocated in the region does not belong to the paused memory.
+ * Nothing may use paused memory before vramstow_resume. With VRAMSTOW_KEEP it then has the same
+ * contents as before, with VRAMSTOW_DISCARD its contents are undefined. While it is paused it may
+ * be freed; memory that is allocated in the region meanwhile is not paused.
  *
- * What a captured graph may use is paused only where VRAMSTOW_GRAPHS is added to the contents: the
- * program says that it launches no graph before vramstow_resume has brought all of it back, which
- * is at the same addresses. A launch of any graph is refused meanwhile
- * (CUDA_ERROR_ILLEGAL_STATE). */
+ * Memory that a captured graph may use is paused only if VRAMSTOW_GRAPHS is added to `contents`:
+ * the program promises to launch no graph before vramstow_resume has restored all of the memory, at
+ * the same addresses. A launch of any graph is refused meanwhile (CUDA_ERROR_ILLEGAL_STATE). */
 #define VRAMSTOW_KEEP 0
 #define VRAMSTOW_DISCARD 1
 #define VRAMSTOW_GRAPHS 2
@@ -201,12 +201,12 @@ VRAMSTOW_FUNCTION(vramstow_offload, (const char* region), (region))
 VRAMSTOW_FUNCTION(vramstow_pause, (const char* region, int contents), (region, contents))
 VRAMSTOW_FUNCTION(vramstow_resume, (const char* region), (region))
 
-/* With --offload=auto: from now on, until the next call, no work uses these ranges of device memory
- * (in bytes). An optimizer does not use its state between two steps, for example. What has to leave
- * a full device meanwhile is taken from them first, and is copied to the host and back beside the
- * program's work. Work that is submitted already may use them still. Work that names an address of
- * theirs ends this, too; work that reaches them by a pointer in device memory alone fails. The call
- * with no range ends this before the ranges are used. */
+/* With --offload=auto: promises that from now on, until the next call, no work uses these ranges of
+ * device memory (in bytes). For example, an optimizer does not use its state between two steps. If
+ * the device is full meanwhile, memory of these ranges is evicted first; it is copied to the host
+ * and back while the program's work runs. Work that was submitted before may still use it. Work
+ * that names an address in a range ends the promise, too; work that uses a range only through a
+ * pointer in device memory fails. Call it with no range before the ranges are used again. */
 struct vramstow_range {
   uint64_t address;
   uint64_t bytes;
