@@ -18,7 +18,7 @@ std::string Label(const std::string& text) {
   return std::string(kLabelWidth - std::min(kLabelWidth, Columns(text)), ' ') + text;
 }
 
-// The highest value for each column.
+// Returns the highest value of each column.
 std::vector<uint64_t> ColumnsOf(const TimelineFacts& timeline, size_t columns) {
   const std::vector<TimelinePoint>& points = timeline.points;
   std::vector<uint64_t> heights(columns, 0);
@@ -32,7 +32,7 @@ std::vector<uint64_t> ColumnsOf(const TimelineFacts& timeline, size_t columns) {
   return heights;
 }
 
-// How many eighths of the cell in `row` (0 is the lowest) are filled.
+// Returns how many eighths of the cell in `row` (0 is the lowest) are filled.
 size_t Eighths(uint64_t value, uint64_t highest, size_t height, size_t row) {
   const double filled =
       static_cast<double>(value) / static_cast<double>(highest) * static_cast<double>(height) * 8;

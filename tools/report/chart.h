@@ -1,10 +1,10 @@
-// Chart: a timeline as lines of text.
+// Chart: draws a timeline as lines of text.
 //
-// Each column is as high as memory was at its highest within that column's time: no peak is lost by
-// making the picture narrow.
+// Each column shows the highest memory within its span of time, so no peak is lost in a narrow
+// chart.
 //
-// Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: bytes,
-// nanoseconds, columns and lines of a terminal.
+// Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
+// Errors: none. Units: bytes, nanoseconds; columns and lines of a terminal.
 #ifndef VRAMSTOW_TOOLS_REPORT_CHART_H_
 #define VRAMSTOW_TOOLS_REPORT_CHART_H_
 
@@ -20,10 +20,11 @@ struct ChartStyle {
   bool utf8 = true;  // false: plain ASCII
 };
 
-// Allocated device memory over the time of the trace, with axes. Empty where there was none.
+// Returns a chart of the allocated device memory over the time of the trace, with axes. Empty if
+// there was none.
 std::string Chart(const TimelineFacts& timeline, uint64_t end_ns, const ChartStyle& style);
 
-// A bar of at most `width` columns for part ÷ whole; not empty unless part is 0.
+// Returns a bar of at most `width` columns for part ÷ whole. It is empty only if part is 0.
 std::string Bar(uint64_t part, uint64_t whole, size_t width, bool utf8);
 
 }  // namespace vramstow

@@ -9,7 +9,7 @@
 namespace vramstow {
 namespace {
 
-// Inside a script element nothing may look like its end.
+// Escapes "<", so that nothing in a script element looks like its end tag.
 std::string ForScript(const std::string& json) {
   return absl::StrReplaceAll(json, {{"<", "\\u003c"}});
 }
@@ -21,7 +21,8 @@ std::string HtmlReport(const FactSet& set, const std::vector<PageSource>& source
   for (size_t i = 0; i < sources.size(); ++i) {
     absl::StrAppend(&texts, i == 0 ? "" : ",", PageData(set.traces[i], sources[i], sources.size()));
   }
-  // Text of a trace may look like a place to fill: each is found before anything is filled in.
+  // The text of a trace may look like a placeholder, so all placeholders are found before any is
+  // filled in.
   const std::string page = kPageTemplate;
   const std::pair<const char*, std::string> places[] = {
       {"@STYLE@", kPageStyle},

@@ -1,11 +1,11 @@
-// Html: facts and what they rest on as one page that needs nothing else: no network, no other file.
+// Html: writes facts and their detail as one self-contained page, without network or other files.
 //
-// Idea: the page holds the same JSON as `vramstow analyze --json`, and in columns what its pictures
-// need: levels, lives, segments. If a trace is long, the lives that matter least are left out (and
-// the page says how many), so that the page stays below kMaxPageBytes whatever the trace.
+// Idea: the page holds the same JSON as `vramstow analyze --json`, and the data of its pictures in
+// columns: levels, lives, segments. If a trace is long, the least important lives are left out (and
+// the page says how many), so that the page stays below kMaxPageBytes for any trace.
 //
-// Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: bytes,
-// nanoseconds, events.
+// Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
+// Errors: none. Units: bytes, nanoseconds, events.
 #ifndef VRAMSTOW_TOOLS_REPORT_HTML_H_
 #define VRAMSTOW_TOOLS_REPORT_HTML_H_
 
@@ -19,7 +19,7 @@ namespace vramstow {
 
 inline constexpr uint64_t kMaxPageBytes = 20000000;
 
-// `sources`: one for each of set.traces, in their order.
+// `sources` has one element for each of set.traces, in their order.
 std::string HtmlReport(const FactSet& set, const std::vector<PageSource>& sources);
 
 }  // namespace vramstow

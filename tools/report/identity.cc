@@ -20,7 +20,7 @@ std::string FactNamed(const Facts& facts, const std::string& key) {
   return fact == facts.facts.end() ? "" : Printable(fact->second);
 }
 
-// "snapshot.pickle: PyTorch memory snapshot".
+// Returns a text like "snapshot.pickle: PyTorch memory snapshot".
 std::string NameOfFile(const Facts& facts) {
   std::string file = Printable(facts.file.substr(facts.file.rfind('/') + 1));
   const std::pair<const char*, const char*> kinds[] = {
@@ -45,7 +45,7 @@ std::string CommandLine(const Facts& facts, const TextStyle& style) {
   return Shortened(name, style.width, style.utf8) + "\n";
 }
 
-// "process 4711, rank 3, on host, 2,012 events in 2.40 s".
+// Returns a text like "process 4711, rank 3, on host, 2,012 events in 2.40 s".
 std::string ProcessLine(const Facts& facts) {
   std::vector<std::string> parts;
   const auto add = [&](const char* label, const std::string& value) {
@@ -64,7 +64,7 @@ std::string RehearsalLine(const Facts& facts) {
   return absl::StrCat("REHEARSAL on a simulated device: ", FactNamed(facts, "simulated"), "\n");
 }
 
-// "device 0: NVIDIA H200, 140 GiB"; empty: nothing is known of the device.
+// Returns a text like "device 0: NVIDIA H200, 140 GiB"; empty if nothing is known of the device.
 std::string DeviceName(const DeviceFacts& device, const Facts& facts) {
   if (device.device == kNoDevice) return "";
   if (device.name.empty() && !device.total_bytes.has_value() && facts.devices.size() < 3) return "";

@@ -1,6 +1,7 @@
-// Identity: what a report is about: the command, its processes, and the cards.
+// Identity: describes the subject of a report: the command, its processes, and the GPUs.
 //
-// Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: written out.
+// Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
+// Errors: none. Units: written in the text.
 #ifndef VRAMSTOW_TOOLS_REPORT_IDENTITY_H_
 #define VRAMSTOW_TOOLS_REPORT_IDENTITY_H_
 
@@ -12,17 +13,18 @@
 
 namespace vramstow {
 
-// "rank 3", or the process id where no rank is known, or the file.
+// Returns "rank 3"; the process id if the rank is unknown, and the file if that is unknown, too.
 std::string NameOfTrace(const Facts& facts);
 
-// The command, the process and the cards of one trace, each on a line of its own.
+// Returns the command, the process and the GPUs of one trace, each on a line of its own.
 std::string Identity(const Facts& facts, const TextStyle& style);
-// The same in fewer words, for the screen.
+// Like Identity, but shorter, for the screen.
 std::string ShortIdentity(const Facts& facts, const TextStyle& style);
-// The number of traces, their command, and whether they were rehearsed.
+// Returns the number of traces, their command, and whether they are of a simulated run.
 std::string IdentityOfAll(const FactSet& set, const TextStyle& style);
 
-// One row for each process; of more than `most` only the `highest` with the highest peaks.
+// Returns a table with a row for each process. If there are more than `most`, it has only the
+// `highest` processes with the highest peaks.
 std::string ProcessTable(const FactSet& set, size_t most, size_t highest, const TextStyle& style);
 
 }  // namespace vramstow

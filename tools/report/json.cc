@@ -15,12 +15,13 @@
 namespace vramstow {
 namespace {
 
-// Writes facts as their tables say.
+// Writes facts according to their tables.
 class FactWriter {
  public:
   explicit FactWriter(JsonWriter* json) : json_(*json) {}
 
-  // The whole of one trace, or of the total. `failures_of`: whose out-of-memory events are listed.
+  // Writes all facts of one trace, or of the total. The out-of-memory events of `failures_of` are
+  // listed.
   void Members(const Facts& trace, const std::vector<const Facts*>& failures_of) {
     failures_of_ = &failures_of;
     Entries(trace, trace, "");
@@ -101,7 +102,7 @@ class FactWriter {
     return entry.written == nullptr || entry.written(trace);
   }
 
-  // One array for a fact of all rows.
+  // Writes one array with a fact of all rows.
   template <typename Entry, typename Row>
   void Column(const Entry& entry, const Facts& trace, const std::vector<Row>& rows) {
     if constexpr (requires { entry.name; }) {
@@ -187,7 +188,7 @@ class FactWriter {
   const std::vector<const Facts*>* failures_of_ = nullptr;
 };
 
-// Kinds that this version does not know have one name together.
+// Kinds that this version does not know are added up under one name.
 void FactWriter::Value(const Facts& /*trace*/, const std::array<uint64_t, 256>& by_kind,
                        std::string_view /*variant*/) {
   std::vector<std::pair<std::string_view, uint64_t>> counts;

@@ -1,7 +1,8 @@
-// Json: facts as JSON. docs/analyze.md describes every key.
+// Json: writes facts as JSON. docs/analyze.md describes every key.
 //
-// Ownership: results are the caller's. Threads: pure functions. Errors: none; text that is not
-// UTF-8 has its wrong bytes replaced. Units: bytes and nanoseconds, as the keys' endings say.
+// Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
+// Errors: none; in text that is not UTF-8, invalid bytes are replaced. Units: bytes and
+// nanoseconds, as the endings of the keys say.
 #ifndef VRAMSTOW_TOOLS_REPORT_JSON_H_
 #define VRAMSTOW_TOOLS_REPORT_JSON_H_
 
@@ -12,13 +13,13 @@
 namespace vramstow {
 
 inline constexpr char kSchemaName[] = "vramstow.analysis";
-// Goes up when a key changes its meaning or goes; new keys do not change it.
+// Incremented when a key changes its meaning or is removed; new keys do not change it.
 inline constexpr int kSchemaVersion = 1;
 
-// A text as JSON, in quotes.
+// Returns the text as a JSON string, in quotes.
 std::string JsonText(const std::string& text);
 
-// One object on one line.
+// Returns the report as one object on one line.
 std::string JsonReport(const FactSet& set);
 
 }  // namespace vramstow

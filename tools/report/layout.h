@@ -1,7 +1,8 @@
-// Layout: how the parts of a text look: titles, labels in front of sentences, colours, plain ASCII.
+// Layout: the appearance of the report's text: titles, labels before sentences, colours, plain
+// ASCII.
 //
-// Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: columns of a
-// terminal.
+// Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
+// Errors: none. Units: columns of a terminal.
 #ifndef VRAMSTOW_TOOLS_REPORT_LAYOUT_H_
 #define VRAMSTOW_TOOLS_REPORT_LAYOUT_H_
 
@@ -18,17 +19,19 @@ struct TextStyle {
 
 enum class Colour { kBold, kRed, kYellow, kGreen };
 
-// The text in a colour, where the style has colours. A coloured text has no width any more, so that
-// it is wrapped and shortened before.
+// Returns the text in a colour, if the style has colours. Wrap or shorten the text before, because
+// the width of coloured text cannot be measured.
 std::string Coloured(const std::string& text, Colour colour, const TextStyle& style);
 
-// An empty line, and the title on a line of its own.
+// Returns an empty line, and the title on a line of its own.
 std::string Title(const std::string& text, const TextStyle& style, Colour colour = Colour::kBold);
 
-// "Do       Keep what is needed of it", and the rest of the words below the first of them.
+// Returns "Do       Keep what is needed of it". Further lines of `words` are indented like the
+// first.
 std::string Labelled(const std::string& label, const std::string& words, const TextStyle& style);
 
-// Makes plain ASCII of the report: its own signs have a spelling, and other characters become '?'.
+// Converts the report to plain ASCII: its own symbols are spelled out, and other characters become
+// '?'.
 std::string Ascii(const std::string& text);
 
 }  // namespace vramstow

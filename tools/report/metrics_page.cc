@@ -60,7 +60,7 @@ std::string_view WordOf(Merge merge) {
   return "";
 }
 
-// Enums are written as texts, numbers of kinds and reasons as objects.
+// The type of a fact, in words: enums are written as texts, numbers by kind or reason as objects.
 template <typename Value>
 struct TypeWord {
   static constexpr std::string_view kWord = std::is_same_v<Value, bool>   ? "flag"
@@ -81,7 +81,8 @@ struct TypeWord<std::optional<Item>> : TypeWord<Item> {};
 template <typename... Items>
 struct TypeWord<std::variant<std::monostate, int64_t, Items...>> : TypeWord<int64_t> {};
 
-// The struct of the rows of a list, of an optional, or the struct itself; else void.
+// The struct of the rows of a list, or of an optional, or the struct itself; void for any other
+// type.
 template <typename Value>
 struct InnerStruct {
   using Type = std::conditional_t<HasFacts<Value>, Value, void>;
@@ -116,7 +117,7 @@ class Page {
   void Rows(const std::string& prefix, std::string_view variant) {
     ForEachEntry<Struct>([&](const auto& entry) { Entry<Struct>(entry, prefix, variant); });
   }
-  // The fields within a value of this type; none for plain values.
+  // Adds the fields within a value of this type; plain values have none.
   template <typename Value>
   void Inside(const std::string& path, std::string_view variant) {
     using Inner = InnerStruct<Value>;
@@ -157,7 +158,7 @@ class Page {
   }
 
  private:
-  // Each number of an Amount has a rule of its own.
+  // Each number of an Amount is a plain sum.
   static Merge RuleOf(Merge merge) { return merge == Merge::kParts ? Merge::kSum : merge; }
   static std::string Sentence(std::string_view words) {
     std::string sentence(words);
@@ -171,7 +172,7 @@ class Page {
   bool is_first_ = true;  // row of a section
 };
 
-// A section for each key of the whole.
+// Adds a section for each key of the top-level object.
 template <typename Struct, typename Entry>
 void AddSection(const Entry& entry, Page* page) {
   if constexpr (requires { entry.name; }) {

@@ -1,6 +1,7 @@
-// MetricsPage: the part of docs/metrics.md that lists every fact, made from the tables of facts.
+// MetricsPage: makes the part of docs/metrics.md that lists every fact, from the tables of facts.
 //
-// Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: none.
+// Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
+// Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_REPORT_METRICS_PAGE_H_
 #define VRAMSTOW_TOOLS_REPORT_METRICS_PAGE_H_
 
@@ -8,7 +9,7 @@
 
 namespace vramstow {
 
-// Markdown, from the line that says that it is made to the end of the page.
+// Returns Markdown, from the line that says that the tables are generated to the end of the page.
 std::string MetricsTables();
 
 }  // namespace vramstow

@@ -1,4 +1,4 @@
-// PageAssets: the page's template, style and script, which the build puts into the program from
+// PageAssets: the page's template, style and script, which the build embeds into the program from
 // tools/report/page/.
 //
 // Ownership: literals. Threads: constants. Errors: none. Units: none.

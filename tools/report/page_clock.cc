@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxSamples = 600;
 
-// The samples of the iteration, thinned, with its first and its last one.
+// Returns every n-th sample of the iteration, and its first and last one.
 std::vector<ModelClockSample> SamplesOf(const Detail& detail, const ModelClockFacts& clock) {
   const ModelClockSample* first = SampleBefore(detail.model_clock, clock.begin_event);
   const ModelClockSample* last = SampleBefore(detail.model_clock, clock.end_event);
@@ -26,7 +26,7 @@ std::vector<ModelClockSample> SamplesOf(const Detail& detail, const ModelClockFa
   return samples;
 }
 
-// How much of live memory lay in host memory at each of the samples.
+// Returns the bytes of live memory that were in host memory at each sample.
 std::vector<uint64_t> AwayAt(const Detail& detail, const std::vector<ModelClockSample>& samples) {
   std::vector<std::pair<uint64_t, int64_t>> changes;  // by event
   for (const Life& life : detail.away) {

@@ -1,8 +1,8 @@
-// PageClock: what the page draws of the iteration that takes the median time by the simulated
-// card's own clock: where bytes were, and what went over the link.
+// PageClock: the page's data of the iteration with the median time by the simulated GPU's own
+// clock: where memory was, and the bytes that went over PCIe or NVLink.
 //
-// Ownership: the result is the caller's. Threads: a pure function. Errors: none. Units: nanoseconds
-// since the iteration began, bytes.
+// Ownership: the caller owns the result. Threads: a pure function, callable from any thread.
+// Errors: none. Units: nanoseconds since the iteration began, bytes.
 #ifndef VRAMSTOW_TOOLS_REPORT_PAGE_CLOCK_H_
 #define VRAMSTOW_TOOLS_REPORT_PAGE_CLOCK_H_
 
@@ -12,7 +12,7 @@
 
 namespace vramstow {
 
-// An object of JSON with a column for each figure; "null" where there is no such iteration.
+// Returns a JSON object with a column for each figure; "null" if there is no such iteration.
 std::string ClockText(const Detail& detail, const ModelClockFacts& clock);
 
 }  // namespace vramstow

@@ -15,13 +15,14 @@
 namespace vramstow {
 namespace {
 
-// For all processes of a page together. A life takes about 45 bytes, a step of the levels 25.
+// Limits for all processes of a page together. A life takes about 45 bytes, a step of the levels
+// 25.
 constexpr size_t kMaxLives = 150000;
 constexpr size_t kMaxSegments = 30000;
 constexpr size_t kMaxSteps = 80000;
 constexpr size_t kMaxSitesOfPage = 60000;
 
-// A column of numbers, each as the difference to the one before.
+// A column of numbers, each written as the difference to the one before.
 class Differences {
  public:
   void Add(uint64_t value, std::string* text) {
@@ -37,7 +38,7 @@ void AddNumber(int64_t value, std::string* text) {
   absl::StrAppend(text, text->empty() ? "" : ",", value);
 }
 
-// Texts that many entries share, each once.
+// Texts that many entries share; each is stored once.
 class Names {
  public:
   int64_t NumberOf(const std::string& name) {
@@ -63,7 +64,7 @@ double AreaOf(const Life& life, uint64_t end) {
   return static_cast<double>(life.size) * static_cast<double>(death - life.birth);
 }
 
-// The lives that matter most, in order of birth.
+// Returns the most important lives, in order of birth.
 std::vector<const Life*> MostOf(const std::vector<Life>& lives, size_t most, uint64_t end) {
   std::vector<const Life*> chosen;
   chosen.reserve(lives.size());
@@ -102,7 +103,7 @@ std::string LivesText(const std::vector<const Life*>& lives, size_t sites) {
                       columns[7], "]}");
 }
 
-// What each block is for, and who gave it back.
+// Returns the purpose of each block, and the call site that freed it.
 std::string UsesText(const Detail& detail, const std::vector<const Life*>& lives, size_t sites) {
   const CategoryFinder finder(detail);
   Names names;
@@ -116,7 +117,7 @@ std::string UsesText(const Detail& detail, const std::vector<const Life*>& lives
                       "]}");
 }
 
-// Who held each block when the process looked: the last look counts.
+// Returns the owner of each block according to the process's censuses; the last census counts.
 std::string HoldersText(const Detail& detail, const std::vector<const Life*>& lives) {
   absl::flat_hash_map<uint64_t, std::vector<size_t>> at;  // by address
   for (size_t i = 0; i < lives.size() && !detail.censuses.empty(); ++i) {
@@ -146,9 +147,10 @@ std::string HoldersText(const Detail& detail, const std::vector<const Life*>& li
                       columns[1], "],\"role\":[", columns[2], "],\"about\":[", columns[3], "]}");
 }
 
-// Steps joined, with the highest of each, so that there are at most `most`.
+// Returns the levels, with steps joined so that there are at most `most`; a joined step has the
+// highest values.
 std::string LevelsText(const Detail& detail, size_t most, bool with_reserved) {
-  // Memory that was there before the first event comes as one step.
+  // Memory from before the first event is one step.
   const size_t before =
       std::min<size_t>((detail.first_event - 1) / detail.events_per_step, detail.levels.size());
   const size_t first = before == 0 ? 0 : before - 1;
@@ -224,7 +226,7 @@ std::string SitesText(const Detail& detail, size_t most) {
                       ",\"own_frames\":[", own, "]");
 }
 
-// Sentences that the other reports have, too.
+// Returns the sentences that the other reports have, too.
 std::string WordsText(const Facts& facts) {
   JsonWriter json;
   json.BeginObject();

@@ -1,10 +1,10 @@
-// PageData: what the pictures of the page are drawn from, as JSON in columns.
+// PageData: the data for the pictures of the page, as JSON in columns.
 //
 // Idea: a column of numbers that mostly grow is written as differences, which are short. If a trace
-// is long, the lives that matter least are left out, and counted: see html.h.
+// is long, the least important lives are left out, and counted; see html.h.
 //
-// Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: bytes,
-// nanoseconds, events.
+// Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
+// Errors: none. Units: bytes, nanoseconds, events.
 #ifndef VRAMSTOW_TOOLS_REPORT_PAGE_DATA_H_
 #define VRAMSTOW_TOOLS_REPORT_PAGE_DATA_H_
 
@@ -17,13 +17,13 @@
 
 namespace vramstow {
 
-// What one process's part of the page is made from, beside its facts.
+// The data of one process that the page shows beside its facts.
 struct PageSource {
   const Detail* detail = nullptr;
   std::vector<SourceLines> lines;
 };
 
-// `shares`: how many processes share the room of the page.
+// `shares` is the number of processes that share the page's limits.
 std::string PageData(const Facts& facts, const PageSource& source, size_t shares);
 
 }  // namespace vramstow

@@ -29,9 +29,9 @@ constexpr size_t kMaxProcesses = 4;  // of a job of many
 constexpr size_t kMaxMissing = 2;    // sentences on what is missing
 constexpr size_t kMaxDead = 3;       // processes whose story is told
 
-// The trace that the screen is about: one that ran out of memory, with a cause if any has one; else
-// one in which something is wrong; else one that ran because memory was moved; else the one with
-// the highest peak.
+// Returns the trace that the screen describes: one that ran out of memory, preferably with a known
+// cause; otherwise one with a fault; otherwise one that ran only because memory was moved to the
+// host; otherwise the one with the highest peak.
 const Facts& MainTrace(const FactSet& set) {
   const auto weight = [](const Facts& facts) {
     const bool failed = !facts.out_of_memory.empty() && !WentOnAfterOutOfMemory(facts);
@@ -45,7 +45,7 @@ const Facts& MainTrace(const FactSet& set) {
   return *std::ranges::max_element(set.traces, {}, weight);
 }
 
-// ", rank 3"; empty where there is one trace only.
+// Returns ", rank 3"; empty if there is one trace only.
 std::string OfTrace(const FactSet& set, const Facts& facts) {
   return set.traces.size() == 1 ? "" : ", " + NameOfTrace(facts);
 }
@@ -78,8 +78,7 @@ std::string RoomLine(const Facts& facts, const TextStyle& style) {
       style);
 }
 
-// As much of it as has room on a line.
-// The cards that the process has used, or has asked about.
+// Returns the GPUs that the process has used or queried.
 std::vector<const DeviceFacts*> CardsOf(const Facts& facts) {
   std::vector<const DeviceFacts*> cards;
   for (const DeviceFacts& device : facts.devices) {
@@ -88,12 +87,13 @@ std::vector<const DeviceFacts*> CardsOf(const Facts& facts) {
   return cards;
 }
 
-// " on card 1" of several; empty: there is one, or it is not known on which.
+// Returns " on card 1" if there are several GPUs; empty if there is one, or it is unknown which it
+// was.
 std::string OnCard(const Facts& facts, int device) {
   return device < 0 || CardsOf(facts).size() < 2 ? "" : absl::StrCat(" on card ", device);
 }
 
-// The peak of each of several cards; empty: there is one.
+// Returns the peak of each of several GPUs; empty if there is only one.
 std::string CardsLine(const Facts& facts, const TextStyle& style) {
   constexpr size_t kMax = 8;
   const std::vector<const DeviceFacts*> cards = CardsOf(facts);
@@ -111,8 +111,8 @@ std::string CardsLine(const Facts& facts, const TextStyle& style) {
   return Labelled("Cards", absl::StrCat(absl::StrJoin(words, "; "), "."), style);
 }
 
-// What a context takes of a card, by what was gone of another card before the process had memory
-// there. Other processes may hold a part of that, so that it is the most.
+// Returns an upper bound for the memory of a context: the memory that was missing on another GPU
+// before the process allocated there. Other processes may hold a part of it.
 std::string ContextWords(const std::vector<const DeviceFacts*>& cards) {
   constexpr uint64_t kNotByContext = 2ULL << 30;
   const DeviceFacts* told = nullptr;
@@ -130,8 +130,8 @@ std::string ContextWords(const std::vector<const DeviceFacts*>& cards) {
                       " before the first allocation)");
 }
 
-// Contexts on cards where the process has no memory; empty: there are none, or it has none
-// anywhere.
+// Reports contexts on GPUs where the process has no memory; empty if there are none, or it has no
+// memory anywhere.
 std::string UnusedLine(const Facts& facts, const TextStyle& style) {
   std::vector<std::string> unused;
   std::vector<std::string> used;
@@ -167,8 +167,7 @@ std::string FailureTitle(const FactSet& set, const Facts& facts, const TextStyle
   return text;
 }
 
-// The stories of other processes that died for another reason, of the first few; the others are
-// counted.
+// Explains the first few other processes that failed for another reason; the rest is counted.
 std::string OtherFailures(const FactSet& set, const Facts& main, const TextStyle& style) {
   std::set<std::pair<AdviceId, std::string>> told;
   const auto is_new = [&](const Facts& trace) {
@@ -193,13 +192,13 @@ std::string OtherFailures(const FactSet& set, const Facts& main, const TextStyle
   return Labelled("Also", words, style) + stories;
 }
 
-// Memory ran out, and the program caught the error.
+// Returns the title for a program that ran out of memory and caught the error.
 std::string WentOnTitle(const FactSet& set, const Facts& facts) {
   return absl::StrCat("Memory ran out ", Counted(facts.counts.out_of_memory, "time"),
                       ", and the program went on", OfTrace(set, facts));
 }
 
-// What came of it; empty: memory ended the program, or nobody knows what did.
+// Says how the program ended; empty if the out-of-memory ended it, or the end is unknown.
 std::string EndLine(const Facts& facts, const TextStyle& style) {
   if (!WentOnAfterOutOfMemory(facts)) return "";
   if (EndOf(facts) == ProgramEnd::kWell) {
@@ -234,7 +233,7 @@ std::string Failure(const FactSet& set, const Facts& facts, const TextStyle& sty
   return text + OtherFailures(set, facts, style);
 }
 
-// Garbage that was collected and memory that moved; empty: there was nothing of both.
+// Reports garbage that was collected and memory that was moved; empty if there was neither.
 std::string Extras(const Facts& facts, const TextStyle& style) {
   std::string text;
   if (facts.garbage.collections > 0) {
@@ -244,13 +243,13 @@ std::string Extras(const Facts& facts, const TextStyle& style) {
   return text + UnusedLine(facts, style);
 }
 
-// What an iteration takes by the simulated card's clock; empty: it is not known.
+// Returns the time of an iteration by the simulated GPU's clock; empty if unknown.
 std::string StepLine(const Facts& facts, const TextStyle& style) {
   const std::string words = StepInWords(facts.model_clock);
   return words.empty() ? "" : Labelled("Step", words, style);
 }
 
-// Something is wrong that did not end the job.
+// Reports a fault that did not end the job.
 std::string Fault(const FactSet& set, const Facts& facts, const AdviceFacts& advice,
                   const TextStyle& style) {
   std::string text = Title("Memory did not run out, but something is wrong" + OfTrace(set, facts),
@@ -273,13 +272,14 @@ std::string Fault(const FactSet& set, const Facts& facts, const AdviceFacts& adv
   return text + StepLine(facts, style) + Extras(facts, style);
 }
 
-// The advice that saves most, as a replay up to the peak has shown; null: none saves a tenth.
+// Returns the advice that saves most, according to a replay up to the peak; null if none saves a
+// tenth.
 const AdviceFacts* SavesMost(const Facts& facts) {
   constexpr uint64_t kLeastPart = 10;
   const uint64_t peak = std::max(facts.peak.reserved_bytes, facts.peak.allocated_bytes);
   const AdviceFacts* most = nullptr;
   for (const AdviceFacts& advice : facts.advice) {
-    // The last one is about the end of the job.
+    // This advice concerns the end of the job, not its peak.
     if (!advice.proof.is_proved || advice.id == AdviceId::kCacheAtEnd) continue;
     if (advice.proof.lowered_bytes * kLeastPart < peak) continue;
     if (most == nullptr || advice.proof.lowered_bytes > most->proof.lowered_bytes) most = &advice;
@@ -287,9 +287,10 @@ const AdviceFacts* SavesMost(const Facts& facts) {
   return most;
 }
 
-// The one thing that is said to a job that needs nothing; empty: nothing is worth it.
+// Returns the single most useful advice for a job without a fault; empty if none is worth it.
 std::string OneThing(const Facts& facts, const TextStyle& style) {
-  // A job that uses less of the card says little of how its memory grows with the batch.
+  // A job that uses less than this share of the GPU says little about how its memory grows with the
+  // batch.
   constexpr uint64_t kSmallShare = 20;
   if (const AdviceFacts* most = SavesMost(facts); most != nullptr) {
     return Labelled(
@@ -306,14 +307,16 @@ std::string OneThing(const Facts& facts, const TextStyle& style) {
                   style);
 }
 
-// A job is told as healthy where all of its processes are known to their ends.
+// Returns the first trace that does not reach the end of its process. A job is called healthy only
+// if there is none.
 const Facts* FirstUncertain(const FactSet& set) {
   const auto found = std::ranges::find_if(
       set.traces, [](const Facts& trace) { return !IsCertain(trace) || EndedUnseen(trace); });
   return found == set.traces.end() ? nullptr : &*found;
 }
 
-// Says no more than the recording shows: a snapshot has a part of a run.
+// Returns a title that says no more than the recording shows: a snapshot, for example, has a part
+// of a run.
 std::string UncertainTitle(const FactSet& set, const Facts& trace) {
   if (EndedUnseen(trace)) {
     return absl::StrCat("Memory ran out", OfTrace(set, trace),
@@ -322,7 +325,7 @@ std::string UncertainTitle(const FactSet& set, const Facts& trace) {
   return absl::StrCat("Memory did not run out ", KnownPartInWords(trace), OfTrace(set, trace));
 }
 
-// Whether it is known to its end, and ran only because memory was moved.
+// True if the trace reaches the end of the process, which ran only because memory was moved.
 bool IsCarried(const FactSet& set, const Facts& facts) {
   return facts.offload.carries_job && FirstUncertain(set) == nullptr;
 }
@@ -344,7 +347,7 @@ std::string HealthyTitle(const FactSet& set, const Facts& facts) {
                    : "Healthy: memory never ran out";
 }
 
-// What can be said of growth in the time that somebody looked at a running process.
+// Describes the growth during the time that a running process was observed.
 std::string GrowthWhileObserved(const Facts& facts) {
   const std::vector<TimelinePoint>& points = facts.timeline.points;
   const uint64_t first = points.empty() ? 0 : points.front().allocated_last;
@@ -378,7 +381,7 @@ std::string Healthy(const FactSet& set, const Facts& facts, const TextStyle& sty
   return text + Extras(facts, style);
 }
 
-// What moves cost, and what could be done instead; empty: nothing is known of both.
+// Says what moves to the host cost, and what could be done instead; empty if both are unknown.
 std::string CostsAndChanges(const Facts& facts, const TextStyle& style) {
   const std::pair<const char*, std::string> lines[] = {{"Costs", MovesCostInWords(facts)},
                                                        {"Instead", HandChangeInWords(facts, 0)},
@@ -390,7 +393,7 @@ std::string CostsAndChanges(const Facts& facts, const TextStyle& style) {
   return text;
 }
 
-// A job that would have run out of memory if none had been moved.
+// Describes a job that would have run out of memory without moves to the host.
 std::string Carried(const FactSet& set, const Facts& facts, const TextStyle& style) {
   std::string text =
       Title(NeedInWords(facts.offload) + OfTrace(set, facts), style, Colour::kYellow);
@@ -413,7 +416,7 @@ std::string Verdict(const FactSet& set, const Facts& facts, const TextStyle& sty
   return IsCarried(set, facts) ? Carried(set, facts, style) : Healthy(set, facts, style);
 }
 
-// One line of the table of those that hold most.
+// One row of the table of the largest call sites.
 struct Holding {
   std::string name;
   std::string operation;
@@ -429,7 +432,7 @@ std::string HoldingTable(const std::vector<Holding>& rows, uint64_t whole, const
     operation_width = std::max(operation_width, Columns(Printable(row.operation)));
     name_width = std::max(name_width, Columns(Printable(row.name)));
   }
-  // The line matters more.
+  // If the columns do not fit, the source line gets the larger part.
   name_width = std::min(name_width, rest - std::min(operation_width, rest / 4));
   operation_width = std::min(operation_width, rest - name_width);
   Table table({Table::Align::kRight, Table::Align::kRight, Table::Align::kRight,
@@ -443,7 +446,8 @@ std::string HoldingTable(const std::vector<Holding>& rows, uint64_t whole, const
   return table.Text(0);
 }
 
-// The three that held most when memory ran out; where nobody knows that, at the peak.
+// Returns the three call sites that held most when memory ran out or, if that is unknown, at the
+// peak.
 std::string LargestLines(const FactSet& set, const Facts& facts, const TextStyle& style) {
   std::vector<Holding> rows;
   const bool has_sites = KnowsSites(facts);

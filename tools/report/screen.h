@@ -1,11 +1,12 @@
-// Screen: what a reader needs first, on one screen of a terminal.
+// Screen: the most important results, on one screen of a terminal.
 //
-// Idea: where memory ran out, why, at which line, held by what, what to do, and what comes of it.
-// Where it did not, that nothing is wrong and how much room is left, or the one thing that is
-// wrong. Then memory over time, the three lines of the program that held most, and where to read
-// on. TextReport (text.h) has everything else.
+// Idea: if memory ran out: why, at which line, which object held it, what to do, and what that
+// brings. Otherwise: that nothing is wrong and how much room is left, or the one fault. Then memory
+// over time, the three lines of the program that held most, and where to find more. TextReport
+// (text.h) has everything else.
 //
-// Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: written out.
+// Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
+// Errors: none. Units: written in the text.
 #ifndef VRAMSTOW_TOOLS_REPORT_SCREEN_H_
 #define VRAMSTOW_TOOLS_REPORT_SCREEN_H_
 
@@ -16,8 +17,8 @@
 
 namespace vramstow {
 
-// `input`: what a user types behind a command to name the same files, for the lines that say where
-// to read on.
+// `input` is the text that a user types after a command to name the same files, for the lines that
+// say where to find more.
 std::string ScreenReport(const FactSet& set, const std::string& input, const TextStyle& style);
 
 }  // namespace vramstow

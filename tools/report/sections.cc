@@ -28,14 +28,14 @@ std::string AmountText(const Amount& amount) {
   return absl::StrCat(Bytes(amount.bytes), " in ", Counted(amount.blocks, "block"));
 }
 
-// Why a pool could not serve it.
+// Says why a pool could not serve the request.
 std::string PoolStory(const OutOfMemoryFacts& failure) {
   std::string text =
       absl::StrFormat("  its pool held %s, of which %s were free in %s, the largest %s",
                       Bytes(failure.reserved_bytes), Bytes(failure.pool_free_bytes),
                       Counted(failure.pool_free_ranges, "piece"),
                       Bytes(failure.largest_free_range_bytes.value_or(0)));
-  // Where chunks move, what fences a piece in is no obstacle.
+  // If the pool moves chunks, the blocks around a free piece are no obstacle.
   if (failure.pool_movable_bytes.has_value()) {
     return text + absl::StrCat("; in whole chunks, which it moves together, it had ",
                                Bytes(*failure.pool_movable_bytes), "\n");
@@ -55,12 +55,12 @@ std::string PoolStory(const OutOfMemoryFacts& failure) {
   return text + "\n";
 }
 
-// The call site where a stack tells it, else the library.
+// Returns the call site if there is a call stack, otherwise the library.
 std::string WhoOf(const BlockFacts& block) {
   return Printable(!block.site.empty() ? block.site : block.library);
 }
 
-// Neighbours in the list that are alike share one line.
+// Returns a table in which equal neighbours share one line.
 std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
   Table table({Align::kRight, Align::kRight, Align::kLeft, Align::kLeft, Align::kLeft});
   size_t rows = 0;
@@ -72,7 +72,7 @@ std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
       ++alike;
     }
     const size_t count = alike - i;
-    // Where the list ends in a run of alike blocks, there may be more of them.
+    // If the list ends within equal blocks, there may be more of them.
     const bool open = alike == blocks.size() && blocks.size() == kMaxBlocksAtPeak && count > 1;
     table.AddRow({count == 1 ? "" : absl::StrCat(Count(count), open ? "+ x" : " x"),
                   Bytes(blocks[i].size), WhoOf(blocks[i]), Printable(blocks[i].call),
@@ -82,7 +82,7 @@ std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
   return table.Text(4);
 }
 
-// "activations 300 MiB, parameters 90 MiB".
+// Returns a text like "activations 300 MiB, parameters 90 MiB".
 std::string SharesInWords(const std::vector<ShareFacts>& shares) {
   constexpr size_t kMaxTold = 4;
   std::string text;
@@ -93,7 +93,7 @@ std::string SharesInWords(const std::vector<ShareFacts>& shares) {
   return text;
 }
 
-// The holders, the most first.
+// Returns the owners, most bytes first.
 std::string HoldersInWords(const OutOfMemoryFacts& failure) {
   constexpr size_t kMaxTold = 8;
   if (!failure.bytes_without_holder.has_value()) return "";
@@ -111,7 +111,7 @@ std::string HoldersInWords(const OutOfMemoryFacts& failure) {
   return text;
 }
 
-// Says what was live, what was lacking, and what would have brought it.
+// Says what was live, how much was lacking, and what would have made the request fit.
 std::string DemandStory(const OutOfMemoryFacts& failure) {
   const DemandFacts& demand = failure.demand;
   std::string text = absl::StrCat("  live: ", SharesInWords(demand.by_category),
@@ -268,7 +268,7 @@ std::string LibrarySection(const Facts& facts, const TextStyle& style) {
   size_t rows = 0;
   size_t left_out = 0;
   for (const TallyFacts& tally : facts.by_library) {
-    // A library that called the driver, and took nothing.
+    // This library called the driver, but allocated nothing.
     if (tally.allocations == 0 && tally.highest_bytes == 0) continue;
     if (rows == kMaxRows) {
       ++left_out;
@@ -303,7 +303,7 @@ std::string KindSection(const Facts& facts) {
 }
 
 std::string CallSection(const Facts& facts) {
-  // Other formats have no more than words for allocating and freeing.
+  // Other file formats only distinguish allocations and frees.
   if (facts.kind != "stow" && facts.kind != "several") return "";
   Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
   table.AddRow({"", "calls", "refused", "allocated in all"});
@@ -331,7 +331,7 @@ std::string SizeSection(const Facts& facts, const TextStyle& style) {
   return table.Text(0);
 }
 
-// Memory that lies idle because it is another stream's.
+// Describes free memory that only one stream can use.
 static std::string StreamText(const FragmentationFacts& fragmentation, const TextStyle& style) {
   std::string text = "free at the peak, by the stream that alone may have it: ";
   for (size_t i = 0; i < fragmentation.streams.size(); ++i) {
@@ -417,7 +417,7 @@ std::string RequestInWords(const OutOfMemoryFacts& failure) {
 }
 
 std::string OutOfMemorySection(const FactSet& set, const TextStyle& style) {
-  // Threads fail together, and programs again and again: the last ones tell it.
+  // Several threads may fail together, and programs may retry, so only the last failures are shown.
   constexpr size_t kMaxTold = 3;
   const uint64_t count = set.total.counts.out_of_memory;
   if (count == 0) return "";

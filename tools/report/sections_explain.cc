@@ -1,4 +1,4 @@
-// The sections of what the analysis explains.
+// Writes the sections with the results of the analysis's explanations.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -56,21 +56,21 @@ std::string SiteRows(const Facts& facts, const std::vector<SiteFacts>& sites, co
   return rows == 0 ? "" : table.Text(0) + AndMore(left_out);
 }
 
-// Who would reserve memory, by the allocator of a replay.
+// Returns the name of a replay's allocator, as the one that would reserve memory.
 std::string ReservingAllocator(const std::string& model) {
   if (model == "native") return "PyTorch";
   if (model == "expandable") return "PyTorch with expandable segments";
   return model == "vramstow" ? "vramstow's pool" : "the model " + Printable(model);
 }
 
-// The allocator of a replay, as a subject of a sentence.
+// Returns the name of a replay's allocator, as the subject of a sentence.
 std::string AllocatorName(const std::string& model) {
   if (model == "native") return "PyTorch's allocator";
   if (model == "expandable") return "PyTorch's allocator with expandable segments";
   return model == "vramstow" ? "vramstow's pool" : "the model " + Printable(model);
 }
 
-// Says what came of the request that failed when it was replayed without the cause.
+// Says whether the failed request was served when it was replayed without the cause.
 std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advice) {
   if (advice.proof.is_untried) {
     return "A replay cannot show whether this helps: it has no threads and no libraries.";
@@ -97,7 +97,7 @@ std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advi
   return text + ".";
 }
 
-// PyTorch does not call this an out-of-memory.
+// Describes the failed request of a library, which PyTorch does not report as an out-of-memory.
 std::string LibraryInWords(const OutOfMemoryFacts& failure) {
   return absl::StrCat(Printable(failure.library), " asked the driver for ",
                       Bytes(failure.requested_bytes),
@@ -108,13 +108,13 @@ std::string LibraryInWords(const OutOfMemoryFacts& failure) {
                           : " lack. PyTorch was not asked.");
 }
 
-// No call stacks were recorded, so that hardly any cause can be seen.
+// True if no call stacks were recorded, so that hardly any cause can be found.
 bool LacksStacks(const Facts& facts) {
   const auto setting = facts.facts.find("option.stacks");
   return setting != facts.facts.end() && setting->second == "off";
 }
 
-// What the cause rests on where that is less than tensors with their lines; empty: it is not less.
+// Names the evidence for the cause if it is less than tensors with their lines; empty otherwise.
 std::string Basis(const Facts& facts) {
   std::vector<std::string> parts;
   const auto has = [&facts](std::string_view library) {
@@ -134,7 +134,7 @@ std::string Basis(const Facts& facts) {
                       ". The cause may be another one; `vramstow doctor` says what is missing.");
 }
 
-// A figure that replay has shown is no upper bound any more.
+// A figure that a replay has confirmed is no longer an upper bound.
 std::string Gain(const AdviceFacts& advice) {
   if (advice.bytes == 0) return "";
   const bool is_bound = !advice.replayed_bytes.has_value() && !advice.is_estimate;
@@ -177,7 +177,7 @@ std::string AdviceTitle(const AdviceFacts& advice) {
 const AdviceFacts* FirstCause(const Facts& facts) {
   if (facts.out_of_memory.empty()) return nullptr;
   const AdviceId cause = facts.out_of_memory.back().cause;
-  // Advice that serves the request better than the cause's may come before it.
+  // Advice that serves the request better than the cause's may come first.
   const auto first = std::ranges::find_if(facts.advice, [cause](const AdviceFacts& advice) {
     return advice.id == AdviceId::kOutOfMemoryByFragmentation ||
            (cause != AdviceId::kNone && advice.id == cause);
@@ -230,7 +230,7 @@ std::string WhySection(const Facts& facts, const TextStyle& style) {
 
 namespace {
 
-// "Replayed: vramstow needs at most 418 MiB, and serves the request that failed".
+// Returns "Replayed: vramstow needs at most 418 MiB, and serves the request that failed".
 std::string ReplayedText(const AdviceFacts& advice, bool failed) {
   if (!failed) return ReplayedUpToPeak(advice);
   std::string text = "Replayed:";
@@ -330,7 +330,7 @@ std::string BeforePeakSection(const Facts& facts, const TextStyle& style) {
   return text + table.Text(2) + AndMore(before.changes.size() - rows);
 }
 
-// By what iterations were found.
+// Says by which evidence iterations were found.
 std::string WayFound(const IterationsFacts& iterations) {
   if (iterations.found_by == "marks") {
     return absl::StrCat("the marks \"", Printable(iterations.mark), "\"");
@@ -360,7 +360,7 @@ std::string IterationSection(const Facts& facts) {
   table.AddRow({"", "from", "took", "peak", "at its end", "allocations"});
   const size_t count = iterations.list.size();
   for (size_t i = 0; i < count; ++i) {
-    // The first ones and the last.
+    // Shows only the first iterations and the last.
     if (count > kMaxIterationsTold && i >= kMaxIterationsTold - 1 && i + 1 < count) continue;
     const IterationFacts& iteration = iterations.list[i];
     table.AddRow({Count(i + 1), Time(iteration.begin_ns),
@@ -430,7 +430,7 @@ std::string LifetimeSection(const Facts& facts, const TextStyle& style) {
   return text + growing.Text(2);
 }
 
-// Only what grows: as a rule nothing does.
+// Shows only what grows, which usually nothing does.
 std::string HourSection(const Facts& facts, const TextStyle& style) {
   constexpr size_t kMax = 6;
   const HourFacts& growth = facts.by_hour;
@@ -489,7 +489,7 @@ std::string CacheSection(const Facts& facts, const TextStyle& style) {
   return WrappedLines(text, style.width);
 }
 
-// What was locked beyond what was asked for.
+// Returns the bytes that were locked beyond the requested ones.
 std::string PinnedRounding(const Facts& facts) {
   if (facts.host.pinned_rounding_bytes == 0) return "";
   const bool is_told = std::ranges::find(facts.advice, AdviceId::kPinnedRounding,

@@ -1,4 +1,5 @@
-// What was moved to the host, what the job owes to that, and what an iteration takes by the model.
+// Writes the sections on memory that was moved to the host, on jobs that ran only because of it,
+// and on the time of an iteration by the clock model.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -42,7 +43,7 @@ std::string ChangeInWords(const HandChange& change) {
   return "Put the forward pass and the loss under torch.autocast(\"cuda\", dtype=torch.bfloat16)";
 }
 
-// By how much a change makes an iteration longer, beside what offload costs.
+// Says how much longer a change makes an iteration, compared with the cost of offload.
 std::string TimeInWords(const Facts& facts, const HandChange& change) {
   if (!facts.model_clock.known()) {
     return " Rehearse the job with clock=model to see what that costs in time.";
@@ -62,7 +63,7 @@ std::string TimeInWords(const Facts& facts, const HandChange& change) {
 }  // namespace
 
 std::string MovedInWords(const OffloadFacts& offload) {
-  // Where a clock tells what moves cost, a link of another speed says nothing.
+  // If the clock gives the cost of moves, the sentence about another transfer speed is left out.
   const std::string at_usual_speed =
       offload.step_cost_seconds.has_value()
           ? ""
@@ -73,7 +74,7 @@ std::string MovedInWords(const OffloadFacts& offload) {
                          Time(offload.gate_ns), Time(offload.longest_gate_ns));
 }
 
-// The holders whose memory went, the most first.
+// Lists the call sites whose memory was evicted, most bytes first.
 std::string OffloadedSites(const OffloadFacts& offload) {
   constexpr size_t kMax = 5;
   std::string text;
@@ -127,7 +128,7 @@ std::string HandChangeInWords(const Facts& facts, size_t number) {
   const std::vector<HandChange>& changes = facts.offload.by_hand;
   if (!facts.offload.carries_job || number >= changes.size()) return "";
   const HandChange& change = changes[number];
-  // The best one is told even where it is not enough.
+  // The best change is reported even if it is not enough.
   if (!change.fits && number > 0) return "";
   std::string text =
       absl::StrCat(ChangeInWords(change), ". The job then needs about ", Bytes(change.needed_bytes),

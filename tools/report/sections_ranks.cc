@@ -1,4 +1,4 @@
-// The ranks of a job beside one another.
+// Writes the section that compares the ranks of a job.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "tools/base/words.h"
@@ -14,7 +14,7 @@ constexpr size_t kShownSites = 5;
 constexpr size_t kSiteWidth = 34;
 constexpr size_t kOperationWidth = 20;
 
-// "peak_reserved_bytes" → "peak reserved".
+// Turns "peak_reserved_bytes" into "peak reserved".
 std::string KeyWords(const std::string& key) {
   std::string words = key.substr(0, key.rfind("_bytes"));
   return absl::StrReplaceAll(words, {{"_", " "}});
@@ -26,7 +26,7 @@ std::string FigureTable(const RankComparison& comparison) {
   table.AddRow({"", "median", "highest", "", "lowest", ""});
   for (const RankFigure& figure : comparison.figures) {
     const bool is_bytes = figure.name.ends_with("_bytes");
-    // A figure that none has says nothing.
+    // A figure that is 0 for all ranks is left out.
     if (figure.most == 0) continue;
     const auto value = [is_bytes](uint64_t number) {
       return is_bytes ? Bytes(number) : Count(number);

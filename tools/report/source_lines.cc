@@ -16,7 +16,7 @@ constexpr size_t kMaxFrames = 3000;
 constexpr size_t kMaxColumns = 200;
 constexpr uint32_t kAround = 2;  // lines before and after
 
-// The number in "train.py:45 step"; 0: there is none.
+// Returns the line number in "train.py:45 step"; 0 if there is none.
 uint32_t LineIn(std::string_view frame) {
   const size_t colon = frame.find(':');
   if (colon == std::string_view::npos) return 0;
@@ -25,7 +25,7 @@ uint32_t LineIn(std::string_view frame) {
   return line;
 }
 
-// A generated file may have its whole program in one line.
+// Cuts long lines, because a generated file may have its whole program in one line.
 std::string Cut(const std::string& line) { return line.substr(0, kMaxColumns); }
 
 }  // namespace

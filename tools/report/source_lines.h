@@ -1,10 +1,11 @@
-// SourceLines: the lines of the program's own files that call stacks name, as the files stand now.
+// SourceLines: reads the source lines of the program's own files that call stacks name, as the
+// files are now.
 //
-// Idea: the page is read where the files may not be. So it takes along the few lines that it shows:
-// each line of a stack that belongs to the program itself, with its neighbours.
+// Idea: the page may be read on another machine, so it includes the few lines that it shows: each
+// line of a stack that belongs to the program itself, with its neighbours.
 //
-// Ownership: copies. Threads: pure functions. Errors: a file that is not there, is no text or is
-// large gives nothing. Units: lines counted from 1.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors: a
+// file that is missing, large or no text gives no lines. Units: lines, counted from 1.
 #ifndef VRAMSTOW_TOOLS_REPORT_SOURCE_LINES_H_
 #define VRAMSTOW_TOOLS_REPORT_SOURCE_LINES_H_
 
@@ -23,8 +24,8 @@ struct SourceLines {
   std::vector<std::string> lines;
 };
 
-// `trace`: the path of the trace that the detail was made from; empty or not there: no file is
-// newer.
+// `trace` is the path of the trace that the detail was made from. If it is empty or does not exist,
+// no source file counts as newer.
 std::vector<SourceLines> ReadSourceLines(const Detail& detail, const std::string& trace);
 
 }  // namespace vramstow

@@ -94,14 +94,15 @@ std::string FactOr(const Facts& trace, const char* name) {
   return fact == trace.facts.end() ? "" : fact->second;
 }
 
-// Something that a rehearsal left out and the program used: how often, and the first time.
+// An operation that a simulated run left out although the program used its result: how often, and
+// its first occurrence.
 struct LeftOut {
   uint64_t times = 0;
   std::string first;  // "addmm in train.py:9 main"
   std::string remedy;
 };
 
-// `count`, `by` and `at` are the facts that say so. No times: it used nothing of that kind.
+// `count`, `by` and `at` are the names of the facts. `times` is 0 if nothing of this kind was used.
 LeftOut FindLeftOut(const FactSet& set, const char* count, const char* by, const char* at) {
   LeftOut found;
   for (const Facts& trace : set.traces) {
@@ -124,7 +125,7 @@ LeftOut FindLeftOut(const FactSet& set, const char* count, const char* by, const
   return found;
 }
 
-// Sizes come first: memory itself is not what it would be.
+// Wrong sizes come first, because they make the recorded memory itself wrong.
 std::string NotSimulated(const FactSet& set) {
   std::string text;
   const LeftOut sizes = FindLeftOut(set, "simulated.unknown_sizes", "simulated.first_unknown_size",
@@ -145,7 +146,7 @@ std::string NotSimulated(const FactSet& set) {
   return text;
 }
 
-// Which ranks of a job ran alone, and what they cannot tell; empty: none did.
+// Says which ranks of a job ran alone, and what they cannot show; empty if none did.
 std::string RanksAlone(const FactSet& set) {
   const std::string others = ", the other ranks are not there";  // as the simulator says it
   const std::string rank_is = ", rank ";
@@ -171,7 +172,8 @@ std::string RanksAlone(const FactSet& set) {
   return who + " cannot tell how data or routing of experts differ between ranks";
 }
 
-// What NCCL holds at the peak of a rehearsal, which is a model; empty: nothing.
+// Returns the memory of NCCL at the peak of a simulated run, which is an estimate; empty if there
+// is none.
 std::string NcclShare(const Facts& total) {
   for (const TallyFacts& tally : total.by_library) {
     if (!tally.name.starts_with("libnccl") || tally.at_peak.bytes == 0) continue;
@@ -182,7 +184,7 @@ std::string NcclShare(const Facts& total) {
   return "";
 }
 
-// A user who asked for the pool must not take what the driver served for its work.
+// A user who asked for the pool must learn that the driver served the requests instead.
 std::string NothingServed(const FactSet& set) {
   std::string why;
   for (const Facts& trace : set.traces) {
@@ -195,7 +197,8 @@ std::string NothingServed(const FactSet& set) {
                      : absl::StrCat("vramstow: THE POOL SERVED NOTHING: ", Printable(why), ".\n");
 }
 
-// Without Python's start-up hook no tensor is seen, and in a rehearsal what is read may be zeros.
+// Without Python's start-up hook no tensors are recorded, and in a simulated run values may read as
+// zeros.
 std::string WithoutHook(const FactSet& set) {
   for (const Facts& trace : set.traces) {
     const std::string why = FactOr(trace, "python.no_hook");
@@ -207,7 +210,7 @@ std::string WithoutHook(const FactSet& set) {
   return "";
 }
 
-// One that caught its out-of-memory and went on.
+// Describes a process that caught its out-of-memory and continued.
 std::string WentOn(const Facts& trace) {
   const std::string times = Counted(trace.counts.out_of_memory, "time");
   if (EndOf(trace) == ProgramEnd::kWell) {
@@ -219,7 +222,7 @@ std::string WentOn(const Facts& trace) {
                            Printable(UncaughtError(trace)), " ended it later. Memory ran out:"));
 }
 
-// Why memory ran out in the last process that was explained; nothing where none was.
+// Explains why memory ran out in the last process that has an explanation; empty if none has.
 std::string Story(const FactSet& set) {
   constexpr size_t kIndent = 2;
   TextStyle style;
@@ -236,7 +239,7 @@ std::string Story(const FactSet& set) {
   return "";
 }
 
-// What that costs, and what could be done instead.
+// Says what moves to the host cost, and what could be done instead.
 std::string CostsAndChanges(const Facts& total) {
   const std::pair<const char*, std::string> lines[] = {{"costs", MovesCostInWords(total)},
                                                        {"instead", HandChangeInWords(total, 0)},
@@ -248,7 +251,7 @@ std::string CostsAndChanges(const Facts& total) {
   return text;
 }
 
-// A job that ran only because memory was moved, and whose memory that was.
+// Describes a job that ran only because memory was moved, and the owners of that memory.
 std::string CarriedStory(const Facts& total) {
   if (!total.offload.carries_job) return "";
   const std::string moved = MostMovedInWords(total.offload);
@@ -257,7 +260,7 @@ std::string CarriedStory(const Facts& total) {
          (moved.empty() ? "" : Line("moved", moved)) + CostsAndChanges(total);
 }
 
-// The trial before the run said so.
+// Reports that the device cannot map host memory, according to the test before the run.
 std::string WhyNothingMoves(const FactSet& set) {
   for (const Facts& trace : set.traces) {
     for (const auto& [key, value] : trace.facts) {
@@ -273,7 +276,7 @@ std::string WhyNothingMoves(const FactSet& set) {
   return "";
 }
 
-// What may have happened in a process without being recorded; empty: nothing.
+// Says what may have happened in a process without being recorded; empty if nothing.
 std::string NotKnown(const FactSet& set, const TracePlace& place) {
   const auto trace = std::ranges::find_if(
       set.traces, [](const Facts& one) { return !IsCertain(one) || EndedUnseen(one); });
@@ -292,7 +295,7 @@ std::string NotKnown(const FactSet& set, const TracePlace& place) {
   return place.command_end.empty() ? text : absl::StrCat(text, "; ", place.command_end);
 }
 
-// The arguments of `vramstow analyze` for all traces of the run.
+// Returns the arguments of `vramstow analyze` for all traces of the run.
 std::string TracesInShell(const FactSet& set, const TracePlace& place) {
   if (set.traces.size() > 1 && !place.has_others) return ShellWord(place.directory);
   return absl::StrJoin(set.traces, " ", [](std::string* text, const Facts& trace) {
@@ -300,7 +303,7 @@ std::string TracesInShell(const FactSet& set, const TracePlace& place) {
   });
 }
 
-// A trace that ended early knows only what it has.
+// Returns the peak and the number of allocations. A trace that ended early says so.
 std::string PeakAndAllocations(const Facts& total, bool one) {
   const Peak& peak = total.peak;
   const bool ended_early = !IsCertain(total);
@@ -341,7 +344,7 @@ std::string RunSummary(const FactSet& set, const TracePlace& place) {
     }
   }
   text += "\n";
-  // A value that a user may take for true comes before all else.
+  // The warning about wrong values comes first, because a user may take them for true.
   text += NotSimulated(set);
   text += Story(set);
   if (const std::string not_known = NotKnown(set, place); !not_known.empty()) {

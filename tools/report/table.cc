@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-// A text as code, so that nothing in it is markup, a name to be linked or somebody to be called.
+// Returns the text as Markdown code, so that it contains no markup, links or mentions.
 std::string AsCode(const std::string& text) {
   if (text.empty()) return text;
   size_t longest = 0;
@@ -17,7 +17,8 @@ std::string AsCode(const std::string& text) {
     run = c == '`' ? run + 1 : 0;
     longest = std::max(longest, run);
     if (c == '|') {
-      // The end of the cell, unless a backslash stands before it; two would be one backslash.
+      // Escapes the end of the cell. A backslash before it is replaced, because two backslashes
+      // would be read as one.
       if (inner.ends_with('\\')) inner.back() = '/';
       inner += '\\';
     }

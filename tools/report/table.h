@@ -1,6 +1,7 @@
-// Table: columns of text, aligned; or as Markdown, for a comment on a change.
+// Table: columns of aligned text; or a Markdown table, for a comment on a pull request.
 //
-// Ownership: copies. Threads: one at a time. Errors: none. Units: columns of a terminal.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
+// columns of a terminal.
 #ifndef VRAMSTOW_TOOLS_REPORT_TABLE_H_
 #define VRAMSTOW_TOOLS_REPORT_TABLE_H_
 
@@ -15,14 +16,15 @@ class Table {
 
   explicit Table(std::vector<Align> columns) : columns_(std::move(columns)) {}
 
-  // Missing cells at the end are empty.
+  // Adds a row; missing cells at its end are empty.
   void AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
 
-  // One line for each row, begun with `indent` spaces, no spaces at the end.
+  // Returns one line for each row, indented by `indent` spaces, without trailing spaces.
   std::string Text(size_t indent) const;
 
-  // As a table of GitHub's Markdown, which GitLab reads, too. The first row is the head; columns at
-  // the left are code, so that nothing in them is markup, those at the right are ours.
+  // Returns a table in GitHub's Markdown, which GitLab accepts, too. The first row is the head.
+  // Left-aligned columns are written as code, so that they contain no markup; right-aligned ones
+  // hold text of our own.
   std::string Markdown() const;
 
  private:

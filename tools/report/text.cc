@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMaxTraces = 16;
 constexpr size_t kHighestTraces = 8;
 
-// The story of each process that ran out of memory, of the first few.
+// Explains the first few processes that ran out of memory.
 std::string WhyOfEach(const FactSet& set, const TextStyle& style) {
   constexpr size_t kMaxStories = 3;
   std::string text;

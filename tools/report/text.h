@@ -1,6 +1,7 @@
-// Text: facts as a report for people, on a terminal or in a log.
+// Text: writes facts as a report for people, on a terminal or in a log.
 //
-// Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: written out.
+// Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
+// Errors: none. Units: written in the text.
 #ifndef VRAMSTOW_TOOLS_REPORT_TEXT_H_
 #define VRAMSTOW_TOOLS_REPORT_TEXT_H_
 
@@ -11,14 +12,14 @@
 
 namespace vramstow {
 
-// All that is known.
+// Returns the full report.
 std::string TextReport(const FactSet& set, const TextStyle& style);
 
-// The parts that are missing of the trace, one sentence a line; empty where nothing is. Part of the
-// report, and of other commands' messages.
+// Returns what is missing from the trace, one sentence on each line; empty if nothing is. Used in
+// the report and in messages of other commands.
 std::string MissingText(const Facts& facts);
 
-// The same of all traces, with the files that could not be used.
+// Like MissingText, for all traces, with the files that could not be used.
 std::string MissingOfAll(const FactSet& set);
 
 }  // namespace vramstow

@@ -1,5 +1,5 @@
-// Addresses over time: each block is a box from its birth to its death, as high as it is large. What
-// nobody ever had is left out. Time is that of the timeline above.
+// Addresses over time: each block is a box from its birth to its death, as high as its size.
+// Addresses that were never used are left out. The time axis is the one of the timeline above.
 class Addresses {
   constructor(view) {
     this.view = view;
@@ -19,7 +19,7 @@ class Addresses {
     this.axisKind = null;
   }
 
-  // Where addresses lie is found out when they are first drawn.
+  // The positions of addresses are computed when they are first drawn.
   layOut() {
     const {ranges, total} = everReserved(this.model);
     this.ranges = ranges;
@@ -29,7 +29,7 @@ class Addresses {
     this.high = total;
   }
 
-  // Where an address lies among those that somebody had.
+  // Returns the vertical position of an address among all addresses that were ever used.
   heightOf(address) {
     const place = Math.min(this.ranges.length - 1, lowerBound(this.starts, address + 1) - 1);
     if (place < 0) return 0;
@@ -51,7 +51,7 @@ class Addresses {
 
   zoom(factor, around = (this.low + this.high) / 2) { this.show(around - (around - this.low) * factor, around + (this.high - around) * factor); }
 
-  // Boxes along the timeline's axis, made once for each.
+  // Makes the boxes along the timeline's axis, once for each axis.
   boxes() {
     const {axis} = this.view.timeline;
     if (this.axisKind === axis.kind) return this.made;
@@ -118,7 +118,7 @@ class Addresses {
     }
   }
 
-  // Where one run of addresses ends and another begins, and how much is shown.
+  // Draws the edges between ranges of addresses, and says how much is shown.
   drawEdges(pen, up) {
     const {area} = this;
     pen.fillStyle = theme.get('--line');
@@ -202,7 +202,7 @@ class Addresses {
   }
 }
 
-// All that was ever reserved, or held where nothing was, one range after the other.
+// Returns all ranges that were ever reserved, or used without a reservation, in order.
 function everReserved(model) {
   const lives = model.segments.length ? [model.segments, model.blocks] : [model.blocks];
   const begins = lives.flatMap((one) => [...one.address]);

@@ -1,5 +1,5 @@
-// What lies along the horizontal: time, time without its idle stretches, or events. A place is a
-// number along it.
+// The horizontal axis: time, time without its idle stretches, or events. A position is a number
+// along it.
 class Axis {
   static kinds = ['folded', 'time', 'event'];
 
@@ -40,7 +40,7 @@ class Axis {
 
   folded() { return Float64Array.from(this.model.time, (time) => this.placeOfTime(time)); }
 
-  // [place, text] of the marks below it.
+  // Returns the [position, text] pairs of the axis labels.
   ticks(from, to, most) {
     const ticks = [];
     if (!this.isTime) {
@@ -66,8 +66,9 @@ class Axis {
   }
 }
 
-// Stretches in which no level changes and that are long beside the run: {from, to, width, left}, the
-// last two in nanoseconds: what is shown of it, and what is not.
+// Returns the stretches in which no level changes and that are long compared with the run: {from,
+// to, width, left}. The last two are nanoseconds: the part that is shown, and the part that is left
+// out.
 function foldsOf(model) {
   if (model.folds) return model.folds;
   const whole = model.time[model.steps - 1];
@@ -90,7 +91,7 @@ function foldsOf(model) {
   return model.folds;
 }
 
-// A round number of bytes not below.
+// Returns the next round number of bytes that is not smaller.
 function niceBytes(bytes) {
   const unit = 1024 ** Math.floor(Math.log(Math.max(1, bytes)) / Math.log(1024));
   for (const step of [1, 2, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 896, 1024]) {

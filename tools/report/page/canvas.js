@@ -1,4 +1,5 @@
-// What all pictures share: colours, a canvas in the screen's own pixels, a tip beside the pointer.
+// Helpers that all pictures share: colours, a canvas in device pixels, and a tooltip beside the
+// pointer.
 
 // The page's colours, read from its style.
 const theme = {
@@ -12,7 +13,7 @@ const theme = {
   forget() { this.colours.clear(); },
 };
 
-// A canvas as large as it is shown, in the screen's own pixels.
+// Sets the canvas to its displayed size in device pixels.
 function prepare(canvas) {
   const ratio = window.devicePixelRatio || 1;
   const width = canvas.clientWidth;
@@ -28,7 +29,8 @@ function prepare(canvas) {
   return {pen, width, height};
 }
 
-// Draws a picture when it is in sight: one further down waits until the reader comes there.
+// Draws a picture only when it is visible, so that one further down is drawn when the reader
+// scrolls there.
 class InSight {
   constructor(canvas, draw) {
     this.draw = draw;
@@ -50,7 +52,8 @@ class InSight {
     this.draw();
   }
 
-  // Before it is used: it may just have come into sight.
+  // Draws the picture if it is waiting, because it may just have become visible. Call it before
+  // using the picture.
   settle() {
     if (this.waits) this.now();
   }
@@ -70,7 +73,7 @@ const tip = {
     box.style.left = `${Math.max(8, left)}px`;
     box.style.top = `${below ? y + 18 : y - box.offsetHeight - 10}px`;
   },
-  // A heading, rows with a colour each, and what else there is.
+  // Shows a heading, rows with a colour each, and additional text.
   list(title, rows, more, x, y) {
     this.show('', x, y);
     byId('tip').replaceChildren(element('b', {}, title), element('span', {class: 'rows'}, ...rows.flatMap((row) => [

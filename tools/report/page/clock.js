@@ -1,5 +1,5 @@
-// The iteration that takes the median time by the simulated card's own clock: where bytes were, and
-// what went over the link in both directions.
+// The iteration with the median time by the simulated GPU's own clock: where memory was, and the
+// traffic over PCIe or NVLink in both directions.
 const LINK_COLUMNS = 120;
 
 function clockPanel(view) {
@@ -26,7 +26,7 @@ function clockPanel(view) {
   return made;
 }
 
-// What went over the link in each of some columns of equal time; the bytes between two samples are spread evenly.
+// Returns the traffic in columns of equal time; the bytes between two samples are spread evenly.
 function linkColumns(clock) {
   const span = Math.max(1, clock.time[clock.time.length - 1]);
   const made = {span};
@@ -54,7 +54,7 @@ function drawClockAxis(pen, area, height, span) {
   pen.fillText(timeText(span), area.left + area.width, height - 6);
 }
 
-// Each level holds from its sample to the next.
+// Draws the levels; each holds from its sample to the next.
 function drawPlaces(canvas, clock) {
   if (canvas.clientWidth === 0) return;
   const {pen, width, height} = prepare(canvas);

@@ -1,5 +1,5 @@
-// Two traces beside one another: both timelines on one scale, their figures, and what makes the
-// difference at their peaks.
+// Compares two traces: both timelines at one scale, their figures, and the differences at their
+// peaks.
 class Comparison {
   constructor(view) {
     this.view = view;
@@ -45,7 +45,7 @@ class Comparison {
     ], values, {name: 'Figures of both traces'});
   }
 
-  // By the grouping that the timeline has; blocks by themselves are not comparable, lines are.
+  // Uses the grouping of the timeline. Single blocks cannot be compared, so lines are used instead.
   differences() {
     const kind = this.view.grouping.kind === 'tensor' ? 'line' : this.view.grouping.kind;
     const sums = new Map();
@@ -70,7 +70,7 @@ class Comparison {
     if (!this.isShown) return;
     const kind = this.view.grouping.kind;
     const highest = niceBytes(Math.max(...this.models.map((model) => Math.max(model.facts.peak.allocated_bytes, model.facts.peak.reserved_bytes || 0))));
-    // One name has one colour on both sides.
+    // A name has the same colour on both sides.
     const groupings = this.models.map((model) => this.view.groupingOf(model, kind === 'tensor' ? 'line' : kind));
     const shown = new Map();
     this.models.forEach((model, side) => {
@@ -95,7 +95,7 @@ class Comparison {
   }
 }
 
-// The same grouping, where names that the other has, too, take its colours.
+// Returns the grouping, with the other grouping's colours for names that both have.
 function withColoursOf(grouping, other) {
   const known = new Map(other.names.map((name, i) => [name, other.colours[i]]));
   const made = Object.create(grouping);

@@ -1,4 +1,4 @@
-// The list of the page's parts at the side; the one in sight is marked.
+// Fills the list of the page's parts at the side; the visible one is marked.
 function fillContents() {
   const sections = [...document.querySelectorAll('main section')].filter((one) => !one.hidden && one.querySelector('h2') && one.offsetParent);
   const links = sections.map((section, i) => {

@@ -1,4 +1,4 @@
-// What lies on the timeline beside the areas: grid, curves, iterations, marks.
+// Draws the parts of the timeline beside the areas: grid, curves, iterations, marks.
 function drawLevelGrid(pen, area, highest) {
   pen.strokeStyle = theme.get('--line');
   pen.fillStyle = theme.get('--quiet');
@@ -15,7 +15,7 @@ function drawLevelGrid(pen, area, highest) {
   }
 }
 
-// The highest of each column of pixels, so that no peak is lost.
+// Draws the highest value in each column of pixels, so that no peak is lost.
 function drawCurve(pen, area, axis, model, values, line, dash, from, to, highest, fill) {
   const places = axis.values;
   const columns = Math.max(1, Math.floor(area.width));
@@ -49,7 +49,7 @@ function drawCurve(pen, area, axis, model, values, line, dash, from, to, highest
   pen.fill();
 }
 
-// Every second iteration has a darker ground; its number stands above where there is room.
+// Every second iteration has a darker background; its number is above it if there is room.
 function drawIterationBands(pen, timeline) {
   const {area, model} = timeline;
   const right = area.left + area.width;
@@ -75,7 +75,8 @@ function drawIterationBands(pen, timeline) {
   });
 }
 
-// Out of memory, the peak, the block that is kept, the span that is dragged, pointer and cursor.
+// Draws the out-of-memory marks, the peak, the pinned block, the dragged span, the pointer and the
+// cursor.
 function drawMarks(pen, timeline) {
   const {area, model, view} = timeline;
   const inside = (x) => x >= area.left - 1 && x <= area.left + area.width + 1;

@@ -1,4 +1,4 @@
-// The panel at the side: all that is known of a block, of a line, or of a part of the memory.
+// The panel at the side: shows everything known of a block, a source line, or a part of the memory.
 class Details {
   constructor(view) {
     this.view = view;
@@ -56,7 +56,7 @@ class Details {
         ['Alike', this.alike(block.site)]), stackElement(model, block.site));
   }
 
-  // What else its line has at this moment.
+  // Returns the other blocks of its source line at this moment.
   alike(site) {
     const {model, event} = this.view;
     const alive = model.aliveAt(event).filter((i) => model.blocks.site[i] === site);
@@ -64,7 +64,7 @@ class Details {
     return `${counted(alive.length, 'block')} of this call stack at this moment, ${bytesText(alive.reduce((sum, i) => sum + model.blocks.size[i], 0))}`;
   }
 
-  // A call site: of a table's row or of a frame of the flame graph.
+  // Shows call sites of a table's row, or of a frame of the flame graph.
   showSites(title, sites, focus) {
     const {model, event} = this.view;
     const wanted = new Set(sites);
@@ -78,7 +78,7 @@ class Details {
     this.blockTable(alive), stackElement(model, most));
   }
 
-  // A stacked area at this moment.
+  // Shows a stacked area at this moment.
   showGroup(stack, group, focus) {
     const {model, event} = this.view;
     if (group >= 0 && !stack.grouping.names) return this.showBlock(model.blocks.life(group), focus);

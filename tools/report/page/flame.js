@@ -1,5 +1,6 @@
-// Bytes by call stack: who called stands above, what ran below; inverted, what allocated stands
-// above and who called it below. Frames of libraries are left out until asked for.
+// The flame graph: bytes by call stack. Callers are above, and the functions they called below;
+// inverted, the allocating function is above and its callers below. Frames of libraries are hidden
+// by default.
 class Flame {
   constructor(view) {
     this.view = view;
@@ -80,7 +81,7 @@ class Flame {
     this.tell();
   }
 
-  // The program's own frames and the operation; where there are none, all.
+  // Returns the program's own frames and the operation; if there are none, all frames.
   framesOf(site) {
     const {frames} = this.model.sites[site];
     const last = frames[frames.length - 1];
@@ -102,7 +103,7 @@ class Flame {
         if (!at.children.has(name)) at.children.set(name, node(name, at, frame));
         at = at.children.get(name);
         at.bytes += size;
-        // The colour of who holds most below.
+        // A frame has the colour of the call site that holds most below it.
         if (size > at.siteBytes) {
           at.siteBytes = size;
           at.site = site;
@@ -146,7 +147,7 @@ class Flame {
 
   draw() {
     if (!this.root || this.canvas.clientWidth === 0) return;
-    // As deep as what is wide enough to be read.
+    // Returns the depth of the nodes that are wide enough to be read.
     const depthOf = (node, width) => width < 6 ? 0 : 1 + Math.max(0, ...[...node.children.values()].map(
         (child) => depthOf(child, child.bytes / Math.max(1, node.bytes) * width)));
     const above = this.pathOf(this.zoomed).length;
@@ -192,13 +193,14 @@ class Flame {
     pen.restore();
   }
 
-  // Where there is no room for "file.py:12 function", the function tells more.
+  // If there is no room for "file.py:12 function", shortens it so that the function remains.
   fitting(pen, name, width) {
     const parts = /^[^ ]*:(\d+) (.+)$/.exec(name);
     return parts && pen.measureText(name).width > width ? `${parts[2]}:${parts[1]}` : name;
   }
 
-  // The program's frames are warm and libraries' cold, each name in a shade of its own.
+  // Frames of the program have warm colours and those of libraries cold ones; each name has its own
+  // shade.
   colourOf(node) {
     if (!node.parent) return theme.get('--reserved');
     const shades = this.model.ownFrames.has(node.frame) ? 'own' : 'library';

@@ -1,17 +1,17 @@
-// Who a block belongs to, as the reader chooses it: by what it is for, by module, by line or each by
+// The grouping of blocks that the reader chooses: by purpose, by module, by line, or each block by
 // itself.
 class Grouping {
   static kinds = ['category', 'module', 'line', 'tensor'];
   static titles = {category: 'Category', module: 'Module', line: 'Line', tensor: 'Tensor'};
 
-  // Whether the trace tells enough for this kind to be of use.
+  // True if the trace has enough data for this kind to be useful.
   static isKnown(model, kind) {
     if (kind === 'category') return model.uses.names.some((name) => name !== 'unknown');
     if (kind === 'module') return model.sites.some((site) => site.module);
     return model.blocks.length > 0;
   }
 
-  // The first kind that tells two things apart.
+  // Returns the first kind that distinguishes at least two groups.
   static bestOf(model) {
     return ['category', 'line'].find((kind) => Grouping.isKnown(model, kind)) || 'line';
   }
@@ -50,8 +50,8 @@ class Grouping {
 
   nameOf(group) { return this.names ? this.names[group] : this.model.nameOfBlock(group); }
 
-  // Those that hold most for longest get the colours, in order; the rest is grey. What has a colour
-  // by its kind keeps it.
+  // Assigns colours, in order, to the groups that hold most for the longest time; the rest is grey.
+  // A group whose kind has a fixed colour keeps it.
   colourGroups() {
     const {size, birth, death} = this.model.blocks;
     const end = this.model.lastEvent + 1;
@@ -85,7 +85,7 @@ function colourOfCategory(name) {
   return own.includes(plain) ? `--use-${plain.replaceAll('_', '-')}` : plain === 'unknown' ? '--series-rest' : null;
 }
 
-// "blocks.3.up" and "blocks.4.up" are one: "blocks.*.up".
+// Turns "blocks.3.up" and "blocks.4.up" into "blocks.*.up".
 function withoutNumbers(module) {
   return module.replace(/(^|\.)\d+(?=\.|$)/g, '$1*');
 }

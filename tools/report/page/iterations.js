@@ -1,5 +1,5 @@
-// Iterations laid over one another, and the peak of each in turn. A few are drawn as curves; of many
-// the middle half and the extremes are, as bands, and the last one.
+// Draws iterations on top of one another, and the peak of each. A few are drawn as curves; many are
+// drawn as bands of the middle half and the extremes, with the last iteration as a curve.
 const MOST_CURVES = 8;
 const CURVE_COLUMNS = 240;
 
@@ -49,7 +49,7 @@ function curveWords(count) {
   return 'Each is stretched to one width. The strong band: half of them; the faint one: all of them; the line: the last one.';
 }
 
-// The highest level in each of some columns of the iteration.
+// Returns the highest level in each column of the iteration.
 function iterationCurve(model, iteration) {
   const curve = new Float64Array(CURVE_COLUMNS);
   const span = Math.max(1, iteration.end_event - iteration.begin_event);
@@ -70,7 +70,7 @@ function iterationCurve(model, iteration) {
 function drawIterations(canvas, model) {
   if (canvas.clientWidth === 0) return;
   const {pen, width, height} = prepare(canvas);
-  // Of very many, some spread over all of them.
+  // Of very many iterations, some that are spread evenly are drawn.
   const every = Math.ceil(model.iterations.length / 500);
   const curves = model.iterations.filter((_, i, all) => i % every === 0 || i + 1 === all.length).map((one) => iterationCurve(model, one));
   const last = curves[curves.length - 1];

@@ -1,4 +1,4 @@
-// Ties the page together: one cursor, which all pictures follow.
+// Connects the parts of the page: they all follow one cursor.
 class View {
   constructor(facts, details) {
     this.set = facts;
@@ -21,7 +21,7 @@ class View {
     this.use(0);
   }
 
-  // Other processes whose curves are drawn beside this one's.
+  // The other processes whose curves are drawn beside this one's.
   others() { return this.overlaid === undefined || this.overlaid === null ? [] : [this.models[this.overlaid]]; }
 
   chooseTrace() {
@@ -89,7 +89,7 @@ class View {
     fillContents();
   }
 
-  // Groupings are made once for each process and kind.
+  // Makes each grouping once for a process and kind.
   groupingOf(model, kind) {
     const key = `${this.models.indexOf(model)} ${kind}`;
     if (!this.groupings.has(key)) this.groupings.set(key, new Grouping(model, kind));
@@ -118,7 +118,7 @@ class View {
     byId('axis-label').hidden = kinds.length < 2;
   }
 
-  // What a click on a stacked area told stays lit until another thing is.
+  // The group that was clicked in a stacked area stays highlighted until another one is.
   litGroup(stack) { return this.lit && this.lit.grouping === stack.grouping ? this.lit.group : undefined; }
 
   showGroup(stack, group, focus) {
@@ -147,7 +147,7 @@ class View {
     if (group >= 0) this.showGroup(this.timeline.stack, group, focus);
   }
 
-  // The timeline shows another span: what follows it is drawn anew.
+  // Called when the timeline shows another span: redraws the pictures that follow it.
   spanChanged() { this.addresses.draw(); }
 
   searched() {
@@ -155,7 +155,8 @@ class View {
     this.flame.update();
   }
 
-  // The arrows step through the blocks of this moment by address; Enter tells about the kept one.
+  // The arrow keys step through the live blocks by address; Enter shows the details of the pinned
+  // one.
   stepBlocks(event) {
     const alive = this.model.aliveAt(this.event).sort((a, b) => this.model.blocks.address[a] - this.model.blocks.address[b]);
     if (!alive.length) return;
@@ -173,7 +174,7 @@ class View {
     byId('time-panel').scrollIntoView({behavior: reducesMotion() ? 'instant' : 'smooth'});
   }
 
-  // Curves have lines, areas have boxes.
+  // In the legends, curves have lines and areas have boxes.
   fillLegends() {
     const curve = (colour, text, dash) => element('span', {}, element('i', {class: dash ? 'line dash' : 'line', style: `border-color:var(${colour})`}), text);
     byId('time-legend').replaceChildren(...(this.model.reserved ? [curve('--reserved', 'reserved')] : []), curve('--requested', 'requested', true),
@@ -181,7 +182,7 @@ class View {
     byId('map-legend').replaceChildren(element('span', {}, `Colours are those of the timeline; hatched: free${this.model.away.length > 0 ? '; lower half dark: in host memory or paused' : ''}`));
   }
 
-  // The areas' names, the largest first. A click lights one and tells about it.
+  // Lists the names of the areas, the largest first. A click highlights one and shows its details.
   fillStackLegend(stack) {
     const {grouping} = stack;
     if (!grouping.names) {
@@ -296,7 +297,7 @@ class View {
     };
     document.addEventListener('keydown', (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || /^(SELECT|INPUT)$/.test(event.target.tagName)) return;
-      // A button is pressed by the space bar.
+      // The space bar presses a button, so the key is left to it.
       if (event.key === ' ' && /^(BUTTON|SUMMARY)$/.test(event.target.tagName)) return;
       const steps = (event.shiftKey ? 10 : 1) * Math.max(1, Math.round(this.timeline.eventAt(this.timeline.to) - this.timeline.eventAt(this.timeline.from)) / 200);
       if (event.key === 'ArrowRight') this.setEvent(this.event + steps);
@@ -306,7 +307,7 @@ class View {
       else return;
       event.preventDefault();
     });
-    // Once at the beginning for nothing: all has just been drawn.
+    // The first call is ignored, because everything has just been drawn.
     let width = document.querySelector('main').clientWidth;
     new ResizeObserver(() => {
       const head = document.querySelector('header');
@@ -315,7 +316,7 @@ class View {
       width = document.querySelector('main').clientWidth;
       this.redraw();
     }).observe(document.querySelector('main'));
-    // Paper is light; the screen is as it was afterwards.
+    // A printed page uses light colours; the screen is restored afterwards.
     let onScreen = null;
     window.addEventListener('beforeprint', () => {
       onScreen = document.documentElement.dataset.theme;

@@ -1,5 +1,5 @@
-// The address space at one moment: ranges one after the other, in lines like those of a text; what
-// nobody has reserved is left out.
+// The address space at one moment: ranges one after the other, wrapped into lines like text;
+// addresses that are not reserved are left out.
 class MemoryMap {
   constructor(view) {
     this.view = view;
@@ -112,7 +112,7 @@ class MemoryMap {
       pen.fillStyle = wanted ? grouping.colourOfBlock(piece.block.number) : theme.get('--series-none');
       pen.globalAlpha = piece.block.pending || !wanted ? 0.35 : 0.72 + (piece.block.number * 37 % 29) / 100;
       each(piece.from, piece.to, (left, top, across) => {
-        // A hair's breadth between blocks, where there is room for it.
+        // Leaves a thin gap between blocks if there is room for it.
         pen.fillRect(left, top, across > 3 ? across - 0.7 : Math.max(across, 0.4), barHeight);
       });
       pen.globalAlpha = 1;
@@ -127,7 +127,7 @@ class MemoryMap {
     each(piece.from, piece.to, (left, top, across) => pen.strokeRect(left + 0.5, top + 0.5, Math.max(2, across - 1), barHeight - 1));
   }
 
-  // A block that is not on the device has its lower half covered.
+  // Covers the lower half of a block that is not on the device.
   drawAway(pen, barHeight, each) {
     if (this.away.length === 0) return;
     pen.fillStyle = theme.get('--ink');
@@ -159,7 +159,7 @@ class MemoryMap {
     pen.restore();
   }
 
-  // Where a segment begins, if there are few enough to be seen.
+  // Marks the begins of segments, if they are few enough to be visible.
   drawEdges(pen, barHeight) {
     if (!this.pooled || this.ranges.length > 600) return;
     pen.fillStyle = theme.get('--edge');

@@ -1,4 +1,4 @@
-// One process: its facts, and who lived when and where.
+// One process: its facts, and the lives of its blocks.
 class Model {
   constructor(facts, detail) {
     this.facts = facts;
@@ -28,7 +28,7 @@ class Model {
 
   get steps() { return this.event.length; }
 
-  // The step that an event belongs to, and the one that a time does.
+  // Return the step of an event, and the step of a time.
   stepOf(event) { return Math.min(this.steps - 1, lowerBound(this.event, event)); }
   stepAtTime(time) { return Math.min(this.steps - 1, lowerBound(this.time, time)); }
 
@@ -45,7 +45,8 @@ class Model {
 
   categoryOf(block) { return this.uses.names[this.uses.of[block]] || 'unknown'; }
 
-  // The variable that held it, where the process looked; else the line that made it.
+  // Returns the variable that held the block, if the process had a census; otherwise the line that
+  // made it.
   nameOfBlock(block) {
     const held = this.holders.get(block);
     if (held) return held.holder;
@@ -53,7 +54,7 @@ class Model {
     return site.operation && site.operation !== site.site ? `${site.site}, ${site.operation}` : site.site;
   }
 
-  // Numbers of the blocks that live at an event.
+  // Returns the numbers of the blocks that live at an event.
   aliveAt(event) {
     const alive = [];
     const {birth, death, pending} = this.blocks;
@@ -63,7 +64,7 @@ class Model {
     return alive;
   }
 
-  // Bytes by site at an event, of the lives that the report holds.
+  // Returns the bytes by call site at an event, of the lives that the report has.
   sitesAt(event, matches) {
     const bytes = new Map();
     const {birth, death, size, site, pending} = this.blocks;
@@ -81,7 +82,7 @@ class Model {
     return bytes;
   }
 
-  // The memory at an event: ranges in order of address, each with its blocks.
+  // Returns the memory at an event: ranges in order of address, each with its blocks.
   layoutAt(event) {
     const blocks = this.blocks.at(event).sort((a, b) => a.address - b.address);
     let ranges = this.segments.at(event).sort((a, b) => a.address - b.address)
@@ -90,7 +91,7 @@ class Model {
     if (!pooled) {
       ranges = blocks.map((block) => ({from: block.address, to: block.address + block.size, blocks: []}));
     }
-    // Paused memory is mapped nowhere; its blocks keep their places.
+    // Paused memory is mapped nowhere, but its blocks keep their addresses.
     const away = this.away.at(event).sort((a, b) => a.address - b.address);
     if (pooled && away.length > 0) {
       const starts = Float64Array.from(ranges, (range) => range.from);
@@ -118,7 +119,7 @@ class Model {
   }
 }
 
-// Lives in columns, in order of birth.
+// The lives of blocks in columns, in order of birth.
 class Lives {
   constructor(columns) {
     this.address = sums(columns.address);
@@ -149,14 +150,14 @@ class Lives {
   }
 }
 
-// By the block's number: who held it, as what, and what it is.
+// Returns for each block number its owner, its role, and its description.
 function heldBlocks(columns) {
   if (!columns) return new Map();
   return new Map(columns.block.map((block, i) => [block, {
     holder: columns.names[columns.holder[i]], role: columns.names[columns.role[i]], about: columns.names[columns.about[i]]}]));
 }
 
-// Running sums of differences.
+// Returns the running sums of differences.
 function sums(differences) {
   const values = new Float64Array(differences.length);
   let sum = 0;
@@ -164,7 +165,7 @@ function sums(differences) {
   return values;
 }
 
-// The first place whose value is not below.
+// Returns the first index whose value is not smaller.
 function lowerBound(values, wanted) {
   let from = 0;
   let to = values.length;

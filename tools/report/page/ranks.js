@@ -1,4 +1,4 @@
-// The ranks of a job beside one another. The ranks are those of all processes, whichever is shown.
+// Compares the ranks of a job: always those of all processes, whichever process is shown.
 const MOST_RANKS = 16;
 
 function rankSentence(compared) {

@@ -1,4 +1,5 @@
-// One search for all: blocks, areas, frames and rows whose words have all words of it.
+// One search for everything: finds blocks, areas, frames and rows whose text contains all words of
+// the query.
 class Search {
   constructor(view) {
     this.view = view;
@@ -30,7 +31,7 @@ class Search {
     this.apply();
   }
 
-  // Again after the tables or the process changed.
+  // Repeats the search after the tables or the process changed.
   apply() {
     const {view, words} = this;
     view.matches = words.length ? this.blocksOf(view.model, words) : null;
@@ -53,7 +54,8 @@ class Search {
     byId('found').textContent = `${counted(all, 'block')}, ${bytesText(bytes)} of them live at this moment; ${counted(rows, 'row')} of tables`;
   }
 
-  // Which blocks have all words: a bit for each word, from the site's text, the use and the holder.
+  // Returns the blocks that have all words. There is a bit for each word, set from the text of the
+  // call site, the purpose and the owner.
   blocksOf(model, words) {
     const wanted = words.slice(0, 30);
     const full = 2 ** wanted.length - 1;

@@ -1,10 +1,11 @@
-// Memory as stacked areas: what each group held at one moment of each column of pixels, the moment
-// of the column's highest level.
+// Memory as stacked areas: the bytes of each group for each column of pixels, at the moment of the
+// column's highest level.
 const MOST_GROUPS = 12;
 const MOST_TENSORS = 300;
 
 class Stack {
-  // `axis` from `from` to `to` in `columns` columns. `matches`: null, or which blocks are wanted.
+  // Covers `axis` from `from` to `to` in `columns` columns. `matches` says which blocks are wanted;
+  // null means all.
   constructor(grouping, axis, from, to, columns, matches) {
     this.grouping = grouping;
     this.model = grouping.model;
@@ -54,7 +55,7 @@ class Stack {
     const most = grouping.names ? MOST_GROUPS : MOST_TENSORS;
     this.groups = [...areas.keys()].sort((a, b) => areas.get(b) - areas.get(a) || a - b).slice(0, most);
     this.others = areas.size - this.groups.length;
-    // Each tensor by itself lies as it came: the oldest below.
+    // Single tensors are in order of age, the oldest at the bottom.
     if (!grouping.names) this.groups.sort((a, b) => a - b);
     const place = new Map(this.groups.map((group, i) => [group, i]));
     this.rows = this.groups.map(() => new Float64Array(columns + 1));
@@ -68,7 +69,7 @@ class Stack {
     for (const row of [...this.rows, rest]) {
       for (let column = 1; column < columns; ++column) row[column] += row[column - 1];
     }
-    // What the page does not know of each block, and what is not wanted, is the rest.
+    // Memory whose block the page does not have, or that is not wanted, is the rest.
     for (let column = 0; column < columns; ++column) {
       let known = 0;
       for (const row of this.rows) known += row[column];
@@ -78,7 +79,7 @@ class Stack {
     this.filtered = !!matches;
   }
 
-  // A trace of levels alone has nothing but them.
+  // A trace that has only levels has no groups.
   get restColour() { return this.groups.length || this.filtered ? '--series-none' : '--allocated'; }
   get restName() {
     if (!this.groups.length && !this.filtered) return 'allocated';
@@ -86,7 +87,7 @@ class Stack {
     return this.others > 0 ? `${countText(this.others)} others` : 'not known of each block';
   }
 
-  // {group, name, bytes}, the largest first.
+  // Returns the {group, name, bytes} entries of a column, the largest first.
   at(column) {
     const parts = this.groups.map((group, i) => ({group, i, bytes: this.rows[i][column]}));
     parts.push({group: -1, i: -1, bytes: this.rest[column]});
@@ -96,7 +97,7 @@ class Stack {
   nameOf(group) { return group < 0 ? this.restName : this.grouping.nameOf(group); }
   colourOf(group) { return group < 0 ? theme.get(this.restColour) : this.grouping.colourOf(group); }
 
-  // The group in this column whose area has `bytes` in it; null: none.
+  // Returns the group in this column whose area contains `bytes`; null if there is none.
   groupAt(column, bytes) {
     let below = 0;
     for (let i = 0; i < this.groups.length; ++i) {
@@ -106,7 +107,7 @@ class Stack {
     return bytes < below + this.rest[column] ? -1 : null;
   }
 
-  // `lit`: the group that stands out; undefined: none does.
+  // `lit` is the highlighted group; undefined if there is none.
   draw(pen, area, highest, lit) {
     const {columns} = this;
     const below = new Float64Array(columns);
@@ -120,7 +121,7 @@ class Stack {
         if (row[column] <= 0) { ++column; continue; }
         let end = column;
         while (end < columns && row[end] > 0) ++end;
-        // A point where the level changes, and nowhere else.
+        // Adds a point only where the level changes.
         pen.beginPath();
         for (let i = column; i < end; ++i) {
           const top = below[i] + row[i];

@@ -1,5 +1,5 @@
-// A call stack in words: the program's own lines first, each with its text where the file was
-// there, then the whole stack with the frames of libraries folded.
+// Shows a call stack: the program's own lines first, each with its source text if the file was
+// available, then the whole stack with the frames of libraries folded.
 function stackElement(model, site) {
   const frames = [...model.sites[site].frames].reverse();  // the innermost first
   const own = frames.filter((frame) => model.ownFrames.has(frame));
@@ -17,7 +17,8 @@ function frameList(model, frames) {
   return element('ol', {class: 'stack'}, ...frames.map((frame) => element('li', {}, frameElement(model, frame))));
 }
 
-// Runs of frames that are not the program's: three or more are one line that opens.
+// Folds three or more consecutive frames that are not the program's into one line that can be
+// opened.
 function foldedRuns(model, frames) {
   const parts = [];
   for (let i = 0; i < frames.length;) {
@@ -41,7 +42,7 @@ function frameElement(model, frame) {
   const name = element('code', {}, model.frames[frame]);
   if (!source) return name;
   const wanted = Number(/:(\d+) /.exec(model.frames[frame])[1]);
-  // As far left as all of them can go.
+  // Removes the indentation that all lines have in common.
   const margin = Math.min(...source.lines.filter((line) => line.trim()).map((line) => line.length - line.trimStart().length));
   const lines = source.lines.map((line, i) => element('span', {class: source.first + i === wanted ? 'here' : ''},
       element('i', {}, String(source.first + i)), line.slice(margin) || ' '));

@@ -1,6 +1,6 @@
-// A table that sorts by its columns, shows its first rows until asked for all, and hides the rows
-// that a search does not want. Columns: {title, kind: 'n' for numbers, cell: row → content, by: row
-// → what to sort by}.
+// A table that can be sorted by its columns, shows its first rows until all are requested, and
+// hides the rows that do not match the search. Columns: {title, kind: 'n' for numbers, cell: row →
+// content, by: row → sort key}.
 const tables = new Set();
 
 function table(columns, rows, options = {}) {
@@ -20,7 +20,7 @@ class Table {
     this.scroll = element('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': options.name || 'Table'},
         element('table', {}, element('thead', {}, element('tr', {}, ...this.heads)), this.body));
     this.box = element('div', {class: 'table'}, this.scroll, this.more);
-    // The text that a search looks at is what a reader sees.
+    // The search looks at the text that a reader sees.
     this.rows = rows.map((row, i) => {
       const line = this.line(row, i);
       return {row, line, text: line.textContent.toLowerCase()};
@@ -53,7 +53,8 @@ class Table {
       }}, ...cells);
   }
 
-  // Numbers begin with the largest, words with A; a second click turns that round.
+  // Numbers are sorted in descending order first, words in ascending order; a second click reverses
+  // the order.
   sortBy(column) {
     const falls = this.columns[column].kind === 'n';
     this.sorted = this.sorted && this.sorted.column === column ? {column, falls: !this.sorted.falls} : {column, falls};
@@ -97,7 +98,7 @@ class Table {
   }
 }
 
-// What a cell's text counts: "1.5 MiB", "2.3 s", "1,234", "−5".
+// Returns the number that a cell's text stands for: "1.5 MiB", "2.3 s", "1,234", "−5".
 function bytesOrCount(text) {
   const match = /^([+−-]?)([\d.,]+)\s*([A-Za-z]+)?/.exec(text.trim());
   if (!match) return -Infinity;

@@ -1,4 +1,5 @@
-// The words and tables of the page. Every number of the facts carries its place in the JSON.
+// The words and tables of the page. Every number of the facts has its path in the JSON as an
+// attribute.
 function tile(label, fact, value, text, more, warn) {
   return element('div', {class: warn ? 'tile warn' : 'tile'},
       element('div', {class: 'label'}, label),
@@ -6,7 +7,7 @@ function tile(label, fact, value, text, more, warn) {
       element('div', {class: 'more'}, more || '\u00a0'));
 }
 
-// By what iterations were found, as analyze says it, in a tile's few words.
+// Says by which evidence iterations were found, like `vramstow analyze`, but in a few words.
 function wayFound(found) {
   const ways = {marks: 'by marks', optimizer_steps: 'by optimizer steps', backward_passes: 'by backward passes',
       forward_passes: 'by forward passes', loop: 'by lines that go back'};
@@ -200,7 +201,7 @@ function lifetimePanel(facts, view) {
   ], lifetimes.growing, {name: 'Growing sites', click: (row, focus) => view.showSites(row.site, (site) => site.site === row.site, focus)}) : null);
 }
 
-// What the driver was asked for, and what PyTorch may have made larger before it asked.
+// Describes the requested sizes, and the larger ones to which PyTorch may have rounded them.
 function pinnedRounding(facts) {
   const known = facts.host.pinned_rounding_bytes;
   const advice = facts.advice.find((one) => one.id === 'pinned_rounding');

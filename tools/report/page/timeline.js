@@ -1,5 +1,5 @@
-// The levels over time as stacked areas: zoom with the wheel or by dragging over a span, a click
-// sets the cursor and tells who held the memory there.
+// The levels over time as stacked areas. The wheel or dragging over a span zooms; a click sets the
+// cursor and shows which groups held the memory there.
 class Timeline {
   constructor(view) {
     this.view = view;
@@ -43,7 +43,7 @@ class Timeline {
     this.show(around - (around - this.from) * factor, around + (this.to - around) * factor);
   }
 
-  // The kinds that tell something of this trace.
+  // Returns the kinds of axis that are useful for this trace.
   axisKinds() {
     if (this.model.time[this.model.steps - 1] === 0) return ['event'];
     return Axis.kinds.filter((kind) => kind !== 'folded' || foldsOf(this.model).length > 0);
@@ -57,7 +57,7 @@ class Timeline {
     else this.show(this.place(events[0]), this.place(events[1]));
   }
 
-  // From time to events and back.
+  // Switches between time and events.
   switchAxis() {
     const kinds = this.axisKinds();
     this.chooseAxis(this.axisKind === 'event' ? kinds[0] : 'event');
@@ -66,7 +66,7 @@ class Timeline {
   place(event) { return this.axis.placeOf(event); }
   eventAt(place) { return this.axis.eventAt(place); }
 
-  // Keeps the cursor in sight.
+  // Scrolls so that the cursor is visible.
   follow() {
     const place = this.place(this.view.event);
     if (place >= this.from && place <= this.to) return this.draw();
@@ -132,7 +132,7 @@ class Timeline {
 
   columnOf(x) { return Math.max(0, Math.min(this.stack.columns - 1, Math.floor((x - this.area.left) / this.area.width * this.stack.columns))); }
 
-  // The group under the pointer; undefined: none.
+  // Returns the group under the pointer; undefined if there is none.
   groupUnder(x, y) {
     if (!this.stack || x < this.area.left) return undefined;
     const bytes = (this.area.top + this.area.height - y) / this.area.height * this.highest;
@@ -146,7 +146,7 @@ class Timeline {
     if (group !== undefined) this.view.showGroup(this.stack, group);
   }
 
-  // The moment under the pointer, and who held most of it.
+  // Shows the moment under the pointer, and the largest groups.
   tell(event) {
     if (!this.stack || event.offsetX < this.area.left || event.offsetX > this.area.left + this.area.width) return tip.hide();
     const column = this.columnOf(event.offsetX);
@@ -183,10 +183,11 @@ class Timeline {
     this.drawOverview();
   }
 
-  // Of another process, which has folds of its own: its plain time.
+  // Returns the axis of another process; it is the plain time, because the process has other idle
+  // stretches.
   axisFor(model) { return model === this.model ? this.axis : new Axis(model, this.byTime ? 'time' : 'event'); }
 
-  // What is drawn is added up once for each span, kind of grouping and search.
+  // Computes the areas once for each span, kind of grouping and search.
   restack() {
     const {grouping, matches} = this.view;
     const columns = Math.max(1, Math.floor(this.area.width));
@@ -226,7 +227,7 @@ class Timeline {
     }
   }
 
-  // Where nothing happened, and most of the time is left out.
+  // Marks idle stretches, of which most of the time is left out.
   drawFolds(pen) {
     for (const fold of this.axis.folds) {
       const from = this.x(this.axis.placeOfTime(fold.from), this.area);

@@ -1,7 +1,8 @@
-// Why memory ran out, and what would have served the request, as replay found it; or that the job
-// ran only because memory was moved.
+// Shows why memory ran out, and which change would have served the request according to a replay;
+// or that the job ran only because memory was moved to the host.
 
-// One bar against the line of what the process could have. `most`: the right end.
+// Returns one bar, against the line of the memory that the process could have. `most` is the right
+// end.
 function replayBar(path, replay, room, most) {
   const share = (bytes) => `${Math.min(100, 100 * bytes / most)}%`;
   const verdict = replay.would_serve ? 'serves it' : 'does not serve it';
@@ -16,20 +17,20 @@ function replayBar(path, replay, room, most) {
       replay.would_serve ? ', served' : ', not served'));
 }
 
-// The last out-of-memory, if it was replayed.
+// Returns the last out-of-memory and its number; null if it was not replayed.
 function replayedFailure(facts) {
   const number = (facts.out_of_memory || []).length - 1;
   const failure = number < 0 ? null : facts.out_of_memory[number];
   return failure && failure.demand && failure.replays.length ? {failure, number} : null;
 }
 
-// The right end of all bars: the same for all, so that they can be compared.
+// Returns the right end of all bars, which is the same for all, so that they can be compared.
 function replayScale(facts, failure) {
   const peaks = [failure, ...(facts.advice || [])].flatMap((one) => one.replays.map((replay) => replay.peak_reserved_bytes));
   return 1.04 * Math.max(failure.demand.room_bytes, ...peaks);
 }
 
-// The bars of one advice; null where there are none.
+// Returns the bars of one piece of advice; null if there are none.
 function adviceBars(facts, i) {
   const replayed = replayedFailure(facts);
   const replays = facts.advice[i].replays;

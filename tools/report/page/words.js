@@ -1,4 +1,4 @@
-// Numbers as the text report writes them: the same figures in the same words.
+// Formats numbers like the text report does.
 function bytesText(bytes) {
   if (bytes === null || bytes === undefined) return 'unknown';
   if (bytes < 0) return '−' + bytesText(-bytes);
@@ -43,7 +43,7 @@ function shareText(part, whole) {
   return `${Math.round(part < whole && percent > 99 ? 99 : percent)}%`;
 }
 
-// An element with text, attributes and children.
+// Makes an element with text, attributes and children.
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -60,7 +60,7 @@ function byId(id) {
   return document.getElementById(id);
 }
 
-// A bare number of the facts: what it is and where it stands in the JSON, so that it can be checked.
+// Makes a plain number of the facts with its path in the JSON, so that it can be checked.
 function figure(fact, value, text) {
   return element('span', {'data-fact': fact, 'data-value': value === null ? 'null' : String(value)}, text);
 }
