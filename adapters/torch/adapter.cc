@@ -1,5 +1,5 @@
-// Each function hands its call to one part of the adapter, and to PyTorch's own allocator where
-// that must know, too.
+// Each function passes its call to one part of the adapter, and also to PyTorch's own allocator if
+// that needs to be notified.
 #include "adapters/torch/adapter.h"
 
 namespace vramstow::torch_adapter {
@@ -72,7 +72,8 @@ void Adapter::enable(bool value) {
 
 bool Adapter::isEnabled() const { return native_.IsEnabled(); }
 
-// Programs look at the name to learn whether this allocator has all features.
+// Returns the name of PyTorch's own allocator, because programs conclude from the name whether this
+// allocator has all features.
 std::string Adapter::name() { return native_->name(); }
 
 // --- Numbers ------------------------------------------------------------------------------------
@@ -103,7 +104,7 @@ void Adapter::cacheInfo(DeviceIndex device, size_t* largest) {
   cache_.RaiseToLargest(device, largest);
 }
 
-// The pool has no such segments.
+// The pool has no expandable segments.
 ExpandableSegmentSizes Adapter::getExpandableSegmentSizes(DeviceIndex) { return {}; }
 
 SnapshotInfo Adapter::snapshot() { return snapshot(Native::ActivePool(), true); }
@@ -121,7 +122,7 @@ void Adapter::createOrIncrefPool(DeviceIndex device, MempoolId_t id,
   private_pools_.AddUser(&devices_.At(device), id, std::move(allocator));
 }
 
-// As some releases declare it: the application keeps the allocator alive.
+// Some releases declare this form; the application then keeps the allocator alive.
 void Adapter::createOrIncrefPool(DeviceIndex device, MempoolId_t id, CUDAAllocator* allocator) {
   createOrIncrefPool(device, id, std::shared_ptr<CUDAAllocator>(allocator, [](CUDAAllocator*) {}));
 }
@@ -143,7 +144,7 @@ void Adapter::endAllocateToPool(DeviceIndex device, MempoolId_t id) {
   private_pools_.EndAllocating(&devices_.At(device), id);
 }
 
-// The pool sees captures by itself.
+// These functions are empty, because the pool detects captures by itself.
 void Adapter::markCaptureBegin(DeviceIndex) {}
 void Adapter::markCaptureEnd(DeviceIndex) {}
 
@@ -204,7 +205,7 @@ std::shared_ptr<GatheredContext> Adapter::getContextForPointer(const void* data)
 void Adapter::recordHistory(bool enabled, caching::CreateContextFn recorder, size_t most,
                             caching::RecordContext when, bool clear,
                             const std::vector<std::string>& skipped_actions) {
-  // PyTorch's own allocator keeps the annotations, and the host's history.
+  // PyTorch's own allocator stores the annotations, and the history of host memory.
   native_.RecordHistory(enabled, recorder, most, when, clear, skipped_actions);
   history_.Configure(enabled, recorder, most, when, clear, skipped_actions);
 }
@@ -214,7 +215,7 @@ void Adapter::recordHistory(bool enabled, caching::CreateContextFn recorder, siz
   recordHistory(enabled, recorder, most, when, clear, {});
 }
 
-// Releases that cannot be asked to clear it always do.
+// Releases without the argument `clear` always clear the history.
 void Adapter::recordHistory(bool enabled, caching::CreateContextFn recorder, size_t most,
                             caching::RecordContext when) {
   recordHistory(enabled, recorder, most, when, true, {});

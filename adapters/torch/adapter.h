@@ -1,13 +1,13 @@
-// Adapter: PyTorch's CUDA allocator, served by vramstow's pool.
+// Adapter is PyTorch's CUDA allocator, served by vramstow's pool.
 //
-// Idea: a full implementation of c10's CUDAAllocator that only hands each call to the part that
+// Idea: a full implementation of c10's CUDAAllocator that only passes each call to the part that
 // does the work. One source serves several releases: functions whose signatures changed are
 // declared in every form and without `override`, and a static_assert in install.cc proves that none
-// is missing. What the pool cannot serve goes to PyTorch's own allocator, which stays in place
-// behind this one.
+// is missing. Requests that the pool cannot serve go to PyTorch's own allocator, which remains
+// available behind this one.
 //
-// Ownership: one object, never destroyed. Threads: any. Errors: PyTorch's exceptions, nothing else.
-// Units: bytes.
+// Ownership: one object, never destroyed. Threads: any. Errors: only PyTorch's exceptions. Units:
+// bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_ADAPTER_H_
 #define VRAMSTOW_ADAPTERS_TORCH_ADAPTER_H_
 
@@ -120,7 +120,7 @@ class Adapter final : public CUDAAllocator {
   void attachOomRejectionObserver(OutOfMemoryObserver observer);
   void attachAllocatorTraceTracker(caching::AllocatorTraceTracker tracker);
 
-  // Hears from the pool.
+  // Receives the pool's notifications.
   PoolObserver& pool_observer() { return pool_observer_; }
 
  private:
@@ -139,7 +139,7 @@ class Adapter final : public CUDAAllocator {
   PoolObserver pool_observer_;
 };
 
-// The one adapter of this process; null before it is installed.
+// Returns the only adapter of this process, or null before it is installed.
 Adapter* TheAdapter();
 
 }  // namespace vramstow::torch_adapter

@@ -18,8 +18,8 @@ cudaStream_t CurrentStream(DeviceIndex device) {
   return c10::cuda::getCurrentCUDAStream(device).stream();
 }
 
-// PyTorch's own allocator calls the runtime, which makes the device's context the thread's.
-// Libraries that PyTorch uses rely on that.
+// Makes the device's context current. PyTorch's own allocator does this by calling the runtime, and
+// libraries that PyTorch uses rely on it.
 void EnterContext() {
   thread_local bool entered = false;
   if (entered) [[likely]] {
@@ -67,7 +67,7 @@ inline int Blocks::Ask(const Request& request, vramstow_framework_block* block) 
   return result;
 }
 
-// For the profiler's memory curve.
+// Reports a change to the profiler's memory curve.
 void Blocks::ReportToProfiler(void* data, int64_t change, Device* device) {
   c10::reportMemoryUsageToProfiler(data, change,
                                    static_cast<size_t>(device->counters.allocated_bytes()),
@@ -126,7 +126,7 @@ DataPtr Blocks::AllocateData(size_t size) {
   }
   const cudaStream_t stream = CurrentStream(device);
   if ((*devices_)[device].pools.Route(stream) == PoolRegistry::kNative) [[unlikely]] {
-    // PyTorch's own allocator keeps track of streams only for blocks with its own deleter.
+    // PyTorch's own allocator tracks streams only for blocks with its own deleter.
     const NativeAllocationScope scope(fraction_, &(*devices_)[device]);
     return native_->allocate(size);
   }
@@ -151,15 +151,15 @@ void Blocks::FreeUnrecorded(void* data) {
   vramstow_framework_block block;
   const int result = table_->free(reinterpret_cast<uint64_t>(data), &block);
   if (result != VRAMSTOW_OK) [[unlikely]] {
-    // PyTorch's own allocator has a tensor there, perhaps inside a block of the pool's that it got
-    // from cuMemAlloc. Or the block is nobody's, and it will say so.
+    // PyTorch's own allocator has a tensor at this address, perhaps inside a block of the pool that
+    // it got from cuMemAlloc. If not, it reports the error.
     return getpid() == process_ ? native_->raw_delete(data) : FreeInForkedChild(data);
   }
   NoteFreed(block);
 }
 
-// The parent's blocks stay the parent's; a tensor's end must not be this process's. What PyTorch's
-// own allocator does not know, it throws at.
+// Frees a tensor in a forked child without an error: PyTorch's own allocator throws for the
+// parent's blocks, and that exception must not end this process.
 void Blocks::FreeInForkedChild(void* data) const {
   try {
     native_->raw_delete(data);
@@ -181,7 +181,8 @@ BlockRange Blocks::RangeOf(const vramstow_framework_block& block) const {
           device.pools.IdOf(block.pool)};
 }
 
-// The free must be recorded before another thread can get the memory. False: not the pool's.
+// Records the free, before another thread can get the memory. Returns false if the memory is not
+// the pool's.
 bool Blocks::FreeRecorded(void* data) {
   const auto address = reinterpret_cast<uint64_t>(data);
   vramstow_framework_block block;
@@ -206,7 +207,7 @@ bool Blocks::Open(Device* device) {
   const int known = device->handle.load(std::memory_order_acquire);
   if (known != Device::kUnopened) return known >= 0;
   const c10::cuda::CUDAGuard guard(device->index);
-  // This makes the device's context, if it is not there yet.
+  // This call creates the device's context if it does not exist yet.
   C10_CUDA_CHECK(cudaFree(nullptr));
   int handle = Device::kNoPool;
   if (table_->open(device->index, &handle) != VRAMSTOW_OK) handle = Device::kNoPool;
@@ -216,7 +217,7 @@ bool Blocks::Open(Device* device) {
   return true;
 }
 
-// Asks the application to drop what it can. True: it freed something.
+// Asks the application to free memory. Returns true if it freed some.
 bool Blocks::FreeMemoryOfApplication() const {
   bool freed = false;
   for (const auto& name : c10::FreeCudaMemoryCallbacksRegistry()->Keys()) {
@@ -225,7 +226,8 @@ bool Blocks::FreeMemoryOfApplication() const {
   return freed;
 }
 
-// Asks once more, while private pools that may be used when memory is short give theirs.
+// Retries while the pool may take memory of private pools that are marked for use when memory is
+// short.
 bool Blocks::AskReserves(const Request& request, vramstow_framework_block* block) {
   const int handle = request.device->handle.load(std::memory_order_relaxed);
   const std::vector<uint64_t> reserves = request.device->pools.UsedOnOutOfMemory();
@@ -239,7 +241,8 @@ void* Blocks::AllocateSlowly(const Request& request, int result, Context context
   Device* device = request.device;
   vramstow_framework_block block;
   if (result == VRAMSTOW_NOT_ACTIVE || result == VRAMSTOW_INVALID) {
-    // The context is gone, or this is a forked child: PyTorch's own allocator answers for that.
+    // The context has ended, or this is a forked child. PyTorch's own allocator serves or refuses
+    // the request.
     device->native_used = true;
     return native_->raw_alloc_with_stream(request.size, request.stream);
   }
@@ -253,7 +256,7 @@ void* Blocks::AllocateSlowly(const Request& request, int result, Context context
     try {
       return native_->raw_alloc_with_stream(request.size, request.stream);
     } catch (const c10::OutOfMemoryError&) {
-      // Raise() says it below, with the pool's numbers.
+      // Raise() below reports this failure, with the pool's figures.
     }
   }
   out_of_memory_->Raise(request);
@@ -288,7 +291,7 @@ void Blocks::RecordStream(const DataPtr& data, c10::cuda::CUDAStream stream) {
   const auto address = reinterpret_cast<uint64_t>(data.get());
   const int result = table_->find(address, &block);
   if (result != VRAMSTOW_OK || block.state == VRAMSTOW_BLOCK_FOREIGN) {
-    // PyTorch's own allocator looks only at blocks with its own deleter.
+    // PyTorch's own allocator accepts only blocks with its own deleter.
     DataPtr as_its_own(data.get(), data.get(), native_->raw_deleter(), data.device());
     native_->recordStream(as_its_own, stream);
     as_its_own.release_context();

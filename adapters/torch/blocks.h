@@ -1,8 +1,8 @@
-// Blocks: device memory that PyTorch asks for and gives back, served by the pool.
+// Blocks allocates and frees PyTorch's device memory from the pool.
 //
-// Idea: the fast path is one call of the pool and a few additions. What the pool does not serve
-// goes to PyTorch's own allocator: devices without virtual memory, private pools with an allocator
-// of the application's, blocks from before.
+// Idea: the fast path is one call of the pool and a few additions. Requests that the pool does not
+// serve go to PyTorch's own allocator: for devices without virtual memory, for private pools that
+// use an allocator of the application, and for blocks from before.
 //
 // Ownership: a block belongs to PyTorch until Free(). Threads: any. Errors: PyTorch's exceptions.
 // Units: bytes.
@@ -28,28 +28,29 @@ class Blocks {
          OutOfMemory* out_of_memory);
 
   DataPtr AllocateData(size_t size);
-  // Null for 0 bytes.
+  // Returns null for 0 bytes.
   void* Allocate(DeviceIndex device, size_t size, cudaStream_t stream);
   void* AllocateOnCurrentStream(size_t size);
-  // At an address where memory of this stream and private pool is cached. Null: there is none.
+  // Allocates at an address where memory of this stream and private pool is cached. Returns null if
+  // none is cached there.
   void* AllocateAt(uint64_t address, const Request& request);
   DataPtr AllocateDataAt(uint64_t address, size_t size);
   void Free(void* data);
   void RecordStream(const DataPtr& data, c10::cuda::CUDAStream stream);
-  // The start and the size of the block that `data` lies in.
+  // Returns the address and the size of the block that contains `data`.
   void* BaseOf(void* data, size_t* size) const;
-  // False: no live block of the pool lies there.
+  // Returns false if `data` is in no live block of the pool.
   bool Find(const void* data, BlockRange* range) const;
-  // A DataPtr that frees the block.
+  // Returns a DataPtr that frees the block.
   DataPtr Own(void* data, DeviceIndex device) const {
     return {data, data, deleter_, c10::Device(c10::DeviceType::CUDA, device)};
   }
 
-  // Whether the pool serves this device. The first call opens the pool.
+  // True if the pool serves this device. The first call opens the pool.
   bool IsServed(Device* device) {
     return device->handle.load(std::memory_order_acquire) >= 0 || Open(device);
   }
-  // PyTorch's switch between caching and no caching.
+  // Sets PyTorch's switch between caching and no caching.
   void set_enabled(bool value) { enabled_.store(value, std::memory_order_relaxed); }
 
  private:

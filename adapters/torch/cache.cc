@@ -25,7 +25,7 @@ void Cache::Empty(MempoolId_t id) {
   }
 }
 
-// The pool can put free chunks together at will, so all free memory could become one block.
+// The pool can combine free chunks in any way, so all free memory could become one block.
 void Cache::RaiseToLargest(DeviceIndex index, size_t* largest) {
   const c10::cuda::CUDAGuard guard(index);
   size_t free_bytes = 0;

@@ -1,6 +1,6 @@
-// Cache: the memory that the pool keeps for later, and how it is given back.
+// Cache releases the memory that the pool has cached, and reports how much there is.
 //
-// Ownership: keeps pointers that live as long as the process. Threads: any. Errors: PyTorch's
+// Ownership: stores pointers that live as long as the process. Threads: any. Errors: PyTorch's
 // exceptions. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CACHE_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CACHE_H_
@@ -23,7 +23,8 @@ class Cache {
         statistics_(statistics),
         fraction_(fraction) {}
 
-  // Gives back what is cached on every device. `id` names a private pool that may go, too.
+  // Releases the cached memory of every device. `id` names a private pool whose memory may be
+  // released, too.
   void Empty(MempoolId_t id);
   // Raises *largest to the largest block that could be allocated now.
   void RaiseToLargest(DeviceIndex device, size_t* largest);

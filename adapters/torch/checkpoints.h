@@ -1,6 +1,6 @@
-// Checkpoints: the live blocks of a private pool at one time, and how to get back to them.
+// Checkpoints stores the live blocks of a private pool at one time, and restores that state.
 //
-// Idea: torch.compile's graph trees go back to the state that a pool had before a graph. Taking a
+// Idea: torch.compile's graph trees return to the state that a pool had before a graph. Taking a
 // checkpoint lists the live blocks; restoring it frees all others and allocates the listed ones at
 // their addresses.
 //
@@ -22,7 +22,7 @@ class Checkpoints {
   Checkpoints(const vramstow_framework* table, Native native, Blocks* blocks)
       : table_(table), native_(native), blocks_(blocks) {}
 
-  // Whether exactly these blocks of the pool are live.
+  // True if exactly these blocks of the pool are live.
   bool AreLive(Device* device, MempoolId_t id, const std::unordered_set<void*>& expected);
   std::shared_ptr<caching::AllocatorState> Take(Device* device, MempoolId_t id);
   caching::CheckpointDelta Restore(Device* device, std::shared_ptr<caching::AllocatorState> state);

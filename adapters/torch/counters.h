@@ -1,9 +1,9 @@
-// Counters: what PyTorch counts for one device: current, peak and total, for small and large
-// blocks.
+// Counters stores the counts that PyTorch reports for one device: current, peak and total, for
+// small and large blocks.
 //
-// Idea: PyTorch updates five quantities in three places each. This class updates them once for each
-// size class, and computes sums and "active" numbers when a caller asks. Only the peaks of the sums
-// are kept all the time.
+// Idea: PyTorch updates five quantities in three counters each. This class updates them once for
+// each size class, and computes sums and "active" numbers when a caller asks. Only the peaks of the
+// sums are updated all the time.
 //
 // Ownership: values. Threads: any; one spin lock guards all quantities. Errors: none. Units: bytes,
 // blocks.
@@ -27,8 +27,8 @@ class Quantity {
     if (current() > peak_) peak_ = current();
   }
   void Remove(bool small, int64_t amount) { parts_[small ? 0 : 1].current -= amount; }
-  // Adds or removes the differences to these values. What only passes from one part to the other is
-  // at no moment in both.
+  // Adds or removes the differences to these values. An amount that moves from one part to the
+  // other is never counted in both.
   void Set(int64_t small, int64_t large) {
     const int64_t values[] = {small, large};
     for (int i = 0; i < 2; ++i) {
@@ -100,8 +100,8 @@ class Counters {
     active_.Add(small, 1);
     active_bytes_.Add(small, static_cast<int64_t>(size));
   }
-  // `pending`: other streams may still use the block. Then Completed() is called, before or after
-  // this.
+  // `pending` is true if other streams may still use the block. Then Completed() is called, before
+  // or after this.
   void Freed(uint64_t size, uint64_t requested, bool pending) {
     const bool small = IsSmall(size);
     const MutexLock lock(&lock_);
@@ -151,7 +151,7 @@ class Counters {
     const MutexLock lock(&lock_);
     for (Quantity* quantity : All()) quantity->ResetAccumulated();
   }
-  // Read without the lock, because the profiler's memory curve need not be exact.
+  // Reads without the lock, because the profiler's memory curve need not be exact.
   int64_t allocated_bytes() const VRAMSTOW_NO_LOCK_ANALYSIS { return bytes_.current(); }
   int64_t reserved_bytes() const VRAMSTOW_NO_LOCK_ANALYSIS { return reserved_.current(); }
 

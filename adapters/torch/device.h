@@ -1,8 +1,8 @@
-// Device and Devices: what the adapter keeps for each CUDA device.
+// Device and Devices store the adapter's state of each CUDA device.
 //
-// Ownership: the adapter makes all devices at once and never destroys them: tensors may be freed
-// after main has returned. Threads: any; each member says how it is shared. Errors: handle < 0
-// means that the pool does not serve this device, and PyTorch's own allocator does. Units: bytes.
+// Ownership: the adapter makes all devices at once and never destroys them, because tensors may be
+// freed after main has returned. Threads: any; each member documents how it is shared. Errors:
+// handle < 0 means that PyTorch's own allocator serves this device, not the pool. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_DEVICE_H_
 #define VRAMSTOW_ADAPTERS_TORCH_DEVICE_H_
 
@@ -40,21 +40,21 @@ class Devices {
     for (int i = 0; i < kMax; ++i) devices_[i].index = static_cast<DeviceIndex>(i);
   }
 
-  // For an index that a caller of PyTorch's interface gave.
+  // Checks the index, which comes from a caller of PyTorch's interface.
   Device& At(DeviceIndex device) {
     TORCH_CHECK(device >= 0 && device < kMax, "Allocator not initialized for device ",
                 static_cast<int>(device), ": did you call init?");
     return devices_[device];
   }
-  // For an index that is known to be right.
+  // Does not check the index.
   Device& operator[](int device) { return devices_[device]; }
 
-  // How many devices PyTorch uses; 0 before init().
+  // Returns the number of devices that PyTorch uses; 0 before init().
   int count() const { return count_.load(std::memory_order_relaxed); }
   void set_count(int count) { count_ = count < kMax ? count : kMax; }
 
-  // The device of the calling thread. With one device the runtime need not be asked, which would
-  // take a third of an allocation's time.
+  // Returns the device of the calling thread. With only one device the runtime is not asked, which
+  // would take a third of an allocation's time.
   DeviceIndex Current() const {
     DeviceIndex device = 0;
     if (count() != 1) C10_CUDA_CHECK(c10::cuda::GetDevice(&device));

@@ -1,14 +1,15 @@
-// FailureEnds: where an out-of-memory error that PyTorch is about to throw will be caught.
+// FailureEnds finds out where an out-of-memory error that PyTorch is about to throw will be caught.
 //
-// Idea: PyTorch asks for memory that it can do without. To choose an algorithm of cuDNN, for
-// example, it asks for a workspace, catches the error, and tries an algorithm that needs less. The
+// Idea: PyTorch requests memory that it can do without. To choose an algorithm of cuDNN, for
+// example, it requests a workspace, catches the error, and tries an algorithm that needs less. The
 // program never sees such an error. Before the error is thrown, each function up the stack is asked
-// whether it would catch it, as the first phase of a throw does. The first one that would decides:
-// if it catches out-of-memory errors and not errors of PyTorch in general, the error is handled
-// there. What gives an error to Python, or to another thread, catches all of PyTorch's errors.
+// whether it would catch it, as in the first phase of a throw. The first one that would catch it
+// decides: if it catches out-of-memory errors and not PyTorch's errors in general, the error is
+// handled there. Code that passes an error on to Python, or to another thread, catches all of
+// PyTorch's errors.
 //
-// Ownership: none. Threads: any; call it on the thread that throws, before it does. Errors: where
-// the stack cannot be read, the program is taken to see the error. Units: none.
+// Ownership: none. Threads: any; call it in the thread that throws, before it does. Errors: if the
+// stack cannot be read, the program is assumed to see the error. Units: none.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_FAILURE_ENDS_H_
 #define VRAMSTOW_ADAPTERS_TORCH_FAILURE_ENDS_H_
 
@@ -20,13 +21,13 @@
 #include <cstring>
 #include <typeinfo>
 
-// The C++ runtime's: whether a function would catch an exception.
+// A function of the C++ runtime that finds out whether a function would catch an exception.
 extern "C" _Unwind_Reason_Code __gxx_personality_v0(int, _Unwind_Action, _Unwind_Exception_Class,
                                                     _Unwind_Exception*, _Unwind_Context*);
 
 namespace vramstow::torch_failure {
 
-// An exception of a type that is asked about and never thrown.
+// An exception that is only used to ask, and never thrown.
 class Question {
  public:
   explicit Question(const std::type_info& type) : object_(abi::__cxa_allocate_exception(kBytes)) {
@@ -38,7 +39,7 @@ class Question {
   Question& operator=(const Question&) = delete;
 
   bool IsCaughtIn(_Unwind_Context* function) const {
-    // The header of an exception lies before the object.
+    // The header of an exception lies in front of the object.
     auto* header = static_cast<_Unwind_Exception*>(object_) - 1;
     return __gxx_personality_v0(1, _UA_SEARCH_PHASE, header->exception_class, header, function) ==
            _URC_HANDLER_FOUND;
@@ -51,7 +52,7 @@ class Question {
 
 class FailureEnds {
  public:
-  // True: a function of C++ waits for this error, and the program will not see it.
+  // True if a C++ function will catch this error, so that the program will not see it.
   static bool InsideFramework() {
     Search search;
     _Unwind_Backtrace(Look, &search);
@@ -67,7 +68,7 @@ class FailureEnds {
 
   static _Unwind_Reason_Code Look(_Unwind_Context* function, void* argument) {
     auto* search = static_cast<Search*>(argument);
-    // Functions that neither catch nor clean up have no such data.
+    // Functions without handlers and clean-ups have no such data.
     if (_Unwind_GetLanguageSpecificData(function) == 0) return _URC_NO_REASON;
     if (!search->shortage.IsCaughtIn(function)) return _URC_NO_REASON;
     search->is_handled = !search->any_error.IsCaughtIn(function);

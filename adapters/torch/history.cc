@@ -18,7 +18,7 @@ std::string& ThreadMetadata() {
   return metadata;
 }
 
-// The bit of the kind of entry that settings call by this name; 0: there is no such kind.
+// Returns the bit of a kind of entry, by its name in the settings; 0 if there is no such kind.
 uint32_t BitOf(const std::string& name) {
   static constexpr const char* kNames[] = {
       "alloc",       "free_requested", "free_completed", "segment_alloc", "segment_free",
@@ -30,13 +30,13 @@ uint32_t BitOf(const std::string& name) {
   return 0;
 }
 
-// What was current when an entry was made.
+// The texts that were current when an entry was made.
 struct Texts {
   std::string compile_context;
   std::string user_metadata;
 };
 
-// A template, because releases of PyTorch keep more and more in an entry.
+// This is a template, because later releases of PyTorch have more fields in an entry.
 template <typename Entry>
 Entry MakeEntry(typename Entry::Action action, const BlockRange& place, Context context,
                 Texts texts) {
@@ -54,7 +54,7 @@ Entry MakeEntry(typename Entry::Action action, const BlockRange& place, Context 
   }
 }
 
-// A template, because not every release of PyTorch knows such entries.
+// This is a template, because not every release of PyTorch has such entries.
 template <typename Entry>
 void RecordAnnotation(History* history, const BlockRange& place, const std::string& text) {
   if constexpr (requires { Entry::ANNOTATE; }) {

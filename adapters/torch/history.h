@@ -1,6 +1,6 @@
-// History: the events that PyTorch's recorded history and its trace trackers get.
+// History records the events for PyTorch's recorded history and its trace trackers.
 //
-// Idea: History keeps a ring of TraceEntry for each device, and for each live block the context
+// Idea: History has a ring of TraceEntry for each device, and for each live block the context
 // (Python and C++ stack) in which it was allocated. While nothing is recorded and no tracker is
 // attached, `on()` is one load.
 //
@@ -23,7 +23,7 @@ namespace vramstow::torch_adapter {
 
 using Context = std::shared_ptr<GatheredContext>;
 
-// The memory that an entry is about.
+// The memory that an entry describes.
 struct BlockRange {
   DeviceIndex device;
   size_t address;
@@ -42,13 +42,13 @@ class History {
                  const std::vector<std::string>& skipped_actions);
   void AddTracker(caching::AllocatorTraceTracker tracker);
 
-  // The stack of the caller, if the user wants one at this level. Call it without any lock, because
-  // it may take Python's GIL.
+  // Returns the stack of the caller, if the user asked for stacks at this level. Call it without
+  // any lock, because it may take Python's GIL.
   Context Gather(caching::RecordContext level) const;
   void Record(TraceEntry::Action action, const BlockRange& place, Context context);
 
-  // While it lives, entries for memory that this thread makes the pool map or unmap get this
-  // context.
+  // While the object exists, entries for memory that the pool maps or unmaps in this thread get
+  // this context.
   class MappingScope {
    public:
     explicit MappingScope(const Context& context) : set_(context != nullptr) {
@@ -65,19 +65,19 @@ class History {
     const bool set_;
   };
 
-  // The contexts of live blocks.
+  // Store and remove the context of a live block.
   void Remember(const void* block, Context context);
   Context Forget(const void* block);
   Context ContextOf(const void* block);
 
-  // All entries for each device, the oldest first, with times in microseconds.
+  // Returns all entries of each device, the oldest first, with times in microseconds.
   std::vector<std::vector<TraceEntry>> Entries(size_t devices);
 
   void PushCompileContext(const std::string& text);
   void PopCompileContext();
   void SetUserMetadata(const std::string& text);
   std::string UserMetadata() const;
-  // Records an annotation of a block, where this release of PyTorch knows such entries.
+  // Records an annotation of a block, if this release of PyTorch has such entries.
   void Annotate(const BlockRange& place, const std::string& text);
 
  private:

@@ -1,7 +1,8 @@
-// How the adapter is put in place: one exported function, which the loader of this library calls.
+// Installs the adapter: one exported function, which the loader of this library calls.
 //
 // Ownership: the adapter lives as long as the process. Threads: the first call installs, others
-// wait for it. Errors: half a sentence; then PyTorch's allocator stays as it was. Units: none.
+// wait for it. Errors: the reason, as the end of a sentence; then PyTorch's allocator is unchanged.
+// Units: none.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -32,8 +33,8 @@ bool IsSet(const char* name) {
   return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
 }
 
-// Whether a library of LD_PRELOAD replaces the runtime's cudaMalloc. Such a library wants to see
-// what PyTorch's own allocator asks for, as torch_memory_saver does.
+// True if a library of LD_PRELOAD replaces the runtime's cudaMalloc. Such a library needs to see
+// the requests of PyTorch's own allocator, as torch_memory_saver does.
 bool IsReplaced(const char* function) {
   const char* preloaded = std::getenv("LD_PRELOAD");
   void* found = dlsym(RTLD_DEFAULT, function);
@@ -44,7 +45,7 @@ bool IsReplaced(const char* function) {
   return std::strncmp(file, "libcudart.", 10) != 0 && std::strstr(preloaded, file) != nullptr;
 }
 
-// Null: the adapter is installed.
+// Returns null if the adapter is installed.
 const char* Install() {
   if (TheAdapter() != nullptr) return nullptr;
   if (IsSet("PYTORCH_NO_CUDA_MEMORY_CACHING")) {
@@ -65,7 +66,7 @@ const char* Install() {
   the_adapter.store(adapter, std::memory_order_release);
   table->observe(&kObserver);
   caching::allocator.store(adapter);
-  // PyTorch has a second pointer to its allocator; its own has priority 0 there.
+  // PyTorch has a second pointer to its allocator, where its own has priority 0.
   c10::SetAllocator(c10::DeviceType::CUDA, adapter, 255);
   return nullptr;
 }
@@ -76,7 +77,8 @@ Adapter* TheAdapter() { return the_adapter.load(std::memory_order_acquire); }
 
 }  // namespace vramstow::torch_adapter
 
-// Null: from now on PyTorch's tensors come from the pool. Otherwise half a sentence says why not.
+// Returns null if PyTorch's tensors come from the pool from now on; otherwise the reason why they
+// do not, as the end of a sentence.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_install() {
   using namespace vramstow::torch_adapter;
   static vramstow::Mutex mutex;
@@ -90,7 +92,7 @@ extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_ins
 
 static_assert(std::is_same_v<decltype(&vramstow_torch_install), vramstow_torch_install_function>);
 
-// The release of PyTorch that this library was compiled against.
+// Returns the release of PyTorch that this library was compiled against.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_release() {
   return VRAMSTOW_TORCH_RELEASE;
 }

@@ -1,9 +1,9 @@
-// MemoryFraction: the part of a device's memory that PyTorch may use.
+// MemoryFraction limits the part of a device's memory that PyTorch may use.
 //
 // Idea: the fraction limits the pool and PyTorch's own allocator together, because both may have
-// memory on one device. Whoever is about to allocate gets what the other has left.
+// memory on one device. Before one of them allocates, it is limited to what the other one leaves.
 //
-// Ownership: keeps pointers that live as long as the process. Threads: any. Errors: PyTorch's
+// Ownership: stores pointers that live as long as the process. Threads: any. Errors: PyTorch's
 // exceptions. Units: parts of 1; bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_MEMORY_FRACTION_H_
 #define VRAMSTOW_ADAPTERS_TORCH_MEMORY_FRACTION_H_
@@ -19,11 +19,11 @@ class MemoryFraction {
 
   double Get(Device* device) const;
   void Set(double fraction, Device* device);
-  // Takes the fraction of PyTorch's settings, when the pool of a device is opened.
+  // Reads the fraction from PyTorch's settings, when the pool of a device is opened.
   void Adopt(Device* device);
-  // Limits the pool to the fraction, less what PyTorch's own allocator has.
+  // Limits the pool to the fraction minus the memory of PyTorch's own allocator.
   void LimitPool(Device* device);
-  // Limits PyTorch's own allocator to the fraction, less what the pool has.
+  // Limits PyTorch's own allocator to the fraction minus the memory of the pool.
   void LimitNative(Device* device);
 
  private:
@@ -33,7 +33,7 @@ class MemoryFraction {
   const Native native_;
 };
 
-// Stands around an allocation by PyTorch's own allocator, and keeps the common limit.
+// Enforces the common limit during an allocation by PyTorch's own allocator.
 class NativeAllocationScope {
  public:
   NativeAllocationScope(MemoryFraction* fraction, Device* device)

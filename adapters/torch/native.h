@@ -1,11 +1,11 @@
-// Native: PyTorch's own allocator, which stays in place behind the adapter.
+// Native is PyTorch's own allocator, which remains available behind the adapter.
 //
 // Idea: some releases of PyTorch lack functions that others have, or declare them in another form.
 // Native has one function for each of these; it calls the form that this release has. They are
-// templates, because only a template may ask whether a function is there. What all releases have in
-// one form is called with `->`.
+// templates, because only a template may test whether a function exists. Functions that have one
+// form in all releases are called with `->`.
 //
-// Ownership: refers to an allocator that lives as long as the process; copied as a pointer is.
+// Ownership: refers to an allocator that lives as long as the process; copied like a pointer.
 // Threads: any. Errors: PyTorch's exceptions. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_NATIVE_H_
 #define VRAMSTOW_ADAPTERS_TORCH_NATIVE_H_
@@ -105,8 +105,8 @@ class Native {
     if constexpr (requires { own->setNoSplit(device, id); }) own->setNoSplit(device, id);
   }
 
-  // The pool that the calling thread uses, {0, 0} for none. Some releases name a pool to an
-  // allocator's function, or tell of a pool's own allocator, only in this way.
+  // Returns the pool that the calling thread uses, or {0, 0} for none. In some releases only this
+  // function tells an allocator which pool is in use, and which allocator a pool has.
   template <typename Context = c10::cuda::MemPoolContext>
   static MempoolId_t ActivePool() {
     if constexpr (requires { Context::getActiveMemPool()->id(); }) {

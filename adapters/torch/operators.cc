@@ -15,7 +15,8 @@ namespace {
 using Module = const std::string;
 constexpr int kDeepest = 128;
 
-// What one thread does. The type is trivial, so it is valid until the thread's very end.
+// The operators and modules that one thread is in. The type is trivial, so it is valid until the
+// thread's very end.
 struct Work {
   struct Running {
     const at::RecordFunction* function;
@@ -39,7 +40,7 @@ Work& ThisThread() {
   return work;
 }
 
-// The module that each operator of the forward pass belonged to. New entries replace old ones.
+// The modules of the operators of the forward pass. New entries replace old ones.
 class Links {
  public:
   void Remember(uint64_t thread, int64_t sequence, Module* module) {
@@ -67,14 +68,14 @@ class Links {
   std::array<Link, kLinks> links_ VRAMSTOW_GUARDED_BY(lock_);
 };
 
-// Never destroyed: threads may outlive main.
+// The object is never destroyed, because threads may outlive main.
 Links& TheLinks() {
   static auto* links = new Links;
   return *links;
 }
 
-// Whether the name says only how memory is made, or names a step of the autograd engine. Such a
-// name does not say what the memory is for.
+// True if the name says only how memory is made, or names a step of the autograd engine. Such a
+// name does not show the purpose of the memory.
 bool SaysLittle(std::string_view name) {
   return name.find("empty") != std::string_view::npos ||
          name.find("resize") != std::string_view::npos || name.starts_with("autograd::engine::");
@@ -138,7 +139,7 @@ int Operators::Names(vramstow_framework_name (&names)[kMaxNames]) {
 
 }  // namespace vramstow::torch_adapter
 
-// Python's start-up hook calls these. The first gives a module the number that the others take.
+// Python's start-up hook calls these. The first assigns a module the number that the others take.
 extern "C" {
 
 __attribute__((visibility("default"))) const void* vramstow_torch_name_module(const char* name) {

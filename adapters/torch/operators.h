@@ -1,13 +1,14 @@
-// Operators: the operator, the backward function and the module that each thread is in.
+// Operators tracks the operator, the backward function and the module that each thread is in.
 //
 // Idea: traces with stacks name them. PyTorch calls back when an operator or a function of the
 // backward pass begins and ends, and Python's start-up hook does the same for modules. An
 // allocation belongs to the innermost of each. A forward operator and its backward function have
 // the same sequence number, by which the backward pass finds the module of the forward pass.
 //
-// Ownership: static; module names are kept as long as the process. Threads: each thread has its own
-// list; a spin lock guards the links from backward to forward. Errors: no name for what is nested
-// too deeply or happened too long ago. Units: none. Cost: nothing unless Follow() was called.
+// Ownership: static; module names are retained as long as the process. Threads: each thread has its
+// own list; a spin lock guards the links from backward to forward. Errors: no name for an operator
+// that is nested too deeply or was executed too long ago. Units: none. Cost: nothing unless
+// Follow() was called.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_OPERATORS_H_
 #define VRAMSTOW_ADAPTERS_TORCH_OPERATORS_H_
 
@@ -22,8 +23,8 @@ class Operators {
   // Makes PyTorch call back from now on. Call it once.
   static void Follow();
 
-  // Names what the calling thread is in, the innermost first; returns how many names. The texts are
-  // valid until the thread goes on.
+  // Stores the names of the operations that the calling thread is in, the innermost first. Returns
+  // their number. The texts are valid until the thread goes on.
   static int Names(vramstow_framework_name (&names)[kMaxNames]);
 };
 

@@ -11,7 +11,7 @@
 namespace vramstow::torch_adapter {
 namespace {
 
-// As PyTorch's messages have it.
+// Formats a size as PyTorch's messages do.
 std::string FormatSize(uint64_t size) {
   constexpr const char* kUnits[] = {"KiB", "MiB", "GiB"};
   if (size <= 1024) return std::to_string(size) + " bytes";
@@ -61,14 +61,14 @@ void OutOfMemory::AddObserver(OutOfMemoryObserver observer) {
   observers_.push_back(std::move(observer));
 }
 
-// What the pool reported, with the device's free memory of this moment.
+// Returns the pool's report, with the device's present free memory.
 vramstow_framework_shortage OutOfMemory::Describe(const Request& request) const {
   vramstow_framework_shortage shortage{};
   table_->shortage(request.device->handle, &shortage);
   size_t free_bytes = 0;
   size_t total_bytes = 0;
   C10_CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
-  // The pool reports nothing for a request that no device could ever hold.
+  // The pool makes no report for a request that is larger than any device.
   if (shortage.requested_bytes != request.size) shortage = {};
   shortage.device_free_bytes = free_bytes;
   shortage.device_total_bytes = total_bytes;

@@ -1,11 +1,11 @@
-// OutOfMemory: what happens when the pool has no memory for a request.
+// OutOfMemory handles a request for which the pool has no memory.
 //
 // Idea: the message begins with PyTorch's own words, because scripts look for them; the pool's
-// numbers follow.
+// figures follow.
 //
-// Ownership: keeps the observers for the life of the process. Threads: any; observers run on the
-// thread whose request failed, without a lock. Errors: Raise() throws c10::OutOfMemoryError.
-// Units: bytes.
+// Ownership: retains the observers for the life of the process. Threads: any; observers run in the
+// thread whose request failed, without a lock. Errors: Raise() throws c10::OutOfMemoryError. Units:
+// bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_OUT_OF_MEMORY_H_
 #define VRAMSTOW_ADAPTERS_TORCH_OUT_OF_MEMORY_H_
 
@@ -26,7 +26,7 @@ class OutOfMemory {
   [[noreturn]] void Raise(const Request& request);
 
  private:
-  // Into the trace.
+  // Reports the failure to the trace.
   void Tell(const Request& request) const;
   vramstow_framework_shortage Describe(const Request& request) const;
   void CallObservers(const Request& request, uint64_t total_bytes, uint64_t free_bytes);

@@ -1,6 +1,6 @@
-// PoolObserver: hears from the pool what happens behind the calls of the adapter.
+// PoolObserver receives notifications of the pool that follow from no call of the adapter.
 //
-// Ownership: keeps pointers that live as long as the process. Threads: called under the pool's
+// Ownership: stores pointers that live as long as the process. Threads: called under the pool's
 // locks, so it is short and never calls the pool. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_POOL_OBSERVER_H_
 #define VRAMSTOW_ADAPTERS_TORCH_POOL_OBSERVER_H_
@@ -14,7 +14,7 @@ class PoolObserver {
  public:
   PoolObserver(Devices* devices, History* history) : devices_(devices), history_(history) {}
 
-  // The pool has mapped a run of memory, or is about to unmap it.
+  // The pool has mapped a range of memory, or is about to unmap it.
   void OnMapping(int device, uint64_t address, uint64_t size, bool mapped);
   // Other streams no longer use a block that was freed before.
   void OnFreeCompleted(int device, uint64_t address, uint64_t size, uint64_t requested);

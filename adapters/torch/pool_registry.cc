@@ -7,7 +7,7 @@ namespace vramstow::torch_adapter {
 
 uint64_t PoolRegistry::RouteSlow(cudaStream_t stream) {
   const MutexLock lock(&mutex_);
-  // Of nested captures the innermost counts.
+  // If captures are nested, the innermost one counts.
   for (auto capture = underway_.rbegin(); capture != underway_.rend(); ++capture) {
     if (capture->filter(stream)) return capture->number;
   }
@@ -35,7 +35,7 @@ uint64_t PoolRegistry::NewNumber() {
   return number;
 }
 
-// The number of a pool without users and blocks can be used again.
+// Removes pools without users and blocks, so that their numbers can be reused.
 void PoolRegistry::ForgetEmpty() {
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     const uint64_t number = entry->second.number;

@@ -1,8 +1,8 @@
-// PoolRegistry: the private pools of one device (of graphs, and of MemPool), and their numbers.
+// PoolRegistry assigns numbers to the private pools of one device (those of graphs and of MemPool).
 //
-// Idea: PyTorch names a private pool by a pair, and says which streams allocate from it and when.
-// vramstow's pool names private pools by small numbers. A number is used again when its private
-// pool is released and has no block.
+// Idea: PyTorch names a private pool by a pair, and determines which streams allocate from it and
+// when. vramstow's pool names private pools by small numbers. A number is reused when its private
+// pool was released and has no block.
 //
 // Ownership: one for each device. Threads: any. Errors: exceptions in the words of PyTorch's
 // allocator. Units: blocks.
@@ -23,36 +23,38 @@ namespace vramstow::torch_adapter {
 class PoolRegistry {
  public:
   using Filter = std::function<bool(cudaStream_t)>;
-  // The common pool, and the mark of private pools that PyTorch's own allocator serves: those with
-  // an allocator of the application's.
+  // The number of the common pool, and the number that marks private pools served by PyTorch's own
+  // allocator: those that use an allocator of the application.
   static constexpr uint64_t kCommon = 0;
   static constexpr uint64_t kNative = ~uint64_t{0};
 
-  // The number of the pool that an allocation on this stream comes from.
+  // Returns the number of the pool that serves an allocation on this stream.
   uint64_t Route(cudaStream_t stream) {
     return captures_.load(std::memory_order_acquire) == 0 ? kCommon : RouteSlow(stream);
   }
 
-  // Adds a user; makes the pool if it is new. True: this is its only user, and its memory must be
-  // kept from now on.
+  // Adds a user, and makes the pool if it is new. Returns true if this is its only user, so that
+  // its memory must be retained from now on.
   bool Use(MempoolId_t id, bool native, uint64_t* number);
   void Begin(MempoolId_t id, Filter filter);
   void End(MempoolId_t id);
-  // Removes a user. True: it was the last one, and the memory of *number may be given back.
+  // Removes a user. Returns true if it was the last one, so that the memory of *number may be
+  // released.
   bool Release(MempoolId_t id, uint64_t* number);
 
-  // From now on PyTorch's own allocator serves the pool. Returns its users, who were counted here
-  // only; 0: the pool stays what it is, because it is not known, has blocks, or is native already.
+  // Hands the pool over to PyTorch's own allocator. Returns its number of users, who were counted
+  // here only. Returns 0 and changes nothing if the pool is unknown, has blocks, or was handed over
+  // already.
   int HandToNative(MempoolId_t id, uint64_t* number);
 
-  // kCommon for a pool that is not known.
+  // Returns kCommon for an unknown pool.
   uint64_t NumberOf(MempoolId_t id);
   bool IsNative(MempoolId_t id) { return NumberOf(id) == kNative; }
   MempoolId_t IdOf(uint64_t number);
   int UseCount(MempoolId_t id);
   void SetUseOnOutOfMemory(MempoolId_t id, bool use);
   std::vector<uint64_t> UsedOnOutOfMemory();
-  // Whether PyTorch's own allocator serves a pool that may be used when memory is short.
+  // True if PyTorch's own allocator serves a pool that may be used when memory is short.
   bool NativeOnOutOfMemory();
   std::vector<std::pair<MempoolId_t, uint64_t>> All();
 
@@ -76,7 +78,7 @@ class PoolRegistry {
   void ForgetEmpty() VRAMSTOW_REQUIRES(mutex_);
 
   std::atomic<int> captures_{0};
-  // A capture's filter is called while it is held; nothing else is.
+  // A capture's filter is called while this lock is held; nothing else is.
   Mutex mutex_;
   std::map<MempoolId_t, Entry> entries_ VRAMSTOW_GUARDED_BY(mutex_);
   std::vector<Capture> underway_ VRAMSTOW_GUARDED_BY(mutex_);

@@ -24,11 +24,11 @@ void PrivatePools::Release(Device* device, MempoolId_t id) {
   uint64_t number = 0;
   const bool last = device->pools.Release(id, &number);
   if (native) return native_->releasePool(device->index, id);
-  // No graph can be replayed in it any more, so its memory may serve others.
+  // No graph can use the pool any more, so its memory may serve other requests.
   if (last) table_->keep(device->handle, number, 0);
 }
 
-// The pool was made before its allocator was known.
+// Hands over a pool that was made before its allocator was known.
 void PrivatePools::HandToNative(Device* device, MempoolId_t id) {
   uint64_t number = 0;
   const int users = device->pools.HandToNative(id, &number);
@@ -55,7 +55,7 @@ void PrivatePools::SetUseOnOutOfMemory(Device* device, MempoolId_t id, bool use)
   if (device->pools.IsNative(id)) native_.SetUseOnOutOfMemory(device->index, id, use);
 }
 
-// The pool cuts blocks to size and never loses the rest, so there is nothing to do for its own.
+// Does nothing for pools of the pool itself, which cuts blocks to size and never loses the rest.
 void PrivatePools::SetNoSplit(Device* device, MempoolId_t id) {
   if (device->pools.IsNative(id)) native_.SetNoSplit(device->index, id);
 }

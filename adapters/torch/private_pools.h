@@ -1,9 +1,10 @@
-// PrivatePools: PyTorch's functions for private pools, of graphs and of MemPool.
+// PrivatePools implements PyTorch's functions for private pools, of graphs and of MemPool.
 //
-// Idea: PoolRegistry knows who uses a private pool; this class tells the pool below to keep its
-// memory, and hands pools with an allocator of the application's to PyTorch's own allocator.
+// Idea: PoolRegistry counts the users of a private pool; this class tells the pool below to retain
+// its memory, and hands pools that use an allocator of the application over to PyTorch's own
+// allocator.
 //
-// Ownership: keeps pointers that live as long as the process. Threads: any. Errors: PyTorch's
+// Ownership: stores pointers that live as long as the process. Threads: any. Errors: PyTorch's
 // exceptions. Units: users.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_PRIVATE_POOLS_H_
 #define VRAMSTOW_ADAPTERS_TORCH_PRIVATE_POOLS_H_
@@ -20,7 +21,7 @@ class PrivatePools {
   PrivatePools(const vramstow_framework* table, Native native, Blocks* blocks)
       : table_(table), native_(native), blocks_(blocks) {}
 
-  // Adds a user. With an allocator, PyTorch's own allocator serves the pool.
+  // Adds a user. If there is an allocator, PyTorch's own allocator serves the pool.
   void AddUser(Device* device, MempoolId_t id, std::shared_ptr<CUDAAllocator> allocator);
   void Release(Device* device, MempoolId_t id);
   // From now on allocations of the streams that the filter accepts come from this pool.
@@ -30,7 +31,7 @@ class PrivatePools {
   void SetNoSplit(Device* device, MempoolId_t id);
 
  private:
-  // Adds a user; returns the pool's number.
+  // Adds a user. Returns the pool's number.
   uint64_t Use(Device* device, MempoolId_t id, bool native);
   void HandToNative(Device* device, MempoolId_t id);
 

@@ -6,7 +6,7 @@
 namespace vramstow::torch_adapter {
 namespace {
 
-// Handles of ours begin with this; PyTorch's begin with a small number.
+// Our handles begin with this mark; PyTorch's begin with a small number.
 constexpr char kMark[] = "vramstow";
 constexpr size_t kMarkSize = sizeof kMark - 1;
 
@@ -48,7 +48,7 @@ void Sharing::Close(const std::string& handle, DeviceIndex device, void* address
   const MutexLock lock(&mutex_);
   C10_CUDA_CHECK_WARN(cudaDeviceSynchronize());
   C10_CUDA_CHECK_WARN(cudaIpcCloseMemHandle(address));
-  // Another thread may have opened the block again by now.
+  // Another thread may have opened the block again meanwhile.
   const auto known = opened_.find(handle);
   if (known != opened_.end() && known->second.expired()) opened_.erase(known);
 }

@@ -1,7 +1,7 @@
-// Sharing: memory that processes and devices use together.
+// Sharing shares memory between processes and devices.
 //
-// Idea: blocks of the pool are shared by handles that the hooked cudaIpcGetMemHandle gives; such a
-// handle begins with a mark of ours. All other memory stays with PyTorch's own allocator.
+// Idea: blocks of the pool are shared by handles that the hooked cudaIpcGetMemHandle returns; such
+// a handle begins with our mark. All other memory is shared by PyTorch's own allocator.
 //
 // Ownership: an opened block is closed with its last user. Threads: any. Errors: PyTorch's
 // exceptions. Units: bytes.
@@ -23,7 +23,7 @@ class Sharing {
   Sharing(const vramstow_framework* table, Native native) : table_(table), native_(native) {}
 
   ShareableHandle Export(void* data);
-  // A process opens each block once.
+  // Opens a block. A process opens each block only once.
   std::shared_ptr<void> Open(std::string handle);
   void EnablePeerAccess(DeviceIndex device, DeviceIndex peer);
   cudaError_t Copy(void* to, int to_device, const void* from, int from_device, size_t count,

@@ -7,7 +7,7 @@
 namespace vramstow::torch_adapter {
 namespace {
 
-// The pool gives this stream to memory that belongs to no stream.
+// The pool's number of the stream for memory that belongs to no stream.
 constexpr uint64_t kNoStream = ~uint64_t{0};
 
 std::vector<vramstow_framework_block> AllBlocks(const vramstow_framework* table, int handle) {
@@ -21,7 +21,7 @@ std::vector<vramstow_framework_block> AllBlocks(const vramstow_framework* table,
   return blocks;
 }
 
-// A template, because not every release of PyTorch has this field.
+// This is a template, because not every release of PyTorch has this field.
 template <typename Segment>
 void MarkAsUnregistered(Segment* segment) {
   if constexpr (requires { segment->registration_counter; }) segment->registration_counter = 0;
@@ -48,7 +48,7 @@ bool Continues(const vramstow_framework_block& last, const vramstow_framework_bl
 
 void Snapshots::AddBlock(const vramstow_framework_block& block, SegmentInfo* segment) {
   segment->total_size += block.size;
-  // The pool merges free pieces later; a reader of the snapshot sees one free block.
+  // The pool merges free pieces later, but the snapshot shows them as one free block.
   if (block.state == VRAMSTOW_BLOCK_FREE && !segment->blocks.empty() &&
       !segment->blocks.back().active) {
     segment->blocks.back().size += block.size;
@@ -88,7 +88,8 @@ void Snapshots::AddTraces(std::vector<std::vector<TraceEntry>> traces, SnapshotI
   }
   for (size_t i = 0; i < traces.size(); ++i) {
     auto& trace = snapshot->device_traces[i];
-    // An allocator that served nothing has only recorded the snapshots, which are in our list, too.
+    // If PyTorch's own allocator served nothing, it has recorded only the snapshots, which our list
+    // also contains.
     if (!(*devices_)[static_cast<int>(i)].native_used) trace.clear();
     trace.insert(trace.end(), std::make_move_iterator(traces[i].begin()),
                  std::make_move_iterator(traces[i].end()));

@@ -1,10 +1,10 @@
-// Snapshots: the list of all segments and blocks, as torch.cuda.memory_snapshot gives it.
+// Snapshots lists all segments and blocks, as torch.cuda.memory_snapshot returns them.
 //
-// Idea: a run of mapped memory of one stream and one private pool is shown as an expandable
+// Idea: a range of mapped memory of one stream and one private pool is shown as an expandable
 // segment. Settings, annotations and host memory come from PyTorch's own allocator.
 //
-// Ownership: keeps pointers that live as long as the process; gives copies. Threads: any. Errors:
-// none. Units: bytes.
+// Ownership: stores pointers that live as long as the process; returns copies. Threads: any.
+// Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_SNAPSHOTS_H_
 #define VRAMSTOW_ADAPTERS_TORCH_SNAPSHOTS_H_
 

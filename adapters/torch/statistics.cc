@@ -10,7 +10,7 @@ void AddStat(Stat* to, const Stat& from) {
   to->freed += from.freed;
 }
 
-// Adds what PyTorch's own allocator counts for what it serves itself.
+// Adds the counts of PyTorch's own allocator for the requests that it serves.
 void AddNative(DeviceStats* to, const DeviceStats& from) {
   for (size_t i = 0; i < to->allocation.size(); ++i) {
     AddStat(&to->allocation[i], from.allocation[i]);
@@ -27,7 +27,7 @@ void AddNative(DeviceStats* to, const DeviceStats& from) {
   to->num_ooms += from.num_ooms;
 }
 
-// A template, because not every release of PyTorch has this field.
+// This is a template, because not every release of PyTorch has this field.
 template <typename Stats>
 void PutPrivatePools(Stats* stats, const vramstow_framework* table, Device* device) {
   if constexpr (requires { stats->reserved_bytes_by_private_pools; }) {

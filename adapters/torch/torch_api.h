@@ -1,4 +1,4 @@
-// Short names for what this adapter uses of PyTorch.
+// Defines short names for the parts of PyTorch that this adapter uses.
 //
 // Idea: names that moved between releases are found through the members that have these types.
 //
@@ -36,7 +36,7 @@ using MempoolId_t = decltype(SegmentInfo::owner_private_pool_id);
 using Stat = decltype(DeviceStats::allocation)::value_type;
 using OutOfMemoryObserver = std::function<void(int64_t, size_t, size_t, size_t)>;
 
-// What shareIpcHandle gives. A release without this function shares the runtime's handles.
+// The result of shareIpcHandle. A release without this function shares the runtime's handles.
 template <typename Allocator>
 struct SharingTypes {
   struct Handle {
@@ -51,7 +51,7 @@ struct SharingTypes<Allocator> {
 };
 using ShareableHandle = SharingTypes<CUDAAllocator>::Handle;
 
-// What getExpandableSegmentSizes gives, where a release has it.
+// The result of getExpandableSegmentSizes, if a release has it.
 template <typename Allocator>
 struct SegmentTypes {
   using Sizes = std::vector<size_t>;

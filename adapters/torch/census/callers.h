@@ -1,11 +1,12 @@
-// Callers: whose code stands between Python and a request for memory.
+// Callers finds out whose code is between Python and a request for memory.
 //
-// Idea: a library in between may hold a lock that another thread wants with Python's lock in its
-// hand. PyTorch's own functions hold none where they hold Python's. Only native frames up to the
-// innermost of the interpreter count: what calls Python has to expect that its lock is given away.
+// Idea: a library in between may hold a lock for which another thread waits while it holds Python's
+// lock. PyTorch's own functions hold no such lock while they hold Python's. Only native frames up
+// to the innermost frame of the interpreter count, because code that calls Python has to expect
+// that Python's lock is released.
 //
-// Ownership: none. Threads: each its own. Errors: what is not known is another library. Units:
-// none.
+// Ownership: none. Threads: each thread asks for itself. Errors: an unknown library counts as
+// another library. Units: none.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_CALLERS_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_CALLERS_H_
 
@@ -13,7 +14,7 @@ namespace vramstow::torch_census {
 
 class Callers {
  public:
-  // `own`: an address in the library that asked.
+  // True if only PyTorch's own code is in between. `own` is an address in the library that asks.
   static bool AreFrameworkOnly(const void* own);
 };
 

@@ -27,14 +27,14 @@ constexpr uint64_t kWalkNs = kSecond * 3 / 2;
 constexpr uint64_t kTellNs = kSecond / 4;
 constexpr char kNoTime[] = "its time was over";
 constexpr char kLeftOut[] = "looks after earlier failures had used up the time for it";
-// A cache of a model's keys and values has some thousands of blocks. Each chain takes a place among
-// the trace's 65,536 texts.
+// The most holders that are reported. A cache of a model's keys and values has some thousands of
+// blocks. Each chain uses one of the trace's 65,536 texts.
 constexpr size_t kMaxTold = 8192;
 constexpr size_t kEnoughTold = 512;  // what remains is small, or like others
-// How long a thread waits for Python's lock.
+// The time for which a thread waits for Python's lock.
 constexpr auto kPatience = std::chrono::milliseconds(200);
 constexpr auto kLongPatience = std::chrono::milliseconds(3000);
-// All censuses together: so much at once, and then a twentieth of the time.
+// The time for all censuses together: this much at once, plus a twentieth of the run time.
 constexpr uint64_t kFreeNs = 5 * kSecond;
 constexpr uint64_t kPartOfTime = 20;
 
@@ -44,14 +44,14 @@ std::atomic<bool> is_running{false};
 std::atomic<uint64_t> spent_ns{0};
 uint64_t started_ns = 0;
 
-// The node of autograd's that saved it; null: none did.
+// Returns the autograd node that saved the tensor, or null if none did.
 const Node* SavedBy(const Seen& seen, EntryIndex place) {
   const EntryIndex from = seen[place].from;
   if ((from & Entry::kIsRoot) != 0 || seen[from].what() != What::kNode) return nullptr;
   return seen[from].as<Node>();
 }
 
-// "float32 [64, 64], requires grad, in eval(), in no optimizer".
+// Returns a text such as "float32 [64, 64], requires grad, in eval(), in no optimizer".
 std::string AboutOf(const HolderDescription& told, const Impl* impl, const TrainedTensors& trained,
                     const Node* saved_by, GraphLeaves* leaves) {
   std::string about = Graph::Describe(impl);
@@ -66,7 +66,8 @@ std::string AboutOf(const HolderDescription& told, const Impl* impl, const Train
 
 using Addresses = std::unordered_set<uint64_t>;
 
-// The largest, and of the others some from everywhere, because they may be many of one list.
+// Returns the largest tensors, and a sample of all others, because these may be many elements of
+// one list.
 std::vector<const Found*> LargestOf(const Walk& walk, const Addresses& known) {
   constexpr size_t kLargest = kMaxTold / 4 * 3;
   constexpr size_t kOthers = kMaxTold - kLargest;
@@ -85,7 +86,8 @@ std::vector<const Found*> LargestOf(const Walk& walk, const Addresses& known) {
   return all;
 }
 
-// `known`: where memory is whose holder has been told.
+// Adds the findings of a walk. `known` contains the addresses of memory whose holder has been
+// reported.
 void TellFindings(const Walk& walk, const Addresses& known, const Deadline& deadline,
                   Findings* findings) {
   const std::vector<const Found*> largest = LargestOf(walk, known);
@@ -107,7 +109,7 @@ void TellFindings(const Walk& walk, const Addresses& known, const Deadline& dead
   }
 }
 
-// Tells of all that the program reaches. Returns where that is.
+// Reports all memory that the program reaches. Returns its addresses.
 Addresses TellReached(Walk* walk, const Deadline& deadline, Findings* findings) {
   walk->Run();
   if (walk->why_stopped() != nullptr) findings->why_ended = walk->why_stopped();
@@ -119,7 +121,7 @@ Addresses TellReached(Walk* walk, const Deadline& deadline, Findings* findings) 
   return reached;
 }
 
-// Tells of all that only cycles reach, until Python's collector comes to them.
+// Reports all memory that only cycles reach, and that Python's collector has not freed yet.
 void TellGarbage(const Garbage& garbage, const Addresses& reached, Findings* findings) {
   if (garbage.dead().empty()) return;
   for (const Cycle& cycle : Cycles(garbage.dead()).Tell()) {
@@ -134,7 +136,7 @@ void TellGarbage(const Garbage& garbage, const Addresses& reached, Findings* fin
   }
 }
 
-// Tells of values that neither a variable nor a cycle has.
+// Reports values that neither a variable nor a cycle holds.
 void TellExpressions(const Garbage& garbage, const Addresses& reached, Walk* walk,
                      const Deadline& deadline, Findings* findings) {
   walk->RunExpressions(garbage.dead());
@@ -163,7 +165,7 @@ void LookFurther(const Addresses& reached, PyThreadState* failing, int working,
   TellExpressions(garbage, reached, &walk, deadline, findings);
 }
 
-// The caller holds Python's lock.
+// Takes a census. The caller holds Python's lock.
 Findings LookAround(PyThreadState* failing, int working, const AllocatorBytes& held) {
   Findings findings;
   const uint64_t begin_ns = NowNs();
@@ -185,8 +187,9 @@ Findings LookAround(PyThreadState* failing, int working, const AllocatorBytes& h
   return findings;
 }
 
-// A thread that failed may have the allocator's lock, so that it asks the allocator itself. Who was
-// asked for a census asks once it has Python's lock: until then the program makes more tensors.
+// Takes a census while Python's lock is held. A thread whose request failed may hold the
+// allocator's lock, so it asks the allocator itself, before. In all other cases the allocator is
+// asked when Python's lock is held, because the program makes more tensors until then.
 bool LookWithLock(bool is_failure, Findings* findings) {
   const AllocatorBytes before = is_failure ? AskAllocator() : AllocatorBytes{};
   PyThreadState* failing = PyGILState_GetThisThreadState();
@@ -245,7 +248,8 @@ int Census::Take(int reason, int device, Findings* findings) {
   return result;
 }
 
-// Whoever reads the trace is not to take an older census for this failure's.
+// Records that there is no census for this failure, so that a reader of the trace does not use an
+// older one.
 void Census::LeaveOut(int reason, int device) {
   const vramstow_framework_census_about about = {reason, device, 0, 0, 0, 0, kLeftOut};
   table->begin(&about);

@@ -1,13 +1,14 @@
-// Census: who holds the memory of this process's tensors, written into the trace.
+// Census finds out which objects hold the memory of this process's tensors, and writes that into
+// the trace. A census is a reference scan.
 //
-// Idea: one look at what the program can reach, while it stands still: two seconds and 100 MiB at
-// the most. It takes Python's lock as PyTorch's own out-of-memory observers do, but never waits for
-// it without an end: where the calling thread does not hold the lock, a thread of its own waits for
-// it, and the caller goes without a census if that takes too long.
+// Idea: the scan visits everything that the program can reach, while the program does not run: two
+// seconds and 100 MiB at most. It takes Python's lock as PyTorch's own out-of-memory observers do,
+// but never waits for it without a limit: if the calling thread does not hold the lock, a separate
+// thread waits for it, and the caller goes on without a census if that takes too long.
 //
-// Ownership: static. Threads: any, without locks of PyTorch's allocator; one census at a time, who
-// comes meanwhile goes without. Errors: none reach the caller; Python's error state stays. Units:
-// bytes, nanoseconds.
+// Ownership: static. Threads: any, without locks of PyTorch's allocator; one census at a time, and
+// other callers meanwhile get none. Errors: none reach the caller; Python's error state is
+// unchanged. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_CENSUS_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_CENSUS_H_
 
@@ -27,7 +28,7 @@ struct Holding {
   Role role = Role::kOther;
 };
 
-// The results of a census. Holds no object.
+// The results of a census. They refer to no Python object.
 struct Findings {
   std::vector<Holding> holdings;  // the largest first
   uint64_t found_bytes = 0;
@@ -38,25 +39,25 @@ struct Findings {
   std::string why_ended;
 };
 
-// What a census is, in the words of the table. Its text is that of the findings.
+// Describes a census in the form of the table. Its text belongs to `findings`.
 vramstow_framework_census_about AboutOf(const Findings& findings, int reason, int device);
 
 class Census {
  public:
-  // Looks at this interpreter and this PyTorch. Null, or half a sentence that says why there will
-  // be no census. The caller runs Python.
+  // Examines this interpreter and this PyTorch. Returns null, or the reason why there will be no
+  // census, as the end of a sentence. The caller runs Python.
   const char* Start(const vramstow_framework_census* table);
-  // No more of them: Python ends.
+  // Ends all censuses, because Python ends.
   void Stop();
 
-  // Writes a census into the trace; a code of vramstow.h. Where an out-of-memory error is about to
-  // be told, NOT_ACTIVE if they have taken too long in all: a program may fail on purpose, and
-  // often. Who asked waits longer for Python's lock than a failure does.
+  // Writes a census into the trace. Returns a code of vramstow.h. For an out-of-memory error it is
+  // NOT_ACTIVE if censuses have taken too long in all, because a program may fail on purpose, and
+  // often. For all other reasons it waits longer for Python's lock.
   int Take(int reason, int device, Findings* findings);
 
  private:
   bool MayTake() const;
-  // Writes that there is none, because no time is left.
+  // Records that there is no census, because no time is left.
   static void LeaveOut(int reason, int device);
   int Look(int reason, int device, Findings* findings) const;
   bool Write(int reason, int device, const Findings& findings) const;

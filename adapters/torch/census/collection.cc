@@ -20,7 +20,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Threads hand Python's lock on every 5 ms, and other processes may want the processors, too.
+// Threads pass Python's lock on every 5 ms, and other processes may use the processors, too.
 constexpr milliseconds kPatienceForLock(500);
 constexpr milliseconds kLongest(5000);
 constexpr milliseconds kLongestAtEnd(2000);
@@ -29,7 +29,7 @@ constexpr uint64_t kLookNs = 1'000'000'000;
 constexpr uint64_t kFreeVainNs = 5'000'000'000;
 constexpr uint64_t kVainPartOfTime = 20;
 
-// Gives Python's lock away while it lives, if this thread has it.
+// Releases Python's lock while the object exists, if this thread holds it.
 class WithoutPython {
  public:
   explicit WithoutPython(bool has_lock) : thread_(has_lock ? PyEval_SaveThread() : nullptr) {}
@@ -43,7 +43,8 @@ class WithoutPython {
   PyThreadState* const thread_;
 };
 
-// PyGILState_Check alone says yes to everybody once there was a second interpreter.
+// True if this thread holds Python's lock. PyGILState_Check alone is not enough: once there was a
+// second interpreter, it returns true in every thread.
 bool HasPythonsLock() {
   PyThreadState* mine = PyGILState_GetThisThreadState();
   if (mine == nullptr || PyGILState_Check() == 0) return false;
@@ -51,8 +52,8 @@ bool HasPythonsLock() {
   return _PyThreadState_UncheckedGet != nullptr && _PyThreadState_UncheckedGet() == mine;
 }
 
-// Other threads may have taken what was freed before anybody could count it: then it is what was
-// dead, but no more than what was freed at all.
+// Returns the bytes that were freed. Other threads may have reused freed memory before it was
+// counted; then it is the memory of the dead objects, but no more than all memory that was freed.
 uint64_t FreedSince(const AllocatorBytes& before, uint64_t dead_bytes) {
   const AllocatorBytes after = AskAllocator();
   const uint64_t less = before.live > after.live ? before.live - after.live : 0;
@@ -89,7 +90,7 @@ const char* Collection::Start(const vramstow_framework_collection* table) {
   return nullptr;
 }
 
-// In a forked child the lock may be held by a thread that is not there.
+// Does nothing in a forked child, where a thread that does not exist may hold the lock.
 void Collection::Stop() {
   if (process_ != getpid()) return;
   std::unique_lock<std::mutex> lock(mutex_);
@@ -97,7 +98,7 @@ void Collection::Stop() {
   ended_.wait_for(lock, kLongestAtEnd, [this] { return !is_running_; });
 }
 
-// A finalizer that allocates does not wait for the collection that it is part of.
+// False for a finalizer that allocates, because it must not wait for the collection that runs it.
 bool Collection::IsPossible() {
   if (Interpreter::is_ending() || process_ != getpid()) return false;
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -147,8 +148,9 @@ uint64_t Collection::CollectWithoutLock(int device, bool all) {
   return outcome.freed_bytes;
 }
 
-// Waits for the one that runs. False: what it freed will do; or a look that began since found
-// nothing, and would find nothing again.
+// Waits for the collection that is running. Returns false if a new one is not needed: the running
+// one freed memory, or one that began meanwhile found none, so that another one would find none
+// either.
 bool Collection::Begin(bool all, uint64_t* freed_bytes) {
   std::unique_lock<std::mutex> lock(mutex_);
   const uint64_t arrived = begun_;
@@ -169,7 +171,7 @@ bool Collection::Begin(bool all, uint64_t* freed_bytes) {
   return true;
 }
 
-// With Python's lock, in a thread of its own.
+// Runs in a separate thread, which holds Python's lock.
 void Collection::Do(bool all) {
   uint64_t number = 0;
   {
@@ -197,7 +199,7 @@ Collection::Outcome Collection::LookAndCollect(bool all) const {
   Outcome outcome;
   const uint64_t begin_ns = NowNs();
   if (Interpreter::is_ending()) return outcome;
-  // A program that has switched the collector off does not want finalizers to run at any time.
+  // A program that has disabled the collector does not expect finalizers to run at any time.
   if (!Collector::is_on() && table_->is_asked_for() == 0) return outcome;
   AllocatorBytes before = AskAllocator();
   if (WaitForPythons()) {
@@ -211,7 +213,8 @@ Collection::Outcome Collection::LookAndCollect(bool all) const {
     const Garbage garbage(all ? Generations::kCount : kYoung, Deadline(kLookNs));
     Cycles cycles(garbage.dead());
     if (garbage.is_complete() && cycles.bytes() == 0) return outcome;
-    // Garbage that could not be looked at in time is collected unseen, but only where all is.
+    // Garbage that could not be examined in time is collected anyway, but only in a full
+    // collection.
     if (!garbage.is_complete() && !all) return outcome;
     outcome.objects = garbage.dead().size();
     outcome.cycles = cycles.Tell();
@@ -224,8 +227,9 @@ Collection::Outcome Collection::LookAndCollect(bool all) const {
   return outcome;
 }
 
-// While the program collects, its garbage is in no list, and Python would not begin another time.
-// What it runs may itself be what lacks memory. False: it did not.
+// Waits for a collection of the program's own: its garbage is in no list meanwhile, and Python
+// would not begin another one. Code that this collection runs may itself be the code that lacks
+// memory. Returns false if there is no such collection.
 bool Collection::WaitForPythons() {
   if (!Generations::AreCollected()) return false;
   const uint64_t deadline_ns = NowNs() + kOtherNs;

@@ -1,18 +1,18 @@
-// Collection: has Python collect what only garbage holds, before an out-of-memory error.
+// Collection has Python collect garbage that holds tensors, before an out-of-memory error.
 //
-// Idea: a look first, as the census has it (garbage.h): where dead cycles hold no device memory,
-// nothing runs. Otherwise Python's own collector collects, with all that belongs to it: callbacks,
-// finalizers. That is done by a thread of our own, and the thread that lacks memory waits: for
-// Python's lock half a second, for the collection five seconds. So whatever locks it holds, and
-// whatever a finalizer waits for, it goes on. If it holds Python's lock itself, it gives that away
-// meanwhile; it does so only where PyTorch called the allocator, and no other library that may have
-// a lock.
+// Idea: first the garbage is examined, as in a census (garbage.h): if dead cycles hold no device
+// memory, nothing is collected. Otherwise Python's own collector runs, with callbacks and
+// finalizers. A separate thread does this, and the thread that lacks memory waits: half a second
+// for Python's lock, five seconds for the collection. So it always goes on, whatever locks it holds
+// and whatever a finalizer waits for. If it holds Python's lock itself, it releases the lock
+// meanwhile; it does so only if PyTorch called the allocator, and no other library that may hold a
+// lock.
 //
-// Looks that find nothing, and locks that were not to be had, may take five seconds in all, and
-// then a twentieth of the time. What brought something halves that account.
+// Examinations that find nothing, and vain waits for locks, may take five seconds in all, plus a
+// twentieth of the run time. A successful collection halves that account.
 //
-// Ownership: static. Threads: any, without locks of PyTorch's allocator; who comes while one runs
-// waits for its end. Errors: none reach the caller. Units: bytes, nanoseconds.
+// Ownership: static. Threads: any, without locks of PyTorch's allocator; a caller that comes while
+// a collection runs waits for its end. Errors: none reach the caller. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_COLLECTION_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_COLLECTION_H_
 
@@ -29,15 +29,15 @@ namespace vramstow::torch_census {
 
 class Collection {
  public:
-  // Looks at this interpreter and this PyTorch. Null, or half a sentence that says why nothing will
-  // be collected. The caller runs Python.
+  // Examines this interpreter and this PyTorch. Returns null, or the reason why nothing will be
+  // collected, as the end of a sentence. The caller runs Python.
   const char* Start(const vramstow_framework_collection* table);
-  // No more of them: Python ends. Waits for the one that runs, two seconds at most. The caller does
-  // not hold Python's lock.
+  // Ends all collections, because Python ends. Waits for the running one, two seconds at most. The
+  // caller does not hold Python's lock.
   void Stop();
 
   bool IsPossible();
-  // The bytes that were freed.
+  // Returns the bytes that were freed.
   uint64_t Collect(int device, bool all);
 
  private:

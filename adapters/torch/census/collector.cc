@@ -3,7 +3,7 @@
 namespace vramstow::torch_census {
 namespace {
 
-// Of CPython 3.9; null: not looked for, or not needed.
+// Functions of CPython 3.9; null if they were not looked for, or are not needed.
 Object* enable_function = nullptr;
 Object* disable_function = nullptr;
 Object* is_enabled_function = nullptr;
@@ -14,7 +14,7 @@ Object* FunctionOf(Object* module, const char* name) {
   return function != nullptr && function->type == &PyCFunction_Type ? function : nullptr;
 }
 
-// Whether it gave True.
+// Calls the function. Returns true if the result is True.
 bool Ask(Object* function) {
   if (function == nullptr) return false;
   Object* result = PyObject_CallFunction(function, nullptr);

@@ -1,10 +1,10 @@
-// Collector: Python's collector, switched off and on.
+// Collector switches Python's garbage collector off and on.
 //
-// Idea: since CPython 3.10 its C API has functions for this. Before, those of the module gc are
-// called, which are Python's own: no code of the program runs.
+// Idea: since CPython 3.10 its C API has functions for this. Before, the functions of the module gc
+// are called. These are Python's own, so no code of the program runs.
 //
-// Ownership: keeps the functions for good. Threads: who calls holds the interpreter's lock. Errors:
-// a collector that is not known is never off. Units: none.
+// Ownership: retains the functions for good. Threads: the caller holds the interpreter's lock.
+// Errors: an unsupported collector is never switched off. Units: none.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_COLLECTOR_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_COLLECTOR_H_
 
@@ -14,12 +14,12 @@ namespace vramstow::torch_census {
 
 class Collector {
  public:
-  // Finds its functions once, where no error of Python's is pending. False: the program has
-  // replaced them.
+  // Finds its functions once, while no error of Python's is pending. Returns false if the program
+  // has replaced them.
   static bool Look();
 
   static bool is_on();
-  // True: it was on.
+  // Returns true if the collector was on.
   static bool SwitchOff();
   static void SwitchOn();
 };

@@ -1,11 +1,13 @@
-// CPython as the census sees it: the layouts that every release shares, and functions of its C API.
+// Declares the parts of CPython that the census uses: layouts that all releases share, and
+// functions of its C API.
 //
 // Idea: the census is compiled without Python's headers, which many machines lack, and one compiled
 // census serves CPython 3.9 to 3.13. The head of an object and of a type is the same in all of
-// them. Where a field moved, interpreter.h knows where it is, and checks that before it is used.
+// them. For fields that moved, interpreter.h stores the offsets, and checks them before they are
+// used.
 //
-// Ownership: pointers are borrowed, unless a function says otherwise. Threads: who calls holds the
-// interpreter's lock. Errors: as Python's functions have them. Units: bytes.
+// Ownership: pointers are borrowed, unless a function says otherwise. Threads: the caller holds the
+// interpreter's lock. Errors: as in Python's functions. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_CPYTHON_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_CPYTHON_H_
 
@@ -24,7 +26,7 @@ struct Object {
 using Visitor = int (*)(Object* object, void* context);
 using Traverse = int (*)(Object* self, Visitor visitor, void* context);
 
-// A field of an object that Python code can name: a slot, or a field of a type in C.
+// A field of an object that Python code can name: a slot, or a member that a C type defines.
 struct Field {
   const char* name;
   int type;
@@ -74,7 +76,7 @@ struct Cell {
   Object* content;
 };
 
-// classmethod, staticmethod and property.
+// The layout of classmethod, staticmethod and property.
 struct Wrapper {
   Object head;
   Object* function;
@@ -112,7 +114,8 @@ PyThreadState* PyThreadState_Next(PyThreadState* thread);
 __attribute__((weak)) int PyGC_Enable();
 __attribute__((weak)) int PyGC_Disable();
 __attribute__((weak)) int PyGC_IsEnabled();
-// Whose thread holds the interpreter's lock; the first up to 3.12, the second since.
+// Return the thread that holds the interpreter's lock; the first exists up to 3.12, the second
+// since.
 __attribute__((weak)) PyThreadState* _PyThreadState_UncheckedGet();
 __attribute__((weak)) PyThreadState* PyThreadState_GetUnchecked();
 PyThreadState* PyEval_SaveThread();
@@ -120,13 +123,13 @@ void PyEval_RestoreThread(PyThreadState* thread);
 
 int PyObject_GC_IsTracked(Object* object);
 int PyType_IsSubtype(Type* type, Type* base);
-// A new reference.
+// Returns a new reference.
 Object* PyObject_GenericGetDict(Object* object, void* context);
 void Py_DecRef(Object* object);
 int PyDict_Next(Object* dict, intptr_t* place, Object** key, Object** value);
 Object* PyDict_GetItemString(Object* dict, const char* key);
 Object* PyImport_GetModuleDict();
-// New references.
+// Return new references.
 Object* PyImport_ImportModule(const char* name);
 Object* PyObject_GetAttrString(Object* object, const char* name);
 Object* PyObject_CallFunction(Object* callable, const char* format, ...);

@@ -17,7 +17,7 @@ bool IsContainer(const Object* object) {
   return Is(object, kIsDict) || Is(object, kIsList) || Is(object, kIsTuple);
 }
 
-// It stands between two things that have names.
+// True for objects that only connect two objects with names.
 bool IsLink(const Object* object) {
   return IsContainer(object) || object->type == &PyCell_Type || object->type == &PyTraceBack_Type;
 }
@@ -27,10 +27,10 @@ int Gather(Object* child, void* children) {
   return 0;
 }
 
-// A parameter, for one.
+// True for a leaf of the graph, for example a parameter.
 bool IsLeaf(const Impl* impl) { return impl->requires_grad() && Graph::NodeOf(impl) == nullptr; }
 
-// How a step of a ring is told: from a holder to what it holds.
+// Writes a ring as text, step by step, from a holder to the object that it holds.
 class Steps {
  public:
   explicit Steps(Object* first) : text_(NameOf(first)) {}
@@ -123,7 +123,8 @@ Cycles::Cycles(const std::vector<Object*>& dead) : dead_(dead) {
   }
 }
 
-// Memory that others hold, too, will not go: many graphs have saved a parameter, for one.
+// Adds the memory of a tensor once. Memory that living objects also hold must not be added, because
+// it will not be freed: many graphs have saved a parameter, for example.
 void Cycles::AddMemory(const Impl* impl, Held* held) {
   const Memory memory = Graph::MemoryOf(impl);
   if (memory.address == 0 || memory.bytes == 0 || !counted_.insert(memory.address).second) return;
@@ -163,7 +164,7 @@ void Cycles::AddContext(Object* context, Held* held) {
   AddAttributes(context, held);
 }
 
-// A context keeps tensors in attributes, too ("ctx.out = out"). The collector does not see that
+// Adds the tensors in a context's attributes ("ctx.out = out"). The collector does not see that
 // they are dead as long as another node leads to this one.
 void Cycles::AddAttributes(Object* context, Held* held) {
   constexpr size_t kMaxContainers = 64;
@@ -215,7 +216,7 @@ void Cycles::FindEdges() {
   first_edge_.push_back(edges_.size());
 }
 
-// Tarjan's algorithm, without recursion.
+// Finds the strongly connected components by Tarjan's algorithm, without recursion.
 void Cycles::FindParts() {
   const size_t count = dead_.size();
   std::vector<Number> order(count, kNone);
@@ -283,7 +284,8 @@ void Cycles::FindNearest() {
   }
 }
 
-// By which of its objects a ring is told: one of a class, best of the program's own.
+// Returns the object by which a ring is named: an instance of a class, preferably one of the
+// program's own.
 Cycles::Number Cycles::FaceOf(Number part) const {
   Number face = part_items_[part].back();
   int best = -1;
@@ -294,14 +296,14 @@ Cycles::Number Cycles::FaceOf(Number part) const {
     const bool is_plain = IsLink(object) || object->type == &PyFunction_Type ||
                           object->type == &PyMethod_Type || object->type == &PyFrame_Type;
     const int rank = is_plain ? 0 : is_class && !Graph::IsTensor(object->type) ? 2 : 1;
-    // Of several alike the one that was made first.
+    // Of several equal ones the oldest is chosen.
     if (rank > best || (rank == best && item < face)) face = item;
     best = std::max(best, rank);
   }
   return face;
 }
 
-// The shortest way from the part's face back to it.
+// Returns the shortest path from the component's naming object back to itself.
 std::vector<Cycles::Number> Cycles::RingOf(Number part) const {
   const Number face = FaceOf(part);
   std::unordered_map<Number, Number> from;

@@ -1,10 +1,11 @@
-// Cycles: which rings of references keep dead tensors, and how much memory they hold.
+// Cycles finds the reference cycles that hold dead tensors, and how much memory they hold.
 //
-// Idea: the strongly connected parts of what is dead. Each piece of memory is told with the part
-// that is nearest to its tensor: taking that apart gives it free. "Garbage.cycle → itself".
+// Idea: the strongly connected components of the dead objects. Each piece of memory is reported
+// with the component that is nearest to its tensor, because breaking that one frees it. A report
+// looks like "Garbage.cycle → itself".
 //
-// Ownership: copies. Threads: who calls holds the interpreter's lock all the while. Errors: of too
-// many objects no cycles are told; the bytes are. Units: bytes.
+// Ownership: copies. Threads: the caller holds the interpreter's lock all the time. Errors: if
+// there are too many objects, no cycles are reported, only the bytes. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_CYCLES_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_CYCLES_H_
 
@@ -32,9 +33,10 @@ class Cycles {
   Cycles(const Cycles&) = delete;
   Cycles& operator=(const Cycles&) = delete;
 
-  // Of device memory that dead tensors and their graphs hold; others may hold it, too.
+  // Returns the device memory that dead tensors and their graphs hold; living objects may hold it,
+  // too.
   uint64_t bytes() const { return bytes_; }
-  // Those of the most bytes first.
+  // Returns the cycles, those with the most bytes first.
   std::vector<Cycle> Tell();
 
  private:
@@ -46,7 +48,7 @@ class Cycles {
   static constexpr size_t kMaxTold = 8;
   static constexpr size_t kMaxPieces = 4096;
 
-  // Device memory behind one dead tensor.
+  // The device memory that one dead tensor holds.
   struct Held {
     Number tensor = kNone;
     uint64_t bytes = 0;

@@ -1,10 +1,10 @@
-// Deadline: until when something may work.
+// Deadline limits the time that a task may take.
 //
-// Idea: work is limited by the time that its thread has a processor. By the clock on the wall a
-// census would find less where other processes want the processors, too. But someone waits for it,
-// so that this clock has a limit as well, which is longer.
+// Idea: work is limited by the processor time of its thread. By the wall clock a census would find
+// less when other processes use the processors. But another thread waits for the census, so the
+// wall clock has a limit as well, which is longer.
 //
-// Ownership: none. Threads: asked by the one that made it. Errors: none. Units: nanoseconds.
+// Ownership: none. Threads: only the thread that made it asks it. Errors: none. Units: nanoseconds.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_DEADLINE_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_DEADLINE_H_
 
@@ -20,7 +20,7 @@ inline uint64_t TimeNs(clockid_t clock) {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 inline uint64_t NowNs() { return TimeNs(CLOCK_MONOTONIC); }
-// How long the calling thread has had a processor.
+// Returns the processor time of the calling thread.
 inline uint64_t WorkedNs() { return TimeNs(CLOCK_THREAD_CPUTIME_ID); }
 
 class Deadline {
@@ -29,7 +29,7 @@ class Deadline {
 
   explicit Deadline(uint64_t work_ns)
       : worked_ns_(WorkedNs() + work_ns), end_ns_(NowNs() + kLongestPerWork * work_ns) {}
-  // Later than another one.
+  // Makes a deadline that is later than another one by this much work.
   Deadline(const Deadline& other, uint64_t work_ns)
       : worked_ns_(other.worked_ns_ + work_ns),
         end_ns_(other.end_ns_ + kLongestPerWork * work_ns) {}

@@ -33,7 +33,7 @@ bool Garbage::IsLate() {
   return is_late_;
 }
 
-// The object's place, or the one where it would be.
+// Returns the slot of the object, or the empty slot where it would be.
 Garbage::Count* Garbage::Find(Object* object) const {
   const uint64_t mask = capacity_ - 1;
   uint64_t index = ((reinterpret_cast<uint64_t>(object) * 0x9e3779b97f4a7c15U) >> 24) & mask;

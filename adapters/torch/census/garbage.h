@@ -1,12 +1,12 @@
-// Garbage: the objects that nothing reaches but one another, found without changing any.
+// Garbage finds the objects that are reachable only from one another, without changing any.
 //
-// Idea: as Python's collector does it: of each object's references those are counted that come from
-// the objects that are looked at. Who has others is held from outside, and so is all that it
-// leads to. The rest is dead.
+// Idea: this is the method of Python's collector. For each object the references from other
+// examined objects are subtracted from its reference count. An object with references left is held
+// from outside, and so is everything that it leads to. The rest is dead.
 //
-// Ownership: its memory, which is mapped; borrowed pointers. Threads: who calls holds the
-// interpreter's lock all the while, with the collector off. Errors: is_complete() is false where
-// there were too many objects, or no time. Units: none.
+// Ownership: its memory, which is mapped; borrowed pointers. Threads: the caller holds the
+// interpreter's lock all the time, with the collector off. Errors: is_complete() is false if there
+// were too many objects, or not enough time. Units: none.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_GARBAGE_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_GARBAGE_H_
 
@@ -20,7 +20,7 @@ namespace vramstow::torch_census {
 
 class Garbage {
  public:
-  // `generations`: how many, the youngest first.
+  // `generations` is the number of generations to examine, the youngest first.
   Garbage(int generations, const Deadline& deadline);
   ~Garbage();
   Garbage(const Garbage&) = delete;
@@ -28,7 +28,7 @@ class Garbage {
 
   bool is_complete() const { return is_complete_; }
   bool is_late() const { return is_late_; }  // it had no time
-  // In the order in which the collector has them.
+  // Returns the dead objects, in the collector's order.
   const std::vector<Object*>& dead() const { return dead_; }
 
  private:

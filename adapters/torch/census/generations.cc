@@ -9,8 +9,8 @@ const Generations::Generation* Generations::first_ = nullptr;
 
 const Generations::Link* Generations::HeadOf(int number) { return &first_[number].head; }
 
-// The state behind the generations: a pointer to the first one, those that are frozen, three
-// statistics of three numbers each, and then whether it is at work.
+// True if the collector is running. The flag lies behind the generations: first come a pointer to
+// the first one, the frozen objects, and three statistics of three numbers each.
 bool Generations::AreCollected() {
   constexpr size_t kState =
       kCount * sizeof(Generation) + sizeof(void*) + sizeof(Generation) + 9 * sizeof(intptr_t);
@@ -18,7 +18,8 @@ bool Generations::AreCollected() {
   return *reinterpret_cast<const volatile int*>(state) == 1;
 }
 
-// Everything is read through the kernel. Behind the generations stands a pointer to the first one.
+// Finds the generations. Everything is read through the kernel. A pointer to the first generation
+// lies behind the generations, which confirms the find.
 bool Generations::Look() {
   if (first_ != nullptr) return true;
   Object* newest = PyList_New(0);

@@ -1,12 +1,12 @@
-// Generations: all objects that Python's collector knows, where it keeps them.
+// Generations finds all objects that Python's collector tracks, in the collector's own lists.
 //
 // Idea: Python can list them (gc.get_objects), but that makes a list which holds them all, and runs
-// audit hooks. The collector's own lists are rings; a container that was made just now is the last
-// of the first ring, so the ring's head follows it, and the other heads lie behind that one. This
-// is so in CPython 3.9 to 3.13, and is checked before it is used.
+// audit hooks. The collector's own lists are rings. A container that was just made is the last of
+// the first ring, so the ring's head follows it, and the other heads lie behind that one. This
+// holds for CPython 3.9 to 3.13, and is checked before it is used.
 //
-// Ownership: borrowed pointers. Threads: who calls holds the interpreter's lock. Errors: not known.
-// Units: none.
+// Ownership: borrowed pointers. Threads: the caller holds the interpreter's lock. Errors: Look
+// returns false. Units: none.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_GENERATIONS_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_GENERATIONS_H_
 
@@ -20,20 +20,20 @@ class Generations {
  public:
   static constexpr int kCount = 3;
 
-  // Finds them once. False: this Python keeps them in another way.
+  // Finds the lists once. Returns false if this Python stores them in another way.
   static bool Look();
 
-  // Whether Python's collector is at work: it has called code of the program, and waits for it.
+  // True if Python's collector is running: it has called code of the program and waits for it.
   static bool AreCollected();
 
   // Calls visit(object) for each object of the first `count` generations, until it returns false.
-  // False: it did.
+  // Returns false in that case.
   template <typename Visit>
   static bool ForEach(int count, Visit visit) {
     for (int i = 0; i < count; ++i) {
       const Link* head = HeadOf(i);
       for (const Link* link = Next(head); link != head; link = Next(link)) {
-        // An object lies behind its link.
+        // The object lies directly behind its link.
         if (!visit(reinterpret_cast<Object*>(const_cast<Link*>(link + 1)))) return false;
       }
     }
@@ -41,7 +41,7 @@ class Generations {
   }
 
  private:
-  // Include/internal/pycore_gc.h: PyGC_Head and gc_generation. Outside of a collection the lower
+  // PyGC_Head and gc_generation of Include/internal/pycore_gc.h. Outside of a collection the lower
   // bits of `next` are free.
   struct Link {
     uintptr_t next;

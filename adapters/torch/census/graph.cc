@@ -20,7 +20,7 @@ namespace {
 using torch::autograd::AutogradMeta;
 using torch::autograd::SavedVariable;
 
-// Members that PyTorch keeps to itself. An explicit instantiation may name them.
+// Gives access to private members of PyTorch's classes, which an explicit instantiation may name.
 template <typename Tag, typename Tag::type member>
 struct Member {
   friend typename Tag::type Get(Tag) { return member; }
@@ -36,7 +36,7 @@ struct NodeMutex {
 };
 template struct Member<NodeMutex, &Node::mutex_>;
 
-// What nodes save: where in which class.
+// The position of a saved tensor in a class of nodes.
 struct SavedField {
   const std::type_info* type;
   size_t offset;
@@ -55,7 +55,7 @@ const SavedField kFields[] = {
 #undef VRAMSTOW_SAVED
 #undef VRAMSTOW_SAVED_LIST
 
-// PyNode, as far as it goes: its header needs Python's.
+// The beginning of PyNode, whose own header needs Python's headers.
 struct PyNodeView : Node {
   Object* obj;
 };
@@ -121,7 +121,7 @@ bool ReadSafely(const void* from, T* to) {
   return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(sizeof *to);
 }
 
-// Whether a tensor lies there. Everything is read through the kernel.
+// True if there is a tensor at the address. Everything is read through the kernel.
 bool IsPlainImpl(const void* address) {
   const void* const* table = nullptr;
   const std::type_info* type = nullptr;
@@ -129,7 +129,7 @@ bool IsPlainImpl(const void* address) {
          type == &typeid(Impl);
 }
 
-// Holds a node's lock, unless a thread that stands still meanwhile holds it.
+// Holds a node's lock, unless it is held by the thread `working`, which does not run meanwhile.
 class NodeLock {
  public:
   NodeLock(Node* node, int working) : mutex_(node->*Get(NodeMutex())), owns_(mutex_.try_lock()) {
@@ -188,7 +188,8 @@ bool Graph::Look() {
   optimizer_type = TypeIn("torch.optim.optimizer", "Optimizer");
   context_type = TypeIn("torch._C", "_FunctionBase");
   if (tensor_type == nullptr) return false;
-  // A head of 16 bytes, the tensor, and two pointers. Up to 2.9 a flag stands before the tensor.
+  // The object consists of a head of 16 bytes, the tensor, and two pointers. Up to PyTorch 2.9 a
+  // flag precedes the tensor.
   impl_offset = tensor_type->basic_size == 40 ? 16 : tensor_type->basic_size == 48 ? 24 : 0;
   return impl_offset != 0;
 }
@@ -299,8 +300,9 @@ bool Graph::Expand(Node* node, int working, const Visit& visit) {
   return true;
 }
 
-// The struct behind a context changes from release to release, and its header needs Python's. So
-// the vector of what was saved is looked for: nothing else there points to tensors in a row.
+// Finds the tensors that a context saved. The struct behind a context changes from release to
+// release, and its header needs Python's headers. So the code searches for the vector of saved
+// tensors: no other member points to several tensors in a row.
 void Graph::ExpandContext(Object* context, const std::function<void(Impl*)>& saved) {
   constexpr size_t kMaxSaved = 4096;
   const auto* base = reinterpret_cast<const char*>(context);

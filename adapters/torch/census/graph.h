@@ -1,12 +1,12 @@
-// Graph: PyTorch's objects as the census sees them: tensors, their storage, and what autograd
-// keeps.
+// Graph reads PyTorch's objects for the census: tensors, their storage, and the tensors that
+// autograd saves.
 //
-// Idea: everything is read where it lies. Nothing asks a tensor for its grad_fn, because that may
-// make a node; nothing unpacks what was saved, because that runs hooks. What a node saved is found
-// by a table that is made from PyTorch's own header when this library is compiled.
+// Idea: everything is read in place. No tensor is asked for its grad_fn, because that may make a
+// node; no saved tensor is unpacked, because that runs hooks. The tensors that a node saved are
+// found by a table that is generated from PyTorch's own header when this library is compiled.
 //
-// Ownership: borrowed pointers. Threads: who calls holds the interpreter's lock. A node that
-// another thread works on is left out. Errors: nothing is found. Units: bytes.
+// Ownership: borrowed pointers. Threads: the caller holds the interpreter's lock. A node that
+// another thread works on is skipped. Errors: nothing is found. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_GRAPH_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_GRAPH_H_
 
@@ -24,7 +24,7 @@ namespace vramstow::torch_census {
 using Impl = c10::TensorImpl;
 using Node = torch::autograd::Node;
 
-// Memory of a tensor on a CUDA device.
+// The memory of a tensor on a CUDA device.
 struct Memory {
   uint64_t address = 0;  // 0: none
   uint64_t bytes = 0;
@@ -33,7 +33,7 @@ struct Memory {
 
 class Graph {
  public:
-  // Looks up PyTorch's types in Python's modules. False: this PyTorch is not as it is known.
+  // Looks up PyTorch's types in Python's modules. Returns false if this PyTorch is not supported.
   static bool Look();
 
   static bool IsTensor(const Type* type);
@@ -45,22 +45,22 @@ class Graph {
   static Memory MemoryOf(const Impl* impl);
   static Impl* GradientOf(const Impl* impl);
   static Node* NodeOf(const Impl* impl);
-  // "float32 [64, 1024], requires grad, made by AddmmBackward0".
+  // Returns a text such as "float32 [64, 1024], requires grad, made by AddmmBackward0".
   static std::string Describe(const Impl* impl);
   static std::string NameOf(Node* node);
-  // The tensor whose gradient the node adds up; null: it is another node.
+  // Returns the tensor whose gradient the node accumulates, or null if it is another kind of node.
   static const Impl* LeafOf(const Node* node);
 
-  // Calls back for what the node holds: nodes, tensors, and the context in Python. `working`: the
-  // id of the thread that stands still meanwhile and may be at work on a node. False: another
-  // thread is at work on this node.
+  // Calls back for each object that the node holds: nodes, tensors, and the context in Python.
+  // `working` is the id of the thread that does not run meanwhile and may be working on a node.
+  // Returns false if another thread works on this node.
   struct Visit {
     std::function<void(Node*)> node;
     std::function<void(Impl*)> saved;
     std::function<void(Object*)> context;
   };
   static bool Expand(Node* node, int working, const Visit& visit);
-  // The tensors that the context saved.
+  // Calls back for each tensor that the context saved.
   static void ExpandContext(Object* context, const std::function<void(Impl*)>& saved);
 };
 

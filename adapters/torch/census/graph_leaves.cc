@@ -17,16 +17,17 @@ bool GraphLeaves::AreUntrained(const Node* node) {
   return found != known_.end() && found->second.has_parameters && !found->second.may_be_trained;
 }
 
-// These are the leaves that the node itself is.
+// Returns the leaves that the node itself stands for.
 GraphLeaves::Leaves GraphLeaves::LeavesOf(const Node* node) const {
   const Impl* leaf = Graph::LeafOf(node);
   if (leaf == nullptr) return {};
   const bool is_of_model = walk_.models().Find(leaf, What::kImpl) != kNowhere;
-  // The gradient of another tensor may be what the program wants: of a picture, for instance.
+  // The program may need the gradient of a tensor that is no parameter, for example of a picture.
   return {is_of_model, !is_of_model || !trained_.IsUntrained(leaf)};
 }
 
-// In depth first. A node's answer is complete when all that it leads to have theirs.
+// Visits the graph in depth-first order. A node's answer is complete when all nodes that it leads
+// to have theirs.
 void GraphLeaves::Fill(const Node* first) {
   std::vector<std::pair<const Node*, size_t>> open = {{first, 0}};
   known_[first] = LeavesOf(first);

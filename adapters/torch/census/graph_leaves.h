@@ -1,11 +1,11 @@
-// GraphLeaves: what a backward pass through a part of the graph would reach.
+// GraphLeaves finds the parameters that a backward pass through a part of the graph would reach.
 //
-// Idea: the graph of a teacher, or of another model that nobody trains, ends in parameters that no
-// optimizer has. Such a graph keeps tensors for gradients that nobody uses. Each node is
-// looked at once, whatever leads to it.
+// Idea: the graph of a teacher, or of another model that is not trained, ends in parameters that no
+// optimizer has. Such a graph holds tensors for gradients that are never used. Each node is visited
+// once, whatever leads to it.
 //
-// Ownership: borrowed pointers. Threads: who calls holds the interpreter's lock; what a node leads
-// to never changes. Errors: of a graph that is too large nothing is told. Units: none.
+// Ownership: borrowed pointers. Threads: the caller holds the interpreter's lock; the edges of a
+// node never change. Errors: for a graph that is too large nothing is reported. Units: none.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_GRAPH_LEAVES_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_GRAPH_LEAVES_H_
 
@@ -18,11 +18,11 @@ namespace vramstow::torch_census {
 
 class GraphLeaves {
  public:
-  // Both must outlive this.
+  // Both arguments must outlive this object.
   GraphLeaves(const Walk& walk, const TrainedTensors& trained) : walk_(walk), trained_(trained) {}
 
-  // Whether the graph from this node on ends in parameters of models, and no optimizer has any of
-  // them. False, too, where it cannot be known.
+  // True if the graph from this node on ends in parameters of models, and no optimizer has any of
+  // them. Also false if that cannot be determined.
   bool AreUntrained(const Node* node);
 
  private:

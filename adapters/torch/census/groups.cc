@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kMaxDigits = 18;
 
-// Where the digits that begin at `begin` end, if they are a number that counts.
+// Returns the end of the digits that begin at `begin`, if they form an index or a part number; else
+// `begin`.
 size_t EndOfNumber(std::string_view chain, size_t begin) {
   size_t end = begin;
   while (end < chain.size() && chain[end] >= '0' && chain[end] <= '9') ++end;
@@ -39,7 +40,8 @@ void Split(std::string_view chain, std::vector<std::string>* texts,
   }
 }
 
-// "3", "0..11", "*". A range would look like another step behind a point.
+// Returns "3", "0..11" or "*". After a point it returns no range, because that would look like
+// another step.
 std::string RangeOf(const std::set<uint64_t>& numbers, bool is_part) {
   const uint64_t first = *numbers.begin();
   const uint64_t last = *numbers.rbegin();

@@ -1,8 +1,7 @@
-// Groups: holders whose chains differ in numbers only, as one line each.
+// Groups merges holders whose chains differ only in numbers into one line each.
 //
-// Idea: `hist[0].grad_fn` to `hist[11].grad_fn` is one thing to whoever reads it. A number that
-// counts stands in brackets, or behind a point as one of a module's parts; everything else is a
-// part of a name.
+// Idea: for a user `hist[0].grad_fn` to `hist[11].grad_fn` are one holder. Numbers may differ in
+// brackets, or behind a point as one of a module's parts; all other digits are parts of names.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_GROUPS_H_
@@ -30,7 +29,7 @@ struct HoldingGroup {
 class Groups {
  public:
   void Add(const Holding& holding);
-  // Those of the most bytes first.
+  // Returns the groups, those with the most bytes first.
   std::vector<HoldingGroup> Take();
 
  private:

@@ -17,7 +17,8 @@ constexpr size_t kLongestKey = 60;
 constexpr size_t kLongestText = 400;
 constexpr std::string_view kFrameOfGenerator = " → its frame";
 
-// Objects of Python's own library that keep what they were given and have no name for it.
+// Returns the name of a type of Python's own library whose objects hold their arguments under no
+// name; else an empty text.
 std::string_view KeeperOf(Object* holder) {
   const std::string_view type = holder->type->name;
   if (type == "functools._lru_cache_wrapper") return "functools.lru_cache";
@@ -32,7 +33,8 @@ int MeetDict(Object* child, void* dicts) {
   return 0;
 }
 
-// The cache of a function has each call's arguments as the key of its result.
+// True if `held` is a key in the cache of a function, which stores each call's arguments as the key
+// of its result.
 bool IsKeyOfCache(Object* function, const Object* held) {
   std::vector<Object*> dicts;
   if (function->type->traverse != nullptr) function->type->traverse(function, &MeetDict, &dicts);
@@ -62,7 +64,7 @@ class HolderDescriber::Chain {
   }
 
  private:
-  // The part that a dict has in the object that was told before it.
+  // The role of a dict in the object that was described before it.
   enum class Dict : uint8_t { kPlain, kAttributes, kParts, kModuleGlobals };
 
   std::string& text() { return description_.chain; }
@@ -176,7 +178,7 @@ class HolderDescriber::Chain {
     text() += "[" + std::to_string(ObjectArrays::IndexOf(array, held)) + "]";
   }
 
-  // An instance and what it holds, in its dict or in itself.
+  // Describes the step from an instance to an object that it holds, in its dict or in itself.
   void TellAttribute(size_t i, ObjectKind kind) {
     Object* holder = object(i);
     Object* held = object(i + 1);
@@ -210,7 +212,7 @@ class HolderDescriber::Chain {
     TellName(TextOf(key));
   }
 
-  // A cache without a bound has a dict in between.
+  // Describes such a holder. A cache without a size limit has a dict in between.
   void TellKeeper(size_t i, std::string_view keeper) {
     const size_t kept = Is(object(i + 1), kIsDict) && IsObject(i + 2) ? i + 2 : i + 1;
     const bool is_key = IsKeyOfCache(object(i), object(kept));
@@ -224,7 +226,7 @@ class HolderDescriber::Chain {
            PyDict_GetItemString(attributes, "training") == &_Py_FalseStruct;
   }
 
-  // A module's own dict of parameters (1), buffers (2) or modules (3).
+  // Enters a module's own dict of parameters (1), buffers (2) or modules (3).
   void TellPart(uint32_t which) {
     dict_ = Dict::kParts;
     if (which == 1) description_.role = Role::kParameter;
@@ -241,7 +243,7 @@ class HolderDescriber::Chain {
       is_hook_ = true;
     }
     is_model_ = false;
-    // A table or a column of pandas has blocks of columns in between.
+    // A table or a column of pandas holds its columns through blocks.
     if (name == "_mgr") {
       is_table_ = true;
       name = "values";
@@ -283,7 +285,7 @@ class HolderDescriber::Chain {
       return overflow != 0 ? "…" : std::to_string(number);
     }
     if (!Graph::IsTensor(key->type)) return "…";
-    // State of an optimizer stands under the parameter that it belongs to.
+    // The state of an optimizer is stored under the parameter that it belongs to.
     const EntryIndex parameter = walk_.models().Find(key, What::kObject);
     if (parameter == kNowhere) {
       return description_.role == Role::kOptimizerState ? "…" : "a tensor";
@@ -324,7 +326,7 @@ class HolderDescriber::Chain {
       text() += ": a frame";
       return;
     }
-    // The frame of a generator was told with it. Since 3.11 there is no object for it.
+    // The frame of a generator was described with it. Since 3.11 there is no object for it.
     if (text().ends_with(kFrameOfGenerator)) return;
     const Code code = frame.code();
     text() += ": frame " + NameOfFrame(frame);

@@ -1,11 +1,11 @@
-// HolderDescriber: a chain of holders in the words of a person.
+// HolderDescriber describes a chain of holders in words for the user.
 //
-// Idea: "train: hist[3].grad_fn → saved by AddmmBackward0". A step is looked up only when its chain
-// is told: which key, which index, which variable. Attributes are read by their key, never asked
-// for, so no code of the program runs.
+// Idea: a description looks like "train: hist[3].grad_fn → saved by AddmmBackward0". A step is
+// examined only when its chain is reported: its key, its index, its variable. Attributes are read
+// by their key, never by getattr, so no code of the program runs.
 //
-// Ownership: refers to a walk. Threads: one, with the interpreter's lock. Errors: where a step
-// cannot be told, "…" stands. Units: none.
+// Ownership: refers to a walk. Threads: one, with the interpreter's lock. Errors: a step that
+// cannot be described becomes "…". Units: none.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_HOLDER_DESCRIBER_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_HOLDER_DESCRIBER_H_
 
@@ -17,7 +17,7 @@
 
 namespace vramstow::torch_census {
 
-// The part that a tensor has in the program. As VRAMSTOW_ROLE_… of framework.h.
+// The role of a tensor in the program, with the values VRAMSTOW_ROLE_… of framework.h.
 enum class Role : int32_t { kOther, kParameter, kBuffer, kGradient, kOptimizerState, kSaved };
 
 struct HolderDescription {

@@ -1,7 +1,7 @@
-// How the census comes in: exported functions, which Python's start-up hook calls.
+// Defines the exported functions by which Python's start-up hook installs the census.
 //
-// Ownership: as census.h. Threads: any that may take Python's lock. Errors: half a sentence.
-// Units: none.
+// Ownership: as census.h. Threads: any that may take Python's lock. Errors: the reason, as the end
+// of a sentence. Units: none.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <dlfcn.h>
 
@@ -49,7 +49,7 @@ vramstow_table_function FindTables() {
 
 const vramstow_framework_census* serving = nullptr;
 
-// Null: a census can be asked for from now on.
+// Returns null if a census can be requested from now on.
 const char* Serve(vramstow_table_function get_table) {
   const auto* table = reinterpret_cast<const vramstow_framework_census*>(
       get_table(VRAMSTOW_TABLE_CENSUS, VRAMSTOW_TABLE_CENSUS_VERSION));
@@ -70,7 +70,7 @@ const char* Start() {
   const vramstow_table_function get_table = FindTables();
   if (get_table == nullptr) return "vramstow is not preloaded";
   if (const char* why = Serve(get_table); why != nullptr) return why;
-  // Where PyTorch's own allocator is observed, the library hears of failures from the observer.
+  // If PyTorch's own allocator is observed, the observer reports failures to the library.
   if (get_table(VRAMSTOW_TABLE_TRACE, VRAMSTOW_TABLE_TRACE_VERSION) == nullptr) {
     c10::cuda::CUDACachingAllocator::get()->attachOutOfMemoryObserver(
         [](int64_t device, size_t, size_t, size_t) {
@@ -107,7 +107,8 @@ const char* StartCollection() {
 }  // namespace
 }  // namespace vramstow::torch_census
 
-// Null: from now on an out-of-memory error has a census. Otherwise half a sentence says why not.
+// Returns null if from now on an out-of-memory error has a census; otherwise the reason, as the end
+// of a sentence.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_census_start() {
   try {
     return vramstow::torch_census::Start();
@@ -116,7 +117,8 @@ extern "C" __attribute__((visibility("default"))) const char* vramstow_census_st
   }
 }
 
-// The same in a process that runs without a preload; `get_table` is the library's.
+// Like vramstow_census_start, in a process that runs without a preload; `get_table` is the
+// library's.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_census_attach(
     vramstow_table_function get_table) {
   try {
@@ -126,7 +128,7 @@ extern "C" __attribute__((visibility("default"))) const char* vramstow_census_at
   }
 }
 
-// Nobody asks any more; vramstow_census_attach may be called again.
+// Ends the service of requests; vramstow_census_attach may be called again.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_census_detach() {
   if (vramstow::torch_census::serving != nullptr) {
     vramstow::torch_census::serving->serve(nullptr);
@@ -134,7 +136,7 @@ extern "C" __attribute__((visibility("default"))) const char* vramstow_census_de
   return nullptr;
 }
 
-// Null: from now on garbage is collected before an out-of-memory error.
+// Returns null if from now on garbage is collected before an out-of-memory error.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_collection_start() {
   try {
     return vramstow::torch_census::StartCollection();
@@ -143,7 +145,7 @@ extern "C" __attribute__((visibility("default"))) const char* vramstow_collectio
   }
 }
 
-// Before Python ends.
+// Called before Python ends.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_census_stop() {
   vramstow::torch_census::TheCensus().Stop();
   vramstow::torch_census::TheCollection().Stop();

@@ -10,11 +10,11 @@
 namespace vramstow::torch_census {
 namespace {
 
-// Of CPython on machines of 64 bits: Include/cpython/pystate.h, Include/cpython/code.h,
+// Offsets of CPython on machines of 64 bits: Include/cpython/pystate.h, Include/cpython/code.h,
 // Include/cpython/frameobject.h, Include/internal/pycore_frame.h.
 struct Layout {
   int minor;
-  // Up to 3.10 a frame is an object. A code has its variables, its cells and what comes from outer
+  // Up to 3.10 a frame is an object. A code has its variables, its cells and the variables of outer
   // functions in three tuples, and a name without its class.
   bool has_frame_objects;
   bool has_cframe;  // the thread leads to it, and it to the frame
@@ -105,7 +105,7 @@ const void* InnermostFrame(const Layout& about, const void* thread) {
   return frame;
 }
 
-// Whether all frames of the thread are what they are taken for.
+// True if all frames of the thread look as expected.
 bool FramesAreRight(const Layout& about, const void* thread) {
   int codes = 0;
   const void* frame = InnermostFrame(about, thread);
@@ -121,7 +121,7 @@ bool FramesAreRight(const Layout& about, const void* thread) {
   return codes > 0;
 }
 
-// Whether the thread's stack of handled exceptions is one.
+// True if the thread's stack of handled exceptions looks as expected.
 bool HandledIsRight(const Layout& about, const void* thread) {
   const void* item = nullptr;
   if (!ReadSafely(thread, about.thread_handled, &item) || item == nullptr) return false;
@@ -199,7 +199,7 @@ Object* Frame::variable(int number) const {
 
 int Frame::expression_places() const {
   constexpr int kMaxPlaces = 4096;
-  // Include/cpython/code.h: co_stacksize.
+  // This is co_stacksize of Include/cpython/code.h.
   const size_t place = layout->minor <= 10 ? 32 : layout->code_count - 8;
   return std::clamp(At<int>(code().object(), place), 0, kMaxPlaces);
 }
@@ -264,7 +264,7 @@ bool Interpreter::is_ending() {
 
 bool IsUsersFile(std::string_view file) {
   if (file.empty()) return false;
-  // A cell of a notebook, what was typed in, and python -c.
+  // Code in a notebook, at the prompt or of python -c has such a name.
   if (file.front() == '<')
     return file == "<string>" || file == "<stdin>" || file == "<input>" ||
            file.starts_with("<ipython-input");

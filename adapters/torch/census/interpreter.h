@@ -1,12 +1,12 @@
-// Interpreter: threads, frames and handled exceptions of CPython, read where they lie.
+// Interpreter reads threads, frames and handled exceptions of CPython in place.
 //
 // Idea: Python's own functions for this make objects, or copy a function's variables into a dict
-// that keeps them alive. So frames are read as they are. Where their fields are is known for
-// CPython 3.9 to 3.13; it is checked against a running thread, through the kernel, which reports
-// bad addresses instead of raising SIGSEGV. With any other interpreter there are no frames.
+// that keeps them alive. So frames are read as they are. The offsets of their fields are known for
+// CPython 3.9 to 3.13. They are checked on a running thread, through the kernel, which reports bad
+// addresses instead of raising SIGSEGV. With any other interpreter there are no frames.
 //
-// Ownership: borrowed pointers. Threads: who calls holds the interpreter's lock. Errors: nothing is
-// found. Units: none.
+// Ownership: borrowed pointers. Threads: the caller holds the interpreter's lock. Errors: nothing
+// is found. Units: none.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_INTERPRETER_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_INTERPRETER_H_
 
@@ -16,29 +16,29 @@
 
 namespace vramstow::torch_census {
 
-// Text of Python's; empty where it is none.
+// Returns a text of Python's, or an empty text if the object is none.
 std::string_view TextOf(Object* text);
 
-// A function's code.
+// The code object of a function.
 class Code {
  public:
   explicit Code(Object* code) : code_(code) {}
   Object* object() const { return code_; }
   std::string_view name() const;  // with its class; up to CPython 3.10 without
   std::string_view file() const;
-  // Variables, cells and what comes from outer functions, in this order.
+  // Returns the number of variables: local ones, cells and those of outer functions, in this order.
   int variables() const;
   int outer_variables() const;  // the last ones
   std::string_view variable(int number) const;
   bool is_module() const { return name() == "<module>"; }
-  // Whether it belongs to the program, and not to Python or to an installed package.
+  // True if the code belongs to the program, and not to Python or to an installed package.
   bool is_users() const;
 
  private:
   Object* code_;
 };
 
-// A function that runs, has yielded, or has ended and is kept.
+// The frame of a function that runs, has yielded, or has ended while the frame is still referenced.
 class Frame {
  public:
   explicit Frame(const void* frame) : frame_(static_cast<const char*>(frame)) {}
@@ -48,8 +48,8 @@ class Frame {
   Code code() const;
   Frame caller() const;
   Object* variable(int number) const;  // null: not set
-  // Where expressions keep what they have computed so far. How many of these are in use only the
-  // interpreter knows; the rest is what was there before, which may be gone.
+  // The stack slots in which expressions store intermediate values. Only the interpreter knows how
+  // many of them are in use; the other slots contain old values, which may have been destroyed.
   int expression_places() const;
   const void* expression_place(int number) const;
 
@@ -59,24 +59,24 @@ class Frame {
 
 class Interpreter {
  public:
-  // Finds out which CPython this is. The first call decides. Whoever calls runs Python.
+  // Finds out which CPython this is. The first call decides. The caller runs Python.
   static void Look();
   static bool has_frames();
-  // Whether the names of codes come without a class: qualified_name.h knows those.
+  // True if names of code objects come without a class; qualified_name.h completes them.
   static bool has_short_names();
 
-  // The innermost frame of a thread.
+  // Returns the innermost frame of a thread.
   static Frame FrameOf(PyThreadState* thread);
-  // The frame behind a frame object.
+  // Returns the frame that a frame object refers to.
   static Frame FrameOf(Object* frame_object);
-  // Exceptions that the thread handles, the innermost first. Returns how many.
+  // Stores the exceptions that the thread handles, the innermost first. Returns their number.
   static int Handled(PyThreadState* thread, Object** exceptions, int most);
-  // The objects to which a traceback leads.
+  // Returns the frame object to which a traceback leads.
   static Object* FrameObjectOf(Object* traceback);
   static bool is_ending();
 };
 
-// Whether a file belongs to the program.
+// True if a file belongs to the program.
 bool IsUsersFile(std::string_view file);
 
 }  // namespace vramstow::torch_census

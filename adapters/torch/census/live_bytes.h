@@ -1,7 +1,7 @@
-// Live bytes: the memory that PyTorch's allocator holds.
+// Reads how much memory PyTorch's allocator holds.
 //
 // Ownership: none. Threads: any, without locks of that allocator; Python's lock may be held.
-// Errors: 0: not known. Units: bytes.
+// Errors: 0 if it is unknown. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_LIVE_BYTES_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_LIVE_BYTES_H_
 
@@ -14,7 +14,8 @@
 
 namespace vramstow::torch_census {
 
-// On all devices. Memory that is freed while other threads allocate does not show in `live`.
+// The sums over all devices. Memory that is freed while other threads allocate does not show in
+// `live`.
 struct AllocatorBytes {
   uint64_t live = 0;
   uint64_t requested = 0;  // of `live`: without what blocks are larger than was asked for

@@ -1,9 +1,9 @@
-// Naming: by what name one object holds another.
+// Naming finds the name by which one object holds another.
 //
-// Idea: names are looked up only for what is told. Attributes are read by their key, never asked
-// for, so no code of the program runs.
+// Idea: names are looked up only for reported chains. Attributes are read by their key, never by
+// getattr, so no code of the program runs.
 //
-// Ownership: borrowed pointers. Threads: who calls holds the interpreter's lock. Errors: null, -1.
+// Ownership: borrowed pointers. Threads: the caller holds the interpreter's lock. Errors: null, -1.
 // Units: none.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_NAMING_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_NAMING_H_
@@ -14,16 +14,17 @@
 
 namespace vramstow::torch_census {
 
-// Without its module.
+// Returns the name of a type without its module.
 std::string_view NameOfType(const Type* type);
-// The attributes of an object, as far as they are in a dict; borrowed.
+// Returns the dict with the attributes of an object, as a borrowed reference, or null if it has
+// none.
 Object* AttributesOf(Object* object);
 Object* KeyOf(Object* dict, const Object* wanted);
-// Whether it is itself a key of the dict, and no equal one.
+// True if the object itself, rather than an equal one, is a key of the dict.
 bool IsKeyOf(Object* dict, const Object* wanted);
-// The name of the slot, or of the field in C, that has the object; null: none.
+// Returns the name of the slot, or of the C member, that holds the object; null if there is none.
 const char* FieldOf(Object* holder, const Object* held);
-// In a list or a tuple; -1: not found.
+// Returns the index in a list or a tuple; -1 if the object is not in it.
 intptr_t IndexOf(Object* sequence, const Object* wanted);
 
 }  // namespace vramstow::torch_census

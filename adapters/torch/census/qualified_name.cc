@@ -3,7 +3,7 @@
 namespace vramstow::torch_census {
 namespace {
 
-// The name that the function has. Getting it runs no code of the program.
+// Returns the function's own qualified name. Reading it runs no code of the program.
 std::string OwnNameOf(Object* function) {
   Object* name = PyObject_GetAttrString(function, "__qualname__");
   if (name == nullptr) {
@@ -15,7 +15,8 @@ std::string OwnNameOf(Object* function) {
   return text;
 }
 
-// The first argument of a function that runs. Where an inner function uses it, it lies in a cell.
+// Returns the first argument of a running function. If an inner function uses it, it lies in a
+// cell.
 Object* FirstArgumentOf(const Frame& frame, const Code& code) {
   if (code.variables() == 0) return nullptr;
   Object* first = frame.variable(0);
@@ -27,7 +28,7 @@ Object* FirstArgumentOf(const Frame& frame, const Code& code) {
   return first;
 }
 
-// The function in what a class has under a name.
+// Returns the function behind an attribute of a class.
 Object* FunctionIn(Object* value) {
   const Type* type = value->type;
   if (type == &PyClassMethod_Type || type == &PyStaticMethod_Type || type == &PyProperty_Type) {
@@ -36,7 +37,7 @@ Object* FunctionIn(Object* value) {
   return value != nullptr && value->type == &PyFunction_Type ? value : nullptr;
 }
 
-// The method of the object's classes that has this code.
+// Returns the method of the object's classes that has this code.
 Object* MethodOf(Object* object, const Code& code) {
   const auto* type = Is(object, kIsType) ? reinterpret_cast<Type*>(object) : object->type;
   if (type->order == nullptr || !Is(type->order, kIsTuple)) return nullptr;

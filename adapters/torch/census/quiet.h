@@ -1,7 +1,7 @@
-// Quiet: while it lives Python's collector does not run by itself, and Python's error stays as it
-// is.
+// While a Quiet exists, Python's collector does not run automatically, and Python's pending error
+// is preserved.
 //
-// Ownership: keeps the error meanwhile. Threads: who calls holds the interpreter's lock. Errors,
+// Ownership: owns the error meanwhile. Threads: the caller holds the interpreter's lock. Errors,
 // units: none.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_QUIET_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_QUIET_H_

@@ -1,10 +1,12 @@
-// Seen: what the census has come to, each once, and from where.
+// Seen stores the objects that the census has reached, each once, and the object that led to it.
 //
-// Idea: entries stand in the order in which they were found, so that the same list is the queue of
-// a search in breadth. An entry knows the one that led to it; a chain is told by going back.
+// Idea: entries are stored in the order in which they were found, so the same list is the queue of
+// a breadth-first search. Each entry stores its predecessor; a chain is described by following
+// these back.
 //
-// Ownership: its memory, which is mapped and grows in steps; none of what it names. Threads: one at
-// a time. Errors: when its memory is used up nothing is added, and is_full() says so. Units: none.
+// Ownership: its memory, which is mapped and grows in steps; none of the objects. Threads: one at a
+// time. Errors: when its memory is used up nothing is added, and is_full() returns true. Units:
+// none.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_SEEN_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_SEEN_H_
 
@@ -15,10 +17,10 @@
 
 namespace vramstow::torch_census {
 
-// The kind of an entry. Stands in the lowest bits of an address.
+// The kind of an entry, stored in the lowest bits of its address.
 enum class What : uint8_t { kObject = 0, kNode = 1, kImpl = 2 };
 
-// The number of an entry; kNowhere: none.
+// The number of an entry, or kNowhere for none.
 using EntryIndex = uint32_t;
 inline constexpr EntryIndex kNowhere = ~EntryIndex{0};
 
@@ -51,7 +53,7 @@ class Seen {
   bool is_full() const { return is_full_; }
   const Entry& operator[](EntryIndex place) const { return entries_[place]; }
 
-  // True: it is new, and there was room.
+  // Returns true if the entry is new and there was room.
   bool Add(const void* address, What what, EntryIndex from, uint32_t nth) {
     const uint64_t key = reinterpret_cast<uint64_t>(address) | static_cast<uint64_t>(what);
     if ((count_ + 1) * 2 > capacity_ && !Grow()) return false;
@@ -71,7 +73,8 @@ class Seen {
 
  private:
   static constexpr size_t kFirstPlaces = size_t{1} << 16;
-  // 16 bytes of an entry, and two places of 4 bytes up to four where they have just grown.
+  // An entry takes 16 bytes, and its two slots of the table take 4 bytes each (four slots directly
+  // after the table has grown).
   static constexpr size_t kMaxEntries = kMaxBytes / 24;
 
   size_t IndexOf(uint64_t key) const {
@@ -104,7 +107,7 @@ class Seen {
     is_full_ = true;
     return false;
   }
-  // Only what is written takes memory.
+  // Maps memory of which only written pages are used.
   static void* Map(size_t bytes) {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,10 +1,11 @@
-// TrainedTensors: the tensors that the program's optimizers change.
+// TrainedTensors finds the tensors that the program's optimizers change.
 //
-// Idea: an optimizer has lists of tensors in its attribute param_groups. What is in none of them is
-// not trained, whatever its requires_grad says: an evaluation, or the teacher of a student.
+// Idea: an optimizer has lists of tensors in its attribute param_groups. A tensor in none of them
+// is not trained, whatever its requires_grad says: in an evaluation, or in the teacher of a
+// student.
 //
-// Ownership: addresses only; nothing is followed. Threads: who calls holds the interpreter's lock.
-// Errors: an optimizer that keeps its groups in another way adds nothing. Units: none.
+// Ownership: addresses only; nothing is dereferenced. Threads: the caller holds the interpreter's
+// lock. Errors: an optimizer that stores its groups in another way adds nothing. Units: none.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_TRAINED_TENSORS_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_TRAINED_TENSORS_H_
 
@@ -16,15 +17,15 @@ namespace vramstow::torch_census {
 
 class TrainedTensors {
  public:
-  // Those of the optimizers that the walk has met.
+  // Collects the tensors of the optimizers that the walk has found.
   explicit TrainedTensors(const Walk& walk);
 
-  // Whether this parameter of a model is trained by nobody. False, too, where it cannot be known:
-  // an optimizer may change copies of the parameters, and none of them itself.
+  // True if no optimizer trains this parameter of a model. Also false if that cannot be determined:
+  // an optimizer may change copies of the parameters instead of the parameters themselves.
   bool IsUntrained(const Impl* parameter) const {
     return is_known_ && !tensors_.contains(parameter);
   }
-  // Whether any parameter of a model is known to be trained.
+  // True if an optimizer trains any parameter of a model.
   bool any() const { return is_known_ && !tensors_.empty(); }
 
  private:

@@ -12,7 +12,8 @@ constexpr int kMaxDepth = 2000;
 constexpr uint64_t kStepsBetweenLooks = 256;
 constexpr uint32_t kMeetingsBetweenLooks = 4096;
 
-// The list that a comprehension goes through has a better name outside of it.
+// True for a comprehension or a lambda. The list that a comprehension iterates over has a better
+// name outside of it.
 bool IsNameless(const Code& code) { return code.name().starts_with('<') && !code.is_module(); }
 
 bool IsUsersModule(Object* dict, Object* name) {
@@ -71,7 +72,8 @@ int Walk::Meet(Object* child, void* self) {
   return walk->is_late_ ? 1 : 0;  // ends the visit
 }
 
-// Objects that the collector does not follow lead to no tensor, but for arrays of objects.
+// Adds an object. Objects that the collector does not track lead to no tensor, except arrays of
+// objects.
 void Walk::MeetOne(Object* child) {
   if (!Is(child, kHasCollector)) {
     const bool is_array = seen_ == &all_ && arrays_.IsArray(child);
@@ -92,11 +94,11 @@ void Walk::MeetOne(Object* child) {
 
 bool Walk::MayLeadToModel(Object* child, ObjectKind kind) const {
   if (kind == ObjectKind::kTensor) return IsPartOfModel();
-  // Modules are all that stands there yet.
+  // At this point `all_` contains only modules.
   return child->type != &PyFunction_Type && all_.Find(child, What::kObject) == kNowhere;
 }
 
-// Whether the dict that is expanded now has the parameters or buffers of a module.
+// True if the dict that is expanded now contains the parameters or buffers of a module.
 bool Walk::IsPartOfModel() const {
   if ((from_ & Entry::kIsRoot) != 0) return false;
   const EntryIndex owner = (*seen_)[from_].from;
@@ -176,7 +178,7 @@ void Walk::AddRoot(Root root, Object* value) {
   MeetOne(value);
 }
 
-// Variables of the functions that a thread runs, the outermost first.
+// Adds the variables of the functions that a thread runs, the outermost first.
 void Walk::AddFrames(PyThreadState* thread, Of of) {
   std::vector<Frame> frames;
   Frame frame = Interpreter::FrameOf(thread);
@@ -215,9 +217,9 @@ void Walk::AddHandled() {
   }
 }
 
-// A list that a comprehension fills, and what is computed before the rest of the line. Which of the
-// places are in use is not known, so a value counts only if the collector knows it and it is not
-// dead: a place may still name what is gone.
+// Adds lists that comprehensions fill, and values that are computed before the rest of a line. It
+// is unknown which stack slots are in use, and an unused slot may refer to a destroyed object. So a
+// value counts only if the collector tracks it and it is not dead.
 void Walk::AddExpressions(const std::unordered_set<const Object*>& dead) {
   if (!Interpreter::has_frames()) return;
   std::unordered_map<const void*, Frame> frames;
@@ -242,8 +244,8 @@ void Walk::AddExpressions(const std::unordered_set<const Object*>& dead) {
   });
 }
 
-// Every function leads to its module, and from there to all others: modules are looked at in their
-// own ranks.
+// Adds the dicts of all modules first. Every function leads to its module, and from there to all
+// others, so modules are expanded at separate ranks.
 void Walk::MarkModules() {
   Object* modules = PyImport_GetModuleDict();
   intptr_t place = 0;
@@ -272,14 +274,15 @@ void Walk::ExpandModules(RootKind kind) {
   }
 }
 
-// A tensor in a model has its name there, whoever else holds it.
+// Finds the models first, because a tensor in a model is named by the model, whatever other objects
+// hold it.
 void Walk::FindModels() {
   seen_ = &models_;
   AddThreads(Of::kProgram);
   const auto count = static_cast<EntryIndex>(roots_.size());
   for (EntryIndex i = 0; i < count; ++i) {
     if (roots_[i].kind != RootKind::kGlobal) continue;
-    // The dict of the module has the entry of the same number among all.
+    // The module's dict has the same root number in `all_`.
     for (const EntryIndex place : module_dicts_) {
       if (all_[place].from == (i | Entry::kIsRoot)) {
         models_.Add(all_[place].as<Object>(), What::kObject, i | Entry::kIsRoot, 0);

@@ -1,14 +1,15 @@
-// Walk: from what a program can reach to the memory of its tensors, by the shortest chains.
+// Walk searches from everything that a program can reach to the memory of its tensors, by the
+// shortest chains.
 //
-// Idea: a search in breadth, in ranks. Chains from the variables of the program's own functions
-// read best, so all that they lead to is found before anything else is looked at; then come the
-// program's globals, exceptions that are handled, and libraries. Classes and modules are not
-// followed from their objects, because everything leads to them. Objects tell what they hold by
-// tp_traverse, as they do to the collector: no code of the program runs. A tensor that is not found
-// so may be a value of an expression that is not finished: those have a search of their own.
+// Idea: a breadth-first search, in ranks. Chains from the variables of the program's own functions
+// are the easiest to read, so everything that they lead to is found first; then come the program's
+// globals, handled exceptions, and libraries. Classes and modules are not followed from their
+// objects, because everything leads to them. Objects report their references by tp_traverse, as
+// they do to the collector, so no code of the program runs. A tensor that is not found in this way
+// may be a value of an unfinished expression; a separate search finds these.
 //
 // Ownership: borrowed pointers, valid while the interpreter's lock is held. Threads: one. Errors:
-// where time or memory runs out, why_stopped() says so. Units: bytes, nanoseconds.
+// if time or memory runs out, why_stopped() returns the reason. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_WALK_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_WALK_H_
 
@@ -52,30 +53,31 @@ struct Found {
 
 class Walk {
  public:
-  // `failing`: a thread that stands still meanwhile; null: there is none. `working`: its id.
-  // `held_bytes`: all that tensors hold, as they asked for it; when so much was found, nothing is
-  // left to look for. 0: not known.
+  // `failing` is a thread that does not run meanwhile, or null if there is none; `working` is its
+  // id. `held_bytes` is the memory of all tensors, as requested, or 0 if it is unknown; the search
+  // ends when this much was found.
   Walk(PyThreadState* failing, int working, uint64_t held_bytes, const Deadline& deadline);
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
 
   void Run();
-  // Instead: from values that no variable has yet. `dead`: objects that are none. Python's
-  // collector must not be at work.
+  // Searches, instead of Run, from values that no variable holds yet. `dead` are objects that are
+  // no such values. Python's collector must not be running.
   void RunExpressions(const std::vector<Object*>& dead);
 
   const std::unordered_map<uint64_t, Found>& found() const { return found_; }
   const Seen& all() const { return all_; }
-  // The parts of models, found before anything else.
+  // Returns the parts of models, which are found before anything else.
   const Seen& models() const { return models_; }
-  // Those that the program holds beside its models. Whether these are all.
+  // Returns the optimizers that the program holds outside its models. knows_optimizers() is true if
+  // these are all.
   const std::vector<Object*>& optimizers() const { return optimizers_; }
   bool knows_optimizers() const { return knows_optimizers_; }
   const Root& root(EntryIndex number) const { return roots_[number]; }
   uint64_t found_bytes() const { return found_bytes_; }
   uint64_t objects() const { return all_.size(); }
   uint64_t busy_nodes() const { return busy_nodes_; }
-  // Null: all was looked at, or enough.
+  // Returns null if everything was visited, or enough was found.
   const char* why_stopped() const;
 
   ObjectKind KindOf(Type* type);
@@ -83,7 +85,7 @@ class Walk {
 
  private:
   static constexpr size_t kMaxOfModels = 60'000;
-  // Whose functions: the program's own, comprehensions and lambdas in it, or libraries'.
+  // The owner of a function: the program, comprehensions and lambdas in it, or libraries.
   enum class Of : uint8_t { kProgram, kComprehensions, kLibraries };
 
   static int Meet(Object* child, void* self);

@@ -23,23 +23,23 @@ bool Run(const std::function<void()>& run) {
   }
 }
 
-// How long another thread may take to run at all: where other processes want the processors, too,
+// The longest time that a new thread may take until it runs. If other processes use the processors,
 // that is longer than most locks are held.
 constexpr std::chrono::milliseconds kLongestStart(2000);
 
-// The work that another thread does for the one that asks.
+// Work that another thread does for a waiting thread.
 class CrossThreadCall {
  public:
   explicit CrossThreadCall(std::function<void()> run) : run_(std::move(run)) {}
 
-  // The other thread runs, and asks for Python's lock.
+  // Called by the other thread when it runs, before it asks for Python's lock.
   void Arrive() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (state_ != State::kWaits) return;
     state_ = State::kArrived;
     changed_.notify_all();
   }
-  // The other thread has Python's lock.
+  // Called by the other thread when it holds Python's lock; does the work.
   void Do() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -53,7 +53,8 @@ class CrossThreadCall {
     changed_.notify_all();
   }
 
-  // False: it did not begin in time, and will not. `patience`: with the one who has the lock.
+  // Waits until the work has begun. `patience` is the time to wait for the holder of Python's lock.
+  // Returns false if the work did not begin in time; then it never will.
   bool WaitForBegin(std::chrono::milliseconds patience) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait_for(lock, kLongestStart, [this] { return state_ != State::kWaits; });
@@ -62,13 +63,13 @@ class CrossThreadCall {
     state_ = State::kGivenUp;
     return false;
   }
-  // True: it was done.
+  // Waits until the work has ended. Returns true if it succeeded.
   bool WaitForEnd() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [this] { return has_ended(); });
     return state_ == State::kDone;
   }
-  // False: it still runs.
+  // Waits until the work has ended. Returns false if it is still running.
   bool WaitForEnd(std::chrono::milliseconds longest) {
     std::unique_lock<std::mutex> lock(mutex_);
     return changed_.wait_for(lock, longest, [this] { return has_ended(); });
@@ -84,7 +85,8 @@ class CrossThreadCall {
   State state_ = State::kWaits;
 };
 
-// Python may end the thread where it asks for the lock, while Python itself ends.
+// Runs in the other thread. While Python ends, it may end this thread when the thread asks for the
+// lock.
 void* RunCall(void* argument) {
   auto* call = static_cast<std::shared_ptr<CrossThreadCall>*>(argument);
   (*call)->Arrive();
@@ -95,7 +97,7 @@ void* RunCall(void* argument) {
   return nullptr;
 }
 
-// No signal of the program's is handled by a thread of ours.
+// Starts a thread with all signals masked, so that it handles none of the program's signals.
 bool StartThread(void* (*run)(void*), void* argument) {
   sigset_t all;
   sigset_t before;
@@ -108,7 +110,7 @@ bool StartThread(void* (*run)(void*), void* argument) {
   return started;
 }
 
-// Null: no thread could be made.
+// Returns null if no thread could be made.
 std::shared_ptr<CrossThreadCall> Begin(std::function<void()> run) {
   auto call = std::make_shared<CrossThreadCall>(std::move(run));
   auto* share = new std::shared_ptr<CrossThreadCall>(call);

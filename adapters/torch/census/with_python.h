@@ -1,9 +1,9 @@
-// WithPython: runs something while Python's lock is held, or goes without.
+// WithPython runs a function while Python's lock is held, or gives up.
 //
-// Idea: a thread that ran out of memory may hold the lock, may have given it away, or may never
-// have had it. Where it does not hold the lock, another thread waits for it, because nobody can
-// wait for that lock with an end. The caller waits for that thread, and only for so long: who holds
-// the lock may be waiting for the caller.
+// Idea: a thread that ran out of memory may hold the lock, may have released it, or may never have
+// had it. If it does not hold the lock, another thread waits for it, because it is not possible to
+// wait for that lock with a time limit. The caller waits for that thread, but only for a limited
+// time, because the holder of the lock may be waiting for the caller.
 //
 // Ownership: none. Threads: any. Errors: false. Units: milliseconds.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_WITH_PYTHON_H_
@@ -15,8 +15,8 @@
 
 namespace vramstow::torch_census {
 
-// False: the lock was not to be had in time, or `run` threw; then nothing of it goes on. What `run`
-// takes has no end of its own here.
+// Returns false if the lock was not free in time, or if `run` threw; then nothing of it continues.
+// There is no time limit for `run` itself.
 bool WithPython(std::chrono::milliseconds patience, const std::function<void()>& run);
 
 enum class Asked : uint8_t {
@@ -24,8 +24,8 @@ enum class Asked : uint8_t {
   kNotHad,    // the lock, in time: nothing of it goes on
   kLeftAlone  // it still runs
 };
-// The same, always by another thread, which is waited for no longer than `longest`; `run` has to
-// stay usable without the caller. The caller does not hold Python's lock.
+// Like WithPython, but always in another thread, for which it waits no longer than `longest`; `run`
+// must not depend on the caller's lifetime. The caller does not hold Python's lock.
 Asked AskPython(std::chrono::milliseconds patience, std::chrono::milliseconds longest,
                 std::function<void()> run);
 

@@ -1,9 +1,9 @@
-// AddressTable: a hash table from addresses to small values, for callbacks that must be quick.
+// AddressTable is a hash table from addresses to small values, for callbacks that must be fast.
 //
 // Idea: open addressing with linear probing in one array; removal moves later entries back, so
-// there are no tombstones. Address 0 marks an empty place. The array is mapped memory: a callback
-// that runs under an allocator's lock must not use the heap, whose locks a thread may hold that
-// waits for that allocator.
+// there are no tombstones. Address 0 marks an empty slot. The array is mapped memory, because a
+// callback that runs under an allocator's lock must not use the heap: a thread that holds a lock of
+// the heap may wait for that allocator.
 //
 // Ownership: its array. Threads: one at a time. Errors: an entry for which no memory can be mapped
 // is left out, and is then not found. Units: none.
@@ -33,14 +33,15 @@ class AddressTable {
     capacity_ = count_ = 0;
   }
 
-  // Null: not there. The pointer is valid until the next FindOrInsert or Erase.
+  // Returns null if there is no entry. The pointer is valid until the next FindOrInsert or Erase.
   Value* Find(uint64_t address) {
     if (address == 0 || capacity_ == 0) return nullptr;
     Place& place = places_[IndexOf(address)];
     return place.address == address ? &place.value : nullptr;
   }
 
-  // The value for this address, which is there from now on. Null: there is no room for it.
+  // Returns the value for this address and makes it first if needed. Returns null if there is no
+  // room.
   Value* FindOrInsert(uint64_t address) {
     if (address == 0 || !HasRoom()) return nullptr;
     Place& place = places_[IndexOf(address)];
@@ -56,7 +57,7 @@ class AddressTable {
     size_t hole = IndexOf(address);
     if (places_[hole].address != address) return;
     --count_;
-    // An entry behind the hole moves into it, unless its own place lies between them.
+    // An entry behind the hole moves into it, unless its home slot lies between them.
     for (size_t next = Next(hole); places_[next].address != 0; next = Next(next)) {
       const size_t wanted = HashOf(places_[next].address);
       const size_t mask = capacity_ - 1;
@@ -78,18 +79,18 @@ class AddressTable {
     return static_cast<size_t>(((address >> 9) * 0x9e3779b97f4a7c15U) >> 20) & (capacity_ - 1);
   }
   size_t Next(size_t index) const { return (index + 1) & (capacity_ - 1); }
-  // Where the address is, or the empty place where it would be.
+  // Returns the slot of the address, or the empty slot where it would be.
   size_t IndexOf(uint64_t address) const {
     size_t index = HashOf(address);
     while (places_[index].address != 0 && places_[index].address != address) index = Next(index);
     return index;
   }
-  // One place stays empty, because a search ends there.
+  // One slot is always empty, because a search ends there.
   bool HasRoom() { return (count_ + 1) * 2 <= capacity_ || Grow() || count_ + 2 <= capacity_; }
 
   bool Grow() {
     const size_t capacity = capacity_ == 0 ? kFirstPlaces : capacity_ * 2;
-    // Zeros are empty places.
+    // Zeros are empty slots.
     void* const memory = mmap(nullptr, capacity * sizeof(Place), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return false;

@@ -1,12 +1,13 @@
-// Adoption: what PyTorch's allocator had before the observer came, as if it had been seen.
+// Adoption adds the blocks that PyTorch's allocator had before the observer was installed.
 //
-// Idea: PyTorch tells its trackers of a snapshot too, at the moment when it has taken that of a
-// device and still holds that device's lock. So the order is exact: what a tracker hears of a
-// device before that is in the snapshot, and what it hears later is not. From that moment until the
-// snapshot is adopted, trackers of that device wait: some milliseconds.
+// Idea: PyTorch also reports a snapshot to its trackers, at the moment when it has taken the
+// snapshot of a device and still holds that device's lock. So the order is exact: events that a
+// tracker gets for a device before that moment are contained in the snapshot, and later ones are
+// not. From that moment until the snapshot is adopted, trackers of that device wait for some
+// milliseconds.
 //
-// Ownership: values. Threads: one adopts, the others ask at each call. Errors: what cannot be
-// adopted is not observed. Units: bytes.
+// Ownership: values. Threads: one adopts, the others ask at each call. Errors: a device that cannot
+// be adopted is not observed. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_OBSERVER_ADOPTION_H_
 #define VRAMSTOW_ADAPTERS_TORCH_OBSERVER_ADOPTION_H_
 
@@ -22,19 +23,19 @@ namespace vramstow::torch_observer {
 
 class Adoption {
  public:
-  // Nothing of the device is observed until its snapshot is taken.
+  // From now on no event of the device is observed until its snapshot is taken.
   void Await() { Set(Phase::kAwaits); }
-  // PyTorch has taken the device's snapshot, and holds its lock.
+  // Called when PyTorch has taken the device's snapshot, and holds its lock.
   void OnSnapshot() {
     Phase expected = Phase::kAwaits;
     phase_.compare_exchange_strong(expected, Phase::kAdopts, std::memory_order_acq_rel);
   }
   bool is_adopting() const { return phase_.load(std::memory_order_acquire) == Phase::kAdopts; }
-  // All is adopted: from now on the device is observed.
+  // Called when all blocks are adopted; from now on the device is observed.
   void Finish() { Set(Phase::kObserves); }
   void Stop() { Set(Phase::kIgnores); }
 
-  // Whether a call of the tracker counts. Waits while the snapshot is being adopted.
+  // True if a call of the tracker counts. Waits while the snapshot is being adopted.
   bool Observes() {
     const Phase phase = phase_.load(std::memory_order_acquire);
     return phase == Phase::kObserves || (phase == Phase::kAdopts && Wait());
@@ -48,13 +49,13 @@ class Adoption {
     CallFutex(FUTEX_WAKE_PRIVATE, INT_MAX);
   }
   bool Wait() {
-    // A thread that waits is woken early by a signal, too.
+    // A signal may also wake a waiting thread early.
     while (is_adopting()) {
       CallFutex(FUTEX_WAIT_PRIVATE, static_cast<int>(Phase::kAdopts));
     }
     return phase_.load(std::memory_order_acquire) == Phase::kObserves;
   }
-  // Not std::atomic::wait: the C++ library of Debian 11, for which the wheel is compiled, lacks it.
+  // std::atomic::wait is missing in the C++ library of Debian 11, for which the wheel is compiled.
   void CallFutex(int operation, int value) {
     syscall(SYS_futex, &phase_, operation, value, nullptr, nullptr, 0);
   }

@@ -10,7 +10,7 @@ constexpr uint64_t kSmallestBlock = 512;
 constexpr uint64_t kSmallLimit = kMaxCutAlways;  // larger blocks have segments of their own kind
 static_assert(kMaxRoundedAlike == 2 * kSmallestBlock);
 
-// The number of the highest bit that is set.
+// Returns the number of the highest set bit.
 int HighestBit(uint64_t value) { return 63 - __builtin_clzll(value); }
 
 bool IsSplit(uint64_t rounded, uint64_t rest, uint64_t max_split) {

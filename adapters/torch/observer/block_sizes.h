@@ -1,16 +1,16 @@
-// BlockSizes: the size of each block that PyTorch's own allocator hands out.
+// BlockSizes computes the size of each block that PyTorch's own allocator returns.
 //
-// Idea: PyTorch tells how many bytes a tensor asked for, and not how many its block has. The block
-// is larger where PyTorch rounds the request up, and where it keeps the rest of a free piece
-// because the rest is too small to be of use. This class follows the pieces of every segment by
-// PyTorch's rules, so that sizes add up to what torch.cuda.memory_allocated() says.
+// Idea: PyTorch reports how many bytes a tensor requested, but not the size of its block. The block
+// is larger if PyTorch rounds the request up, or if it does not split off the rest of a free piece
+// because that rest is too small to be useful. This class tracks the pieces of every segment by
+// PyTorch's rules, so that the sizes add up to the result of torch.cuda.memory_allocated().
 //
 // Pieces of a segment are linked to their neighbours, so a block and its rest cost one search of
 // the table each.
 //
-// Ownership: values. Threads: one at a time; PyTorch's lock of the device sees to that. Errors: for
-// memory whose segment was not seen (expandable segments, segments from before) a block has the
-// rounded size, which is right for expandable segments. Units: bytes.
+// Ownership: values. Threads: one at a time; PyTorch's lock of the device guarantees that. Errors:
+// in a segment that was not seen (an expandable or an older segment) a block has the rounded size,
+// which is right for expandable segments. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_OBSERVER_BLOCK_SIZES_H_
 #define VRAMSTOW_ADAPTERS_TORCH_OBSERVER_BLOCK_SIZES_H_
 
@@ -21,33 +21,33 @@
 
 namespace vramstow::torch_observer {
 
-// PyTorch rounds a request up to this, and to a part of a power of two where the user asks for that
-// (`divisions` > 1: roundup_power2_divisions).
+// Returns the size to which PyTorch rounds a request up. `divisions` > 1 rounds to a part of a
+// power of two, if the user asked for that (roundup_power2_divisions).
 uint64_t RoundSize(uint64_t requested, uint64_t divisions);
 
-// PyTorch's settings decide nothing about smaller requests and blocks, so that it need not be asked
-// for them: up to this a request is rounded alike by all divisions, …
+// Requests up to this size are rounded in the same way whatever PyTorch's settings are, so these
+// are not read.
 inline constexpr uint64_t kMaxRoundedAlike = 1024;
-// … and up to this a block is cut whatever max_split_size is.
+// Blocks up to this size are split whatever max_split_size is, so that setting is not read either.
 inline constexpr uint64_t kMaxCutAlways = uint64_t{1} << 20;
 
 class BlockSizes {
  public:
-  // Forgets all.
+  // Forgets all segments and pieces.
   void Clear();
   void AddSegment(uint64_t address, uint64_t size);
-  // A piece that was there before, with those of its segment in order of address. For an
-  // expandable segment (`in_segment` false) the caller names live ones only.
+  // Adds an existing piece; those of one segment come in order of address. For an expandable
+  // segment (`in_segment` is false) the caller passes live pieces only.
   void Adopt(uint64_t address, uint64_t size, bool is_free, bool in_segment);
   void RemoveSegment(uint64_t address);
 
-  // A block begins at `address`. Returns its size. A large piece is split only if the rounded size
+  // Begins a block at `address`. Returns its size. A large piece is split only if the rounded size
   // is below `max_split`.
   uint64_t Allocate(uint64_t address, uint64_t rounded, uint64_t max_split);
-  // The size of a live block; 0: not known.
+  // Returns the size of a live block, or 0 if it is unknown.
   uint64_t SizeOf(uint64_t address);
-  // No stream uses the block any more: it is free, and is merged with free pieces beside it.
-  // Returns its size; 0: not known.
+  // Called when no stream uses the block any more: it becomes free, and is merged with free
+  // neighbours. Returns its size, or 0 if it is unknown.
   uint64_t Release(uint64_t address);
 
  private:
@@ -63,12 +63,13 @@ class BlockSizes {
     return last_ != nullptr && last_->address == address ? last_ : LookUp(address);
   }
   Piece* LookUp(uint64_t address);
-  // What was known of a piece that began there is forgotten. Null: there is no memory for it.
+  // Adds a piece, and forgets an earlier piece that began at the same address. Returns null if
+  // there is no memory.
   Piece* Add(uint64_t address, uint64_t size);
   void Remove(Piece* piece);
   void GiveBack(Piece* piece);
   static void Unlink(Piece* piece);
-  // `right`, which lies behind `left`, becomes a part of it.
+  // Makes `right`, which lies behind `left`, a part of it.
   void Absorb(Piece* left, Piece* right);
 
   MappedNodes<Piece> nodes_;

@@ -1,9 +1,10 @@
-// MappedNodes: objects of one type in mapped memory, for callbacks that must not use the heap.
+// MappedNodes stores objects of one type in mapped memory, for callbacks that must not use the
+// heap.
 //
-// Idea: nodes are cut from mappings of 64 KiB; one that is given back is used again first.
+// Idea: nodes are cut from mappings of 64 KiB; a node that was released is reused first.
 //
 // Ownership: all nodes, until the store is destroyed; their destructors are not called. Threads:
-// one at a time. Errors: null where no memory can be mapped. Units: none.
+// one at a time. Errors: null if no memory can be mapped. Units: none.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_OBSERVER_MAPPED_NODES_H_
 #define VRAMSTOW_ADAPTERS_TORCH_OBSERVER_MAPPED_NODES_H_
 

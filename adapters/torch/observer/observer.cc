@@ -1,13 +1,14 @@
-// The observer: PyTorch's own allocator calls back, and each call becomes an event of the trace.
+// Implements the observer: PyTorch's own allocator calls back, and each call becomes an event of
+// the trace.
 //
-// Idea: PyTorch's allocator stays as it is. Its trace trackers run for every allocation and every
+// Idea: PyTorch's allocator is not replaced. Its trace trackers run for every allocation and every
 // free, its out-of-memory observers for every request that fails. One source serves PyTorch 2.2 to
-// 2.15: what moved between releases is found with __has_include and `requires`.
+// 2.15: differences between releases are found with __has_include and `requires`.
 //
 // Ownership: one observer, never destroyed. Threads: trackers run under the lock of a device's
 // allocator, so each device's state has one user at a time. A tracker uses no heap, takes no lock
-// of others, and calls neither the driver nor Python nor the dynamic linker. Errors: half a
-// sentence; then nothing is observed. Units: bytes.
+// of other code, and calls neither the driver nor Python nor the dynamic linker. Errors: the
+// reason, as the end of a sentence; then nothing is observed. Units: bytes.
 #include <c10/cuda/CUDACachingAllocator.h>
 #if __has_include(<c10/cuda/CUDAAllocatorConfig.h>)
 #include <c10/cuda/CUDAAllocatorConfig.h>
@@ -42,8 +43,8 @@ namespace {
 namespace caching = c10::cuda::CUDACachingAllocator;
 using Entry = caching::TraceEntry;
 
-// PyTorch's settings for block sizes. The functions take the class as a template's parameter, so
-// that a release without it still compiles.
+// Read PyTorch's settings for block sizes. The functions take the class as a template parameter, so
+// that they compile with a release without it.
 template <typename Newer, typename Older>
 uint64_t Divisions(uint64_t requested) {
   if constexpr (requires { Newer::roundup_power2_divisions(requested); }) {
@@ -75,18 +76,19 @@ class Observer {
   // Expandable segments are mapped in multiples of this.
   static constexpr uint64_t kMappedPart = uint64_t{2} << 20;
 
-  // `attachment`: null where vramstow is here since the process started.
+  // `attachment` is null if vramstow has been present since the process started.
   Observer(const vramstow_framework_trace* trace, const vramstow_framework_attachment* attachment)
       : trace_(trace), attachment_(attachment) {}
 
-  // From now on the allocator is observed, which has nothing yet.
+  // Starts to observe an allocator that has no memory yet.
   void Begin();
-  // The same with what it has. False: this PyTorch does not say when a snapshot is taken.
+  // Starts to observe an allocator and adopts its present blocks. Returns false if this PyTorch
+  // does not report snapshots to trackers.
   bool Adopt(caching::CUDAAllocator* allocator);
   void End();
 
   void OnEntry(const Entry& entry);
-  // `allowed`: what PyTorch may take of the device.
+  // `allowed` is the memory of the device that PyTorch may use.
   void OnOutOfMemory(int64_t device, uint64_t requested, uint64_t allowed);
 
  private:
@@ -144,7 +146,7 @@ void Observer::OnFreeCompleted(const Entry& entry, Device* device) {
        static_cast<uint64_t>(entry.size_), entry.stream_);
 }
 
-// Where the driver is not hooked, the framework's segments are told here.
+// Reports the framework's segments, if the driver is not hooked.
 void Observer::Reserve(int kind, int64_t device, uint64_t address, uint64_t size, void* stream) {
   const vramstow_framework_event event = {kind, static_cast<int32_t>(device),      address, size,
                                           size, reinterpret_cast<uint64_t>(stream)};
@@ -212,7 +214,7 @@ void Observer::OnOutOfMemory(int64_t device, uint64_t requested, uint64_t allowe
   const int kind = torch_failure::FailureEnds::InsideFramework() ? VRAMSTOW_EVENT_DONE_WITHOUT
                                                                  : VRAMSTOW_EVENT_OUT_OF_MEMORY;
   Emit(kind, device, allowed, requested, requested, nullptr);
-  // PyTorch tells of this without its lock, so that it can be asked how often it tried again.
+  // PyTorch reports this without its lock, so it can be asked for its number of retries.
   const auto index = static_cast<c10::DeviceIndex>(device);
   const auto retries = caching::get()->getDeviceStats(index).num_alloc_retries;
   trace_->reserve(static_cast<int>(device), 0, static_cast<uint64_t>(retries));
@@ -260,7 +262,7 @@ void Observer::AdoptSegment(const caching::SegmentInfo& segment, Device* device,
 }
 
 bool Observer::Adopt(caching::CUDAAllocator* allocator) {
-  // On an error, too, no thread of the program may wait for a device that nobody adopts.
+  // Even after an error no thread of the program may wait for a device that is never adopted.
   struct Release {
     Observer* observer;
     ~Release() {
@@ -293,7 +295,7 @@ bool Observer::Adopt(caching::CUDAAllocator* allocator) {
   return is_told;
 }
 
-// Null: the allocator can be observed.
+// Returns null if the allocator can be observed.
 const char* WhyNot(caching::CUDAAllocator* allocator) {
   if (allocator == nullptr || !allocator->initialized()) return "PyTorch has not started CUDA";
   if (allocator->name() != "native") return "another allocator is chosen";
@@ -314,7 +316,8 @@ const vramstow_framework_trace* TraceTable(vramstow_table_function get_table) {
                                            VRAMSTOW_TABLE_TRACE_VERSION);
 }
 
-// PyTorch offers no way to take a tracker off: one that observes nothing stays.
+// Attaches an observer. PyTorch cannot remove a tracker, so an unused one remains attached and
+// observes nothing.
 Observer* Track(caching::CUDAAllocator* allocator, const vramstow_framework_trace* trace,
                 const vramstow_framework_attachment* attachment) {
   auto* observer = new Observer(trace, attachment);
@@ -348,7 +351,8 @@ const char* Observe() {
   return nullptr;
 }
 
-// The observer of a process that vramstow came to while it ran, and what its trace is begun with.
+// The observer of a process in which vramstow was loaded later, and the table that begins its
+// trace.
 Observer* attached = nullptr;
 const vramstow_framework_attachment* attachment = nullptr;
 
@@ -384,8 +388,8 @@ const char* Detach() {
 }  // namespace
 }  // namespace vramstow::torch_observer
 
-// Null: from now on PyTorch's tensors are in the trace. Otherwise half a sentence says why not; an
-// empty one was said already.
+// Returns null if PyTorch's tensors are in the trace from now on; otherwise the reason why not, as
+// the end of a sentence, or an empty text if the reason was printed already.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_observe() {
   try {
     return vramstow::torch_observer::Observe();
@@ -394,8 +398,9 @@ extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_obs
   }
 }
 
-// The same in a process that runs without a preload: `get_table` is the library's, `folder` where
-// the trace goes, and `path` is filled with the name of its file. One thread at a time.
+// Like vramstow_torch_observe, in a process that runs without a preload: `get_table` is the
+// library's, `folder` is the trace's folder, and `path` receives the name of its file. One thread
+// at a time.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_attach(
     vramstow_table_function get_table, const char* folder, char* path, size_t size) {
   try {
@@ -405,7 +410,8 @@ extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_att
   }
 }
 
-// Null: nothing is observed any more, and the trace is closed. Otherwise half a sentence.
+// Returns null if nothing is observed any more and the trace is closed; otherwise the reason, as
+// the end of a sentence.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_detach() {
   return vramstow::torch_observer::Detach();
 }
