@@ -1,9 +1,11 @@
-// What libcuda.so.1 of the simulator exports beside the driver's own functions. Plain C.
+// Declares the functions that libcuda.so.1 of the simulator exports in addition to the driver's own
+// functions. Plain C.
 //
-// 1. Nothing here exists in a real driver: look it up with dlsym and do without if it is absent.
+// 1. A real driver has none of these functions: look them up with dlsym, and do without them if
+// they
+//    are absent.
 // 2. Registered kernels run when their turn comes on the virtual clock, one at a time, with the
-//    driver's lock held: they must not call the driver, and may call
-//    vramstowSimulatorTranslate.
+//    driver's lock held: they must not call the driver, and may call vramstowSimulatorTranslate.
 // 3. Sizes are bytes, times are virtual nanoseconds.
 #ifndef VRAMSTOW_SIMULATOR_SIMULATOR_API_H_
 #define VRAMSTOW_SIMULATOR_SIMULATOR_API_H_
@@ -15,14 +17,14 @@
 extern "C" {
 #endif
 
-// Is `spec` right? 0: *text is one line about the card(s); otherwise one sentence about what is
-// wrong. The SPEC "help" gives 0 and the list of cards and options.
+// Returns 0 and one line about the GPUs in *text if `spec` is right, else a number other than 0 and
+// one sentence about what is wrong. The SPEC "help" returns 0 and the list of GPUs and options.
 int vramstowSimulatorCheck(const char* spec, char* text, size_t size);
 
-// What is simulated in this process, for a trace. Never null.
+// Returns a description of the simulated GPUs of this process, for a trace. Never null.
 const char* vramstowSimulatorDescription(void);
 
-// One of the ranks that run of a job with world= in its SPEC.
+// A rank that runs, of a job with world= in its SPEC.
 struct vramstowSimulatorRank {
   int rank;
   int world;  // ranks of the job
@@ -32,19 +34,19 @@ struct vramstowSimulatorRank {
   int local_world;
 };
 
-// Fills in the rank that stands at `index` behind rank= (`size` bytes of it). Returns how many run;
-// 0: the SPEC has no world=; negative: it is wrong. A null `spec` is the process's own. Needs no
-// cuInit.
+// Fills in the rank at position `index` after rank= (`size` bytes of it). Returns the number of
+// ranks that run, 0 if the SPEC has no world=, or a negative number if it is wrong. A null `spec`
+// means the SPEC of the process. Needs no cuInit.
 int vramstowSimulatorRanks(const char* spec, int index, struct vramstowSimulatorRank* rank,
                            size_t size);
 
-// The address of a function that a runtime calls past every public name, as a vendor's runtime may
-// do through a private table: with primary=private in the SPEC these are the functions of primary
-// contexts, by their documented names. Null for any other name, and without that option. Needs no
-// cuInit.
+// Returns the address of a function that a runtime calls without a public name, as a vendor's
+// runtime may do through a private table: with primary=private in the SPEC these are the functions
+// of primary contexts, by their documented names. Returns null for any other name, and without that
+// option. Needs no cuInit.
 void* vramstowSimulatorPrivateFunction(const char* name);
 
-// One launch, as a registered kernel sees it.
+// One launch, as a registered kernel receives it.
 struct vramstowSimulatorLaunch {
   unsigned grid[3];
   unsigned block[3];
@@ -56,20 +58,21 @@ struct vramstowSimulatorLaunch {
 };
 typedef void (*vramstowSimulatorKernel)(const struct vramstowSimulatorLaunch* launch);
 
-// From now on a kernel named `name` runs `function` and takes `duration_ns`. Parameter sizes say
-// how much of each argument is copied at launch. A null function unregisters. 0: done.
+// Registers `function` to run as the kernel `name`, which takes `duration_ns`. The parameter sizes
+// are the bytes of each argument that are copied at launch. A null function unregisters the kernel.
+// Returns 0 on success.
 int vramstowSimulatorRegisterKernel(const char* name, vramstowSimulatorKernel function,
                                     const size_t* parameter_sizes, size_t parameter_count,
                                     uint64_t duration_ns, void* user);
 
-// Where the bytes of a device address lie in this process: null if [address, address + size) is no
-// memory that a kernel may touch. `write` non-zero: they are going to be written.
+// Returns the pointer to the bytes of a device address in this process, or null if a kernel must
+// not access [address, address + size). `write` is not 0 if the bytes are going to be written.
 void* vramstowSimulatorTranslate(uint64_t address, size_t size, int write);
 
 // --- Work that a library computes on the host in place of kernels (adapters/values)
 // ----------------
 
-// What a task does to memory of devices.
+// How a task uses a range of device memory.
 enum VramstowSimulatorUse {
   kVramstowSimulatorReads = 1,
   kVramstowSimulatorWrites = 2,
@@ -104,89 +107,92 @@ struct vramstowSimulatorTask {
   size_t range_count;
   uint64_t bytes;       // that are touched; large tasks are left out as large launches are
   uint64_t operations;  // of a matrix product, as gemm= of the SPEC counts them; else 0
-  // Called with the driver's lock held, once for each time that the work's turn comes: it must not
-  // call the driver, and finds the bytes of device addresses at vramstowSimulatorShadow. Gives an
-  // outcome. Null: the results are left out.
+  // Computes the results and returns an outcome. Called with the driver's lock held, each time the
+  // work's turn comes; it must not call the driver, and finds the bytes of device addresses at
+  // vramstowSimulatorShadow. If it is null, the results are left out.
   int (*run)(void* user);
   void (*drop)(void* user);  // when it will not be run again; null: nothing is to be done
   void* user;
   int traits;  // of enum VramstowSimulatorTrait, added up
-  // Called before `run`, as it is, where something of what the task reads was not computed. `lost`
-  // not 0: some of it reads as zeros; else it has old values, or what follows from them. May be
-  // null.
+  // Called right before `run` if some of the memory that the task reads was not computed. If `lost`
+  // is not 0, some of it reads as zeros; else it has old values, or values derived from them. May
+  // be null.
   void (*reads_uncomputed)(void* user, int lost);
 };
 
-// Makes the task a part of the last work that this thread's current context has in the stream: it
-// takes no time and changes no order. In a capture it becomes a part of the last node, and runs at
-// each launch of the graph. What is not computed reads as zeros where the task should have filled
-// it. 0: done; otherwise a CUresult, and the task was dropped.
+// Makes the task a part of the last work that this thread's current context has in the stream; the
+// task takes no time and changes no order. In a capture it becomes a part of the last node, and
+// runs at each launch of the graph. If the results are not computed, the memory that the task
+// should have filled reads as zeros. Returns 0 on success, else a CUresult after dropping the task.
 int vramstowSimulatorAppend(struct CUstream_st* stream, const struct vramstowSimulatorTask* task);
 
 // Calls `seen` for each task that is appended, and for each launch of a graph, with the ranges of
 // memory that it reads and writes. The thread that submits the work calls it, without the driver's
-// lock. A null `seen` ends that. Kernels that a task stands for are launched while
-// vramstowSimulatorHoldsKernels() is not 0: their arguments name nothing that the task does not.
+// lock. A null `seen` stops the calls. The kernels that a task replaces are launched while
+// vramstowSimulatorHoldsKernels() is not 0: their arguments refer to no memory that the task does
+// not name.
 typedef void (*vramstowSimulatorUseWatcher)(const struct vramstowSimulatorRange* ranges,
                                             size_t count, void* user);
 void vramstowSimulatorWatchUses(vramstowSimulatorUseWatcher seen, void* user);
 
-// Returns 1 if somebody watches, else 0.
+// Returns 1 if there is such a watcher, else 0.
 int vramstowSimulatorWatchesUses(void);
 
 // Calls the watcher, if there is one, for work of this thread that has no task.
 void vramstowSimulatorTellUses(const struct vramstowSimulatorRange* ranges, size_t count);
 
-// Whether a task of that size would be computed now. Needs no lock.
+// Returns whether a task of that size would be computed now. Needs no lock.
 int vramstowSimulatorAffords(uint64_t bytes, uint64_t operations);
 
-// What has to be added to a device address to find its bytes in this process; 0: device memory
-// holds nothing (contents=discard), the SPEC wants no values, or the driver was not started.
+// Returns the difference between the pointer to a byte in this process and its device address.
+// Returns 0 if device memory stores nothing (contents=discard), the SPEC disables values, or the
+// driver was not started.
 int64_t vramstowSimulatorShadow(void);
 
-// While the sum of changes of this thread is above 0, kernels that it launches take their time and
-// do nothing, because a task computes what they should.
+// While the sum of the changes by this thread is above 0, kernels that it launches take their time
+// and do nothing, because a task computes their results.
 void vramstowSimulatorHoldKernels(int change);
 
-// Not 0: that sum is above 0.
+// Returns whether that sum is above 0.
 int vramstowSimulatorHoldsKernels(void);
 
-// While the sum of changes of this thread is above 0, it asks only to see how long something takes:
-// kernels that it launches take their time and do nothing, and large tasks are left out.
+// While the sum of the changes by this thread is above 0, the thread only measures time: kernels
+// that it launches take their time and do nothing, and large tasks are left out.
 void vramstowSimulatorTry(int change);
 
-// From now on small copies (up to 8 bytes) from a device to the host that this thread asks for end
-// with a call of `patch`, which may change what was read. Null: no more. Called with the driver's
-// lock held.
+// Makes small copies (up to 8 bytes) from a device to the host that this thread requests end with a
+// call of `patch`, which may change the bytes that were read. A null `patch` stops that. Must be
+// called with the driver's lock held.
 void vramstowSimulatorPatchReads(void (*patch)(void* user, void* bytes, size_t size), void* user);
 
-// How often the host has read device memory that should have been computed and was not. Needs no
-// lock.
+// Returns how often the host has read device memory that should have been computed and was not.
+// Needs no lock.
 uint64_t vramstowSimulatorCountUncomputedReads(void);
 
-// `seen` is called at the first of these reads, with the name of who did not compute it, by the
-// thread that makes it and with the driver's lock held. Where it gives 0, the read does not count,
-// and it is called again at the next one.
+// Calls `seen` at the first of these reads, with the name of the kernel that was not computed, in
+// the thread that reads and with the driver's lock held. If `seen` returns 0, the read does not
+// count, and `seen` is called again at the next one.
 void vramstowSimulatorWatchUncomputedReads(int (*seen)(const char* by, void* user), void* user);
 
-// The same of sizes that follow from what was not computed. Such a size is no such read.
+// The same functions for sizes that follow from uncomputed results. Such a size does not count as a
+// read.
 uint64_t vramstowSimulatorCountUnknownSizes(void);
 void vramstowSimulatorWatchUnknownSizes(int (*seen)(const char* by, void* user), void* user);
 
-// The library that computes says that a result of `by`, whose size depends on values, has a size
-// that it made up. The name lives as long as the process.
+// Records that a library invented the size of a result of `by`, whose size depends on values. The
+// name lives as long as the process.
 void vramstowSimulatorNoteUnknownSize(const char* by);
 
-// --- What a card would have to do (work-log= and clock=model of the SPEC)
+// --- The work that a GPU would have to do (work-log= and clock=model of the SPEC)
 // ------------------------------------------------------------------------
 
-// A line of the log. Texts have no comma and no end of line.
+// A line of the work log. Texts contain no comma and no end of line.
 struct vramstowSimulatorWorkLine {
   size_t size;       // of this struct, as its user knows it
   const char* kind;  // operator, copy, kernel, collective
   const char* name;  // "mm", "to_device", "all_reduce"
-  // Of products: f16, bf16, tf32, f32, f64; f16_odd, bf16_odd where a row of a matrix has an odd
-  // number of elements. Else "-".
+  // The precision of products: f16, bf16, tf32, f32 or f64; f16_odd or bf16_odd if a row of a
+  // matrix has an odd number of elements. For other work "-".
   const char* precision;
   uint64_t operations;  // of products, additions and all; else 0
   uint64_t read_bytes;
@@ -194,54 +200,56 @@ struct vramstowSimulatorWorkLine {
   uint64_t items;  // of a collective: the ranks; of an embedding or a loss: the tokens; else 0
 };
 
-// Not 0: there is such a log, or such a clock.
+// Returns a number other than 0 if there is a work log or the clock is clock=model.
 int vramstowSimulatorLogsWork(void);
 
-// Writes the line, where there is such a log. With clock=model the stream is busy for as long as a
-// card would take, from behind what it has now; what the work reads and writes (`ranges`, as of a
-// task) is read and written over the link where it lies on the host.
+// Writes the line if there is a work log. With clock=model the work takes as long in the stream as
+// it would on a GPU, after the work that is already there. Memory that the work reads and writes
+// (`ranges`, as those of a task) is accessed over PCIe if it lies on the host.
 void vramstowSimulatorLogWork(struct CUstream_st* stream,
                               const struct vramstowSimulatorWorkLine* line,
                               const struct vramstowSimulatorRange* ranges, size_t count);
 
-// What the clock of clock=model says; all but the times are sums since the driver was started.
+// The times and sums of clock=model. All fields other than times are sums since the driver was
+// started.
 struct vramstowSimulatorModelClock {
   uint64_t now_ns;           // the host's time
   uint64_t link_read_bytes;  // that kernels read or wrote in place in memory of the host
   uint64_t to_host_bytes;    // that copies brought over the link
   uint64_t to_device_bytes;
   uint64_t wait_ns;  // for which the program waited for work
-  // Of operators and copies that libraries told of, collectives not among them.
+  // Sums over the operators and copies that libraries reported; collectives are not included.
   uint64_t work_ns;       // what they take, if all that they use lay on the card
   uint64_t operators;     // how many they are
   uint64_t link_work_ns;  // what they take longer, because some of it lies on the host
   uint64_t due_ns;        // when all work that was submitted up to now will have ended, or now
 };
 
-// Fills in `size` bytes of the clock, so that the struct may grow at its end. 0: done; else there
-// is no such clock. Needs no lock.
+// Fills in `size` bytes of the clock, so that the struct may grow at its end. Returns 0, or another
+// number if the clock is not clock=model. Needs no lock.
 int vramstowSimulatorReadModelClock(struct vramstowSimulatorModelClock* clock, size_t size);
-// By that clock, the host does nothing for so long. For who would sleep until work has ended: real
-// time counts for nothing there. Without such a clock nothing happens.
+// Lets the host do nothing for this time of clock=model. A program that would sleep until work has
+// ended calls this, because real time does not count with that clock. Has no effect with another
+// clock.
 void vramstowSimulatorPass(uint64_t nanoseconds);
 
-// As a network card does by what it was told of memory: copies `size` bytes at `offset` of what a
-// descriptor of cuMemGetHandleForAddressRange stands for, out of it or into it. That is the
-// physical memory which was there when the descriptor was made, whatever its addresses lead to by
-// now. The copy is no work on a stream. 0: done; otherwise a CUresult.
-// vramstowSimulatorRegister makes such a descriptor without a call of the driver, as the driver's
-// module for network cards (nvidia-peermem) does where a card registers an address: for any range,
-// and unseen by whoever stands in front of the driver. The descriptor is the caller's to close.
+// The two functions that copy act as a network card does with registered memory: they copy `size`
+// bytes at `offset` out of, or into, the memory that a descriptor of cuMemGetHandleForAddressRange
+// stands for. That is the physical memory which was there when the descriptor was made, whatever is
+// mapped at its addresses now. The copy is not work on a stream. They return 0 or a CUresult.
+// vramstowSimulatorRegister makes such a descriptor without a call of the driver, as the kernel
+// module for network cards (nvidia-peermem) does when a card registers an address: for any range,
+// and without notice to an interposer in front of the driver. The caller closes the descriptor.
 int vramstowSimulatorRegister(uint64_t address, size_t size, int* descriptor);
 int vramstowSimulatorReadRegistered(int descriptor, uint64_t offset, void* bytes, size_t size);
 int vramstowSimulatorWriteRegistered(int descriptor, uint64_t offset, const void* bytes,
                                      size_t size);
 
-// The virtual time of the host.
+// Returns the virtual time of the host.
 uint64_t vramstowSimulatorTime(void);
 
-// What a monitor (NVML) may know of a device. It is there before cuInit and in a forked child:
-// asking starts nothing and needs no context.
+// The facts that a monitor (NVML) reads about a device. They are available before cuInit and in a
+// forked child; reading them starts nothing and needs no context.
 struct vramstowSimulatorDeviceReport {
   char name[96];
   char pci_bus_id[16];  // "0000:01:00.0"
@@ -261,11 +269,12 @@ struct vramstowSimulatorDeviceReport {
   uint64_t process_bytes;  // of these, by this process
 };
 
-// How many devices the machine has, whatever the process sees of them; negative if the SPEC is
-// wrong.
+// Returns how many devices the machine has, whether or not the process sees them, or a negative
+// number if the SPEC is wrong.
 int vramstowSimulatorDeviceCount(void);
 
-// Fills in `size` bytes of the report, so that the struct may grow at its end. 0: done.
+// Fills in `size` bytes of the report, so that the struct may grow at its end. Returns 0 on
+// success.
 int vramstowSimulatorReportDevice(int device, struct vramstowSimulatorDeviceReport* report,
                                   size_t size);
 
@@ -274,21 +283,22 @@ struct vramstowSimulatorProcess {
   uint64_t bytes;    // of the device's memory
 };
 
-// The processes that hold memory of a device, at most `room` of them. Returns how many there are,
-// negative if there is no such device.
+// Lists the processes that use memory of a device, at most `room` of them. Returns how many there
+// are, or a negative number if there is no such device.
 int vramstowSimulatorListProcesses(int device, struct vramstowSimulatorProcess* processes,
                                    int room);
 
-// What a profiler in this process (the stand-in for CUPTI) is told. There is one place for a
-// profiler; while nobody is in it, all of this costs a load per call.
+// The structures below are passed to a profiler in this process (the stand-in for CUPTI). There is
+// one slot for a profiler; while it is empty, a call costs only one load more.
 //
-// A call of the driver, or of a runtime over it. Whoever tells fills in what it knows.
+// A call of the driver, or of a runtime over it. The caller fills in the fields that it knows.
 struct vramstowSimulatorCall {
   const char* name;  // as documented: cuMemAlloc, cudaMalloc; with _ptsz or _ptds for a runtime
   int runtime;       // 0: the driver's; else the runtime's
   int per_thread;    // stream 0 is the thread's own
   int result;        // when it leaves: CUresult or cudaError_t
-  // The driver's, when it leaves. Ids are unique in the process, 0 is none.
+  // The driver sets these fields at the end of the call. Ids are unique in the process; 0 means
+  // none.
   int device;
   struct CUctx_st* context;
   struct CUctx_st* made_context;
@@ -303,7 +313,7 @@ struct vramstowSimulatorCall {
   uint64_t pool_threshold_bytes;
   uint64_t pool_reserved_bytes;
   uint64_t pool_used_bytes;
-  // The profiler's own.
+  // The profiler sets and reads these fields.
   uint32_t correlation;
   uint32_t outermost;
   uint64_t begin;
@@ -323,7 +333,7 @@ enum VramstowSimulatorPlace {
   kVramstowSimulatorManaged = 5,
 };
 
-// A piece of work on the device: told when it is queued, and when it has ended.
+// A piece of work on the device, reported when it is queued and when it has ended.
 struct vramstowSimulatorWork {
   int kind;
   int device;
@@ -349,24 +359,24 @@ struct vramstowSimulatorWork {
   int asynchronous;
   unsigned value;  // of a fill
   uint64_t bytes;
-  // The profiler's own.
+  // The profiler sets and reads these fields.
   uint32_t correlation;
   int64_t host_offset_ns;
 };
 
-// Called by any thread. `enter` and `leave` hold no lock of the driver's; `queue`, `work` and
-// `memory` do: from these the driver may not be called.
+// The functions of a profiler may be called by any thread. `enter` and `leave` are called without
+// the driver's lock; `queue`, `work` and `memory` are called with it and must not call the driver.
 struct vramstowSimulatorProfiler {
   void (*enter)(struct vramstowSimulatorCall* call);
   void (*leave)(struct vramstowSimulatorCall* call);
   void (*queue)(struct vramstowSimulatorWork* work);
   void (*work)(const struct vramstowSimulatorWork* work);
-  // The call gave (or took) memory, or tried to: it has its result.
+  // Called after a call that allocated (or freed) memory, or tried to; its result is set.
   void (*memory)(const struct vramstowSimulatorCall* call, uint64_t address, uint64_t bytes);
 };
 
-// The place for a profiler: the address of an atomic pointer. It is written by the profiler alone;
-// what it pointed to once must live as long as the process.
+// Returns the slot of the profiler, which is the address of an atomic pointer. Only the profiler
+// writes it; an object that it pointed to must live as long as the process.
 const struct vramstowSimulatorProfiler** vramstowSimulatorProfilerPlace(void);
 
 #ifdef __cplusplus

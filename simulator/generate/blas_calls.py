@@ -68,7 +68,7 @@ def read_families(path: Path) -> list[Family]:
                 f"{path}:{number}: a line is NAMES KERNEL (SPREAD) and what else holds"
             )
         family = Family(re.compile(match["names"]), match["kernel"], match["spread"])
-        # Values may contain blanks: what follows up to the next name with "=".
+        # Values may contain blanks: a value ends before the next name with "=".
         for name, value in re.findall(r"(\w+)=(.*?)(?=\s+\w+=(?!=)|\s*$)", match["rest"]):
             if name == "types":
                 family.types = value.split(",")

@@ -1,4 +1,4 @@
-// Arrays, and copies of rows and boxes.
+// Tests arrays, and copies of rows and boxes.
 #include <string.h>
 
 #include <numeric>

@@ -1,4 +1,4 @@
-// Contexts, peers, entry points and errors, continued.
+// Tests more of contexts, peers, entry points and errors (see device_test.cc).
 #include <string.h>
 
 #include <set>

@@ -1,4 +1,4 @@
-// Copies in batches and with attributes.
+// Tests copies in batches and with attributes.
 #include <numeric>
 
 #include "tests/simulator/contract/driver.h"
@@ -29,7 +29,7 @@ class CopyBatchTest : public ContractTest {
     operand.op.ptr.layerHeight = layer;
     return operand;
   }
-  // 4 x 2 x 2 bytes out of rows of 16 and layers of 4 rows, tightly packed at the other side.
+  // Copies 4 x 2 x 2 bytes out of rows of 16 bytes and layers of 4 rows to memory without gaps.
   CUDA_MEMCPY3D_BATCH_OP Operation() const {
     CUDA_MEMCPY3D_BATCH_OP operation = {};
     operation.src = At(from_, 16, 4);

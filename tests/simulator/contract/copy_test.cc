@@ -1,4 +1,4 @@
-// Copies and fills: what moves, when, and what is refused.
+// Tests copies and fills: which bytes move, when they move, and which copies are refused.
 #include <string.h>
 
 #include <numeric>

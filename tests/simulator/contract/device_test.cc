@@ -1,4 +1,4 @@
-// Devices, contexts, entry points, errors.
+// Tests devices, contexts, entry points and errors.
 #include <string.h>
 
 #include <thread>
@@ -11,8 +11,9 @@ namespace {
 using DeviceTest = ContractTest;
 using ContextTest = ContractTest;
 using EntryPointTest = ContractTest;
-// What is undefined: a card's driver crashes where this one refuses. The kit that accepts a card
-// leaves suites out whose names begin so.
+// Tests of undefined behaviour, which crashes the driver of a real GPU where the simulated one
+// returns an error. The acceptance kit for real GPUs skips suites whose names begin with
+// "Undefined".
 using UndefinedContextTest = ContractTest;
 using UndefinedEntryPointTest = ContractTest;
 

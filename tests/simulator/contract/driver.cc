@@ -17,7 +17,7 @@ namespace {
 #define VRAMSTOW_TEXT_OF(name) #name
 #define VRAMSTOW_TEXT(name) VRAMSTOW_TEXT_OF(name)
 
-// The thread on which the tests run: only there a test can be ended by an exception.
+// The thread on which the tests run. A test can be ended by an exception only there.
 const std::thread::id g_test_thread = std::this_thread::get_id();
 
 Driver LoadDriver() {
@@ -25,7 +25,7 @@ Driver LoadDriver() {
   if (path == nullptr) {
     path = VRAMSTOW_SIMULATED_DRIVER;
     setenv("VRAMSTOW_SIMULATE", kTestSpec, 0);
-    // The processes of one test share the cards, those of two tests do not.
+    // The processes of one test share the simulated GPUs; those of different tests do not.
     setenv("VRAMSTOW_RUN_ID", ("contract-" + std::to_string(getpid())).c_str(), 0);
   }
   Driver driver;
@@ -40,7 +40,7 @@ Driver LoadDriver() {
   return driver;
 }
 
-// Makes the primary context stay from one test to the next, where that is asked for.
+// Retains the primary context from one test to the next if VRAMSTOW_TEST_KEEPS_CONTEXT requests it.
 void KeepContext(const Driver& driver, CUdevice device) {
   static const bool keeps = getenv("VRAMSTOW_TEST_KEEPS_CONTEXT") != nullptr;
   static bool kept = false;
@@ -59,7 +59,7 @@ void SkipForMissing(const char* name) {
   }
   const std::string why = std::string("the driver has no ") + name;
   [&] { GTEST_SKIP() << why; }();
-  // GoogleTest takes it for the end of a test whose outcome is recorded already.
+  // GoogleTest treats this exception as the end of a test whose outcome is recorded already.
   throw ::testing::AssertionException(
       ::testing::TestPartResult(::testing::TestPartResult::kSkip, nullptr, -1, why.c_str()));
 }
@@ -86,7 +86,8 @@ struct HeldStream::Gate {
 };
 
 HeldStream::HeldStream(CUstream stream) : gate_(std::make_shared<Gate>()) {
-  // Its own reference: the work may begin after this object has gone.
+  // The host function needs a reference of its own, because it may begin after this object is
+  // destroyed.
   auto* mine = new std::shared_ptr<Gate>(gate_);
   const CUresult result = GetDriver().cuLaunchHostFunc(
       stream,

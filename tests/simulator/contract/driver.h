@@ -1,10 +1,10 @@
-// The driver under test, reached as a program without a link to it would: dlopen and dlsym.
+// Loads the driver under test as a program that is not linked to it would: with dlopen and dlsym.
 //
-// Idea: the contract tests speak to any libcuda.so.1. VRAMSTOW_TEST_DRIVER names it; without it the
-// simulated one of this build is used, with the SPEC kTestSpec. A test needs only the functions
-// that it calls: the first call of one that the driver lacks ends the test as skipped, and names
-// it. VRAMSTOW_TEST_KEEPS_CONTEXT=1 keeps the primary context from one test to the next, because a
-// card takes a good part of a second to make it.
+// Idea: the contract tests run on any libcuda.so.1. VRAMSTOW_TEST_DRIVER names it; without it the
+// simulated driver of this build is used, with the SPEC kTestSpec. A test needs only the functions
+// that it calls: the first call of a function that the driver lacks ends the test as skipped, and
+// names the function. VRAMSTOW_TEST_KEEPS_CONTEXT=1 retains the primary context from one test to
+// the next, because a real GPU needs a large part of a second to create it.
 #ifndef VRAMSTOW_TESTS_SIMULATOR_CONTRACT_DRIVER_H_
 #define VRAMSTOW_TESTS_SIMULATOR_CONTRACT_DRIVER_H_
 
@@ -31,7 +31,7 @@ class DriverFunction {
  public:
   void Find(void* library, const char* name);
   bool there() const { return found_ != nullptr; }
-  // The function that is called. Ends the test where the driver has none.
+  // Returns the driver's function. Ends the test if the driver has none.
   operator Function() const {  // NOLINT(google-explicit-constructor): calls go through it
     if (found_ == nullptr) SkipForMissing(name_);
     return found_;
@@ -307,7 +307,7 @@ class DriverFunction {
   X(cuMemcpy3DWithAttributesAsync)
 // clang-format on
 
-// The functions, by their names in cuda.h (which renames some to their current form).
+// The driver's functions, by their names in cuda.h (which renames some to their current form).
 struct Driver {
 #define VRAMSTOW_TEST_FUNCTION(name) DriverFunction<decltype(&::name)> name;
   VRAMSTOW_TEST_FUNCTIONS(VRAMSTOW_TEST_FUNCTION)
@@ -315,12 +315,12 @@ struct Driver {
   void* library = nullptr;
 };
 
-// Loaded once; ends the program with a sentence if it cannot be.
+// Returns the functions, which are loaded once; ends the program with a sentence if that fails.
 const Driver& GetDriver();
 
-// Holds a stream's work back until it is told to let go, so that what comes behind it is pending
-// for certain, however fast the card is. It lets go by itself after some seconds: a driver that
-// waits for the work must not wait forever.
+// Holds back the work of a stream until it is released, so that later work of the stream is
+// certainly pending, however fast the GPU is. It releases the stream by itself after some seconds,
+// because a driver that waits for the work must not wait forever.
 class HeldStream {
  public:
   explicit HeldStream(CUstream stream);
@@ -328,7 +328,7 @@ class HeldStream {
   HeldStream(const HeldStream&) = delete;
   HeldStream& operator=(const HeldStream&) = delete;
 
-  // Waits until the work that held the stream has ended. Returns false where that was over already.
+  // Waits until the work that held the stream has ended. Returns false if it had ended before.
   bool LetGo();
 
  private:
@@ -358,7 +358,7 @@ class ContractTest : public ::testing::Test {
 
 }  // namespace vramstow::simulator
 
-// Ends a test of a function that the driver under test is too old for, before it does anything.
+// Skips a test, before it does anything, if the driver under test is too old to have the function.
 #define NEEDS(function) \
   if (!driver_.function.there()) GTEST_SKIP() << "the driver has no " #function
 

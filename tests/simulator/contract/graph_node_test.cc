@@ -1,4 +1,4 @@
-// Graphs built by hand: nodes, edges, parameters, memory nodes, updates, user objects.
+// Tests graphs built by hand: nodes, edges, parameters, memory nodes, updates, user objects.
 #include <string.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Tests what graphs and nodes say of themselves, whatever their kind.
+// Tests queries of graphs and of nodes of any kind.
 #include "tests/simulator/contract/driver.h"
 
 namespace vramstow::simulator {

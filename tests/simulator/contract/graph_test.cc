@@ -1,4 +1,4 @@
-// Stream capture, graphs, stream-ordered memory.
+// Tests stream capture, graphs, and stream-ordered memory.
 #include <thread>
 
 #include "tests/simulator/contract/driver.h"
@@ -366,7 +366,7 @@ TEST_F(CaptureTest, AGraphDoesNotEndWhileItIsCaptured) {
   EXPECT_OK(driver_.cuGraphDestroy(graph));
 }
 
-// Nothing is documented of these two.
+// The documentation does not describe the behaviour in this and the next test.
 TEST_F(UndefinedCaptureTest, WhatADeviceKeepsForGraphsEndsWithAContext) {
   const size_t before = FreeBytes();
   CUcontext own = nullptr;

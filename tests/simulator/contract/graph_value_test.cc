@@ -1,4 +1,4 @@
-// Stream memory operations in graphs: captured, and added as nodes.
+// Tests stream memory operations in graphs, both captured and added as nodes.
 #include <string.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Two processes: memory, events, physical memory and pools that one makes and the other uses, and
-// the card that both hold memory of.
+// Tests two processes: memory, events, physical memory and pools that one makes and the other uses,
+// and the GPU whose memory both use.
 #include <string.h>
 #include <unistd.h>
 
@@ -49,7 +49,7 @@ using IpcPoolTest = IpcTest;
 
 class ShareableTest : public IpcTest {
  protected:
-  // A page of the other process; its descriptor is closed here.
+  // Imports a page of the other process, and closes its descriptor.
   CUmemGenericAllocationHandle Import(int descriptor) {
     CUmemGenericAllocationHandle handle = 0;
     EXPECT_OK(driver_.cuMemImportFromShareableHandle(
@@ -108,7 +108,7 @@ TEST_F(SharedCardTest, WhatAKilledProcessHeldIsFreeAgain) {
   ASSERT_OK(peer_.Ask(PeerCall::kAllocate, 512 * kMiB).result);
   EXPECT_LE(FreeBytes(), with_context - 512 * kMiB);
   peer_.Kill();
-  // A real card takes a moment to clean up.
+  // A real GPU needs a moment to clean up.
   for (int i = 0; i < 100 && FreeBytes() <= with_context; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
@@ -273,8 +273,8 @@ TEST_F(IpcEventTest, UnrecordedEventIsCompleteElsewhere) {
   EXPECT_OK(peer_.Ask(PeerCall::kQueryEvent, opened.value).result);
 }
 
-// The rule that sharing between processes rests on: whoever waits for the event sees all that was
-// done before it was recorded, and work that waits does not run earlier.
+// Tests the rule on which sharing between processes depends: a process that waits for the event
+// sees all that was done before it was recorded, and work that waits does not run earlier.
 TEST_F(IpcEventTest, WaitElsewhereIsForTheWorkHere) {
   const CUdeviceptr block = Allocate(64 * kMiB);
   const uint64_t there = OpenInPeer(block);
@@ -381,7 +381,7 @@ TEST_F(ShareableTest, ImportedMemoryOutlivesItsMakersMapping) {
 
 class IpcPoolPeerTest : public IpcTest {
  protected:
-  // A pool of the other process, imported here, and a block of it that holds `byte`.
+  // Imports a pool of the other process and a block of it that is filled with `byte`.
   CUdeviceptr ImportBlock(unsigned char byte, size_t bytes) {
     int descriptor = -1;
     const PeerReply pool = peer_.Ask(PeerRequest{.call = PeerCall::kMakePool}, -1, &descriptor);

@@ -1,4 +1,4 @@
-// Linking by the driver, and what modules say of themselves.
+// Tests linking by the driver, and queries of modules.
 #include <string.h>
 #include <unistd.h>
 
@@ -153,8 +153,8 @@ TEST_F(LinkTest, ParametersOfAFunctionAreCounted) {
   EXPECT_OK(driver_.cuModuleUnload(module));
 }
 
-// A kernel of a library is asked by the functions for kernels; launches and occupancy take its
-// handle as they take a function's.
+// A kernel of a library is queried by the functions for kernels. Launches and occupancy accept its
+// handle like that of a function.
 TEST_F(LinkTest, AKernelOfALibraryIsLaunchedAsAFunctionIs) {
   NEEDS(cuKernelGetParamInfo);
   NEEDS(cuKernelGetName);
@@ -192,7 +192,7 @@ TEST_F(LinkTest, AKernelOfALibraryIsLaunchedAsAFunctionIs) {
   EXPECT_OK(driver_.cuLibraryUnload(library));
 }
 
-// Where the attribute says that a device has no multicast, the functions say so too.
+// If the attribute says that a device has no multicast, the functions return "not supported".
 TEST_F(LinkTest, MulticastIsSupportedWhereTheAttributeSaysSo) {
   int supported = 0;
   ASSERT_OK(

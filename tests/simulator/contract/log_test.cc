@@ -1,4 +1,4 @@
-// The error log: what cuda.h says of the functions cuLogs*.
+// Tests the error log, as cuda.h describes the functions cuLogs*.
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ class LogTest : public ContractTest {
 
   void Fail() { EXPECT_NE(CUDA_SUCCESS, driver_.cuMemFree(0x10)); }
 
-  // The log from `*from` on, in a buffer of `room` bytes.
+  // Returns the log from `*from` on, in a buffer of `room` bytes.
   std::string Dump(CUlogIterator* from, size_t room, CUresult expected = CUDA_SUCCESS) {
     std::string text(room, 'x');
     size_t size = room;
@@ -35,7 +35,7 @@ class LogTest : public ContractTest {
   CUlogIterator here_ = 0;
 };
 
-// A card's driver writes past the end of a buffer that is too small for what it has.
+// Undefined, because the driver of a real GPU writes past the end of a buffer that is too small.
 using UndefinedLogTest = LogTest;
 
 size_t LinesOf(const std::string& text) {

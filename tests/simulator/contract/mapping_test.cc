@@ -1,4 +1,5 @@
-// Memory in parts, continued: reservations, references, rights and their loss, properties.
+// Tests more of virtual memory (see virtual_memory_test.cc): reservations, references, access
+// rights and their loss, properties.
 #include "tests/simulator/contract/driver.h"
 
 namespace vramstow::simulator {
@@ -30,7 +31,7 @@ class MappingTest : public ContractTest {
     access.flags = flags;
     return driver_.cuMemSetAccess(at, pages * page_, &access, 1);
   }
-  // One mapping of `pages` in the middle of a range, with full access.
+  // Maps `pages` pages in the middle of a range, with full access.
   CUdeviceptr MapOne(CUdeviceptr range, CUmemGenericAllocationHandle handle, size_t pages) {
     EXPECT_OK(driver_.cuMemMap(range, pages * page_, 0, handle, 0));
     EXPECT_OK(SetAccess(range, pages, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
@@ -109,7 +110,7 @@ TEST_F(MappingTest, OnlyTheBeginningOfAMappingMustBeReserved) {
   EXPECT_OK(driver_.cuMemRelease(handle));
 }
 
-// The addresses behind a reservation are nobody's for as long as a mapping has them.
+// Addresses after a reservation that a mapping extends over are not reserved while it has them.
 TEST_F(UndefinedMappingTest, WhatAMappingHasBehindItsReservationIsNotReserved) {
   const CUdeviceptr range = Reserve(2);
   const CUmemGenericAllocationHandle handle = Create(4);

@@ -1,4 +1,4 @@
-// Device and host memory, and what is known of addresses.
+// Tests device and host memory, and queries of addresses.
 #include <stdlib.h>
 
 #include <set>
@@ -10,8 +10,8 @@ namespace vramstow::simulator {
 namespace {
 
 using MemoryTest = ContractTest;
-// Rules that take all memory of the card, which others may be using: names of such suites begin
-// with "Filling", and the kit that accepts a card leaves them out.
+// Tests that allocate all memory of the GPU, which other programs may be using. The acceptance kit
+// for real GPUs skips suites whose names begin with "Filling".
 using FillingTest = ContractTest;
 using UndefinedMemoryTest = ContractTest;
 using HostMemoryTest = ContractTest;

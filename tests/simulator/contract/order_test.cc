@@ -1,4 +1,5 @@
-// Order between streams: what waits for what, values in memory, events, streams' attributes.
+// Tests the order between streams: which work waits for which, values in memory, events, attributes
+// of streams.
 #include <string.h>
 
 #include <atomic>
@@ -15,7 +16,7 @@ class OrderTest : public ContractTest {
   void FillLarge(CUdeviceptr block, unsigned char value, CUstream stream) {
     ASSERT_OK(driver_.cuMemsetD8Async(block, value, kLarge, stream));
   }
-  // The last byte of `block` as a copy in `stream` sees it.
+  // Returns the last byte of `block` as a copy in `stream` reads it.
   int LastByteIn(CUdeviceptr block, CUstream stream) {
     const CUdeviceptr copy = Allocate(16);
     EXPECT_OK(driver_.cuMemcpyDtoDAsync(copy, block + kLarge - 16, 16, stream));
@@ -304,7 +305,8 @@ TEST_F(StreamRuleTest, EventOfAnotherContextIsNotRecordedHere) {
   EXPECT_OK(driver_.cuCtxDestroy(other));
 }
 
-// What one context copies to the host, and another one from there, by streams of their own.
+// One context copies memory to the host, and another context copies it back, each in a stream of
+// its own.
 class TwoContextsTest : public OrderTest {
  protected:
   static constexpr size_t kBytes = kMiB;
@@ -337,7 +339,7 @@ class TwoContextsTest : public OrderTest {
     }
     OrderTest::TearDown();
   }
-  // `record` records the event behind a copy that is held back; the other context waits for it.
+  // `record` records the event after a copy that is held back, and the other context waits for it.
   template <typename Record>
   void CopyBehind(Record record) {
     HeldStream held(first_);

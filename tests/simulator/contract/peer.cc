@@ -247,7 +247,7 @@ CUresult ServePool(const Driver& driver, const PeerRequest& request, int receive
   return result;
 }
 
-// The other process's main: serves until the socket closes.
+// Runs the other process: serves requests until the socket is closed.
 [[noreturn]] void ServePeer(int socket) {
   const Driver& driver = GetDriver();
   PeerRequest request;
@@ -272,7 +272,7 @@ CUresult ServePool(const Driver& driver, const PeerRequest& request, int receive
   _exit(0);
 }
 
-// Before main: is this process a peer?
+// Runs before main, and serves requests if this process is a peer.
 const bool g_is_peer = [] {
   const char* socket = getenv(kPeerVariable);
   if (socket != nullptr) ServePeer(atoi(socket));

@@ -1,7 +1,8 @@
-// Another process that uses the driver under test, for what is between processes.
+// Peer is another process that uses the driver under test, for tests of what happens between
+// processes.
 //
-// Idea: the test's own program, started again; it does one driver call after another as it is told
-// through a socket, and says what came of each. It ends with its Peer.
+// Idea: the test's own program is started again. It makes the driver calls that it receives through
+// a socket, one after the other, and returns their results. It ends with its Peer.
 #ifndef VRAMSTOW_TESTS_SIMULATOR_CONTRACT_PEER_H_
 #define VRAMSTOW_TESTS_SIMULATOR_CONTRACT_PEER_H_
 
@@ -61,10 +62,11 @@ class Peer {
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  // `descriptor`, if not negative, goes along. *received: one that came back; the caller closes it.
+  // Sends a request, and `descriptor` with it if that is not negative. *received is a descriptor
+  // that the reply contains, which the caller closes.
   PeerReply Ask(const PeerRequest& request, int descriptor = -1, int* received = nullptr);
 
-  // For calls that need no more than this.
+  // Sends a request that needs only these arguments.
   PeerReply Ask(PeerCall call, uint64_t value = 0, uint64_t count = 0, unsigned char byte = 0) {
     return Ask(PeerRequest{call, value, count, byte, {}});
   }

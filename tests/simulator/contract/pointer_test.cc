@@ -1,4 +1,4 @@
-// Tests what the driver says of addresses, and managed memory's advice.
+// Tests queries of addresses, and the advice of managed memory.
 #include <stdlib.h>
 
 #include <type_traits>
@@ -58,7 +58,7 @@ class ManagedTest : public ContractTest {
     location.id = device == kHostDevice ? 0 : device;
     return location;
   }
-  // The headers of CUDA 12 and 13 mean different forms by these names.
+  // The headers of CUDA 12 and CUDA 13 use these names for different forms of the functions.
   template <typename Function>
   static CUresult AdviseBy(Function function, CUdeviceptr at, size_t bytes, CUmem_advise advice,
                            int device) {

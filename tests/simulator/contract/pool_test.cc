@@ -1,4 +1,4 @@
-// Stream-ordered pools: attributes, reuse, trimming, access, and what is refused.
+// Tests stream-ordered pools: attributes, reuse, trimming, access, and refused calls.
 #include "tests/simulator/contract/driver.h"
 
 namespace vramstow::simulator {
@@ -221,7 +221,7 @@ TEST_F(PoolRuleTest, FreeAsyncTakesOnlyBlockStarts) {
 
 TEST_F(PoolRuleTest, NothingIsFreedForNull) { EXPECT_OK(driver_.cuMemFreeAsync(0, nullptr)); }
 
-// Not in the documentation; cuda.core's tests, made on real cards, hold it.
+// This is not documented; the tests of cuda.core, which run on real GPUs, check it.
 TEST_F(PoolRuleTest, ZeroBytesAreNoError) {
   CUdeviceptr block = 0;
   ASSERT_OK(driver_.cuMemAllocAsync(&block, 0, nullptr));
@@ -261,7 +261,7 @@ TEST_F(PoolRuleTest, MostSizeIsKept) {
   EXPECT_OK(driver_.cuMemPoolDestroy(pool));
 }
 
-// Pools of CUDA 13 that hold no device memory.
+// Tests pools of CUDA 13 that use no device memory.
 class HostPoolRuleTest : public PoolRuleTest {
  protected:
   static constexpr auto kManaged = static_cast<CUmemAllocationType>(2);

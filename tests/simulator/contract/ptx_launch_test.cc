@@ -1,4 +1,4 @@
-// Kernels that are given to the driver as PTX: what they compute is there, in order.
+// Tests kernels that are given to the driver as PTX: their results are in memory, in order.
 #include <string.h>
 
 #include <string>
@@ -8,7 +8,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// scale(out, in, factor, count): out[i] = in[i] * factor + bias. count_launches(): launches += 1.
+// The kernel scale(out, in, factor, count) computes out[i] = in[i] * factor + bias; the kernel
+// count_launches() increments the variable launches.
 constexpr char kText[] = R"(
 .version 7.0
 .target sm_70
@@ -93,7 +94,7 @@ class PtxLaunchTest : public ContractTest {
   CUdeviceptr block_ = 0;
 };
 
-// CUDA programming guide: every thread of every block executes the kernel.
+// The CUDA programming guide says that every thread of every block executes the kernel.
 TEST_F(PtxLaunchTest, EveryThreadComputes) {
   ASSERT_OK(Scale(out(), block_, 3, nullptr));
   ASSERT_OK(driver_.cuCtxSynchronize());
@@ -101,7 +102,7 @@ TEST_F(PtxLaunchTest, EveryThreadComputes) {
   EXPECT_EQ(5u, At(block_ + 5 * sizeof(unsigned))) << "what it only reads stays";
 }
 
-// cuLaunchKernel: arguments may be given as one buffer, each at its alignment.
+// As documented for cuLaunchKernel, arguments may be given as one buffer, each at its alignment.
 TEST_F(PtxLaunchTest, ArgumentsMayComeInOneBuffer) {
   struct {
     CUdeviceptr out;
@@ -142,8 +143,8 @@ TEST_F(PtxLaunchTest, KernelsOfAGraphRunAtEachLaunch) {
   EXPECT_OK(driver_.cuGraphDestroy(graph));
 }
 
-// PTX ISA, initializers: variables have their values when the module is loaded; a name among them
-// is that variable's address.
+// The PTX ISA says of initializers that variables have their values when the module is loaded, and
+// that a name among them is that variable's address.
 TEST_F(PtxLaunchTest, VariablesBeginWithTheirValues) {
   CUdeviceptr launches = 0;
   size_t bytes = 0;
@@ -176,7 +177,7 @@ TEST_F(PtxLaunchTest, WhatTheHostWritesToAVariableTheKernelReads) {
   EXPECT_EQ(1003u, At(out() + 3 * sizeof(unsigned)));
 }
 
-// cuLinkAddData: what one input declares .extern another one defines.
+// As documented for cuLinkAddData, another input may define what one input declares .extern.
 TEST_F(PtxLaunchTest, LinkedTextsCallEachOther) {
   constexpr char kCaller[] =
       ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -194,7 +195,7 @@ TEST_F(PtxLaunchTest, LinkedTextsCallEachOther) {
   CUlinkState link = nullptr;
   ASSERT_OK(driver_.cuLinkCreate(0, nullptr, nullptr, &link));
   for (const char* text : {kCaller, kCallee}) {
-    // Without the zero behind the text: its length says where it ends.
+    // The text has no zero at its end, so its length gives the end.
     ASSERT_OK(driver_.cuLinkAddData(link, CU_JIT_INPUT_PTX, const_cast<char*>(text), strlen(text),
                                     "input", 0, nullptr, nullptr));
   }

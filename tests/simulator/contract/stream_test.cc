@@ -1,4 +1,4 @@
-// Streams, events, host functions, kernels.
+// Tests streams, events, host functions and kernels.
 #include <atomic>
 #include <chrono>
 #include <thread>

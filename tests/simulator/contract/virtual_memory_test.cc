@@ -1,4 +1,4 @@
-// Memory management in parts: reserve, create, map, set access, and their opposites.
+// Tests virtual memory: reserve, create, map, set access, and their opposites.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -298,7 +298,7 @@ TEST_F(VirtualMemoryTest, HostMemoryIsReachedFromBothSides) {
   EXPECT_OK(driver_.cuMemAddressFree(range, unit_));
 }
 
-// Which node an address of the host is near is for others to say: here it has to be named.
+// The driver does not choose the NUMA node of host memory, so the caller has to name it.
 TEST_F(VirtualMemoryTest, HostMemoryIsMadeAtANodeThatIsNamed) {
   CUmemGenericAllocationHandle handle = 0;
   properties_.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
@@ -340,7 +340,7 @@ TEST_F(VirtualMemoryTest, OnlyMemoryForNetworkCardsSynchronizesItsOperations) {
   EXPECT_OK(driver_.cuMemAddressFree(range, unit_));
 }
 
-// PyTorch's allocator says so of cudaMemcpyAsync and cudaMemcpyPeerAsync.
+// The comments in PyTorch's allocator say this about cudaMemcpyAsync and cudaMemcpyPeerAsync.
 TEST_F(VirtualMemoryTest, WithoutAccessOfTheOtherDeviceACopyHasToNameBothContexts) {
   int devices = 0;
   ASSERT_OK(driver_.cuDeviceGetCount(&devices));

@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t kMiB = 1ull << 20;
 constexpr const char* kBy = "mm";
 
-// Pages as the driver makes them.
+// Private pages without a file, as the driver allocates them.
 class Pages {
  public:
   explicit Pages(uint64_t size) : size_(size) {
@@ -267,8 +267,8 @@ TEST_F(HostCopyTest, MemoryOfTheProgramIsOnlyWrittenWhereItIsNotZeroAndKeepsNoMa
   }
 }
 
-// Every byte beside a model of it. A mark may be lost, where a page was written; a byte that was
-// computed never gets one.
+// Compares every byte with a model. A mark may be lost if its page was written, but a computed byte
+// never gets one.
 TEST_F(HostCopyTest, BytesAreThoseOfTheModelWhateverIsCopied) {
   constexpr uint64_t kSize = 96 * 1024;
   const uint64_t device = Allocate(2 * kMiB);
@@ -318,7 +318,8 @@ TEST_F(HostCopyTest, BytesAreThoseOfTheModelWhateverIsCopied) {
   EXPECT_GT(carried, 0u);
 }
 
-// As the offloader works: a chunk on the host takes the place of a device's, and comes back.
+// Does what the offloader does: a chunk on the host replaces a chunk of a device at its address,
+// and is later replaced by a device's chunk again.
 TEST_F(HostCopyTest, WhatMovesToTheHostAtTheSameAddressTakesItsMarksAndNoPages) {
   constexpr uint64_t kSize = 16 * kDevicePage;
   uint64_t place = 0;
@@ -361,7 +362,7 @@ TEST_F(HostCopyTest, WhatMovesToTheHostAtTheSameAddressTakesItsMarksAndNoPages) 
     ASSERT_TRUE(AddressSpace::NextWritten(space_.descriptor(space_.host_file()), 0, &start, &stop));
     EXPECT_LE(stop - start, kDevicePage);
   }
-  // Other memory at the same address has nothing of it.
+  // Other memory that is mapped at the same address has none of its marks.
   unmap(place);
   map(place, create(0));
   EXPECT_EQ(nullptr, Origin(place, kSize));

@@ -168,7 +168,7 @@ TEST(SpecTest, AJobOfManyRanksSaysWhichOfThemRun) {
   EXPECT_EQ(job.nodes, 32);
   EXPECT_EQ(job.running, std::vector<int>({0, 255}));
   EXPECT_EQ(Right("h100,world=256,nodes=32,rank=0,255,seed=7").seed, 7u);
-  // A machine has eight cards, or as many as are said, or as the job has ranks.
+  // A machine has eight GPUs, or as many as count= says, or as many as the job has ranks.
   EXPECT_EQ(Right("h100,rank=3,world=256").world.nodes, 32);
   EXPECT_EQ(Right("h100,rank=3,world=256").count, 8);
   EXPECT_EQ(Right("h100,world=4,rank=3").count, 4);
@@ -221,7 +221,7 @@ TEST(SpecTest, ACardThatIsNotInTheListIsDescribedByItsRelative) {
   EXPECT_EQ(spec.card.major, 8);
   EXPECT_EQ(spec.card.minor, 7);
   EXPECT_EQ(spec.memory_bytes, 16 * kGiB);
-  // The row itself stays as it is.
+  // The row in the table of GPUs does not change.
   EXPECT_EQ(Right("rtx3090").card.multiprocessors, 82);
 }
 

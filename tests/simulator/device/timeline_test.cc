@@ -119,7 +119,7 @@ TEST(TimelineTest, AskingComesToAnEnd) {
 
 constexpr uint64_t kMillisecond = 1000000;
 
-// A pause of the program between two calls.
+// Simulates a pause of the program between two calls.
 void Pause(Timeline* timeline, uint64_t* real_ns, uint64_t length_ns) {
   timeline->EndCall(*real_ns);
   *real_ns += length_ns;
@@ -255,7 +255,7 @@ TEST(TimelineTest, WhoPollsAModelledCardPausesLongerAndLonger) {
   EXPECT_LT(timeline.now_ns(), now + kMillisecond / 10) << "work was submitted since";
 }
 
-// Work of a card's kernels, which run one after the other.
+// Work of a GPU's kernels, which run one after the other.
 class Kernel : public Work {
  public:
   void Run(uint64_t /*time_ns*/) override {}
@@ -295,7 +295,8 @@ TEST(TimelineTest, QueuesThatShareAnEngineAreDueOneAfterTheOther) {
   EXPECT_EQ(timeline.now_ns(), 8000u);
 }
 
-// Nobody knows how long work of the host takes: what is behind it is corrected when it has ended.
+// The duration of host work is not known before it has ended; then the expected ends of later work
+// are corrected.
 TEST(TimelineTest, WorkBehindTheHostIsDueLaterWhenTheHostWasSlow) {
   Timeline timeline(1, false, /*modelled=*/true);
   const QueuePointer queue = Timeline::NewQueue();

@@ -1,4 +1,4 @@
-// Marks of what kernels should have computed and did not.
+// Tests the marks of memory that kernels should have computed and did not.
 #include "simulator/device/uncomputed_ranges.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(UncomputedRangesTest, ACopyTakesMarksAlongAndClearsTheRest) {
   EXPECT_STREQ("gemm", marks.Find(110, 10));
 }
 
-// Against a byte map, under random steps; overlapping copies included.
+// Compares the table with a map of bytes under random steps, including overlapping copies.
 TEST(UncomputedRangesTest, EqualsAMapOfBytes) {
   constexpr int kBytes = 256;
   const char* const names[] = {"a", "b", "c"};

@@ -1,4 +1,4 @@
-// Runs a body in a forked child with its own SPEC: every test gets a driver that nobody used yet.
+// Runs a body in a forked child with its own SPEC, so that every test gets an unused driver.
 #ifndef VRAMSTOW_TESTS_SIMULATOR_OWN_CHILD_H_
 #define VRAMSTOW_TESTS_SIMULATOR_OWN_CHILD_H_
 
@@ -13,7 +13,8 @@
 
 namespace vramstow::simulator {
 
-// The text that the child's body said: 0 is right; 128 + the signal if it died of one.
+// Returns the result of the child's body, where 0 means success; 128 + the signal if a signal
+// killed it.
 inline int InChild(const std::string& spec, const std::function<int()>& body) {
   const pid_t child = fork();
   if (child == 0) {
@@ -25,7 +26,7 @@ inline int InChild(const std::string& spec, const std::function<int()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// cuInit and a current primary context of device 0. False: it failed.
+// Calls cuInit and makes the primary context of device 0 current. Returns false if that fails.
 inline bool StartDriver(const Driver& driver) {
   CUcontext context = nullptr;
   return driver.cuInit(0) == CUDA_SUCCESS &&
@@ -35,7 +36,7 @@ inline bool StartDriver(const Driver& driver) {
 
 }  // namespace vramstow::simulator
 
-// In a child's body: gives the line's number if `condition` does not hold.
+// Returns the line's number from a child's body if `condition` does not hold.
 #define CHECK_IN_CHILD(condition)                                             \
   do {                                                                        \
     if (!(condition)) {                                                       \

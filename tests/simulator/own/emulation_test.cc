@@ -1,4 +1,4 @@
-// Registered kernels, and the races that become visible in the data.
+// Tests registered kernels, and races that become visible in the data.
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -22,7 +22,7 @@ Api FindApi(const Driver& driver) {
 
 Api g_api;  // of the child that runs
 
-// fill(address, count, value): bytes.
+// The kernel fill(address, count, value), which fills bytes.
 void FillKernel(const vramstowSimulatorLaunch* launch) {
   const auto address = *static_cast<CUdeviceptr*>(launch->parameters[0]);
   const auto count = *static_cast<unsigned*>(launch->parameters[1]);
@@ -94,8 +94,8 @@ TEST(EmulationTest, KernelInAGraphKeepsTheArgumentsOfItsCapture) {
             }));
 }
 
-// Two streams on one block: `fill` in the first, a copy out of it in the second, with or without an
-// event between them. 1: the copy saw what the kernel wrote; 0: it did not.
+// Uses one block in two streams: `fill` in the first, a copy out of it in the second, with or
+// without an event between them. Returns 1 if the copy read what the kernel wrote, else 0.
 int RaceOnce(bool with_event) {
   const Driver& driver = GetDriver();
   if (!StartDriver(driver)) return 9;
@@ -112,7 +112,7 @@ int RaceOnce(bool with_event) {
   if (!LaunchFill(driver, block, 4096, 1, first)) return 9;
   driver.cuEventRecord(event, first);
   if (with_event) driver.cuStreamWaitEvent(second, event, 0);
-  // Enough work before the copy that either order is possible.
+  // There is enough work before the copy that either order is possible.
   for (int i = 0; i < 4; ++i) driver.cuMemsetD8Async(copy, 9, 4096, second);
   driver.cuMemcpyDtoDAsync(copy, block, 4096, second);
   driver.cuCtxSynchronize();

@@ -1,5 +1,6 @@
-// A CUkernel is no CUfunction: only launches, kernel nodes and occupancy take both. A card's driver
-// may crash where the simulated one refuses, so none of these calls is made on a card.
+// Tests that a CUkernel is not a CUfunction: only launches, kernel nodes and occupancy accept both.
+// The driver of a real GPU may crash where the simulated one refuses, so these tests do not run
+// there.
 #include "tests/simulator/contract/driver.h"
 
 namespace vramstow::simulator {

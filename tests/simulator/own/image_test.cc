@@ -1,4 +1,4 @@
-// Images: PTX, cubins and fat binaries, right and broken.
+// Tests images: PTX, cubins and fat binaries, valid and broken.
 #include "simulator/driver/image.h"
 
 #include <elf.h>
@@ -11,7 +11,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// Of compute capability 9.0, with the newest driver.
+// A GPU of compute capability 9.0, with the newest driver.
 const ImageTarget kCard(90, 13020);
 
 constexpr char kPtx[] = R"(
@@ -56,10 +56,10 @@ TEST(ImageTest, PtxNamesItsKernelsParametersAndVariables) {
   EXPECT_EQ(variables, image.variables);
 }
 
-// A cubin with one kernel "k" of two parameters and a variable "v" of 100 bytes.
+// Builds a cubin with one kernel "k" of two parameters and a variable "v" of 100 bytes.
 class CubinBuilder {
  public:
-  // `flags` as e_flags has them: 90 says sm_90.
+  // `flags` is the value of e_flags; 90 means sm_90.
   explicit CubinBuilder(uint32_t flags = 90, unsigned char abi = 7) : flags_(flags), abi_(abi) {
     AddSection("", SHT_NULL, {});
     AddSection(".strtab", SHT_STRTAB, std::string("\0k\0v\0", 5));
@@ -114,7 +114,8 @@ class CubinBuilder {
     return bytes;
   }
 
-  // At most 256 × 2 × 1 threads; parameters of 8 bytes at 0 and 12 bytes at 8.
+  // Returns records of a kernel with at most 256 × 2 × 1 threads, and with parameters of 8 bytes at
+  // offset 0 and 12 bytes at offset 8.
   static std::string Records() {
     return Words({0x000c0504, 256, 2, 1, 0x000c1704, 0, 0x00080001, 12u << 18 | 0xf000, 0x000c1704,
                   0, 0x00000000, 8u << 18 | 0xf000, 0x00141903});
@@ -161,7 +162,7 @@ TEST(ImageTest, ACubinsSymbolsAndAttributesAreRead) {
 constexpr uint16_t kPtxKind = 1;
 constexpr uint16_t kCubinKind = 2;
 
-// Something that is compressed, which is to say that it cannot be read.
+// Compressed data, which cannot be read.
 const std::string kPacked(104, '\x5a');
 
 std::string Member(uint16_t kind, uint32_t architecture, std::string content) {
@@ -196,7 +197,7 @@ std::string FatBinary(uint16_t kind, const std::string& content) {
   return FatBinaryOf(Member(kind, 0, content));
 }
 
-// Compressed code for these, and compressed PTX for one.
+// Returns a fat binary with compressed code for these architectures, and compressed PTX for one.
 std::string CompressedFor(std::initializer_list<uint32_t> codes, uint32_t ptx = 0) {
   std::string members;
   for (const uint32_t code : codes) members += Member(kCubinKind, code, kPacked);
@@ -225,7 +226,7 @@ std::string PtxFor(const std::string& target, const std::string& version = "7.0"
 }
 
 TEST(ImageTest, ACardChoosesTheCodeThatIsNextToItself) {
-  // As PyTorch's wheels have it.
+  // PyTorch's wheels contain code for these architectures.
   const std::string wheel = CompressedFor({75, 80, 86, 90, 100, 120});
   EXPECT_EQ((Chosen{ImageError::kNone, 75, true}), ChosenOn(75, wheel));
   EXPECT_EQ((Chosen{ImageError::kNone, 80, true}), ChosenOn(80, wheel));
@@ -259,7 +260,7 @@ TEST(ImageTest, PtxForAnotherCardIsRefused) {
 TEST(ImageTest, PtxThatIsNewerThanTheDriverIsRefused) {
   EXPECT_EQ(ImageError::kNone, ChosenOn(90, PtxFor("sm_80", "8.4"), 12040).error);
   EXPECT_EQ(ImageError::kUnsupportedPtx, ChosenOn(90, PtxFor("sm_80", "8.5"), 12040).error);
-  // 12.6 brought no PTX of its own.
+  // CUDA 12.6 has the same PTX version as CUDA 12.5.
   EXPECT_EQ(ImageError::kNone, ChosenOn(90, PtxFor("sm_80", "8.5"), 12060).error);
   EXPECT_EQ(ImageError::kUnsupportedPtx, ChosenOn(90, PtxFor("sm_80", "8.6"), 12060).error);
   EXPECT_EQ(ImageError::kNone, ChosenOn(90, PtxFor("sm_80", "99.0"), 14000).error);
@@ -280,14 +281,14 @@ TEST(ImageTest, ACubinSaysForWhichCardItIsInTwoWays) {
 }
 
 TEST(ImageTest, OfWhatWasChosenTheKernelsAreThoseThatCanBeRead) {
-  // The cubin says more of the kernel than the PTX, which says what the program does.
+  // The cubin describes the kernel in more detail than the PTX, which contains the instructions.
   const std::string bytes = FatBinaryOf(Member(kCubinKind, 90, CubinBuilder().Bytes()) +
                                         Member(kPtxKind, 80, PtxFor("sm_80")));
   Image image;
   ASSERT_EQ(ImageError::kNone, ParseImage(bytes.data(), bytes.size(), kCard, &image));
   ExpectKernelAndVariable(image);
   EXPECT_EQ(PtxFor("sm_80").c_str(), image.ptx);
-  // For another card the PTX is all there is.
+  // Another GPU can use only the PTX.
   ASSERT_EQ(ImageError::kNone,
             ParseImage(bytes.data(), bytes.size(), ImageTarget(86, 13020), &image));
   EXPECT_EQ(1u, image.kernels["k"].parameters.size());
@@ -319,7 +320,7 @@ TEST(ImageTest, WhatIsNoImageIsRefused) {
             ParseImage(reinterpret_cast<const void*>(uintptr_t{16}), SIZE_MAX, kCard, &image));
 }
 
-// A copy of an image that ends where the memory ends.
+// A copy of an image at the end of mapped memory.
 class AtTheEndOfMemory {
  public:
   explicit AtTheEndOfMemory(const std::string& bytes) {

@@ -1,4 +1,4 @@
-// Tests what a process may do to the simulated driver: fork, exit, wrong SPECs, faults, call logs,
+// Tests how the simulated driver reacts to a process: fork, exit, wrong SPECs, faults, call logs,
 // limits.
 #include <dlfcn.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ TEST(ProcessTest, ForkedChildOfAnInitialisedProcessIsRefused) {
             }));
 }
 
-// The time is the program's own, and of calls that succeed.
+// The time passes for the program, and only in calls that succeed.
 TEST(ProcessTest, CallsOfVirtualMemoryTakeTheTimeThatIsTold) {
   EXPECT_EQ(0, InChild("a100,memory=1GiB,vmm-time=create:30ms/6400ms", [] {
               const Driver& driver = GetDriver();
@@ -72,7 +72,8 @@ TEST(ProcessTest, CallsOfVirtualMemoryTakeTheTimeThatIsTold) {
                 const auto spent = std::chrono::steady_clock::now() - begin;
                 return right ? spent / std::chrono::milliseconds(1) : -1;
               };
-              // One of ten: on a busy machine another process may have the processor meanwhile.
+              // One of ten calls must be quick, because another process may use the processor on a
+              // busy machine.
               bool is_quick = false;
               for (int i = 0; i < 10 && !is_quick; ++i) {
                 const auto refused = milliseconds(size_t{2} << 30, CUDA_ERROR_OUT_OF_MEMORY);
@@ -101,7 +102,7 @@ TEST(ProcessTest, CallsAfterShutdownAreRefusedAndHarmless) {
   EXPECT_EQ(0, InChild("a100,memory=1GiB", []() -> int {
               static const Driver& driver = GetDriver();
               static CUdeviceptr block = 0;
-              // Runs after what cuInit registers later.
+              // This handler runs after the one that cuInit registers later.
               atexit([] {
                 if (driver.cuMemFree(block) != CUDA_ERROR_DEINITIALIZED) _exit(1);
                 if (driver.cuCtxSynchronize() != CUDA_ERROR_DEINITIALIZED) _exit(2);
@@ -300,7 +301,8 @@ TEST(ProcessTest, CopiesBeyondContentsAreLeftOutAndCounted) {
               }
               CHECK_IN_CHILD(driver.cuMemHostAlloc(&pinned, kSize, 0) == CUDA_SUCCESS);
               memset(pinned, 5, kSize);
-              // All are pending until somebody waits: what waits in the host's memory counts.
+              // All copies are pending until the program waits, and their bytes in host memory
+              // count.
               driver.cuMemcpyHtoDAsync(blocks[0], fives.data(), kSize, nullptr);
               driver.cuMemcpyHtoDAsync(blocks[1], fives.data(), kSize, nullptr);
               driver.cuMemcpyHtoDAsync(blocks[2], pinned, kSize, nullptr);
@@ -310,7 +312,7 @@ TEST(ProcessTest, CopiesBeyondContentsAreLeftOutAndCounted) {
                 CHECK_IN_CHILD(driver.cuMemcpyDtoH(read.data(), blocks[i], kSize) == CUDA_SUCCESS);
                 CHECK_IN_CHILD(read == zeros && count() == static_cast<uint64_t>(i));
               }
-              // What was given back makes room.
+              // Freed memory makes room.
               CHECK_IN_CHILD(driver.cuMemFree(blocks[0]) == CUDA_SUCCESS);
               driver.cuMemcpyHtoD(blocks[1], fives.data(), kSize);
               CHECK_IN_CHILD(driver.cuMemcpyDtoH(read.data(), blocks[1], kSize) == CUDA_SUCCESS);
@@ -319,13 +321,13 @@ TEST(ProcessTest, CopiesBeyondContentsAreLeftOutAndCounted) {
             }));
 }
 
-// What a thread that watches work is told while another one ends the process.
+// The result of a query by a thread that polls work while another thread ends the process.
 std::atomic<int> told_at_exit{-1};
 
 TEST(ProcessTest, AThreadThatAsksWhetherWorkHasEndedIsToldSoWhileTheProcessEnds) {
   EXPECT_EQ(0, InChild("a100,memory=1GiB,seed=3", [] {
               const Driver& driver = GetDriver();
-              // Runs behind the driver's own handler, which comes later.
+              // This handler runs after the driver's own one, which is registered later.
               atexit([] {
                 while (told_at_exit < 0) usleep(1000);
                 _exit(told_at_exit);

@@ -1,4 +1,4 @@
-// PTX kernels that go wrong, or are not run: what the simulated driver makes of them.
+// Tests how the simulated driver treats PTX kernels that fail, or are not run.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// One kernel of one address, with this body.
+// Returns the text of a kernel with one address as parameter, and this body.
 std::string TextOf(const std::string& body) {
   return ".version 7.0\n.target sm_70\n.address_size 64\n"
          ".visible .entry k(.param .u64 out)\n{\n  .reg .b32 %r<4>;\n  .reg .b64 %rd<4>;\n"
@@ -20,8 +20,8 @@ std::string TextOf(const std::string& body) {
 
 constexpr char kStore[] = "st.global.u32 [%rd1], 5;";
 
-// What the context says after a launch on a block of 4 KiB; *value: its first word, where it can
-// still be read.
+// Returns the context's error after a launch on a block of 4 KiB. *value becomes the block's first
+// word, if it can still be read.
 CUresult ResultOf(const std::string& body, unsigned* value, const char* kernel = "k") {
   const Driver& driver = GetDriver();
   CUmodule module = nullptr;
@@ -58,7 +58,7 @@ int ValueIn(const std::string& spec, const std::string& body) {
   });
 }
 
-// The text that a child with kernels=list writes to stderr.
+// Returns the text that a child with kernels=list writes to stderr.
 std::string Said(const std::string& spec, const std::string& body) {
   int ends[2];
   EXPECT_EQ(0, pipe(ends));
@@ -107,22 +107,22 @@ TEST(PtxKernelTest, EmulationsCanBeSwitchedOff) {
   EXPECT_EQ(0, ValueIn("a100,memory=1GiB,contents=discard", kStore));
 }
 
-// A launch that was stopped leaves what is not what it should be; what is computed from it isn't
-// either, and the host is told when it reads that.
+// The results of a stopped launch are not computed, and neither is what is derived from them; the
+// host is told when it reads either.
 TEST(PtxKernelTest, WhatFollowsFromAStoppedKernelIsMarked) {
   const std::string said =
       Said("a100,memory=1GiB,ptx=1M,kernels=list", std::string(kStore) + "\nagain: bra again;");
   EXPECT_NE(std::string::npos, said.find("the host read what was left out by k")) << said;
 }
 
-// Its threads write their number: 4096 blocks of 256, four bytes each.
+// The threads write their numbers: 4096 blocks of 256 threads, four bytes each.
 constexpr char kNumbers[] =
     "mov.u32 %r1, %ctaid.x;\n  mov.u32 %r2, %tid.x;\n  mad.lo.u32 %r1, %r1, 256, %r2;\n"
     "  mul.wide.u32 %rd2, %r1, 4;\n  add.u64 %rd1, %rd1, %rd2;\n  st.global.u32 [%rd1], %r1;";
 constexpr uint64_t kNumbersBytes = 4096 * 256 * 4;
 
-// How many reads of what was not computed the host is told of, where it reads the word at each of
-// `offsets` around the results of `launches` launches that are too long to be begun.
+// Returns how many reads of uncomputed memory are counted if the host reads the word at each of
+// `offsets` around the results of `launches` launches that are too long to be started.
 int ReadsTold(int launches, const std::vector<uint64_t>& offsets) {
   return InChild("a100,memory=1GiB,ptx=1000", [&] {
     const Driver& driver = GetDriver();
@@ -153,14 +153,15 @@ int ReadsTold(int launches, const std::vector<uint64_t>& offsets) {
   });
 }
 
-// Only the corners of such a launch are run: all that lies between is its result.
+// Only the corner blocks of such a launch are run, and all memory between their writes is its
+// result.
 TEST(PtxKernelTest, AllThatALaunchWouldHaveWrittenIsMarked) {
   constexpr uint64_t kResult = kNumbersBytes;
   EXPECT_EQ(3, ReadsTold(1, {kResult, kResult + kNumbersBytes / 2, kResult + kNumbersBytes - 4}));
   EXPECT_EQ(0, ReadsTold(1, {kResult - 4, kResult + kNumbersBytes}));
 }
 
-// The second launch is like the first, but for where it writes.
+// The second launch differs from the first only in the address that it writes to.
 TEST(PtxKernelTest, WhatALikeLaunchWouldHaveWrittenIsMarkedToo) {
   constexpr uint64_t kSecond = 3 * kNumbersBytes;
   EXPECT_EQ(2, ReadsTold(2, {kSecond, kSecond + kNumbersBytes / 2}));

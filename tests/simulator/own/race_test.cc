@@ -1,11 +1,11 @@
-// Races show in the data, and only races do.
+// Tests that races show in the data, and that only races do.
 //
 // Idea: random programs of fills and copies on several streams, as a framework with a caching
-// allocator makes them, run under one seed after another. A program that orders its work gives
-// what the same steps give one after another, always. One that leaves a certain wait out gives
-// something else under some seed, and the right thing under others.
+// allocator makes them, run under many seeds. A program that orders its work always gives the same
+// results as the same steps one after another. A program without one of the waits gives other
+// results under some seeds, and the right ones under others.
 //
-// VRAMSTOW_TEST_SEEDS says how many seeds; 10,000 in the long suite.
+// VRAMSTOW_TEST_SEEDS is the number of seeds; the long suite uses 10,000.
 #include <random>
 
 #include "tests/simulator/own/child.h"
@@ -30,7 +30,8 @@ int Seeds(int usual) {
   return wish != nullptr ? atoi(wish) : usual;
 }
 
-// A block as an allocator sees it: who wrote it last, and who has read it since.
+// A block as an allocator tracks it: which stream wrote it last, and which streams have read it
+// since.
 struct TrackedBlock {
   CUdeviceptr address = 0;
   int owner = 0;  // the stream that it was allocated for
@@ -45,7 +46,7 @@ class Program {
   Program(unsigned seed, Mistake mistake)
       : driver_(GetDriver()), choose_(seed), mistake_(mistake) {}
 
-  // 0: what it should be; 1: something else; 9: a call failed.
+  // Returns 0 for the right results, 1 for other results, 9 if a call failed.
   int Run() {
     if (!StartDriver(driver_) || !Prepare()) return 9;
     for (int i = 0; i < kSteps; ++i) Step(i);
@@ -87,7 +88,7 @@ class Program {
     Must(driver_.cuStreamWaitEvent(streams_[stream], event, 0));
   }
 
-  // The events that a stream waits for before it reads, and before it writes.
+  // Makes a stream wait for the events that must precede a read, or a write.
   void BeforeRead(int stream, const TrackedBlock& block) {
     const bool wait = block.writer >= 0 && block.writer != stream;
     if (wait && mistake_ != Mistake::kNoEventWait) Wait(stream, block.written);
@@ -108,7 +109,7 @@ class Program {
   }
 
   void Fill(TrackedBlock* block, unsigned char value) {
-    // As a caching allocator does: the block is freed, and given out again on its own stream.
+    // As in a caching allocator, the block is freed and reused in its own stream.
     if (mistake_ == Mistake::kUseAfterReuse) block->owner = Pick(kStreams);
     BeforeWrite(block->owner, *block);
     Must(driver_.cuMemsetD8Async(block->address, value, kBytes, streams_[block->owner]));
@@ -141,8 +142,8 @@ class Program {
   TrackedBlock blocks_[kBlocks];
 };
 
-// The same through the driver's own pools: what a producer makes a consumer copies out, and the
-// block is freed, in the consumer's stream, or in the producer's behind a wait (or without).
+// Does the same with the driver's own pools: a consumer copies out a producer's data, and the block
+// is freed in the consumer's stream, or in the producer's stream after a wait (or without one).
 int RunPooled(unsigned seed, bool wait_for_reader, int rounds) {
   const Driver& driver = GetDriver();
   if (!StartDriver(driver)) return 9;

@@ -1,5 +1,5 @@
-// Which processes share the simulated cards, which cards a process sees, and what monitors are
-// told.
+// Tests which processes share the simulated GPUs, which GPUs a process sees, and what monitors
+// report.
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// A process that holds memory until it is told to go.
+// A process that holds memory until it is told to exit.
 class Holder {
  public:
   Holder(const std::string& spec, const char* run_id, size_t bytes) {
@@ -54,7 +54,8 @@ constexpr size_t kHeld = 512 * kMiB;
 
 std::string RunName(const char* name) { return std::to_string(getpid()) + name; }
 
-// The free memory that a fresh process of this run and SPEC sees, with its own context; in MiB.
+// Returns the free memory, in MiB, that a fresh process of this run and SPEC sees, after creating
+// its own context.
 int FreeMiB(const std::string& spec, const std::string& run) {
   int ends[2];
   if (pipe(ends) != 0) return -1;
@@ -78,7 +79,7 @@ int FreeMiB(const std::string& spec, const std::string& run) {
   return found;
 }
 
-// The file of counters that a process has open; empty: none.
+// Returns the name of the file of counters that a process has open, or an empty text.
 std::string FileOf(const std::string& process) {
   for (int file = 3; file < 64; ++file) {
     const std::string link = "/proc/" + process + "/fd/" + std::to_string(file);
@@ -119,7 +120,7 @@ TEST(SharingTest, OtherCardsAreAnotherMachine) {
 
 TEST(SharingTest, KilledProcessLeavesNothingBehind) {
   const std::string run = RunName("d");
-  // Killed again and again, at any moment: the figures stay right.
+  // The figures stay right although processes are killed repeatedly, at any moment.
   for (int i = 0; i < 10; ++i) {
     Holder holder(kSpec, run.c_str(), kHeld);
     ASSERT_TRUE(holder.holds()) << "what the one before held is free again";
@@ -218,7 +219,8 @@ TEST(SharingTest, MonitorSeesEveryProcessAndStartsNothing) {
             }));
 }
 
-// How many devices there are under a list, and which card the first is; 100 + the error of cuInit.
+// Returns how many devices are visible with a list, 99 if the first one does not have the expected
+// bus id, or 100 + the error if cuInit fails.
 int CountUnder(const char* visible, const char* expected_bus) {
   return InChild("a100,memory=1GiB,count=4", [&]() -> int {
     setenv("CUDA_VISIBLE_DEVICES", visible, 1);

@@ -1,4 +1,5 @@
-// Tasks: what a library computes in place of kernels, as part of a stream's work.
+// Tests tasks: functions of a library that compute results in place of kernels, as part of a
+// stream's work.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +49,7 @@ TaskApi FindTaskApi(const Driver& driver) {
   return api;
 }
 
-// Adds to every byte of a block.
+// Adds a number to every byte of a block.
 struct Addition {
   unsigned char* bytes;
   size_t size;
@@ -65,7 +66,7 @@ int Add(void* user) {
   return addition->outcome;
 }
 
-// Every test has this: a context, a stream and a block of 4 KiB that holds zeros.
+// The context, stream and block of 4 KiB with zeros that every test uses.
 struct Scene {
   const Driver& driver = GetDriver();
   TaskApi api = {};
@@ -105,7 +106,7 @@ struct Scene {
     return api.append(stream, &task);
   }
 
-  // A large task that takes so long. Returns 1 if it ran, 0 if it was left out.
+  // Appends a large task that takes this time. Returns 1 if it ran, 0 if it was left out.
   int Nap(std::chrono::milliseconds length) const {
     constexpr uint64_t kBytes = 2 << 20;
     struct Sleeper {
@@ -196,7 +197,7 @@ TEST(TaskTest, RunsAtEachLaunchOfTheGraphThatItWasCapturedIn) {
             }));
 }
 
-// How often each of three blocks was told to be used.
+// Counts how often each of three blocks was reported as used.
 struct Uses {
   CUdeviceptr blocks[3] = {};
   int counts[3] = {};
@@ -231,7 +232,7 @@ TEST(TaskTest, EachLaunchOfAGraphTellsWhatItsCapturedNodesUse) {
               CHECK_IN_CHILD(scene.Append(3, kChanges) == CUDA_SUCCESS);
               CHECK_IN_CHILD(driver.cuStreamEndCapture(scene.stream, &graph) == CUDA_SUCCESS);
               CHECK_IN_CHILD(driver.cuGraphInstantiate(&executable, graph, 0) == CUDA_SUCCESS);
-              // The task was told when it was captured.
+              // The use of the task was reported when it was captured.
               CHECK_IN_CHILD(uses.Are(1, 0, 0));
               driver.cuGraphLaunch(executable, scene.stream);
               CHECK_IN_CHILD(uses.Are(2, 1, 1));
@@ -251,13 +252,15 @@ TEST(TaskTest, WhatIsNotComputedReadsAsZerosAndSpoilsWhatIsLarge) {
               scene.driver.cuMemsetD8Async(scene.block, 9, 8192, scene.stream);
               CHECK_IN_CHILD(scene.api.affords(4096, 0) == 1);
               CHECK_IN_CHILD(scene.api.affords(8192, 0) == 0);
-              // Too large for emulation=: left out, and zeros where it should have filled.
+              // The task exceeds emulation=, so it is left out and the memory that it should have
+              // filled is zeroed.
               scene.Append(1, kVramstowSimulatorFills, 8192);
               CHECK_IN_CHILD(scene.Read() == 0);
-              // It gives no result: what it should have filled is zeros again.
+              // The task returns no result, so the memory that it should have filled is zeroed
+              // again.
               scene.Append(7, kVramstowSimulatorFills, 4096, kVramstowSimulatorNotComputed);
               CHECK_IN_CHILD(scene.Read() == 0);
-              // An assertion about what was never computed says nothing of the program.
+              // A failed assertion about uncomputed values does not show an error of the program.
               scene.Append(0, kChanges, 4096, kVramstowSimulatorAssertion);
               CHECK_IN_CHILD(scene.Read() == 0);
               scene.Append(4, kVramstowSimulatorFills, 4096);
@@ -273,7 +276,7 @@ TEST(TaskTest, ZeroesAreWrittenWhateverTheirSizeAndCountAsComputed) {
               scene.driver.cuMemsetD8Async(scene.block, 9, 8192, scene.stream);
               scene.Append(1, kVramstowSimulatorFills | kVramstowSimulatorZeroes, 8192);
               CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_reads() == 0);
-              // It takes the mark from what was left out before.
+              // A task that writes zeros removes the mark of a task that was left out before.
               scene.Append(1, kVramstowSimulatorFills, 8192, kVramstowSimulatorDone, false);
               CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_reads() == 1);
               scene.Append(1, kVramstowSimulatorFills | kVramstowSimulatorZeroes, 8192);
@@ -337,7 +340,7 @@ TEST(TaskTest, IsToldThatItReadsOldValuesOrZerosInPlaceOfThem) {
               scene.reads_uncomputed = [](void*, int lost) { told = lost; };
               scene.Append(1, kChanges);
               CHECK_IN_CHILD(scene.Read() == 1 && told == -1);
-              // A change in place is left out.
+              // A task that changes memory in place is left out.
               scene.Append(1, kChanges, 4096, kVramstowSimulatorDone, false);
               CHECK_IN_CHILD(scene.Read() == 1 && told == -1);
               scene.Append(1, kChanges);
@@ -412,11 +415,13 @@ TEST(TaskTest, WhatIsNotChangedInPlaceHasOldValuesThatAreComputedWith) {
               Scene scene;
               CHECK_IN_CHILD(scene.Start(8192));
               scene.driver.cuMemsetD8Async(scene.block, 9, 8192, scene.stream);
-              // Its step is left out: it stays 9, and what follows is computed, and marked.
+              // The step is left out, so the value stays 9; the following task is computed, and its
+              // result is marked.
               scene.Append(1, kChanges, 8192, kVramstowSimulatorDone, false);
               scene.Append(2, kChanges, 8192);
               CHECK_IN_CHILD(scene.Read() == 11 && scene.api.count_reads() == 1);
-              // Lost values are not computed with, and stay lost when they are changed.
+              // Tasks are not computed from lost values, and a change in place leaves such values
+              // lost.
               scene.Append(1, kVramstowSimulatorFills, 8192, kVramstowSimulatorDone, false);
               scene.Append(2, kChanges, 8192);
               scene.Append(2, kChanges, 8192);
@@ -538,11 +543,11 @@ TEST(TaskTest, WhatIsNotComputedTakesNothingOfTheHostAndIsKnownWhenItComesBack) 
               CHECK_IN_CHILD(scene.api.count_reads() == 1);
               scene.block = back;
               CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_reads() == 2);
-              // A value that the host writes comes to the card whole.
+              // A value that the host writes is copied to the device and counts as computed.
               memset(pinned, 7, 4096);
               driver.cuMemcpyHtoDAsync(back, pinned, kSize, scene.stream);
               CHECK_IN_CHILD(scene.Read() == 7 && scene.api.count_reads() == 2);
-              // Fresh memory at the same address was never a result.
+              // Fresh memory at the same address has no marks.
               driver.cuMemcpyDtoHAsync(pinned, scene.block, kSize, scene.stream);
               CHECK_IN_CHILD(driver.cuMemFreeHost(pinned) == CUDA_SUCCESS);
               CHECK_IN_CHILD(driver.cuMemHostAlloc(&pinned, kSize, 0) == CUDA_SUCCESS);

@@ -1,4 +1,4 @@
-// Effects by themselves, over a piece of memory that stands for a device's.
+// Tests emulations alone, on a piece of memory that stands for a device's memory.
 #include "simulator/kernels/named/emulation.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kBase = 0x2000'0000'0000;
 constexpr size_t kBytes = 64 * 1024;
 
-// Addresses from kBase on, nothing else.
+// Memory whose only valid addresses begin at kBase.
 class TestMemory : public KernelMemory {
  public:
   char* At(uint64_t address, uint64_t bytes, bool write) override {
@@ -239,10 +239,10 @@ TEST(EmulationsTest, ABadAddressIsFoundBeforeAnythingIsWritten) {
   EXPECT_FALSE(memory.wrote());
 }
 
-// Whatever the arguments are, an effect touches only what it was given.
+// An emulation accesses only the memory that it was given, whatever its arguments are.
 TEST(EmulationsTest, ArbitraryArgumentsDoNoHarm) {
   std::mt19937_64 random(1);
-  // In parentheses: names that do not fit on one line.
+  // Names that do not fit on one line are in parentheses.
   for (const char* name :
        {kUniformFloat, "cublas_gemm", "cublas_gemm_batched", "cublaslt_matmul", "cublas_dot",
         "cublas_gemv", "cublas_nrm2",
@@ -260,7 +260,7 @@ TEST(EmulationsTest, ArbitraryArgumentsDoNoHarm) {
       launch.FillWith(&random);
       launch.launch().grid[0] = random() % 16;
       launch.launch().grid[1] = random() % 4;
-      // Now and then with addresses that are some.
+      // Half of the launches get some valid addresses as arguments.
       if (i % 2 == 0) {
         for (size_t j = 0; j < emulation->arguments().size(); ++j) {
           if (emulation->arguments()[j].bytes == 8) launch.Set(j, 0, kBase + random() % kBytes);

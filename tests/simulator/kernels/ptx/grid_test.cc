@@ -1,10 +1,10 @@
-// Threads, blocks, memory spaces, calls, barriers, and how launches end.
+// Tests threads, blocks, memory spaces, calls, barriers, and the ends of launches.
 #include "tests/simulator/kernels/ptx/launch.h"
 
 namespace vramstow::simulator::ptx {
 namespace {
 
-// %r30: the thread's number in the grid; %rd30: out + 4 times that.
+// Sets %r30 to the thread's number in the grid, and %rd30 to out + 4 times that number.
 constexpr char kIndex[] =
     "mov.u32 %r27, %ctaid.x; mov.u32 %r28, %ntid.x; mov.u32 %r29, %tid.x;\n"
     "mad.lo.s32 %r30, %r27, %r28, %r29; mul.wide.u32 %rd29, %r30, 4; add.s64 %rd30, %rd0, %rd29;\n";
@@ -26,7 +26,7 @@ TEST(PtxGridTest, BranchesLoopAndGuardsSkip) {
   TestMemory memory(64 << 10);
   TestLaunch launch;
   launch.threads = 10;
-  // Collatz steps of the thread's number and one.
+  // Counts the Collatz steps of the thread's number plus one.
   const std::string body = std::string(kIndex) + R"(
     add.u32 %r1, %r30, 1;
     mov.u32 %r2, 0;
@@ -51,7 +51,7 @@ TEST(PtxGridTest, BarriersMakeSharedMemorySeen) {
   TestLaunch launch;
   launch.threads = 96;
   launch.blocks = 2;
-  // Each thread reads what its mirror image wrote, twice.
+  // Each thread reads the value that the thread at the mirrored position wrote, twice.
   const std::string body = ".shared .align 4 .b8 mine[384];\n" + std::string(kIndex) + R"(
     mov.u32 %r1, mine;
     shl.b32 %r2, %r29, 2;
@@ -209,7 +209,7 @@ TEST(PtxGridTest, UnitsKeepTheirOwnNamesAndShareVisibleOnes) {
     { .param .b32 a; .param .b32 b; ld.global.u32 %r1, [own]; st.param.b32 [a], %r1;
       call (b), twice, (a); ld.param.b32 %r2, [b]; }
     st.global.u32 [%rd0], %r2;)";
-  // Definitions behind their use.
+  // Moves the definitions after their uses.
   std::string late = helper;
   const size_t at = late.find(".global .u32 own");
   const std::string variable = late.substr(at);
@@ -265,7 +265,7 @@ TEST(PtxGridTest, WarpsExchangeSumAndVote) {
   EXPECT_EQ(0xffu + 1, memory.Get<uint32_t>(63));
 }
 
-// Row r of the first matrix has the numbers 8r to 8r + 7; those of the second are 100 more.
+// Row r of the first matrix has the numbers 8r to 8r + 7; those of the second are larger by 100.
 TEST(PtxGridTest, AWarpLoadsMatrices) {
   for (const bool turned : {false, true}) {
     TestMemory memory(64 << 10);
@@ -305,14 +305,14 @@ TEST(PtxGridTest, AWarpLoadsMatrices) {
       const uint32_t high = turned ? (column + 1) * 8 + row : low + 1;
       EXPECT_EQ(high << 16 | low, memory.Get<uint32_t>(lane));
       EXPECT_EQ((high + 100) << 16 | (low + 100), memory.Get<uint32_t>(256 + lane));
-      // Stored the other way round, the second matrix lies where the first one was.
+      // The matrices are stored in reverse order, so the second one lies where the first one was.
       EXPECT_EQ((2 * lane + 101) << 16 | (2 * lane + 100), memory.Get<uint32_t>(512 + lane));
     }
   }
 }
 
-// A is 16 × 16 with A[i][j] = i + 1 in column 3 and 0 elsewhere, B[3][j] = j + 1, C = 0.5: so the
-// result is (i + 1)(j + 1) + 0.5. Fragments as the PTX ISA draws them for mma.m16n8k16.
+// A is 16 × 16 with A[i][j] = i + 1 in column 3 and 0 elsewhere, B[3][j] = j + 1, and C = 0.5, so
+// the result is (i + 1)(j + 1) + 0.5. The PTX ISA shows the fragments of mma.m16n8k16.
 TEST(PtxGridTest, AWarpMultipliesMatrices) {
   TestMemory memory(64 << 10);
   TestLaunch launch;
@@ -423,7 +423,7 @@ TEST(PtxGridTest, EndlessLoopsStopAtTheirLimit) {
             launch.Run(KernelText("st.global.u32 [%rd0], 5;\nloop: bra loop;"), &memory));
   EXPECT_EQ(5u, memory.Get<uint32_t>(0));
   EXPECT_EQ(1000u, launch.steps_taken);
-  // Threads that do nothing cost something, too.
+  // Threads that do nothing use some steps, too.
   launch.blocks = 1u << 31;
   launch.threads = 1024;
   EXPECT_EQ(Ending::kTooLong, launch.Run(KernelText(""), &memory));
@@ -437,7 +437,7 @@ TEST(PtxGridTest, ThreadsThatWaitForEverAreNoticed) {
   EXPECT_EQ(Ending::kStuck, launch.Run(KernelText("bar.warp.sync 0;"), &memory));
 }
 
-// Launches of such kernels cost nothing: they are not run.
+// Launches of kernels that end with their first instruction are not run, so they cost nothing.
 TEST(PtxGridTest, AKernelThatEndsAtOnceIsKnownAsSuch) {
   const auto is_idle = [](const std::string& body) {
     Program program(

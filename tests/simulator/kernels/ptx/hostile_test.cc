@@ -1,4 +1,4 @@
-// Broken PTX: whatever the text, parsing and running it ends, within its limits.
+// Tests broken PTX: whatever the text is, parsing and running it ends, within its limits.
 #include <random>
 
 #include "tests/simulator/kernels/ptx/launch.h"
@@ -50,7 +50,7 @@ last:
 }
 )";
 
-// Parses a text and runs its kernel, if it has one that is understood.
+// Parses a text and runs its kernel, if it has one that is supported.
 void Try(const std::string& text) {
   Program program(text);
   const Routine* routine = program.FindKernel("k");
@@ -86,7 +86,7 @@ TEST(PtxHostileTest, EveryBeginningOfAProgramIsSurvived) {
   for (size_t length = 0; length < seed.size(); ++length) Try(seed.substr(0, length));
 }
 
-// A character, a stretch, a word of one place at another.
+// Replaces a character, removes a part, or copies a word to another position.
 std::string Mutate(std::string text, std::mt19937* random) {
   static constexpr char kPieces[][24] = {"{",
                                          "}",
@@ -159,7 +159,7 @@ TEST(PtxHostileTest, HugeClaimsTakeNoMemory) {
   Try(deep);
 }
 
-// Each function calls the next: nothing recurses here while that is read.
+// Each function calls the next one; the parser must not recurse over such a chain.
 TEST(PtxHostileTest, LongChainsOfFunctionsAreFollowed) {
   std::string text = ".version 8.0\n.entry k() { call f0; ret; }\n";
   for (int i = 0; i < 20000; ++i) {

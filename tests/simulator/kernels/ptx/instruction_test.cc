@@ -1,4 +1,5 @@
-// Tests what single instructions compute, on one thread: values from the PTX ISA's definitions.
+// Tests the results of single instructions on one thread, with values from the PTX ISA's
+// definitions.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -8,7 +9,7 @@
 namespace vramstow::simulator::ptx {
 namespace {
 
-// The value that a body stores at out[0].
+// Returns the value that a body stores at out[0].
 uint64_t Result64(const std::string& body) {
   TestMemory memory(64 << 10);
   TestLaunch launch;
@@ -129,7 +130,7 @@ TEST(PtxInstructionTest, FloatsRoundSaturateAndFlush) {
   EXPECT_EQ(8.0F, ResultFloat("ex2.approx.f32 %f9, 0f40400000;"));
   EXPECT_EQ(3.0F, ResultFloat("lg2.approx.ftz.f32 %f9, 0f41000000;"));
   EXPECT_EQ(-1.0F, ResultFloat("copysign.f32 %f9, 0f80000000, 0f3F800000;"));
-  // The smallest subnormal, doubled: flushed or not.
+  // Doubles the smallest subnormal number with and without .ftz.
   EXPECT_EQ(0.0F, ResultFloat("add.ftz.f32 %f9, 0f00000001, 0f00000001;"));
   EXPECT_EQ(2 * std::numeric_limits<float>::denorm_min(),
             ResultFloat("add.f32 %f9, 0f00000001, 0f00000001;"));
@@ -246,7 +247,7 @@ TEST(PtxInstructionTest, FloatsRoundInTheDirectionThatIsNamed) {
   const float below = std::nextafter(third, 0.0F);
   EXPECT_EQ(below, ResultFloat("mov.f32 %f1, 0f3F800000; div.rm.f32 %f9, %f1, 0f40400000;"));
   EXPECT_EQ(below, ResultFloat("mov.f32 %f1, 0f3F800000; div.rz.ftz.f32 %f9, %f1, 0f40400000;"));
-  // 1 + 2^-24 lies halfway; to even is down.
+  // 1 + 2^-24 lies halfway between two numbers, and rounding to even rounds down.
   EXPECT_EQ(1.0F, ResultFloat("fma.rn.f32 %f9, 0f33800000, 0f3F800000, 0f3F800000;"));
   EXPECT_EQ(std::nextafter(1.0F, 2.0F),
             ResultFloat("fma.rp.f32 %f9, 0f33800000, 0f3F800000, 0f3F800000;"));

@@ -1,4 +1,4 @@
-// One kernel, given as PTX, run on a piece of memory that the test sees.
+// Runs one kernel, given as PTX, on a piece of memory that the test reads.
 #ifndef VRAMSTOW_TESTS_SIMULATOR_KERNELS_PTX_LAUNCH_H_
 #define VRAMSTOW_TESTS_SIMULATOR_KERNELS_PTX_LAUNCH_H_
 
@@ -13,7 +13,7 @@
 
 namespace vramstow::simulator::ptx {
 
-// Device memory of a test: one block at kAddress.
+// Device memory of a test, which is one block at kAddress.
 class TestMemory : public Memory {
  public:
   static constexpr uint64_t kAddress = 0x10000;
@@ -54,7 +54,8 @@ struct TestLaunch {
   std::vector<uint64_t> arguments = {TestMemory::kAddress};  // of 8 bytes each
   uint64_t steps_taken = 0;
 
-  // Variables lie one after the other at the end of the memory's first 32 KiB.
+  // The address of the first variable. Variables lie one after the other at the end of the memory's
+  // first 32 KiB.
   static constexpr uint64_t kVariables = TestMemory::kAddress + (16u << 10);
 
   Ending Run(const std::string& text, TestMemory* memory, const std::string& kernel = "k") {
@@ -104,7 +105,7 @@ struct TestLaunch {
   }
 };
 
-// A kernel of one parameter, `out` in %rd0, with this body.
+// Returns the text of a kernel with this body and one parameter, `out`, which is in %rd0.
 inline std::string KernelText(const std::string& body, const std::string& before = "") {
   return ".version 8.0\n.target sm_90\n.address_size 64\n" + before +
          ".visible .entry k(.param .u64 k_param_0)\n{\n"

@@ -1,4 +1,4 @@
-// Products of a warpgroup: where matrices lie in shared memory, and what comes of them.
+// Tests products of a warpgroup: the layouts of matrices in shared memory, and the results.
 #include <string>
 
 #include "tests/simulator/kernels/ptx/launch.h"
@@ -11,8 +11,8 @@ constexpr unsigned kRows = 64;
 constexpr unsigned kColumns = 64;
 constexpr unsigned kPlaceOfB = 16384;
 
-// One way to lay out a matrix of 64 lines of 16 halves, as the PTX ISA draws it. `span`: bytes of a
-// row of the pattern.
+// A layout of a matrix of 64 lines of 16 halves, as the PTX ISA shows it. `span` is the number of
+// bytes in a row of the pattern.
 struct Layout {
   const char* name;
   unsigned mode;
@@ -27,7 +27,8 @@ constexpr Layout kLayouts[] = {
     {"64 bytes turned", 2, 64, true}, {"128 bytes turned", 1, 128, true},
 };
 
-// Blocks of 8 × span bytes follow each other: first along what is contiguous, then across.
+// Blocks of 8 × span bytes follow each other, first along the contiguous dimension, then along the
+// other one.
 unsigned Leading(const Layout& layout) {
   if (!layout.transposed) return 8 * layout.span;
   return layout.span == 16 ? 8 * 128 : 8 * layout.span;
@@ -37,7 +38,7 @@ unsigned Stride(const Layout& layout) {
   return layout.span == 16 ? 128 : 8 * 128;
 }
 
-// The byte at which the number of this line and depth lies.
+// Returns the offset of the number at this line and depth, in bytes.
 unsigned PlaceOf(const Layout& layout, unsigned line, unsigned depth) {
   const unsigned along = (layout.transposed ? line : depth) * 2;  // bytes
   const unsigned across = layout.transposed ? depth : line;
@@ -83,8 +84,8 @@ std::string Vector(unsigned count) {
   return text + "}";
 }
 
-// Copies 32 KiB of device memory to shared memory, multiplies, and writes what each thread holds
-// behind it: `results` words each.
+// Returns a body that copies 32 KiB of device memory to shared memory, multiplies, and writes the
+// `results` result words of each thread after them.
 std::string Body(const std::string& before, const std::string& product, unsigned results) {
   std::string text = R"(
     .reg .b32 %q<128>;
@@ -122,7 +123,7 @@ std::string Body(const std::string& before, const std::string& product, unsigned
   return text;
 }
 
-// Result `k` of a thread.
+// Returns the row of result `k` of a thread.
 unsigned RowOf(unsigned thread, unsigned k) {
   return thread / 32 * 16 + thread % 32 / 4 + k / 2 % 2 * 8;
 }
@@ -174,7 +175,8 @@ TEST(PtxWarpgroupTest, SumsGoOnAndSignsTurn) {
     return "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " + Vector(kColumns / 2) + ", " +
            DescriptorOf(kLayouts[1], 0) + ", " + DescriptorOf(kLayouts[3], kPlaceOfB) + rest;
   };
-  // Three times the product: once forgotten, three times added, once with both signs, once taken.
+  // Multiplies several times: the first product is overwritten, others are added, one with both
+  // signs negated, and one with a negated sign.
   std::string text = product(", %p2, 1, 1, 0, 0;\n") + product(", %p3, 1, 1, 0, 0;\n");
   text += product(", %p2, 1, 1, 0, 0;\n") + product(", %p2, -1, -1, 0, 0;\n");
   text += product(", 1, 1, 1, 0, 0;\n") + product(", %p2, 1, -1, 0, 0;\n");
@@ -188,7 +190,8 @@ TEST(PtxWarpgroupTest, SumsGoOnAndSignsTurn) {
   }
 }
 
-// Bytes: A comes from registers and is 3 everywhere, line n of B is n - 8 in its first place.
+// Uses 8-bit integers: A comes from registers and is 3 everywhere, and line n of B is n - 8 in its
+// first element.
 TEST(PtxWarpgroupTest, WholeNumbersOfRegistersAndMemory) {
   for (const bool saturated : {false, true}) {
     TestMemory memory(256 << 10);
@@ -218,7 +221,7 @@ TEST(PtxWarpgroupTest, WholeNumbersOfRegistersAndMemory) {
   }
 }
 
-// Sums of 16 bits: two in a register.
+// Sums of 16 bits are stored two in a register.
 TEST(PtxWarpgroupTest, SumsOfHalves) {
   TestMemory memory(256 << 10);
   for (unsigned n = 0; n < 8; ++n) {  // 1.0 in the first place of column n, where n is even
