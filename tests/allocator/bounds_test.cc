@@ -1,6 +1,6 @@
-// Tests that no table of the pool ends a job: what fits into chunks that nobody uses is served, and
-// a request beyond the bound of a table is left to the plain driver (PoolError::kUnavailable),
-// never out of memory.
+// Tests that a full table of the pool never ends a job: a request that fits into idle chunks is
+// served, and a request beyond the bound of a table is left to the plain driver
+// (PoolError::kUnavailable); it never fails with out of memory.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ FakeDevice::Options DeviceOf(uint64_t bytes) {
 
 class BoundsTest : public testing::Test {
  protected:
-  // `bounds` before the first request; the others are as a process has them.
+  // Opens the pool. `bounds` may limit the tables; all others have the default size.
   void Open(uint64_t device_bytes, const PoolBounds& bounds = {},
             PoolBacking backing = PoolBacking::kVirtual) {
     device_ = std::make_unique<FakeDevice>(DeviceOf(device_bytes));
@@ -53,7 +53,7 @@ class BoundsTest : public testing::Test {
     EXPECT_EQ(Allocate(size, &block, stream, pool), PoolError::kOk) << size << " bytes";
     return block.address;
   }
-  // One block of 4 MiB over two chunks that do not lie side by side: they leave shadows.
+  // Allocates a block of 4 MiB over two chunks that are not neighbours; these leave shadows.
   void Stitch() {
     uint64_t small[4];
     for (uint64_t& address : small) address = Take(kChunk);
@@ -67,7 +67,7 @@ class BoundsTest : public testing::Test {
   std::unique_ptr<Pool> pool_ = std::make_unique<Pool>();
 };
 
-// A block of more chunks than a pool has shadows.
+// The block needs more chunks than a pool can have shadows.
 TEST_F(BoundsTest, AfterAStitchABlockOf287GiBIsServedOnADeviceOf288) {
   Open(288 * kGiB);
   Stitch();
@@ -91,7 +91,7 @@ TEST_F(BoundsTest, PastTheBoundOfShadowsChunksMoveWithoutThem) {
   Take(128 * kMiB);
 }
 
-// More holes than a plan looks at lie below the one that is large enough.
+// More holes than a plan examines lie below the one that is large enough.
 TEST_F(BoundsTest, ManyHolesDoNotHideARegionThatIsExactlyAsLargeAsTheRequest) {
   Open(16 * kGiB);
   std::vector<uint64_t> blocks;
@@ -115,7 +115,7 @@ TEST_F(BoundsTest, ARequestWithoutASpanIsLeftToTheDriver) {
   Take(512);
 }
 
-// The driver has room for what the pool leaves to it, whatever the pool has cached.
+// The pool releases cached memory so that the driver can serve the request.
 TEST_F(BoundsTest, WhatIsLeftToTheDriverFindsTheMemoryThatThePoolHadCached) {
   Open(kGiB, {.spans = 8192});
   pool_->Free(Take(900 * kMiB));
@@ -162,7 +162,7 @@ TEST_F(BoundsTest, MoreThan32GiBOfSmallSegmentsAreServed) {
   for (uint64_t taken = 0; taken < 36 * kGiB; taken += kChunk) Take(128 * kKiB, 1 + taken / kGiB);
 }
 
-// A use that is not recorded would let another stream write to memory that is still read.
+// If a use were not recorded, another stream could write to memory that is still being read.
 TEST_F(BoundsTest, AUseWithoutARecordCountsAsOneByEveryStream) {
   Open(kGiB, {.uses = 1024});
   pool_->NoteStream(1);
@@ -199,7 +199,7 @@ TEST_F(BoundsTest, MoreThanAnyDeviceHasIsOutOfMemoryAndLeavesTheCacheAlone) {
   EXPECT_EQ(device_->Calls("create"), creates);
 }
 
-// Its memory must not be given to others, which the heap of all callers would do.
+// The heap of callers without a stream would give the private pool's memory to other requests.
 TEST_F(BoundsTest, APrivatePoolWithoutAHeapIsLeftToTheDriver) {
   Open(8 * kGiB);
   Block block{};
@@ -208,15 +208,15 @@ TEST_F(BoundsTest, APrivatePoolWithoutAHeapIsLeftToTheDriver) {
   Take(kMiB, 2000);
 }
 
-// Random requests of every size up to the device's, on three streams and in a private pool, beside
-// work that is not finished. The rule: what fits into chunks that nobody uses is served.
+// Makes random requests of every size up to the device's, on three streams and in a private pool,
+// while work is unfinished. A request that fits into unused chunks must be served.
 class FreeChunks {
  public:
   explicit FreeChunks(uint64_t total) : total_(total / kChunk) {}
   void Add(uint64_t address, uint64_t size, bool stays) {
     for (uint64_t page = address / kChunk; page <= (address + size - 1) / kChunk; ++page) {
       if (Users(&users_, page)++ == 0) ++used_;
-      // A private pool keeps its pages.
+      // The cached pages of a private pool stay in use.
       if (stays && stays_.insert(page).second && Users(&users_, page)++ == 0) ++used_;
     }
   }

@@ -7,21 +7,21 @@
 namespace vramstow {
 namespace {
 
-// A name as a template's argument.
+// A name that can be a template argument.
 template <size_t kSize>
 struct Name {
   constexpr Name(const char (&literal)[kSize]) { std::copy_n(literal, kSize, text); }
   char text[kSize]{};
 };
 
-// Large numbers are addresses.
+// Appends a number; large numbers are addresses and are written in hexadecimal.
 void Append(std::string* text, uint64_t number) {
   char digits[32];
   std::snprintf(digits, sizeof digits, number >> 32 != 0 ? " 0x%lx" : " %lu", number);
   *text += digits;
 }
 
-// What a call was given…
+// Append an input argument of a call.
 void AppendInput(std::string* text, uint64_t number) { Append(text, number); }
 void AppendInput(std::string* text, uint32_t number) { Append(text, number); }
 void AppendInput(std::string* text, int32_t number) { *text += ' ' + std::to_string(number); }
@@ -29,7 +29,7 @@ void AppendInput(std::string*, const DriverCopy*) {}
 template <typename Output>
 void AppendInput(std::string*, Output*) {}
 
-// … and what it gave.
+// Append an output argument of a call.
 template <typename Input>
 void AppendOutput(std::string*, Input) {}
 void AppendOutput(std::string* text, uint64_t* number) { Append(text, *number); }
@@ -67,7 +67,8 @@ struct DriverLogCalls {
     return result;
   }
 
-  // Puts the function above into the table, with the arguments of the member's type.
+  // Puts a function that logs and calls `below` into the table, with the arguments of the member's
+  // type.
   template <Name kName, auto kMember, typename... Arguments>
   static void Set(DriverTable* table, const DriverTable& below,
                   DriverResult (*DriverTable::*member)(void*, Arguments...)) {

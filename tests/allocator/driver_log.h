@@ -1,8 +1,9 @@
-// DriverLog: a DriverTable in front of another one, which writes every call down.
+// DriverLog: a DriverTable that logs every call and passes it on to another DriverTable.
 //
-// Idea: what a pool does is what it asks of the driver and which addresses it hands out. Both go
-// into one text, in order, one line each, so that two builds of the pool can be compared line by
-// line. Looks at the clock are not written: they change nothing on the device.
+// Idea: the behaviour of a pool consists of its driver calls and of the addresses that it returns.
+// Both are written into one text, in order, one line each, so that two builds of the pool can be
+// compared line by line. Reads of the clock are not logged, because they change nothing on the
+// device.
 //
 // Ownership: the caller's; the table below must outlive it. Threads: one. Errors: those of the
 // table below. Units: bytes; nanoseconds.
@@ -24,10 +25,11 @@ class DriverLog {
   DriverLog(const DriverLog&) = delete;
   DriverLog& operator=(const DriverLog&) = delete;
 
-  // The table that writes down and then asks `below`. Valid as long as this object.
+  // Returns the table that logs each call and then calls `below`. It is valid as long as this
+  // object.
   const DriverTable* Over(const DriverTable* below);
 
-  // The answer of the pool. `name` is what the one who asks calls the block.
+  // Log an answer of the pool. `name` is the test's name of the block.
   void Allocated(std::string_view name, PoolError error, const Block& block);
   void Freed(std::string_view name, PoolError error);
   void Line(std::string_view line);

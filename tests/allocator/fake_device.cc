@@ -256,7 +256,7 @@ DriverResult FakeDevice::SetAccess(uint64_t address, uint64_t size) {
   return kDriverSuccess;
 }
 
-// At an address that was given up before, if there is one: whose it is has changed then.
+// Uses an address that was freed before, if there is one, since a real driver may do so, too.
 DriverResult FakeDevice::Allocate(uint64_t size, uint64_t* address) {
   if (created_ + foreign_ + size > options_.total_bytes) return kDriverOutOfMemory;
   const auto used = given_up_.find(size);

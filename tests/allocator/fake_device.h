@@ -1,11 +1,12 @@
-// FakeDevice: a DriverTable over a few maps, as strict as the real driver and stricter.
+// FakeDevice: a DriverTable that keeps its state in a few maps; it is at least as strict as a real
+// driver.
 //
-// Idea: it keeps account of ranges, handles, mappings, streams, events and work, refuses what a
-// driver refuses, notes as a violation what DriverTable's preconditions forbid (an unmap under
-// running work above all), counts every call and can fail the Nth of any. Time is virtual: it
-// passes when the pool looks at the clock or pauses.
+// Idea: it tracks ranges, handles, mappings, streams, events and work, and refuses what a driver
+// refuses. It records a violation for everything that DriverTable's preconditions forbid (above
+// all, an unmap under running work). It counts every call and can fail the Nth call of any
+// function. Time is virtual: it advances when the pool reads the clock or pauses.
 //
-// Ownership: the test's. Threads: one lock around everything. Errors: as DriverTable; violations()
+// Ownership: the test's. Threads: one lock around every call. Errors: as DriverTable; violations()
 // must be empty at the end of every test. Units: bytes; nanoseconds.
 #ifndef VRAMSTOW_TESTS_ALLOCATOR_FAKE_DEVICE_H_
 #define VRAMSTOW_TESTS_ALLOCATOR_FAKE_DEVICE_H_
@@ -38,7 +39,7 @@ class FakeDevice {
     bool guards_copies = false;    // to unmap what a copy under way uses is a violation
     bool copies_at_start = false;  // else when somebody waits for them
     uint64_t odd_bytes = 0;        // how far from a multiple of the granularity `allocate` begins
-    // To name a stream that was destroyed is a violation: a driver need not notice it.
+    // If set, naming a destroyed stream is a violation, because a real driver need not detect it.
     bool names_end = false;
   };
 
@@ -46,35 +47,38 @@ class FakeDevice {
 
   const DriverTable* table() const { return &table_; }
 
-  // --- Faults: the Nth call (from 1) of this name, or of any if the name is empty.
+  // --- Faults: fail the Nth call (from 1) of this function, or of any function if the name is
+  // empty.
   void FailNth(const std::string& call, uint64_t nth, bool forever,
                DriverResult result = kDriverOutOfMemory);
   void FailNothing() { FailNth("", 0, false); }
   uint64_t Calls(const std::string& call) const;
   uint64_t AllCalls() const;
 
-  // --- Work: something on the stream touches [address, address + size) until it is finished.
+  // --- Work: submitted work touches [address, address + size) until it is finished.
   void Submit(uint64_t stream, uint64_t address, uint64_t size);
   void Finish(uint64_t stream, uint64_t count = ~uint64_t{0});  // the oldest ones
   void FinishAll();
-  // The effect of a pause beside advancing the clock; by default nothing.
+  // Sets a function that runs during a pause, besides advancing the clock. There is none by
+  // default.
   void set_on_pause(std::function<void()> on_pause) { on_pause_ = std::move(on_pause); }
-  // Whether unfinished work of a stream other than `except` touches the memory behind the range, by
-  // whatever address.
+  // True if unfinished work of a stream other than `except` touches the memory behind the range,
+  // through any address.
   bool Touched(uint64_t address, uint64_t size, uint64_t except) const;
   void DestroyStream(uint64_t stream);
-  // The stream is destroyed, its work goes on, and its name is free for another stream.
+  // Destroys the stream. Its work continues under the name `ghost`, and its handle is free for
+  // another stream.
   void RenameStream(uint64_t stream, uint64_t ghost);
 
   void Advance(uint64_t nanoseconds);
-  // Memory that another process takes.
+  // Sets how much of the device's memory another process uses.
   void SetForeignBytes(uint64_t bytes);
 
   // --- Contents: one word at an address that is mapped with access. Memory that was never written
   // is 0.
   void Write(uint64_t address, uint64_t word);
   uint64_t Read(uint64_t address) const;
-  // Whether the byte at this address lies in host memory.
+  // True if the byte at this address is in host memory.
   bool OnHost(uint64_t address) const;
 
   uint64_t created_bytes() const;
@@ -84,15 +88,15 @@ class FakeDevice {
   uint64_t events_alive() const;
   uint64_t ranges() const;
   uint64_t allocations() const;  // of `allocate`
-  // Whether every byte of the range is mapped with access.
+  // True if every byte of the range is mapped with access.
   bool Accessible(uint64_t address, uint64_t size) const;
-  // Whether the two ranges share memory, by whatever addresses.
+  // True if the two ranges share physical memory, through any addresses.
   bool Overlap(uint64_t address, uint64_t size, uint64_t other, uint64_t other_size) const;
-  // The handle that is mapped at the address; 0: none.
+  // Returns the handle that is mapped at the address, or 0.
   uint64_t HandleAt(uint64_t address) const;
-  // How many handles larger than this were ever made.
+  // Returns how many handles larger than this were created so far.
   uint64_t MadeLarger(uint64_t size) const;
-  // How large a handle is; 0: there is none.
+  // Returns the size of a handle, or 0 if it does not exist.
   uint64_t SizeOf(uint64_t handle) const;
   std::vector<std::string> violations() const;
 
@@ -120,10 +124,10 @@ class FakeDevice {
   };
   using Reach = std::map<uint64_t, uint64_t>;  // stream: number of its last work
 
-  // True if this call is to fail, with the result to give.
+  // True if this call must fail; sets *result.
   bool Fails(const char* call, DriverResult* result);
   void Violate(const std::string& what);
-  // The chunks that are mapped in the range.
+  // Returns the chunks that are mapped in the range.
   std::vector<Piece> MemoryAt(uint64_t address, uint64_t size) const;
   static bool Share(const std::vector<Piece>& some, const std::vector<Piece>& others);
   bool Reached(const Reach& reach) const;
@@ -136,11 +140,12 @@ class FakeDevice {
   DriverResult Record(uint64_t event, const uint64_t* stream);
   DriverResult Release(uint64_t handle);
   DriverResult Copy(const DriverCopy& copy);
-  // Copies that come after work that was submitted: that has ended when they have.
+  // Starts copies that come after all submitted work: that work is finished when the copies are.
   DriverResult StartOrdered(const DriverCopy* copies, uint32_t count, uint64_t* job);
-  // Where the bytes at an address lie that a copy may reach: a handle (0: nowhere) and an offset.
+  // Returns the handle (0 if there is none) and the offset of the bytes that a copy accesses at an
+  // address.
   std::pair<uint64_t, uint64_t> ReachedByCopy(uint64_t address, uint64_t size);
-  // The mapping that the address lies in, or null.
+  // Returns the mapping that contains the address, or null.
   const std::pair<const uint64_t, Mapping>* MappingAt(uint64_t address) const;
 
   Options options_;

@@ -8,7 +8,8 @@ FakeDevice* Self(void* self) { return static_cast<FakeDevice*>(self); }
 
 }  // namespace
 
-// What every entry does: take the lock, count, and fail if it is to.
+// The first lines of every function of the table: take the lock, count the call, and fail if it
+// must.
 #define VRAMSTOW_FAKE_CALL(name)          \
   FakeDevice* device = Self(self);        \
   std::lock_guard lock(device->mutex_);   \
@@ -112,7 +113,7 @@ void FakeDevice::FillTable() {
     if (behind->jobs_.count(previous) == 0) behind->Violate("copy behind no job");
     return behind->StartOrdered(copies, count, job);
   };
-  // Work that is submitted later finds all of it done.
+  // The copies are made at once, so that work that is submitted later finds them done.
   table_.copy_order = [](void* self, uint64_t job) {
     VRAMSTOW_FAKE_CALL("copy_order");
     if (!device->options_.context_events) return kDriverNotSupported;
@@ -127,7 +128,8 @@ void FakeDevice::FillTable() {
     const auto copies = finished->jobs_.find(job);
     return copies != finished->jobs_.end() && copies->second.empty();
   };
-  // Unless they were made at once, only here anything is copied: who does not wait has nothing.
+  // Unless the copies were made at once, they are made only here, so that code that does not wait
+  // for them finds no data.
   table_.copy_finish = [](void* self, uint64_t job) {
     auto* const finished = static_cast<FakeDevice*>(self);
     const auto copies = finished->jobs_.extract(job);

@@ -1,6 +1,6 @@
-// Tests what captured graphs may use, on a fake device: it stays unless somebody says that no graph
-// is launched meanwhile, and then it comes back at the same addresses. Every refusal has its own
-// reason.
+// Tests on a fake device how memory that captured graphs may use is paused: it stays unless the
+// caller promises that no graph is launched meanwhile, and it is then restored at the same
+// addresses. Every refusal has its own result.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,7 +15,7 @@ constexpr uint64_t kGraphPool = 5;
 
 class GraphPauseTest : public OffloadTest {
  protected:
-  // In a private pool, as what a framework allocates while it captures.
+  // Allocates in a private pool, as a framework does during a capture.
   uint64_t TakePrivate(uint64_t size, uint32_t tag) {
     Block block{};
     const BlockRequest request{.size = size, .stream = 1, .pool = kGraphPool, .tag = tag};
@@ -50,7 +50,7 @@ TEST_F(GraphPauseTest, MemoryOfGraphsStaysAndThatIsTheReason) {
   EXPECT_EQ(offloader_.Offload(7, &bytes), OffloadResult::kOfGraph);
   EXPECT_EQ(bytes, 10 * kMiB);
   Resume();
-  // Everything that may move has moved.
+  // All memory that may move has moved.
   EXPECT_EQ(offloader_.Offload(Offloader::kAnyTag, &bytes), OffloadResult::kDone);
   Resume();
   ExpectContents();
@@ -98,8 +98,8 @@ TEST_F(GraphPauseTest, ACaptureAndWorkThatDoesNotEndAreTwoReasons) {
   Resume();
 }
 
-// Inputs that a captured stream used, outputs in a private pool, and what that has cached: a graph
-// writes to all of it.
+// A graph writes to inputs that a captured stream used, to outputs in a private pool, and to memory
+// that the private pool has cached.
 TEST_F(GraphPauseTest, WhereNoGraphIsLaunchedAllOfItGoesAndComesBackAtTheSamePlace) {
   for (const bool keep : {true, false}) {
     SCOPED_TRACE(keep);
@@ -119,7 +119,7 @@ TEST_F(GraphPauseTest, WhereNoGraphIsLaunchedAllOfItGoesAndComesBackAtTheSamePla
     for (const uint64_t gone : {input, output, cached}) EXPECT_FALSE(device_->Accessible(gone, 1));
     EXPECT_TRUE(device_->Accessible(other, 10 * kMiB));
     EXPECT_STREQ(pool_->Check(), nullptr);
-    // The heap serves nothing meanwhile.
+    // The paused heap serves nothing meanwhile.
     const uint64_t meanwhile = TakePrivate(2 * kMiB, 7);
     EXPECT_TRUE(device_->Accessible(meanwhile, 2 * kMiB));
     EXPECT_EQ(Resume(7, 10 * kMiB), 10 * kMiB);
@@ -167,7 +167,7 @@ TEST_F(GraphPauseTest, WhatIsLetGoWhilePausedNeedNotComeBack) {
   EXPECT_STREQ(pool_->Check(), nullptr);
 }
 
-// A framework that brings a private pool back to an earlier state wants an address, not a tag.
+// A framework that restores a private pool to an earlier state asks for an address, not for a tag.
 TEST_F(GraphPauseTest, ABlockAtItsAddressIsServedFromTheTagsHeapUnlessThatIsPaused) {
   Start(64 * kMiB);
   const uint64_t output = TakePrivate(10 * kMiB, 7);
@@ -185,7 +185,7 @@ TEST_F(GraphPauseTest, ABlockAtItsAddressIsServedFromTheTagsHeapUnlessThatIsPaus
   tags_[output] = 7;
 }
 
-// Once without and once with room for all of it.
+// The device first lacks memory for all of it, and has enough later.
 TEST_F(GraphPauseTest, WhatComesBackWithoutRoomStaysRefused) {
   Start(32 * kMiB);
   TakePrivate(20 * kMiB, 7);

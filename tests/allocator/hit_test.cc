@@ -1,6 +1,6 @@
-// Tests what a hit must not do: no driver call, no system call, no allocation from the process's
-// heap. And what is deferred in a heap of very many blocks is counted and refused as if it were
-// not.
+// Tests that a hit makes no driver call, no system call and no allocation from the process's heap.
+// Tests also that deferred frees, in a heap of very many blocks, are counted and refused as if they
+// were not deferred.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -29,7 +29,8 @@ std::atomic<uint64_t> heap_calls{0};
 }  // namespace
 
 #if !VRAMSTOW_SANITIZED
-// The process's heap, counted: glibc offers its own functions under these names for that purpose.
+// The process's heap with counters: glibc provides its own functions under these names for that
+// purpose.
 extern "C" {
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
@@ -52,7 +53,7 @@ void* realloc(void* old, size_t size) {
 namespace vramstow {
 namespace {
 
-// A pool whose memory suffices for all that the program below does, so that it only ever hits.
+// A pool with enough memory for the whole program below, so that all requests are hits.
 class Hits {
  public:
   Hits() {
@@ -83,7 +84,8 @@ class Hits {
   Pool* pool() { return pool_.get(); }
 
  private:
-  // Above the size up to which blocks have chunks of their own, so that the reserve serves all.
+  // The sizes are above the one up to which blocks have chunks of their own, so that the reserve
+  // serves all of them.
   uint64_t SomeSize() { return kMiB + 1 + random_() % (3 * kMiB); }
   uint64_t Take(uint64_t size) {
     Block block{};
@@ -116,7 +118,8 @@ TEST(PoolHit, AsksNeitherTheDriverNorTheHeap) {
 }
 
 #if !VRAMSTOW_SANITIZED
-// Strict seccomp: the kernel kills whoever makes any system call but read, write, exit.
+// With strict seccomp the kernel kills a process that makes any system call but read, write and
+// exit.
 [[noreturn]] void RunUnderSeccomp(bool with_system_call) {
   Hits hits;
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) _exit(9);
@@ -190,7 +193,8 @@ TEST_F(ManyBlocks, NumbersAreExactWhateverIsParked) {
 
 TEST_F(ManyBlocks, ThePeakDoesNotCountWhatIsParked) {
   const uint64_t peak = pool_->Stats().peak_allocated_bytes;
-  // On the stream itself, and on another one, whose heap is not the one that has them deferred.
+  // The frees are on the block's own stream, and on another one, whose heap does not hold the
+  // deferred frees.
   for (const uint64_t stream : {uint64_t{1}, uint64_t{2}}) {
     for (int i = 0; i < 7; ++i) {
       ASSERT_EQ(pool_->Free(live_[static_cast<size_t>(i)]), PoolError::kOk);

@@ -1,5 +1,5 @@
-// Tests the host memory that held paused or offloaded contents, on a fake device: when it goes
-// back, what keeps it, and what each failure leaves.
+// Tests the host memory of paused or offloaded contents on a fake device: when it is released, when
+// it is retained, and the state after each failure.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,7 +14,7 @@
 namespace vramstow {
 namespace {
 
-// What the events say of page-locked memory: bytes that are held.
+// Computes the bytes of page-locked memory from the events.
 struct TracedHost {
   static uint64_t Take(void* context, Event* event) {
     auto* const traced = static_cast<TracedHost*>(context);
@@ -68,13 +68,13 @@ TEST_F(HostStockTest, WhatHeldOffloadedMemoryGoesBackInShortSteps) {
   ExpectContents();
 }
 
-// A block of locked memory is freed whole: the other region's contents keep theirs.
+// A block of locked memory is freed as a whole, so the other region's contents retain their block.
 TEST_F(HostStockTest, ABlockStaysAsLongAsAPieceOfItHoldsSomething) {
   Start(64 * kMiB);
   Take(10 * kMiB, 1, 7);
   ASSERT_EQ(Pause(7), 10 * kMiB);
   ASSERT_EQ(Resume(), 10 * kMiB);
-  // In the block that is there, and in a new one.
+  // The contents go into the existing block and into a new one.
   Take(4 * kMiB, 1, 8);
   ASSERT_EQ(Pause(8), 4 * kMiB);
   ASSERT_EQ(Pause(7), 10 * kMiB);
@@ -83,7 +83,7 @@ TEST_F(HostStockTest, ABlockStaysAsLongAsAPieceOfItHoldsSomething) {
   EXPECT_EQ(offloader_.ReleaseHost(0), 4 * kMiB);
   EXPECT_EQ(device_->pinned_bytes(), 10 * kMiB);
   EXPECT_EQ(offloader_.Stats().offloaded_bytes, 4 * kMiB);
-  // What is idle of the block that stays is still of use.
+  // The idle pieces of the block that stays can still be used.
   ASSERT_EQ(Resume(8, ~uint64_t{0}), 4 * kMiB);
   ASSERT_EQ(Pause(7), 10 * kMiB);
   EXPECT_EQ(device_->pinned_bytes(), 10 * kMiB);
@@ -150,7 +150,7 @@ TEST_F(HostStockTest, NothingGoesWhileAStreamIsCaptured) {
   EXPECT_EQ(offloader_.ReleaseHost(0), 10 * kMiB);
 }
 
-// What one kind of host memory holds for nobody must not keep the other from being taken.
+// Idle host memory of one kind must not prevent the allocation of the other kind.
 TEST_F(HostStockTest, EachKindMakesRoomForTheOther) {
   Start(64 * kMiB, /*host_bytes=*/12 * kMiB);
   Take(10 * kMiB, 1, 7);
@@ -166,8 +166,8 @@ TEST_F(HostStockTest, EachKindMakesRoomForTheOther) {
   ExpectContents();
 }
 
-// The driver may wait for work when it frees locked memory. Meanwhile others allocate, pause, and
-// get the same address from the driver.
+// The driver may wait for work when it frees locked memory. Meanwhile other threads allocate,
+// pause, and get the same address from the driver.
 TEST_F(HostStockTest, ThePoolServesWhileTheDriverFreesLockedMemory) {
   static std::function<void()> meanwhile;
   static decltype(DriverTable::host_free) host_free;
@@ -198,8 +198,8 @@ TEST_F(HostStockTest, ThePoolServesWhileTheDriverFreesLockedMemory) {
   ExpectContents();
 }
 
-// Each call that giving back makes fails at its Nth occurrence: nothing is lost, nothing is counted
-// wrongly, and what stayed is of use and goes back later.
+// Each driver call of a release fails at its Nth occurrence: no memory is lost or counted wrongly,
+// and memory that was not released can be used and is released later.
 TEST_F(HostStockTest, EveryFailureOfGivingBackLeavesWhatCanBeUsedAndGivenBack) {
   for (const std::string call : {"host_free", "release"}) {
     for (const bool forever : {false, true}) {
@@ -209,7 +209,7 @@ TEST_F(HostStockTest, EveryFailureOfGivingBackLeavesWhatCanBeUsedAndGivenBack) {
         TracedHost traced;
         sink_ = {TracedHost::Take, &traced};
         Start(kGiB);
-        // Three blocks of locked memory, and chunks beside.
+        // This needs three blocks of locked memory, and some chunks.
         Take(600 * kMiB, 1, 7);
         Take(40 * kMiB, 1, 8);
         ASSERT_EQ(Pause(7), 600 * kMiB);

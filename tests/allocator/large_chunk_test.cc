@@ -1,5 +1,5 @@
-// Tests chunks that back several pages: what they save, that they go whole, and what each failure
-// leaves.
+// Tests chunks that back several pages: how many calls they save, that they move as a whole, and
+// the state after each failure.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -17,7 +17,7 @@ class LargeChunkTest : public OffloadTest {
     large_chunk_part_ = part;
     Start(device_bytes);
   }
-  // An empty name means any call.
+  // Returns the number of calls of this function, or of all functions if the name is empty.
   uint64_t CallsOf(const std::string& call) const {
     return call.empty() ? device_->AllCalls() : device_->Calls(call);
   }
@@ -67,7 +67,7 @@ TEST_F(LargeChunkTest, NoneIsMoreThanItsPartOfThePool) {
     }
     held += 512 * kMiB;
   }
-  // 40,960 without.
+  // Without large chunks there would be 40,960 calls.
   EXPECT_LT(device_->Calls("create"), 4000U);
   EXPECT_EQ(device_->created_bytes(), 80 * kGiB);
 }
@@ -81,7 +81,7 @@ TEST_F(LargeChunkTest, WhereADriverMakesNoLargeHandleSmallerOnesServe) {
   ExpectHandles(block, 8 * kMiB, 4 * kMiB);
 }
 
-// The free rest beside a live block stays with it, and is used there.
+// The free rest beside a live block stays in the heap, and is used there.
 TEST_F(LargeChunkTest, OneOfWhichAPartIsInUseStaysAndItsRestServes) {
   StartLarge(96 * kMiB);
   Take(64 * kMiB);
@@ -89,7 +89,7 @@ TEST_F(LargeChunkTest, OneOfWhichAPartIsInUseStaysAndItsRestServes) {
   ExpectHandles(block, 24 * kMiB, 8 * kMiB);
   Give(block);
   const uint64_t part = Take(2 * kMiB);
-  // On another stream, which can have only what is whole.
+  // Another stream can use only whole chunks.
   const uint64_t other = Take(24 * kMiB, 2);
   ASSERT_NE(other, 0U);
   EXPECT_EQ(pool_->Stats().reserved_bytes, 96 * kMiB);
@@ -185,7 +185,7 @@ TEST_F(LargeChunkTest, ItLeavesTheDeviceWholeAndComesBackPageByPage) {
   ExpectContents();
 }
 
-// A cold page takes the pages beside it along, but no page that has to stay.
+// A cold page is evicted together with the other pages of its chunk, unless one of them must stay.
 TEST_F(LargeChunkTest, PagesOfOneChunkLeaveTogetherOrNotAtAll) {
   StartLarge(kGiB);
   Take(64 * kMiB, 2);
@@ -208,7 +208,7 @@ TEST_F(LargeChunkTest, PagesOfOneChunkLeaveTogetherOrNotAtAll) {
   ExpectContents();
 }
 
-// Free pages of a chunk that leaves are not handed out on the host.
+// Free pages of an evicted chunk are not reused in host memory.
 TEST_F(LargeChunkTest, FreePagesThatWentAlongAreGivenUp) {
   StartLarge(kGiB);
   Take(64 * kMiB, 2);
@@ -232,8 +232,8 @@ TEST_F(LargeChunkTest, FreePagesThatWentAlongAreGivenUp) {
   }
 }
 
-// Where single chunks cannot be mapped in its place, as where the process may have no more
-// mappings, it stays; also if it cannot be mapped there again at the first try.
+// If single chunks cannot be mapped in its place, for instance because the process may have no more
+// mappings, a large chunk stays; this holds even if remapping it fails at the first try.
 TEST_F(LargeChunkTest, WhatCannotBeReplacedWholeStaysWhole) {
   static decltype(DriverTable::map) map;
   static uint64_t from;
@@ -271,8 +271,8 @@ TEST_F(LargeChunkTest, WhatCannotBeReplacedWholeStaysWhole) {
 
 // --- Failures ------------------------------------------------------------------------------------
 
-// Each call of the driver fails at its Nth occurrence, once and for good, while blocks are made,
-// moved to another stream, made anew as single ones and given back.
+// Each driver call fails at its Nth occurrence, once and permanently, while blocks are allocated,
+// moved to another stream, made again of single chunks, and freed.
 TEST_F(LargeChunkTest, EveryFailureOfThePoolIsRolledBack) {
   for (const std::string call : {"create", "map", "set_access", "unmap", "release", ""}) {
     for (const bool forever : {false, true}) {

@@ -1,4 +1,4 @@
-// What offload does not wait for, and what it does not take.
+// Tests that offload does not wait without end, and that it respects the limits of host memory.
 #include "tests/allocator/offload_fixture.h"
 
 namespace vramstow {
@@ -42,7 +42,8 @@ TEST_F(OffloadTest, WithoutSuchAWordItIsWaitedForAsLongAsAllowed) {
   uint64_t moved = 0;
   EXPECT_EQ(offloader_.Offload(0, &moved), OffloadResult::kBusy);
   EXPECT_GE(table->now(table->self) - since, work_wait_ns_);
-  // It moves where the work ends while it is waited for, though later than somebody would look.
+  // Memory moves if the work finishes during the wait, even if that takes longer than the interval
+  // at which the wait checks for a stop.
   uint64_t ended = table->now(table->self) + 5 * Standstill::kHearingNs;
   device_->set_on_pause([&] {
     if (table->now(table->self) > ended) device_->FinishAll();
@@ -81,11 +82,11 @@ TEST_F(OffloadTest, NoMoreHostMemoryIsMappedThanTheProcessMayMap) {
   EXPECT_EQ(moved, 8 * kMiB);
   EXPECT_EQ(device_->host_bytes(), 8 * kMiB);
   EXPECT_TRUE(offloader_.Stats().mappings_used_up);
-  // What was given back can be used again.
+  // Host memory that was released can be used again.
   EXPECT_EQ(offloader_.Resume(0, ~uint64_t{0}, &moved), OffloadResult::kDone);
   EXPECT_EQ(offloader_.Offload(0, &moved), OffloadResult::kNoRoom);
   EXPECT_EQ(moved, 8 * kMiB);
-  // Paused memory is mapped nowhere.
+  // Paused memory needs no mapping.
   EXPECT_EQ(offloader_.Pause(0, /*keep=*/true, &moved), OffloadResult::kDone);
   EXPECT_EQ(offloader_.Resume(0, ~uint64_t{0}, &moved), OffloadResult::kDone);
   ExpectContents();

@@ -1,6 +1,7 @@
-// Offload on a fake device: a pool, an offloader, and what every block holds.
+// OffloadTest: a fixture with a pool and an offloader on a fake device, which tracks the contents
+// of every block.
 //
-// VRAMSTOW_DRIVER_LOG names a file that gets every driver call and every block, in order.
+// VRAMSTOW_DRIVER_LOG names a file to which every driver call and every block is written, in order.
 #ifndef VRAMSTOW_TESTS_ALLOCATOR_OFFLOAD_FIXTURE_H_
 #define VRAMSTOW_TESTS_ALLOCATOR_OFFLOAD_FIXTURE_H_
 
@@ -28,7 +29,8 @@ class OffloadTest : public testing::Test {
     const char* const text = std::getenv(variable);
     return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
   }
-  // Everything anew; a test that has started before calls TearDown in between.
+  // Creates the device, the pool and the offloader; a test that has started before calls TearDown
+  // first.
   void Start(uint64_t device_bytes, uint64_t host_bytes = kGiB,
              void (*spoil)(DriverTable*) = nullptr, bool maps_host = true) {
     pool_ = std::make_unique<Pool>();
@@ -117,12 +119,12 @@ class OffloadTest : public testing::Test {
     last_ = offloader_.Resume(tag, most_bytes, &bytes);
     return bytes;
   }
-  // Brings everything back; how many bytes that were.
+  // Resumes all memory; returns how many bytes were restored.
   uint64_t Resume(uint64_t most_bytes = ~uint64_t{0}) {
     return Resume(Offloader::kAnyTag, most_bytes);
   }
-  // Another process has the block's memory from now on: it must not move any more. Not every block
-  // is shared, so that something is left to move.
+  // Shares the block's memory with another process, so that it must not move any more. Only some
+  // blocks are shared, so that others can still move.
   void Share(uint64_t address) {
     const std::vector<uint64_t> handles = HandlesOf(address);
     if (live_.at(address) >= kMiB && !handles.empty()) shared_[address] = handles;
@@ -140,13 +142,13 @@ class OffloadTest : public testing::Test {
       ASSERT_EQ(HandlesOf(address), handles) << std::hex << address;
     }
   }
-  // Every word of every live block is what was written.
+  // Expects that every live block has the word that was written to it.
   void ExpectContents() {
     for (const auto& [address, word] : expected_) {
       ASSERT_EQ(device_->Read(address), word) << std::hex << address;
     }
   }
-  // The same, but for what is paused: that cannot be read.
+  // Like ExpectContents, except for blocks with paused tags, which cannot be read.
   void ExpectContentsButOf(const std::set<uint32_t>& paused) {
     for (const auto& [address, word] : expected_) {
       const uint32_t tag = std::prev(tags_.upper_bound(address))->second;
@@ -155,7 +157,7 @@ class OffloadTest : public testing::Test {
     }
   }
 
-  // A random program (offload_program.cc); with large chunks if the test has set their size.
+  // Runs a random program (offload_program.cc), with large chunks if the test has set their size.
   void RunManySteps(uint64_t seed);
   void OneStep();
   void PauseSome(uint32_t tag);

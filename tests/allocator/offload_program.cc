@@ -1,4 +1,4 @@
-// The random program of the tests of offload: blocks, work, touches, moves and failures.
+// The random program of the offload tests: blocks, work, touches, moves and failures.
 #include <cstdlib>
 #include <string>
 
@@ -19,7 +19,7 @@ void OffloadTest::PauseSome(uint32_t tag) {
     Pause(tag);
     return;
   }
-  // Whether it came to that or not: what it held need not be kept any more.
+  // Whether the discard succeeded or not, the contents need not be preserved any more.
   for (const auto& [address, of_block] : tags_) {
     if (of_block == tag) ForgetContents(address);
   }

@@ -1,5 +1,5 @@
-// Offload on a fake device: what moves, what comes back, and that every failure leaves every byte
-// where it can be read.
+// Tests offload on a fake device: which pages are evicted and restored, and that after every
+// failure every byte can still be read.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -33,7 +33,7 @@ TEST_F(OffloadTest, TheColdestBlocksLeave) {
   for (int i = 0; i < 3; ++i) blocks.push_back(Take(10 * kMiB));
   for (const int i : {1, 0}) {
     for (int k = 0; k < 32; ++k) offloader_.Tick();
-    // Any address in the block will do.
+    // A touch of any address in the block counts.
     offloader_.Touch(blocks[static_cast<size_t>(i)] + 7 * kMiB + 5);
   }
   ASSERT_NE(Take(10 * kMiB), 0U);
@@ -71,7 +71,7 @@ TEST_F(OffloadTest, WhatWasTouchedJustBeforeItLeftStaysAway) {
   Start(64 * kMiB);
   const uint64_t block = Take(14 * kMiB);
   offloader_.Mark(0);
-  // Of sixteen submissions, which share a number of the clock, the last one is the move's.
+  // Sixteen submissions share a number of the clock; the last one of them is the move's.
   for (int k = 0; k < 15; ++k) {
     offloader_.Tick();
     offloader_.Touch(block);
@@ -142,7 +142,7 @@ TEST_F(OffloadTest, WhatAnotherProcessHasStaysWhereverNeighboursLie) {
   const uint64_t shared = Take(kMiB);
   offloader_.Mark(1'000'000'000);
   Share(shared);
-  // In the same page.
+  // The neighbour lies in the same page.
   const uint64_t neighbour = Take(kMiB / 2);
   ASSERT_EQ(neighbour / kChunk, shared / kChunk);
   Take(10 * kMiB);
@@ -175,8 +175,8 @@ TEST_F(OffloadTest, ASubmissionOnItsWayIsWaitedForAndThenHoldsNobodyUp) {
   ExpectContents();
 }
 
-// Each call of the driver that moving makes fails at its Nth occurrence, once and for good: what
-// could be read before can be read after, and later moves work.
+// Each driver call of a move fails at its Nth occurrence, once and permanently: all data that could
+// be read before can be read after, and later moves work.
 TEST_F(OffloadTest, EveryFailureLeavesEveryByteReadable) {
   const std::vector<std::string> calls = {"reserve",    "create_host", "map",   "set_access",
                                           "copy_start", "copy_finish", "unmap", "create"};
@@ -190,7 +190,7 @@ TEST_F(OffloadTest, EveryFailureLeavesEveryByteReadable) {
         const uint64_t before = device_->Calls(call);
         device_->FailNth(call, nth, forever);
         offloader_.MoveOut(12 * kMiB, OffloadReason::kAsked);
-        // What could not be mapped anywhere is mapped as soon as the driver lets it.
+        // Pages that could not be mapped anywhere are mapped as soon as the driver allows it.
         Resume(6 * kMiB);
         clean = device_->Calls(call) - before < nth;
         device_->FailNothing();
@@ -206,8 +206,8 @@ TEST_F(OffloadTest, EveryFailureLeavesEveryByteReadable) {
   }
 }
 
-// Held memory that is brought back while each call of the driver fails at its Nth occurrence: it is
-// all there or said not to be, nothing is lost, and when it is let go of it may move.
+// Held memory is restored while each driver call fails at its Nth occurrence. Either all of it is
+// restored or the result says that it is not; nothing is lost, and after its release it may move.
 TEST_F(OffloadTest, HeldMemoryComesBackOrIsSaidNotTo) {
   for (const std::string call :
        {"map", "set_access", "copy_start", "copy_finish", "unmap", "create"}) {
@@ -244,9 +244,8 @@ TEST_F(OffloadTest, HeldMemoryComesBackOrIsSaidNotTo) {
   }
 }
 
-// The driver takes its time for each call: access is given to a run of neighbours, and to the
-// window of what comes back, not to each page. Memory of the host stays mapped where copies reach
-// it.
+// Each driver call takes time, so access is given to a run of neighbours, and to the whole window
+// of restored pages, not to each page. Host memory stays mapped where copies access it.
 TEST_F(OffloadTest, AccessIsGivenToRunsOfPages) {
   Start(64 * kMiB);
   ASSERT_NE(Take(48 * kMiB), 0U);
@@ -270,7 +269,7 @@ TEST_F(OffloadTest, AccessIsGivenToRunsOfPages) {
   ExpectContents();
 }
 
-// The tests would see it if what moves were not copied.
+// Shows that the tests would fail if evicted memory were not copied.
 TEST_F(OffloadTest, AMoveWithoutACopyWouldBeNoticed) {
   static decltype(DriverTable::copy_start) start;
   Start(64 * kMiB, kGiB, [](DriverTable* table) {
@@ -285,12 +284,13 @@ TEST_F(OffloadTest, AMoveWithoutACopyWouldBeNoticed) {
   EXPECT_NE(device_->Read(block + kChunk), expected_.at(block + kChunk));
 }
 
-// How much moves at once follows from how long the last slice took.
+// The size of a slice follows from the time that the last slice took.
 TEST_F(OffloadTest, TheGateIsClosedForNoLongerThanASliceMayTake) {
   static uint64_t bytes_per_us;
   static decltype(DriverTable::copy_start) start;
   constexpr uint64_t kBytes = 768 * kMiB;
-  // Links as fast as PCIe 5 and slower; the first slice is a guess, and on a slow one too large.
+  // Links as fast as PCIe 5 and slower ones. The first slice is a guess, which is too large for a
+  // slow link.
   for (const uint64_t gibibytes_per_s : {50, 24, 8}) {
     bytes_per_us = gibibytes_per_s * kGiB / 1'000'000;
     Start(kGiB, kGiB, [](DriverTable* table) {
@@ -306,8 +306,8 @@ TEST_F(OffloadTest, TheGateIsClosedForNoLongerThanASliceMayTake) {
     ASSERT_EQ(offloader_.MoveOut(kBytes, OffloadReason::kAsked), kBytes);
     const OffloadStats stats = offloader_.Stats();
     EXPECT_LE(stats.longest_gate_ns, 5'000'000U) << gibibytes_per_s;
-    // And not for a page at a time: at most twice as often as the time asks for, and a few more
-    // until that is known.
+    // The gate is not closed for each page either: at most twice as often as the time requires, and
+    // a few times more until the right size is known.
     EXPECT_LE(stats.gate_closed, 2 * stats.gate_ns / 5'000'000 + 6) << gibibytes_per_s;
     TearDown();
   }

@@ -1,5 +1,5 @@
-// Tests what somebody asks of an offloader, on a fake device: offload, pause and resume by tag,
-// what is idle, and what each failure leaves.
+// Tests the requests to an offloader on a fake device: offload, pause and resume by tag, offload of
+// idle memory, and the state after each failure.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -24,7 +24,7 @@ TEST_F(OffloadTest, ATagsBlocksLeaveAndReturnTogether) {
   EXPECT_TRUE(device_->OnHost(bias));
   EXPECT_FALSE(device_->OnHost(other));
   EXPECT_FALSE(device_->OnHost(small));
-  // The device has it back.
+  // The memory was released to the device.
   EXPECT_EQ(device_->created_bytes(), 12 * kMiB);
   ExpectContents();
   EXPECT_EQ(Resume(7, ~uint64_t{0}), 12 * kMiB);
@@ -48,7 +48,7 @@ TEST_F(OffloadTest, PausedMemoryIsGoneFromTheDeviceAndComesBackAsItWas) {
   EXPECT_EQ(Resume(7, ~uint64_t{0}), 10 * kMiB);
   ExpectContents();
   EXPECT_EQ(offloader_.Stats().paused_bytes, 0U);
-  // The page-locked memory is kept for the next time.
+  // The page-locked memory is retained for the next pause.
   EXPECT_EQ(device_->pinned_bytes(), 10 * kMiB);
   EXPECT_EQ(Pause(7), 10 * kMiB);
   EXPECT_EQ(device_->pinned_bytes(), 10 * kMiB);
@@ -108,12 +108,12 @@ TEST_F(OffloadTest, WhatIsAllocatedWhileItsTagIsPausedLiesInMemory) {
   Start(64 * kMiB);
   std::vector<uint64_t> blocks;
   for (int i = 0; i < 64; ++i) blocks.push_back(Take(40'000, 1, 7));
-  // Free pieces between them, on the pages that are paused.
+  // These frees leave free pieces between the blocks, on pages that will be paused.
   for (size_t i = 0; i < blocks.size(); i += 2) Give(blocks[i]);
   EXPECT_GT(Pause(7), 0U);
   const uint64_t meanwhile = Take(40'000, 1, 7);
   ASSERT_TRUE(device_->Accessible(meanwhile, 40'000));
-  // Frees are welcome in any state.
+  // Frees are allowed in any state.
   for (size_t i = 1; i < blocks.size(); i += 4) Give(blocks[i]);
   EXPECT_STREQ(pool_->Check(), nullptr);
   EXPECT_GT(Resume(7, ~uint64_t{0}), 0U);
@@ -135,7 +135,7 @@ TEST_F(OffloadTest, ResumingTakesWhatIsCachedAndSaysWhatLacks) {
   EXPECT_EQ(last_, OffloadResult::kNoRoom);
   EXPECT_EQ(offloader_.Stats().paused_bytes, 20 * kMiB);
   EXPECT_EQ(offloader_.Stats().lacking_bytes, 8 * kMiB);
-  // Still paused: this must not come to lie on what is paused.
+  // The tag is still paused, so this block must not lie on paused pages.
   const uint64_t meanwhile = Take(12 * kMiB, 1, 7);
   ASSERT_NE(meanwhile, 0U) << "the room is not taken";
   EXPECT_EQ(Resume(7, ~uint64_t{0}), 0U);
@@ -161,7 +161,7 @@ TEST_F(OffloadTest, OfAllRegionsThoseComeBackForWhichThereIsRoom) {
   ExpectContents();
 }
 
-// Another process has the card meanwhile, or takes it while memory is coming back.
+// Another process uses the device's memory meanwhile, or takes it while memory is being restored.
 TEST_F(OffloadTest, AResumeOnACardThatOthersFilledCanFinishLater) {
   Start(64 * kMiB);
   Take(40 * kMiB, 1, 7);
@@ -181,8 +181,8 @@ TEST_F(OffloadTest, AResumeOnACardThatOthersFilledCanFinishLater) {
   ExpectContents();
 }
 
-// Each call of the driver that a resume makes fails at its Nth occurrence, on a card that is full
-// but for what is cached: what else lives stays as it is, the card serves, and a later resume
+// Each driver call of a resume fails at its Nth occurrence, on a device that is full except for
+// cached memory: other live memory is unchanged, the pool serves requests, and a later resume
 // finishes.
 TEST_F(OffloadTest, AResumeThatFailsAnywhereCanFinishLater) {
   const std::vector<std::string> calls = {
@@ -237,7 +237,7 @@ TEST_F(OffloadTest, ResumingWaitsForWorkOnWhatIsCached) {
   ExpectContents();
 }
 
-// Nobody may touch it, so nobody has to be kept from touching it.
+// Nothing may touch paused memory, so the resume need not wait for any work.
 TEST_F(OffloadTest, ResumingIntoFreeMemoryWaitsForNoWork) {
   Start(64 * kMiB);
   Take(20 * kMiB, 1, 7);
@@ -252,8 +252,8 @@ TEST_F(OffloadTest, ResumingIntoFreeMemoryWaitsForNoWork) {
   ExpectContents();
 }
 
-// More than one slice: the next is mapped while one is copied. What fails stays paused, and the
-// next Resume brings it.
+// There are several slices: the next one is mapped while one is copied. Pages that fail stay
+// paused, and the next Resume restores them.
 TEST_F(OffloadTest, AFailureInAnySliceOfAResumeLosesNothing) {
   constexpr uint64_t kBytes = 600 * kMiB;
   for (const std::string call : {"create", "map", "set_access", "copy_start", "copy_finish"}) {
@@ -266,7 +266,7 @@ TEST_F(OffloadTest, AFailureInAnySliceOfAResumeLosesNothing) {
       const uint64_t before = device_->Calls(call);
       const uint64_t first = Resume(7, ~uint64_t{0});
       const bool failed = device_->Calls(call) - before >= nth;
-      // Memory that cannot be made is asked for once more.
+      // If a chunk cannot be created, the pool asks for it once more.
       EXPECT_EQ(first == kBytes, !failed || call == "create");
       EXPECT_EQ(last_, first == kBytes ? OffloadResult::kDone : OffloadResult::kFailed);
       EXPECT_EQ(offloader_.Stats().paused_bytes, kBytes - first);
@@ -279,7 +279,7 @@ TEST_F(OffloadTest, AFailureInAnySliceOfAResumeLosesNothing) {
   }
 }
 
-// The copies of a slice have ended before its pages count as there.
+// The copies of a slice must have ended before its pages count as restored.
 TEST_F(OffloadTest, AResumeWithoutAWaitForItsCopiesWouldBeNoticed) {
   Start(64 * kMiB, kGiB, [](DriverTable* table) {
     table->copy_finish = [](void*, uint64_t) -> DriverResult { return kDriverSuccess; };
@@ -290,7 +290,7 @@ TEST_F(OffloadTest, AResumeWithoutAWaitForItsCopiesWouldBeNoticed) {
   EXPECT_NE(device_->Read(block + 2 * kMiB), expected_.at(block + 2 * kMiB));
 }
 
-// The driver needs time for each call.
+// On this device every driver call takes time.
 TEST_F(OffloadTest, APauseUnmapsRunsAndReleasesBesideItsCopies) {
   constexpr uint64_t kBytes = 600 * kMiB;
   static decltype(DriverTable::copy_finish) finish;
@@ -397,11 +397,12 @@ TEST_F(OffloadTest, WhatTheHostLacksIsNotTaken) {
   ExpectContents();
 }
 
-// What could not be mapped anywhere comes back by itself, without another move.
+// Pages that could not be mapped anywhere are restored without another move.
 TEST_F(OffloadTest, WhatIsLostForAMomentIsRestored) {
   Start(64 * kMiB);
   const uint64_t block = Take(2 * kMiB);
-  // The second `map` of the move puts the new chunk into place; from then on none works.
+  // The second `map` of the move maps the new chunk at the page's address; from then on every `map`
+  // fails.
   device_->FailNth("map", 2, /*forever=*/true);
   EXPECT_EQ(offloader_.MoveOut(2 * kMiB, OffloadReason::kAsked), 0U);
   EXPECT_FALSE(device_->Accessible(block, 1));
@@ -411,7 +412,7 @@ TEST_F(OffloadTest, WhatIsLostForAMomentIsRestored) {
   ExpectContents();
 }
 
-// Each call of the driver that pausing and resuming make fails at its Nth occurrence.
+// Each driver call of pausing and resuming fails at its Nth occurrence.
 TEST_F(OffloadTest, EveryFailureOfAPauseLeavesWhatCanBeResumed) {
   const std::vector<std::string> calls = {"host_allocate", "reserve",    "map",
                                           "set_access",    "copy_start", "copy_finish",

@@ -1,4 +1,5 @@
-// Where the blocks of a repeating job are foretold to lie, and when that is given up.
+// Tests where the blocks of a repeating job are predicted to lie, and when predictions are
+// suspended.
 #include "allocator/placement/placement_predictor.h"
 
 #include <gtest/gtest.h>
@@ -12,12 +13,12 @@ namespace {
 
 constexpr uint64_t kRequests = 64;  // of a round
 
-// A job that asks for the same sizes in each round, and is served at the same places.
+// A job that requests the same sizes in each iteration (round), and gets the same addresses.
 class Loop {
  public:
   PlacementPredictor& predictor() { return *predictor_; }
 
-  // Returns how many places were foretold, and right.
+  // Runs one iteration and returns how many addresses were predicted correctly.
   uint64_t Round(uint64_t requests = kRequests, uint64_t driver_calls = 0) {
     uint64_t right = 0;
     for (uint64_t i = 0; i < requests; ++i) {
@@ -29,7 +30,7 @@ class Loop {
     }
     return right;
   }
-  // Rounds until nothing repeats any more, or that many.
+  // Returns after how many iterations the predictor stops repeating, or `most`.
   int RoundsWhileRepeating(uint64_t driver_calls, int most) {
     for (int round = 0; round < most; ++round) {
       if (!predictor_->Repeating()) return round;

@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-// The latest gap comes last.
+// Packs intervals as AddressSpace::Touches::gaps; the latest one comes last in the list.
 uint64_t Gaps(std::initializer_list<uint64_t> gaps) {
   uint64_t all = 0;
   for (const uint64_t gap : gaps) all = all << 16 | gap;
@@ -44,11 +44,11 @@ TEST(OffloadPolicy, BySizeALargeBlockGoesBeforeASmallOneThatIsSomewhatColder) {
 }
 
 TEST(OffloadPolicy, AfterAGapComesWhatCameAfterOneLikeIt) {
-  // Forward and backward in turn: 300 after 10, 10 after 300.
+  // Forward and backward passes alternate: an interval of 10 is followed by 300, and 300 by 10.
   EXPECT_EQ(ExpectedTouch(Use(1000, 1001, Gaps({10, 300, 10}))), 1300U);
   EXPECT_EQ(ExpectedTouch(Use(1000, 1001, Gaps({300, 10, 300}))), 1010U);
   EXPECT_EQ(ExpectedTouch(Use(1000, 1001, Gaps({200, 200}))), 1200U);
-  // Iterations differ by a little.
+  // The intervals of two iterations differ slightly.
   EXPECT_EQ(ExpectedTouch(Use(1000, 1001, Gaps({10, 290, 10, 300}))), 1010U);
 }
 
@@ -68,10 +68,10 @@ TEST(OffloadPolicy, ByNextUseTheLatestGoesFirst) {
   EXPECT_LT(late, soon) << "although it was touched a moment ago";
 }
 
-// The effect of a policy on a real pool: a loop over more than the device has.
+// Tests the effect of a policy on a real pool: a loop that uses more memory than the device has.
 class LoopTest : public OffloadTest {
  protected:
-  // How often a block was on the host when its turn came, after the loop has settled.
+  // Returns how often a block was on the host when it was used, after the loop has settled.
   int Misses(OffloadChoice choice) {
     config_.policy = MakeOffloadPolicy(choice);
     Start(26 * kMiB);
@@ -81,12 +81,12 @@ class LoopTest : public OffloadTest {
     for (int round = 0; round < 12; ++round) {
       for (size_t i = 0; i < blocks.size(); ++i) {
         misses += round >= 6 && device_->OnHost(blocks[i]) ? 1 : 0;
-        // The first is needed in each step, like the weights that all steps share.
+        // The first block is used in each step, like weights that all steps share.
         for (const uint64_t used : {blocks[0], blocks[i]}) {
           for (int k = 0; k < 64; ++k) offloader_.Tick();
           offloader_.Touch(used);
         }
-        // Each step needs room for itself.
+        // Each step also allocates a block of its own.
         const uint64_t own = Take(6 * kMiB);
         EXPECT_NE(own, 0U);
         Give(own);

@@ -1,4 +1,5 @@
-// Tests what scenarios cannot say: events, reports, the cost of a hit, odd arguments.
+// Tests of the pool that scenarios cannot express: events, reports, the cost of a hit, unusual
+// arguments.
 #include "allocator/pool/pool.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +21,7 @@
 namespace vramstow {
 namespace {
 
-// Rebuilds what is reserved, mapped and allocated from nothing but the events.
+// Computes the reserved, mapped and allocated bytes from the events alone.
 struct Account {
   uint64_t sequence = 0;
   uint64_t reserved = 0;
@@ -93,7 +94,8 @@ TEST_F(PoolTest, ThePeakIsExactOverManyStreams) {
   uint64_t allocated = 0;
   uint64_t peak = 0;
   for (int step = 0; step < 20'000; ++step) {
-    // Levels that rise and fall, so that the peak is reached again and again by different streams.
+    // The number of live blocks rises and falls, so that different streams reach the peak again and
+    // again.
     const size_t level = 20 + static_cast<size_t>(step / 500 % 4) * 15;
     if (live.size() > level || (!live.empty() && random() % 2 == 0)) {
       std::swap(live[random() % live.size()], live.back());
@@ -209,7 +211,7 @@ TEST_F(PoolTest, TheReportSaysWhatWasTriedAndWhoHoldsMost) {
   EXPECT_EQ(FormatReport(report, small.data(), small.size()), 19U);
 }
 
-// What a program's collector would free.
+// A block that only garbage holds, which a program's garbage collector would free.
 struct Dead {
   Pool* pool = nullptr;
   std::vector<uint64_t> young;
@@ -254,7 +256,7 @@ TEST_F(PoolTest, GarbageIsCollectedLastTheYoungFirst) {
   EXPECT_EQ(pool_->Allocate(request, &block), PoolError::kOk);
   EXPECT_THAT(dead.asked, testing::ElementsAre(false, true, true));
   EXPECT_EQ(pool_->Stats().out_of_memory, 1U);
-  // All of it does not suffice: the request fails, once.
+  // All memory that can be collected does not suffice, so the request fails, once.
   request.size = 60 * kMiB;
   EXPECT_EQ(pool_->Allocate(request, &block), PoolError::kOutOfMemory);
   EXPECT_THAT(dead.asked, testing::ElementsAre(false, true, true, false, true, true));
@@ -296,7 +298,7 @@ TEST_F(PoolTest, AnAddressWithinABlockFindsIt) {
   EXPECT_EQ(pool_->Find(0x1234, &info), PoolError::kNotOurs);
 }
 
-// As a network card knows memory: by what lay behind the addresses when it was told of them.
+// A network card uses the physical memory that was behind the addresses when they were registered.
 TEST_F(PoolTest, RegisteredMemoryKeepsItsChunksAlsoWhenItIsFree) {
   FakeDevice::Options options;
   options.total_bytes = 64 * kMiB;
@@ -318,7 +320,8 @@ TEST_F(PoolTest, RegisteredMemoryKeepsItsChunksAlsoWhenItIsFree) {
     }
     EXPECT_EQ(pool_->Stats().reserved_bytes % (2 * kMiB), 0U);
   };
-  // Its own stream stitches, another one takes all that there is, and what is cached is given back.
+  // The block's own stream stitches, another stream uses all available memory, and cached memory is
+  // released.
   const Block stitched = Take(24 * kMiB);
   expect_kept("after a stitch");
   EXPECT_EQ(pool_->Free(stitched.address), PoolError::kOk);
@@ -334,7 +337,7 @@ TEST_F(PoolTest, RegisteredMemoryKeepsItsChunksAlsoWhenItIsFree) {
   expect_kept("in use again");
 }
 
-// As verbs register memory: chunks are held until they are let go of as often.
+// RDMA verbs register memory in this way: chunks are held until they are released as often.
 TEST_F(PoolTest, HeldMemoryKeepsItsChunksUntilItIsReleasedAsOften) {
   FakeDevice::Options options;
   options.total_bytes = 64 * kMiB;

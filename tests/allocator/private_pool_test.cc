@@ -1,4 +1,5 @@
-// Tests what a framework's private pools rely on: memory that graphs write to stays where it is.
+// Tests the guarantee that a framework's private pools rely on: memory that graphs write to stays
+// at its address.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -43,7 +44,7 @@ TEST_F(PrivatePoolTest, KeptMemoryStaysMappedUntilItIsLetGo) {
   ASSERT_EQ(pool_->Free(block.address), PoolError::kOk);
   pool_->Trim({});
   EXPECT_TRUE(device_->Accessible(block.address, block.size));
-  // Others run out of memory rather than take it.
+  // Other requests run out of memory rather than use it.
   Block other{};
   EXPECT_EQ(pool_->Allocate({40 * kMiB, 1, 0, Layer::kFramework}, &other), PoolError::kOutOfMemory);
   EXPECT_TRUE(device_->Accessible(block.address, block.size));
@@ -64,7 +65,7 @@ TEST_F(PrivatePoolTest, BlocksComeBackAtTheirAddresses) {
     ASSERT_EQ(pool_->AllocateAt(block.address, request, &again), PoolError::kOk);
     EXPECT_EQ(again.address, block.address);
     EXPECT_EQ(again.size, block.size);
-    // It is taken now.
+    // The address is in use now.
     EXPECT_EQ(pool_->AllocateAt(block.address, request, &again), PoolError::kInvalid);
   }
   EXPECT_EQ(pool_->AllocateAt(1, {512, 1, 3}, blocks.data()), PoolError::kInvalid);

@@ -1,11 +1,12 @@
-// Random programs against the pool on the fake device: streams, work, recorded uses, frees, trims,
-// limits, captures, destroyed streams. A model knows what is live and what unfinished work touches;
-// no block may come back too early, overlap another, or lie on memory that is not mapped. In every
-// other program reserved and allocated memory are rebuilt from the events alone and compared after
-// every step. Some are run on memory of the plain driver, which cannot be mapped elsewhere.
+// Runs random programs against the pool on the fake device: streams, work, recorded uses, frees,
+// trims, limits, captures, destroyed streams. A model knows which blocks are live and which memory
+// unfinished work touches; no block may be reused too early, overlap another, or lie on memory that
+// is not mapped. In every other program the reserved and allocated bytes are computed from the
+// events alone and compared after every step. Some programs run on memory of the plain driver,
+// which cannot be mapped elsewhere.
 //
-// The same programs are run on drivers that lie in one way each: the test must notice, or it
-// proves nothing. VRAMSTOW_LONG=1 runs a hundred times as many steps.
+// The same programs are also run on drivers that each lie in one way: the test must detect it, or
+// it proves nothing. VRAMSTOW_LONG=1 runs a hundred times as many steps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +62,7 @@ class Program {
     config_.last_wait_ns = 500'000;
     config_.steal_after_ns = 20'000'000;
     config_.decay_ns = 100'000'000;
-    // Every other program without a listener, as most pools have none.
+    // Every other program has no event sink, as most pools have none.
     if (seed % 2 == 0) config_.sink = {OnEvent, this};
   }
 
@@ -69,7 +70,7 @@ class Program {
   FakeDevice* device() { return &device_; }
   void set_forget_uses() { forget_uses_ = true; }
 
-  // The first error, or nothing.
+  // Returns the first error, or nothing.
   std::optional<std::string> Run(uint64_t steps) {
     if (pool_->Open(&table_, config_) != PoolError::kOk) return "the pool did not open";
     for (const uint64_t stream : names_) pool_->NoteStream(stream);
@@ -132,12 +133,12 @@ class Program {
     if (!wrong_) wrong_ = what;
   }
 
-  // Chunks, or segments of a pool without virtual memory.
+  // True for chunks, and for segments of a pool without virtual memory.
   static bool IsReserved(MemoryKind memory) {
     return memory == MemoryKind::kPhysical || memory == MemoryKind::kDevice;
   }
 
-  // The figures that the events alone tell of reserved, allocated and pending memory.
+  // Computes the reserved, allocated and pending bytes from the events alone.
   static uint64_t OnEvent(void* context, Event* event) {
     auto* self = static_cast<Program*>(context);
     const uint64_t sequence = ++self->heard_;
@@ -296,19 +297,19 @@ class Program {
     live_.pop_back();
   }
 
-  // Of streams that were destroyed the work goes on, too.
+  // Finishes work, including work of destroyed streams.
   void Finish() {
     const bool ghost = come_and_go_ && destroyed_ != 0 && Below(2) != 0;
     device_.Finish(ghost ? kGhosts + Below(destroyed_) : SomeStream(), 1 + Below(4));
   }
 
-  // Another stream takes the place of one that is destroyed. Its name comes back at once, as that
-  // of the other, or the other has a new one.
+  // Destroys a stream and creates another one in its place, which gets the same handle or, if
+  // streams come and go, sometimes a new one.
   void Destroy() {
     if (capturing_) return;
     uint64_t& name = names_[Below(names_.size())];
     for (const Held& held : live_) {
-      // A block whose stream has a namesake says no longer which stream it is of.
+      // If another stream has the same handle, the block's stream cannot be identified any more.
       if (held.stream == name) return;
     }
     pool_->StreamDestroyed(name);
@@ -318,7 +319,7 @@ class Program {
     pool_->NoteStream(name);
   }
 
-  // Streams that were used and destroyed before the program begins.
+  // Uses and destroys so many streams that all timelines are in use before the program begins.
   void TakeAllTimelines() {
     for (uint64_t stream = kEarlier; stream < kEarlier + Fences::kMaxTimelines; ++stream) {
       Block block{};
@@ -412,7 +413,7 @@ TEST(PoolProperty, NothingIsHandedOutTooEarlyOverlapsOrLeaks) {
 
 // --- The test of the test ------------------------------------------------------------------------
 
-// Runs programs until one notices; says what it noticed.
+// Runs programs until one detects the lie; returns the error that it reported.
 template <typename Break>
 std::string Noticed(Break break_it, const Setting& setting = {}) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {

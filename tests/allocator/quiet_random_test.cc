@@ -1,7 +1,7 @@
-// Random programs with quiet memory on a fake device: blocks, quiet times, pauses, moves, captures
-// and failures, and writes of which offload hears and of which it does not. No byte is wrong.
+// Runs random programs with quiet memory on a fake device: blocks, quiet times, pauses, moves,
+// captures and failures, and writes that the offloader can observe or cannot. No byte may be wrong.
 //
-// VRAMSTOW_STEPS says how many steps are made, VRAMSTOW_SEED the first program's seed.
+// VRAMSTOW_STEPS sets how many steps are made, VRAMSTOW_SEED the seed of the first program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class QuietRandomTest : public OffloadTest {
   void Step();
   void End();
 
-  // Returns how many steps were made.
+  // Runs a program. Returns how many steps were made.
   uint64_t RunProgram(uint64_t seed);
   uint64_t last_out_bytes() const { return last_out_bytes_; }
 
@@ -32,7 +32,7 @@ class QuietRandomTest : public OffloadTest {
   uint64_t away_words() const { return away_words_; }
 
  private:
-  // Whether the program may use the block now.
+  // True if the program may use the block now.
   bool MayUse(uint64_t address) const { return paused_tags_.count(tags_.at(address)) == 0; }
   bool IsState(uint64_t address) const {
     const auto is = [&](const QuietRange& state) { return state.address == address; };
@@ -59,12 +59,13 @@ class QuietRandomTest : public OffloadTest {
     device_->Submit(stream, block, size);
     if (random_() % 2 == 0) Expose(block);
   }
-  // Something keeps the block's address: work may use it without naming it.
+  // Notes that the block's address is stored, so that work may use it without naming it.
   void Expose(uint64_t block) {
     offloader_.Expose(block);
     exposed_.insert(block);
   }
-  // What is allocated under a paused tag does not belong to the pause; this program has none such.
+  // Returns a tag that is not paused. Blocks that are allocated under a paused tag would not belong
+  // to the pause, so this program allocates none.
   uint32_t TagThatIsThere() {
     const auto tag = static_cast<uint32_t>(random_() % 4);
     return paused_tags_.count(tag) == 0 ? tag : 0;
@@ -81,21 +82,23 @@ class QuietRandomTest : public OffloadTest {
     const uint64_t block = Take(kState, 1, kStateTag);
     if (block != 0) states_.push_back({block, kState});
   }
-  // As the hooks do before work is submitted. False: the driver has failed, and so would the work.
+  // Names an address as the hooks do before work is submitted. Returns false if the driver has
+  // failed, as the work would then fail, too.
   bool Name(uint64_t address) {
     offloader_.Touch(address);
     if (!offloader_.IsAway(address)) return true;
     offloader_.Need(address);
     return !offloader_.IsAway(address);
   }
-  // Work that names the block writes it.
+  // Writes to a block by work that names it.
   void WriteSeen() {
     const uint64_t block = AnyBlock();
     if (block == 0 || !MayUse(block)) return;
     Submit(1);
     if (Name(block + random_() % live_.at(block))) Fill(block);
   }
-  // Work that has the address from memory writes it: no quiet memory, as its owner has promised.
+  // Writes to a block by work that reads its address from memory. The block is not quiet, because
+  // its owner has promised not to use quiet memory.
   void WriteUnseen() {
     const uint64_t block = AnyBlock();
     if (block == 0 || !MayUse(block) || exposed_.count(block) == 0) return;
@@ -162,7 +165,7 @@ void QuietRandomTest::Begin(uint64_t seed) {
   });
 }
 
-// What is parked is not there; all of it is read at the end.
+// Expects the contents of all blocks but those with parked pages; these are read at the end.
 void QuietRandomTest::ExpectContentsThere() {
   for (const auto& [address, word] : expected_) {
     const uint32_t tag = std::prev(tags_.upper_bound(address))->second;
@@ -217,8 +220,8 @@ uint64_t QuietRandomTest::RunProgram(uint64_t seed) {
   return static_cast<uint64_t>(step);
 }
 
-// A block is freed while it is copied, and the next one at its address becomes idle: in this
-// program the copy of the first was once taken for one of the second.
+// A block is freed while it is copied, and the next block at its address becomes idle: in this
+// program the copy of the first block was once used for the second.
 TEST_F(QuietRandomTest, ACopyIsNotTakenForTheNextBlockAtItsAddress) { RunProgram(599); }
 
 TEST_F(QuietRandomTest, NoByteIsWrongAfterManySteps) {

@@ -1,5 +1,5 @@
-// Quiet memory on a fake device: what is copied ahead is parked when memory lacks, only while it is
-// still what was copied, and is back before anybody uses it.
+// Tests quiet memory on a fake device: copied pages are parked when memory is lacking, but only if
+// the copy is still valid, and they are restored before they are used.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -14,8 +14,8 @@ constexpr uint64_t kState = 8 * kMiB;
 
 class QuietTest : public OffloadTest {
  protected:
-  // A card of 64 MiB with four blocks that are quiet between steps, and an iteration before this
-  // one, in which 16 MiB lacked.
+  // Starts a device of 64 MiB with four blocks that are quiet between steps, after an iteration in
+  // which 16 MiB were lacking.
   void StartSteps() {
     StartOn({.total_bytes = 64 * kMiB});
     for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
@@ -23,14 +23,14 @@ class QuietTest : public OffloadTest {
     EXPECT_EQ(StatesAway(), 0U) << "all of it is back between two steps";
     stops_ = offloader_.Stats().gate_closed;
   }
-  // With `copies_at_start` a copy that is out of date is seen as such.
+  // With `copies_at_start` a test detects the use of a copy that is out of date.
   void StartOn(FakeDevice::Options options, bool copies_at_start = true) {
     options.copies_at_start = copies_at_start;
     states_.clear();
     device_options_ = options;
     Start(options.total_bytes);
   }
-  // What a program does between two steps: memory that comes and goes, beyond the card.
+  // Allocates and frees memory as a program does between two steps, more than the device has.
   void Iterate() {
     Begin();
     RunForward();
@@ -53,14 +53,14 @@ class QuietTest : public OffloadTest {
       Submit(64);
     }
   }
-  // Work that touches nothing.
+  // Submits work that touches nothing.
   void Submit(int count) {
     for (int i = 0; i < count; ++i) {
       if (offloader_.wants_to_advance()) offloader_.AdvanceQuiet();
       offloader_.Tick();
     }
   }
-  // What the states have neither on the device nor where it can be reached.
+  // Returns how many bytes of the states are not accessible.
   uint64_t StatesAway() const {
     uint64_t bytes = 0;
     for (const QuietRange& state : states_) {
@@ -70,12 +70,12 @@ class QuietTest : public OffloadTest {
     }
     return bytes;
   }
-  // As the hooks do for each address that work names.
+  // Notes a touch as the hooks do for each address that work names.
   void Touch(uint64_t address) {
     offloader_.Touch(address);
     if (offloader_.IsAway(address)) offloader_.Need(address);
   }
-  // A program that reads all of its memory names it.
+  // Touches all memory, as a program does that reads it.
   void ReadAll() {
     for (const auto& [address, size] : live_) Touch(address);
     ExpectContents();
@@ -119,7 +119,7 @@ TEST_F(QuietTest, ItComesBackAsMemoryBecomesFree) {
   ExpectContents();
 }
 
-// The device fills up anew while copies fill what comes back.
+// The device becomes full again while copies fill the pages that are being restored.
 TEST_F(QuietTest, WhatIsOnItsWayBackIsAwayAlsoWhereMoreIsParked) {
   StartOn({.total_bytes = 64 * kMiB}, /*copies_at_start=*/false);
   for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
@@ -146,7 +146,7 @@ TEST_F(QuietTest, WhatIsParkedIsBackBeforeWorkUsesIt) {
   Submit(640);
   RunForward();
   ASSERT_GE(StatesAway(), 16 * kMiB);
-  // In the middle of a block, while the device is full.
+  // Find a state whose middle page is parked while the device is full.
   uint64_t away = 0;
   for (const QuietRange& state : states_) {
     if (!device_->Accessible(state.address + 4 * kMiB, 8)) away = state.address;
@@ -164,8 +164,8 @@ TEST_F(QuietTest, WhatIsParkedIsBackBeforeWorkUsesIt) {
   ExpectContents();
 }
 
-// Two small blocks share a page. The one that goes on living comes back with what it holds, and
-// what was freed is not served before.
+// Two small blocks share a page. The live one is restored with its contents, and the memory of the
+// freed one is not reused before that.
 TEST_F(QuietTest, AFreedNeighbourOfAParkedBlockIsServedOnlyWhenThePageIsBack) {
   StartOn({.total_bytes = 64 * kMiB});
   for (int i = 0; i < 6; ++i) states_.push_back({Take(5 * kMiB), 5 * kMiB});
@@ -221,7 +221,7 @@ TEST_F(QuietTest, WhatIsWrittenMeanwhileKeepsWhatWasWritten) {
   StartSteps();
   Begin();
   Submit(640);
-  // Work that names the block writes it after it was copied.
+  // Work that names the block writes to it after it was copied.
   for (const QuietRange& state : states_) {
     Touch(state.address + kState / 2);
     Fill(state.address);
@@ -260,7 +260,8 @@ TEST_F(QuietTest, ABlockThatTakesThePlaceOfAQuietOneIsNotTakenForIt) {
   ExpectContents();
 }
 
-// The copies run beside the streams that the pool knows of: a page that is given up waits for them.
+// Copies run outside of the streams that the pool knows, so a page is not unmapped before its copy
+// has ended.
 TEST_F(QuietTest, WhatIsFreedAndGivenBackIsNotUnmappedUnderItsCopy) {
   StartOn({.total_bytes = 64 * kMiB, .guards_copies = true}, /*copies_at_start=*/false);
   for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
@@ -296,7 +297,8 @@ TEST_F(QuietTest, ADriverThatMapsAHandleOnceServesAll) {
 
 // --- Idle blocks --------------------------------------------------------------------------------
 
-// One state of 6 MiB is too little to make room: blocks of the forward pass leave, too.
+// One state of 6 MiB is too small to provide the missing memory, so blocks of the forward pass are
+// evicted, too.
 class IdleTest : public QuietTest {
  protected:
   void StartSmall(bool copies_at_start = true) {
@@ -305,7 +307,7 @@ class IdleTest : public QuietTest {
     states_.push_back({Take(kState), kState});
     for (int i = 0; i < 2; ++i) Train();
   }
-  // Each backward pass names what it uses.
+  // Runs an iteration in which the backward pass names the blocks that it uses.
   void Train() {
     Begin();
     Fill();
@@ -446,8 +448,8 @@ TEST_F(QuietTest, EveryFailureLeavesEveryByteReadable) {
   }
 }
 
-// Random programs: states come and go, are written with a word and within steps, and all else is
-// allocated, written and freed at any time.
+// Runs random programs: states are allocated and freed, are written after a notice or within steps,
+// and all other memory is allocated, written and freed at any time.
 TEST_F(QuietTest, RandomProgramsKeepEveryByte) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);

@@ -1,8 +1,8 @@
-// Quiet memory under several threads: one allocates, frees, moves and pauses; others submit work
-// that uses random blocks, as the hooks do; one maintains. No byte is wrong, and under TSan this
-// shows what is not behind a lock.
+// Tests quiet memory with several threads: one allocates, frees, moves and pauses; others submit
+// work that uses random blocks, as the hooks do; one calls Maintain. No byte may be wrong, and TSan
+// shows accesses without a lock.
 //
-// VRAMSTOW_STEPS says how many steps the first thread makes, VRAMSTOW_SEED the seed of the first
+// VRAMSTOW_STEPS sets how many steps the first thread makes, VRAMSTOW_SEED the seed of the first
 // program.
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ class QuietThreadTest : public OffloadTest {
   uint64_t parked_uses() const { return parked_uses_; }
 
  private:
-  // Work that names the block, as the hooks submit it.
+  // Submits work that names the block, as the hooks do.
   template <typename Work>
   void Submit(const Held& block, uint32_t lane, uint64_t random, Work work) {
     if (offloader_.wants_to_advance()) offloader_.AdvanceQuiet();
@@ -75,7 +75,7 @@ class QuietThreadTest : public OffloadTest {
     work();
     gate_.Leave(lane);
   }
-  // Work that reads the block and writes it anew.
+  // Reads the block and writes a new word to it.
   void Use(Held* block, uint32_t lane, uint64_t random) {
     Submit(*block, lane, random, [&] {
       if (block->word != 0) ExpectContentsOf(*block);
@@ -133,7 +133,7 @@ class QuietThreadTest : public OffloadTest {
     EXPECT_EQ(pool_->Free(states_.back().address), PoolError::kOk);
     states_.pop_back();
   }
-  // Nobody uses the states while it is said that they are quiet; later work names them.
+  // Declares the states quiet. No thread uses them during the quiet time; later work names them.
   void BeginQuiet() {
     const std::lock_guard lock(states_mutex_);
     std::vector<QuietRange> ranges;
@@ -161,7 +161,7 @@ class QuietThreadTest : public OffloadTest {
     if (!shared.block) return;
     Submit(*shared.block, lane, random, [&] { ExpectContentsOf(*shared.block); });
   }
-  // What is paused is the first thread's alone.
+  // Only the first thread uses the paused blocks.
   void PauseAndResume() {
     if (!paused_) {
       paused_ = Allocate(4 * kMiB, kPausedTag);
@@ -211,7 +211,7 @@ void QuietThreadTest::SubmitWork(uint32_t lane, uint64_t seed) {
   uint64_t seen = 0;
   while (!stop_ && !HasFailure()) {
     if (random() % 16 == 0) UseState(lane, random());
-    // All begin at once, after a while in which these blocks were left alone.
+    // All threads begin at once, after these blocks were left alone for a while.
     if (const uint64_t round = round_; std::exchange(seen, round) != round) {
       for (uint64_t i = 0; i < kShared; ++i) ReadShared(lane, i);
     }
@@ -234,7 +234,7 @@ void QuietThreadTest::Maintain() {
   }
 }
 
-// Paused blocks come back when there is room for them.
+// Paused blocks can be restored once the device has memory for them.
 void QuietThreadTest::End() {
   offloader_.EndQuiet();
   offloader_.BringBack(0);

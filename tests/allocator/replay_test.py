@@ -18,7 +18,8 @@ import pool_jobs  # noqa: E402
 import pool_traces  # noqa: E402
 
 REPLAY = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")) / "tests/pool_replay"
-# Thousands of blocks of 1.5 to 5 MiB that each grow a little: the hardest for chunks of 2 MiB.
+# Jobs with thousands of blocks of 1.5 to 5 MiB that each grow a little: the hardest case for chunks
+# of 2 MiB.
 HARD = {"job-growing-caches": 1.06, "job-odd-sizes": 1.05}
 
 

@@ -39,7 +39,7 @@ class Runner {
     Served served = Served::kUnknown;
   };
 
-  // Scenarios are small: what they expect is easier to see without slack.
+  // Scenarios are small, so their expectations are easier to understand without slack.
   static PoolConfig NoSlack() {
     PoolConfig config;
     config.slack_permille = 0;
@@ -68,7 +68,7 @@ class Runner {
     }
     return false;
   }
-  // The text after "key=", or the default.
+  // Returns the text after "key=", or the default `normal`.
   static std::string Value(const Words& words, const std::string& key, const std::string& normal) {
     for (const std::string& word : words) {
       if (word.rfind(key + "=", 0) == 0) return word.substr(key.size() + 1);
@@ -185,7 +185,7 @@ class Runner {
     }
     if (!lenient() && Has(words, "fails")) Fail("alloc did not fail");
     if (!device_->Accessible(block.address, block.size)) Fail("the block is not mapped");
-    // A block of a stream may still be in use by that stream's earlier work, never by others.
+    // Earlier work of the block's own stream may still use the block, but no work of other streams.
     if (device_->Touched(block.address, block.size, request.stream)) Fail("handed out too early");
     for (const auto& [name, other] : names_) {
       if (other.address < block.address + block.size &&

@@ -36,8 +36,8 @@ namespace vramstow {
 
 class DriverLog;
 
-// A driver call to fail while the scenario runs. Expectations are not looked at then: what must
-// hold is that the pool stays whole.
+// A driver call that fails while the scenario runs. Expectations are not checked then; the pool's
+// invariants must hold.
 struct Fault {
   std::string call;  // empty: any
   uint64_t nth = 0;  // 0: no fault
@@ -49,7 +49,8 @@ struct ScenarioResult {
   uint64_t driver_calls = 0;
 };
 
-// With a log, it gets every driver call and every block in order.
+// Runs a scenario. If `log` is not null, every driver call and every block is written to it in
+// order.
 ScenarioResult RunScenario(const std::string& text, const Fault& fault, DriverLog* log = nullptr);
 
 }  // namespace vramstow

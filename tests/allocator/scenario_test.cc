@@ -41,11 +41,11 @@ TEST_P(Scenario, Holds) {
   EXPECT_TRUE(result.failures.empty()) << Joined(result);
 }
 
-// Fail the Nth driver call, once and for good, for all N until nothing is left to fail.
+// Fails the Nth driver call, once and permanently, for every N until no call is left to fail.
 TEST_P(Scenario, StaysWholeWhateverDriverCallFails) {
   const std::string text = TextOf(GetParam());
   const uint64_t calls = RunScenario(text, Fault()).driver_calls;
-  // Scenarios with thousands of calls are sampled; the many short ones are swept in full.
+  // In scenarios with thousands of calls only some values of N are tried; in short ones all are.
   const uint64_t step = calls > 400 ? calls / 400 : 1;
   for (const bool forever : {false, true}) {
     for (uint64_t nth = 1; nth <= calls; nth += step) {

@@ -1,6 +1,6 @@
-// The pool on a driver: through CudaDriver and the simulated libcuda.so.1, with kernels that write
-// patterns when a block is born and check them as late as the device likes. A block that is handed
-// out too early, or mapped wrongly, shows in the data.
+// Tests the pool on a driver: through CudaDriver and the simulated libcuda.so.1. Kernels write
+// patterns when a block is allocated and check them as late as the device allows. A block that is
+// reused too early, or mapped wrongly, shows in the data.
 //
 // Every program runs in a child process of its own, because a driver reads its settings once.
 // VRAMSTOW_LONG=1 runs a hundred times as many steps.
@@ -46,7 +46,7 @@ decltype(&vramstowSimulatorTranslate) g_translate;
 std::atomic<uint64_t> g_checked{0};
 std::atomic<uint64_t> g_wrong{0};
 
-// Every 64th KiB and the last word: enough to see any overlap of blocks.
+// Visits one word in every 64 KiB and the last word: enough to detect any overlap of blocks.
 template <typename Visit>
 void VisitWords(const vramstowSimulatorLaunch* launch, Visit visit) {
   const auto address = *static_cast<uint64_t*>(launch->parameters[0]);
@@ -73,7 +73,7 @@ void CheckKernel(const vramstowSimulatorLaunch* launch) {
   ++g_checked;
 }
 
-// --- One process's device ------------------------------------------------------------------------
+// --- The device of one process -------------------------------------------------------------------
 
 class Device {
  public:
@@ -127,8 +127,8 @@ class Device {
     Check(stream_create_(&stream, CU_STREAM_DEFAULT), "cuStreamCreate");
     return stream;
   }
-  // Seconds of the card's clock from what the stream had to do before the body until it has done
-  // what it had to do after it.
+  // Returns the seconds of the GPU's virtual clock from the end of the work submitted before the
+  // body until the end of the work that the body submits.
   template <typename Body>
   double SecondsOf(CUstream stream, Body body) {
     CUevent events[2];
@@ -160,7 +160,7 @@ class Device {
     enlist("check", CheckKernel, kSizes, 3, 30'000, nullptr);
     enlist("slow_check", CheckKernel, kSizes, 3, 3'000'000, nullptr);
     CUlibrary library = nullptr;
-    // A fat binary without members: a kernel of any name exists in it.
+    // A fat binary without members; the simulator finds a kernel of any name in it.
     static constexpr char kImage[] = "\x50\xed\x55\xba\x01\x00\x10\x00\0\0\0\0\0\0\0";
     Check(load_(&library, kImage, nullptr, nullptr, 0, nullptr, nullptr, 0), "cuLibraryLoadData");
     Check(get_kernel_(&write_, library, "write"), "cuLibraryGetKernel");
@@ -291,12 +291,12 @@ int InChild(const std::function<int()>& body) {
 
 enum class Break { kNothing, kForgetUses, kFencesLie, kStaleMappings };
 
-// 0: all data was right. 2: some was not. 1: a call failed that should not.
+// Returns 0 if all data was right, 2 if some was not, and 1 if a call failed that should not.
 int RunProgram(const std::string& spec, uint64_t seed, uint64_t steps, int threads, Break broken) {
   Device device(spec + ",seed=" + std::to_string(seed));
   static DriverTable table;
   table = *device.table();
-  // Asking does not make an adversarial device finish anything; waiting for it does.
+  // A query does not make an adversarial device finish anything; a wait does.
   static Device* waited_for;
   waited_for = &device;
   table.pause = [](void*, uint64_t) {
@@ -307,7 +307,8 @@ int RunProgram(const std::string& spec, uint64_t seed, uint64_t steps, int threa
     table.event_query = [](void*, uint64_t) -> DriverResult { return kDriverSuccess; };
   }
   if (broken == Break::kStaleMappings) {
-    // Maps every chunk, but says so of the page before: as if an unmap had been forgotten.
+    // Records each chunk at the page before the one where it is mapped, as if an unmap had been
+    // forgotten.
     static DriverTable honest;
     honest = table;
     table.map = [](void* self, uint64_t address, uint64_t size, uint64_t handle) -> DriverResult {
@@ -352,12 +353,13 @@ int RunProgram(const std::string& spec, uint64_t seed, uint64_t steps, int threa
   return g_wrong != 0 ? 2 : 0;
 }
 
-// A driver before CUDA 12.5 has no event of the whole context.
+// A driver before CUDA 12.5 has no event for the whole context.
 void* ResolveBefore125(void* library, const char* name) {
   return std::string_view(name) == "cuCtxRecordEvent" ? nullptr : dlsym(library, name);
 }
 
-// A fence of everything, while a kernel runs on one blocking stream, does not hold up another one.
+// Tests that a fence of everything does not delay a blocking stream while a kernel runs on another
+// one.
 int FenceBesideBlockingStreams() {
   Device device("h200,memory=2GiB", ResolveBefore125);
   auto pool = std::make_unique<Pool>();
@@ -378,7 +380,7 @@ int FenceBesideBlockingStreams() {
     if (pool->Free(block.address) != PoolError::kOk) Die("free");
     pool->Trim({});
   });
-  // The fence was on its way: it completes with the kernel.
+  // The event was recorded already, so the fence completes with the kernel.
   const uint64_t before = pool->Stats().reserved_bytes;
   device.Synchronize();
   pool->Trim({});
@@ -386,7 +388,7 @@ int FenceBesideBlockingStreams() {
   return seconds < 0.001 ? 0 : 1;
 }
 
-// It does cover what the legacy stream has to do.
+// Tests that a fence of everything covers the work of the legacy stream.
 int FenceOfTheLegacyStream() {
   Device device("h200,memory=2GiB", ResolveBefore125);
   auto pool = std::make_unique<Pool>();
@@ -440,7 +442,7 @@ TEST(PoolOnTheSimulator, EveryWordIsRightWithThreads) {
 }
 
 TEST(PoolOnTheSimulator, SurvivesDriverCallsThatFailAtRandom) {
-  // Not cuEventRecord: the programs themselves record events.
+  // cuEventRecord is not in the list, because the programs themselves record events.
   for (const char* call :
        {"cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuCtxRecordEvent"}) {
     const std::string spec =
@@ -458,8 +460,8 @@ TEST(PoolOnTheSimulator, SurvivesDriverCallsThatFailAtRandom) {
   }
 }
 
-// Virtual cards and sandboxes: memory that others may open is refused, with one number or another,
-// and made without that.
+// Virtual GPUs and sandboxes refuse memory that other processes may open, with various results; the
+// pool then asks for memory without that property.
 TEST(PoolOnTheSimulator, MemoryThatOthersMayNotOpenIsVirtualMemoryAllTheSame) {
   for (const char* result : {"1", "101", "304", "800", "801", "999"}) {
     const std::string spec =

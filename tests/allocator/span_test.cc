@@ -1,4 +1,4 @@
-// The spans of a heap: that the one around an address is found without a walk over all of them.
+// Tests that the span around an address is found without a walk over all spans of a heap.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -41,14 +41,14 @@ TEST_F(Spans, AnAddressInsideABlockIsFoundInAFewSteps) {
   LookInto(kBlocks - 1);  // one walk over all of them
   const uint64_t before = table_.walked();
   for (uint32_t i = 0; i < kBlocks; ++i) LookInto(i);
-  // Of the blocks in a page, and of pages that share a place, some are walked over.
+  // The walk visits some of the blocks in a page, and of pages that share a hint.
   EXPECT_LT(table_.walked() - before, uint64_t{kBlocks} * 64);
 }
 
 TEST_F(Spans, BlocksThatWereFreedAndTakenAgainAreFoundToo) {
   LookInto(kBlocks - 1);
-  // Every second and third block joins with its neighbour: many records go, and come back
-  // elsewhere.
+  // Every second and third block joins with its neighbour, so that many records are deleted and
+  // reused elsewhere.
   for (uint32_t i = 0; i + 2 < kBlocks; i += 3) {
     for (const uint32_t freed : {i + 1, i + 2}) {
       table_[live_[freed]].state = SpanState::kFree;

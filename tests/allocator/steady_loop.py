@@ -98,7 +98,7 @@ def main() -> None:
         optimizer.step()
         loss.item()
         print("step", step, calls(), flush=True)
-    # Python's own end may abort on a busy machine (docs/troubleshooting.md, status 134).
+    # Python may abort at its end on a busy machine (docs/troubleshooting.md, status 134).
     os._exit(0)
 
 

@@ -39,7 +39,7 @@ def calls_in_iterations(kind: str, level: str, folder: Path) -> list[int]:
     return [after - before for before, after in zip([0, *counts], counts, strict=False)]
 
 
-# A convolutional net has few and large blocks: its chunks take longer to find their places.
+# A convolutional net has few and large blocks, so it takes longer until its chunks stay in place.
 @pytest.mark.parametrize(
     ("kind", "level", "settles_in"),
     [

@@ -1,6 +1,6 @@
-// Streams come and go, more of them than the pool has timelines and heaps. The last one is served
-// like the first: from a heap of its own, whose memory it has again at once, and without an event
-// of the whole context. Memory that work of a stream that is gone may still touch is nobody's.
+// Tests more streams than the pool has timelines and heaps. The last one is served like the first:
+// from a heap of its own, whose memory it can reuse at once, and without an event of the whole
+// context. Memory that work of a destroyed stream may still touch is not reused.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -43,7 +43,7 @@ class PoolStreams : public testing::Test {
     return options;
   }
 
-  // Null address: it could not be had.
+  // Allocates a block; its address is null if the allocation failed.
   Block Take(uint64_t stream, uint64_t pool = 0, uint64_t size = kSize) {
     Block block{};
     const BlockRequest request{size, stream, pool, Layer::kFramework};
@@ -56,7 +56,7 @@ class PoolStreams : public testing::Test {
     pool_->StreamDestroyed(stream);
     device_.DestroyStream(stream);
   }
-  // A block that work of the stream still touches when the stream is destroyed.
+  // Destroys a stream while its work still touches a block.
   void UseAndDestroy(uint64_t stream) {
     const Block block = Take(stream);
     ASSERT_NE(block.address, 0U);
@@ -64,7 +64,7 @@ class PoolStreams : public testing::Test {
     Give(block);
     Destroy(stream);
   }
-  // Whether the stream's own order protects its memory: that takes a timeline and a heap.
+  // True if the stream's own order protects its memory, which needs a timeline and a heap.
   bool HasItsOwn(uint64_t stream) {
     const Block block = Take(stream);
     device_.Submit(stream, block.address, block.size);
@@ -95,7 +95,7 @@ TEST_F(PoolStreams, MemoryOfStreamsThatAreGoneIsUsedAgain) {
     device_.Finish(stream);
   }
   EXPECT_LE(pool_->Stats().peak_reserved_bytes, Fences::kMaxTimelines * kSize);
-  // One block of all that they left.
+  // One block of all the memory that the destroyed streams left.
   pool_->SetLimit(pool_->Stats().reserved_bytes);
   const Block all = Take(kFirst + kMany, 0, pool_->Stats().reserved_bytes);
   EXPECT_NE(all.address, 0U);
@@ -120,7 +120,8 @@ TEST_F(PoolStreams, AStreamThatIsGoneIsNeverNamed) {
   Give(again);
 }
 
-// Of a green context that was destroyed: the stream has its name still, and can do nothing more.
+// The stream belonged to a green context that was destroyed: its handle still exists, but it can do
+// nothing more.
 TEST_F(PoolStreams, WhatADetachedStreamDidIsCoveredByItsContext) {
   const Block used = Take(kFirst);
   ASSERT_EQ(pool_->RecordUse(used.address, kFirst + 1), PoolError::kOk);
@@ -153,7 +154,7 @@ TEST_F(PoolStreams, WhatWorkStillTouchesIsNotTaken) {
   for (uint64_t stream = kFirst; stream < kFirst + Fences::kMaxTimelines; ++stream) {
     UseAndDestroy(stream);
   }
-  // No timeline is finished: the next streams wait for everything, which is safe.
+  // No timeline is finished, so the next streams wait for all work, which is safe.
   EXPECT_FALSE(HasItsOwn(1));
   Destroy(1);
   device_.FinishAll();
@@ -236,7 +237,8 @@ struct Faulty {
 
 class PoolStreamFaults : public testing::TestWithParam<Faulty> {};
 
-// Three hundred streams in turn, some with the name of an earlier one, while a call fails.
+// Uses three hundred streams one after the other, some with the handle of an earlier one, while a
+// call fails.
 void RunWithFault(const Faulty& faulty, uint64_t nth, bool forever) {
   FakeDevice::Options options;
   options.total_bytes = 4 * kGiB;
@@ -293,8 +295,9 @@ INSTANTIATE_TEST_SUITE_P(, PoolStreamFaults,
                                   std::string(one.param.context_events ? "" : "_alone");
                          });
 
-// Free memory of the own stream needs no wait, however often its chunks have moved while the work
-// of before has not ended: a page that a chunk has left may wait for it beside another one.
+// Free memory of the stream's own heap needs no wait, however often its chunks have moved before
+// earlier work has finished: a page that a chunk has left may wait for the chunk together with
+// another page.
 TEST(PoolOwnStream, FreeMemoryIsServedWhileNoWorkEnds) {
   constexpr uint64_t kTotal = 48 * kMiB;
   for (uint64_t seed = 0; seed < 40; ++seed) {

@@ -1,5 +1,5 @@
-// Several threads at once: on streams of their own, on one stream, freeing each other's blocks,
-// with trims beside them. Run under TSan it shows the locks; anywhere it shows the counts.
+// Tests several threads at once: on streams of their own, on one stream, freeing each other's
+// blocks, with concurrent trims. Under TSan it checks the locks; otherwise it checks the counts.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -111,8 +111,8 @@ TEST_F(PoolThreads, OneStreamAndFreesFromOtherThreads) {
   for (const uint64_t address : shared) EXPECT_EQ(pool_->Free(address), PoolError::kOk);
 }
 
-// More streams than the pool has timelines, each of one thread; blocks are used by the other
-// threads' streams, and freed after their own is gone.
+// There are more streams than timelines, each used by one thread; the other threads' streams use
+// its blocks, which are freed after their own stream was destroyed.
 TEST_F(PoolThreads, StreamsComeAndGo) {
   std::mutex mutex;
   std::vector<uint64_t> shared;

@@ -27,7 +27,7 @@ TEST(Rounding, WithoutADivisionItIsTheSameForPowersOfTwo) {
       EXPECT_EQ(AlignUp(value, unit), RoundUp(value, unit)) << value << " to " << unit;
     }
   }
-  // The largest that is rounded without passing the end.
+  // The largest value that is rounded without overflow.
   EXPECT_EQ(AlignUp(~uint64_t{0} - 4095, 4096), ~uint64_t{0} - 4095);
 }
 

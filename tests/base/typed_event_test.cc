@@ -9,8 +9,8 @@
 namespace vramstow {
 namespace {
 
-// The fields that the trace format has for these kinds: docs/trace-format.md and old traces depend
-// on them. The order is address, size, requested, object, offset.
+// Returns the fields that the trace format has for these kinds: docs/trace-format.md and old traces
+// depend on them. The order is address, size, requested, object, offset.
 std::string Fields(const Event& event) {
   return std::string(EventKindName(event.kind)) + " " + LayerName(event.layer) + " " +
          MemoryKindName(event.memory) + " " + std::to_string(event.address) + " " +

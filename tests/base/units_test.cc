@@ -68,7 +68,7 @@ TEST(Units, BytesAreWrittenWithThreeDigits) {
 
 TEST(Units, TheHostsLocaleDoesNotChangeWhatIsWritten) {
   if (std::setlocale(LC_ALL, "de_DE.UTF-8") == nullptr) {
-    // Also where that locale is not installed the text must be right; only the proof is weaker.
+    // The text must be right in any locale; if this locale is not installed, the test proves less.
     std::setlocale(LC_ALL, "");
   }
   EXPECT_STREQ(FormatBytes(1536 * kMiB).text, "1.50 GiB");
