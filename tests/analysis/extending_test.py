@@ -21,8 +21,8 @@ import commands  # noqa: E402
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")).resolve()
 SECTION = "## A cause of an out-of-memory, or another advice"
 TABLE = "tools/analysis/facts/advice.def"
-# The places that the table's row changes, beside the new file: the rules' list, their order, and
-# the test.
+# The files that a row of the table changes, beside the new file: the list of rules, their order,
+# and the test.
 REBUILT = (
     "tools/analysis/advice/table.cc",
     "tools/analysis/advice/order.cc",
@@ -63,7 +63,8 @@ def build(folder: Path, file: str) -> list[Path]:
         objects.append(folder / f"{number}.o")
         scenarios = f'-DVRAMSTOW_ANALYSIS_SCENARIOS="{folder}"'
         words = [word for word in command if not word.startswith("-DVRAMSTOW_ANALYSIS_SCENARIOS")]
-        # The first word may be a launcher; the table of this folder comes before that of the tree.
+        # The first word may be a launcher. The table in this folder must precede the one in the
+        # tree.
         place = next(i for i, word in enumerate(words) if word.startswith("-"))
         words[place:place] = [f"-I{folder}", scenarios]
         subprocess.run(
@@ -84,7 +85,7 @@ def link(objects: list[Path], program: Path) -> None:
     words = [word for word in shlex.split(line) if not word.endswith(".cc.o")]
     words[words.index("-o") + 1] = str(program)
     place = words.index("-o")
-    # The libraries have these files once more, compiled together with their neighbours.
+    # The libraries contain these files, too, compiled together with their neighbours.
     ours = ["-Wl,--allow-multiple-definition", *map(str, objects)]
     subprocess.run([*words[:place], *ours, *words[place:]], cwd=BUILD, check=True)
 

@@ -29,7 +29,7 @@ struct Frame {
   uint32_t line = 0;
 };
 
-// Events with their stacks and texts, in order.
+// A source of events with their stacks and texts, in order.
 class ScenarioSource : public EventSource {
  public:
   void Add(Event event, uint32_t stack = 0, std::string text = "") {
@@ -108,7 +108,8 @@ std::string Replaced(std::string text, const std::string& part, const std::strin
   return text;
 }
 
-// "train.py:12 main", "op aten::mul", "module Net.up", "backward MulBackward0", "native at::x".
+// Parses a frame: "train.py:12 main", "op aten::mul", "module Net.up", "backward MulBackward0" or
+// "native at::x".
 Frame FrameOf(const std::string& text) {
   const std::vector<std::string> words = Words(text);
   if (words.size() < 2) return {text, "unknown", 0};
@@ -144,7 +145,8 @@ class Runner {
     outcome_.failures.push_back(why + (line.empty() ? "" : ": " + line));
   }
 
-  // Does these lines; what stands between "repeat N" and "end", N times, with {i} for the turn.
+  // Executes these lines; lines between "repeat N" and "end" are executed N times, with {i} for the
+  // number of the turn.
   void Repeat(const std::vector<std::string>& lines, size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const std::vector<std::string> words = Words(lines[i]);
@@ -269,14 +271,15 @@ class Runner {
   void SayFree(uint64_t bytes) {
     source_.Add(DeviceMemoryInfo{.device = 0, .free_bytes = bytes}.ToEvent());
   }
-  // A tensor, in memory that PyTorch takes for it alone: what it takes from the driver is a part of
-  // its pool, as the observer has it, so that these bytes are not live twice.
+  // Allocates a tensor in driver memory that PyTorch takes for it alone. The driver memory is
+  // recorded as a part of PyTorch's pool, as the observer does, so that these bytes do not count
+  // twice.
   void Allocate(const std::string& name, uint64_t size, uint32_t stack) {
     const uint64_t address = AllocateDriver(name, size, stack, Layer::kPool);
     blocks_[name].is_tensor = true;
     source_.Add(Allocation(address, size, Layer::kFramework), stack);
   }
-  // A tensor in what another one left to PyTorch's cache.
+  // Allocates a tensor in cached memory that another tensor left.
   void AllocateIn(const std::string& cached, const std::string& name, uint64_t size, uint32_t stack,
                   const std::string& line) {
     const auto left = cached_.find(cached);
@@ -285,7 +288,7 @@ class Runner {
     source_.Add(Allocation(left->second.address, size, Layer::kFramework), stack);
     cached_.erase(left);
   }
-  // Page-locked memory of the host.
+  // Allocates page-locked memory of the host.
   void Pin(const std::string& name, uint64_t size, uint64_t requested, uint32_t stack) {
     Event event = Allocation(next_address_, size, Layer::kDriver);
     next_address_ += size;
@@ -305,7 +308,7 @@ class Runner {
     blocks_[name] = {address, size, false};
     return address;
   }
-  // `stays_cached`: PyTorch keeps what it took from the driver.
+  // `stays_cached` says that PyTorch retains the driver memory in its cache.
   void Free(const std::string& name, const std::string& line, bool stays_cached = false) {
     const auto block = blocks_.find(name);
     if (block == blocks_.end()) return Fail("no such block", line);
@@ -318,7 +321,7 @@ class Runner {
     if (stays_cached) cached_[name] = block->second;
     blocks_.erase(block);
   }
-  // The whole block goes to the host, or comes back.
+  // Evicts the whole block to the host, or restores it.
   void Move(const std::string& name, bool is_return, const std::string& reason,
             const std::string& line) {
     const auto block = blocks_.find(name);
@@ -331,8 +334,8 @@ class Runner {
     if (why == OffloadReason::kUnknown) return Fail("no such reason", line);
     source_.Add(MoveEvent{is_return, block->second.address, block->second.size, 0, why}.ToEvent());
   }
-  // clock 12ms read SIZE out SIZE in SIZE held 3ms, and what may follow: work 9ms 40 operators, and
-  // due 20ms behind it
+  // Parses: clock 12ms read SIZE out SIZE in SIZE held 3ms, optionally followed by: work 9ms 40
+  // operators, and by: due 20ms
   void Clock(const std::vector<std::string>& words, const std::string& line) {
     if (words[2] != "read" || words[4] != "out" || words[6] != "in" || words[8] != "held") {
       return Fail("not understood", line);
@@ -359,7 +362,7 @@ class Runner {
     }
     return number * 1'000'000;
   }
-  // Modules hold these; or they are an optimizer's.
+  // Marks blocks that modules hold, or that an optimizer holds.
   void Weigh(const std::vector<std::string>& words, const std::string& line) {
     std::ostringstream text;
     text << "vramstow." << words[0] << std::hex;
@@ -382,7 +385,7 @@ class Runner {
     event.result = kOutOfMemory;
     source_.Add(event, stack);
   }
-  // held NAME ROLE HOLDER [; ABOUT]
+  // Parses: held NAME ROLE HOLDER [; ABOUT]
   void Hold(const std::string& line, const std::vector<std::string>& words) {
     const auto block = blocks_.find(words[1]);
     if (block == blocks_.end()) return Fail("no such block", line);
@@ -398,7 +401,7 @@ class Runner {
                     holder + "\n" + about);
   }
 
-  // --- What is expected.
+  // --- The expected results.
   const AdviceFacts* First() const {
     return outcome_.facts.advice.empty() ? nullptr : &outcome_.facts.advice.front();
   }
@@ -454,7 +457,7 @@ class Runner {
     if (what == "action") return Has(first->action, rest, line);
     Fail("not understood", line);
   }
-  // iterations N by WAY; phase NAME N; category NAME BYTES UNIT.
+  // Checks: iterations N by WAY; phase NAME N; category NAME BYTES UNIT.
   void CheckWork(const std::string& what, const std::vector<std::string>& words,
                  const std::string& line) {
     if (words.size() < 4) return Fail("not understood", line);
@@ -487,7 +490,7 @@ class Runner {
     }
     Same(found, After(line, words[2] + " "), line);
   }
-  // step 12ms held 3ms read SIZE out SIZE in SIZE of N, or none.
+  // Checks: step 12ms held 3ms read SIZE out SIZE in SIZE of N, or none.
   void CheckStep(const std::string& rest, const std::string& line) {
     const ModelClockFacts& clock = outcome_.facts.model_clock;
     if (!clock.known()) return Same("none", rest, line);
@@ -497,7 +500,7 @@ class Runner {
              " of " + std::to_string(clock.iterations),
          rest, line);
   }
-  // carried SIZE needed of SIZE, SIZE moved, mostly SITE; or no.
+  // Checks: carried SIZE needed of SIZE, SIZE moved, mostly SITE; or no.
   void CheckCarried(const std::string& rest, const std::string& line) {
     const OffloadFacts& offload = outcome_.facts.offload;
     if (!offload.carries_job) return Same("no", rest, line);
@@ -507,12 +510,12 @@ class Runner {
              (offload.sites.empty() ? "nobody's" : offload.sites.front().site),
          rest, line);
   }
-  // moves 6ms, or none.
+  // Checks: moves 6ms, or none.
   void CheckMovesCost(const std::string& rest, const std::string& line) {
     const std::optional<double>& cost = outcome_.facts.offload.step_cost_seconds;
     Same(cost.has_value() ? InMilliseconds(*cost) : "none", rest, line);
   }
-  // change NAME N of LAYERS needs SIZE fits 3ms; too much; or none.
+  // Checks: change NAME N of LAYERS needs SIZE fits 3ms; too much; or none.
   void CheckHandChange(const std::string& name, const std::string& rest, const std::string& line) {
     const std::vector<HandChange>& changes = outcome_.facts.offload.by_hand;
     const auto change = std::ranges::find(changes, name, &HandChange::change);
@@ -528,7 +531,7 @@ class Runner {
   static std::string InMilliseconds(double seconds) {
     return std::to_string(static_cast<int>(seconds * 1000 + 0.5)) + "ms";
   }
-  // growth BYTES UNIT, or none; grows BYTES UNIT CATEGORY SITE, the first.
+  // Checks: growth BYTES UNIT, or none; grows BYTES UNIT CATEGORY SITE, the first.
   void CheckGrowth(const std::string& what, const std::string& rest, const std::string& line) {
     const HourFacts& growth = outcome_.facts.by_hour;
     const auto text = [](int64_t bytes) {
@@ -547,7 +550,7 @@ class Runner {
     });
     return found == outcome_.facts.advice.end() ? nullptr : &*found;
   }
-  // ID, or the name of a row that has the id of another: neither of them may be told.
+  // Checks that neither this id, nor the name of a row that has the id of another, was reported.
   void CheckSilence(const std::string& name, const std::string& line) {
     bool is_known = false;
     for (const RuleRow& row : AllRules()) {
@@ -558,7 +561,7 @@ class Runner {
     }
     if (!is_known) Fail("no such rule", line);
   }
-  // ID [BYTES UNIT]
+  // Checks: ID [BYTES UNIT]
   void CheckAdvice(const std::string& rest, const std::string& line) {
     const std::vector<std::string> words = Words(rest);
     if (words.empty()) return Fail("not understood", line);

@@ -1,8 +1,9 @@
-// Scenarios of the analysis: a text says what a program allocates, on which lines, and who holds it
-// when memory runs out; and what the analysis has to say of it. README.md has the language.
+// Scenarios of the analysis: a text says what a program allocates, on which lines, and which
+// objects hold it when memory runs out; and what the analysis must report. README.md describes the
+// language.
 //
-// Ownership: values. Threads: no shared state. Errors: failures of a scenario are sentences; so is
-// a line that is not understood. Units: bytes.
+// Ownership: plain values. Threads: no shared state. Errors: failures of a scenario, and lines that
+// cannot be parsed, are sentences. Units: bytes.
 #ifndef VRAMSTOW_TESTS_ANALYSIS_SCENARIO_H_
 #define VRAMSTOW_TESTS_ANALYSIS_SCENARIO_H_
 
@@ -21,7 +22,7 @@ struct ScenarioOutcome {
   std::vector<std::string> failures;
 };
 
-// The name of a row of facts/advice.def: "summed_graphs".
+// Returns the name of a row of facts/advice.def: "summed_graphs".
 std::string RuleName(const RuleRow& row);
 
 ScenarioOutcome RunScenario(const std::string& text);

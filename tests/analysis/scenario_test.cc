@@ -1,5 +1,5 @@
-// Runs every file of tests/analysis/scenarios: events and a census go in, and cause, line, holder
-// and bytes come out.
+// Runs every file of tests/analysis/scenarios: events and a census are the input; cause, line,
+// owner and bytes are the output.
 #include "tests/analysis/scenario.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ std::string TextOf(const std::string& name) {
   return text.str();
 }
 
-// What the analysis said, for whoever has to find out why it is not what was expected.
+// Returns the results of the analysis, to show why they differ from the expected ones.
 std::string Said(const ScenarioOutcome& outcome) {
   std::string text;
   for (const std::string& failure : outcome.failures) text += failure + "\n";

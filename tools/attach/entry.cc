@@ -42,7 +42,7 @@ absl::StatusOr<PythonProcess> FindRemotePython(const RemoteProcess& process) {
 
 namespace {
 
-// The page is written, and the main thread will run it.
+// Writes the page, and asks the main thread to run it.
 absl::Status FillPage(StoppedThread& thread, const RemoteProcess& process,
                       const PythonProcess& python, const Entered& entered,
                       const std::string& text) {
@@ -77,7 +77,7 @@ absl::StatusOr<Entered> Enter(const RemoteProcess& process, const PythonProcess&
   entered.page = *memory;
   const absl::Status filled = FillPage(**thread, process, python, entered, text);
   if (!filled.ok()) {
-    // The process keeps nothing of what was not asked.
+    // If the request failed, the page is unmapped again.
     (*thread)->Call(python.unmap_memory, {entered.page, entered.page_bytes}).IgnoreError();
     return filled;
   }
@@ -86,7 +86,7 @@ absl::StatusOr<Entered> Enter(const RemoteProcess& process, const PythonProcess&
   return entered;
 }
 
-// The message of the process that enters to the one that waits for it.
+// The message of the child that enters the process to its waiting parent.
 struct Told {
   int code = static_cast<int>(absl::StatusCode::kAborted);
   uint64_t page = 0;
@@ -115,10 +115,11 @@ absl::StatusOr<Entered> EnterPython(const RemoteProcess& process, const PythonPr
   const bool has_pipe = pipe2(ends, O_CLOEXEC) == 0;
   const pid_t child = has_pipe ? fork() : -1;
   if (child == 0) {
-    // In a session of its own: what is sent to the terminal's processes does not end it.
+    // The child has a session of its own, so that signals to the terminal's processes do not end
+    // it.
     setsid();
     const Told told = TellOf(Enter(process, python, text));
-    // An unread pipe: the one who asked was killed.
+    // If nobody reads the pipe, the parent was killed; the signal is ignored.
     signal(SIGPIPE, SIG_IGN);
     const ssize_t written = write(ends[1], &told, sizeof told);
     _exit(written == static_cast<ssize_t>(sizeof told) ? 0 : 1);

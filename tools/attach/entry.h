@@ -1,12 +1,13 @@
-// Entry: has a Python process that runs already execute a piece of Python.
+// Entry: lets a running Python process execute a piece of Python.
 //
-// Idea: the text is put into a page of the process, and CPython's Py_AddPendingCall is asked to run
-// it: the main thread does so between two of its own instructions, with Python's lock, as it runs
-// signal handlers. The process is stopped for the two calls only. CPython's documentation permits
-// Py_AddPendingCall in any thread, without its lock. A child enters, so that the process gets its
-// registers back even if whoever asked is killed in the middle.
+// Idea: the text is written to a page of the process, and CPython's Py_AddPendingCall is asked to
+// run it: the main thread does so between two of its own instructions, with Python's lock, as it
+// runs signal handlers. The process is stopped only for the two calls. CPython's documentation
+// permits Py_AddPendingCall in any thread, without its lock. A child process does this, so that the
+// process gets its registers back even if the caller is killed.
 //
-// Ownership: nothing is kept. Threads: one. Errors: a sentence in the status. Units: none.
+// Ownership: nothing is stored. Threads: used by one thread at a time. Errors: a sentence in the
+// status. Units: none.
 #ifndef VRAMSTOW_TOOLS_ATTACH_ENTRY_H_
 #define VRAMSTOW_TOOLS_ATTACH_ENTRY_H_
 
@@ -19,7 +20,7 @@
 
 namespace vramstow {
 
-// A process whose Python can be asked.
+// The addresses of functions in a process that runs Python.
 struct PythonProcess {
   uint64_t map_memory = 0;        // mmap of libc
   uint64_t unmap_memory = 0;      // munmap of libc
@@ -27,18 +28,18 @@ struct PythonProcess {
   uint64_t run_text = 0;          // PyRun_SimpleString
 };
 
-// Fails where the process runs no Python.
+// Fails if the process runs no Python.
 absl::StatusOr<PythonProcess> FindRemotePython(const RemoteProcess& process);
 
-// The text, and where it will lie in the process; `page` stands for that in `text_of`.
+// The memory that was mapped for the text in the process, and how long the process was stopped.
 struct Entered {
-  uint64_t page = 0;  // bytes from here on belong to whoever was entered
+  uint64_t page = 0;  // the address; the text that runs has to unmap it
   uint64_t page_bytes = 0;
   absl::Duration stopped;  // how long the process stood still
 };
 
-// Has the process run `text`, which must not raise. `$PAGE` in it becomes the number of the page's
-// address, so that what runs can give the page back.
+// Lets the process run `text`, which must not raise. `$PAGE` in it is replaced by the page's
+// address, so that the text can unmap the page.
 absl::StatusOr<Entered> EnterPython(const RemoteProcess& process, const PythonProcess& python,
                                     const std::string& text);
 

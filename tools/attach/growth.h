@@ -1,7 +1,7 @@
-// Growth: what two censuses of one process say about the time between them.
+// Growth: compares two censuses of one process.
 //
-// Ownership: values. Threads: pure functions. Errors: a census that lacks a number has 0. Units:
-// bytes.
+// Ownership: plain values. Threads: pure functions, callable from any thread. Errors: a number that
+// is missing in a census counts as 0. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ATTACH_GROWTH_H_
 #define VRAMSTOW_TOOLS_ATTACH_GROWTH_H_
 
@@ -14,8 +14,8 @@
 
 namespace vramstow {
 
-// A holder that has more, or less, than before. Its numbers are not told apart: `hist[0..11]` and
-// `hist[0..15]` are both `hist[*]`.
+// An owner that holds more, or less, than before. Numbers in its name are ignored: `hist[0..11]`
+// and `hist[0..15]` are both `hist[*]`.
 struct GrownHolder {
   std::string holder;
   std::string about;  // of its largest block now
@@ -25,11 +25,11 @@ struct GrownHolder {
   uint64_t blocks_now = 0;
 };
 
-// `hist[*].grad_fn` of `hist[0..11].grad_fn`. Names in brackets stay: `cache["kv"]`.
+// Returns `hist[*].grad_fn` for `hist[0..11].grad_fn`. Names in brackets stay: `cache["kv"]`.
 std::string WithoutNumbers(std::string_view holder);
 
-// Those that changed, the ones that grew most first; `before` and `after` are answers to a census
-// (docs/census.md).
+// Returns the owners that changed, sorted by growth, the largest first. `before` and `after` are
+// answers to a census (docs/census.md).
 std::vector<GrownHolder> CompareCensuses(const JsonValue& before, const JsonValue& after);
 
 }  // namespace vramstow

@@ -26,7 +26,7 @@ std::string_view NameOf(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-// A line of /proc/PID/maps: "start-end perms offset device inode path".
+// Parses a line of /proc/PID/maps: "start-end perms offset device inode path".
 void AddMapping(const std::string& line, std::vector<RemoteFile>* files) {
   unsigned long long start = 0;
   unsigned long long offset = 0;
@@ -43,7 +43,7 @@ void AddMapping(const std::string& line, std::vector<RemoteFile>* files) {
   if (!is_known) files->push_back({path, start});
 }
 
-// A part of a file; empty where the file does not have all of it.
+// Reads a part of a file; the result is empty if the file is too short.
 template <typename Item>
 std::vector<Item> ReadItems(std::ifstream& file, uint64_t offset, uint64_t count) {
   constexpr uint64_t kMax = uint64_t{256} << 20;
@@ -56,7 +56,7 @@ std::vector<Item> ReadItems(std::ifstream& file, uint64_t offset, uint64_t count
   return file ? items : std::vector<Item>();
 }
 
-// Where the file's first byte would lie if it were mapped as it asks for.
+// Returns the address at which the file's first byte would lie, according to its program headers.
 uint64_t FirstAddress(std::ifstream& file, const Elf64_Ehdr& header) {
   for (const Elf64_Phdr& part : ReadItems<Elf64_Phdr>(file, header.e_phoff, header.e_phnum)) {
     if (part.p_type == PT_LOAD && part.p_offset == 0) return part.p_vaddr;

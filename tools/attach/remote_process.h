@@ -1,10 +1,11 @@
-// RemoteProcess: what can be read of another process without stopping it.
+// RemoteProcess: reads data about another process without stopping it.
 //
-// Idea: /proc tells which files a process has mapped, and where; the files tell the addresses of
+// Idea: /proc shows which files a process has mapped, and where; the files contain the addresses of
 // their functions. A file is opened below /proc/PID/root, so that it is the one that the process
 // sees.
 //
-// Ownership: values. Threads: one. Errors: a sentence in the status. Units: addresses.
+// Ownership: plain values. Threads: used by one thread at a time. Errors: a sentence in the status.
+// Units: addresses.
 #ifndef VRAMSTOW_TOOLS_ATTACH_REMOTE_PROCESS_H_
 #define VRAMSTOW_TOOLS_ATTACH_REMOTE_PROCESS_H_
 
@@ -27,22 +28,24 @@ struct RemoteFile {
 
 class RemoteProcess {
  public:
-  // Fails where there is no such process, or where its maps may not be read.
+  // Fails if there is no such process, or its maps may not be read.
   static absl::StatusOr<RemoteProcess> Open(pid_t pid);
 
   pid_t pid() const { return pid_; }
   const std::vector<RemoteFile>& files() const { return files_; }
-  // The first mapped file whose name, without folders, begins so; null: there is none.
+  // Returns the first mapped file whose base name begins with `name_begins`, or null if there is
+  // none.
   const RemoteFile* FindFile(std::string_view name_begins) const;
-  // The program itself.
+  // Returns the file of the program itself.
   const RemoteFile* program() const;
 
-  // The address of an exported function of the file (ELF's dynamic symbols); 0: it exports none.
+  // Returns the address of an exported function of the file (ELF's dynamic symbols); 0 if it does
+  // not export it.
   uint64_t FindFunction(const RemoteFile& file, std::string_view function) const;
 
-  // Whether it sees the same files as this process.
+  // True if the process sees the same files as this one.
   bool HasOurFiles() const;
-  // The user that it runs as.
+  // The user and the group that the process runs as.
   uid_t user() const { return user_; }
   gid_t group() const { return group_; }
 

@@ -26,8 +26,8 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   return text.str();
 }
 
-// The text that the process runs. It must not raise, and leaves no name behind in the program's
-// module. If the folder is gone, nobody waits any more.
+// Returns the text that the process runs. It must not raise, and defines no name in the program's
+// module. If the folder is gone, nobody waits for the answer any more.
 std::string TextFor(const std::string& folder, const std::string& request) {
   return absl::StrCat("try:\n exec(compile(open('", folder, "/observation.py').read(), '", folder,
                       "/observation.py', 'exec'), {'__name__': '_vramstow_attach', 'REQUEST': '",

@@ -1,11 +1,11 @@
 // AttachRequest: one question to a process that was started without vramstow, and its answer.
 //
-// Idea: a folder of its own below /tmp has the question, and the Python that answers it; the
-// process is entered and told where they are. It writes its answer beside them. When the folder is
-// gone, a process that comes to the question late does nothing.
+// Idea: a temporary folder below /tmp has the question, and the Python code that answers it. The
+// process is made to run that code, which writes its answer to the same folder. If the process
+// starts late and the folder is gone, it does nothing.
 //
-// Ownership: the folder goes with the object. Threads: one. Errors: a sentence in the status.
-// Units: as named.
+// Ownership: the destructor removes the folder. Threads: used by one thread at a time. Errors: a
+// sentence in the status. Units: as named.
 #ifndef VRAMSTOW_TOOLS_ATTACH_REQUEST_H_
 #define VRAMSTOW_TOOLS_ATTACH_REQUEST_H_
 
@@ -23,8 +23,8 @@
 
 namespace vramstow {
 
-// The files that an observation needs: those of the installation, and what was compiled for the
-// PyTorch of the process.
+// The files that an observation needs: those of the installation, and those that were compiled for
+// the PyTorch of the process.
 struct ObservationFiles {
   std::string script;  // python/start/observation.py
   std::string library;
@@ -49,8 +49,8 @@ class AttachRequest {
 
   const std::string& folder() const { return folder_; }
 
-  // Has the process do `action` ("observe", "census" or "end"), with its trace in `traces`, and
-  // waits for the answer. `wants_to_end`: the user does not want to wait any longer.
+  // Lets the process do `action` ("observe", "census" or "end"), with its trace in `traces`, and
+  // waits for the answer. `wants_to_end` returns true if the user does not want to wait any longer.
   absl::StatusOr<AttachAnswer> Ask(const std::string& action, const ObservationFiles& files,
                                    const std::string& traces, absl::Duration patience,
                                    const std::function<bool()>& wants_to_end);

@@ -28,7 +28,8 @@ constexpr absl::Duration kCallWait = absl::Milliseconds(100);
 constexpr absl::Duration kStep = absl::Microseconds(50);
 constexpr int kStopEvent = 128;  // PTRACE_EVENT_STOP, which not every header has
 
-// 1: who is no ancestor may not; 2: only root; 3: nobody.
+// Returns Yama's setting: 1 if only ancestors may trace a process, 2 if only root may, 3 if nobody
+// may.
 int YamaScope() {
   std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
   int scope = 0;
@@ -36,7 +37,7 @@ int YamaScope() {
   return scope;
 }
 
-// The process that debugs this one; 0: none does.
+// Returns the process that debugs this thread; 0 if there is none.
 pid_t DebuggerOf(pid_t thread) {
   std::ifstream file(absl::StrCat("/proc/", thread, "/status"));
   pid_t debugger = 0;
@@ -62,8 +63,8 @@ absl::Status WhyNot(int error, pid_t thread) {
 
 }  // namespace
 
-// A thread's general registers, then those of floating point and vectors, which a call may change,
-// too.
+// The thread's general registers, and its floating-point and vector registers, which a call may
+// change, too.
 struct StoppedThread::Registers {
 #if defined(__x86_64__)
   static constexpr unsigned kOthers[] = {NT_X86_XSTATE};
@@ -132,7 +133,7 @@ std::string WhoMayEnter(int yama_scope, bool is_root) {
   if (yama_scope == 3) {
     return "nobody may until the machine starts anew (kernel.yama.ptrace_scope is 3).";
   }
-  // Root of a container lacks what root has.
+  // In a container, root may lack this capability.
   if (is_root) return "root may not debug here; a container takes --cap-add=SYS_PTRACE.";
   switch (yama_scope) {
     case 1:
@@ -157,11 +158,11 @@ absl::StatusOr<std::unique_ptr<StoppedThread>> StoppedThread::Stop(pid_t thread)
 }
 
 StoppedThread::~StoppedThread() {
-  // The signal that came meanwhile is delivered now.
+  // Delivers a signal that arrived in the meantime.
   ptrace(PTRACE_DETACH, thread_, nullptr, signal_);
 }
 
-// One step of waiting. 0: nothing happened yet.
+// Waits one step. Returns 0 if nothing has happened yet.
 int StoppedThread::NextStatus(absl::Time deadline) const {
   int status = 0;
   while (waitpid(thread_, &status, __WALL | WNOHANG) == 0) {
@@ -184,7 +185,7 @@ absl::Status StoppedThread::AwaitStop() {
           absl::StrCat("process ", thread_, " is stopped (kill -CONT ", thread_,
                        " lets it go on); a stopped process cannot answer."));
     }
-    // A signal of its own is delivered first.
+    // Delivers a signal to the process first.
     ptrace(PTRACE_CONT, thread_, nullptr, WSTOPSIG(status));
   }
   return absl::UnavailableError(absl::StrCat("process ", thread_,
@@ -206,7 +207,8 @@ absl::Status StoppedThread::AwaitReturn() {
     if (status >> 16 != kStopEvent && WSTOPSIG(status) != SIGTRAP) signal_ = WSTOPSIG(status);
     ptrace(PTRACE_CONT, thread_, nullptr, nullptr);
   }
-  // It waits for a lock that it holds itself: as if the call had never begun.
+  // The thread waits for a lock that it holds itself, so its state is restored as if the call had
+  // never begun.
   ptrace(PTRACE_INTERRUPT, thread_, nullptr, nullptr);
   NextStatus(absl::Now() + kStopWait);
   return absl::UnavailableError(absl::StrCat("process ", thread_, " is busy. Try again."));
@@ -240,7 +242,7 @@ absl::Status StoppedThread::Write(uint64_t address, std::string_view bytes) cons
   if (process_vm_writev(thread_, &from, 1, &to, 1, 0) == static_cast<ssize_t>(bytes.size())) {
     return absl::OkStatus();
   }
-  // A container may permit ptrace and not that. All that is written begins at a whole word.
+  // A container may permit ptrace but not this call. All writes begin at a whole word.
   bool is_written = true;
   for (size_t i = 0; i < bytes.size() && is_written; i += sizeof(uint64_t)) {
     uint64_t word = 0;

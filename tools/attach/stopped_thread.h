@@ -1,13 +1,13 @@
-// StoppedThread: stops one thread of another process for a moment, has it call functions, and lets
-// it go on as if nothing had been.
+// StoppedThread: stops one thread of another process for a moment, lets it call functions, and
+// resumes it in its old state.
 //
-// Idea: a debugger's call by hand (ptrace): the thread's registers are put aside, set to a call,
-// and put back. The call returns to address 0, which traps. Only functions that a thread may call
-// at any point are called so: thin ones around a system call, and Py_AddPendingCall. The other
-// threads go on.
+// Idea: it makes calls as a debugger does (ptrace): the thread's registers are saved, set to a
+// call, and restored. The call returns to address 0, which traps. Only functions that a thread may
+// call at any point are called: thin wrappers of a system call, and Py_AddPendingCall. The other
+// threads keep running.
 //
-// Ownership: the thread goes on when the object ends, whatever happened. Threads: the one that made
-// it (ptrace's rule). Errors: a sentence in the status. Units: none.
+// Ownership: the destructor always resumes the thread. Threads: only the thread that created the
+// object may use it (ptrace's rule). Errors: a sentence in the status. Units: none.
 #ifndef VRAMSTOW_TOOLS_ATTACH_STOPPED_THREAD_H_
 #define VRAMSTOW_TOOLS_ATTACH_STOPPED_THREAD_H_
 
@@ -25,23 +25,23 @@
 
 namespace vramstow {
 
-// Half a sentence that says who may stop a thread where the kernel refused: by Yama's ptrace_scope,
-// and whether the one who tried is root.
+// Returns half a sentence that says who may stop a thread if the kernel refused, depending on
+// Yama's ptrace_scope and on whether the caller is root.
 std::string WhoMayEnter(int yama_scope, bool is_root);
 
 class StoppedThread {
  public:
-  // Fails where the kernel does not permit it, and where the thread does not stop within a second.
+  // Fails if the kernel does not permit it, or the thread does not stop within a second.
   static absl::StatusOr<std::unique_ptr<StoppedThread>> Stop(pid_t thread);
   ~StoppedThread();
   StoppedThread(const StoppedThread&) = delete;
   StoppedThread& operator=(const StoppedThread&) = delete;
 
-  // Gives the result of the function for up to six numbers. Fails if it does not return within 100
-  // ms: then the thread goes on where it was, and the call is given up.
+  // Calls a function with up to six numbers, and returns its result. Fails if it does not return
+  // within 100 ms; then the call is abandoned and the thread's state restored.
   absl::StatusOr<uint64_t> Call(uint64_t function, std::initializer_list<uint64_t> arguments);
 
-  // Writes into the memory of its process.
+  // Writes to the memory of the process.
   absl::Status Write(uint64_t address, std::string_view bytes) const;
 
  private:

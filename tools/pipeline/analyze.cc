@@ -54,7 +54,7 @@ absl::StatusOr<Analysis> AnalyzeAll(const std::string& path) {
   return analysis;
 }
 
-// "a.stow, b.stow and 3 more".
+// Returns a text like "a.stow, b.stow and 3 more".
 std::string NamesOf(const std::vector<std::string>& files) {
   constexpr size_t kMax = 2;
   std::string names;
@@ -64,12 +64,13 @@ std::string NamesOf(const std::vector<std::string>& files) {
   return files.size() <= kMax ? names : absl::StrCat(names, " and ", files.size() - kMax, " more");
 }
 
-// Is this file what its first bytes promise? Any JSON object may be a profiler trace until it is
-// read.
+// True if the file can be opened as what its first bytes suggest. Any JSON object may be a profiler
+// trace until it is parsed.
 bool CanBeRead(const std::string& file) { return OpenInput(file).ok(); }
 
-// The runs of these files. What looks like another program's recording may be the newest run only
-// where it is one: a note or a list of settings that begins with a brace is none.
+// Returns the runs of these files. A file that looks like another program's recording counts as the
+// newest run only if it can be parsed; a note or a list of settings that begins with a brace
+// cannot.
 std::vector<Run> RunsThatAreRead(std::vector<TraceOrigin>* origins) {
   std::vector<Run> runs = RunsOf(*origins);
   if (runs.size() <= 1) return runs;
@@ -84,7 +85,7 @@ std::vector<Run> RunsThatAreRead(std::vector<TraceOrigin>* origins) {
   return is_changed ? RunsOf(*origins) : runs;
 }
 
-// Strangers are not added up: what else lies there is named.
+// Unrelated recordings are not added up, so the other files are named.
 std::vector<std::string> FilesOfNewestRun(const std::string& folder,
                                           std::vector<std::string>* left_out) {
   constexpr size_t kMaxRuns = 10;
@@ -107,7 +108,7 @@ std::vector<std::string> FilesOfNewestRun(const std::string& folder,
   left_out->push_back(absl::StrCat("The newest of ", runs.size(),
                                    " runs is taken; name the files of another to have that."));
   std::vector<std::string> taken = runs.front().files;
-  // What cannot be read is told where it is tried.
+  // Files that cannot be read are kept, because the attempt to read them reports the error.
   for (const TraceOrigin& origin : origins) {
     if (origin.kind == TraceOrigin::Kind::kNotRead) taken.push_back(origin.file);
   }
@@ -176,7 +177,7 @@ absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
     for (Analysis& one : set.analyses) recorded.push_back({&one, TraceStartUnixNs(one.facts.file)});
     NameNeighbours(recorded);
   }
-  // In the order in which facts of several are told.
+  // Sorts the analyses in the order in which facts of several traces are reported.
   std::ranges::stable_sort(set.analyses, {}, [](const Analysis& analysis) {
     return analysis.facts.rank.value_or(std::numeric_limits<int64_t>::max());
   });

@@ -25,14 +25,14 @@ bool IsOfName(char c) { return c == '_' || absl::ascii_isalnum(static_cast<unsig
 
 std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Queues of Python's keep what they were given in an attribute of their own.
+// Python's queues store their items in an attribute with one of these names.
 bool IsOfQueue(std::string_view name) { return name == "queue" || name == "_queue"; }
 
 std::string_view WithoutSpaces(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
 }
 
-// After the bracket that closes the one at the beginning; empty: none does.
+// Returns the text after the bracket that closes the first one; empty if none does.
 std::string_view AfterIndex(std::string_view text) {
   int depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -42,7 +42,7 @@ std::string_view AfterIndex(std::string_view text) {
   return "";
 }
 
-// "= (*name, …)" or "= name + […]": the same with more in it.
+// True for "= (*name, …)" and "= name + […]", which extend the container.
 bool Extends(std::string_view rest, const std::string& name) {
   if (!rest.starts_with('=') || rest.starts_with("==")) return false;
   for (size_t at = rest.find(name); at != std::string_view::npos; at = rest.find(name, at + 1)) {
@@ -53,7 +53,7 @@ bool Extends(std::string_view rest, const std::string& name) {
   return false;
 }
 
-// `rest`: what follows the container's name.
+// True if the line fills the container. `rest` is the text after the container's name.
 bool Fills(std::string_view rest, const std::string& name) {
   static constexpr std::array<std::string_view, 10> kMethods = {
       ".append(", ".appendleft(", ".add(",        ".extend(", ".insert(",
@@ -72,7 +72,7 @@ bool Fills(std::string_view rest, const std::string& name) {
 
 size_t IndentOf(std::string_view line) { return line.find_first_not_of(" \t"); }
 
-// [first, last) of a function's lines, from 0; empty: it is not there.
+// Returns the lines [first, last) of a function, from 0; an empty range if it is not found.
 std::pair<size_t, size_t> BodyOf(const Lines& lines, std::string_view function) {
   const std::string_view name = function.substr(function.rfind('.') + 1);
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -94,7 +94,7 @@ std::pair<size_t, size_t> BodyOf(const Lines& lines, std::string_view function) 
   return {0, 0};
 }
 
-// "train.py:45 step": its file and its line.
+// Splits "train.py:45 step" into its file and its line.
 std::pair<std::string_view, size_t> FileAndLine(std::string_view place) {
   const size_t colon = place.find(':');
   size_t line = 0;
@@ -103,7 +103,7 @@ std::pair<std::string_view, size_t> FileAndLine(std::string_view place) {
   return {place.substr(0, colon), line};
 }
 
-// The program's own files, as call stacks name them.
+// The program's own files, as named in call stacks.
 class OwnFiles {
  public:
   OwnFiles(const Detail& detail, const std::string& trace) : detail_(detail) {
@@ -135,7 +135,8 @@ class OwnFiles {
         if (BaseName(path) == made_in && i + 1 > made_at) behind.push_back(found.back());
       }
     }
-    // In the function that made it, the next one is the one that takes it.
+    // In the function that allocated the blocks, the next line that stores into the container is
+    // taken.
     const bool is_near = !container.function.empty() && !behind.empty();
     if (found.size() != 1 && !is_near) return "";
     const auto& [file, line] = found.size() == 1 ? found.front() : behind.front();
@@ -143,7 +144,7 @@ class OwnFiles {
   }
 
  private:
-  // All of a file, or the function whose variable it is.
+  // Returns the lines of the function that has the variable, or of the whole file.
   std::pair<size_t, size_t> PartOf(const std::string& path, const Lines& lines,
                                    const Container& container) const {
     if (container.function.empty()) return {0, lines.size()};
@@ -167,7 +168,7 @@ Container ContainerOf(const std::string& holder) {
   if (index == std::string::npos) return container;
   std::string_view rest = std::string_view(holder).substr(index);
   while (rest.starts_with('[')) rest = AfterIndex(rest);
-  // Some other line has put there what an object in the list keeps.
+  // If the list holds an object that holds the tensors, another line has stored them in the object.
   if (rest.starts_with('.') && !rest.starts_with(".grad_fn")) return container;
   std::string_view chain = std::string_view(holder).substr(0, index);
   if (const size_t colon = chain.find(": "); colon != std::string_view::npos) {

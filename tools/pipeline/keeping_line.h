@@ -1,12 +1,12 @@
-// The line that keeps: where the program puts tensors into the list, the dictionary or the queue in
+// FindRetentionLines: finds the source line that puts tensors into the list, dictionary or queue in
 // which a census found them.
 //
-// Idea: call stacks tell who made a tensor. The line that keeps it may be another one
-// ("outputs.append(out)"). A census names the variable, and the program's text has the line, where
-// the file is there and is not newer than the trace.
+// Idea: call stacks show which line made a tensor. Another line may store it
+// ("outputs.append(out)"). A census names the variable, and the program's source has the line, if
+// the file exists and is not newer than the trace.
 //
-// Ownership: copies. Threads: pure functions. Errors: none; where no line or no single one is found
-// the text is empty. Units: lines counted from 1.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// none; the text is empty if no line, or more than one, is found. Units: lines, counted from 1.
 #ifndef VRAMSTOW_TOOLS_PIPELINE_KEEPING_LINE_H_
 #define VRAMSTOW_TOOLS_PIPELINE_KEEPING_LINE_H_
 
@@ -17,7 +17,8 @@
 
 namespace vramstow {
 
-// The variable into which a chain of a census leads, as it stands in the text before its index.
+// The variable in which an owner's chain of references is stored, as written in the source before
+// its index.
 struct Container {
   std::string name;           // "logits" of "perplexity: logits[0..12]"; empty: it has no index
   std::string function;       // "perplexity"; empty: not a variable of a function
@@ -25,10 +26,10 @@ struct Container {
 };
 Container ContainerOf(const std::string& holder);
 
-// Whether this line of Python puts something into it.
+// True if this line of Python stores an element in the container.
 bool PutsInto(const std::string& line, const Container& container);
 
-// Fills AdviceFacts::kept_at, "train.py:33", of all advice that names a holder.
+// Fills in AdviceFacts::kept_at, "train.py:33", for all advice that names an owner.
 void FindRetentionLines(const Detail& detail, Facts* facts);
 
 }  // namespace vramstow

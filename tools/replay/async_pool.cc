@@ -40,7 +40,7 @@ void AsyncPoolModel::Free(uint32_t number) {
   free_[block.stream].Add(block.address, block.size, &edges_);
 }
 
-// All streams are waited for: what they cached is one stock, and whole regions go.
+// After waiting for all streams, their caches are one stock, and whole unused regions are released.
 void AsyncPoolModel::Flush() {
   FreeRanges all;
   for (const auto& [stream, ranges] : free_) {
@@ -62,7 +62,7 @@ void AsyncPoolModel::Flush() {
     edges_.insert(address);
     edges_.insert(address + size);
   }
-  // Stream 0 stands for whoever comes first.
+  // Stream 0 stands for the next stream that allocates.
   free_[0] = std::move(all);
 }
 

@@ -1,14 +1,14 @@
-// AsyncPoolModel: the driver's stream-ordered pool (cudaMallocAsync).
+// AsyncPoolModel: models the driver's stream-ordered pool (cudaMallocAsync).
 //
-// Idea: the driver's own ways are not published. Taken from the documentation: memory freed on a
-// stream is used again by it at once, and by other streams when that is known to be safe, of which
-// nothing is assumed here; with a release threshold memory stays, without one what is not used goes
-// back at the next synchronisation, for which a flush of the recording stands. Taken from
-// observation of others: what is reserved grows by multiples of 32 MiB.
+// Idea: the driver's algorithm is not published. From the documentation: memory freed on a stream
+// can be reused by it at once, and by other streams when that is known to be safe, which this model
+// never assumes. With a release threshold memory is retained; without one, unused memory is
+// released at the next synchronisation, for which a flush of the recording stands. From
+// observations: reserved memory grows by multiples of 32 MiB.
 //
-// Ownership: the device is the caller's. Threads: one at a time. Errors: false: out of memory,
-// after all that is not used was given back. Units: bytes. Source: CUDA programming guide, "Stream
-// Ordered Memory Allocator".
+// Ownership: the caller owns the device. Threads: used by one thread at a time. Errors: Allocate
+// returns false when out of memory, after all unused memory was released. Units: bytes. Source:
+// CUDA programming guide, "Stream Ordered Memory Allocator".
 #ifndef VRAMSTOW_TOOLS_REPLAY_ASYNC_POOL_H_
 #define VRAMSTOW_TOOLS_REPLAY_ASYNC_POOL_H_
 

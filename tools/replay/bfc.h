@@ -1,12 +1,13 @@
-// BfcModel: a best-fit allocator with coalescing, as TensorFlow and JAX have it (with growth).
+// BfcModel: models the best-fit allocator with coalescing of TensorFlow and JAX (with growth).
 //
-// Idea: sizes are multiples of 256; the smallest free chunk that fits is taken, the lowest of equal
-// ones, and split where the rest is at least as large again, or 128 MiB; regions come from the
-// device, each twice as large as the one before it was meant to be, and never go back. Streams do
-// not matter: there is one for computing.
+// Idea: sizes are multiples of 256. The smallest free chunk that fits is used, the lowest of equal
+// ones. It is split if the rest is at least as large as the request, or 128 MiB. Regions come from
+// the device, each planned twice as large as the one before, and are never released. Streams do not
+// matter, because there is only one for computing.
 //
-// Ownership: the device is the caller's. Threads: one at a time. Errors: false: out of memory.
-// Units: bytes. Source: TensorFlow's documentation of its GPU allocator ("BFC").
+// Ownership: the caller owns the device. Threads: used by one thread at a time. Errors: Allocate
+// returns false when out of memory. Units: bytes. Source: TensorFlow's documentation of its GPU
+// allocator ("BFC").
 #ifndef VRAMSTOW_TOOLS_REPLAY_BFC_H_
 #define VRAMSTOW_TOOLS_REPLAY_BFC_H_
 

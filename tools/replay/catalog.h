@@ -1,10 +1,10 @@
-// Catalog: the models by name.
+// Catalog: creates models by name.
 //
-// A list of models is written "native,expandable,native:max_split_size_mb:64,bfc": after a name and
-// a colon come that model's settings. PyTorch's are written as in PYTORCH_ALLOC_CONF.
+// A list of models is written "native,expandable,native:max_split_size_mb:64,bfc": a colon and that
+// model's settings may follow a name. PyTorch's settings are written as in PYTORCH_ALLOC_CONF.
 //
-// Ownership: results are the caller's. Threads: pure functions. Errors: kInvalidArgument, one
-// sentence that names what is there. Units: bytes.
+// Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
+// Errors: kInvalidArgument with one sentence that names the available models. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_REPLAY_CATALOG_H_
 #define VRAMSTOW_TOOLS_REPLAY_CATALOG_H_
 
@@ -33,17 +33,17 @@ struct ModelSpec {
 
 absl::StatusOr<std::vector<ModelSpec>> ParseModels(std::string_view list);
 
-// What `all` stands for: those that need nothing but requests.
+// Returns the models that `all` stands for: those that need only requests.
 std::vector<ModelSpec> AllModels();
 
-// Settings of PyTorch's allocator that --search tries.
+// Returns the settings of PyTorch's allocator that --search tries.
 std::vector<ModelSpec> SearchedModels();
 
-// `device_bytes`: what the device has, where the model depends on it.
+// Creates a model. `device_bytes` is the size of the device, for models that depend on it.
 std::unique_ptr<AllocatorModel> MakeModel(const ModelSpec& spec, ModelDevice* device,
                                           uint64_t device_bytes);
 
-// One line for each model: its name and what it is.
+// Returns one line for each model: its name and a description.
 std::string DescribeModels();
 
 }  // namespace vramstow

@@ -14,7 +14,8 @@ constexpr uint64_t kPlainSize = uint64_t{1} << 46;
 constexpr uint64_t kRangeBase = uint64_t{1} << 50;
 constexpr uint64_t kRangeSize = uint64_t{1} << 56;
 
-// Driver calls that one call of each kind stands for, and assumed nanoseconds of each.
+// The number of driver calls that one call of each kind stands for, and their assumed cost in
+// nanoseconds.
 constexpr std::array<uint64_t, kDeviceCalls> kDriverCalls = {1, 1, 3, 2, 1, 1};
 constexpr std::array<uint64_t, kDeviceCalls> kCosts = {100'000, 300'000, 60'000,
                                                        40'000,  5'000,   5'000};
@@ -42,7 +43,7 @@ void ModelDevice::Note(DeviceCall call, uint64_t address, uint64_t bytes, uint64
 }
 
 uint64_t ModelDevice::Allocate(uint64_t bytes, uint32_t stream) {
-  // A refused call is a call, too.
+  // A refused call counts as a call, too.
   if (!Charge(bytes)) {
     Count(DeviceCall::kAllocate);
     return 0;

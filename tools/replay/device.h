@@ -1,11 +1,12 @@
-// ModelDevice: the device under a model: how much it gave, what it was asked, and where.
+// ModelDevice: the device of a model: the memory that it gave, the calls that it got, and the
+// addresses.
 //
-// Idea: addresses are given lowest first, as the simulated device gives them, because allocators
+// Idea: the lowest free address is given first, like on the simulated device, because allocators
 // choose between equal blocks by address. Device memory comes in pages of 2 MiB.
 //
-// Ownership: numbers only. Threads: one at a time. Errors: 0 or false where the device's memory
-// does not reach. Units: bytes. Costs of calls are assumptions (docs/replay.md), for comparing
-// models and not for predicting a card.
+// Ownership: stores numbers only. Threads: used by one thread at a time. Errors: 0 or false if the
+// device's memory is not enough. Units: bytes. The costs of calls are assumptions (docs/replay.md),
+// for comparing models and not for predicting a real GPU.
 #ifndef VRAMSTOW_TOOLS_REPLAY_DEVICE_H_
 #define VRAMSTOW_TOOLS_REPLAY_DEVICE_H_
 
@@ -28,7 +29,7 @@ enum class DeviceCall : uint8_t {
 };
 inline constexpr int kDeviceCalls = 6;
 
-// One step of a model that changed what is reserved.
+// One change of the reserved memory by a model.
 struct DeviceStep {
   uint64_t request = 0;  // during which request, from 0
   uint64_t address = 0;
@@ -39,27 +40,27 @@ struct DeviceStep {
 
 class ModelDevice {
  public:
-  // `capacity`: the most that can be reserved; 0: as much as is asked for.
+  // `capacity` is the most that can be reserved; 0 means no limit.
   explicit ModelDevice(uint64_t capacity);
 
-  // Memory with an address; 0: out of memory.
+  // Returns the address of new memory; 0 if out of memory.
   uint64_t Allocate(uint64_t bytes, uint32_t stream);
   void Free(uint64_t address, uint64_t bytes, uint32_t stream);
 
-  // A range of addresses without memory; never out of them.
+  // Reserves a range of addresses without memory; never fails.
   uint64_t Reserve(uint64_t bytes);
   void Unreserve(uint64_t address, uint64_t bytes);
-  // Memory in `handles` pieces at an address of such a range. False: out of memory.
+  // Maps memory in `handles` pieces at an address of such a range. Returns false if out of memory.
   bool Map(uint64_t address, uint64_t bytes, uint64_t handles, uint32_t stream);
   void Unmap(uint64_t address, uint64_t bytes, uint64_t handles, uint32_t stream);
 
-  // Memory without an address of its own, and calls for it, where a model tells them apart. False:
-  // out of memory.
+  // For models that distinguish memory without an address from the calls for it: Charge reserves
+  // memory, and returns false if out of memory.
   bool Charge(uint64_t bytes);
   void Discharge(uint64_t bytes) { reserved_ -= bytes; }
   void Count(DeviceCall call) { ++counts_[static_cast<std::size_t>(call)]; }
 
-  // What the next calls are for; steps are kept from the first call of KeepSteps on.
+  // Sets the request that the next calls belong to. Steps are recorded after KeepSteps was called.
   void BeginRequest(uint64_t request) { request_ = request; }
   void KeepSteps() { keeps_steps_ = true; }
   const std::vector<DeviceStep>& steps() const { return steps_; }
@@ -67,10 +68,10 @@ class ModelDevice {
   uint64_t capacity() const { return capacity_; }
   uint64_t reserved() const { return reserved_; }
   uint64_t peak_reserved() const { return peak_reserved_; }
-  // Calls by kind, and how many driver calls that makes in all.
+  // The calls by kind; and the number of driver calls that these are in total.
   const std::array<uint64_t, kDeviceCalls>& counts() const { return counts_; }
   uint64_t calls() const;
-  // Nanoseconds that these calls would hold the job up, at assumed costs.
+  // The nanoseconds for which these calls would block the job, at assumed costs.
   uint64_t stall_ns() const;
 
  private:

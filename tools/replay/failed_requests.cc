@@ -11,8 +11,8 @@ namespace {
 
 uint64_t AskedFor(const Life& life) { return life.requested != 0 ? life.requested : life.size; }
 
-// When the memory of blocks may be used again, where that is later than their free: by address and
-// event of the free.
+// The event at which the memory of a block may be reused, if that is later than its free; by
+// address and event of the free.
 using Completions = absl::flat_hash_map<std::pair<uint64_t, uint64_t>, uint64_t>;
 
 Completions CompletionsOf(const Detail& detail) {
@@ -25,7 +25,7 @@ Completions CompletionsOf(const Detail& detail) {
 
 }  // namespace
 
-// Requests as they are changed.
+// Writes the changed requests.
 class FailedRequests::Writer {
  public:
   Writer(const FailedRequests& source, const Change& change) : source_(source) {

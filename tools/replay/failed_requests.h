@@ -1,11 +1,12 @@
-// FailedRequests: what a program asked for up to the request that failed, and the same as an advice
-// would have it.
+// FailedRequests: the requests of a program up to the one that failed, as they were and with the
+// change that a piece of advice stands for.
 //
-// Idea: the analysis has kept who lived when, so the file need not be read again. Of a long trace
-// only the newest part is replayed: what was live when that begins is asked for first.
+// Idea: the analysis has stored the lives of blocks, so the file need not be read again. Only the
+// newest part of a long trace is replayed; blocks that were live at its begin are requested first.
 //
-// Ownership: refers to a Detail, which outlives it. Threads: const calls are free. Errors: none.
-// Memory: 16 bytes for each request, as many as were allowed. Units: bytes, events counted from 1.
+// Ownership: refers to a Detail, which outlives it. Threads: const functions may be called at the
+// same time. Errors: none. Memory: 16 bytes for each request, up to the allowed number. Units:
+// bytes; events are counted from 1.
 #ifndef VRAMSTOW_TOOLS_REPLAY_FAILED_REQUESTS_H_
 #define VRAMSTOW_TOOLS_REPLAY_FAILED_REQUESTS_H_
 
@@ -23,10 +24,11 @@ class FailedRequests {
  public:
   FailedRequests(const Detail& detail, const OutOfMemoryFacts& failure, size_t most);
 
-  // How many there are, that which failed included.
+  // The number of requests, including the one that failed.
   size_t size() const { return opening_.size() + steps_.size() + 1; }
   bool has_tensors() const { return has_tensors_; }
-  // The last one is the one that failed, as an allocation like the others.
+  // Returns the requests with this change. The last one is the one that failed, as an allocation
+  // like the others.
   Requests With(const Change& change) const;
 
  private:

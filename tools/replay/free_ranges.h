@@ -1,7 +1,7 @@
-// FreeRanges: free runs of addresses, joined with their neighbours, found by size or by address.
+// FreeRanges: free ranges of addresses, joined with their neighbours, found by size or by address.
 //
-// Ownership: numbers only. Threads: one at a time. Errors: nothing where nothing fits. Units:
-// bytes.
+// Ownership: stores numbers only. Threads: used by one thread at a time. Errors: nullopt if nothing
+// fits. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_REPLAY_FREE_RANGES_H_
 #define VRAMSTOW_TOOLS_REPLAY_FREE_RANGES_H_
 
@@ -21,8 +21,8 @@ class FreeRanges {
     uint64_t size = 0;
   };
 
-  // Adds a range; gives the whole run that it is now part of. `edges`: addresses that no run may
-  // cross.
+  // Adds a range, and returns the whole free range that it is now part of. No range may cross the
+  // addresses in `edges`.
   Range Add(uint64_t address, uint64_t size, const std::set<uint64_t>* edges = nullptr) {
     const auto is_edge = [edges](uint64_t at) { return edges != nullptr && edges->contains(at); };
     auto next = by_address_.lower_bound(address);
@@ -43,13 +43,13 @@ class FreeRanges {
     return {address, size};
   }
 
-  // The smallest run of at least `size`, of equal ones the lowest.
+  // Returns the smallest range of at least `size`, the lowest of equal ones.
   std::optional<Range> BestFit(uint64_t size) const {
     const auto found = by_size_.lower_bound({size, 0});
     if (found == by_size_.end()) return std::nullopt;
     return Range{found->second, found->first};
   }
-  // The lowest run of at least `size`.
+  // Returns the lowest range of at least `size`.
   std::optional<Range> FirstFit(uint64_t size) const {
     if (by_size_.empty() || by_size_.rbegin()->first < size) return std::nullopt;
     for (const auto& [address, length] : by_address_) {
@@ -58,7 +58,7 @@ class FreeRanges {
     return std::nullopt;
   }
 
-  // Takes the first `size` bytes of a run.
+  // Removes the first `size` bytes of a range.
   void Take(const Range& run, uint64_t size) {
     Erase(by_address_.find(run.address));
     if (size == run.size) return;

@@ -1,10 +1,12 @@
-// AllocatorModel: what one allocator would have done with the requests of a recorded run.
+// AllocatorModel: the interface of models, which show what an allocator would have done with the
+// requests of a recorded run.
 //
-// Idea: a model keeps the allocator's books, without memory behind them. What it asks of the device
-// goes through a ModelDevice, which counts, limits and logs.
+// Idea: a model has the allocator's bookkeeping, without memory behind it. Its calls of the device
+// go to a ModelDevice, which counts, limits and logs them.
 //
-// Ownership: the device outlives the model. Threads: one at a time. Errors: Allocate gives false:
-// out of memory, and nothing changed but what the allocator gave back while it tried. Units: bytes.
+// Ownership: the device outlives the model. Threads: used by one thread at a time. Errors: Allocate
+// returns false when out of memory; then nothing has changed but the memory that the allocator
+// released in its attempts. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_REPLAY_MODEL_H_
 #define VRAMSTOW_TOOLS_REPLAY_MODEL_H_
 
@@ -12,7 +14,7 @@
 
 namespace vramstow {
 
-// What is asked for. Blocks, streams and pools have small numbers of their own.
+// A request. Blocks, streams and pools are numbered from 0.
 struct ModelRequest {
   uint32_t block = 0;
   uint32_t stream = 0;
@@ -23,7 +25,7 @@ struct ModelRequest {
   static constexpr uint64_t kNoTouch = ~uint64_t{0};
 };
 
-// Work is submitted that uses a live block.
+// Submitted work that uses a live block.
 struct ModelTouch {
   uint32_t block = 0;
   uint32_t clock = 0;  // what has the same number came at about the same time
@@ -31,7 +33,7 @@ struct ModelTouch {
   uint64_t next = ModelRequest::kNoTouch;  // the index of the request in which that happens next
 };
 
-// What a model moved between device and host, and read where it lay.
+// The bytes that a model moved between device and host, and those that it accessed in host memory.
 struct OffloadTraffic {
   uint64_t out_bytes = 0;
   uint64_t in_bytes = 0;
@@ -47,19 +49,19 @@ class AllocatorModel {
  public:
   virtual ~AllocatorModel() = default;
 
-  // The block's number is not live.
+  // Serves a request for a block whose number is not live. Returns false when out of memory.
   virtual bool Allocate(const ModelRequest& request) = 0;
-  // The block is live.
+  // Frees a live block.
   virtual void Free(uint32_t block) = 0;
-  // The application asked for its cache to be given back (torch.cuda.empty_cache()).
+  // The application asked to release the cache (torch.cuda.empty_cache()).
   virtual void Flush() {}
   virtual void Touch(const ModelTouch& /*touch*/) {}
-  // Null: it moves nothing.
+  // Returns null if the model moves nothing.
   virtual const OffloadTraffic* traffic() { return nullptr; }
-  // No request will name this pool again.
+  // No further request will name this pool.
   virtual void PoolEnds(uint32_t /*pool*/) {}
 
-  // Bytes in live blocks after this allocator's rounding.
+  // Returns the bytes in live blocks after this allocator's rounding.
   virtual uint64_t allocated() const = 0;
 };
 

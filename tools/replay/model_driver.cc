@@ -20,7 +20,7 @@ ModelDriver::ModelDriver(ModelDevice* device, uint64_t total_bytes)
   FillOrder();
 }
 
-// Memory is charged to the device when it is made; what is counted is when it is mapped.
+// Memory is charged to the device when it is created, but the call is counted when it is mapped.
 void ModelDriver::FillMemory() {
   table_.self = this;
   table_.describe = [](void* self, DriverDevice* description) {
@@ -38,7 +38,7 @@ void ModelDriver::FillMemory() {
     return kDriverSuccess;
   };
   table_.reserve = [](void* self, uint64_t size, uint64_t alignment, uint64_t* address) {
-    // The range that is aligned lies somewhere in one that is larger.
+    // The aligned range lies somewhere in a larger one.
     const uint64_t base = Of(self)->device_->Reserve(size + alignment);
     if (base == 0) return kDriverOutOfMemory;
     *address = RoundUp(base, alignment);
@@ -69,7 +69,7 @@ void ModelDriver::FillMemory() {
     driver->handles_.erase(known);
     return kDriverSuccess;
   };
-  // A chunk that moves counts as one that is given back and made again.
+  // A chunk that moves counts as one that is released and created again.
   table_.map = [](void* self, uint64_t, uint64_t, uint64_t) {
     Of(self)->device_->Count(DeviceCall::kMap);
     return kDriverSuccess;
@@ -81,7 +81,7 @@ void ModelDriver::FillMemory() {
   table_.set_access = [](void*, uint64_t, uint64_t) { return kDriverSuccess; };
 }
 
-// Host memory counts for nothing here: how much of it there is, is the offloader's limit.
+// Host memory is not counted here; the offloader limits it.
 void ModelDriver::FillHost() {
   table_.create_host = [](void* self, uint64_t, uint64_t* handle) {
     *handle = Of(self)->next_handle_++;

@@ -1,11 +1,11 @@
-// ModelDriver: a driver table for the pool's real code, whose functions keep books on a
+// ModelDriver: a driver table for the pool's real code, whose functions do their bookkeeping on a
 // ModelDevice.
 //
-// Idea: work is done at once, so fences have always passed. Time is the caller's, in steps; copies
-// take what they take on a link of 24 GiB/s.
+// Idea: work completes at once, so fences have always passed. The caller advances the time in
+// steps; copies take the time that a transfer at 24 GiB/s takes.
 //
-// Ownership: the device is the caller's. Threads: one at a time. Errors: as the table's. Units:
-// bytes, nanoseconds.
+// Ownership: the caller owns the device. Threads: used by one thread at a time. Errors: those of
+// the table. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_TOOLS_REPLAY_MODEL_DRIVER_H_
 #define VRAMSTOW_TOOLS_REPLAY_MODEL_DRIVER_H_
 
@@ -19,7 +19,7 @@ namespace vramstow {
 
 class ModelDriver {
  public:
-  // `total_bytes`: what the device has, as it tells.
+  // `total_bytes` is the size of the device that the table reports.
   ModelDriver(ModelDevice* device, uint64_t total_bytes);
   ModelDriver(const ModelDriver&) = delete;
   ModelDriver& operator=(const ModelDriver&) = delete;

@@ -8,16 +8,17 @@
 namespace vramstow {
 namespace {
 
-// How often pages may come back while some are away, and how much at once, as in a process.
+// The interval at which pages may be restored while some are evicted, and the limit for one such
+// step, as in a real process.
 constexpr uint64_t kMaintainNs = 50'000'000;
 constexpr uint64_t kMaxBack = 256 * kMiB;
-// As many submissions share a number of the clock.
+// The number of submissions that share a clock value.
 constexpr int kSubmissions = 16;
 
 PoolModelConfig ConfigFor(Offloader* offloader) {
   PoolModelConfig config;
   config.pool.relief = {Offloader::Relieve, offloader};
-  // Touches say when something happens.
+  // The recorded touches carry the time, so a request itself takes 1 µs.
   config.tick_ns = 1'000;
   return config;
 }
@@ -70,7 +71,7 @@ void OffloadModel::Touch(const ModelTouch& touch) {
   if (offloader_.tracks_touches()) offloader_.BringBack(kMaxBack);
 }
 
-// What is used latest goes first.
+// Ranks pages by their next use: the page that is used latest is evicted first.
 uint64_t OffloadModel::RankForeseen(const void* self, const PageUse& use) {
   const auto* model = static_cast<const OffloadModel*>(self);
   const auto block = model->at_.find(use.block_address);

@@ -1,12 +1,13 @@
-// OffloadModel: our own pool with --offload=auto on a device that is too small: the real code of
-// allocator/ and allocator/offload/, and what it would have moved and read over the link.
+// OffloadModel: vramstow's own pool with --offload=auto on a device that is too small: runs the
+// real code of allocator/ and allocator/offload/, and counts the bytes that it would have moved and
+// accessed over PCIe or NVLink.
 //
 // Idea: the recording says which blocks work used, and when. A block that lies on the host when it
-// is used is read over the link, whole: what a policy is to keep small. One policy knows the future
-// (`foreseen`), as no allocator does: what the others can be compared with.
+// is used is read over the bus as a whole; a policy should keep this traffic low. One policy knows
+// the future (`foreseen`), which no real allocator does, as a reference for the others.
 //
-// Ownership: owns pool and offloader; the device is the caller's. Threads: one at a time. Errors:
-// as AllocatorModel. Units: bytes, nanoseconds.
+// Ownership: owns the pool and the offloader; the caller owns the device. Threads: used by one
+// thread at a time. Errors: those of AllocatorModel. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_TOOLS_REPLAY_OFFLOAD_MODEL_H_
 #define VRAMSTOW_TOOLS_REPLAY_OFFLOAD_MODEL_H_
 
@@ -21,7 +22,7 @@
 
 namespace vramstow {
 
-// Nothing: foreseen.
+// nullopt stands for the policy kForeseen.
 using OffloadModelChoice = std::optional<OffloadChoice>;
 inline constexpr std::string_view kForeseen = "foreseen";
 

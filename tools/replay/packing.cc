@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kShortestTry = 1'000;  // steps
 
-// Births and deaths in order; deaths first where both happen at once.
+// Returns births and deaths in order; at the same moment, deaths come first.
 std::vector<std::pair<uint64_t, size_t>> Moments(std::span<const LifeSpan> lives) {
   std::vector<std::pair<uint64_t, size_t>> moments;  // moment × 2 (+ 1 for a birth), block
   moments.reserve(lives.size() * 2);
@@ -26,8 +26,8 @@ std::vector<std::pair<uint64_t, size_t>> Moments(std::span<const LifeSpan> lives
   return moments;
 }
 
-// In the order of their births, each where it fits best: what an allocator with one boundless range
-// and without rounding would do.
+// Packs the blocks in the order of their births, each at its best fit, as an allocator with one
+// unlimited range and without rounding would do.
 Packing InOrderOfBirth(std::span<const LifeSpan> lives) {
   Packing packing;
   packing.offsets.resize(lives.size());
@@ -42,7 +42,7 @@ Packing InOrderOfBirth(std::span<const LifeSpan> lives) {
       offset = run->address;
       free.Take(*run, size);
     } else {
-      // The last run, if it reaches the end, is lengthened.
+      // Extends the last free range if it reaches the end.
       offset = packing.bytes;
       if (!free.runs().empty()) {
         const auto& [address, length] = *free.runs().rbegin();
@@ -57,7 +57,7 @@ Packing InOrderOfBirth(std::span<const LifeSpan> lives) {
   return packing;
 }
 
-// In the given order, each as low as those before it allow.
+// Packs the blocks in the given order, each as low as the earlier ones allow.
 Packing Greedy(std::span<const LifeSpan> lives, std::span<const size_t> order) {
   Packing packing;
   packing.offsets.resize(lives.size());
@@ -88,12 +88,12 @@ void TryGreedy(std::span<const LifeSpan> lives, KeyOf key_of, Packing* best) {
   if (packing.bytes < best->bytes) *best = std::move(packing);
 }
 
-// Tries the load itself most of the time, and heights between it and the best one found; with
-// changing orders, a thousand steps or a few each, because a lucky order finds in hundreds of steps
-// what another does not in millions.
+// Searches for packings of a certain height: mostly of the load itself, sometimes of heights
+// between it and the best one found. The order changes after a few thousand steps, because a lucky
+// order finds in hundreds of steps what another does not find in millions.
 void Search(std::span<const LifeSpan> lives, uint64_t load, const PackingBudget& budget,
             Packing* best) {
-  // What takes no room needs no place.
+  // Blocks of size 0, or without a lifetime, need no place.
   std::vector<size_t> searched;
   std::vector<LifeSpan> blocks;
   for (size_t i = 0; i < lives.size(); ++i) {

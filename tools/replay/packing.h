@@ -1,15 +1,17 @@
-// Packing: the two bounds of a replay: what was live at most, and the best static packing found.
+// Packing: the two bounds of a replay: the highest number of live bytes, and the best static
+// packing that was found.
 //
-// Idea: whoever knows all lives beforehand can give each block an address once and for all. How
-// little memory that takes is a hard problem; here it is looked for in two ways. Greedy orders give
-// a packing of any number of blocks. For up to some hundreds a search (packing_search.h) fills the
+// Idea: an allocator that knows all lives in advance can give each block a fixed address. The least
+// memory for this is a hard problem, which is approached in two ways. Greedy orders give a packing
+// of any number of blocks. For up to some hundreds of blocks, a search (packing_search.h) fills the
 // time-space plane from the bottom: blocks are placed in the order of their offsets, each on top of
-// others, and a branch is left where at some moment what is still to come cannot fit any more, or
-// where another block would fit wholly below the one at hand.
+// earlier ones, and a branch is abandoned if at some moment the remaining blocks cannot fit any
+// more, or if another block would fit entirely below the current one.
 //
-// Ownership: values. Threads: pure functions. Errors: none. Units: bytes; moments as the caller
-// counts them. Source: M. Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-
-// Accelerated Machine Learning" (2023), for the canonical order and the two cuts.
+// Ownership: plain values. Threads: pure functions, callable from any thread. Errors: none. Units:
+// bytes; moments as the caller counts them. Source: M. Moffitt, "MiniMalloc: A Lightweight Memory
+// Allocator for Hardware-Accelerated Machine Learning" (2023), for the canonical order and the two
+// cuts.
 #ifndef VRAMSTOW_TOOLS_REPLAY_PACKING_H_
 #define VRAMSTOW_TOOLS_REPLAY_PACKING_H_
 
@@ -19,18 +21,19 @@
 
 namespace vramstow {
 
-// Lives in [begin, end).
+// A block that is live in [begin, end).
 struct LifeSpan {
   uint64_t begin = 0;
   uint64_t end = 0;
   uint64_t size = 0;
 };
 
-// The most bytes that are live at a moment: nothing can need less.
+// Returns the highest number of bytes that are live at one moment, which is a lower bound.
 uint64_t MaximumLoad(std::span<const LifeSpan> lives);
 
 struct PackingBudget {
-  // How often the search may look at a block, all in all: about a tenth of a microsecond each.
+  // The limit for how often the search may examine a block, in total; each takes about a tenth of a
+  // microsecond.
   uint64_t search_work = 40'000'000;
   uint64_t most_searched = 1'000;  // blocks; more are only packed greedily
   uint64_t most_greedy = 20'000;   // blocks; more are placed in the order of their births
@@ -42,7 +45,8 @@ struct Packing {
   std::vector<uint64_t> offsets;  // by block
 };
 
-// The best that was found within the budget. Two blocks that live at the same time do not overlap.
+// Returns the best packing that was found within the budget. Blocks that are live at the same time
+// do not overlap.
 Packing PackStatically(std::span<const LifeSpan> lives, const PackingBudget& budget);
 
 }  // namespace vramstow

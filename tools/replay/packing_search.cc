@@ -14,8 +14,8 @@ constexpr uint64_t kNowhere = std::numeric_limits<uint64_t>::max() / 2;
 constexpr double kLeastChance = 0.3;
 constexpr uint64_t kPlacement = std::numeric_limits<uint64_t>::max();
 
-// The moments at which most is live: after births and before the next death. What lives at any
-// other moment lives at one of these, too.
+// Returns the moments at which most is live: after births and before the next death. All blocks
+// that are live at any moment are also live at one of these.
 std::vector<uint64_t> Sections(std::span<const LifeSpan> lives) {
   std::vector<std::pair<uint64_t, bool>> moments;  // deaths before births
   for (const LifeSpan& life : lives) {
@@ -131,8 +131,9 @@ bool PackingSearch::CanStillFit(const Items& items) {
     end = std::max(end, items_[i].last);
   }
   std::ranges::sort(order_);
-  // In each section what is to come lies on top of one another: in the order of the least offsets
-  // it reaches lowest. The items are in the order of their first sections.
+  // A lower bound for each section: its remaining blocks are stacked in the order of their lowest
+  // possible offsets, which gives the lowest stack. The items are in the order of their first
+  // sections.
   std::fill(tops_.begin() + items_[items.front()].first, tops_.begin() + end, 0);
   for (const auto& [offset, i] : order_) {
     if (offset + items_[i].size > height_) return false;
@@ -157,7 +158,8 @@ bool PackingSearch::SolveParts(const Items& items) {
     from = to;
   }
   if (parts.size() > 1) {
-    // A part that cannot fit is found before others are solved for nothing, small ones first.
+    // First checks that each part can fit, so that no part is solved in vain; small parts come
+    // first.
     const auto fits = [&](const Items& part) { return CanStillFit(part); };
     if (!std::ranges::all_of(parts, fits)) return false;
     std::ranges::stable_sort(parts, {}, &Items::size);

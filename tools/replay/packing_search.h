@@ -1,11 +1,12 @@
-// PackingSearch: whether blocks fit below a given height (packing.h has the idea).
+// PackingSearch: searches for a placement of blocks below a given height (packing.h has the idea).
 //
 // Every packing can be pushed down until each block rests on the ground or on another block, so
-// only such packings are looked at. Each step takes the block with the lowest place that it could
-// have now. Either it lies there, or it is blocked: it will have to rest on something that is still
-// to come, and its place is unknown until that comes. So no packing is looked at twice.
+// only such packings are examined. Each step selects the block with the lowest possible offset.
+// Either the block is placed there, or it is blocked: it will have to rest on a block that is not
+// placed yet, and its offset is unknown until then. So no packing is examined twice.
 //
-// Ownership: copies the blocks. Threads: one at a time. Errors: none. Units: as packing.h.
+// Ownership: copies the blocks. Threads: used by one thread at a time. Errors: none. Units: as in
+// packing.h.
 #ifndef VRAMSTOW_TOOLS_REPLAY_PACKING_SEARCH_H_
 #define VRAMSTOW_TOOLS_REPLAY_PACKING_SEARCH_H_
 
@@ -20,8 +21,8 @@
 
 namespace vramstow {
 
-// Which of several blocks with the same lowest place is tried first: by these, one after the other,
-// the larger value first.
+// The keys that decide which of several blocks with the same lowest offset is tried first: compared
+// one after the other, the larger value first.
 enum class PackingKey : uint8_t { kLoad, kOverlaps, kArea, kLength };
 inline constexpr std::array<std::array<PackingKey, 3>, 4> kPackingOrders = {{
     {PackingKey::kLoad, PackingKey::kOverlaps, PackingKey::kArea},
@@ -34,12 +35,13 @@ class PackingSearch {
  public:
   explicit PackingSearch(std::span<const LifeSpan> lives);
 
-  // Offsets below `height`; nothing: none were found in `steps` steps, which are taken off. Where
-  // steps are left, there are none. `order` is a place in kPackingOrders; with a seed other than 0
-  // all but loads count for up to nearly twice as much, by chance.
+  // Returns offsets below `height`, or nullopt if none were found within *steps, from which the
+  // used steps are subtracted. If steps are left then, there is no solution. `order` is an index of
+  // kPackingOrders; a seed other than 0 multiplies all keys but the load by a pseudo-random factor
+  // of up to nearly 2.
   std::optional<std::vector<uint64_t>> Fit(uint64_t height, size_t order, uint64_t seed,
                                            uint64_t* steps);
-  // How often a block was looked at, in all searches.
+  // The number of times a block was examined, in all searches.
   uint64_t work() const { return work_; }
 
  private:
@@ -52,20 +54,22 @@ class PackingSearch {
     size_t rank = 0;
   };
   using Items = std::vector<uint32_t>;
-  // To be undone: a place as it was, or (kPlacement) an item that was placed.
+  // An entry for undoing a step: the previous state of an item, or (kPlacement) an item that was
+  // placed.
   struct Change {
     uint32_t item;
     bool blocked;
     uint64_t floor;
   };
 
-  // Items that no moment connects with others that are not placed are solved on their own: what
-  // one part fails at is not tried again for every solution of another.
+  // Solves items separately if they are never live together with the other unplaced ones, so that
+  // the failure of one part is not repeated for each solution of another.
   bool SolveParts(const Items& items);
   bool SolvePart(const Items& items);
-  // What is to come may fit. Sets lowest_.
+  // Returns false if the remaining items cannot fit. Sets lowest_.
   bool CanStillFit(const Items& items);
-  // The least offset that a blocked item can have: on top of what lies lowest of what is to come.
+  // Sets the lowest offset that a blocked item can have: on top of the lowest of the remaining
+  // items.
   void RaiseBlocked(const Items& items);
   void Place(uint32_t item);
   void Block(uint32_t item);
@@ -76,7 +80,7 @@ class PackingSearch {
   std::vector<Items> overlaps_;
   size_t sections_ = 0;
   uint64_t work_ = 0;
-  // The state of the search, by item if nothing else is said.
+  // The state of the search; vectors are indexed by item unless noted otherwise.
   uint64_t height_ = 0;
   uint64_t steps_left_ = 0;
   std::vector<uint8_t> placed_;

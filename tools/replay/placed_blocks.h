@@ -1,6 +1,7 @@
-// PlacedBlocks: where a model put the blocks, by their numbers.
+// PlacedBlocks: the addresses that a model gave to blocks, by number of block.
 //
-// Ownership: numbers only. Threads: one at a time. Errors: none. Units: bytes.
+// Ownership: stores numbers only. Threads: used by one thread at a time. Errors: none. Units:
+// bytes.
 #ifndef VRAMSTOW_TOOLS_REPLAY_PLACED_BLOCKS_H_
 #define VRAMSTOW_TOOLS_REPLAY_PLACED_BLOCKS_H_
 

@@ -16,7 +16,7 @@ PoolModel::~PoolModel() {
 bool PoolModel::Allocate(const ModelRequest& request) {
   driver_.Advance(tick_ns_);
   Block block{};
-  // Stream numbers of the driver begin with 0, the default stream.
+  // The driver numbers streams from 0, the default stream.
   const BlockRequest wanted{std::max<uint64_t>(request.bytes, 1), request.stream, request.pool,
                             Layer::kFramework};
   if (!opened_ || pool_->Allocate(wanted, &block) != PoolError::kOk) return false;

@@ -1,10 +1,10 @@
-// PoolModel: vramstow's own pool: the real code of allocator/, on a ModelDevice.
+// PoolModel: vramstow's own pool: runs the real code of allocator/ on a ModelDevice.
 //
-// Idea: work is done at once, so fences have always passed. Time is the number of the request, a
-// millisecond each: the pool's waits and ages have something to go by.
+// Idea: work completes at once, so fences have always passed. The time is the number of the
+// request, at a millisecond each, so that the pool's waits and ages have a clock.
 //
-// Ownership: owns the pool; the device is the caller's. Threads: one at a time. Errors: false: out
-// of memory. Units: bytes.
+// Ownership: owns the pool; the caller owns the device. Threads: used by one thread at a time.
+// Errors: Allocate returns false when out of memory. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_REPLAY_POOL_MODEL_H_
 #define VRAMSTOW_TOOLS_REPLAY_POOL_MODEL_H_
 
@@ -25,11 +25,11 @@ struct PoolModelConfig {
 
 class PoolModel : public AllocatorModel {
  public:
-  // `device_bytes`: what the pool is told that the device has.
+  // `device_bytes` is the size of the device that the pool sees.
   PoolModel(ModelDevice* device, uint64_t device_bytes, const PoolModelConfig& config = {});
   ~PoolModel() override;
 
-  // False: the pool refused this device.
+  // False if the pool refused this device.
   bool opened() const { return opened_; }
 
   bool Allocate(const ModelRequest& request) override;
@@ -39,7 +39,7 @@ class PoolModel : public AllocatorModel {
 
   Pool* pool() { return pool_.get(); }
   ModelDriver* driver() { return &driver_; }
-  // Of a live block.
+  // Returns the address of a live block.
   uint64_t AddressOf(uint32_t block) const { return addresses_[block]; }
 
  private:

@@ -28,21 +28,21 @@ bool Says(const Facts& facts, const std::string& name, const std::string& value)
   return fact != facts.facts.end() && fact->second == value;
 }
 
-// The allocator that served the process; empty: none that has a model.
+// Returns the allocator that served the process; empty if it has no model.
 std::string AllocatorOf(const Facts& facts, bool has_tensors) {
   if (Says(facts, "option.pool", "on")) return kPool;
   if (!has_tensors) return "";
   return Says(facts, "allocator.expandable_segments", "true") ? "expandable" : "native";
 }
 
-// One model's answer to one change.
+// The result of one model for one change.
 struct Answer {
   ReplayFacts facts;
   uint64_t at_request = 0;  // allocated when the request has come, without a limit
   uint64_t needed = 0;      // reserved at the most
 };
 
-// Replays changes, as long as there is work left to spend.
+// Replays changes within a limit of work.
 class Player {
  public:
   Player(const FailedRequests& source, uint64_t room, const ProofBudget& budget)
@@ -60,7 +60,7 @@ class Player {
     answer.at_request = outcome.allocated_at_end;
     bool serves = outcome.peak_reserved <= room_;
     if (!serves) {
-      // Under pressure an allocator gives back what it has cached.
+      // Under pressure an allocator releases its cache.
       ModelOutcome limited = Run(requests, spec, room_);
       serves = limited.out_of_memory == 0;
       const uint64_t asked = requests.list.empty() ? 0 : requests.list.back().bytes;
@@ -68,7 +68,7 @@ class Player {
       if (serves) {
         outcome = std::move(limited);
       } else if (with_request > room_) {
-        // Without a limit a cache grows beyond all need.
+        // Without a limit, a cache grows more than necessary.
         outcome.peak_reserved = std::min(outcome.peak_reserved, with_request);
       }
     }
@@ -88,7 +88,7 @@ class Player {
   size_t left_;
 };
 
-// Both changes.
+// Returns a change that combines both.
 Change Join(const Change& a, const Change& b) {
   std::map<uint32_t, LifeChange> lives;
   for (const Change* change : {&a, &b}) {
@@ -131,8 +131,8 @@ class Prover {
   std::string First() const { return ran_.empty() ? kPool : ran_; }
 
   void PlayUnchanged() {
-    // A model packs a little better than what waits for work. Where that decides, it has a little
-    // less room.
+    // A model packs a little better than an allocator that waits for work. If that matters, it gets
+    // slightly less room.
     const uint64_t room = player_.room();
     unchanged_ = player_.Play(First(), {});
     for (uint64_t step = 1; unchanged_.facts.would_serve && step <= kMaxSteps; ++step) {
@@ -176,7 +176,7 @@ class Prover {
     if (difference * kTenth > advice.bytes) advice.is_estimate = true;
   }
 
-  // Of the advice that lowers the need most.
+  // Searches pairs among the advice that lowers the need most.
   void FindPairs() {
     std::vector<AdviceFacts*> best;
     for (AdviceFacts& advice : facts_.advice) {
@@ -208,8 +208,8 @@ class Prover {
   bool shows_failure_ = false;  // the unchanged requests are not served either
 };
 
-// A job whose memory did not run out: what its allocator needs up to the peak, with each change and
-// without.
+// For a job that did not run out of memory: finds what its allocator needs up to the peak, with
+// each change and without.
 void ProveUpToPeak(const Detail& detail, const ProofBudget& budget, Facts* facts) {
   constexpr uint64_t kAmple = 4;  // times what was reserved: nothing is refused
   OutOfMemoryFacts peak;

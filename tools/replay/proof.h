@@ -1,20 +1,20 @@
-// Proof: what each advice brings, found by replaying what the program asked for with the change
-// that it stands for, up to the request that failed.
+// Proof: finds the effect of each piece of advice by replaying the program's requests with its
+// change, up to the request that failed.
 //
-// Idea: each change goes through the model of the allocator that ran, and through vramstow's pool.
-// Without a limit the model tells what would be needed; with the room that the process had, whether
-// the request is served. The unchanged requests go first: where a model serves them even with 2%
-// less room, it does not show this failure, and its verdicts are none.
+// Idea: each change is replayed with the model of the allocator that ran, and with vramstow's pool.
+// Without a limit, the model shows how much would be needed; with the room that the process had,
+// whether the request is served. The unchanged requests are replayed first: if a model serves them
+// even with 2% less room, it does not reproduce this failure, and its results are ignored.
 //
-// Where nothing failed, the requests up to the peak are replayed by the allocator that ran, with
+// If nothing failed, the requests up to the peak are replayed with the allocator that ran, with
 // each change and without.
 //
-// Advice keeps its order, and what was found stands in AdviceFacts::proof; OrderProved
+// The order of advice is unchanged, and the results are stored in AdviceFacts::proof; OrderProved
 // (analysis/advice/order.h) decides what comes first.
 //
 // Ownership: reads a Detail, changes facts->advice and the last out-of-memory. Threads: a pure
-// function. Errors: none; without blocks, or at a failure without a known room, nothing is done.
-// Units: bytes. Cost: bounded by ProofBudget.
+// function, callable from any thread. Errors: none; does nothing without blocks, or at a failure
+// without a known room. Units: bytes. Cost: bounded by ProofBudget.
 #ifndef VRAMSTOW_TOOLS_REPLAY_PROOF_H_
 #define VRAMSTOW_TOOLS_REPLAY_PROOF_H_
 

@@ -7,10 +7,10 @@
 namespace vramstow {
 namespace {
 
-// Where nothing says how much the device has.
+// The size of the device if it is unknown.
 constexpr uint64_t kUnknownDevice = uint64_t{1} << 40;
 
-// The requests after which a pool is not named again, in order.
+// Returns each pool with the last request that names it, in order.
 std::vector<std::pair<uint64_t, uint32_t>> EndsOfPools(const Requests& requests) {
   std::vector<std::pair<uint64_t, uint32_t>> ends;
   for (uint32_t pool = 1; pool < requests.pools; ++pool) {
@@ -20,7 +20,7 @@ std::vector<std::pair<uint64_t, uint32_t>> EndsOfPools(const Requests& requests)
   return ends;
 }
 
-// When work uses blocks.
+// Schedules the uses of blocks by work.
 class TouchPlan {
  public:
   explicit TouchPlan(const Requests& requests) {
@@ -125,7 +125,7 @@ ModelOutcome Replay(const Requests& requests, const ModelSpec& spec, const Repla
 }
 
 ReplayBounds Bounds(const Requests& requests, const PackingBudget& budget) {
-  // Time is counted in phases: allocations with no free between them are one moment.
+  // Time is counted in phases: consecutive allocations, without a free in between, are one moment.
   std::vector<LifeSpan> lives(requests.blocks);
   uint64_t phase = 0;
   bool freed = false;

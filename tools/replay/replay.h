@@ -1,8 +1,8 @@
-// Replay: requests through a model, and what came of it.
+// Replay: runs requests through a model, and returns the results.
 //
-// Ownership: values. Threads: pure functions; several models may run at once. Errors: an allocation
-// that a model cannot serve is counted, and the replay goes on without that block. Units: bytes;
-// nanoseconds of assumed cost.
+// Ownership: plain values. Threads: pure functions, callable from any thread; several models may
+// run at once. Errors: an allocation that a model cannot serve is counted, and the replay continues
+// without that block. Units: bytes; nanoseconds of assumed cost.
 #ifndef VRAMSTOW_TOOLS_REPLAY_REPLAY_H_
 #define VRAMSTOW_TOOLS_REPLAY_REPLAY_H_
 

@@ -18,7 +18,7 @@ bool IsDeviceBlock(const Event& event) {
          event.memory == MemoryKind::kDeviceStream;
 }
 
-// The requests of one device and layer, as they come in.
+// The requests of one device and layer, in order of arrival.
 class Collector {
  public:
   Collector(bool frees_complete, bool tells_pools)
@@ -41,7 +41,7 @@ class Collector {
         return;
     }
   }
-  // An explicit flush before the request that comes next.
+  // Records an explicit flush before the next request.
   void Flush() {
     if (!requests_.list.empty() && requests_.list.back().kind == RequestKind::kFlush) return;
     requests_.list.push_back({.kind = RequestKind::kFlush});
@@ -53,7 +53,7 @@ class Collector {
     requests_.streams = static_cast<uint32_t>(streams_.size());
     requests_.pools = static_cast<uint32_t>(pools_.size()) + 1;
     requests_.last_of_pool.assign(requests_.pools, 0);
-    // Allocators go through streams in the order of their handles.
+    // Numbers streams in the order of their handles, because allocators visit them in that order.
     std::vector<std::pair<uint64_t, uint32_t>> handles(streams_.begin(), streams_.end());
     std::ranges::sort(handles);
     std::vector<uint32_t> ranks(handles.size());
@@ -68,7 +68,8 @@ class Collector {
   }
 
  private:
-  // A provisional free: until enough others have come, the driver may refuse it.
+  // A free that is provisional until a certain number of further frees came, because the driver may
+  // refuse it.
   struct ProvisionalFree {
     uint64_t sequence;
     size_t index;
@@ -77,7 +78,8 @@ class Collector {
   static constexpr size_t kMaxProvisional = 4096;
 
   void Allocate(const Event& event) {
-    // Of the driver's blocks this is something else, and of the pool's how they were served.
+    // The pool id of a framework's block. For blocks of the driver this field has another meaning,
+    // and for those of the pool it says how they were served.
     const uint64_t pool = event.layer == Layer::kFramework && tells_pools_ ? event.object : 0;
     Request request;
     request.event = event.sequence;
@@ -112,8 +114,8 @@ class Collector {
     live_.erase(known);
     starts_.erase(event.address);
   }
-  // Work names where a block begins, as a rule; the blocks are put in order only for one that names
-  // something inside.
+  // Work usually names the begin of a block. The addresses are sorted only when work names an
+  // address inside of one.
   void Touch(const Event& event) {
     auto block = live_.find(event.address);
     if (block == live_.end()) {
@@ -164,15 +166,15 @@ class Collector {
   std::deque<ProvisionalFree> provisional_;
 };
 
-// Tells a call of empty_cache() from what the allocator gives back to make room: by the stack,
-// where there is one, else by what comes next.
+// Distinguishes a call of empty_cache() from releases by which the allocator makes room: by the
+// call stack if there is one, otherwise by the next event.
 class FlushFinder {
  public:
   FlushFinder(const EventSource* source, bool is_own_pool)
       : source_(*source), is_own_pool_(is_own_pool) {}
 
   enum class Finding { kNothing, kBefore };
-  // kBefore: there was a flush before this event.
+  // Returns kBefore if there was a flush before this event.
   Finding Take(const Event& event) {
     const bool is_segment = event.layer == Layer::kPool;
     if (is_segment && (event.kind == EventKind::kFree || event.kind == EventKind::kUnmap)) {
@@ -183,7 +185,8 @@ class FlushFinder {
     }
     if (!open_) return Finding::kNothing;
     open_ = false;
-    // Our own pool gives chunks back for reasons of its own: only a stack tells who wanted it.
+    // Our own pool also releases chunks for other reasons, so only a stack shows that the
+    // application wanted it.
     if (is_own_pool_) return by_application_ ? Finding::kBefore : Finding::kNothing;
     const bool for_room = (is_segment && event.kind != EventKind::kNone) || event.result != 0;
     return by_application_ || !for_room ? Finding::kBefore : Finding::kNothing;
@@ -212,7 +215,7 @@ class FlushFinder {
   bool by_application_ = false;
 };
 
-// 0: the recording does not tell.
+// Returns 0 if the recording does not have it.
 uint64_t BytesOfDevice(const EventSource& source, int16_t device, const char* which) {
   const auto fact = source.facts().find(absl::StrCat("device.", device, ".", which));
   uint64_t bytes = 0;
@@ -236,7 +239,7 @@ absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t
   std::map<Key, Collector> collectors;
   std::map<int16_t, FlushFinder> flushes;
   const bool frees_complete = source->TellsFreeCompleted();
-  // A trace that we recorded ourselves: of a converted one the events are another allocator's.
+  // A converted trace has the events of another allocator.
   const bool is_own = source->Kind() == "stow" && !source->facts().contains("source.kind");
   Event event;
   while (source->Next(&event)) {
@@ -290,7 +293,7 @@ absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t
   requests.device = best_device;
   requests.device_bytes = BytesOfDevice(*source, best_device, "total_bytes");
   requests.available_bytes = AvailableBytes(*source, best_device);
-  // Libraries beside the framework have a part of the card, as cuBLAS has its workspaces.
+  // Libraries beside the framework use a part of the GPU, for example the workspaces of cuBLAS.
   if (const auto beside = collectors.find({Layer::kDriver, best_device});
       framework && beside != collectors.end()) {
     requests.available_bytes -= std::min(requests.available_bytes, beside->second.peak_bytes());

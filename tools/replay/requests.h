@@ -1,12 +1,13 @@
-// Requests: what a recorded run asked for, without where it got it: the input of every model.
+// Requests: the requests of a recorded run, without the addresses that served them: the input of
+// every model.
 //
-// Idea: of the layers that a recording has the one nearest to the application counts: tensors where
-// it has them, else the driver's blocks. A block may be handed out again when its free is complete.
-// What was live when the recording began is asked for first. An allocation that failed is asked for
-// and given back at once.
+// Idea: of the layers in a recording, the one closest to the application counts: tensors if there
+// are any, otherwise the driver's blocks. A block's memory may be reused when its free is complete.
+// Blocks that were live when the recording began are requested first. An allocation that failed is
+// requested and freed at once.
 //
-// Ownership: a value. Threads: const calls are free. Errors: kInvalidArgument: no requests at all.
-// Memory: 32 bytes for each request. Units: bytes.
+// Ownership: a plain value. Threads: const functions may be called at the same time. Errors:
+// kInvalidArgument if there are no requests. Memory: 32 bytes for each request. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_REPLAY_REQUESTS_H_
 #define VRAMSTOW_TOOLS_REPLAY_REQUESTS_H_
 
@@ -47,8 +48,9 @@ struct Requests {
   std::vector<uint64_t> last_of_pool;  // the index of the last request that names it
   int16_t device = 0;
   uint64_t device_bytes = 0;  // 0: not known
-  // What the requests could have of the device: what was free when the process began, or what
-  // PyTorch allowed itself, without what others in the process took at the most. 0: not known.
+  // The memory of the device that the requests could use: the free memory when the process began,
+  // or the limit that PyTorch was given, minus the peak of other memory in the process. 0 if
+  // unknown.
   uint64_t available_bytes = 0;
   uint64_t failed = 0;  // requests that failed in the recording
   Layer layer = Layer::kDriver;
@@ -58,7 +60,7 @@ struct Requests {
   std::vector<std::string> missing;
 };
 
-// Of one device: the one named, or the one with most requests.
+// Reads the requests of one device: of `device`, or of the one with most requests.
 absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t> device);
 
 }  // namespace vramstow

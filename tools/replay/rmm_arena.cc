@@ -44,7 +44,7 @@ bool RmmArenaModel::Allocate(const ModelRequest& request) {
       if (superblock == 0) return false;
       superblocks_[superblock] = kSuperblock;
       run = own.Add(superblock, kSuperblock);
-      // Joined with what lay before it, it may begin earlier.
+      // Joined with the free range before it, the range may begin earlier.
       run = own.FirstFit(size);
     }
     own.Take(*run, size);
@@ -64,7 +64,7 @@ void RmmArenaModel::Free(uint32_t number) {
   FreeRanges& own = free_[block.stream];
   const FreeRanges::Range run = own.Add(block.address, block.size);
   if (run.size < kSuperblock) return;
-  // Whole superblocks within the run go back; what is left of it stays.
+  // Releases the whole superblocks within the range, and retains the rest of it.
   auto superblock = superblocks_.lower_bound(run.address);
   if (superblock == superblocks_.end()) return;
   const uint64_t from = superblock->first;

@@ -1,12 +1,15 @@
-// RmmArenaModel: RMM's arena_memory_resource: an arena for each stream, over one global arena.
+// RmmArenaModel: models RMM's arena_memory_resource: an arena for each stream, over one global
+// arena.
 //
-// Idea: requests over 256 KiB come from the global arena, first fit by address; smaller ones from
-// the stream's arena, which takes superblocks of 256 KiB from the global one and gives them back
-// when they are empty. RMM takes the global arena from the device at once, as large as it was told
-// to; here it is as large as its highest byte in use: what it would have had to be told.
+// Idea: requests over 256 KiB come from the global arena, first fit by address. Smaller ones come
+// from the stream's arena, which takes superblocks of 256 KiB from the global one and returns them
+// when they are empty. RMM allocates the global arena from the device at once, in the configured
+// size; here its size is its highest used byte, which is the size that it should have been
+// configured to.
 //
-// Ownership: the device is the caller's. Threads: one at a time. Errors: false: out of memory.
-// Units: bytes. Source: RMM's documentation of the resource and its published headers.
+// Ownership: the caller owns the device. Threads: used by one thread at a time. Errors: Allocate
+// returns false when out of memory. Units: bytes. Source: RMM's documentation of the resource and
+// its published headers.
 #ifndef VRAMSTOW_TOOLS_REPLAY_RMM_ARENA_H_
 #define VRAMSTOW_TOOLS_REPLAY_RMM_ARENA_H_
 
@@ -28,7 +31,7 @@ class RmmArenaModel : public AllocatorModel {
   uint64_t allocated() const override { return live_.bytes(); }
 
  private:
-  // From the global arena; 0 where the device is too small.
+  // Allocates from the global arena; returns 0 if the device is too small.
   uint64_t TakeGlobal(uint64_t size);
 
   ModelDevice* device_;

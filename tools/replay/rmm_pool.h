@@ -1,11 +1,13 @@
-// RmmPoolModel: RMM's pool_memory_resource: best fit with joining, a free list for each stream.
+// RmmPoolModel: models RMM's pool_memory_resource: best fit with coalescing, and a free list for
+// each stream.
 //
-// Idea: grows to twice its size (or to what is asked for, or to half of what is left where a device
-// size is known), never gives back; a stream without a fitting block takes over the first other
-// stream's list that has one, which costs a wait for that stream.
+// Idea: the pool grows to twice its size (or by the request, or by half of the remaining memory if
+// the device's size is known), and never releases memory. A stream without a fitting block takes
+// over the free list of the first other stream that has one, which costs a wait for that stream.
 //
-// Ownership: the device is the caller's. Threads: one at a time. Errors: false: out of memory.
-// Units: bytes. Source: RMM's documentation of the resource and its published headers.
+// Ownership: the caller owns the device. Threads: used by one thread at a time. Errors: Allocate
+// returns false when out of memory. Units: bytes. Source: RMM's documentation of the resource and
+// its published headers.
 #ifndef VRAMSTOW_TOOLS_REPLAY_RMM_POOL_H_
 #define VRAMSTOW_TOOLS_REPLAY_RMM_POOL_H_
 

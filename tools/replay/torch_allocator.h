@@ -1,16 +1,18 @@
-// TorchAllocator: PyTorch's own caching allocator ("native"), with and without expandable segments.
+// TorchAllocator: models PyTorch's own caching allocator ("native"), with and without expandable
+// segments.
 //
-// Idea: the same decisions in the same order, so that the segments it takes and gives back are
-// those that PyTorch's history records; tests/jobs holds it against real histories, entry for
+// Idea: it makes the same decisions in the same order, so that the segments that it allocates and
+// releases are those in PyTorch's own history; tests/jobs compares it with real histories, entry by
 // entry. In short: blocks of a stream up to 1 MiB come from segments of 2 MiB, others from segments
-// of 20 MiB (up to 10 MiB) or of their own size; the smallest free block that fits is taken, of
-// equal ones that of the oldest segment, and there the lowest; it is split where the rest is worth
-// it; neighbours join when freed. Where nothing fits: collect garbage, ask the device, give one
-// large block back, give all back.
+// of 20 MiB (up to 10 MiB) or of their own size. The smallest free block that fits is used; of
+// equal ones the one in the oldest segment, and there the lowest. It is split if the rest is large
+// enough; neighbours are joined when freed. If no block fits, it collects garbage, then asks the
+// device, then releases one large block, then releases all.
 //
-// Ownership: owns its blocks; the device is the caller's. Threads: one at a time. Errors: false:
-// out of memory. Units: bytes. Sources: PyTorch's documentation of the allocator and of
-// PYTORCH_ALLOC_CONF, the notes in c10/cuda/CUDACachingAllocator.cpp, and observed histories.
+// Ownership: owns its blocks; the caller owns the device. Threads: used by one thread at a time.
+// Errors: Allocate returns false when out of memory. Units: bytes. Sources: PyTorch's documentation
+// of the allocator and of PYTORCH_ALLOC_CONF, the notes in c10/cuda/CUDACachingAllocator.cpp, and
+// observed histories.
 #ifndef VRAMSTOW_TOOLS_REPLAY_TORCH_ALLOCATOR_H_
 #define VRAMSTOW_TOOLS_REPLAY_TORCH_ALLOCATOR_H_
 
@@ -30,7 +32,7 @@ namespace vramstow {
 
 class TorchAllocator : public AllocatorModel {
  public:
-  // `total_bytes`: of the device, for memory_fraction.
+  // `total_bytes` is the size of the device, for memory_fraction.
   TorchAllocator(ModelDevice* device, const TorchSettings& settings, uint64_t total_bytes);
 
   bool Allocate(const ModelRequest& request) override;
@@ -62,8 +64,8 @@ class TorchAllocator : public AllocatorModel {
 
     bool is_split() const { return prev != nullptr || next != nullptr; }
   };
-  // Free blocks lie in order of stream, size, the segment's age, address; those without memory of
-  // stream, address.
+  // Free blocks are ordered by stream, size, age of the segment and address; those without memory
+  // by stream and address.
   struct BySize {
     uint32_t stream;
     uint64_t size;
@@ -94,7 +96,7 @@ class TorchAllocator : public AllocatorModel {
   Pool* PoolFor(uint32_t number, uint64_t size);
   uint64_t SegmentSize(uint64_t size) const;
 
-  // The steps of an allocation; null where one does not help.
+  // The steps of an allocation; each returns null if it does not help.
   Block* FindFree(Pool* pool, uint64_t size, uint32_t stream);
   Block* NewSegment(Pool* pool, uint64_t size, uint64_t segment_size, uint32_t stream);
   void CollectGarbage(Pool* pool);
@@ -104,7 +106,7 @@ class TorchAllocator : public AllocatorModel {
   void Release(Block* block);
   Block* Split(Block* block, uint64_t size);
 
-  // Expandable segments (torch_expandable.cc).
+  // Functions for expandable segments, defined in torch_expandable.cc.
   Position BestExpandable(Pool* pool, Position first, uint32_t stream) const;
   Block* NewExpandable(Pool* pool, uint64_t size, uint32_t stream);
   Block* FindRoom(Pool* pool, uint64_t size, uint32_t stream);

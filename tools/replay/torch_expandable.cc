@@ -1,5 +1,5 @@
-// Expandable segments: one range of addresses for each stream and pool, to whose end (or to whose
-// gaps) memory is added in pages of 2 MiB (small) or 20 MiB (large).
+// Expandable segments: one range of addresses for each stream and pool. Memory is added at its end,
+// or in its gaps, in pages of 2 MiB (small) or 20 MiB (large).
 #include <algorithm>
 
 #include "base/rounding.h"
@@ -12,7 +12,7 @@ constexpr uint64_t kSmallPage = 2 * kMiB;
 
 }  // namespace
 
-// Of a block before memory that can still be added, the size counts that it could have.
+// A free block before unmapped memory counts with the size that it would have after mapping it.
 TorchAllocator::Position TorchAllocator::BestExpandable(Pool* pool, Position first,
                                                         uint32_t stream) const {
   const auto possible_size = [](const Block* block) {
@@ -28,7 +28,8 @@ TorchAllocator::Position TorchAllocator::BestExpandable(Pool* pool, Position fir
   return best;
 }
 
-// Where adding memory gives `size` free bytes in a row: the lowest such place, or a new segment.
+// Finds a place where adding memory gives `size` consecutive free bytes: the lowest such place, or
+// a new segment.
 TorchAllocator::Block* TorchAllocator::FindRoom(Pool* pool, uint64_t size, uint32_t stream) {
   const auto has_room = [size](const Block* block) {
     uint64_t bytes = 0;
@@ -98,7 +99,7 @@ bool TorchAllocator::MapBlock(Block* block, uint64_t size) {
   return true;
 }
 
-// Takes the memory of the whole pages away that lie in a free block.
+// Unmaps the whole pages that lie in a free block.
 void TorchAllocator::UnmapBlock(Block* block) {
   const Segment& segment = *block->segment;
   const uint64_t offset = block->address - segment.address;

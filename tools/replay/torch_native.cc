@@ -75,7 +75,7 @@ TorchAllocator::Block* TorchAllocator::FindFree(Pool* pool, uint64_t size, uint3
   if (place->block->segment != nullptr) {
     if (settings_.expandable_segments) place = BestExpandable(pool, place, stream);
   }
-  // Blocks that are too large to be split are kept for requests of about their size.
+  // Blocks that are too large to be split are reserved for requests of about their size.
   if (size < settings_.max_split_bytes && place->size >= settings_.max_split_bytes) return nullptr;
   if (size >= settings_.max_split_bytes &&
       place->size >= size + settings_.max_non_split_rounding_bytes) {
@@ -101,8 +101,7 @@ TorchAllocator::Block* TorchAllocator::NewSegment(Pool* pool, uint64_t size, uin
   return block;
 }
 
-// Gives back large blocks that were not wanted for longer than the average, until the threshold is
-// kept.
+// Releases large blocks that were unused for longer than the average, until the threshold is met.
 void TorchAllocator::CollectGarbage(Pool* pool) {
   const auto threshold = static_cast<uint64_t>(settings_.garbage_collection_threshold *
                                                static_cast<double>(limit_bytes_));
@@ -146,7 +145,7 @@ bool TorchAllocator::ReleaseOneLarge(Pool* pool, uint64_t size, uint32_t stream)
     Release(place->block);
     return true;
   }
-  // No single block is enough: several, the largest first.
+  // If no single block is large enough, releases several, the largest first.
   uint64_t released = 0;
   while (released < wanted && place != pool->free.begin()) {
     const Position candidate = std::prev(place);
@@ -197,7 +196,7 @@ void TorchAllocator::Release(Block* block) {
   DropBlock(block);
 }
 
-// The lower part; the rest becomes free.
+// Returns the lower part; the rest becomes a free block.
 TorchAllocator::Block* TorchAllocator::Split(Block* rest, uint64_t size) {
   Block* block = MakeBlock();
   block->address = rest->address;
@@ -239,7 +238,7 @@ void TorchAllocator::Splice(Block* block, Block* before, Block* after) {
   if (after != nullptr) after->prev = block;
 }
 
-// `from` becomes a part of its neighbour `into`, where it is free and both have memory, or neither.
+// Joins `from` with its neighbour `into`, if `from` is free and both have memory, or neither has.
 void TorchAllocator::TryMerge(Block* into, Block* from) {
   if (from == nullptr || from->live || from->mapped != into->mapped) return;
   if (from->mapped) {

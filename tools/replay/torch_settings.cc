@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kSizeClasses = 16;  // 1 MiB, 2 MiB, … 32 GiB and more
 
-// What PyTorch knows and device memory does not depend on.
+// Settings that PyTorch accepts and that do not affect device memory.
 constexpr std::array<std::string_view, 10> kWithoutEffect = {"backend",
                                                              "release_lock_on_cudamalloc",
                                                              "pinned_use_cuda_host_register",
@@ -57,7 +57,7 @@ absl::Status ReadDivisions(std::string_view value, TorchSettings* settings) {
       uint64_t boundary = 0;
       if (!power(entry.substr(colon + 1), &number)) return Wrong(kName, value, kWhat);
       if (from == ">") {
-        // From the class after the last one that was named.
+        // Sets the size classes after the last one that was named.
         std::fill(divisions.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(last + 1, 16)),
                   divisions.end(), number);
         continue;
@@ -85,7 +85,7 @@ absl::Status ReadOne(std::string_view name, std::string_view value, TorchSetting
   constexpr std::string_view kMebibytes = "a number of MiB.";
   if (name == "max_split_size_mb") {
     if (!ReadMebibytes(value, &settings->max_split_bytes)) return Wrong(name, value, kMebibytes);
-    // PyTorch refuses less; it reads what is too large to matter as no limit.
+    // PyTorch refuses smaller values; it treats values that are too large to matter as no limit.
     if (settings->max_split_bytes < settings->large_segment_bytes) {
       return Wrong(name, value, "not less than large_segment_size_mb (20).");
     }

@@ -1,8 +1,8 @@
-// TorchSettings: PYTORCH_ALLOC_CONF as PyTorch's own allocator reads it.
+// TorchSettings: parses PYTORCH_ALLOC_CONF as PyTorch's own allocator does.
 //
-// Ownership: a value. Threads: const calls are free. Errors: kInvalidArgument, one sentence.
-// Units: bytes. Source: PyTorch's page "CUDA semantics", section "Optimizing memory usage", and the
-// names in torch 2.15's c10/core/AllocatorConfig.h.
+// Ownership: a plain value. Threads: const functions may be called at the same time. Errors:
+// kInvalidArgument with one sentence. Units: bytes. Source: PyTorch's page "CUDA semantics",
+// section "Optimizing memory usage", and the names in torch 2.15's c10/core/AllocatorConfig.h.
 #ifndef VRAMSTOW_TOOLS_REPLAY_TORCH_SETTINGS_H_
 #define VRAMSTOW_TOOLS_REPLAY_TORCH_SETTINGS_H_
 
@@ -23,18 +23,19 @@ struct TorchSettings {
   uint64_t max_non_split_rounding_bytes = 20 * kMiB;
   uint64_t large_segment_bytes = 20 * kMiB;
   double garbage_collection_threshold = 0;
-  // Of the device's memory; over 1: no limit was set, and nothing is collected.
+  // The fraction of the device's memory; a value over 1 means that no limit was set, and no garbage
+  // is collected.
   double memory_fraction = 2;
   bool expandable_segments = false;
-  // As a snapshot names them, "roundup_power2_divisions.64"; for BlockRounding.
+  // Named as in a snapshot, "roundup_power2_divisions.64"; for BlockRounding.
   std::vector<AllocatorSetting> divisions;
 };
 
-// "max_split_size_mb:64,roundup_power2_divisions:[256:4,>:1]", added to `settings`. Settings that
-// have no effect on device memory are let pass.
+// Adds settings, written as "max_split_size_mb:64,roundup_power2_divisions:[256:4,>:1]", to
+// `settings`. Settings without an effect on device memory are ignored.
 absl::StatusOr<TorchSettings> ParseTorchSettings(std::string_view text, TorchSettings settings);
 
-// Cuts at commas that are not within brackets.
+// Splits the text at commas that are not within brackets.
 std::vector<std::string_view> SplitSettings(std::string_view text);
 
 }  // namespace vramstow
