@@ -19,8 +19,8 @@
 namespace vramstow::values {
 namespace {
 
-// While a computation runs the thread may be anybody's, in the middle of anything: no modes of the
-// program, no gradients, no observers of operators.
+// A computation may run in any thread, in the middle of any other work. So it runs without the
+// program's modes, without gradients, and without observers of operators.
 c10::DispatchKeySet OwnKeys() { return c10::DispatchKeySet(c10::DispatchKey::BackendSelect); }
 
 c10::DispatchKeySet ForeignKeys() {
@@ -50,7 +50,7 @@ void Compute(const Plan& plan, Stack* stack) {
   }
 }
 
-// What PyTorch's CPU kernels say where a card's would stop at an assertion.
+// True for the errors of PyTorch's CPU kernels that correspond to a failed assertion on a GPU.
 bool IsAssertion(const std::string& what) {
   for (const std::string_view sign :
        {"out of bounds", "out of range", "Expected Tensor with single",
@@ -64,7 +64,7 @@ int OutcomeOf(const std::exception& error) {
   return IsAssertion(error.what()) ? kVramstowSimulatorAssertion : kVramstowSimulatorNotComputed;
 }
 
-// The value with shadows in place of tensors. False: one of them has none.
+// Copies a value with shadows in place of its tensors. Returns false if a tensor has no shadow.
 bool ShadowValue(const c10::IValue& value, c10::IValue* shadow) {
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
@@ -102,7 +102,7 @@ bool ShadowValue(const c10::IValue& value, c10::IValue* shadow) {
   return true;
 }
 
-// A generator of the host that goes on where the device's was.
+// Returns a generator of the host whose seed is derived from the state of the device's generator.
 c10::IValue HostGenerator(const RandomState& random) {
   return at::detail::createCPUGenerator(random.seed ^ (random.offset * 0x9e3779b97f4a7c15U));
 }
@@ -120,7 +120,8 @@ int UseOf(const Plan& plan, size_t argument) {
                                 : kVramstowSimulatorReads;
 }
 
-// A card's kernels may keep a part in another form than the CPU's, or larger than it has to be.
+// Copies a result, converting its shape: a GPU's kernels may store a result in another form than
+// the CPU's, or larger than necessary.
 void CopyInto(const at::Tensor& output, const at::Tensor& result) {
   if (output.sizes() == result.sizes()) {
     output.copy_(result);
@@ -138,7 +139,7 @@ void CopyInto(const at::Tensor& output, const at::Tensor& result) {
   }
 }
 
-// What runs when the work's turn has come.
+// The task that runs when the work reaches it on its stream.
 struct Computation {
   const Plan& plan;
   Stack arguments;
@@ -168,8 +169,7 @@ struct Computation {
   }
 };
 
-// Calls visit(result, tensor) for each tensor of the results that is new, with the number of the
-// result.
+// Calls visit(i, tensor) for each new tensor of the results, where i is the number of the result.
 template <typename Visit>
 void VisitNewResults(const Plan& plan, const Stack& results, Visit visit) {
   for (size_t i = 0; i < plan.fresh.size() && i < results.size(); ++i) {
@@ -178,7 +178,8 @@ void VisitNewResults(const Plan& plan, const Stack& results, Visit visit) {
   }
 }
 
-// Results on the host are what the operator made them: they have no shadow.
+// Returns the shadows of the new results. Results on the host have none, because the operator
+// itself has computed them.
 std::vector<std::vector<at::Tensor>> ShadowOutputs(const Plan& plan, const Stack& results) {
   std::vector<std::vector<at::Tensor>> outputs(plan.fresh.size());
   VisitNewResults(plan, results, [&](size_t i, const at::Tensor& tensor) {
@@ -202,8 +203,8 @@ void AddNewResults(const Plan& plan, const Stack& results, Footprint* footprint)
   });
 }
 
-// What an operator was given, in the form that the host computes with. False: something among it
-// has no such form.
+// Converts the arguments of an operator to the form with which the host computes. Returns false if
+// an argument has no such form.
 bool ShadowArguments(const Plan& plan, const Stack& given, const RandomState& random,
                      Stack* shadows) {
   const auto& declared = plan.op.schema().arguments();
@@ -219,8 +220,8 @@ bool ShadowArguments(const Plan& plan, const Stack& given, const RandomState& ra
   return true;
 }
 
-// A card that the program does not use gets no context: to ask for the current card's stream would
-// make one there.
+// Appends a task to the current stream of `card`. It selects that GPU first, because asking for the
+// current GPU's stream would create a context on a GPU that the program does not use.
 template <typename Work>
 void Append(const Plan& plan, c10::DeviceIndex card, const Footprint& footprint,
             uint64_t operations, std::unique_ptr<Work> work, int (*run)(void*), int traits = 0,
@@ -249,7 +250,7 @@ c10::DeviceIndex CardOf(const Plan& plan, const Stack& values) {
   const auto look = [&](const at::Tensor& tensor) {
     if (card < 0 && tensor.defined() && tensor.is_cuda()) card = tensor.device().index();
   };
-  // Between two cards, the one that is read from copies.
+  // A copy between two GPUs runs on the source GPU.
   if (std::string_view(plan.name) == "copy_" && values.size() > 1) VisitTensors(values[1], look);
   for (const c10::IValue& value : values) VisitTensors(value, look);
   for (const c10::IValue& value : values) {
@@ -272,7 +273,7 @@ void AppendComputation(const Plan& plan, const Stack& given, const Stack& result
     LogOperator(plan, given, results, operations, card, footprint.ranges());
   }
   auto work = std::make_unique<Computation>(Computation{plan, {}, {}});
-  // What will be left out, and what becomes zeros, needs no shadows.
+  // A call that will not be computed, or only writes zeros, needs no shadows.
   const bool computed = !footprint.OnlyZeroes() &&
                         FindSimulator()->affords(footprint.bytes(), operations) != 0 &&
                         ShadowArguments(plan, given, random, &work->arguments);
@@ -295,7 +296,7 @@ void TellUses(const Plan& plan, const Stack& given, const Stack& results, bool i
   FindSimulator()->tell_uses(footprint.ranges().data(), footprint.ranges().size());
 }
 
-// Between the two tasks of one call, and its reads: all under the simulator's lock.
+// The state that the two tasks of one call and its reads share, all under the simulator's lock.
 struct EarlyComputation::Shared {
   explicit Shared(const Plan& which) : plan(which) {}
 
@@ -336,7 +337,7 @@ struct EarlyComputation::Shared {
     if (!computed) return kVramstowSimulatorNotComputed;
     try {
       const QuietScope quiet;
-      // A size that was made up has other rows.
+      // If the size was made up, the rows are not the computed ones, so they are zeroed first.
       for (const auto& of_result : outputs) {
         for (const at::Tensor& output : of_result) {
           if (reads != Reads::kComputed && output.defined()) output.zero_();
@@ -354,7 +355,7 @@ std::unique_ptr<EarlyComputation> EarlyComputation::Begin(const Plan& plan, cons
   const QuietScope quiet;
   Stack shadows;
   if (!ShadowArguments(plan, given, {}, &shadows)) return nullptr;
-  // The program's own tensor: its shadows are others each time.
+  // This uses the program's own tensor, because its shadow is a new tensor each time.
   std::optional<Source> source;
   if (plan.sizes_result && given[0].isTensor()) source.emplace(given[0].toTensor());
   return std::unique_ptr<EarlyComputation>(new EarlyComputation(

@@ -1,13 +1,12 @@
-// A computation: one call of an operator, as the simulated device will compute it when its turn
-// comes.
+// Computes one call of an operator when the simulated device's work reaches it.
 //
-// Idea: what the call was given is kept as shadows of the device's tensors. The simulator runs the
-// computation as a part of the work that the operator's own kernels are, so streams, events, memory
-// that is used again and captured graphs stay what they are.
+// Idea: the arguments of the call are stored as shadows of the device's tensors. The simulator runs
+// the computation as a part of the operator's own kernels, so streams, events, reuse of memory and
+// captured graphs behave as usual.
 //
 // Ownership: the simulator owns a computation from Append on. Threads: made by the calling thread;
-// run by any, with the simulator's lock held. Errors: outcomes of simulator_api.h; no exception
-// leaves. Units: bytes.
+// run by any thread, with the simulator's lock held. Errors: outcomes of simulator_api.h; no
+// exception leaves. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_VALUES_COMPUTATION_H_
 #define VRAMSTOW_ADAPTERS_VALUES_COMPUTATION_H_
 
@@ -20,37 +19,39 @@
 
 namespace vramstow::values {
 
-// Seed and position of the device's generator, before the operator moved it on.
+// The seed and the offset of the device's generator before the operator advanced it.
 struct RandomState {
   uint64_t seed = 0;
   uint64_t offset = 0;
 };
 
-// The card whose stream has the work of a call, from its arguments or its results; -1: they do not
-// say. It need not be the current one.
+// Returns the GPU whose stream executes a call, according to its arguments or results; -1 if they
+// name none. It need not be the current GPU.
 c10::DeviceIndex CardOf(const Plan& plan, const Stack& values);
 
-// Appends to the work of the card's current stream that the results of a call are computed. `given`
-// and `results` are what the operator got and gave. What is too large, or has no form that the host
-// can compute with, is left out.
-// `is_inner`: within another operator, which is told to the work log in its place.
+// Appends a task that computes the results of a call to the current stream of the GPU. `given` and
+// `results` are the operator's arguments and results. A call that is too large, or that the host
+// cannot compute, is not computed.
+// `is_inner` is true inside another operator, which is written to the work log instead.
 void AppendComputation(const Plan& plan, const Stack& given, const Stack& results,
                        const RandomState& random, bool is_inner);
 
-// Tells the simulator what the call reads and writes and how much work it is, and computes nothing.
+// Reports to the simulator what the call reads and writes and how much work it is, without
+// computing it.
 void TellUses(const Plan& plan, const Stack& given, const Stack& results, bool is_inner);
 
-// For operators whose results have a size that depends on values: computed first, so that the
-// operator can be told the size; the results are put in place afterwards.
+// Computes an operator whose results have a size that depends on values. It is computed first, so
+// that the operator can read the size; the results are copied into their tensors afterwards.
 class EarlyComputation {
  public:
-  // Null: the host has no form of what was given.
+  // Returns null if the host cannot represent the arguments.
   static std::unique_ptr<EarlyComputation> Begin(const Plan& plan, const Stack& given);
   ~EarlyComputation();
   EarlyComputation(const EarlyComputation&) = delete;
   EarlyComputation& operator=(const EarlyComputation&) = delete;
 
-  // Until then this thread's small reads of device memory give the size.
+  // Copies the results. Until this call, this thread's small reads of device memory return the
+  // size.
   void Finish(const Stack& results);
 
  private:
@@ -64,8 +65,9 @@ class EarlyComputation {
   Footprint reads_;
 };
 
-// While it lives, this thread's small reads of device memory give one number. For operators that
-// ask how large their result is, where nothing is computed: any number might lie there.
+// While a ToldSize exists, this thread's small reads of device memory return one number. It serves
+// operators that read the size of their result when nothing is computed, because that memory could
+// contain any number.
 class ToldSize {
  public:
   explicit ToldSize(int64_t size);

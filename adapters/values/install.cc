@@ -1,7 +1,7 @@
-// Where the library comes in: one exported function, called once by whoever loaded it.
+// Installs the library: one exported function, which the loader of the library calls once.
 //
-// Ownership: wrappers stay as long as the process. Threads: the first call counts; others wait for
-// it. Errors: told as a sentence's half; then operators stay as they were. Units: none.
+// Ownership: wrappers are never destroyed. Threads: the first call counts; others wait for it.
+// Errors: the reason, as the end of a sentence; then operators are unchanged. Units: none.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/util/Exception.h>
 
@@ -15,8 +15,9 @@
 namespace vramstow::values {
 namespace {
 
-// The dispatcher keeps what an operator's kernel is to itself. An explicit instantiation may name
-// private members (C++20, [temp.spec]), which is the one way that all releases have.
+// Gives access to an operator's kernels, which the dispatcher keeps private. An explicit
+// instantiation may name private members (C++20, [temp.spec]); it is the only way that works in all
+// releases.
 const c10::impl::OperatorEntry& EntryOf(const c10::OperatorHandle& op);
 template <auto Definition>
 struct EntryOpener {
@@ -26,11 +27,11 @@ struct EntryOpener {
 };
 template struct EntryOpener<&c10::OperatorHandle::operatorDef_>;
 
-// Copies and convolutions have one kernel for all devices, which picks others; here they are
-// computed as what the program asked for.
+// Copies and convolutions have one kernel for all devices, which chooses another one. Here the
+// operator that the program called is computed.
 constexpr const char* kForAllDevices[] = {"aten::copy_", "aten::convolution"};
 
-// Warnings about kernels that are replaced, which is what is meant.
+// Suppresses warnings about replaced kernels, because the replacement is intended.
 class Silence : public c10::WarningHandler {
  public:
   void process(const c10::Warning& /*warning*/) override {}
@@ -43,7 +44,7 @@ bool IsForAllDevices(const c10::OperatorName& name) {
   return false;
 }
 
-// The random kernels of this release are computed exactly by the simulator itself.
+// True for the release whose random kernels the simulator computes exactly by itself.
 bool HasExactRandomKernels() { return std::string(VRAMSTOW_TORCH_RELEASE).starts_with("2.15."); }
 
 void Wrap(const c10::OperatorHandle& op, bool only_sizes) {
@@ -57,7 +58,7 @@ void Wrap(const c10::OperatorHandle& op, bool only_sizes) {
   if (!kernel.isValid() || kernel.isFallthrough()) return;
   auto wrapped =
       c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Wrapper>(std::move(plan), kernel));
-  // Never undone: the registration is given up on purpose.
+  // The registration is never undone, so this object is leaked on purpose.
   new c10::RegistrationHandleRAII(
       c10::Dispatcher::singleton().registerImpl(op.operator_name(), kKey, std::move(wrapped),
                                                 std::nullopt, nullptr, "values of a rehearsal"));
@@ -89,8 +90,9 @@ void WrapAll(bool only_sizes) {
 }  // namespace
 }  // namespace vramstow::values
 
-// Null: operators are computed from now on. Else a sentence's half that says why not. `only_sizes`:
-// nothing is computed, but operators whose results have a size that depends on values get none.
+// Returns null if operators are computed from now on; otherwise the reason why not, as the end of a
+// sentence. If `only_sizes` is true, nothing is computed, but results whose size depends on values
+// are empty.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_values_install(
     int only_sizes) {
   static std::once_flag once;

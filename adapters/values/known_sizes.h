@@ -1,15 +1,17 @@
-// Known sizes: how large the results of operators were whose size depends on values.
+// KnownSizes chooses the size of an operator's result if the size depends on values that were not
+// computed.
 //
-// Idea: where values that such an operator reads were not computed, its size has to be made up.
-// Values of an earlier time are computed with. A mask of several dimensions that was made from
-// zeros may be true everywhere, and a program may multiply two of its sizes: an out-of-memory that
-// no card has. So the size is the largest that was exact at the same place of the program, and
-// where there was none, no more than the longest dimension of the mask. A place is known by the
-// operators that its thread called last: a training step calls the same ones again. A program that
-// reads a mask twice expects the same size, so it is told the same again.
+// Idea: if such values were not computed, the operator works with values of an earlier time, and
+// its size has to be made up. A mask of several dimensions that was made from zeros may be true
+// everywhere, and a program may multiply two of its sizes: that would yield an out-of-memory error
+// that no GPU has. So the size is the largest exact one at the same point of the program. If there
+// was none, it is at most the longest dimension of the mask. A point of the program is identified
+// by the operators that its thread called last, because a training step calls the same ones again.
+// A program that reads a mask twice expects the same size, so the size is stored for the second
+// read.
 //
-// Ownership: one table for the process. Threads: the table belongs to the simulator's lock; a place
-// to its thread. Errors: none. Units: rows of a result.
+// Ownership: one table for the process. Threads: the simulator's lock guards the table; the point
+// of the program belongs to its thread. Errors: none. Units: rows of a result.
 #ifndef VRAMSTOW_ADAPTERS_VALUES_KNOWN_SIZES_H_
 #define VRAMSTOW_ADAPTERS_VALUES_KNOWN_SIZES_H_
 
@@ -21,12 +23,12 @@
 
 namespace vramstow::values {
 
-// This thread calls an operator of that name, which lives as long as the process.
+// Records that this thread calls the operator `name`. The text must live as long as the process.
 void NoteOperator(const char* name);
-// The place at which this thread is.
+// Returns a hash that identifies this thread's present point of the program.
 uint64_t CurrentPlace();
 
-// How good the values are that an operator reads.
+// The quality of the values that an operator reads.
 enum class Reads : uint8_t {
   kComputed,
   kOld,   // values of an earlier time, or what follows from them
@@ -52,7 +54,8 @@ class KnownSizes {
  public:
   static KnownSizes& Global();
 
-  // The size that the program is told. `computed`: negative: it was left out.
+  // Returns the size for the program. `computed` is the computed size, or negative if it was not
+  // computed.
   int64_t Tell(uint64_t place, Reads reads, const Source& source, int64_t computed);
 
  private:

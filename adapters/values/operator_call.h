@@ -1,10 +1,10 @@
-// OperatorCall: one call of an operator, read by the names of its arguments.
+// OperatorCall reads the arguments of one call of an operator by their names.
 //
-// Idea: releases of PyTorch add arguments to an operator and keep the names of those that were
-// there, so rules that read by name fit all of them.
+// Idea: new releases of PyTorch add arguments to an operator but preserve the existing names, so
+// rules that read by name fit all releases.
 //
-// Ownership: refers to a schema and a stack. Threads: one. Errors: c10::Error where an argument is
-// missing that has no default here.
+// Ownership: refers to a schema and a stack. Threads: one. Errors: c10::Error if an argument
+// without a default is missing. Units: none.
 #ifndef VRAMSTOW_ADAPTERS_VALUES_OPERATOR_CALL_H_
 #define VRAMSTOW_ADAPTERS_VALUES_OPERATOR_CALL_H_
 
@@ -23,18 +23,18 @@ class OperatorCall {
   OperatorCall(const c10::FunctionSchema& schema, torch::jit::Stack* stack)
       : schema_(schema), stack_(stack) {}
 
-  // Null: there is no such argument, or it is None.
+  // Returns null if there is no such argument, or if it is None.
   const c10::IValue* Find(std::string_view name) const;
   const c10::IValue& Get(std::string_view name) const;
   at::Tensor Tensor(std::string_view name) const { return Get(name).toTensor(); }
-  // Undefined: none was given.
+  // Returns an undefined tensor if none was given.
   at::Tensor MaybeTensor(std::string_view name) const;
   bool Flag(std::string_view name, bool otherwise) const;
   double Number(std::string_view name, double otherwise) const;
   int64_t Count(std::string_view name, int64_t otherwise) const;
 
-  // The results take the place of the arguments; those that the schema has beyond these are left
-  // as they are on the device.
+  // Replaces the arguments on the stack by the results. If the schema has more results than these,
+  // the others are unchanged on the device.
   void Return(std::vector<c10::IValue> results) const;
 
  private:

@@ -1,10 +1,10 @@
-// PyTorch's tensors, and those of its operators that the rules are made of.
+// Includes PyTorch's tensors, and the operators that the rules call.
 //
-// Idea: <ATen/ATen.h> declares all operators, some 3,000, and a user waits while they are compiled.
-// Here is what is called; a rule that calls another operator names its header here. Methods of a
-// tensor come with the tensor.
+// Idea: <ATen/ATen.h> declares all operators, some 3,000, and compiling them takes a long time
+// while the user waits. This header includes only those that are called; a rule that calls another
+// operator adds its header here. Methods of a tensor come with the tensor.
 //
-// Ownership, threads, errors, units: as PyTorch has them.
+// Ownership, threads, errors, units: as in PyTorch.
 #ifndef VRAMSTOW_ADAPTERS_VALUES_OPERATORS_H_
 #define VRAMSTOW_ADAPTERS_VALUES_OPERATORS_H_
 

@@ -10,9 +10,11 @@
 namespace vramstow::values {
 namespace {
 
-// Whose operators compute. Others do more than that: those of c10d wait for other ranks.
+// The namespaces whose operators only compute. Other operators do more: those of c10d wait for
+// other ranks.
 constexpr std::string_view kComputing[] = {"aten::", "torchvision::"};
-// They give memory or names to memory, or tell something of it: no values.
+// Operators that allocate memory, make views of it, or return information about it, but compute no
+// values.
 constexpr std::string_view kWithoutValues[] = {
     "aten::empty",
     "aten::empty_strided",
@@ -40,7 +42,7 @@ constexpr std::string_view kWithoutValues[] = {
     "aten::lift",
     "aten::lift_fresh",
 };
-// Made of other operators, which are computed one by one.
+// Operators that consist of other operators, which are computed one by one.
 constexpr std::string_view kMadeOfOthers[] = {
     "aten::multinomial",
     "aten::_cudnn_rnn_flatten_weight",
@@ -52,10 +54,10 @@ constexpr std::string_view kSizedByData[] = {
     "aten::unique_dim", "aten::unique_dim_consecutive",
     "aten::equal",  // in some releases its parts are not operators
 };
-// They write all of their first argument and read nothing of it.
+// Operators that write all of their first argument and do not read it.
 constexpr std::string_view kOverwriting[] = {"aten::copy_", "aten::fill_"};
 constexpr std::string_view kZeroing[] = {"aten::zero_", "aten::_foreach_zero_"};
-// Operators that change arguments without their schema saying so.
+// Operators that change arguments although their schema does not say so.
 struct Unannotated {
   std::string_view name;
   size_t arguments[2];
@@ -121,7 +123,7 @@ uint64_t ElementsOf(const c10::IValue& value) {
   return static_cast<uint64_t>(value.toTensor().numel());
 }
 
-// Half of the scores are left out.
+// True if the attention is causal, so that half of the scores are omitted.
 bool IsCausal(const Plan& plan, const Stack& arguments) {
   const auto& declared = plan.op.schema().arguments();
   for (size_t i = 0; i < declared.size() && i < arguments.size(); ++i) {
@@ -144,7 +146,7 @@ std::unique_ptr<Plan> MakePlan(const c10::OperatorHandle& op) {
     return nullptr;
   }
   auto plan = std::make_unique<Plan>(op);
-  // Rules give results; they do not write to places that are named.
+  // A rule returns results, but cannot write to an out= argument.
   const bool has_places = std::any_of(schema.arguments().begin(), schema.arguments().end(),
                                       [](const auto& argument) { return argument.is_out(); });
   if (!has_places) plan->rule = FindRule(schema.name());
@@ -183,7 +185,7 @@ uint64_t CountOperations(const Plan& plan, const Stack& arguments, const Stack& 
     return 4 * ElementsOf(arguments[0]) * (ElementsOf(arguments[2]) / kernels);
   }
   if (name.find("_attention") != std::string_view::npos) {
-    // Scores, and their product with the values.
+    // Counts the scores, and their product with the values.
     const size_t first = name.find("backward") == std::string_view::npos ? 0 : 1;
     if (arguments.size() < first + 2) return 0;
     const uint64_t factor = first == 0 ? 4 : 10;

@@ -1,10 +1,10 @@
-// A plan: how the results of one operator are computed on the host.
+// Plan describes how the results of one operator are computed on the host.
 //
-// Idea: an operator's schema tells which of its arguments it writes and which of its results are
-// new. Where PyTorch has a CPU kernel of the same operator, that computes them. An operator that
-// only cards have (cuDNN's, fused attention) has a rule of its own (rules.h).
+// Idea: an operator's schema shows which of its arguments it writes and which of its results are
+// new. If PyTorch has a CPU kernel of the same operator, that kernel computes them. An operator
+// that only GPUs have (cuDNN's, fused attention) has a rule (rules.h).
 //
-// Ownership: plans live as long as the process. Threads: constant once made. Errors: null where the
+// Ownership: plans live as long as the process. Threads: constant once made. Errors: null if the
 // operator needs no computing. Units: none.
 #ifndef VRAMSTOW_ADAPTERS_VALUES_PLAN_H_
 #define VRAMSTOW_ADAPTERS_VALUES_PLAN_H_
@@ -41,10 +41,11 @@ struct Plan {
   std::vector<bool> fresh;        // by result: new, not one of the arguments
 };
 
-// Null: there is nothing to compute, or nothing to compute it with.
+// Returns null if there is nothing to compute, or no way to compute it.
 std::unique_ptr<Plan> MakePlan(const c10::OperatorHandle& op);
 
-// Operations of a matrix product, as the SPEC's gemm= counts them; 0: it is none.
+// Returns the operations of a matrix product, as gemm= of the SPEC counts them; 0 if the operator
+// is none.
 uint64_t CountOperations(const Plan& plan, const Stack& arguments, const Stack& results);
 
 }  // namespace vramstow::values

@@ -8,7 +8,8 @@ void LogSigmoidBackward(const OperatorCall& call) {
   call.Return({call.Tensor("grad_output") * at::sigmoid(at::neg(self))});
 }
 
-// The CPU's operator leaves out what only its own backward pass can do without.
+// Computes the full results: the CPU's operator omits those that only its own backward pass does
+// not need.
 void EmbeddingBag(const OperatorCall& call) {
   const at::Tensor indices = call.Tensor("indices");
   at::Tensor offsets = call.Tensor("offsets");

@@ -1,13 +1,13 @@
-// Rules: operators that only cards have, computed with operators that the host has.
+// Rules compute operators that only GPUs have, by operators that the host has.
 //
-// Idea: cuDNN's and the fused operators have no CPU kernel, or one that keeps other things between
-// the forward and the backward pass. Each rule says in plain operators what they compute. Dropout
-// within them is left out: which numbers a card would draw there is not known.
+// Idea: cuDNN's and the fused operators have no CPU kernel, or one that saves other tensors between
+// the forward and the backward pass. Each rule expresses the operator by plain operators. Dropout
+// inside them is omitted, because it is unknown which random numbers a GPU would draw there.
 //
 // Ownership: none. Threads: any; a rule runs without gradients and with all modes of the program
-// off. Errors: exceptions of PyTorch's. Sources: native_functions.yaml for arguments and results;
-// for attention's backward pass Dao et al., "FlashAttention" (2022), appendix B; for recurrent
-// layers the equations in the documentation of torch.nn.LSTM, GRU and RNN.
+// off. Errors: PyTorch's exceptions. Sources: native_functions.yaml for arguments and results; for
+// attention's backward pass Dao et al., "FlashAttention" (2022), appendix B; for recurrent layers
+// the equations in the documentation of torch.nn.LSTM, GRU and RNN. Units: none.
 #ifndef VRAMSTOW_ADAPTERS_VALUES_RULES_H_
 #define VRAMSTOW_ADAPTERS_VALUES_RULES_H_
 
@@ -17,13 +17,13 @@
 
 namespace vramstow::values {
 
-// Puts the results in the place of the arguments.
+// Replaces the arguments by the results.
 using Rule = void (*)(const OperatorCall& call);
 
-// `name` with its namespace. Null: there is none.
+// Finds the rule of an operator; `name` contains the namespace. Returns null if there is none.
 Rule FindRule(std::string_view name);
 
-// The rules by family.
+// Find the rules of one family.
 Rule FindAttentionRule(std::string_view name);
 Rule FindNormRule(std::string_view name);
 Rule FindRecurrentRule(std::string_view name);

@@ -1,5 +1,5 @@
-// Scaled dot product attention: flash, memory-efficient and cuDNN's, which differ in what they
-// keep for the backward pass. Here that computes the scores anew.
+// Rules for scaled dot product attention: flash, memory-efficient and cuDNN's, which save different
+// tensors for the backward pass. The backward rule here computes the scores again.
 #include <cmath>
 #include <limits>
 
@@ -17,7 +17,7 @@ struct Scores {
   double scale = 1;
 };
 
-// Several heads of the query may share one of the keys.
+// Repeats the heads of the keys, because several heads of the query may share one of them.
 at::Tensor AsManyHeads(const at::Tensor& tensor, int64_t heads) {
   const int64_t own = tensor.size(1);
   return own == heads ? tensor : tensor.repeat_interleave(heads / own, 1);

@@ -1,4 +1,4 @@
-// Norms that cuDNN or a fused kernel computes on a card.
+// Rules for norms that cuDNN or a fused kernel computes on a GPU.
 #include <array>
 
 #include "adapters/values/rules.h"
@@ -6,7 +6,7 @@
 namespace vramstow::values {
 namespace {
 
-// Which gradients are wanted; others stay undefined.
+// Returns which gradients are wanted; the others are undefined.
 std::array<bool, 3> OutputMask(const OperatorCall& call) {
   std::array<bool, 3> mask = {true, true, true};
   const c10::IValue* given = call.Find("output_mask");
@@ -37,7 +37,7 @@ void BatchNormBackward(const OperatorCall& call) {
   call.Return({input, weight, bias});
 }
 
-// A card keeps the statistics of narrow types in float.
+// Converts to float, because a GPU stores the statistics of narrow types in float.
 at::Tensor InFloat(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.to(at::kFloat) : tensor;
 }
@@ -70,7 +70,7 @@ void LayerNormBackward(const OperatorCall& call) {
   call.Return({of_input, of_weight, of_bias});
 }
 
-// The last dimensions, as many as are normalized.
+// Returns the last `count` dimensions, which are those that are normalized.
 std::vector<int64_t> LastDimensions(int64_t count) {
   std::vector<int64_t> dimensions(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) dimensions[static_cast<size_t>(i)] = i - count;

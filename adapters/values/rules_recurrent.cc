@@ -1,4 +1,4 @@
-// Recurrent layers: cuDNN's, and the fused cells.
+// Rules for recurrent layers: cuDNN's, and the fused cells.
 #include "adapters/values/rules.h"
 
 namespace vramstow::values {
@@ -15,9 +15,9 @@ at::Tensor OrZero(const at::Tensor& value, const at::Tensor& like) {
   return value.defined() ? value : at::zeros_like(like);
 }
 
-// --- One step
-// -------------------------------------------------------------------------------------- What a
-// step computed: the activated gates side by side, and for a GRU the hidden part of the new value.
+// --- One step -----------------------------------------------------------------------------------
+// The result of a step: the activated gates side by side, and for a GRU the hidden part of the new
+// value.
 struct Step {
   at::Tensor gates;
   at::Tensor hidden_new;
@@ -94,8 +94,7 @@ StepGradients Return(int64_t mode, const Step& step, const at::Tensor& hidden_be
   return gradients;
 }
 
-// --- One direction of a layer, over all steps
-// -------------------------------------------------------
+// --- One direction of a layer, over all steps ---------------------------------------------------
 struct Weights {
   at::Tensor input;
   at::Tensor hidden;
@@ -108,7 +107,7 @@ class Direction {
   Direction(int64_t mode, const Weights& weights, bool backwards)
       : mode_(mode), weights_(weights), backwards_(backwards) {}
 
-  // [steps, batch, features] → [steps, batch, hidden]
+  // Converts [steps, batch, features] to [steps, batch, hidden].
   at::Tensor Run(const at::Tensor& input, const at::Tensor& hidden, const at::Tensor& cell) {
     input_ = backwards_ ? input.flip(0) : input;
     hidden_ = {hidden};
@@ -128,7 +127,7 @@ class Direction {
     return backwards_ ? output.flip(0) : output;
   }
 
-  // The gradient of the input; the others are kept.
+  // Returns the gradient of the input, and stores the other gradients.
   at::Tensor Return(const at::Tensor& of_output, at::Tensor of_hidden, at::Tensor of_cell) {
     const at::Tensor ordered = backwards_ ? of_output.flip(0) : of_output;
     std::vector<at::Tensor> from_input(steps_.size());
@@ -172,8 +171,7 @@ class Direction {
   std::vector<at::Tensor> cell_;
 };
 
-// --- All layers
-// ------------------------------------------------------------------------------------
+// --- All layers ---------------------------------------------------------------------------------
 class Network {
  public:
   explicit Network(const OperatorCall& call)
@@ -216,7 +214,7 @@ class Network {
     return at::stack(all);
   }
 
-  // The gradient of the input.
+  // Returns the gradient of the input.
   at::Tensor Return(const at::Tensor& of_output, const at::Tensor& of_hidden,
                     const at::Tensor& of_cell) {
     at::Tensor layer = of_output.defined() ? InSteps(of_output) : at::zeros_like(output_);
@@ -298,8 +296,7 @@ void RecurrentLayersBackward(const OperatorCall& call) {
   call.Return({of_input, network.OfFirstHidden(), network.OfFirstCell(), network.OfWeights()});
 }
 
-// --- Fused cells
-// -----------------------------------------------------------------------------------
+// --- Fused cells --------------------------------------------------------------------------------
 Step CellOf(int64_t mode, const OperatorCall& call, const at::Tensor& hidden,
             const at::Tensor& cell) {
   return Advance(mode, Plus(call.Tensor("input_gates"), call.MaybeTensor("input_bias")),
@@ -322,7 +319,7 @@ void LstmCellBackward(const OperatorCall& call) {
   call.Return({gradients.from_input, gradients.cell, of_bias});
 }
 
-// Its own backward pass alone reads the workspace, and is a rule, too.
+// The layout of the workspace is free, because only the backward rule below reads it.
 void GruCell(const OperatorCall& call) {
   const at::Tensor hidden = call.Tensor("hx");
   const Step step = CellOf(kGru, call, hidden, {});

@@ -5,7 +5,7 @@
 namespace vramstow::values {
 namespace {
 
-// From the first element to behind the last, whatever lies between them.
+// Returns the distance from the first element to the end of the last one, including all gaps.
 int64_t ReachOf(const at::Tensor& tensor) {
   int64_t last = 0;
   for (int64_t i = 0; i < tensor.dim(); ++i) {
@@ -17,7 +17,7 @@ int64_t ReachOf(const at::Tensor& tensor) {
 at::Tensor CopyOfHostTensor(const at::Tensor& tensor) {
   at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
   copy.copy_(tensor);
-  // Numbers of the program do not decide of which type a result is.
+  // A number of the program must not determine the type of a result, so the copy is marked as one.
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
     copy.unsafeGetTensorImpl()->set_wrapped_number(true);
   }
@@ -53,7 +53,8 @@ at::Tensor ShadowOf(const at::Tensor& tensor) {
 void Footprint::Add(const at::Tensor& tensor, int use) {
   if (!IsOnDevice(tensor) || tensor.numel() == 0) return;
   bytes_ += tensor.nbytes();
-  // Gaps between the elements keep what they are.
+  // The gaps between the elements are not overwritten, so the tensor counts as written, not as
+  // filled.
   if ((use & kVramstowSimulatorFills) != 0 && !tensor.is_non_overlapping_and_dense()) {
     use = kVramstowSimulatorWrites;
   }

@@ -1,11 +1,13 @@
-// Tensors of the host over the bytes of device tensors, and what an operator touches of memory.
+// Makes tensors of the host over the bytes of device tensors, and collects the memory that an
+// operator touches.
 //
-// Idea: the simulated device keeps the bytes of its memory at a constant distance from the device's
-// addresses. A tensor of the same shape, strides and type over them lets PyTorch's own CPU kernels
-// read and write what the device has, without a copy: views and in-place operators just work.
+// Idea: the simulated device stores the bytes of its memory at a constant distance from the
+// device's addresses. A host tensor of the same shape, strides and type over them lets PyTorch's
+// own CPU kernels read and write the device's memory without a copy, so views and in-place
+// operators work.
 //
-// Ownership: a shadow owns nothing of the device; whether the bytes are still there is checked when
-// a task runs. Threads: any. Errors: none. Units: bytes.
+// Ownership: a shadow owns no memory of the device; when a task runs, it is checked that the bytes
+// still exist. Threads: any. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_VALUES_SHADOW_TENSOR_H_
 #define VRAMSTOW_ADAPTERS_VALUES_SHADOW_TENSOR_H_
 
@@ -26,21 +28,22 @@ void VisitTensors(const c10::IValue& value, Visit visit) {
   }
 }
 
-// A dense tensor whose bytes are a device's.
+// True for a dense tensor whose bytes are a device's.
 bool IsOnDevice(const at::Tensor& tensor);
 
-// The tensor of the host over the same bytes. One that is the host's already is copied, because the
-// program may change it before the work's turn has come. No tensor: it has no such form.
+// Returns the host tensor over the same bytes. A tensor of the host is copied, because the program
+// may change it before the task runs. Returns an undefined tensor if there is no such form.
 at::Tensor ShadowOf(const at::Tensor& tensor);
 
-// What a task touches.
+// The memory that a task touches.
 class Footprint {
  public:
-  // Notes the bytes of a device tensor. `use`: of enum VramstowSimulatorUse.
+  // Adds the bytes of a device tensor. `use` is a set of flags of enum VramstowSimulatorUse.
   void Add(const at::Tensor& tensor, int use);
-  // The same ranges, only read: for a second task that goes on with the results of a first.
+  // Returns the same ranges as reads only, for a second task that continues with the results of a
+  // first one.
   Footprint AsReads() const;
-  // All that is touched becomes zeros, and none of it is wanted before.
+  // True if all touched memory becomes zeros, and none of it is read before.
   bool OnlyZeroes() const;
 
   const std::vector<vramstowSimulatorRange>& ranges() const { return ranges_; }

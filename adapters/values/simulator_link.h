@@ -1,7 +1,7 @@
-// The simulated driver's functions for libraries that compute in place of kernels.
+// Finds the simulated driver's functions for libraries that compute in place of kernels.
 //
-// Idea: simulator_api.h declares them; a real driver has none of them, so they are looked up in the
-// libcuda.so.1 of this process and everything is off where one is missing.
+// Idea: simulator_api.h declares them. A real driver has none of them, so they are looked up in the
+// libcuda.so.1 of this process, and all functions are off if one is missing.
 //
 // Ownership: the table lives as long as the process. Threads: any. Errors: null. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_VALUES_SIMULATOR_LINK_H_
@@ -22,10 +22,11 @@ struct SimulatorLink {
   decltype(&vramstowSimulatorNoteUnknownSize) note_unknown_size;
 };
 
-// Null: the process has no simulated driver, or none yet.
+// Returns null if the process has no simulated driver, or none yet.
 const SimulatorLink* FindSimulator();
 
-// What has to be added to a device address to find its bytes; 0: there are no bytes to work on.
+// Returns the distance from a device address to its bytes on the host; 0 if there are no bytes to
+// compute with.
 int64_t ShadowDistance();
 
 }  // namespace vramstow::values

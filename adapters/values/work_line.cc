@@ -33,7 +33,7 @@ const WorkLogLink& Link() {
   return *link;
 }
 
-// Of what a product is made: the first tensor with fractions decides.
+// Returns the precision of a product, which is the type of the first floating-point tensor.
 const char* PrecisionOf(const Stack& given) {
   at::ScalarType type = at::ScalarType::Undefined;
   for (const c10::IValue& value : given) {
@@ -58,8 +58,8 @@ const char* PrecisionOf(const Stack& given) {
   }
 }
 
-// Whether a row of a matrix of 16-bit numbers begins between two words of 4 bytes. Tensor cores are
-// fed by copies of at least that size; without them a library falls back to older kernels.
+// True if a row of a matrix of 16-bit numbers does not begin at a multiple of 4 bytes. Copies to
+// tensor cores have at least that size, so without that alignment a library uses older kernels.
 bool HasOddRows(const Stack& values) {
   bool odd = false;
   for (const c10::IValue& value : values) {
@@ -82,7 +82,7 @@ uint64_t ElementsOfTensor(const c10::IValue& value) {
   return static_cast<uint64_t>(value.toTensor().numel());
 }
 
-// Tokens, where an operator has one number for each of them: which word it is, or which was right.
+// Returns the number of tokens of an operator that gets one index or one label per token; else 0.
 uint64_t TokensOf(std::string_view name, const Stack& given) {
   if (name == "nll_loss_forward" && given.size() > 1) return ElementsOfTensor(given[1]);
   // An embedding selects rows of its table.
@@ -90,8 +90,9 @@ uint64_t TokensOf(std::string_view name, const Stack& given) {
   return 0;
 }
 
-// Of the layers of a recurrent network: each token times each weight, and twice that backward. The
-// limit of what is computed (gemm=) does not know them: cuDNN's layers are many small products.
+// Returns the operations of a recurrent network's layers: two for each token and weight, and four
+// in the backward pass. The limit gemm= does not count them, because cuDNN's layers consist of many
+// small products.
 uint64_t OperationsOfRecurrent(std::string_view name, const Stack& given) {
   if (name.substr(0, kRecurrent.size()) != kRecurrent || given.size() < 2) return 0;
   if (!given[0].isTensor() || !given[1].isTensorList()) return 0;
@@ -105,8 +106,8 @@ uint64_t OperationsOfRecurrent(std::string_view name, const Stack& given) {
   return (name == kRecurrent ? 2 : 4) * tokens * weights;
 }
 
-// Bytes of a tensor on a card, as a kernel goes through them: those between its elements are not
-// touched, and those that several elements share are touched once.
+// Returns the bytes of a GPU tensor that a kernel touches: without gaps between elements, and with
+// bytes shared by several elements counted once.
 uint64_t BytesTouched(const at::Tensor& tensor) {
   if (!IsOnDevice(tensor) || tensor.numel() == 0) return 0;
   uint64_t span = 1;

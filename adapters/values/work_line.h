@@ -1,10 +1,10 @@
-// Tells the simulator's work log what a card would have to do for an operator.
+// Writes an operator's work on a GPU to the simulator's work log.
 //
-// Idea: an operator's kernels are not run, so nobody can time them. Its operations and the bytes
-// that it reads and writes say how long they take at least. An operator that calls others is told
-// as a whole, and those are not.
+// Idea: an operator's kernels are not run, so their time cannot be measured. Its operations and the
+// bytes that it reads and writes give a lower bound of their time. An operator that calls others is
+// logged as a whole, and the inner ones are not.
 //
-// Ownership: nothing is kept. Threads: any. Errors: none; without a log nothing is done. Units:
+// Ownership: nothing is stored. Threads: any. Errors: none; without a log nothing is done. Units:
 // bytes.
 #ifndef VRAMSTOW_ADAPTERS_VALUES_WORK_LINE_H_
 #define VRAMSTOW_ADAPTERS_VALUES_WORK_LINE_H_
@@ -18,10 +18,10 @@
 
 namespace vramstow::values {
 
-// Whether somebody wants to know.
+// True if a work log was requested.
 bool LogsWork();
 
-// `ranges`: of the memory that it reads and writes.
+// `ranges` is the memory that the operator reads and writes.
 void LogOperator(const Plan& plan, const Stack& given, const Stack& results, uint64_t operations,
                  c10::DeviceIndex card, const std::vector<vramstowSimulatorRange>& ranges);
 

@@ -12,7 +12,8 @@
 namespace vramstow::values {
 namespace {
 
-// The operators at work in this thread, inner ones first, with what each changes in place.
+// The operators that are running in this thread, inner ones first, with the storages that each
+// changes in place.
 struct Frame {
   Frame* outer = nullptr;
   std::vector<const void*> changed;  // storages
@@ -28,7 +29,7 @@ bool IsChangedOutside(const void* storage) {
   return false;
 }
 
-// Kernels of this thread have no effect of their own while it lives.
+// While the object exists, kernels of this thread have no effect of their own.
 class HeldKernels {
  public:
   HeldKernels() { FindSimulator()->hold_kernels(1); }
@@ -59,7 +60,8 @@ void AddStorages(const c10::IValue& value, std::vector<const void*>* storages) {
   });
 }
 
-// Where the device's generator stands. Within a capture nobody may ask: a fixed place.
+// Returns the state of the device's generator. During a capture it cannot be read, so a fixed state
+// is returned.
 RandomState AskGenerator(const Plan& plan, const Stack& given) {
   RandomState state;
   if (plan.family != Family::kRandom) return state;
@@ -81,7 +83,8 @@ RandomState AskGenerator(const Plan& plan, const Stack& given) {
   return state;
 }
 
-// Copies between devices and the host are copies of bytes, which the simulator makes itself.
+// True for a copy between a device and the host. It copies bytes, which the simulator does by
+// itself.
 bool IsCopyOfBytes(const Plan& plan, const Stack& given) {
   if (std::string_view(plan.name) != "copy_" || given.size() < 2) return false;
   const at::Tensor& to = given[0].toTensor();
@@ -109,7 +112,7 @@ void Wrapper::CallWithoutValues(const c10::OperatorHandle& op, c10::DispatchKeyS
            t_innermost != nullptr);
 }
 
-// Calls the kernel where nothing is computed: a result whose size depends on values is empty.
+// Calls the kernel when nothing is computed. A result whose size depends on values is empty.
 void Wrapper::CallWithSize(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                            Stack* stack) const {
   if (plan_->family != Family::kSizedByData) return kernel_.callBoxed(op, keys, stack);
@@ -123,7 +126,8 @@ void Wrapper::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   const size_t below = stack->size() - count;
   if (ShadowDistance() == 0) return CallWithoutValues(op, keys, stack);
   NoteOperator(plan_->name);
-  // The kernel takes its arguments off the stack; some kernels refer to them until they return.
+  // The kernel removes its arguments from the stack, but some kernels refer to them until they
+  // return.
   const Stack given(stack->begin() + static_cast<ptrdiff_t>(below), stack->end());
   if (IsCopyOfBytes(*plan_, given)) return kernel_.callBoxed(op, keys, stack);
   Frame frame;
@@ -131,7 +135,8 @@ void Wrapper::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   for (size_t i = 0; i < count; ++i) {
     if (!plan_->written[i]) continue;
     AddStorages(given[i], &written);
-    // Zeros are cheap where they are made as zeros; older releases fill by an operator within.
+    // Zeros are cheap only if the outer operator makes them; in older releases an inner operator
+    // fills the tensor.
     if (!plan_->overwritten[i] || plan_->zeroing) AddStorages(given[i], &frame.changed);
   }
   const bool left_to_outer = std::any_of(written.begin(), written.end(), IsChangedOutside);
@@ -149,7 +154,7 @@ void Wrapper::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   if (left_to_outer) return;
   const Stack results(stack->begin() + static_cast<ptrdiff_t>(below), stack->end());
   if (early != nullptr) return early->Finish(results);
-  // Arguments that are written are seen as they are now: an out= argument may have been resized.
+  // Written arguments are read after the call, because an out= argument may have been resized.
   AppendComputation(*plan_, given, results, random, t_innermost != nullptr);
 }
 

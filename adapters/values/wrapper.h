@@ -1,12 +1,14 @@
-// The wrapper around an operator's CUDA kernel: runs it as ever, then has the simulator compute its
-// results.
+// Wrapper replaces an operator's CUDA kernel: it runs the kernel, then has the simulator compute
+// the operator's results.
 //
-// Idea: it stands in PyTorch's dispatcher in place of the kernel, below autograd and all modes, in
-// every thread. Kernels launched meanwhile take their time and do nothing. An operator that calls
-// others computes with the bytes that it was given, so what the inner ones did to a tensor that the
-// outer one changes in place must not have happened yet: they leave that alone.
+// Idea: it is registered in PyTorch's dispatcher in place of the kernel, below autograd and all
+// modes, in every thread. Kernels launched meanwhile take their time but have no effect. An
+// operator that calls others is computed from its original arguments. So the inner operators must
+// not have changed a tensor that the outer one changes in place: they are not computed for such a
+// tensor.
 //
-// Ownership: the dispatcher owns wrappers. Threads: any. Errors: the kernel's exceptions pass.
+// Ownership: the dispatcher owns wrappers. Threads: any. Errors: the kernel's exceptions pass
+// through. Units: none.
 #ifndef VRAMSTOW_ADAPTERS_VALUES_WRAPPER_H_
 #define VRAMSTOW_ADAPTERS_VALUES_WRAPPER_H_
 
@@ -26,7 +28,7 @@ class Wrapper : public c10::OperatorKernel {
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack);
 
  private:
-  // Calls the kernel where nothing is computed, and tells what it uses.
+  // Calls the kernel when nothing is computed, and reports which memory it uses.
   void CallWithoutValues(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                          Stack* stack) const;
   void CallWithSize(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const;
@@ -35,8 +37,8 @@ class Wrapper : public c10::OperatorKernel {
   c10::KernelFunction kernel_;
 };
 
-// Around a kernel that puts entries of a sparse tensor together: what it computes is not known, so
-// the result has as many entries as were given.
+// Wraps a kernel that merges entries of a sparse tensor. Its result is not computed, so it has as
+// many entries as its argument.
 class CoalesceWrapper : public c10::OperatorKernel {
  public:
   explicit CoalesceWrapper(c10::KernelFunction kernel) : kernel_(std::move(kernel)) {}

@@ -24,7 +24,7 @@ _STAGE = "torch.distributed.pipelining.stage"
 _DEEPSPEED = "deepspeed.launcher.runner"
 _DEEPSPEED_CHECKS = "deepspeed.runtime.zero.utils"
 
-# Each with what prepares it.
+# Modules, each with the function that changes it after its import.
 _CHANGES: dict[str, Callable[[ModuleType], None]] = {
     _RENDEZVOUS: lambda module: _prepare_rendezvous(module),
     _C10D: lambda module: _prepare_groups(module),
@@ -66,7 +66,7 @@ def _store_class() -> type:
         def __init__(self) -> None:
             super().__init__()
             self._values: dict[str, bytes] = {}
-            # Keys by what is left of them without numbers.
+            # Keys, grouped by the key without its digits.
             self._alike: dict[str, list[str]] = {}
 
         def set(self, key: str, value: str | bytes) -> None:
@@ -172,7 +172,8 @@ class _StoreOfOthers:
 
 def _prepare_rendezvous(module: ModuleType) -> None:
     package = sys.modules["torch.distributed"]  # torch itself is still being imported
-    # A thread of NCCL's process group asks the store once a second; at the end Python is gone.
+    # A thread of NCCL's process group would ask the store once a second, even when Python has
+    # ended.
     os.environ.setdefault("TORCH_NCCL_ENABLE_MONITORING", "0")
     module._create_c10d_store = lambda *_, **__: _the_store()
     for name in ("TCPStore", "FileStore"):
@@ -188,7 +189,7 @@ def _prepare_groups(module: ModuleType) -> None:
     if hasattr(module, "ProcessGroupGloo"):
         module.ProcessGroupGloo = _gloo_class(module)
         module._create_process_group_wrapper = lambda wrapped_pg, *_, **__: wrapped_pg
-    # A communicator is split among its ranks, of which the others cannot say where they go.
+    # Splitting a communicator would need answers of the absent ranks, so groups are made anew.
     if hasattr(module, "_get_split_source"):
         module._get_split_source = lambda *_, **__: None
     if hasattr(module, "split_group"):

@@ -25,7 +25,7 @@ _PAUSE = 0.002
 _CALM = 10  # looks, one after each pause, between which nothing has changed
 
 _MOST_ERRORS = 16
-# How errors of PyTorch and of CUDA's libraries say that there was too little memory.
+# Parts of the messages by which PyTorch and CUDA's libraries report a lack of memory.
 _SHORTAGES = ("out of memory", "_STATUS_ALLOC_FAILED", "_STATUS_NOT_INITIALIZED")
 
 _TASKS = "/proc/self/task"
@@ -64,7 +64,7 @@ def _tell_run(name: str) -> None:
     """Tells `vramstow run`, too: the disk of the trace may be full."""
     path = os.environ.get("VRAMSTOW_RUN_END", "")
     try:
-        # In another container the path may be that of another process.
+        # In another container the path may belong to another process.
         if not os.readlink(path).startswith("/memfd:vramstow-run-end"):
             return
         with open(path, "ab", buffering=0) as run:

@@ -18,5 +18,5 @@ def prepare(module: ModuleType) -> None:
     """Changes one of MODULES, which was imported just now: before XLA reads its flags."""
     if hasattr(module, "has_visible_nvidia_gpu"):
         module.has_visible_nvidia_gpu = lambda: True
-    # Of two values XLA takes the later one: the user's own.
+    # If an option occurs twice, XLA uses the later value, so the user's own value wins.
     os.environ["XLA_FLAGS"] = f"{_WITHOUT_TRIALS} {os.environ.get('XLA_FLAGS', '')}".rstrip()

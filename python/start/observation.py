@@ -100,7 +100,7 @@ class Observation:
         text = ctypes.create_string_buffer(_CENSUS)
         result = _BUSY
         end = time.monotonic() + self.patience
-        # A failure of the program may have a census of its own meanwhile.
+        # Another census, for a failure of the program, may be running.
         while result == _BUSY and time.monotonic() < end:
             result = self.library.vramstow_census(text, ctypes.c_size_t(len(text)))
             if result == _BUSY:
@@ -154,7 +154,7 @@ def prepare(files: Files) -> Observation:
     return found
 
 
-# --- What `vramstow attach` has a process do ------------------------------------------------------
+# --- Requests of `vramstow attach` ----------------------------------------------------------------
 
 
 def _answer(request: dict) -> dict:
@@ -176,7 +176,8 @@ def _answer(request: dict) -> dict:
         answer: dict = {"path": path, "was_there": was_there, "no_census": why}
         try:
             if action == "census":
-                # Half of the time for which the one who asks waits: the answer has to reach them.
+                # Only half of the requester's waiting time is used, so that the answer arrives in
+                # time.
                 observation.patience = request["patience"] / 2
                 answer["census"] = observation.census()
         finally:

@@ -15,7 +15,8 @@ import sys
 from _thread import get_ident
 
 # include/vramstow/framework.h explains these names.
-# Pairs of lines: torch's folder, and the adapter for it. Child processes need not ask for it again.
+# The values are pairs of lines: torch's folder, and the adapter for it. Child processes inherit
+# them and need not search again.
 _FINISHED = "VRAMSTOW_TORCH_ADAPTER"
 _FINISHED_OBSERVER = "VRAMSTOW_TORCH_OBSERVER"  # the same of observers
 _FINISHED_CENSUS = "VRAMSTOW_TORCH_CENSUS"  # the same of what tells who holds memory
@@ -31,7 +32,7 @@ _CENSUS_STOP = "vramstow_census_stop"
 _VALUES = "vramstow_values_install"
 _POOLED = os.environ.get("VRAMSTOW_POOL") == "on"
 _OFFLOADED = os.environ.get("VRAMSTOW_OFFLOAD", "off") not in ("", "off")  # wants to know of uses
-# Options of a simulated card with which nothing is computed but that sizes are 0.
+# Options of a simulated GPU that disable all computed values, except that sizes are 0.
 _WITHOUT_VALUES = {"values=off", "emulation=off", "effects=off"}
 _NO = {"0", "no", "off", "false"}  # as base/options.cc reads switches
 _AUTO = "auto"
@@ -60,7 +61,7 @@ def _say_no_tensors(error: Exception) -> None:
     _say(f"{whose} PyTorch's segments, not its tensors", error)
 
 
-# Why there is no library of a kind, by the variable that would name it.
+# The reasons why a kind of library is missing, by the variable that would name it.
 _troubles: "dict[str, Exception]" = {}
 
 
@@ -263,7 +264,8 @@ class _Census:
     """Tells who holds tensors at an out-of-memory, and has garbage collected before one."""
 
     def __init__(self, folder: str) -> None:
-        # For each part: how it begins, what a user has to do without, and whether he asked for it.
+        # For each part: its entry function, what the user has to do without if it fails, and
+        # whether the user asked for it.
         self._parts: list[tuple[str, str, bool]] = []
         if _wants_census():
             what = "an out-of-memory error will not tell who holds the memory"
@@ -290,7 +292,8 @@ class _Census:
             try:
                 self._library = _load(self._file, entry)
             except Exception as error:
-                # Another Python than those that it knows: who did not ask need not know.
+                # The census may not support this Python. That is reported only to a user who asked
+                # for it.
                 if is_asked_for:
                     _say(what, error)
 
@@ -373,7 +376,7 @@ def _wants_trace() -> bool:
 def _wants_tensors() -> bool:
     if os.environ.get("VRAMSTOW_LEVEL") == "segments":
         return False
-    # The numbers of the tensors are wanted also where no trace is.
+    # Metrics need the figures of the tensors even if there is no trace.
     return _POOLED or _wants_trace() or os.environ.get("VRAMSTOW_METRICS", "") != ""
 
 

@@ -21,8 +21,8 @@ _LEAST_BYTES = 1 << 20
 _MOST_PIECES = 16
 _PIECE_BYTES = (16 << 20, 256 << 20)  # at least, and at most if there are several tensors
 
-# The lists of PyTorch's functions, by optimizer: parameters and gradients, what has the shape of
-# the parameter, and what has one value for each.
+# The list arguments of PyTorch's functional optimizers besides parameters and gradients: lists of
+# tensors with the parameter's shape, and lists with one value per parameter.
 _LISTS = {
     "adadelta": (("square_avgs", "acc_deltas"), ("state_steps",)),
     "adagrad": (("state_sums",), ("state_steps",)),
@@ -35,14 +35,14 @@ _LISTS = {
     "sgd": (("momentum_buffer_list",), ()),
 }
 _FORMS = ("_single_tensor_", "_multi_tensor_", "_fused_")
-# Beside the lists, each is the same for all tensors.
+# Arguments that are the same for all tensors.
 _SHARED = {
     *("grad_scale", "found_inf", "amsgrad", "has_complex", "beta1", "beta2", "lr", "weight_decay"),
     *("eps", "maximize", "capturable", "differentiable", "decoupled_weight_decay", "momentum"),
     *("dampening", "nesterov", "has_sparse_grad", "lr_decay", "alpha", "centered", "rho"),
     "momentum_decay",
 }
-# With these a function may treat a tensor by what the others are.
+# With these arguments set, a function may treat a tensor depending on the other tensors.
 _LEFT_ALONE = ("differentiable", "has_sparse_grad", "has_complex")
 
 

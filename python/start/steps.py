@@ -21,7 +21,8 @@ class _Graphs:
     def __init__(self) -> None:
         self.replays = 0
         self._captured: dict[int, weakref.ref] = {}  # by thread
-        # By identity, because a graph may be no key. The reference keeps the identity its own.
+        # The key is the graph's identity, because a graph may not be hashable. The weak
+        # reference removes the entry when the graph is destroyed.
         self._steps: dict[int, tuple[weakref.ref, list[bytes]]] = {}
 
     def begin(self, graph: object) -> None:
@@ -99,7 +100,8 @@ def follow() -> None:
     mark.restype = ctypes.c_int
     graphs = _Graphs()
     is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
-    # The key is the identity, because an optimizer that defines __eq__ may have no hash.
+    # The key is the optimizer's identity, because an optimizer that defines __eq__ may have no
+    # hash.
     known: dict[int, _Stepping] = {}
     made = 0
 

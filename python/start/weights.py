@@ -54,7 +54,7 @@ def _parts(tensor: object) -> Iterator[object]:
             waiting += [getattr(part, name) for name in flatten(part)[0]]
         else:
             yield part
-            # How bitsandbytes keeps what belongs to a quantised parameter.
+            # bitsandbytes stores the scales of a quantised parameter here.
             absmax = getattr(getattr(part, "quant_state", None), "absmax", None)
             if absmax is not None:
                 waiting.append(absmax)

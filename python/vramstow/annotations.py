@@ -61,7 +61,7 @@ class range(ContextDecorator):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # A range that began before the trace did has no end in it, either.
+        # If the range began before the trace did, its end is not recorded either.
         if self._open.pop():
             _emit("vramstow_range_pop")
 
@@ -140,7 +140,7 @@ class Annotated:
             self._emit_once("parameters", name, buffer)
 
     def _before_step(self, _optimizer: object, _args: object, _kwargs: object) -> None:
-        # Programs often make new gradients for each step, so each step gets new notes.
+        # Programs often make new gradients in each step, so each step gets new notes.
         for name, parameter in self._model.named_parameters():
             if parameter.grad is not None:
                 _emit_category("gradients", name, parameter.grad)

@@ -23,7 +23,7 @@ _CHILD = (
     "import json, sys; target = json.loads(sys.argv[1]); sys.path[:0] = [target['package']]; "
     "from vramstow import rehearsed_step; rehearsed_step.run(target)"
 )
-# Settings that say how vramstow is installed, and not what an outer run wants.
+# Settings that describe vramstow's installation, and not the options of an outer run.
 _INSTALLATION = {"VRAMSTOW_PROGRAM", "VRAMSTOW_ADAPTER_DIR"}
 _PATIENCE = 15  # seconds; vramstow fit ends its job within ten
 

@@ -52,7 +52,7 @@ def census() -> Census | None:
     """
     if library.function("vramstow_census") is None:
         return None
-    # The caller keeps Python's lock, so that nothing changes meanwhile.
+    # The caller does not release Python's lock, so nothing changes meanwhile.
     take = library.with_lock("vramstow_census")
     text = ctypes.create_string_buffer(_ROOM)
     if take(text, ctypes.c_size_t(len(text))) != library.OK:

@@ -34,7 +34,7 @@ class MemoryCallback(transformers.TrainerCallback):
         if logs is None or not numbers:
             return
         logs.update(numbers)
-        # The history has a copy that was made before.
+        # The history contains an earlier copy of the logs, which is updated, too.
         if state.log_history and state.log_history[-1].get("step") == state.global_step:
             state.log_history[-1].update(numbers)
 

@@ -78,7 +78,8 @@ _Hook = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64)
 _global = ctypes.CDLL(None)
 _process: ctypes.CDLL = _global
 _file: str | None = None  # of the library; None: its names are the process's own
-# The library calls them while they are registered, and perhaps a moment longer.
+# Holds references to the registered callbacks, which the library may still call shortly after they
+# were removed.
 _hooks: dict[Callable[[int], None], object] = {}
 
 

@@ -13,7 +13,7 @@ from vramstow import library
 if TYPE_CHECKING:
     from vramstow.reporting import Report
 
-# The fields of Stats that are worth a curve.
+# The fields of Stats that are logged as curves.
 _LOGGED = (
     "allocated_bytes",
     "requested_bytes",
@@ -61,5 +61,5 @@ def add_scalars(writer: Writer, step: int, device: int = library.ALL_DEVICES) ->
 
 def add_report(writer: Writer, report: Report, step: int | None = None) -> None:
     """Adds the text of a report to TensorBoard's page of texts."""
-    # In a fence, which shows it as it is.
+    # A code fence shows the report unchanged.
     writer.add_text("vramstow/report", f"~~~~\n{report.text()}\n~~~~", step)

@@ -34,7 +34,8 @@ _HELP = """\
 %vramstow held      what holds GPU memory now, by cell and name
 %vramstow free      what only the notebook's history holds (Out, _, the last traceback)
 %vramstow free now  forgets that, collects garbage and empties PyTorch's cache"""
-# How the census tells what only the history holds: by a name of the notebook, or inside of IPython.
+# Patterns of the census's chains for objects that only the history holds: names of the notebook, or
+# names inside IPython.
 _RESULT = re.compile(r"(?:global (?:Out|_oh)\[|global _|\[\"_)(\d+)(?![A-Za-z0-9])")
 _LATEST = re.compile(r"(?:global (_{1,3})|\[\"(_{1,3})\"\]|displayhook\.(_{1,3}))(?![A-Za-z0-9_])")
 _ERROR = re.compile(r"(?:exception being handled|last_(?:value|exc|traceback)|InteractiveTB)")
@@ -128,7 +129,8 @@ class Notebook:
 
     @property
     def _shell(self) -> InteractiveShell:
-        # Not kept here: the census would tell of this object as a holder of the shell's names.
+        # The shell is not stored in this object, because the census would then report this object
+        # as a holder of the shell's names.
         from IPython.core.getipython import get_ipython
 
         return get_ipython()
@@ -250,7 +252,7 @@ class Notebook:
         with track(f"cell {number}") as tracked, Watch() as watch:
             self._shell.run_cell(text)
         self._note(number, text)
-        # Where nothing was there before, the first numbers are those of this cell.
+        # If there were no figures before the cell, the figures after it are compared with zero.
         if tracked.after is None:
             print(f"vramstow: {library.why_not() or 'there are no numbers'}.")
             return None

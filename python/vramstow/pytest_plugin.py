@@ -250,7 +250,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         result = yield
         gc.collect()
     if seen.after is None:
-        # A test that never used the device needs no numbers; without vramstow there are none.
+        # A test that never used the device needs no figures, and without vramstow there are none.
         why = library.why_not() or ""
         if library.version() is None or "in this process" in why:
             session.unmeasured.append(item.nodeid)
@@ -269,7 +269,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     known = session.config.stash.get(_KEY, None)
     if known is None or not known.update or known.baseline_file is None:
         return
-    # Tests that did not run this time keep their peaks.
+    # Tests that did not run this time retain their earlier peaks.
     peaks = dict(sorted((known.baseline | known.measured).items()))
     text = json.dumps({"schema": _SCHEMA, "peak_bytes": peaks}, indent=1)
     known.baseline_file.write_text(text + "\n", encoding="utf-8")
@@ -277,7 +277,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_unconfigure() -> None:
     folder = os.environ.pop(_FOLDER, "")
-    # Only the process that vramstow runs: workers of pytest-xdist come and go.
+    # Only the process that vramstow runs removes the folder, because workers of pytest-xdist may
+    # end earlier.
     if folder and "PYTEST_XDIST_WORKER" not in os.environ:
         shutil.rmtree(folder, ignore_errors=True)
 

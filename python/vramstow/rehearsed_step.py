@@ -7,7 +7,7 @@ import runpy
 import sys
 from typing import Any
 
-# How multiprocessing, too, names the program's own file where another process imports it.
+# The name that multiprocessing gives the program's own file when another process imports it.
 _MAIN = "__mp_main__"
 
 is_running = False  # in this process
@@ -33,7 +33,7 @@ def run(target: dict[str, Any]) -> None:
     """Calls the function that `target` names, or runs its script."""
     global is_running
     is_running = True
-    # The caller's own order; what only this process has, comes behind it.
+    # The caller's order comes first, and entries that only this process has follow.
     added = [entry for entry in sys.path if entry and entry not in target["path"]]
     sys.path[:] = [*target["path"], *added]
     if "script" in target:

@@ -15,7 +15,7 @@ _HEIGHT = 720  # of the page in a notebook, in pixels
 
 def _ask(*arguments: str) -> str:
     """The program's output. If it fails, a RuntimeError has its message."""
-    # The program is not part of the job, so vramstow neither traces nor rehearses it.
+    # The program is no part of the job, so vramstow must neither trace nor simulate it.
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run(
         [program.path(), *arguments],
@@ -67,7 +67,8 @@ class Report:
         return self.text()
 
     def _repr_html_(self) -> str:
-        # The page gets its own frame, because it has its own style and a notebook may show several.
+        # The page gets its own frame, because it has its own style and a notebook may show several
+        # pages.
         page = html.escape(self.html(), quote=True)
         return (
             f'<iframe srcdoc="{page}" sandbox="allow-scripts" '

@@ -29,6 +29,6 @@ def add_scalars(run: wandb.Run, step: int | None = None, device: int = library.A
 
 def add_report(run: wandb.Run, report: Report, step: int | None = None) -> None:
     """Adds the report as a page that can be opened in the run."""
-    # The page has its own style, and nothing of it is to be fetched.
+    # The page has its own style and needs no files from elsewhere.
     page = wandb.Html(report.html(), inject=False)
     run.log({"vramstow/report": page}, step=step)
