@@ -47,7 +47,7 @@ absl::StatusOr<Adapter> Adapters::Find(const TorchInstallation& torch,
   const std::string stem = source_.StemFor(torch);
   const auto compiler = AdapterCompiler::Find();
   if (!compiler.ok()) {
-    // One that was compiled when there was a compiler is as good.
+    // An adapter from the time when there was a compiler is as good.
     for (const std::string& known : folder.List()) {
       if (fs::path(known).filename().string().starts_with(stem)) return Adapter{known, true, ""};
     }
@@ -82,7 +82,7 @@ absl::Status Adapters::Compile(const TorchInstallation& torch, const Adapter& ad
       .Compile(torch, source_, AdapterCompiler::Purpose::kThisCopy, adapter.path);
 }
 
-// Another release may lie there by now, or this vramstow have another adapter.
+// The folder may have another release by now, or this vramstow another adapter.
 std::string Adapters::BuiltFor(const std::string& torch_folder, const AdapterFolder& folder) const {
   const auto torch = FindTorch(torch_folder);
   if (!torch.ok()) return "";
@@ -92,7 +92,8 @@ std::string Adapters::BuiltFor(const std::string& torch_folder, const AdapterFol
 
 std::vector<ReadyAdapter> Adapters::ListReady(const AdapterFolder& folder) const {
   std::vector<ReadyAdapter> ready;
-  // Many of them may be of one PyTorch, whose name takes a look at all sources.
+  // Many adapters may be for one PyTorch, and computing its name reads all sources, so names are
+  // cached.
   std::map<std::string, std::string> path_of;
   for (const std::string& known : folder.List()) {
     const std::string torch_folder = AdapterFolder::TorchOf(known);

@@ -1,13 +1,14 @@
-// Adapters: vramstow's own allocator for a framework, compiled on this machine against the one that
-// is installed here.
+// Adapters: finds or compiles vramstow's libraries for the framework that is installed on this
+// machine.
 //
-// Idea: PyTorch has no stable interface for allocators, so the adapter comes as source
-// (adapter_source.h). A compiled one lies in a folder of the user (adapter_folder.h). For some
-// releases a package of vramstow has compiled ones with it (shipped): they fit every copy of a
-// release whose headers are the same, and are taken first.
+// Idea: PyTorch has no stable interface for allocators, so an adapter is shipped as source
+// (adapter_source.h) and compiled into a folder of the user (adapter_folder.h). For some releases a
+// package of vramstow contains compiled adapters (shipped): they fit every copy of a release with
+// the same headers, and have precedence.
 //
-// Ownership: copies. Threads: one at a time; processes that build the same wait for each other.
-// Errors: one sentence that says what is missing. Units: none.
+// Ownership: the results are copies. Threads: used by one thread at a time; processes that build
+// the same adapter wait for each other. Errors: one sentence that says what is missing. Units:
+// none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_ADAPTER_H_
 #define VRAMSTOW_TOOLS_LAUNCH_ADAPTER_H_
 
@@ -28,7 +29,7 @@ struct Adapter {
   std::string compiler;
 };
 
-// An adapter that is there, and the folder of the PyTorch that it is for.
+// A compiled adapter, and the folder of the PyTorch that it is for.
 struct ReadyAdapter {
   std::string torch_folder;
   std::string path;
@@ -40,27 +41,29 @@ class Adapters {
   // `sources` is the folder with the source tree of all kinds.
   Adapters(const std::string& sources, const AdapterRequest& request);
 
-  // The one for this PyTorch: a shipped one, or the one that is or would be in `folder`.
+  // Returns the adapter for this PyTorch: a shipped one, or the one in `folder`, whether it is
+  // compiled yet or not.
   absl::StatusOr<Adapter> Find(const TorchInstallation& torch, const AdapterFolder& folder) const;
-  // The same, compiled now if it is not there.
+  // Like Find, but compiles the adapter if it does not exist.
   absl::StatusOr<Adapter> Build(const TorchInstallation& torch, const AdapterFolder& folder) const;
-  // Whether there can be one for this release at all.
+  // True if vramstow supports this release.
   bool KnowsRelease(const std::string& release) const {
     return CheckRelease(release, request_).ok();
   }
-  // All in the folder that are still right for their PyTorch and for the sources.
+  // Returns all adapters in the folder that still match their PyTorch and the sources.
   std::vector<ReadyAdapter> ListReady(const AdapterFolder& folder) const;
 
-  // The shipped one for this PyTorch; empty: there is none.
+  // Returns the shipped adapter for this PyTorch; empty if there is none.
   std::string FindShipped(const TorchInstallation& torch) const;
-  // Compiles one that can be shipped into this folder, unless it is there.
+  // Compiles an adapter that can be shipped into this folder, unless it exists.
   absl::StatusOr<Adapter> BuildShipped(const TorchInstallation& torch,
                                        const std::string& folder) const;
 
  private:
   absl::Status CheckSource(const TorchInstallation& torch) const;
   absl::Status Compile(const TorchInstallation& torch, const Adapter& adapter) const;
-  // The path of what is compiled for the PyTorch that lies there now; empty: nothing is.
+  // Returns the path of the adapter for the PyTorch that is in the folder now; empty if there is
+  // none.
   std::string BuiltFor(const std::string& torch_folder, const AdapterFolder& folder) const;
 
   AdapterRequest request_;

@@ -41,7 +41,8 @@ std::string FindProgram() {
   return "";
 }
 
-// The files of one compilation. They lie beside the library, and go with this object.
+// The temporary files of one compilation, which are beside the library. The destructor removes
+// them.
 class Workplace {
  public:
   explicit Workplace(const std::string& library) : stem_(absl::StrCat(library, ".", getpid())) {}
@@ -61,12 +62,13 @@ class Workplace {
       const fs::path header = "include/torch/csrc/autograd/generated/Functions.h";
       std::ofstream(fields()) << SavedFields(TextOfFile(fs::path(torch.folder) / header));
     }
-    // All in one unit: PyTorch's headers take most of the time, and are read once.
+    // All files are compiled as one unit: PyTorch's headers take most of the time, and are read
+    // once.
     std::ofstream text(unit());
     for (const fs::path& file : source.Units()) text << "#include \"" << file.string() << "\"\n";
   }
 
-  // The first line of the compiler's output that says what is wrong.
+  // Returns the first line of the compiler's output that reports an error.
   std::string FirstError() const {
     std::string first;
     for (absl::string_view line : absl::StrSplit(TextOfFile(log()), '\n')) {
@@ -84,14 +86,14 @@ std::vector<std::string> CommandFor(const std::string& compiler, const TorchInst
                                     const AdapterSource& source, const Workplace& place,
                                     AdapterCompiler::Purpose purpose) {
   const std::string libraries = absl::StrCat(torch.folder, "/lib");
-  // Those that are called for each allocation have to be fast; of the others a user sees only how
-  // long they take to compile.
+  // Kinds that are called for each allocation have to be fast; for the others only the compile time
+  // matters.
   const bool often_called =
       source.kind() == AdapterKind::kAllocator || source.kind() == AdapterKind::kObserver;
   std::vector<std::string> command = {
       compiler, "-std=c++20", often_called ? "-O2" : "-O1", "-fPIC", "-shared",
       "-fvisibility=hidden",
-      // Only the operators that a file includes are declared.
+      // Only the operators whose headers a file includes are declared.
       "-DAT_PER_OPERATOR_HEADERS",
       absl::StrCat("-D_GLIBCXX_USE_CXX11_ABI=", torch.cxx11_abi ? 1 : 0),
       absl::StrCat("-DVRAMSTOW_TORCH_RELEASE=\"", torch.release, "\""),
@@ -102,8 +104,9 @@ std::vector<std::string> CommandFor(const std::string& compiler, const TorchInst
   command.insert(command.end(), {place.unit(), "-o", place.output(), absl::StrCat("-L", libraries),
                                  "-lc10_cuda", "-lc10", "-ltorch_cpu"});
   if (purpose == AdapterCompiler::Purpose::kPackage) {
-    // A process that loads it has PyTorch's libraries already, wherever they lie. It names them
-    // even where it was linked to empty ones, because they are visible to those who name them only.
+    // A process that loads the adapter has loaded PyTorch's libraries already, wherever they are.
+    // The adapter names them as needed even though it was linked to empty ones, because their
+    // symbols are visible only to libraries that name them.
     command.insert(command.begin() + 1, {"-Wl,-s", "-Wl,--no-as-needed"});
   } else {
     command.push_back(absl::StrCat("-Wl,-rpath,", libraries));

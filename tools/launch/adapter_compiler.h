@@ -1,7 +1,7 @@
-// The C++ compiler of this machine, and what it makes of an adapter's source.
+// AdapterCompiler: compiles an adapter's source with the C++ compiler of this machine.
 //
-// Ownership: copies. Threads: any; a compilation may take minutes. Errors: one sentence with the
-// compiler's first complaint. Units: none.
+// Ownership: the results are copies. Threads: callable from any thread; a compilation may take
+// minutes. Errors: one sentence with the compiler's first error. Units: none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_ADAPTER_COMPILER_H_
 #define VRAMSTOW_TOOLS_LAUNCH_ADAPTER_COMPILER_H_
 
@@ -18,16 +18,16 @@ namespace vramstow {
 class AdapterCompiler {
  public:
   explicit AdapterCompiler(std::string path) : path_(std::move(path)) {}
-  // $CXX, or the first that PATH has.
+  // Finds $CXX, or the first compiler on PATH.
   static absl::StatusOr<AdapterCompiler> Find();
 
   const std::string& path() const { return path_; }
-  // A mark that tells one compiler from another without starting it.
+  // Returns a text that distinguishes compilers without starting them.
   std::string Mark() const;
 
-  // For this copy of PyTorch only, or for a package: without the place where PyTorch lies.
+  // The library is for this copy of PyTorch only; or for a package, without the path of PyTorch.
   enum class Purpose { kThisCopy, kPackage };
-  // Writes `library` whole or not at all.
+  // Writes `library` completely or not at all.
   absl::Status Compile(const TorchInstallation& torch, const AdapterSource& source, Purpose purpose,
                        const std::string& library) const;
 

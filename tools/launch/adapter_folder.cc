@@ -28,13 +28,13 @@ std::string TorchFileOf(const std::string& adapter) { return adapter + kTorchSuf
 
 std::string LockFileOf(const std::string& adapter) { return adapter + ".lock"; }
 
-// Whether it is there or not; empty: nobody says where it is.
+// Returns the path, whether it exists or not; empty if it is unknown.
 fs::path PathOf(const std::string& wanted) {
   if (!wanted.empty()) return wanted;
   return UserCacheFolder();
 }
 
-// Names of adapters and of the files beside them.
+// Returns the names of files with this suffix.
 std::vector<std::string> ListFiles(const std::string& folder, const std::string& suffix) {
   std::vector<std::string> found;
   std::error_code error;
@@ -115,7 +115,7 @@ std::string AdapterFolder::TorchOf(const std::string& adapter) {
 
 AdapterLock::AdapterLock(const std::string& adapter)
     : descriptor_(open(LockFileOf(adapter).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
-  // Without the lock the same is compiled twice, which does no harm.
+  // Without the lock, the same adapter may be compiled twice, which is harmless.
   if (descriptor_ >= 0) (void)flock(descriptor_, LOCK_EX);
 }
 

@@ -1,9 +1,9 @@
-// The folder of the adapters that were compiled on this machine: the user's cache, or one that the
-// user named. Beside each adapter lies a file that says which PyTorch it is for. Of an adapter that
-// a package of vramstow brought there is only such a file.
+// AdapterFolder: the folder of the adapters that were compiled on this machine: the user's cache,
+// or one that the user named. Beside each adapter is a file that says which PyTorch it is for. For
+// an adapter of a vramstow package, there is only that file.
 //
-// Ownership: a path. Threads: any; processes that build the same wait for each other (AdapterLock).
-// Errors: one sentence. Units: none.
+// Ownership: a path. Threads: callable from any thread; processes that build the same adapter wait
+// for each other (AdapterLock). Errors: one sentence. Units: none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_ADAPTER_FOLDER_H_
 #define VRAMSTOW_TOOLS_LAUNCH_ADAPTER_FOLDER_H_
 
@@ -18,24 +18,24 @@ namespace vramstow {
 
 class AdapterFolder {
  public:
-  // `wanted`, or the user's cache; made if it is not there.
+  // Returns `wanted`, or the user's cache if it is empty; makes the folder if it does not exist.
   static absl::StatusOr<AdapterFolder> Make(const std::string& wanted);
-  // The same, if it is there already; an empty path: it is not.
+  // Like Make, but does not make the folder; the path is empty if it does not exist.
   static AdapterFolder Existing(const std::string& wanted);
 
   const std::string& path() const { return path_; }
   bool empty() const { return path_.empty(); }
-  // All adapters in it, of all kinds and for every PyTorch.
+  // Returns all adapters in the folder, of all kinds and for every PyTorch.
   std::vector<std::string> List() const;
-  // The PyTorchs of adapters that lie elsewhere.
+  // Returns the folders of the PyTorch installations whose adapters lie elsewhere.
   std::vector<std::string> TorchesWithExternalAllocator() const;
-  // Removes all, and says how many adapters these were.
+  // Removes all adapters, and returns how many there were.
   int Clear() const;
 
-  // So that a later run knows the adapter, in this folder or elsewhere, without being told of this
-  // PyTorch.
+  // Notes the PyTorch of an adapter, so that a later run finds the adapter, in this folder or
+  // elsewhere, without being given the PyTorch.
   void NoteTorch(const std::string& adapter, const TorchInstallation& torch) const;
-  // The folder that was noted; empty: none.
+  // Returns the folder of PyTorch that was noted; empty if none was.
   static std::string TorchOf(const std::string& adapter);
 
  private:
@@ -44,8 +44,8 @@ class AdapterFolder {
   std::string path_;
 };
 
-// Ranks of one job build the same adapter at the same time: whoever holds this lock builds. A child
-// that is forked meanwhile holds it, too.
+// A lock for ranks of one job that build the same adapter at the same time: the process that holds
+// the lock builds. A child that is forked while it is held holds it, too.
 class AdapterLock {
  public:
   explicit AdapterLock(const std::string& adapter);

@@ -19,7 +19,7 @@ struct KindFacts {
   const char* otherwise;  // what to say of a release that it does not know; the releases follow
 };
 
-// By AdapterKind.
+// Indexed by AdapterKind.
 constexpr KindFacts kKinds[] = {
 #define VRAMSTOW_ADAPTER_KIND(kind, folder, prefix, first, last, variable, entry, otherwise) \
   {folder, prefix, first, last, variable, otherwise},

@@ -1,6 +1,7 @@
-// The kinds of libraries that are compiled for a PyTorch, and the releases that each knows.
+// AdapterKind: the kinds of libraries that are compiled for a PyTorch, and the releases that each
+// supports.
 //
-// Ownership: constants. Threads: any. Errors: one sentence. Units: none.
+// Ownership: constants. Threads: callable from any thread. Errors: one sentence. Units: none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_ADAPTER_KIND_H_
 #define VRAMSTOW_TOOLS_LAUNCH_ADAPTER_KIND_H_
 
@@ -10,8 +11,8 @@
 
 namespace vramstow {
 
-// An allocator that serves the framework, an observer of the framework's own, what computes the
-// values of a rehearsal, or what tells who holds memory: base/adapter_kinds.def.
+// The kinds: an allocator that serves the framework, an observer of the framework's own allocator,
+// the computation of values in a simulated run, and the census. See base/adapter_kinds.def.
 enum class AdapterKind {
 #define VRAMSTOW_ADAPTER_KIND(kind, folder, prefix, first, last, variable, entry, otherwise) kind,
 #include "base/adapter_kinds.def"
@@ -22,20 +23,20 @@ struct AdapterRequest {
   AdapterKind kind = AdapterKind::kAllocator;
   bool try_newer = false;  // releases after those that are known, too: the compiler will tell
 };
-// From the value of VRAMSTOW_ADAPTER_TRY; null: it is not set.
+// Interprets the value of VRAMSTOW_ADAPTER_TRY; null if it is not set.
 bool WantsNewerTried(const char* value);
 
-// The folder of a kind's .cc files, below the sources, and the prefix of the compiled library's
-// name.
+// Return the folder of a kind's .cc files, below the sources, and the prefix of the compiled
+// library's name.
 const char* SourceFolderOf(AdapterKind kind);
 const char* NamePrefixOf(AdapterKind kind);
-// The environment variable that names those that are ready.
+// Returns the environment variable that names the compiled libraries.
 const char* VariableOf(AdapterKind kind);
-// The names of all kinds begin and end with these.
+// The beginning and the end of the names of all kinds.
 inline constexpr char kAdapterPrefix[] = "torch-";
 inline constexpr char kAdapterSuffix[] = ".so";
 
-// Whether the kind knows this release of PyTorch, or is to try it.
+// Returns OK if the kind supports this release of PyTorch, or the request says to try it.
 absl::Status CheckRelease(const std::string& release, const AdapterRequest& request);
 
 }  // namespace vramstow

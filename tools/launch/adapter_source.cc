@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where these are the same, a library that was compiled for another copy of the release fits.
+// If these headers are equal, a library that was compiled for another copy of the release fits.
 constexpr const char* kDecidingHeaders[] = {"c10/cuda/CUDACachingAllocator.h",
                                             "c10/core/CachingDeviceAllocator.h",
                                             "c10/core/Allocator.h",
@@ -22,12 +22,13 @@ constexpr const char* kDecidingHeaders[] = {"c10/cuda/CUDACachingAllocator.h",
                                             "ATen/core/dispatch/Dispatcher.h",
                                             "ATen/core/ivalue.h",
                                             "torch/csrc/autograd/generated/Functions.h"};
-// A mark that tells one copy of PyTorch from another.
+// Files whose state distinguishes copies of PyTorch.
 constexpr const char* kDecidingFiles[] = {
     "lib/libc10_cuda.so", "include/c10/cuda/CUDACachingAllocator.h",
     "include/c10/core/CachingDeviceAllocator.h", "include/c10/core/Allocator.h"};
 
-// The headers, and the .cc files of one folder: those of an observer lie below the adapter's.
+// Returns the headers, and the .cc files of one folder. The folder of an observer is below the
+// adapter's.
 std::vector<fs::path> FindFiles(const std::string& sources, AdapterKind kind) {
   const char* folder = SourceFolderOf(kind);
   std::vector<fs::path> files;
@@ -63,7 +64,7 @@ std::string AdapterSource::StemFor(const TorchInstallation& torch) const {
 }
 
 std::string AdapterSource::ShippedName(const TorchInstallation& torch) const {
-  // Not where PyTorch lies, and not how it was compiled.
+  // The fingerprint covers neither the path of PyTorch nor how it was compiled.
   Fingerprint source;
   for (const fs::path& file : files_) source.Add(TextOfFile(file));
   Fingerprint headers;

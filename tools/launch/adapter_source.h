@@ -1,9 +1,11 @@
-// The source of one kind of adapter, and the names of the libraries that are made from it.
+// AdapterSource: the source of one kind of adapter, and the names of the libraries that are made
+// from it.
 //
-// Idea: a library's name says what it was made from. Whatever changes there makes another name, so
-// an old library is never taken by mistake.
+// Idea: the name of a library contains a fingerprint of everything that it is made from, so an
+// outdated library is never used by mistake.
 //
-// Ownership: copies. Threads: any. Errors: a source that is not there is empty. Units: none.
+// Ownership: the results are copies. Threads: callable from any thread. Errors: the source is empty
+// if it does not exist. Units: none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_ADAPTER_SOURCE_H_
 #define VRAMSTOW_TOOLS_LAUNCH_ADAPTER_SOURCE_H_
 
@@ -18,19 +20,19 @@ namespace vramstow {
 
 class AdapterSource {
  public:
-  // `folder` holds the source tree of all kinds.
+  // `folder` has the source tree of all kinds.
   AdapterSource(const std::string& folder, AdapterKind kind);
 
   AdapterKind kind() const { return kind_; }
   const std::string& folder() const { return folder_; }
   bool empty() const { return files_.empty(); }
-  // The .cc files.
+  // Returns the .cc files.
   std::vector<std::filesystem::path> Units() const;
 
-  // How the name of a library begins that is compiled for this copy of PyTorch; the compiler's mark
-  // follows.
+  // Returns the beginning of the name of a library that is compiled for this copy of PyTorch; the
+  // compiler's mark follows.
   std::string StemFor(const TorchInstallation& torch) const;
-  // The name of a library that fits every copy of the release whose headers are the same.
+  // Returns the name of a library that fits every copy of the release with the same headers.
   std::string ShippedName(const TorchInstallation& torch) const;
 
  private:

@@ -16,10 +16,10 @@ namespace vramstow {
 namespace {
 
 constexpr uint32_t kLargeWorkspaceCapability = 90;  // PyTorch's for cuBLAS
-// Of a card, what a context takes and a driver keeps for itself, at the least.
+// The least memory that a context and the driver use on a card.
 constexpr uint64_t kContext = 400 * kMiB;
 
-// Snapshots in public come from these first.
+// The most likely cards of public snapshots.
 constexpr absl::string_view kUsualCards[] = {"a100", "h100", "b200", "l40s", "rtx4090", "rtx3090"};
 
 // "79.2 GiB".
@@ -34,7 +34,8 @@ std::optional<uint64_t> BytesOf(absl::string_view text) {
   return static_cast<uint64_t>(number * static_cast<double>(scale));
 }
 
-// "  h100          NVIDIA H100 80GB HBM3, 79.2 GiB, compute capability 9.0, 132 multiprocessors"
+// Parses "  h100          NVIDIA H100 80GB HBM3, 79.2 GiB, compute capability 9.0, 132
+// multiprocessors".
 std::optional<ListedCard> ReadCard(absl::string_view line) {
   if (!absl::ConsumePrefix(&line, "  ")) return std::nullopt;
   const size_t space = line.find(' ');
@@ -60,7 +61,7 @@ std::optional<ListedCard> ReadCard(absl::string_view line) {
   return card;
 }
 
-// Of a card from which a snapshot may come, what it has at the least: other processes may have held
+// Returns the least memory that the card of a snapshot can have; other processes may have held
 // some.
 uint64_t LeastMemory(const CardEvidence& evidence) {
   const uint64_t told =

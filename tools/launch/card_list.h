@@ -1,7 +1,8 @@
-// CardList: the simulated cards, as the simulator lists them; and which of them a memory snapshot
-// of a real card tells of: the smallest that agrees with the evidence.
+// CardList: the simulated cards, as the simulator lists them, and the choice of the card that a
+// memory snapshot of a real one comes from: the smallest that agrees with the evidence.
 //
-// Ownership: copies. Threads: one at a time. Errors: one sentence. Units: bytes.
+// Ownership: the results are copies. Threads: used by one thread at a time. Errors: one sentence.
+// Units: bytes.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_CARD_LIST_H_
 #define VRAMSTOW_TOOLS_LAUNCH_CARD_LIST_H_
 
@@ -25,17 +26,18 @@ struct ListedCard {
   uint64_t multiprocessors = 0;
 };
 
-// From the text of --simulate=help. Lines that it does not understand are left out.
+// Parses the text of --simulate=help. Unknown lines are ignored.
 std::vector<ListedCard> ReadCardList(absl::string_view help);
 
-// The list of the simulator in this folder.
+// Returns the list of the simulator in this folder.
 absl::StatusOr<std::vector<ListedCard>> ListCards(const std::string& simulator_directory);
 
-// Of a SPEC: sms= in it counts, else the card's. 0: not known.
+// Returns the multiprocessors of a SPEC: sms= if it has that, otherwise those of its card. 0 if
+// unknown.
 uint64_t MultiprocessorsOf(const std::vector<ListedCard>& cards, const std::string& spec);
 
-// How many multiprocessors the card of a snapshot may have: of the cards that agree with the
-// evidence, first those from which most snapshots come.
+// Returns how many multiprocessors the card of a snapshot may have: those of all cards that agree
+// with the evidence, the most likely cards first.
 std::vector<uint64_t> PossibleMultiprocessors(const std::vector<ListedCard>& cards,
                                               const CardEvidence& evidence);
 
@@ -44,12 +46,12 @@ struct MatchedCard {
   std::string why;   // one sentence
 };
 
-// The card of the list that agrees with the evidence. An error: none has so much memory.
+// Returns the card of the list that agrees with the evidence. Fails if none has enough memory.
 absl::StatusOr<MatchedCard> MatchCard(const CardEvidence& evidence,
                                       const std::vector<ListedCard>& cards);
 
-// A SPEC that begins with "match=SNAPSHOT" gets the card in its place, and *why says which; any
-// other is given back as it is.
+// Replaces "match=SNAPSHOT" at the beginning of a SPEC by the matching card, and sets *why to the
+// reason. Returns any other SPEC unchanged.
 absl::StatusOr<std::string> ResolveMatch(const std::string& spec,
                                          const std::string& simulator_directory, std::string* why);
 

@@ -16,7 +16,7 @@ constexpr size_t kMaxText = 64 * 1024;
 
 absl::Status CheckDriver() {
   void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  // Left open: a driver need not survive being closed.
+  // The library is left open, because a driver need not support being closed.
   if (driver != nullptr && dlsym(driver, "cuInit") != nullptr) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "there is no CUDA driver here (libcuda.so.1): run it on a machine with an NVIDIA driver, or "

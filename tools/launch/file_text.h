@@ -1,6 +1,7 @@
-// The text of a small file.
+// TextOfFile: returns the text of a small file.
 //
-// Ownership: a copy. Threads: any. Errors: what cannot be read is empty. Units: none.
+// Ownership: the result is a copy. Threads: callable from any thread. Errors: the text is empty if
+// the file cannot be read. Units: none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_FILE_TEXT_H_
 #define VRAMSTOW_TOOLS_LAUNCH_FILE_TEXT_H_
 

@@ -1,4 +1,4 @@
-// A number that tells texts apart: FNV-1a, 64 bits. Not safe against who wants two to be the same.
+// Fingerprint: a hash of texts: FNV-1a, 64 bits. Not safe against deliberate collisions.
 //
 // Ownership: none. Threads: none of its own. Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_FINGERPRINT_H_
@@ -11,7 +11,7 @@ namespace vramstow {
 
 class Fingerprint {
  public:
-  // "ab", "c" and "a", "bc" give different numbers.
+  // Adds a text and its end: "ab", "c" and "a", "bc" give different hashes.
   void Add(std::string_view text) {
     for (const char c : text) AddByte(static_cast<unsigned char>(c));
     AddByte(0xff);

@@ -12,8 +12,8 @@
 namespace vramstow {
 namespace {
 
-// In this order: a library comes after those whose symbols it wants. Where there are two of one,
-// they are for wheels of CUDA 13 and 12, which tell them apart by the version of each symbol.
+// The order matters: a library comes after those whose symbols it uses. If there are two versions
+// of a library, they are for wheels of CUDA 13 and 12, which select by the version of each symbol.
 constexpr const char* kSimulatorPreloads[] = {
     "libcudart.so.13",   "libcudart.so.12",   "libcublasLt.so.13", "libcublasLt.so.12",
     "libcublas.so.13",   "libcublas.so.12",   "libcudnn.so.9",     "libcudnn.so.8",

@@ -1,7 +1,7 @@
-// Installation: where the libraries lie that a command is run with, seen from the program.
+// Installation: the paths of the libraries that a command is run with, relative to the program.
 //
-// Ownership: copies. Threads: pure functions. Errors: one sentence that names what is not there.
-// Units: none. The layout is the one of docs/architecture.md.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors: one
+// sentence that names the missing file. Units: none. The layout is the one of docs/architecture.md.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_INSTALLATION_H_
 #define VRAMSTOW_TOOLS_LAUNCH_INSTALLATION_H_
 
@@ -23,15 +23,16 @@ struct Installation {
   std::string pages;                // share/doc/vramstow/docs
 };
 
-// Of the running program. Nothing is checked but that the program knows where it is.
+// Returns the installation of the running program. It only checks that the program knows its own
+// path.
 absl::StatusOr<Installation> FindInstallation();
-// Of a program at this absolute path.
+// Returns the installation of a program at this absolute path.
 Installation InstallationOf(const std::string& program);
 
-// What LD_PRELOAD has to name, in order.
+// Returns the libraries for LD_PRELOAD, in order.
 std::vector<std::string> PreloadedLibraries(const Installation& installation, bool rehearsal);
 
-// Whether all that is needed is there, and can be said in LD_PRELOAD and LD_LIBRARY_PATH, which
+// Checks that all needed files exist and can be written in LD_PRELOAD and LD_LIBRARY_PATH, which
 // have no way to write a space, a colon, a semicolon or a dollar sign.
 absl::Status CheckInstallation(const Installation& installation, bool rehearsal);
 

@@ -18,7 +18,7 @@
 namespace vramstow {
 namespace {
 
-// What launchers tell each process of the job that it is part of.
+// The variables by which launchers give each process the id of its job.
 constexpr const char* kJobVariables[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID",
                                          "FLUX_JOB_ID",  "JOB_ID",    "TORCHELASTIC_RUN_ID"};
 constexpr const char* kRankVariables[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
@@ -29,7 +29,7 @@ std::string_view VariableOf(const char* variable) {
   return value == nullptr ? std::string_view() : value;
 }
 
-// As a part of a file's name: "123[4].server" becomes "123_4_.server".
+// Returns the id as a part of a file name: "123[4].server" becomes "123_4_.server".
 std::string AsName(std::string_view job) {
   constexpr size_t kLongest = 100;
   std::string name(job.substr(0, kLongest));
@@ -61,7 +61,7 @@ absl::StatusOr<std::string> JobName() {
                          parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, getpid());
 }
 
-// Takes a path apart into what is there, and what is to be made below it.
+// Splits a path into the existing part, and the part that has to be made below it.
 JobFolder ToBeMade(const std::filesystem::path& path) {
   std::error_code ignored;
   std::filesystem::path there = path;

@@ -1,10 +1,11 @@
-// The folder for traces: made where it is not there, and with "%j" in --trace-dir one for all ranks
-// of a job.
+// JobFolder: the folder for traces, which is made if it does not exist. With "%j" in --trace-dir it
+// is one folder for all ranks of a job.
 //
-// Idea: each rank may have a `vramstow run` of its own, so they find the same name each by itself,
-// in what their launcher tells all of them, and whoever comes first makes the folder.
+// Idea: each rank may have a `vramstow run` of its own, so each derives the same name from the
+// variables that their launcher sets for all of them, and the first one makes the folder.
 //
-// Ownership: values. Threads: one at a time. Errors: one sentence. Units: none.
+// Ownership: plain values. Threads: used by one thread at a time. Errors: one sentence. Units:
+// none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_JOB_FOLDER_H_
 #define VRAMSTOW_TOOLS_LAUNCH_JOB_FOLDER_H_
 
@@ -20,11 +21,11 @@ struct JobFolder {
   std::string name;    // below it, to be made, perhaps with folders on the way; empty: nothing
 };
 
-// Takes "traces/job-%j" apart; nothing is made. A rank whose job nobody names is refused; a run
-// that is no rank is a job of its own.
+// Parses "traces/job-%j"; makes nothing. Fails for a rank whose job has no id; a run that is no
+// rank is a job of its own.
 absl::StatusOr<JobFolder> FindJobFolder(const std::string& directory);
 
-// Makes the folder below *directory, which is the parent; *directory becomes it.
+// Makes the folder below the parent *directory, and sets *directory to it.
 absl::Status MakeJobFolder(const JobFolder& folder, std::string* directory);
 
 }  // namespace vramstow

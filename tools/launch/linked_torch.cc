@@ -20,16 +20,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kLibrary[] = "libc10_cuda.so";
-// A program's own libraries may need others that need PyTorch; deeper than this nobody looks.
+// A program's own libraries may depend on libraries that depend on PyTorch; deeper levels are not
+// searched.
 constexpr int kMaxDepth = 4;
 
-// What a file says to the dynamic linker.
+// The dynamic section of a file, as far as it is needed here.
 struct Linking {
   std::vector<std::string> needed;
   std::vector<std::string> folders;  // where to look for them
 };
 
-// Reads pieces of a file; false past its end.
+// Reads parts of a file; false past its end.
 class Elf {
  public:
   explicit Elf(const fs::path& path) : file_(path, std::ios::binary) {}
@@ -67,7 +68,7 @@ std::vector<Elf64_Phdr> ReadSegments(Elf* elf) {
   return segments;
 }
 
-// Where an address of the loaded file lies in it; 0: nowhere.
+// Returns the file offset of an address of the loaded file; 0 if it is in no segment.
 uint64_t OffsetOf(const std::vector<Elf64_Phdr>& segments, uint64_t address) {
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type != PT_LOAD || address < segment.p_vaddr) continue;
@@ -129,7 +130,7 @@ class Search {
     for (const std::string& needed : linking.needed) {
       for (const std::string& folder : linking.folders) {
         std::error_code error;
-        // Files may be links to elsewhere; the folder is what PyTorch is known by.
+        // Files may be links; PyTorch is identified by its real folder.
         const fs::path real_folder = fs::canonical(folder, error);
         if (error || !fs::exists(real_folder / needed, error)) continue;
         if (IsTorch(needed) && fs::exists(real_folder / kLibrary, error)) {
@@ -152,7 +153,7 @@ class Search {
   std::set<std::string> seen_;
 };
 
-// The command's file, as execvp finds it.
+// Returns the command's file, as execvp finds it.
 fs::path FileOf(const std::string& command, const std::string& path) {
   std::error_code error;
   if (command.find('/') != std::string::npos) return fs::canonical(command, error);

@@ -1,10 +1,10 @@
-// Which PyTorch a program is linked to, before it runs.
+// FindLinkedTorch: finds the PyTorch that a program is linked to, before it runs.
 //
-// Idea: a program on LibTorch names the libraries that it needs, and where to look for them, in its
-// own file. So the adapter for its PyTorch can be compiled before it starts.
+// Idea: the file of a program that uses LibTorch names the libraries that it needs, and where to
+// find them. So the adapter for its PyTorch can be compiled before it starts.
 //
-// Ownership: copies. Threads: any. Errors: what cannot be read is linked to no PyTorch. Units:
-// none.
+// Ownership: the results are copies. Threads: callable from any thread. Errors: a file that cannot
+// be read is linked to no PyTorch. Units: none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_LINKED_TORCH_H_
 #define VRAMSTOW_TOOLS_LAUNCH_LINKED_TORCH_H_
 
@@ -12,8 +12,9 @@
 
 namespace vramstow {
 
-// The folder of the PyTorch with CUDA that `command` is linked to, itself or by its own libraries;
-// empty: to none. `path` and `library_path` are the values of PATH and LD_LIBRARY_PATH.
+// Returns the folder of the PyTorch with CUDA that `command` is linked to, directly or through its
+// own libraries; empty if there is none. `path` and `library_path` are the values of PATH and
+// LD_LIBRARY_PATH.
 std::string FindLinkedTorch(const std::string& command, const std::string& path,
                             const std::string& library_path);
 

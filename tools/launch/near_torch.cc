@@ -22,7 +22,8 @@ void AddIfTorch(const fs::path& packages, std::vector<std::string>* found) {
   }
 }
 
-// Where the command lies: links stay, because a virtual environment's Python is one.
+// Returns the folder of the command. Links are not resolved, because the Python of a virtual
+// environment is one.
 fs::path FolderOf(const std::string& command, const std::string& path) {
   if (command.find('/') != std::string::npos) return fs::path(command).parent_path();
   for (const absl::string_view folder : absl::StrSplit(path, ':')) {
@@ -38,7 +39,7 @@ std::vector<std::string> FindTorchOnSearchPath(const std::string& program,
                                                const std::string& command,
                                                const std::string& path) {
   std::vector<std::string> found;
-  // As the wheel has it: PACKAGES/vramstow/native/bin/vramstow.
+  // The layout of a wheel is PACKAGES/vramstow/native/bin/vramstow.
   const fs::path native = fs::path(program).parent_path().parent_path();
   if (native.filename() == "native") AddIfTorch(native.parent_path().parent_path(), &found);
   const fs::path folder = FolderOf(command, path);

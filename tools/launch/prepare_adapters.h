@@ -1,14 +1,15 @@
-// What a command gets of adapters before it starts, so that none is compiled while it runs.
+// PrepareAdapters: names the compiled adapters to a command before it starts, so that none is
+// compiled while it runs.
 //
-// Idea: the library in the command loads an adapter that is ready and never starts a compiler. A
-// program on LibTorch says in its own file which PyTorch it uses, so its adapter is compiled now;
-// for Python the start-up hook compiles at the first import of torch. All adapters that are ready,
-// compiled here or shipped for a PyTorch that is near, are named in VRAMSTOW_TORCH_ADAPTER, all
-// observers in VRAMSTOW_TORCH_OBSERVER, all censuses in VRAMSTOW_TORCH_CENSUS, and in a rehearsal
-// all that computes values in VRAMSTOW_TORCH_VALUES.
+// Idea: the library in the command loads a compiled adapter and never starts a compiler. The file
+// of a program that uses LibTorch names its PyTorch, so its adapter is compiled now; for Python,
+// the start-up hook compiles it at the first import of torch. All adapters that were compiled here,
+// or shipped for a PyTorch that the command may import, are named in VRAMSTOW_TORCH_ADAPTER, all
+// observers in VRAMSTOW_TORCH_OBSERVER, all censuses in VRAMSTOW_TORCH_CENSUS and, in a simulated
+// run, all libraries that compute values in VRAMSTOW_TORCH_VALUES.
 //
-// Ownership: copies. Threads: one at a time; it may take as long as a compiler does. Errors: one
-// sentence. Units: none.
+// Ownership: the results are copies. Threads: used by one thread at a time; it may take as long as
+// a compiler does. Errors: one sentence. Units: none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_PREPARE_ADAPTERS_H_
 #define VRAMSTOW_TOOLS_LAUNCH_PREPARE_ADAPTERS_H_
 
@@ -19,17 +20,17 @@
 
 namespace vramstow {
 
-// Returns why the adapter for the PyTorch that `command` is linked to cannot be had; empty: it is
-// ready, or the command is linked to none.
+// Returns why the adapter for the PyTorch that `command` is linked to cannot be provided; empty if
+// it is ready, or the command is linked to none.
 std::string PrepareAdapters(const Installation& installation, const std::string& command,
                             Environment* environment);
-// The same for what computes values in a rehearsal.
+// Like PrepareAdapters, for the library that computes values in a simulated run.
 std::string PrepareValues(const Installation& installation, const std::string& command,
                           Environment* environment);
-// Names the observers that are ready.
+// Names the compiled observers.
 void PrepareObservers(const Installation& installation, const std::string& command,
                       Environment* environment);
-// Names the censuses that are ready.
+// Names the compiled censuses.
 void PrepareCensuses(const Installation& installation, const std::string& command,
                      Environment* environment);
 

@@ -21,8 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxAnswer = 64 * 1024;
-// How long what is still in the pipes is read after the child is gone: a grandchild may keep them
-// open.
+// How long the pipes are read after the child has ended: a grandchild may keep them open.
 constexpr int kRestMs = 200;
 // How long a child that was killed may take to end.
 constexpr int kReapMs = 2000;
@@ -41,7 +40,7 @@ struct Pipe {
     if (ends[end] >= 0) close(ends[end]);
     ends[end] = -1;
   }
-  // What is more than is kept is read all the same: the child must not wait for us.
+  // Output beyond the limit is read, too, so that the child does not wait for the pipe.
   void Read() {
     std::array<char, 4096> buffer{};
     const ssize_t got = read(ends[0], buffer.data(), buffer.size());
@@ -125,7 +124,7 @@ ProbeEnd RunProbe(const std::vector<std::string>& command, Environment environme
     const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(most_ms);
     int status = 0;
     bool ended = false;
-    // A child may close its output and go on, or end while a child of its own keeps it open.
+    // A child may close its output and continue, or end while a child of its own keeps it open.
     while (!ended && Left(deadline) > 0) {
       ReadUntil(std::min(deadline, Clock::now() + std::chrono::milliseconds(20)), &out, &err);
       ended = waitpid(child, &status, WNOHANG) == child;
@@ -133,7 +132,7 @@ ProbeEnd RunProbe(const std::vector<std::string>& command, Environment environme
     }
     if (!ended) {
       kill(-child, SIGKILL);
-      // One that the kernel holds in a driver may not end for long: it is left behind.
+      // A child that is blocked in a driver call may not end for a long time: it is left behind.
       for (int i = 0; i < kReapMs && waitpid(child, &status, WNOHANG) == 0; ++i) usleep(1000);
       end.how = ProbeEnd::How::kTooSlow;
       end.value = static_cast<int>(most_ms / 1000);

@@ -1,9 +1,10 @@
-// Probe: runs a command that may crash, hang or talk nonsense, and says what became of it.
+// Probe: runs a command that may crash, hang or print nonsense, and reports how it ended.
 //
-// Idea: what a broken driver or interpreter does to a process, it does to a child. The child has
-// no standard input; what it writes to stdout and stderr is kept apart.
+// Idea: a broken driver or interpreter affects only the child process. The child has no standard
+// input; its stdout and stderr are captured separately.
 //
-// Ownership: copies. Threads: one at a time. Errors: told in ProbeEnd. Units: milliseconds, bytes.
+// Ownership: the results are copies. Threads: used by one thread at a time. Errors: reported in
+// ProbeEnd. Units: milliseconds, bytes.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_PROBE_H_
 #define VRAMSTOW_TOOLS_LAUNCH_PROBE_H_
 
@@ -28,12 +29,12 @@ struct ProbeEnd {
   std::string errors;
 
   bool ok() const { return how == How::kExited && value == 0; }
-  // "ended with signal 11 (Segmentation fault)": for a sentence.
+  // Returns "ended with signal 11 (Segmentation fault)", for a sentence.
   std::string Words() const;
 };
 
-// The command is looked for on the path of this process unless it has a slash. Its process group
-// is its own, and is killed with it.
+// Runs the command, which is searched on the path of this process unless it has a slash. It has a
+// process group of its own, all of which is killed at the end.
 ProbeEnd RunProbe(const std::vector<std::string>& command, Environment environment,
                   uint64_t most_ms);
 

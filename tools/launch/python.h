@@ -1,8 +1,10 @@
-// Python: the interpreter that this shell would start, and the PyTorch that it would import.
+// FindPython: finds the interpreter that this shell would start, and the PyTorch that it would
+// import.
 //
 // Idea: the interpreter is asked where it would find the package; nothing is imported.
 //
-// Ownership: copies. Threads: one at a time. Errors: one sentence. Units: milliseconds.
+// Ownership: the results are copies. Threads: used by one thread at a time. Errors: one sentence.
+// Units: milliseconds.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_PYTHON_H_
 #define VRAMSTOW_TOOLS_LAUNCH_PYTHON_H_
 
@@ -16,12 +18,13 @@ namespace vramstow {
 struct PythonHere {
   std::string program;  // as sys.executable has it
   std::string release;  // "3.11.2"
-  // Empty where it has no PyTorch: the folder of the package, and its version ("2.15.0+cu132").
+  // The folder of the package PyTorch, and its version ("2.15.0+cu132"); both are empty if there is
+  // none.
   std::string torch_folder;
   std::string torch_version;
 };
 
-// The first of python and python3 that there is on the path and that answers in time.
+// Returns the first of python and python3 that is on the path and answers in time.
 absl::StatusOr<PythonHere> FindPython(uint64_t most_ms);
 
 }  // namespace vramstow

@@ -1,10 +1,10 @@
-// RunEnds: which exceptions ended the Python programs of a run, told to the run itself.
+// RunEnds: reports to a run which exceptions ended its Python programs.
 //
-// Idea: the start-up hook marks the exception in the trace. Where the disk of the trace is full,
-// that is lost, so that it also writes it into a file in memory that the run holds open.
+// Idea: the start-up hook marks the exception in the trace. If the disk of the trace is full, the
+// mark is lost, so the hook also writes the exception to a file in memory that the run holds open.
 //
-// Ownership: the file. Threads: one at a time. Errors: without such a file nothing is told. Units:
-// none.
+// Ownership: owns the file. Threads: used by one thread at a time. Errors: without such a file
+// nothing is reported. Units: none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_RUN_ENDS_H_
 #define VRAMSTOW_TOOLS_LAUNCH_RUN_ENDS_H_
 
@@ -18,9 +18,9 @@ namespace vramstow {
 
 class RunEnds {
  public:
-  // Names the file to the processes that get this environment.
+  // Adds the path of the file to this environment.
   explicit RunEnds(Environment* environment);
-  // By the id of the process: the class of the exception that nobody caught.
+  // Returns the class of the uncaught exception, by process id.
   std::map<std::string, std::string> Uncaught() const;
 
  private:

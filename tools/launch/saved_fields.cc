@@ -17,7 +17,7 @@ bool IsName(absl::string_view text) {
          std::ranges::all_of(text, [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
 }
 
-// "struct TORCH_API MmBackward0 : public …": the name; empty: another line.
+// Returns the name in "struct TORCH_API MmBackward0 : public …"; empty for any other line.
 absl::string_view NameOfClass(absl::string_view line) {
   if (!absl::ConsumePrefix(&line, "struct ")) return {};
   absl::ConsumePrefix(&line, "TORCH_API ");

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// "2.15.0" of a file that has PACKAGE_VERSION "2.15.0+cu132"; empty if it has none.
+// Returns "2.15.0" for a file with PACKAGE_VERSION "2.15.0+cu132"; empty if it has none.
 std::string ReleaseIn(const std::string& version) {
   constexpr std::string_view kBefore = "PACKAGE_VERSION \"";
   const size_t at = version.find(kBefore);

@@ -1,6 +1,7 @@
-// A PyTorch that is installed here.
+// TorchInstallation: a PyTorch that is installed on this machine.
 //
-// Ownership: copies. Threads: any. Errors: one sentence that says what is missing. Units: none.
+// Ownership: the results are copies. Threads: callable from any thread. Errors: one sentence that
+// says what is missing. Units: none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_TORCH_INSTALLATION_H_
 #define VRAMSTOW_TOOLS_LAUNCH_TORCH_INSTALLATION_H_
 

@@ -1,6 +1,8 @@
-// The folder in which vramstow keeps what it found out or made on this machine, for this user.
+// UserCacheFolder: the folder in which vramstow stores its results and compiled files for this user
+// on this machine.
 //
-// Ownership: copies. Threads: any. Errors: empty, nobody says where it is. Units: none.
+// Ownership: the result is a copy. Threads: callable from any thread. Errors: the path is empty if
+// it is unknown. Units: none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_USER_CACHE_H_
 #define VRAMSTOW_TOOLS_LAUNCH_USER_CACHE_H_
 
@@ -9,7 +11,7 @@
 
 namespace vramstow {
 
-// `vramstow` in XDG_CACHE_HOME or in ~/.cache, whether it is there or not.
+// Returns `vramstow` in XDG_CACHE_HOME or in ~/.cache, whether it exists or not.
 inline std::filesystem::path UserCacheFolder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");

@@ -22,7 +22,7 @@ void ReadCount(absl::string_view number, PlanCard* card) {
   if (!absl::SimpleAtoi(number, &card->count)) card->count = 0;
 }
 
-// The ranks of a job have a card each; its world counts, wherever it stands.
+// Each rank of a job has a GPU of its own, so the world size counts, at any position.
 void ReadOptions(absl::string_view options, PlanCard* card) {
   for (absl::string_view option : absl::StrSplit(options, ',')) {
     const bool is_world = absl::ConsumePrefix(&option, kWorldOption);

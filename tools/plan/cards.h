@@ -1,6 +1,7 @@
-// Cards: what a user calls the machines that come into question, as SPECs of the simulator.
+// Cards: reads the candidate machines that a user names, as SPECs of the simulator.
 //
-// Ownership: copies. Threads: pure functions. Errors: one sentence. Units: none.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors: one
+// sentence. Units: none.
 #ifndef VRAMSTOW_TOOLS_PLAN_CARDS_H_
 #define VRAMSTOW_TOOLS_PLAN_CARDS_H_
 
@@ -14,7 +15,8 @@
 
 namespace vramstow {
 
-// A card's own options have commas, too: a new card begins where there is no '='.
+// Splits the list. A card's own options are also separated by commas; a new card begins at a part
+// without '='.
 std::vector<std::string> SplitCards(const std::string& cards);
 
 struct PlanCard {
@@ -25,15 +27,16 @@ struct PlanCard {
   bool has_absent = false;  // world= says how many, and only some ranks run
 };
 
-// `keys`: the cards that can be simulated.
+// Reads one card. `keys` has the names of the cards that can be simulated.
 absl::StatusOr<PlanCard> ReadPlanCard(const std::string& text,
                                       const std::vector<std::string>& keys);
 
-// Why a card's job cannot have the degrees of parallelism that a choice names ({shard}, {dp}, {tp},
-// {pp}, {cp}): one does not divide the ranks. Empty: it can, or the card is one alone.
+// Says why the ranks of a card's job cannot have the degrees of parallelism in a choice ({shard},
+// {dp}, {tp}, {pp}, {cp}): one of them does not divide the number of ranks. Empty if they can, or
+// if it is a single card.
 std::string WhyNotAmongRanks(const Choice& choice, const PlanCard& card);
 
-// A value that divides the ranks of none of the cards is an error.
+// Fails if a value divides the number of ranks of none of the cards.
 absl::Status CheckDegrees(const std::vector<Placeholder>& places,
                           const std::vector<PlanCard>& cards);
 

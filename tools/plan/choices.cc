@@ -35,8 +35,8 @@ void AddNamesOf(const std::string& word, std::vector<std::string>* names) {
   }
 }
 
-// How numbers go on behind `before` and `first`: by a factor where the three last have one, or two
-// at most are there; else by the step between the last two.
+// How a list of numbers continues: by a factor if the last three numbers have a common one, or
+// there are at most two numbers; otherwise by the difference of the last two.
 struct Pattern {
   uint64_t factor = 2;
   uint64_t step = 0;  // not 0: by steps
@@ -62,7 +62,7 @@ absl::Status WrongPart(absl::string_view part) {
                    "8..64."));
 }
 
-// "8..64" behind the numbers that were there before.
+// Adds "8..64" to the numbers that came before it.
 absl::Status AddRange(absl::string_view part, std::vector<std::string>* values) {
   const std::vector<absl::string_view> ends = absl::StrSplit(part, kOnwards);
   uint64_t first = 0;

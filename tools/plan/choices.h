@@ -1,9 +1,10 @@
-// Choices: the placeholders of a command, the values they may take, and every way to fill them in.
+// Choices: the placeholders of a command, the values they may take, and all combinations of values.
 //
-// Idea: a command says {batch} where a value goes. Its values come as a list, "1,2,4,8..64", in
-// which ".." goes on as the values before it do: by a factor, or else by a step.
+// Idea: a command has {batch} in place of a value. The values are given as a list, "1,2,4,8..64",
+// in which ".." continues as the values before it do: by a factor or by a difference.
 //
-// Ownership: copies. Threads: pure functions. Errors: one sentence. Units: none.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors: one
+// sentence. Units: none.
 #ifndef VRAMSTOW_TOOLS_PLAN_CHOICES_H_
 #define VRAMSTOW_TOOLS_PLAN_CHOICES_H_
 
@@ -28,31 +29,31 @@ struct Setting {
 };
 using Choice = std::vector<Setting>;
 
-// The names in braces, each once, in the order in which the command has them. A name is of small
-// letters, digits and "_", and begins with a letter.
+// Returns the names in braces, each once, in the order of the command. A name consists of
+// lower-case letters, digits and "_", and begins with a letter.
 std::vector<std::string> PlaceholdersOf(const std::vector<std::string>& command);
 
-// "1,2,4,8..64" → 1, 2, 4, 8, 16, 32, 64; "none,full" as they stand.
+// Expands "1,2,4,8..64" to 1, 2, 4, 8, 16, 32, 64; "none,full" is unchanged.
 absl::StatusOr<std::vector<std::string>> ValuesOf(absl::string_view text);
 
-// Every choice; the values of the last placeholder change first.
+// Returns all combinations; the values of the last placeholder change first.
 std::vector<Choice> AllChoices(const std::vector<Placeholder>& placeholders);
 
-// The command with values in place of placeholders.
+// Returns the command with values in place of placeholders.
 std::vector<std::string> Filled(const std::vector<std::string>& command, const Choice& choice);
 
-// A value as a number; nothing where it is none.
+// Returns a value as a number; nullopt if it is none.
 std::optional<double> NumberOf(const std::string& value);
 
-// Degrees of parallelism: {shard}, {dp}, {tp}, {pp}, {cp}. Each is a number of ranks that share
-// something, so that it has to divide all of them, and memory shrinks where it grows.
+// True for the degrees of parallelism {shard}, {dp}, {tp}, {pp}, {cp}. Each is the number of ranks
+// in a group, so it must divide the number of all ranks; memory shrinks when it grows.
 bool IsDegree(absl::string_view name);
 
-// The placeholder along which peaks are fitted: {batch}, or else the first that has only numbers,
-// of which there are two or more, and that is no degree.
+// Returns the placeholder along which peaks are fitted: {batch}, or else the first one that has at
+// least two values, all of them numbers, and is no degree of parallelism.
 std::optional<size_t> AxisOf(const std::vector<Placeholder>& placeholders);
 
-// "{batch} = 8, {checkpoint} = full"
+// Returns a text like "{batch} = 8, {checkpoint} = full".
 std::string TextOf(const Choice& choice);
 
 }  // namespace vramstow

@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-// The search in numbers of steps: `low` fits, `high` does not.
+// The search, in numbers of steps: `low` fits, `high` does not.
 class Search {
  public:
   Search(const FitRange& range, const std::optional<FitLine>& line, uint64_t capacity)
@@ -17,7 +17,7 @@ class Search {
   }
 
   absl::StatusOr<FitResult> Run(const FitTry& attempt) {
-    // The first value shows whether there is anything to be found at all.
+    // The smallest value shows whether any value can fit.
     for (std::optional<uint64_t> next = 0; next.has_value(); next = Next()) {
       const absl::StatusOr<FitRun> run = attempt(ValueOf(*next));
       if (absl::IsCancelled(run.status())) {
@@ -44,7 +44,7 @@ class Search {
  private:
   uint64_t ValueOf(uint64_t step) const { return range_.from + step * range_.step; }
   uint64_t high() const { return std::min(high_, end_); }
-  // How many values are still open.
+  // Returns how many values are still undecided.
   uint64_t open() const { return high() - std::min(high(), low_); }
 
   std::optional<uint64_t> Next() {
@@ -58,8 +58,9 @@ class Search {
       return std::clamp(kFar * low_, first, last);
     }
     if (const auto predicted = Predicted()) {
-      // What is expected to fit, then what is expected not to; else by halves.
-      // A guess closes in from one side only: two of them are given a chance.
+      // First tries a value that is expected to fit, then one that is expected not to; otherwise
+      // bisects. A guess narrows the range from one side only, so at most two guesses in a row may
+      // be slow.
       constexpr int kMaxSlowGuesses = 2;
       if (slow_guesses_ < kMaxSlowGuesses) {
         was_guess_ = true;
@@ -79,8 +80,8 @@ class Search {
     return *value < range_.from ? 0 : (*value - range_.from) / range_.step;
   }
 
-  // Whether all values so far fit with the same peaks. What was requested differs even where
-  // blocks and segments are rounded to the same sizes.
+  // True if all values so far fit with the same peaks. The requested bytes differ even if blocks
+  // and segments are rounded to the same sizes.
   bool AreAlike() const {
     const FitRun& first = result_.runs.front();
     return std::ranges::all_of(result_.runs, [&](const FitRun& run) {
@@ -90,7 +91,7 @@ class Search {
     });
   }
 
-  // The line through the two largest values that fit.
+  // Computes the line through the two largest values that fit.
   void Learn(const FitRun& run) {
     if (const FitRun* other = best_.has_value() ? &*best_ : nullptr; other != nullptr) {
       if (const auto line =

@@ -1,13 +1,13 @@
-// FitSearch: the largest value of a setting with which a run still fits into memory.
+// FitSearch: finds the largest value of a setting with which a run still fits into memory.
 //
-// Idea: a run is expensive, so few are made. Peaks mostly grow along a line: two runs give it, and
-// it says where the border should be. The border is then closed in from both sides; where the line
-// does not help, by halves. What is known from another card is a line to begin with. Where three
-// values have the same peaks to the byte, one far larger value is tried, and if that is alike, too,
-// the search is over: the value does not matter.
+// Idea: a run is expensive, so the search needs few. Peaks mostly grow along a line: two runs give
+// the line, which shows where the limit should be. The limit is then approached from both sides; if
+// the line does not help, by bisection. A line that is known from another card can be used from the
+// start. If three values have exactly the same peaks, one far larger value is tried; if its peaks
+// are also the same, the search ends, because the value does not matter.
 //
-// Ownership: copies. Threads: none of its own. Errors: what a run says; a run that was cancelled
-// ends the search, and what is known until then is kept. Units: bytes.
+// Ownership: the results are copies. Threads: none of its own. Errors: those of a run; a cancelled
+// run ends the search, and its results so far are retained. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_PLAN_FIT_SEARCH_H_
 #define VRAMSTOW_TOOLS_PLAN_FIT_SEARCH_H_
 
@@ -35,14 +35,14 @@ struct FitRange {
   uint64_t step = 1;  // only from + k · step are tried
 };
 
-// bytes = fixed + slope · value.
+// The line bytes = fixed + slope · value.
 struct FitLine {
   double fixed = 0;
   double slope = 0;
-  // The largest value whose bytes are at most `capacity`; nothing where bytes do not grow.
+  // Returns the largest value whose bytes are at most `capacity`; nullopt if the bytes do not grow.
   std::optional<uint64_t> LargestWithin(uint64_t capacity) const;
 };
-// Through two runs with different values; nothing where these do not grow.
+// Returns the line through two runs with different values; nullopt if the bytes do not grow.
 std::optional<FitLine> LineThrough(uint64_t value_a, uint64_t bytes_a, uint64_t value_b,
                                    uint64_t bytes_b);
 
@@ -57,7 +57,7 @@ struct FitResult {
 
 using FitTry = std::function<absl::StatusOr<FitRun>(uint64_t value)>;
 
-// `line` is what is known before, `capacity` of what.
+// `line`, if it is known already, describes how bytes grow; they must not exceed `capacity`.
 absl::StatusOr<FitResult> SearchLargest(const FitRange& range, const FitTry& attempt,
                                         const std::optional<FitLine>& line, uint64_t capacity);
 

@@ -14,14 +14,15 @@ namespace {
 
 using Source = PlanRow::Source;
 
-// After so many choices of one group that fail for another reason than memory, the rest is left.
+// If this many choices of a group fail for another reason than memory, the rest of the group is
+// skipped.
 constexpr size_t kMaxProblems = 2;
 
 double ValueAt(const PlanRow& row, size_t axis) {
   return NumberOf(row.choice[axis].value).value_or(0);
 }
 
-// y at x, on the line through two points.
+// Returns y at x on the line through two points.
 double OnLine(double x, double x_a, double y_a, double x_b, double y_b) {
   return x_a == x_b ? y_a : y_a + (y_b - y_a) * (x - x_a) / (x_b - x_a);
 }
@@ -55,8 +56,8 @@ class Searcher {
   }
 
  private:
-  // The choices of one card that differ along the axis alone, in its order; without an axis each is
-  // a group.
+  // Returns the choices of one card in groups that differ along the axis alone, in its order;
+  // without an axis, each choice is a group.
   std::vector<std::vector<PlanRow>> GroupsOf(const std::string& card) const {
     std::vector<Placeholder> others = space_.placeholders;
     if (axis_.has_value()) others[*axis_].values = {""};
@@ -105,7 +106,7 @@ class Searcher {
     }
   }
 
-  // What the peak says of the margin.
+  // Compares the peak with the margin.
   void Judge(PlanRow* row) const {
     if (!row->peak_bytes.has_value()) return;
     row->fits = *row->peak_bytes <= UsableBytes(row->total_bytes, space_.margin);
@@ -160,7 +161,7 @@ class Searcher {
     return "It was not tried, because smaller values do not fit.";
   }
 
-  // Which of the open rows to rehearse; nothing where the line tells enough.
+  // Returns the index of the open row to simulate next; nullopt if the line is accurate enough.
   std::optional<size_t> NextOf(const std::vector<PlanRow*>& known,
                                const std::vector<PlanRow*>& open) const {
     const auto fits = [](const PlanRow* row) { return row->fits; };
@@ -168,7 +169,7 @@ class Searcher {
     if (known.size() == 1) return fits(known.front()) ? std::optional<size_t>(0) : std::nullopt;
     const auto largest = std::ranges::find_if(known.rbegin(), known.rend(), fits);
     if (largest == known.rend()) return std::nullopt;
-    // Between what fits and what does not.
+    // The next value lies between the largest that fits and the smallest that does not.
     const double low = ValueAt(**largest, *axis_);
     const auto above = largest == known.rbegin() ? nullptr : *std::prev(largest);
     const double high = above == nullptr ? HUGE_VAL : ValueAt(*above, *axis_);
@@ -184,7 +185,8 @@ class Searcher {
     return found;
   }
 
-  // The two rehearsed rows that say most about a value: its neighbours, or the last two.
+  // Returns the two simulated rows that are most informative about a value: its neighbours, or the
+  // last two.
   static std::pair<PlanRow*, PlanRow*> Around(const std::vector<PlanRow*>& known, size_t axis,
                                               double value) {
     size_t i = 1;
@@ -203,7 +205,7 @@ class Searcher {
                   ValueAt(*b, *axis_), static_cast<double>(*b->peak_bytes));
   }
 
-  // Peaks and times of the rows that are not rehearsed.
+  // Fills in the peaks and times of the rows that were not simulated.
   void FillIn(const std::vector<PlanRow*>& known, const std::vector<PlanRow*>& open) const {
     if (known.size() < 2) return;
     for (PlanRow* row : open) {

@@ -1,13 +1,13 @@
-// SearchPlan: which choices of a command's settings fit onto which cards, and which is best, with
-// few rehearsals.
+// SearchPlan: finds which settings of a command fit onto which cards, and which is best, with few
+// simulated runs.
 //
-// Idea: along one placeholder that takes numbers (the axis, mostly {batch}), peaks grow along a
-// line. The two smallest values of it give the line, the line says which is the largest that fits,
-// and that one is rehearsed. What lies between is fitted. The best of all is always rehearsed
-// itself, before it is called the best.
+// Idea: along one placeholder with numeric values (the axis, mostly {batch}), peaks grow along a
+// line. Its two smallest values give the line, the line shows which is the largest that fits, and
+// that value is simulated. The values in between are interpolated. The best choice of all is always
+// simulated before it is reported as the best.
 //
-// Ownership: copies. Threads: none of its own. Errors: what the attempt says; an attempt that was
-// cancelled ends the search, and what is known until then is kept. Units: bytes, seconds.
+// Ownership: the results are copies. Threads: none of its own. Errors: those of an attempt; a
+// cancelled attempt ends the search, and its results so far are retained. Units: bytes, seconds.
 #ifndef VRAMSTOW_TOOLS_PLAN_SEARCH_H_
 #define VRAMSTOW_TOOLS_PLAN_SEARCH_H_
 
@@ -23,7 +23,7 @@
 
 namespace vramstow {
 
-// One step of the program's main loop, as long as it would take on the card.
+// One iteration of the program's main loop, with the time that it would take on the card.
 struct PlanStep {
   double seconds = 0;
   uint64_t tokens = 0;  // that all processes work through; 0: not known
@@ -32,7 +32,7 @@ struct PlanStep {
   uint64_t untold = 0;    // of these, kernels of which nobody knows the operations and bytes
 };
 
-// What one rehearsal told.
+// The result of one simulated run.
 struct PlanTrial {
   bool fits = false;
   std::optional<uint64_t> peak_bytes;  // of the fullest card, context and all
@@ -50,7 +50,7 @@ struct PlanSpace {
   double margin = 0;  // the part of a card that has to stay free
 };
 
-// A choice on a card.
+// One choice on one card.
 struct PlanRow {
   enum class Source : uint8_t {
     kRehearsed,
@@ -69,10 +69,11 @@ struct PlanRow {
   std::optional<PlanStep> step;
   std::string why_not;  // one sentence, where it does not fit, or is tight
 
-  // Tokens a second; where tokens are not known, samples: batch times accumulation. 0: no time is
-  // known.
+  // Returns tokens per second; if tokens are unknown, samples per second (batch times
+  // accumulation). 0 if no time is known.
   double Rate() const;
-  // Samples of one step, as far as the placeholders tell: {batch} times {accumulate}.
+  // Returns the samples of one iteration, as far as the placeholders show: {batch} times
+  // {accumulate}.
   double Samples() const;
 };
 
@@ -82,10 +83,11 @@ struct PlanResult {
   bool interrupted = false;
 };
 
-// The largest peak that keeps the margin free.
+// Returns the largest peak that leaves the margin free.
 uint64_t UsableBytes(uint64_t total_bytes, double margin);
 
-// The row that differs from this one by the next larger value along the axis. Null: there is none.
+// Returns the row that differs from this one by the next larger value along the axis, or null if
+// there is none.
 const PlanRow* NextLarger(const PlanResult& result, const PlanRow& row, size_t axis);
 
 absl::StatusOr<PlanResult> SearchPlan(const PlanSpace& space, const PlanAttempt& attempt);

@@ -12,7 +12,7 @@
 namespace vramstow {
 namespace {
 
-// Of collectives, what computing does not hide even where it lasts longer.
+// The part of collectives that computing does not hide even if it lasts longer.
 constexpr double kNeverHidden = 0.10;
 
 constexpr size_t kFields = 8;
@@ -26,7 +26,7 @@ std::optional<WorkItem::Kind> KindOf(absl::string_view name) {
 }
 
 std::optional<WorkItem> ReadLine(absl::string_view line) {
-  // A kernel's name may have commas.
+  // The name of a kernel may contain commas, so there may be more fields.
   const std::vector<absl::string_view> fields = absl::StrSplit(line, ',');
   if (fields.size() < kFields) return std::nullopt;
   const auto kind = KindOf(fields[1]);
@@ -51,7 +51,7 @@ WorkSize SizeOf(const WorkItem& item) {
           item.read_bytes, item.written_bytes, item.items};
 }
 
-// Adds what one operator takes to where it belongs.
+// Adds the time of one operator to the matching part.
 void AddOperator(const WorkItem& item, const CardRates& rates, StepTime* step) {
   const OperatorCost cost = CostOfOperator(SizeOf(item), rates);
   step->operations += static_cast<double>(item.operations);
@@ -63,7 +63,8 @@ void AddOperator(const WorkItem& item, const CardRates& rates, StepTime* step) {
   }
 }
 
-// Losses know how many tokens there are; else the embedding that was asked for most does.
+// Returns the number of tokens according to the losses; if there are none, according to the
+// embedding with the most requested rows.
 uint64_t TokensOf(std::span<const WorkItem> items) {
   uint64_t in_losses = 0;
   std::map<uint64_t, uint64_t> in_tables;  // by the bytes of the table and the indices

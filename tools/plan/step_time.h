@@ -1,13 +1,14 @@
-// StepTime: how long a step would take on a card, by a roofline of each operator that a rehearsal
-// told of.
+// StepTime: estimates the time of an iteration on a card, with a roofline model of each operator in
+// a simulated run.
 //
-// Idea: a card needs at least as long for an operator as its products take at the card's rate, and
-// as its bytes take to come from memory and go there. It reaches a part of both. What runs on the
-// cards' links is hidden behind computing as far as that lasts, copies from and to the host are
-// not. The program itself takes time, too, to launch each operator.
+// Idea: an operator takes at least the time of its products at the card's rate, and the time to
+// move its bytes from and to memory. A real card reaches a fraction of both rates. Traffic between
+// GPUs is hidden behind computing as long as that lasts; copies from and to the host are not. The
+// program itself also takes time to launch each operator.
 //
-// Ownership: copies. Threads: pure functions. Errors: lines that are no work are left out. Units:
-// bytes, seconds; nanoseconds since 1970 where a line has a time.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// lines that are no work are ignored. Units: bytes, seconds; nanoseconds since 1970 if a line has a
+// time.
 #ifndef VRAMSTOW_TOOLS_PLAN_STEP_TIME_H_
 #define VRAMSTOW_TOOLS_PLAN_STEP_TIME_H_
 
@@ -34,7 +35,7 @@ struct WorkItem {
   uint64_t items = 0;
 };
 
-// The lines of a work log (work-log= of the SPEC), in its order.
+// Parses the lines of a work log (work-log= of the SPEC), in its order.
 std::vector<WorkItem> ReadWorkLog(absl::string_view text);
 
 struct StepTime {
@@ -54,7 +55,7 @@ struct StepTime {
 
 StepTime EstimateStep(std::span<const WorkItem> items, const CardRates& rates);
 
-// Of [begin_ns, end_ns).
+// Returns the items in [begin_ns, end_ns).
 std::span<const WorkItem> Within(std::span<const WorkItem> items, uint64_t begin_ns,
                                  uint64_t end_ns);
 
