@@ -1,5 +1,5 @@
-// Times in a trace go on, whatever the system's clocks are set to. This program's clock_gettime is
-// its own: it asks the kernel, and then steps.
+// Tests that times in a trace increase, whatever the system's clocks are set to. This program
+// defines its own clock_gettime, which asks the kernel and adds a step.
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -37,10 +37,10 @@ class ClockSteps : public testing::TestWithParam<OrderSource> {
  protected:
   void TearDown() override { g_realtime_step_s = g_monotonic_step_ns = 0; }
 
-  // Records for some 120 ms while `step` is called now and then. The trace's times rise, and end
-  // where they should, within `slack_ns`.
+  // Records for some 120 ms while `step` is called from time to time. The trace's times must
+  // increase, and end at the right time within `slack_ns`.
   static void RecordWhile(void (*step)(int), uint64_t slack_ns) {
-    // Before the recorder's own time 0.
+    // This is earlier than the recorder's own time 0.
     const auto begin = std::chrono::steady_clock::now();
     TestRecorder recorder("test", GetParam());
     for (int i = 0; i < 1200; ++i) {
@@ -75,7 +75,7 @@ TEST_P(ClockSteps, SomebodySetsTheTime) {
               1'000'000);
 }
 
-// What must not happen, but is said of some virtual machines: the clock that nobody can set goes
+// This must not happen, but is reported of some virtual machines: the clock that cannot be set goes
 // back by some milliseconds.
 TEST_P(ClockSteps, TheMonotonicClockGoesBack) {
   RecordWhile([](int i) { g_monotonic_step_ns = -4'000'000 * (i % 3); }, 100'000'000);

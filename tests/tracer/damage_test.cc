@@ -1,4 +1,5 @@
-// Files that are cut, damaged or made by a stranger: what is readable is read, the rest is told.
+// Tests files that are cut, damaged or malicious: the readable part is read, and the rest is
+// reported.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +36,7 @@ bool IsPrefix(const std::vector<Event>& part, const std::vector<Event>& all) {
   return true;
 }
 
-// Whether `all` has this event, under the same sequence.
+// True if `all` contains this event, with the same sequence.
 bool Has(const std::vector<Event>& all, const Event& event) {
   const auto place =
       std::lower_bound(all.begin(), all.end(), event,
@@ -43,7 +44,7 @@ bool Has(const std::vector<Event>& all, const Event& event) {
   return place != all.end() && SameEvent(*place, event);
 }
 
-// The tests of damage, on the files of each version.
+// Runs the tests of damage on files of each version.
 class DamageOfTest : public testing::TestWithParam<const char*> {
  protected:
   std::string Closed() const { return Golden(std::string(GetParam()) + "-closed.stow"); }
@@ -87,8 +88,8 @@ TEST_P(DamageOfTest, EveryTruncationReadsAsAPrefixAndSaysSo) {
     ASSERT_TRUE(IsPrefix(part.events, all.events)) << size;
     ASSERT_GE(part.events.size(), most) << "fewer events from more bytes, at " << size;
     most = part.events.size();
-    // If a trace says that it was closed, it is known what is missing. (Its first 64 bytes are
-    // there before that is said.)
+    // The number of missing events is known if a trace was closed. (The state is stored after the
+    // trace's first 64 bytes.)
     if (part.report.closed && part.events.size() < all.events.size()) {
       ASSERT_FALSE(IsUndamaged(part.report)) << size;
     }
@@ -118,7 +119,7 @@ TEST_P(DamageOfTest, AFlippedBitIsReportedWhereverAnEventChanged) {
   const std::string original = bytes;
   size_t reported = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
-    // All bits where there is something; one now and then where there is nothing.
+    // Flips all bits of bytes in use, and a few bits of unused ones.
     const bool is_empty = original[i] == 0 && (i < 8 || original[i - 1] == 0);
     if (i % (is_empty ? 64 : kStride) != 0) continue;
     for (int bit = is_empty ? 7 : 0; bit < 8; ++bit) {
@@ -133,7 +134,7 @@ TEST_P(DamageOfTest, AFlippedBitIsReportedWhereverAnEventChanged) {
           read.events.size() == all.events.size() && IsPrefix(read.events, all.events);
       if (!IsUndamaged(read.report)) ++reported;
       ASSERT_TRUE(is_same || !IsUndamaged(read.report)) << "byte " << i << " bit " << bit;
-      // Never an event that was not there, but one that says what was lost.
+      // The reader may return no event that was not recorded, except one that reports losses.
       for (const Event& event : read.events) {
         if (event.kind == EventKind::kGap) continue;
         ASSERT_TRUE(Has(all.events, event)) << "byte " << i;
@@ -162,7 +163,8 @@ TEST_P(DamageOfTest, LostOrStrangeBytesInTheMiddleCostOnlyTheChunksTheyTouch) {
     }
     const ReadTrace read = ReadBytes(bytes);
     ASSERT_EQ(read.error, ReadError::kOk);
-    // The largest chunk has most of the events; all others are read in any case.
+    // The largest chunk contains most of the events; those of all other chunks are read in any
+    // case.
     ASSERT_GE(read.events.size(), 250u) << "at " << at << ", " << size << " bytes, round " << round;
   }
 }
@@ -170,7 +172,7 @@ TEST_P(DamageOfTest, LostOrStrangeBytesInTheMiddleCostOnlyTheChunksTheyTouch) {
 TEST_P(DamageOfTest, ChunksAreFoundInAnyOrderAndOnceEach) {
   const std::string whole = FileBytes(Killed());
   const ReadTrace all = ReadBytes(whole);
-  // Everything behind the header comes twice, in pieces that begin with a chunk.
+  // Everything behind the header is repeated, in pieces that begin with a chunk.
   const std::string magic(reinterpret_cast<const char*>(kChunkMagic), sizeof kChunkMagic);
   std::vector<std::string> pieces;
   for (size_t at = whole.find(magic); at != std::string::npos;) {
@@ -228,7 +230,7 @@ TEST(DamageTest, AGreaterMinorVersionIsRead) {
   EXPECT_TRUE(IsUndamaged(read.report));
 }
 
-// A file of chunk headers that are right in themselves and promise a lot.
+// Returns a file of chunk headers that are valid one by one and announce a lot of data.
 std::string Hostile(uint32_t chunks, uint32_t stride, uint32_t capacity, uint32_t committed,
                     ChunkState state) {
   std::string bytes = FileBytes(Golden("v1.0-closed.stow")).substr(0, kFileHeaderBytes);
@@ -252,8 +254,8 @@ std::string Hostile(uint32_t chunks, uint32_t stride, uint32_t capacity, uint32_
   return bytes;
 }
 
-// What a ring's writer leaves behind its last chunk: a place that says PREP over what older chunks
-// left there.
+// Returns a file with the state that a ring's writer leaves behind its last chunk: a mark PREP over
+// the bytes of older chunks.
 std::string WithPlaceBehind(uint32_t capacity, size_t bytes) {
   std::string file = FileBytes(Golden("v2.2-killed.stow"));
   file.resize((file.size() + kSlotBytes - 1) / kSlotBytes * kSlotBytes);
@@ -276,8 +278,8 @@ TEST(DamageTest, AFileMayEndWithinThePaddingOfAnEmptyPlace) {
   EXPECT_EQ(cut.report.damaged_bytes, damaged + 6760 - kChunkAlignment);
 }
 
-// Two chunks of one number, of which one has to be taken, compressed to nothing at all. (Found by
-// the fuzzer; the undefined-behaviour sanitizer is who complains.)
+// Two chunks have one number, so one has to be chosen, and both are compressed to no bytes. (The
+// fuzzer found this; the undefined-behaviour sanitizer reports it.)
 TEST(DamageTest, CompressedChunksWithoutBytesAreRead) {
   std::string bytes = FileBytes(Golden("v3.0-closed.stow")).substr(0, kFileHeaderBytes);
   FileHeader file;
@@ -307,8 +309,8 @@ TEST(DamageTest, CompressedChunksWithoutBytesAreRead) {
   EXPECT_TRUE(read.events.empty());
 }
 
-// A thread that stood still just there, while others went once round the ring, had events before.
-// (A thousand kills found it.)
+// A thread may stop just after it has begun a chunk, while other threads overwrite the whole ring.
+// The chunk still shows how many events the thread had before. (A thousand kills found this case.)
 TEST(DamageTest, AChunkThatWasJustBegunTellsHowManyEventsCameBefore) {
   constexpr uint64_t kBefore = 28957;
   for (const bool is_ring : {false, true}) {
@@ -359,7 +361,7 @@ TEST_P(DamageOfTest, MutationsOfGoldenFilesAreReadInOrderAndInBoundedTime) {
   const std::string goldens[] = {FileBytes(Closed()), FileBytes(Killed())};
   for (int round = 0; round < 3000 / static_cast<int>(kStride); ++round) {
     std::string bytes = goldens[round % 4 == 3];
-    // Mostly where something is: around chunk headers and their first records.
+    // Most changes are made where data are: around chunk headers and their first records.
     const size_t begins[] = {64, 4096, 65536, 131072};
     for (uint64_t changes = 1 + random() % 8; changes > 0; --changes) {
       const size_t at = std::min(begins[random() % 4] + random() % (random() % 2 == 0 ? 64 : 2000),

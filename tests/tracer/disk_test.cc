@@ -1,5 +1,5 @@
-// The disk says no: full, read-only, missing, without shared mappings; and a host that closes or
-// takes over our descriptor.
+// Tests disks that are full, read-only, missing or without shared mappings, and a host process that
+// closes or reuses our descriptor.
 #include <errno.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@
 namespace vramstow {
 namespace {
 
-// Lets calls fail: each from the nth on, or just the nth.
+// Makes system calls fail: all from the nth on, or only the nth.
 struct Faults {
   int allocate_at = 0;  // 0: never
   int write_at = 0;
@@ -101,7 +101,7 @@ class DiskTest : public testing::Test {
   }
   void TearDown() override { SetSystemCallsForTest(RealSystemCalls()); }
 
-  // A recorder that is not opened yet; lives on.
+  // Returns a recorder that is not open yet and is never deleted.
   Recorder* NewRecorder() {
     static std::vector<Recorder*>* const immortal = new std::vector<Recorder*>;
     immortal->push_back(new Recorder);
@@ -121,7 +121,7 @@ constexpr uint64_t kEvents = 15000;
 constexpr uint64_t kEvents = 40000;
 #endif
 
-// Records from two threads, one after the other starting, and returns how many events that were.
+// Records from two threads, of which one starts after the other. Returns the number of events.
 uint64_t RecordAlot(Recorder* recorder) {
   EventMaker maker(9);
   for (uint64_t i = 0; i < kEvents; ++i) recorder->Record(maker.Next());
@@ -132,7 +132,8 @@ uint64_t RecordAlot(Recorder* recorder) {
   return 2 * kEvents + 100;
 }
 
-// Every event is there or counted as dropped, and a gap says so.
+// Expects every event to be in the trace or counted as dropped, and a gap event to report the
+// drops.
 void ExpectAllAccountedFor(const std::string& file, uint64_t recorded) {
   const ReadTrace trace = ReadFile(file);
   ASSERT_EQ(trace.error, ReadError::kOk);
@@ -211,7 +212,7 @@ TEST_F(DiskTest, WithoutSharedMappingsAWholeTraceIsWritten) {
   recorder->Describe("a", "b");
   const uint16_t call = recorder->InternCall("cuMemAlloc");
   const uint64_t recorded = RecordAlot(recorder);
-  // The bytes that a kill would leave now: tables and full chunks.
+  // The file now contains what a kill would leave: tables and full chunks.
   const ReadTrace killed = ReadFile(file_);
   EXPECT_EQ(killed.facts.at("a"), "b");
   EXPECT_GT(killed.events.size(), recorded / 3);
@@ -252,7 +253,7 @@ TEST_F(DiskTest, ASmallFileSystemFillsUpWithoutASignal) {
   const uint64_t recorded = RecordAlot(recorder);
   recorder->Close();
   ExpectAllAccountedFor(mounted + "/disk.stow", recorded);
-  // And one for which there is no room at all.
+  // There is no room at all for a second recorder.
   Recorder* const second = NewRecorder();
   EXPECT_EQ(second->Open({mounted.c_str(), "second", TestThreadSlot}), RecorderError::kNoSpace);
   EXPECT_FALSE(std::filesystem::exists(mounted + "/second.stow"));
@@ -262,7 +263,7 @@ TEST_F(DiskTest, ASmallFileSystemFillsUpWithoutASignal) {
 TEST_F(DiskTest, ALimitOnFileSizesIsAFullDiskAndNotADeadlySignal) {
   const pid_t child = fork();
   if (child == 0) {
-    // SIGXFSZ would end this process.
+    // SIGXFSZ would end this process, so the recorder must not raise it.
     const rlimit limit = {200 * 1024, 200 * 1024};
     setrlimit(RLIMIT_FSIZE, &limit);
     auto* const recorder = new Recorder;
@@ -306,7 +307,7 @@ TEST_F(DiskTest, AFolderThatIsMissingOrReadOnlyIsAnErrorWithItsReason) {
   recorder->Close();
 }
 
-// Closes all descriptors that lead to the file, as a program does that closes all it has inherited.
+// Closes all descriptors of the file, like a program that closes all inherited descriptors.
 int CloseDescriptorsOf(const std::string& file) {
   struct stat wanted;
   EXPECT_EQ(stat(file.c_str(), &wanted), 0);

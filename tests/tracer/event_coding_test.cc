@@ -1,4 +1,5 @@
-// The bytes of events: what is written comes back, and what cannot be right is refused.
+// Tests the encoding of events: encoded events are decoded unchanged, and invalid bytes are
+// refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 namespace vramstow {
 namespace {
 
-// One chunk's payload with the decoder over it.
+// One chunk's payload and its decoder.
 struct Payload {
   std::vector<uint8_t> bytes = std::vector<uint8_t>(1 << 20);
   size_t size = 0;
@@ -35,7 +36,7 @@ struct Payload {
     return events;
   }
 
-  // That exactly these come back.
+  // Expects exactly these events to be decoded.
   void Expect(const std::vector<Event>& written) {
     DecodeResult last;
     const std::vector<Event> read = Decode(&last);
@@ -63,7 +64,7 @@ TEST(EventCodingTest, GivesBackAllFieldsSequencesAndTimes) {
   for (int i = 0; i < 20000; ++i) {
     Event event = maker.Next();
     event.sequence = sequence += i % 5 == 0 ? 1 + random() % 100000 : 1;
-    // Now and then a long pause, now and then a clock that goes back.
+    // Sometimes there is a long pause, or the clock goes back.
     time_ns += i % 1000 == 999 ? uint64_t{1} << (random() % 40) : random() % 3000;
     event.time_ns = time_ns;
     event.thread = 77;
@@ -151,7 +152,8 @@ TEST(EventCodingTest, ManyMoreAmountsThanNumbersForThemStillComeBack) {
   payload.Expect(written);
 }
 
-// Record writes where it can, and Encode where it must: both are to make one trace.
+// The recorder uses the short form if possible, and Encode otherwise. Both must yield one
+// consistent trace.
 TEST(EventCodingTest, TheShortCutAndTheLongWayFillTheSameTables) {
   std::mt19937_64 random(7);
   EventMaker maker(8);
@@ -166,7 +168,7 @@ TEST(EventCodingTest, TheShortCutAndTheLongWayFillTheSameTables) {
   uint64_t ticks = 100;
   for (uint64_t i = 1; i <= 20000; ++i) {
     Event event = maker.Next();
-    // Some amounts again and again, as jobs have them.
+    // Some amounts are repeated, as in real jobs.
     if (event.kind == EventKind::kAllocate && event.object == 0) {
       event.size = 512 + event.size % (uint64_t{1} << 14);
       event.requested = event.size - event.size / 512 % 2;
@@ -191,7 +193,7 @@ TEST(EventCodingTest, TheShortCutAndTheLongWayFillTheSameTables) {
   EXPECT_GT(with_stack, 500);
 }
 
-// Of a hundred amounts some get the second of their numbers, because others have the first.
+// Some of a hundred amounts get their second number, because other amounts have the first one.
 TEST(EventCodingTest, TheShortCutKnowsTheAmountsThatWereTold) {
   auto encoder = std::make_unique<EventEncoder>();
   encoder->Begin(0, 0);
@@ -211,7 +213,7 @@ TEST(EventCodingTest, TheShortCutKnowsTheAmountsThatWereTold) {
     shortened += end != nullptr ? 1 : 0;
     out = end != nullptr ? end : encoder->Encode(out, event, i + 1, time);
   }
-  // Two that others have driven out of both are told again.
+  // An amount that lost both of its numbers to other amounts has to be defined again.
   EXPECT_GE(shortened, 94);
 }
 
@@ -237,7 +239,8 @@ TEST(EventCodingTest, TheShortCutLeavesWhatItCannotSay) {
     out = encoder->Encode(out, event, encoder->last_sequence() + 1, encoder->last_time() + 1);
     const uint64_t next = encoder->last_time() + 1;
     uint8_t* const end = encoder->WriteShort(out, encoder->ShortOf(event), next);
-    // An address that was told is a recent one, a region one of a known shape, and a stack follows.
+    // The short form is possible once the address is a recent one and the region belongs to a known
+    // shape; a stack may follow.
     const bool is_known = event.offset == 0 && event.object == 0;
     EXPECT_EQ(end != nullptr, is_known) << ToText(event);
     if (end != nullptr) out = end;
@@ -248,7 +251,7 @@ TEST(EventCodingTest, TheShortCutLeavesWhatItCannotSay) {
   EXPECT_LE(end - out, 8);
 }
 
-// Two of the same call, 10 ns apart.
+// Expects two frees of the same call, 10 ns apart.
 void ExpectTwoFrees(Payload* payload, uint32_t stack) {
   DecodeResult last;
   const std::vector<Event> read = payload->Decode(&last);
@@ -264,14 +267,14 @@ void ExpectTwoFrees(Payload* payload, uint32_t stack) {
 TEST(EventCodingTest, SkipsWhatALaterVersionMayAdd) {
   Payload payload;
   uint8_t* out = payload.bytes.data();
-  // A record of a type that does not exist yet, and one that only older versions have.
+  // Writes a record of a type that does not exist yet, and one that only older versions have.
   for (const int type : {99, 1}) {
     *out++ = static_cast<uint8_t>(type);
     *out++ = OneByteVarint(3);
     out += 3;
   }
-  // A shape of which each event ends with a stack and two more numbers, and a field that is not
-  // known.
+  // Writes a shape whose events each end with a stack and two more numbers, and which has an
+  // unknown field.
   *out++ = static_cast<uint8_t>(RecordType::kShape);
   *out++ = OneByteVarint(13);
   for (const int byte : {5, int{kStackFollows}, 2, 1, 0}) *out++ = static_cast<uint8_t>(byte);
@@ -292,11 +295,11 @@ TEST(EventCodingTest, SkipsWhatALaterVersionMayAdd) {
 TEST(EventCodingTest, SkipsWhatALaterVersionOfTheOldEventsMayAdd) {
   Payload payload(ChunkKind::kOldEvents);
   uint8_t* out = payload.bytes.data();
-  // A record of a type that does not exist yet.
+  // Writes a record of a type that does not exist yet.
   *out++ = 99;
   *out++ = OneByteVarint(3);
   out += 3;
-  // A shape of which each event ends with two more numbers, and a field that is not known.
+  // Writes a shape whose events each end with two more numbers, and which has an unknown field.
   *out++ = static_cast<uint8_t>(RecordType::kOldShape);
   *out++ = OneByteVarint(12);
   for (const int byte : {5, 0, 2, 1, 0})
@@ -390,7 +393,7 @@ TEST(EventCodingTest, TicksBecomePlacesInTheOrderAndTimes) {
   }
 }
 
-// By the short form or the long one, with and without a stack, among other events.
+// Tests the short form and Encode, with and without a stack, among other events.
 TEST(EventCodingTest, AFreeThatCompletesIsTwoEventsWithoutAByteMore) {
   Payload payload(ChunkKind::kTickedEvents);
   auto encoder = std::make_unique<EventEncoder>();

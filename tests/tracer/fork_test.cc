@@ -1,4 +1,4 @@
-// A forked child never touches the parent's trace, and can have its own.
+// Tests that a forked child never changes the parent's trace, and can have its own trace.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 namespace vramstow {
 namespace {
 
-// Runs `what` in a forked child; 0 if that returned true.
+// Runs `what` in a forked child. Returns 0 if that returned true.
 int InChild(const std::function<bool()>& what) {
   const pid_t child = fork();
   if (child == 0) _exit(what() ? 0 : 1);
@@ -72,7 +72,7 @@ TEST(ForkTest, AChildOfWhichNobodyToldTheRecorderRecordsNothing) {
   TestRecorder recorder;
   RecordSome(&*recorder, 0x1000, 10);
   const int status = InChild([&] {
-    // Enough to fill a chunk, if they were recorded.
+    // These would fill a chunk if they were recorded.
     for (int i = 0; i < 30000; ++i) {
       if (recorder->Record(Allocation(0x2000, 512)) != 0) return false;
     }
@@ -102,13 +102,14 @@ TEST(ForkTest, ForksWhileOtherThreadsRecordAndComeAndGo) {
   });
   threads.emplace_back([&] {
     while (!stop) {
-      // Takes the recorder's lock twice each time.
+      // A thread that starts and ends takes the recorder's lock twice.
       std::thread([&] { RecordSome(&*recorder, 0x1000, 1); }).join();
       ++recorded;
     }
   });
   for (int i = 0; i < 50; ++i) {
-    // No heap in the child: another thread may have been in the middle of it.
+    // The child must not use the heap, because another thread may have held its lock during the
+    // fork.
     const std::string stem = "child-" + std::to_string(i);
     const RecorderConfig config = {recorder.folder().c_str(), stem.c_str(), TestThreadSlot};
     const int status = InChild([&] {
@@ -135,7 +136,8 @@ Recorder* g_recorder = nullptr;
 std::atomic<int> g_forks{0};
 std::atomic<int> g_bad_children{0};
 
-// Forks in the middle of whatever the thread was doing. The child goes back into that.
+// Forks in a signal handler, in the middle of any work of the thread. The child continues that
+// work.
 void ForkInHandler(int) {
   const pid_t child = fork();
   if (child == 0) {
@@ -161,8 +163,8 @@ TEST(ForkTest, AForkInASignalHandlerInTheMiddleOfRecordDoesNotSpoilTheParentsFil
   size_t recorded = 0;
   constexpr int kForks = 200;
   for (int armed = 0; g_forks < kForks;) {
-    // The last signal may come between the two looks at `g_forks`: no other one must follow it,
-    // when nobody handles it any more.
+    // The last signal may come between the two reads of `g_forks`. No further one may follow,
+    // because nothing handles it any more.
     if (armed == g_forks && armed < kForks) {
       const itimerval soon = {{0, 0}, {0, 20 + 7 * (armed % 50)}};
       setitimer(ITIMER_REAL, &soon, nullptr);  // children do not inherit it

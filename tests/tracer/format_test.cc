@@ -1,4 +1,4 @@
-// The small parts of the format and of the recorder, each for itself.
+// Tests the small parts of the format and of the recorder one by one.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -24,7 +24,7 @@ namespace {
 TEST(Crc32cTest, GivesTheValuesOfTheStandard) {
   EXPECT_EQ(Crc32c("123456789", 9), 0xE3069283u);
   EXPECT_EQ(Crc32cByTables("123456789", 9), 0xE3069283u);
-  // RFC 3720, B.4.
+  // These are the examples of RFC 3720, B.4.
   EXPECT_EQ(Crc32c(std::string(32, '\0').data(), 32), 0x8A9136AAu);
   EXPECT_EQ(Crc32c(std::string(32, '\xFF').data(), 32), 0x62A8AB43u);
   EXPECT_EQ(Crc32c(nullptr, 0), 0u);
@@ -118,7 +118,7 @@ TEST(MutexTest, LetsOneInAtATimeAndTellsTheHolder) {
   }
 }
 
-// A record of a table: its type, its length, its numbers and texts.
+// Returns a record of a table: its type, its length, its numbers and its text.
 std::string TableRecord(RecordType type, const std::vector<uint64_t>& numbers,
                         const std::string& text) {
   std::string payload;
@@ -180,7 +180,7 @@ TEST(ClockTest, TicksAndTheirScaleAgreeWithTheKernel) {
     const uint64_t now = anchor.time_ns + ((ticks - anchor.ticks) * scale >> 32);
     if (now + 5000 < before || now > after + 5000) ++far_off;
   }
-  // A machine that is busy may take the processor away between two readings.
+  // A busy machine may interrupt the thread between two readings.
   EXPECT_LE(far_off, 2);
 }
 

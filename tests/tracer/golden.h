@@ -1,4 +1,4 @@
-// A trace as text, to compare golden files with.
+// Describes a trace as text, for a comparison with golden files.
 #ifndef VRAMSTOW_TESTS_TRACER_GOLDEN_H_
 #define VRAMSTOW_TESTS_TRACER_GOLDEN_H_
 
@@ -6,8 +6,8 @@
 
 namespace vramstow {
 
-// All that the reader says of the file: facts, names, report, and events, one a line. Of a trace
-// with many events only some lines, and a checksum over all.
+// Returns everything that the reader finds in the file: facts, names, report, and events, one per
+// line. Of a trace with many events it contains only some lines, and a checksum over all.
 std::string Describe(const std::string& path);
 
 }  // namespace vramstow

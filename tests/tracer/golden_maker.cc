@@ -1,11 +1,11 @@
-// Makes the golden files of the current version, and writes down what is in them. Run once for each
-// version of the format, by hand; what it made is committed and never made again:
+// Makes the golden files of the current version, and describes their contents. It is run by hand
+// once for each version of the format; its output is committed and never made again:
 //
 //   trace_golden_maker FOLDER
 //
-// Gives FOLDER/v5.0-closed.stow, a small trace that was closed, with FOLDER/v5.0-closed.txt, its
-// contents; and v5.0-killed.stow and .txt, one with full chunks as a kill leaves it. Full chunks
-// are compressed, marks have texts, launches are told, and frees complete.
+// Writes FOLDER/v5.0-closed.stow, a small trace that was closed, with FOLDER/v5.0-closed.txt, its
+// contents; and v5.0-killed.stow and .txt, a trace with full chunks as a kill leaves it. Full
+// chunks are compressed. There are marks with texts, launches, and frees that complete.
 #include <unistd.h>
 
 #include <chrono>
@@ -38,8 +38,8 @@ void RecordMany(Recorder* recorder, uint64_t seed, int count) {
   for (int i = 0; i < count; ++i) recorder->Record(maker.Next());
 }
 
-// Long events, and the same ones again and again: a chunk is full soon, and the repository's copy
-// of it is small.
+// Records long events, which repeat: they fill a chunk soon, and the repository's copy of it is
+// small.
 void RecordLong(Recorder* recorder, uint64_t seed, int count) {
   EventMaker maker(seed);
   std::vector<Event> events;
@@ -58,7 +58,7 @@ Recorder* OpenCompressing(const std::string& folder, const char* stem) {
   return recorder;
 }
 
-// Until the recorder's thread has written what it was handed.
+// Waits until the recorder's thread has written the chunks that were handed over.
 void Wait() { std::this_thread::sleep_for(std::chrono::milliseconds(500)); }
 
 void RecordMarks(Recorder* recorder) {
@@ -79,7 +79,7 @@ void RecordLaunches(Recorder* recorder) {
   recorder->RecordWithStack(launches);
 }
 
-// Blocks that may be handed out again at once.
+// Records blocks whose memory may be allocated again at once.
 void RecordCompleted(Recorder* recorder) {
   for (uint64_t i = 0; i < 20; ++i) {
     Event event = Allocation(0x7F0000000000 + i % 3 * 512, 512);
@@ -95,7 +95,7 @@ void RecordCompleted(Recorder* recorder) {
 void MakeClosed(const std::string& folder) {
   Recorder* const recorder = OpenCompressing(folder, "v5.0-closed");
   RecordTables(recorder);
-  // One after the other in one chunk.
+  // Records these one after the other in one chunk.
   std::thread([recorder] {
     RecordMarks(recorder);
     RecordLaunches(recorder);
@@ -119,7 +119,7 @@ void MakeKilled(const std::string& folder) {
   }).join();
   RecordMany(recorder, 6, 300);
   Wait();
-  // A copy of a file that is being written is what a kill leaves.
+  // A copy of a file that is being written equals the file after a kill.
   std::filesystem::copy_file(folder + "/open.stow", folder + "/v5.0-killed.stow");
   recorder->Close();
   std::filesystem::remove(folder + "/open.stow");

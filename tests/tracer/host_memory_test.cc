@@ -1,5 +1,5 @@
-// How much memory a job has left: in a real control group where one can be made, and in layouts of
-// /proc and /sys as other machines have them.
+// Tests how much memory a job has left: in a real control group if one can be made, and in layouts
+// of /proc and /sys as on other machines.
 #include "tracer/host_memory.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class HostMemoryLayout : public testing::Test {
     std::ofstream(path) << text;
   }
   void Remove(const std::string& file) { fs::remove(folder_.path() + file); }
-  // A group of version 2, in MiB; 0: no limit.
+  // Makes a group of version 2, in MiB; a limit of 0 means no limit.
   void Group(const std::string& path, uint64_t limit, uint64_t used, uint64_t reclaimable = 0) {
     const std::string group = "/sys/fs/cgroup" + path;
     Write(group + "/memory.max", limit == 0 ? "max\n" : std::to_string(limit * kMiB) + "\n");
@@ -47,7 +47,7 @@ class HostMemoryLayout : public testing::Test {
     Write(group + "/memory.stat", "anon 12345\ninactive_anon 99\ninactive_file " +
                                       std::to_string(reclaimable * kMiB) + "\nslab 5\n");
   }
-  // The same of version 1, which says by a large number that there is no limit.
+  // Makes a group of version 1, in which a large number means that there is no limit.
   void OldGroup(const std::string& path, uint64_t limit, uint64_t used, uint64_t reclaimable = 0) {
     const std::string group = "/sys/fs/cgroup/memory" + path;
     Write(group + "/memory.limit_in_bytes",
@@ -154,7 +154,7 @@ TEST_F(HostMemoryLayout, FilesThatAreNotAsTheyShouldBeGiveNoNumbers) {
 
 // --- A real group -------------------------------------------------------------------------------
 
-// A control group below our own, for a child of ours.
+// A control group below the group of this process, for a child process.
 class RealGroup {
  public:
   RealGroup() {
@@ -165,7 +165,8 @@ class RealGroup {
       const std::string own = line.substr(line.find('/'));
       const std::string name = "/vramstow-test-" + std::to_string(getpid());
       const std::string folder = (old ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup") + own + name;
-      // Version 1 makes the files with the folder, and so does version 2 where memory is divided.
+      // Version 1 makes the files with the folder, and so does version 2 if memory is controlled
+      // there.
       if (mkdir(folder.c_str(), 0755) != 0) continue;
       limit_ = folder + (old ? "/memory.limit_in_bytes" : "/memory.max");
       folder_ = folder;
@@ -196,7 +197,7 @@ class RealGroup {
   std::string limit_;
 };
 
-// Memory of the host, as a series.
+// Returns the samples of the host's memory in a trace.
 std::vector<Event> SamplesIn(const std::string& file) {
   std::vector<Event> samples;
   for (const Event& event : ReadFile(file).events) {
@@ -205,7 +206,7 @@ std::vector<Event> SamplesIn(const std::string& file) {
   return samples;
 }
 
-// Takes memory bit by bit, in the group, and has it recorded.
+// Allocates memory step by step in the group, and has it recorded.
 [[noreturn]] void TakeMemory(const RealGroup& group, const std::string& folder, uint64_t bytes) {
   group.Enter();
   RecorderConfig config = {folder.c_str(), "test", TestThreadSlot};

@@ -1,5 +1,5 @@
-// A second process records and acknowledges; it is killed at a random moment; whatever it had
-// acknowledged is in the trace.
+// Tests that a second process which records and acknowledges events can be killed at a random
+// moment, and that all acknowledged events are in the trace.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ namespace {
 constexpr uint64_t kThreads = 3;
 constexpr uint64_t kEnough = 1000;  // acknowledged events of all rounds
 
-// How chunks get into the file.
+// The way in which chunks get into the file.
 enum class Mode { kByItsThread, kCompressedInTheBackground, kRing };
 
 struct Acknowledgement {
@@ -32,13 +32,13 @@ struct Acknowledgement {
   uint64_t count;  // this many events of the thread are committed
 };
 
-// In the child: each event carries its thread and its running number. New threads take the place of
-// old ones now and then, names and facts are told in between.
+// Runs in the child. Each event contains its thread and its running number. New threads sometimes
+// replace old ones, and names and facts are recorded in between.
 void RecordUntilKilled(Recorder* recorder, uint64_t thread, int pipe, uint64_t seed) {
   std::mt19937_64 random(seed);
   uint64_t count = 0;
   for (;;) {
-    // Some acknowledge each event, some run far ahead and so fill many chunks.
+    // One thread acknowledges each event, the others acknowledge late and so fill many chunks.
     const uint64_t burst = thread == 0 ? 1 : 1 + random() % 3000;
     for (uint64_t i = 0; i < burst; ++i) {
       Event event = random() % 2 == 0 ? Allocation(random(), random()) : FreeOf(random());
@@ -72,7 +72,7 @@ void RecordUntilKilled(Recorder* recorder, uint64_t thread, int pipe, uint64_t s
   _exit(3);
 }
 
-// Reads acknowledgements until the other end is closed; kills after `delay_us`.
+// Reads acknowledgements until the other end is closed; kills the child after `delay_us`.
 std::vector<uint64_t> KillAfter(pid_t child, int pipe, int delay_us) {
   std::vector<uint64_t> counts(kThreads, 0);
   timespec start;
@@ -99,13 +99,13 @@ std::vector<uint64_t> KillAfter(pid_t child, int pipe, int delay_us) {
   return counts;
 }
 
-// Counts how many events were overwritten.
+// Compares the trace with the acknowledgements, and adds up how many events were overwritten.
 void CheckTrace(const std::string& file, const std::vector<uint64_t>& acknowledged, Mode mode,
                 uint64_t* overwritten) {
   const ReadTrace trace = ReadFile(file);
   ASSERT_EQ(trace.error, ReadError::kOk);
   EXPECT_FALSE(trace.report.closed);
-  // In a ring a kill may leave part of an old chunk behind part of a new one.
+  // In a ring a kill may leave a part of an old chunk behind a part of a new one.
   if (mode != Mode::kRing) {
     EXPECT_EQ(trace.report.damaged_chunks, 0u);
     EXPECT_EQ(trace.report.damaged_bytes, 0u);
@@ -113,7 +113,7 @@ void CheckTrace(const std::string& file, const std::vector<uint64_t>& acknowledg
   }
   *overwritten += trace.report.overwritten_events;
   EXPECT_EQ(trace.report.dropped_events, 0u);
-  // A number that was taken, and then the thread was killed, is nobody's event.
+  // A thread that was killed after it took a number leaves that number without an event.
   EXPECT_LE(trace.report.missing_events, kThreads + 1);
   std::vector<uint64_t> counts(kThreads, 0);
   uint64_t sequence = 0;
@@ -123,13 +123,13 @@ void CheckTrace(const std::string& file, const std::vector<uint64_t>& acknowledg
     if (event.object == 0) continue;
     ASSERT_LE(event.object, kThreads);
     uint64_t& count = counts[event.object - 1];
-    // The beginning of a ring may be gone.
+    // The beginning of a ring may have been overwritten.
     if (mode == Mode::kRing && count == 0) count = event.offset - 1;
     ASSERT_EQ(event.offset, ++count) << "a hole in the thread's events";
   }
   for (uint64_t i = 0; i < kThreads; ++i) {
     if (mode == Mode::kRing && counts[i] == 0) {
-      // It stood still while the others went once round the ring.
+      // The thread did not run while the other threads overwrote the whole ring.
       EXPECT_GE(trace.report.overwritten_events, acknowledged[i]);
       continue;
     }
@@ -158,7 +158,7 @@ TEST_P(KillTest, NoAcknowledgedEventIsLost) {
       BeTheChild(folder.path(), ends[1], static_cast<uint64_t>(round), GetParam());
     }
     close(ends[1]);
-    // Most live for some chunks, some are killed at once.
+    // Most children live for some chunks, some are killed at once.
     const bool proves =
         acknowledged_in_all > kEnough && (GetParam() != Mode::kRing || overwritten > 0);
     constexpr int kSlowest = 64;
@@ -172,7 +172,7 @@ TEST_P(KillTest, NoAcknowledgedEventIsLost) {
     ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
     for (const uint64_t count : acknowledged) acknowledged_in_all += count;
     const std::string file = folder.path() + "/killed.stow";
-    // There is a whole trace or none at all, however early the kill came.
+    // There is either a valid trace or none at all, however early the kill came.
     if (!std::filesystem::exists(file)) {
       EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
       EXPECT_EQ(*std::max_element(acknowledged.begin(), acknowledged.end()), 0u);

@@ -1,5 +1,5 @@
-// The recorder's own memory: at most 16 MiB, and 1 MiB for each thread, when all its tables are
-// full and each thread has told the deepest stack there is.
+// Tests the recorder's own memory: at most 16 MiB, plus 1 MiB for each thread, when all its tables
+// are full and each thread has recorded the deepest possible stack.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -25,8 +25,8 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-// What of this process is in memory, mapped files included; the numbers of /proc/self/statm are
-// only about right.
+// Returns the resident memory of this process, including mapped files. The numbers of
+// /proc/self/statm are only approximate.
 uint64_t ResidentBytes() {
   std::ifstream file("/proc/self/smaps_rollup");
   for (std::string word; file >> word;) {
@@ -36,7 +36,7 @@ uint64_t ResidentBytes() {
   return 0;
 }
 
-// Deeper than what is kept of a stack, with an event at each end.
+// Records an event below more frames than a recorded stack may have.
 __attribute__((noinline)) int RecordAtDepth(Recorder* recorder, int depth) {
   if (depth == 0) {
     recorder->Record(Allocation(4096, 512));
@@ -47,7 +47,7 @@ __attribute__((noinline)) int RecordAtDepth(Recorder* recorder, int depth) {
   return below + 1;
 }
 
-// Until there is no room for more names, libraries, annotations and stacks.
+// Fills the tables until there is no room for more names, libraries, annotations and stacks.
 void FillTables(Recorder* recorder) {
   const std::string filler(120, 'x');
   for (int i = 0; i < 9000; ++i) {
@@ -73,7 +73,7 @@ void RecordAll(Recorder* recorder, int thread, std::barrier<>* all) {
   all->arrive_and_wait();         // what was before is known
   all->arrive_and_wait();         // the recorder is open
   RecordAtDepth(recorder, 5000);
-  // Several chunks, so that both of a thread's places in the file are used.
+  // Several chunks are filled, so that both of a thread's slots are used.
   for (uint64_t i = 1; i <= 40'000; ++i) recorder->Record(Allocation(i * 4096, i * 512));
   if (thread == 0) FillTables(recorder);
   all->arrive_and_wait();  // all was recorded
@@ -109,7 +109,7 @@ TEST_P(RecorderMemory, StaysWithinItsBounds) {
 #ifdef SANITIZED
   GTEST_SKIP() << "sanitizers keep memory of their own for ours";
 #endif
-  // A process of its own: what one recorder took stays taken.
+  // Each case runs in a separate process, because a recorder's memory is never released.
   auto* const bytes = static_cast<std::atomic<uint64_t>*>(
       mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   const pid_t child = fork();
@@ -127,7 +127,7 @@ TEST_P(RecorderMemory, StaysWithinItsBounds) {
   munmap(bytes, 4096);
 }
 
-// A process may be looked into again and again, and each time has a trace of its own.
+// Returns the memory of a process that is attached to again and again, with a new trace each time.
 uint64_t BytesOfTraces(int count) {
   const TemporaryFolder folder;
   uint64_t before = 0;

@@ -1,4 +1,4 @@
-// Tests what the recorder's own thread does, the ring, and annotations: seen through the reader.
+// Tests the recorder's own thread, the ring, and annotations, by reading the traces.
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <limits.h>
@@ -34,7 +34,8 @@ Recorder* Opened(const RecorderConfig& config) {
   return recorder;
 }
 
-// Numbered events of four threads, which now and then wait, so that the background keeps up.
+// Records numbered events in four threads, which wait sometimes, so that the background thread
+// keeps up.
 void RecordNumbered(Recorder* recorder, uint64_t events) {
   std::vector<std::thread> threads = StartThreads(4, [=](int thread) {
     for (uint64_t i = 1; i <= events; ++i) {
@@ -59,7 +60,7 @@ std::vector<std::string> FilesIn(const std::string& folder) {
   return files;
 }
 
-// As an observer tells them: most blocks may be handed out again at once.
+// Records as an observer does: the memory of most blocks may be allocated again at once.
 TEST(Modes, AFreeThatCompletesAtOnceIsToldByChangingIt) {
   for (const StackMode stacks : {StackMode::kOff, StackMode::kSites, StackMode::kAll}) {
     const TemporaryFolder folder;
@@ -101,7 +102,7 @@ TEST(Modes, AFreeThatCompletesAtOnceIsToldByChangingIt) {
     }
     EXPECT_EQ(trace.report.missing_events, 0u);
     EXPECT_EQ(trace.report.damaged_bytes, 0u);
-    // Where the counter is not trusted, and where frees have stacks of their own, none is.
+    // No free is changed if the counter is not trusted, or if frees have their own stacks.
     TraceClock clock;
     clock.Start(true);
     const bool is_fast = clock.counter_is_trusted() && stacks != StackMode::kAll;
@@ -133,7 +134,7 @@ TEST(Modes, TheBackgroundCompressesAndLosesNothing) {
     }
     bytes[compress ? 1 : 0] = std::filesystem::file_size(FileIn(folder));
   }
-  // Not all of it is, where the background cannot keep up.
+  // Some chunks are not compressed, because the background thread may not keep up.
   EXPECT_LT(bytes[1], bytes[0] / 10 * 9);
 }
 
@@ -148,7 +149,7 @@ TEST(Modes, ARingKeepsTheNewestEventsInItsSize) {
     Recorder* const recorder = Opened(config);
     recorder->Describe("told.first", "kept");
     RecordNumbered(recorder, kEvents);
-    // Tables, two slots for each thread, and the ring.
+    // The file consists of tables, two slots for each thread, and the ring.
     EXPECT_LE(std::filesystem::file_size(FileIn(folder)), kLeastRingBytes + 10 * kSlotBytes);
     recorder->Close();
     const ReadTrace trace = ReadFile(FileIn(folder));
@@ -168,8 +169,9 @@ TEST(Modes, ARingKeepsTheNewestEventsInItsSize) {
   }
 }
 
-// The file's last place may be one that an older, longer chunk had: without the padding behind that
-// one the file would end within the place, and a reader would take it for damage.
+// The last chunk of the file may have replaced an older, longer one. Without padding behind the
+// older chunk the file would end inside the range that belongs to it, and a reader would count that
+// as damage.
 TEST(Modes, ChunksOfARingEndWhereTheirPlacesEnd) {
   const TemporaryFolder folder;
   RecorderConfig config = ConfigFor(folder);
@@ -224,7 +226,7 @@ TEST(Modes, ACopyOfARunningTraceIsATraceOfThatMoment) {
       EXPECT_FALSE(trace.report.closed);
       EXPECT_EQ(trace.facts.at("told.first"), "kept");
       EXPECT_EQ(trace.report.missing_events, 0u) << copy;
-      // Each thread's events without a hole, up to that moment.
+      // The copy contains each thread's events up to that moment without a gap.
       uint64_t counts[4] = {};
       for (const Event& event : trace.events) {
         uint64_t& count = counts[event.object - 1];
@@ -256,7 +258,7 @@ TEST(Modes, AnnotationsKeepTheirTextsAndRangesNest) {
   recorder->RecordMark(MarkKind::kRangeEnds, 0, 0);
   recorder->RecordMark(MarkKind::kRangeEnds, inner, 7);
   recorder->RecordMark(MarkKind::kMoment, recorder->InternAnnotation("iteration"), 12);
-  // More than fit into the table of known texts.
+  // There are more texts than fit into the table.
   for (int i = 0; i < 60'000; ++i) {
     const std::string text = "step " + std::to_string(i);
     const uint64_t number = recorder->InternAnnotation(text);
@@ -315,7 +317,8 @@ TEST(Modes, SignalsAreForTheProgramsOwnThreads) {
     kill(getpid(), SIGUSR1);
     ASSERT_TRUE(pthread_equal(signalled_thread, pthread_self()));
   }
-  // Where no other thread can take it, it waits, and does not go to the recorder's.
+  // If no other thread can receive the signal, it remains pending, because the recorder's thread
+  // has it masked.
   sigset_t mine;
   sigemptyset(&mine);
   sigaddset(&mine, SIGUSR1);

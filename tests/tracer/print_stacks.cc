@@ -1,5 +1,6 @@
-// Prints the stacks of a trace, one line for each frame from the innermost on, fields parted by
-// tabs: "event" and its sequence; "python", function, file and line; "native", library and offset.
+// Prints the stacks of a trace, one line for each frame from the innermost on, with fields
+// separated by tabs: "event" and its sequence; "python", function, file and line; "native", library
+// and offset.
 #include <cstdio>
 
 #include "tracer/format/reader.h"

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-# CDLL gives the interpreter's lock up while the library is called, PyDLL keeps it.
+# CDLL releases the interpreter's lock while the library is called, PyDLL does not.
 without_lock = ctypes.CDLL(sys.argv[1])
 with_lock = ctypes.PyDLL(sys.argv[1])
 for library in (without_lock, with_lock):
@@ -40,7 +40,7 @@ def frames(frame: FrameType | None) -> list[tuple[str, str, int]]:
 
 def snap() -> int:
     for record in (without_lock.probe_record, with_lock.probe_record):
-        # One line, so that both see the same one.
+        # Both calls are in one line, so that both see the same line number.
         said = (record(), frames(sys._getframe()))
         truth[said[0]] = said[1]
     return said[0]
@@ -164,7 +164,7 @@ def code_that_stays_for_long() -> None:
         exec(compile(source, f"stays-{i}.py", "exec"), space)
         function = space[f"name_{i % 2}"]
         assert callable(function)
-        # Until its places are known by themselves: see FrameTrust.
+        # After so many calls its frames are identified by their addresses alone (see FrameTrust).
         for _ in range(1000):
             function()
         del space, function

@@ -71,13 +71,13 @@ def test_c_is_where_it_called_python_from(run: tuple[dict, dict]) -> None:
     said, seen = run
     assert said["through_c"]
     for sequence in said["through_c"]:
-        # From the innermost: Python and the probe take turns, some frames of each.
+        # From the innermost frame on, frames of Python and of the probe alternate.
         turns: list[str] = []
         for frame in seen[str(sequence)]:
             kind = "python" if frame[0] == "python" else Path(frame[1]).name
             if kind in ("python", "libstackprobe.so") and turns[-1:] != [kind]:
                 turns.append(kind)
-        # The recorder itself is in the probe.
+        # The recorder itself is linked into the probe.
         assert turns == ["libstackprobe.so", "python"] * 4, f"event {sequence}"
 
 
@@ -86,6 +86,6 @@ def test_the_native_frames_go_on_to_the_beginning_of_the_thread(run: tuple[dict,
     for frames in seen.values():
         assert frames[0][0] == "native"
         assert frames[-1][0] == "native"
-        # The loader, where a Python is started by naming that.
+        # The outermost frame is the loader's if Python was started through the loader.
         beginnings = ("libc.so", "python", "libpython", "ld-linux")
         assert Path(frames[-1][1]).name.startswith(beginnings)

@@ -1,4 +1,5 @@
-// A quiet capture uses no heap and does not ask for the list of libraries, and sees the same stack.
+// Tests that a quiet capture uses no heap, does not read the list of libraries, and sees the same
+// stack.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <link.h>
@@ -28,7 +29,7 @@ thread_local int asked_for_memory = 0;
 }  // namespace
 
 #ifndef SANITIZED
-// These count the calls and hand them to glibc.
+// These functions count the calls and pass them to glibc.
 extern "C" void* __libc_malloc(size_t size);
 extern "C" void* malloc(size_t size) {
   ++asked_for_memory;
@@ -64,7 +65,7 @@ __attribute__((noinline)) int Capture(const void* key, const void*) {
   return 0;
 }
 
-// The same call for both ways, and a frame of libc between.
+// Makes the same call in both modes, with a frame of libc in between.
 void CaptureThroughLibc(Look* look) { std::bsearch(&look, &look, 1, sizeof look, Capture); }
 
 std::vector<uint64_t> OffsetsOf(TraceReader* reader, uint32_t stack) {
@@ -106,13 +107,13 @@ TEST_F(QuietStackTest, AsksNobodyAndSeesTheSameFrames) {
   std::vector<uint64_t> quiet = OffsetsOf(&reader, looks[0].stack);
   std::vector<uint64_t> usual = OffsetsOf(&reader, looks[1].stack);
   ASSERT_GT(quiet.size(), 6u);
-  // The two ways are two calls in Capture, the third of these functions.
+  // The two modes are two different calls in Capture, which is the third of these functions.
   quiet.erase(quiet.begin(), quiet.begin() + 3);
   usual.erase(usual.begin(), usual.begin() + 3);
   EXPECT_EQ(quiet, usual);
 }
 
-// Otherwise each walk would look for its rule again, and walk every frame again.
+// If it did not know this frame, each walk would look for its rule and walk every frame again.
 TEST(QuietWalk, KnowsTheOutermostFrame) {
   static UnwindTable table;
   static NativeStack stack;

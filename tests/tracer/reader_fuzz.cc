@@ -1,10 +1,11 @@
-// Fuzz target for the reader: any bytes are read without a crash, in order, the same way twice.
+// Fuzz target for the reader: it must read any bytes without a crash, in order, and in the same way
+// twice.
 //
 //   mkdir corpus && reader_fuzz corpus tests/tracer/corpus   (libFuzzer; new inputs go to the
 //   first)
 //
-// The first byte of the input says whether checksums are made right before it is read: otherwise a
-// fuzzer would hardly ever get past them.
+// The first byte of the input decides whether checksums are corrected before the rest is read:
+// otherwise a fuzzer would hardly ever get past them.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -64,7 +65,7 @@ uint64_t ReadAll(TraceReader* reader) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   std::string bytes(reinterpret_cast<const char*>(data), size);
-  // A golden file as it is, too, is a good beginning.
+  // An unchanged golden file is a good beginning, too.
   if ((data[0] & 1) == 0) bytes.erase(0, 1);
   if ((data[0] & 2) == 0) vramstow::MakeChecksumsRight(&bytes);
   vramstow::TraceReader reader;

@@ -1,4 +1,4 @@
-// The recorder's promises, one process, seen through the reader.
+// Tests the recorder's guarantees in one process, by reading the traces.
 #include "tracer/recorder.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ namespace {
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-// The events that one thread recorded, with the numbers that it got.
+// Returns the events that one thread recorded, with the sequences that it got.
 std::vector<Event> RecordRandomly(Recorder* recorder, uint64_t seed, int count) {
   EventMaker maker(seed);
   std::vector<Event> recorded;
@@ -104,7 +104,7 @@ TEST(RecorderTest, TimesOfAThreadNeverGoBackAndLieWithinTheRun) {
   timespec begin;
   clock_gettime(CLOCK_MONOTONIC, &begin);
   TestRecorder recorder;
-  // Long enough for the processor's counter to take over from the kernel.
+  // This takes long enough for the processor's counter to replace the kernel's clock.
   for (int i = 0; i < 3000; ++i) {
     recorder->Record(Allocation(0x1000, 512));
     if (i % 30 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -120,7 +120,7 @@ TEST(RecorderTest, TimesOfAThreadNeverGoBackAndLieWithinTheRun) {
   const uint64_t elapsed_ns =
       (end.tv_sec - begin.tv_sec) * uint64_t{1000000000} + end.tv_nsec - begin.tv_nsec;
   EXPECT_LE(trace.events.back().time_ns, elapsed_ns + 20000);
-  // 99 sleeps of a millisecond lie between the first and the last event.
+  // There are 99 sleeps of a millisecond between the first and the last event.
   EXPECT_GE(trace.events.back().time_ns - trace.events.front().time_ns, 99u * 1000000u);
 }
 
@@ -187,7 +187,7 @@ TEST(RecorderTest, ReadsTheSameAgainAfterRewind) {
   ASSERT_EQ(reader.Open(recorder.File().c_str()), ReadError::kOk);
   for (int round = 0; round < 3; ++round) {
     Event event;
-    // The second round is broken off in the middle.
+    // The second round stops in the middle.
     const size_t count = round == 1 ? recorded.size() / 2 : recorded.size();
     for (size_t i = 0; i < count; ++i) {
       ASSERT_TRUE(reader.Next(&event));
@@ -254,8 +254,8 @@ TEST(RecorderTest, AFileOfAShortJobIsShort) {
   EXPECT_LT(std::filesystem::file_size(with_events.File()), 66000u);
 }
 
-// Bytes of the file for each of many allocations and frees. `sizes`: how many different ones there
-// are, with what was asked for; 0: hardly any occurs twice.
+// Returns the bytes of the file per event, for many allocations and frees. `sizes` is the number of
+// different sizes with their requested sizes; with 0 hardly any size occurs twice.
 double BytesOfAnEvent(size_t sizes) {
   TestRecorder recorder;
   EventMaker maker(1);
@@ -274,12 +274,12 @@ double BytesOfAnEvent(size_t sizes) {
     ++i;
   }
   recorder->Close();
-  // Without the slot of the tables.
+  // The slot of the tables is not counted.
   return static_cast<double>(std::filesystem::file_size(recorder.File()) - kSlotBytes) / kEvents;
 }
 
 TEST(RecorderTest, StoresAnOrdinaryEventInAtMostEightBytes) {
-  // None of these addresses is a recent one, and each chunk tells the sizes once.
+  // None of these addresses is a recent one, and each chunk defines the sizes once.
   EXPECT_LE(BytesOfAnEvent(12), 8.2);
   EXPECT_LE(BytesOfAnEvent(100), 8.3);
 }

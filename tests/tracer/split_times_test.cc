@@ -1,5 +1,5 @@
-// The time steps of a chunk, apart from the rest: they come back, and bytes that are damaged harm
-// nobody.
+// Tests that the time steps of a chunk can be split off and joined again, and that damaged bytes do
+// no harm.
 #include "tracer/format/split_times.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint8_t kGuard = 0xA7;
 
-// Bytes with room behind them, of which nobody may write more than kSplitSlack.
+// Returns bytes with extra room behind them, of which at most kSplitSlack bytes may be written.
 std::vector<uint8_t> WithRoom(size_t size) { return std::vector<uint8_t>(size + 64, kGuard); }
 
 bool IsGuarded(const std::vector<uint8_t>& bytes, size_t size) {
@@ -26,7 +26,8 @@ bool IsGuarded(const std::vector<uint8_t>& bytes, size_t size) {
                      [](uint8_t byte) { return byte == kGuard; });
 }
 
-// Some forty thousand bytes: events with and without what may follow them, records of all types.
+// Makes some forty thousand bytes: events with and without numbers behind them, and records of all
+// types.
 std::vector<uint8_t> MakePayload(uint64_t seed, size_t* events) {
   std::mt19937_64 random(seed);
   EventMaker maker(seed);
@@ -71,7 +72,7 @@ TEST(SplitTimesTest, APayloadComesBack) {
 
 constexpr size_t kPeriod = 20;
 
-// A hundred iterations of as many events; the payload's size.
+// Makes a hundred iterations of kPeriod events. Returns the payload's size.
 size_t MakeLoop(std::vector<uint8_t>* payload) {
   auto encoder = std::make_unique<EventEncoder>();
   encoder->Begin(0, 0);
@@ -96,7 +97,7 @@ TEST(SplitTimesTest, WhatIsInFrontOfTheTimesRepeatsWhereTheEventsDo) {
   auto splitter = std::make_unique<TimeSplitter>();
   ASSERT_TRUE(splitter->Split(payload.data(), size, split.data(), &events));
   ASSERT_EQ(events, 100 * kPeriod);
-  // Recent addresses all: a tag, an amount and a place for each event.
+  // All addresses are recent ones, so each event has a tag, an amount and an index.
   const auto front_end = split.begin() + static_cast<ptrdiff_t>(size - 2 * events);
   constexpr ptrdiff_t kPeriodBytes = 3 * kPeriod;
   EXPECT_TRUE(std::equal(front_end - 90 * kPeriodBytes, front_end - kPeriodBytes,
@@ -134,10 +135,10 @@ TEST(SplitTimesTest, ALoopIsCompressedToLittleMoreThanItsTimes) {
   };
   const Compressor::Encoded split = encode(ChunkKind::kTickedEvents);
   EXPECT_EQ(split.encoding, ChunkEncoding::kSplitZstd);
-  // Of the sixteen bits of a time step ten are noise.
+  // Ten of the sixteen bits of a time step are noise.
   EXPECT_LT(split.size, 100 * kPeriod * 2 * 9 / 10);
   EXPECT_EQ(encode(ChunkKind::kSums).encoding, ChunkEncoding::kZstd);
-  // What is no payload of events is compressed as it is.
+  // Bytes that are no payload of events are compressed without splitting.
   payload[0] = 0;
   const Compressor::Encoded whole = encode(ChunkKind::kTickedEvents);
   EXPECT_EQ(whole.encoding, ChunkEncoding::kZstd);
@@ -147,7 +148,7 @@ TEST(SplitTimesTest, ALoopIsCompressedToLittleMoreThanItsTimes) {
   Compressor::Destroy(compressor);
 }
 
-// A sanitizer sees what is read or written where it should not be.
+// In a build with a sanitizer, this also finds reads and writes outside the buffers.
 TEST(SplitTimesTest, DamagedBytesAreRefusedOrComeBackAsTheyAre) {
   std::mt19937_64 random(9);
   auto splitter = std::make_unique<TimeSplitter>();

@@ -1,7 +1,8 @@
-// A library that is preloaded into a job: at each call of the CUDA runtime that it stands in front
-// of, it walks the stack with our own walk and with libunwind, and compares them frame by frame. At
-// the end it writes what it found to the file that VRAMSTOW_JUDGE_REPORT names: stacks, different
-// ones, frames, stacks that differ, the median time of each walk, and the first difference.
+// A library that is preloaded into a job: at each call of a wrapped CUDA runtime function it walks
+// the stack with our own walk and with libunwind, and compares them frame by frame. At the end it
+// writes its findings to the file that VRAMSTOW_JUDGE_REPORT names: the number of stacks, of
+// different stacks, of frames and of stacks that differ, the median time of each walk, and the
+// first difference.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +59,7 @@ class Judge {
     fclose(file);
   }
 
-  // Both walks begin in this function, and what they see further out is the same.
+  // Both walks begin in this function, so all frames further out must be the same.
   __attribute__((noinline)) void Compare() {
     if (!works_) return;
     thread_local NativeStack* const stack = Zeroed<NativeStack>();
@@ -75,13 +76,13 @@ class Judge {
     ours_ns_.push_back(middle - begin);
     libunwind_ns_.push_back(end - middle);
     asm volatile("" ::"r"(quick));
-    // unw_backtrace keeps what it learnt; unw_step looks at each frame anew.
+    // unw_backtrace caches its results; unw_step examines each frame anew.
     const size_t count = UnwindLibrary::Opened()->Walk(theirs, kMaxStackFrames);
     Note(*stack, theirs, count);
   }
 
  private:
-  // theirs[0] is in Compare as well: a later place of it.
+  // theirs[0] is also in Compare, but at a later address.
   void Note(const NativeStack& stack, const uintptr_t* theirs, size_t count) {
     ++stacks_;
     frames_ += stack.count();
@@ -138,7 +139,7 @@ VRAMSTOW_JUDGED int cudaLaunchKernel(const void* function, dim3_of_cuda grid, di
   return next(function, grid, block, arguments, shared, stream);
 }
 
-// What nvcc makes of <<<…>>> in CUDA 13.
+// In CUDA 13 nvcc compiles <<<…>>> to this function.
 VRAMSTOW_JUDGED int __cudaLaunchKernel(void* kernel, dim3_of_cuda grid, dim3_of_cuda block,
                                        void** arguments, size_t shared, void* stream) {
   vramstow::TheJudge().Compare();

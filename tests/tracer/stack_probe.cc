@@ -1,5 +1,5 @@
-// A library that a Python program loads with ctypes, to record events with stacks and to be called
-// through.
+// A library that a Python program loads with ctypes, to record events with stacks, and to call
+// Python through it.
 #include <time.h>
 
 #include <cstdint>
@@ -17,14 +17,15 @@ void** ThreadSlotOfProbe() {
   return &slot;
 }
 
-// Seconds of this thread on a processor: others may be busy, too.
+// Returns the processor time of this thread in seconds, because other processes may be busy, too.
 double ThreadSeconds() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// The least nanoseconds per event of some rounds, below so many more native frames.
+// Returns the least nanoseconds per event of several rounds, below this many additional native
+// frames.
 __attribute__((noinline)) double Measure(int frames, int events) {
   if (frames > 0) {
     const double result = Measure(frames - 1, events);
@@ -55,12 +56,12 @@ int Open(const char* folder, StackMode stacks) {
 
 extern "C" {
 
-// Stacks as StackMode has them: 0 off, 2 all.
+// `stacks` is a StackMode: 0 off, 2 all.
 __attribute__((visibility("default"))) int probe_open(const char* folder, int stacks) {
   return vramstow::Open(folder, static_cast<vramstow::StackMode>(stacks));
 }
 
-// Gives the event's sequence.
+// Returns the event's sequence.
 __attribute__((visibility("default"))) uint64_t probe_record(void) {
   vramstow::Event event;
   event.kind = vramstow::EventKind::kAllocate;
@@ -74,7 +75,7 @@ __attribute__((visibility("default"))) void probe_call(void (*callback)(void)) {
   asm volatile("");
 }
 
-// For the benchmark: what an event with its stack costs.
+// Measures, for the benchmark, the cost of an event with its stack.
 __attribute__((visibility("default"))) double probe_measure(int frames, int events) {
   return vramstow::Measure(frames, events);
 }

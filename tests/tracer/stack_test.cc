@@ -1,5 +1,5 @@
-// Native stacks: whatever way a function was called, the trace names the calls that glibc's
-// backtrace sees, one for one, and so does libunwind, which is the second judge.
+// Tests native stacks: however a function was called, the trace names exactly the calls that
+// glibc's backtrace and libunwind find.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@
 #include "tracer/capture/unwind_library.h"
 #include "tracer/recorder.h"
 
-// Functions whose frames are not found by the stack pointer or the frame pointer. Each calls
+// Functions whose frames cannot be found by the stack pointer or the frame pointer. Each calls
 // function(plan, at).
 extern "C" {
 void CallWithAnotherBaseRegister(void (*function)(void*, size_t), void* plan, size_t at);
@@ -93,7 +93,8 @@ void CallWithAnExpression(void (*function)(void*, size_t), void* plan, size_t at
 namespace vramstow {
 namespace {
 
-// A call does this before it records: it calls on in each of these ways, and the last one records.
+// The steps of a call before it records: it makes nested calls in each of these ways, and the last
+// one records.
 struct Plan {
   Recorder* recorder;
   std::vector<int> ways;
@@ -129,8 +130,8 @@ __attribute__((noinline)) void WithRoom(Plan* plan, size_t at) {
   Use(room);
 }
 
-// So much alignment needs a stack that is aligned anew, and room of unknown size on top of it
-// another way to find the frame.
+// This alignment needs a realigned stack. If there is also room of unknown size, the frame has to
+// be found in another way.
 __attribute__((noinline)) void Aligned(Plan* plan, size_t at) {
   alignas(128) char bytes[128];
   Use(bytes);
@@ -222,7 +223,7 @@ __attribute__((noinline)) void ByAnExpression(Plan* plan, size_t at) {
   asm volatile("");
 }
 
-// A handler runs later than it should under ThreadSanitizer, so it goes without.
+// ThreadSanitizer delays signal handlers, so the ways with a handler are omitted.
 #if defined(__SANITIZE_THREAD__)
 constexpr int kWays = 10;
 #else
@@ -263,7 +264,8 @@ std::string Text(uintptr_t address) {
          (info.dli_sname != nullptr ? info.dli_sname : "?");
 }
 
-// The two begin in different functions below RecordHere, and in different places of it.
+// Compares the callers of RecordHere. The two stacks begin in different functions below it, and at
+// different addresses in it.
 void ExpectSameCallers(const std::vector<uintptr_t>& seen, const std::vector<void*>& truth,
                        const std::string& what) {
   ASSERT_GE(truth.size(), 4u);
@@ -288,7 +290,7 @@ void ExpectSameCallers(const std::vector<uintptr_t>& seen, const std::vector<voi
   EXPECT_EQ(seen.size(), first + truth.size() - skipped) << what;
 }
 
-// libunwind's frames from RecordHere on are backtrace's.
+// Expects libunwind's frames from RecordHere on to be those of backtrace.
 void ExpectJudgesAgree(const Plan& plan, const std::string& what) {
   size_t first = 0;
   while (first < plan.truth.size() &&
@@ -308,8 +310,8 @@ Recorder* NewRecorder() {
   return immortal->back();
 }
 
-// Runs the plans, each five times, and compares what the trace says with what backtrace said. From
-// the third time on a stack may be known again without a walk.
+// Runs each plan five times, and compares the trace with the result of backtrace. From the third
+// time on a stack may be recognised without a walk.
 constexpr int kRounds = 5;
 void RunAndCompare(std::vector<Plan> plans) {
   TemporaryFolder folder;
@@ -332,7 +334,8 @@ void RunAndCompare(std::vector<Plan> plans) {
     const Plan& plan = plans[i % plans.size()];
     std::string what = "ways";
     for (const int way : plan.ways) what += " " + std::to_string(way);
-    // A later round is called from another place of the loop only if the compiler unrolls it.
+    // A compiler that unrolls the loop makes the rounds different call sites, so only the last
+    // round is compared.
     if (i >= (kRounds - 1) * plans.size()) {
       EXPECT_EQ(event.sequence, plan.sequence);
       ExpectSameCallers(Addresses(reader, event.stack), plan.truth, what);
@@ -364,7 +367,7 @@ TEST(StackTest, GeneratedChainsOfCallsAreSeenFrameForFrame) {
   std::vector<Plan> plans;
   for (int i = 0; i < 300; ++i) {
     Plan plan = {};
-    // Handlers within handlers have their stacks in one another: a few are enough.
+    // The frames of nested signal handlers lie in one another, so a few of them are enough.
     for (uint64_t depth = random() % 50; depth > 0; --depth) {
       plan.ways.push_back(static_cast<int>(random() % (random() % 16 == 0 ? kWays : 9)));
     }
@@ -397,7 +400,7 @@ TEST(StackTest, OfATooDeepRecursionTheInnermostFramesAreSeenAndThatItWasCut) {
   const std::vector<uintptr_t> seen = Addresses(reader, event.stack);
   ASSERT_EQ(seen.size(), 4097u);
   EXPECT_EQ(seen.back(), 0u);
-  // In the middle of a recursion two places take turns.
+  // In the middle of a recursion two return addresses alternate.
   EXPECT_TRUE(seen[2000] == reinterpret_cast<uintptr_t>(plan.truth[1900]) ||
               seen[2000] == reinterpret_cast<uintptr_t>(plan.truth[1901]));
 }
@@ -415,7 +418,7 @@ TEST(StackTest, ThreadsHaveTheirOwnStacks) {
     for (int i = 0; i < 300; ++i) {
       Plan plan = {};
       plan.recorder = recorder;
-      // Only ways that need no global variable.
+      // These ways need no global variable.
       const int ways[] = {0, 1, 2, 3, 4, 6, 7, 8};
       for (uint64_t depth = random() % 40; depth > 0; --depth) {
         plan.ways.push_back(ways[random() % 8]);
@@ -452,8 +455,7 @@ TEST(StackTest, ThreadsHaveTheirOwnStacks) {
 extern "C" void __register_frame(void*);  // libgcc's
 extern "C" void __deregister_frame(void*);
 
-// A page of code that nobody compiled, and what says how to unwind it, as a JIT compiler makes
-// them.
+// A page of code that no compiler made, and its unwinding data, as a JIT compiler makes them.
 struct MadeCode {
   uint8_t code[64];
   alignas(8) uint8_t frames[64];
@@ -463,8 +465,8 @@ MadeCode* MakeCode() {
   void* const page =
       mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   MadeCode* const made = static_cast<MadeCode*>(page);
-  // (function, plan, at): sub $24, %rsp; mov %rdi, %rax; mov %rsi, %rdi; mov %rdx, %rsi; call
-  // *%rax; add $24, %rsp; ret
+  // The function (function, plan, at): sub $24, %rsp; mov %rdi, %rax; mov %rsi, %rdi; mov %rdx,
+  // %rsi; call *%rax; add $24, %rsp; ret
   const uint8_t code[] = {0x48, 0x83, 0xEC, 0x18, 0x48, 0x89, 0xF8, 0x48, 0x89, 0xF7,
                           0x48, 0x89, 0xD6, 0xFF, 0xD0, 0x48, 0x83, 0xC4, 0x18, 0xC3};
   memcpy(made->code, code, sizeof code);
@@ -560,8 +562,8 @@ TEST(StackTest, WhatAFrameworkSaysIsAtWorkIsInsideOfTheStack) {
   EXPECT_EQ(frames[3].offset, outer[0].offset);
 }
 
-// In a process of its own, whose only Python is a library that claims to be one. True: all that is
-// recorded has a native stack, and none of Python's.
+// Records in a separate process whose only Python is a library that imitates one. Returns true if
+// the recording worked.
 bool RecordBesideStrangePython(int which, const std::string& folder) {
   const std::string library =
       VRAMSTOW_TEST_LIBRARIES "/libstrangepython" + std::to_string(which) + ".so";

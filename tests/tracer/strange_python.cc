@@ -1,6 +1,7 @@
-// Libraries that look like a Python whose memory is not as the tracer knows it. STRANGE says how:
-// 1 a version of later times, 2 no offsets for debuggers, 3 offsets of another version, 4 an
-// interpreter without its lock, 5 offsets that cannot be, 6 a thread whose frames are nowhere.
+// Libraries that look like a Python whose memory layout the tracer does not support. STRANGE
+// selects the difference: 1 a later version, 2 no offsets for debuggers, 3 offsets of another
+// version, 4 an interpreter without its lock, 5 impossible offsets, 6 a thread whose frames are at
+// an invalid address.
 #include <cstdint>
 #include <cstdlib>
 
@@ -15,7 +16,7 @@ const unsigned long Py_Version = STRANGE == 1 ? 0x03630000 : 0x030E0000;
 uint64_t PyCode_Type[8] = {};
 uint64_t _PyRuntime[256] = {};
 
-// What is refused is never asked.
+// The tracer must not call this function of a refused Python.
 __attribute__((visibility("default"))) void* PyGILState_GetThisThreadState() {
   static uint64_t thread[8] = {16, 16, 16, 16, 16, 16, 16, 16};
   if (STRANGE != 6) std::abort();

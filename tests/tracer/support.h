@@ -1,4 +1,4 @@
-// The tests of the tracer share this: a folder that goes away, a thread slot, made-up events.
+// Shared parts of the tracer's tests: a temporary folder, a thread slot, random events.
 #ifndef VRAMSTOW_TESTS_TRACER_SUPPORT_H_
 #define VRAMSTOW_TESTS_TRACER_SUPPORT_H_
 
@@ -17,7 +17,7 @@
 
 namespace vramstow {
 
-// A folder of its own for a test, taken away with all that is in it.
+// A folder for one test, which is removed with all its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -28,14 +28,14 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// The slot of a thread, as the shim would give it.
+// Returns the slot of the calling thread, as the shim would.
 void** TestThreadSlot();
 
-// A recorder that is never deleted, as in the product: whoever still records when all is over must
-// find it.
+// Returns a recorder that is never deleted, as in the product: a thread that records late must
+// still find it.
 Recorder* NewRecorder();
 
-// A recorder in a folder of its own. Recorders live as long as the process, so it does not die with
+// A recorder in its own folder. Recorders live as long as the process, so the recorder outlives
 // this object.
 class TestRecorder {
  public:
@@ -43,7 +43,7 @@ class TestRecorder {
   Recorder* operator->() { return recorder_; }
   Recorder& operator*() { return *recorder_; }
   const std::string& folder() const { return folder_.path(); }
-  // Where the file is; also after Close.
+  // Returns the path of the file, also after Close.
   std::string File() const { return folder_.path() + "/" + stem_ + ".stow"; }
 
  private:
@@ -52,16 +52,16 @@ class TestRecorder {
   Recorder* recorder_;
 };
 
-// Opens `recorder`, which must work.
+// Opens `recorder`, and expects that to succeed.
 void OpenIn(Recorder* recorder, const std::string& folder, const char* stem,
             OrderSource order = OrderSource::kBest);
 
-// Threads that run `what` with the numbers from 0.
+// Starts threads that run `what` with the numbers from 0.
 std::vector<std::thread> StartThreads(int count, const std::function<void(int)>& what);
 void JoinAll(std::vector<std::thread>* threads);
 
-// Events as a CUDA job has them, with now and then one that no job has: all fields are used up to
-// their limits. The same seed gives the same events.
+// Makes random events like those of a CUDA job, and sometimes one that no job has: all fields are
+// used up to their limits. The same seed yields the same events.
 class EventMaker {
  public:
   explicit EventMaker(uint64_t seed) : random_(seed) {}
@@ -75,7 +75,7 @@ class EventMaker {
   std::vector<uint64_t> live_;
 };
 
-// An allocation of `size` bytes, as interpose would tell it.
+// Returns an allocation of `size` bytes, as interpose would record it.
 Event Allocation(uint64_t address, uint64_t size);
 Event FreeOf(uint64_t address);
 
@@ -90,7 +90,7 @@ ReadTrace ReadBytes(std::string_view bytes);
 std::string FileBytes(const std::string& path);
 void WriteFileBytes(const std::string& path, std::string_view bytes);
 
-// All fields but sequence, time and thread, which the recorder sets.
+// SameStory compares all fields except sequence, time and thread, which the recorder sets.
 bool SameStory(const Event& a, const Event& b);
 bool SameEvent(const Event& a, const Event& b);
 std::string ToText(const Event& event);

@@ -1,4 +1,4 @@
-// Many threads, threads that come and go, signal handlers, and Close while others record.
+// Tests many threads, threads that start and end, signal handlers, and Close while others record.
 #include <gtest/gtest.h>
 #include <linux/membarrier.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ constexpr bool kIsSlow = true;
 constexpr bool kIsSlow = false;
 #endif
 
-// Blocks that threads take and give back in any order.
+// Blocks that threads allocate and free in any order.
 class Shelf {
  public:
   explicit Shelf(int blocks) {
@@ -52,8 +52,8 @@ class Shelf {
   std::vector<uint64_t> blocks_;
 };
 
-// Works as interpose does: a free is recorded before the block can be taken by another thread, an
-// allocation after it was taken.
+// Works as interpose does: a free is recorded before another thread can get the block, and an
+// allocation after the thread got it.
 void PassBlocksAround(Recorder* recorder, Shelf* shelf, int rounds) {
   for (int i = 0; i < rounds;) {
     const uint64_t block = shelf->Take();
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, OrderTest,
 TEST_P(OrderTest, OrderOfEventsIsALegalHistoryWhenEightThreadsPassBlocksAround) {
   TestRecorder recorder("test", GetParam());
   Shelf shelf(6);  // fewer than threads: each block goes from one to the next
-  // VRAMSTOW_TEST_EVENTS: how many events in all, at least.
+  // VRAMSTOW_TEST_EVENTS is the least number of events in all.
   const char* const wanted = getenv("VRAMSTOW_TEST_EVENTS");
   const int events = wanted != nullptr ? atoi(wanted) : kIsSlow ? 320000 : 1600000;
   const int rounds = events / 16 + 1;
@@ -108,8 +108,8 @@ TEST_P(OrderTest, OrderOfEventsIsALegalHistoryWhenEightThreadsPassBlocksAround) 
   ExpectLegalHistory(recorder.File(), static_cast<uint64_t>(rounds) * 2 * 8);
 }
 
-// Where there are stacks, events whose caller has looked at the stack take the fast way, and those
-// of others do not.
+// If stacks are recorded, events whose caller has captured the stack take the fast path, and all
+// others do not.
 TEST(ThreadsTest, EventsThatComeWithTheirStacksAreInOneOrderWithOthers) {
   TemporaryFolder folder;
   Recorder* const recorder = NewRecorder();
@@ -144,7 +144,7 @@ TEST(ThreadsTest, EventsThatComeWithTheirStacksAreInOneOrderWithOthers) {
   ExpectLegalHistory(folder.path() + "/test.stow", uint64_t{kRounds} * 2 * 8);
 }
 
-// How often the kernel was asked for a barrier on all threads, and whether it refuses.
+// Counts how often the kernel was asked for a barrier on all threads, and can refuse it.
 std::atomic<int> g_barriers{0};
 std::atomic<bool> g_refuses_barriers{false};
 int CountedBarrier(int command) {
@@ -164,8 +164,8 @@ class SingleWriterTest : public testing::Test {
   }
   ~SingleWriterTest() override { SetSystemCallsForTest(RealSystemCalls()); }
 
-  // Records until this thread was made the single writer. False: it was not within so many
-  // milliseconds.
+  // Records until this thread becomes the single writer. Returns false if that takes longer than
+  // `most_ms`.
   static bool RecordAlone(Recorder* recorder, int most_ms = 10'000) {
     const int before = g_barriers.load();
     for (int i = 0; i < most_ms && g_barriers.load() == before; ++i) {
@@ -174,15 +174,16 @@ class SingleWriterTest : public testing::Test {
     }
     return g_barriers.load() > before;
   }
-  // Numbers that rise by one are an atomic counter's; other processors' loads have no order.
+  // False if an atomic counter numbers the events (they differ by one), or if the processor does
+  // not order loads.
   static bool IsPossible(Recorder* recorder) {
     const uint64_t first = recorder->Record(Allocation(0x1000, 512));
     return kHasQuickCounter && recorder->Record(Allocation(0x1000, 512)) != first + 1;
   }
 };
 
-// A thread that records alone does not wait for its counter: what others record meanwhile must come
-// where it belongs all the same. A token goes from one thread to the other and back.
+// A thread that records alone does not wait for its counter. Events that other threads record
+// meanwhile must still get the right order. A token is passed between two threads.
 TEST_F(SingleWriterTest, WhatOthersRecordIsInOrderWithTheThreadThatWasAlone) {
   TestRecorder recorder;
   if (!IsPossible(&*recorder)) GTEST_SKIP() << "no counter to be read without a fence";
@@ -304,7 +305,7 @@ TEST(ThreadsTest, CloseWhileOthersRecordKeepsAllThatCameBefore) {
     while (recording.load() < 4) std::this_thread::yield();
     const uint64_t certain = before_close.load();
     recorder->Close();
-    // The others keep on trying a little.
+    // The other threads try to record for a little longer.
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     stop = true;
     JoinAll(&threads);
@@ -314,7 +315,7 @@ TEST(ThreadsTest, CloseWhileOthersRecordKeepsAllThatCameBefore) {
     EXPECT_GE(trace.events.size(), certain);
     EXPECT_EQ(trace.report.damaged_bytes, 0u);
     EXPECT_EQ(trace.report.damaged_chunks, 0u);
-    // Only events that were on their way when the recorder closed may be missing.
+    // Only events that were being recorded when the recorder closed may be missing.
     EXPECT_LE(trace.report.missing_events, 4u);
   }
 }
@@ -336,7 +337,7 @@ TEST(ThreadsTest, ThreadsThatEndAfterCloseDoNoHarm) {
   EXPECT_EQ(ReadFile(recorder.File()).events.size(), 8u);
 }
 
-// The signal handlers below work with these.
+// The signal handlers below use these variables.
 Recorder* g_recorder = nullptr;
 std::atomic<uint64_t> g_recorded_by_handler{0};
 
@@ -385,7 +386,7 @@ TEST(ThreadsTest, ASignalHandlerThatRecordsLosesOnlyItsOwnEventsAndTheyAreCounte
   EXPECT_EQ(trace.report.damaged_bytes, 0u);
 }
 
-// A slot function for a thread that has none.
+// Returns no slot, like the function of a thread that has none.
 void** NoSlot() { return nullptr; }
 
 TEST(ThreadsTest, AThreadWithoutASlotIsCountedNotRecorded) {

@@ -15,7 +15,8 @@ BUILD = Path(os.environ["VRAMSTOW_BUILD"])
 ROOT = Path(__file__).parents[2]
 UNWINDER = BUILD / "lib" / "vramstow" / "libvramstow-unwind.so"
 
-# Run with stacks on: who defines the functions that libunwind defines, too?
+# A script that is run with stacks on and prints which library defines the functions that libunwind
+# also defines.
 WHO_DEFINES = """
 import ctypes, json, os
 class Info(ctypes.Structure):

@@ -51,7 +51,7 @@ const Node* SavedBy(const Seen& seen, EntryIndex place) {
   return seen[from].as<Node>();
 }
 
-// Returns a text such as "float32 [64, 64], requires grad, in eval(), in no optimizer".
+// Returns a text like "float32 [64, 64], requires grad, in eval(), in no optimizer".
 std::string AboutOf(const HolderDescription& told, const Impl* impl, const TrainedTensors& trained,
                     const Node* saved_by, GraphLeaves* leaves) {
   std::string about = Graph::Describe(impl);

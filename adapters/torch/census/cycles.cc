@@ -296,7 +296,7 @@ Cycles::Number Cycles::FaceOf(Number part) const {
     const bool is_plain = IsLink(object) || object->type == &PyFunction_Type ||
                           object->type == &PyMethod_Type || object->type == &PyFrame_Type;
     const int rank = is_plain ? 0 : is_class && !Graph::IsTensor(object->type) ? 2 : 1;
-    // Of several equal ones the oldest is chosen.
+    // The oldest of several equal ones is chosen.
     if (rank > best || (rank == best && item < face)) face = item;
     best = std::max(best, rank);
   }

@@ -45,7 +45,7 @@ class Graph {
   static Memory MemoryOf(const Impl* impl);
   static Impl* GradientOf(const Impl* impl);
   static Node* NodeOf(const Impl* impl);
-  // Returns a text such as "float32 [64, 1024], requires grad, made by AddmmBackward0".
+  // Returns a text like "float32 [64, 1024], requires grad, made by AddmmBackward0".
   static std::string Describe(const Impl* impl);
   static std::string NameOf(Node* node);
   // Returns the tensor whose gradient the node accumulates, or null if it is another kind of node.
