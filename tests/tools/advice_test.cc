@@ -1,4 +1,5 @@
-// Every kind of advice: from what evidence it is given, how much it promises, and when it is not.
+// Tests every kind of advice: the evidence from which it is given, the bytes that it promises, and
+// when it is not given.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +20,7 @@ using testing::Not;
 
 constexpr uint64_t kSecond = 1'000'000'000;
 
-// A training of which 600 MiB of 1,000 are activations, in two iterations of 100 events.
+// A training in which 600 MiB of 1,000 are activations, in two iterations of 100 events.
 struct Job {
   Job() {
     facts.peak.allocated_bytes = facts.peak.requested_then_bytes = 1000 * kMega;
@@ -39,7 +40,7 @@ struct Job {
     detail.sites.resize(3);
     Site(1, "model.py:10 forward", Phase::kForward);
     Site(2, "train.py:40 step", Phase::kUnknown);
-    // A backward pass has run.
+    // This shows that a backward pass has run.
     detail.sites[2].in_backward = true;
     detail.sites[2].allocations = 1;
   }
@@ -62,7 +63,7 @@ struct Job {
     Lives(site, size, birth, death);
     detail.lives.back().tensor = true;
   }
-  // A request that failed although enough was free, in pieces that are too small.
+  // Adds a request that failed although enough memory was free, in pieces that are too small.
   void FailsForWantOfPlace() {
     OutOfMemoryFacts failure;
     failure.requested_bytes = 32 * kMega;
@@ -72,14 +73,14 @@ struct Job {
     failure.largest_free_range_bytes = 28 * kMega;
     facts.out_of_memory = {failure};
   }
-  // The first advice where the failure has this cause; there is other advice, too.
+  // Returns the first advice for a failure with this cause; there is other advice, too.
   AdviceId FirstOf(const Cause& cause) const {
     const std::vector<AdviceFacts> advice =
         FindAdvice(detail, CategoryFinder(detail), facts, {cause});
     EXPECT_GE(advice.size(), 2u);
     return advice.empty() ? AdviceId::kNone : advice.front().id;
   }
-  // The advice of this kind; null if there is none.
+  // Returns the advice of this kind, or null if there is none.
   const AdviceFacts* Find(AdviceId id) {
     facts.advice = FindAdvice(detail, CategoryFinder(detail), facts);
     const auto found = std::ranges::find(facts.advice, id, &AdviceFacts::id);
@@ -143,7 +144,7 @@ TEST(Advice, ACauseThatDwarfsWhatLayInPiecesComesBeforeFragmentation) {
 
 TEST(Advice, AnOutOfMemoryOfNothingAtAllHasNoCause) {
   Job job;
-  // A damaged trace: a request for no bytes, after all blocks were freed.
+  // A damaged trace may contain a request for no bytes, after all blocks were freed.
   job.Lives(1, kMega, 1, 2);
   OutOfMemoryFacts failure;
   failure.event = 100;
@@ -169,7 +170,7 @@ TEST(Advice, LowerPrecisionIsForJobsThatShowNone) {
   job.detail.frames = {"autocast_mode.py:44 decorate_autocast"};
   EXPECT_EQ(job.Find(AdviceId::kLowerPrecision), nullptr);
   job.detail.frames.clear();
-  // A model that is moved to the card is converted by the same operator.
+  // The same operator converts a model that is moved to the GPU.
   SiteDetail& site = job.detail.sites.emplace_back();
   site.operation = "aten::_to_copy";
   EXPECT_NE(job.Find(AdviceId::kLowerPrecision), nullptr);
@@ -187,7 +188,7 @@ TEST(Advice, AccumulationSaysHowManyMicroBatches) {
   ASSERT_NE(advice, nullptr);
   EXPECT_EQ(advice->bytes, 300 * kMega);
   EXPECT_THAT(advice->title, HasSubstr("2 micro-batches"));
-  // The more of the peak grows with the batch, the more of them are worth it.
+  // The more of the peak grows with the batch, the more accumulation steps are worthwhile.
   job.facts.by_category.front().at_peak.bytes = 800 * kMega;
   advice = job.Find(AdviceId::kAccumulateGradients);
   ASSERT_NE(advice, nullptr);
@@ -212,8 +213,8 @@ TEST(Advice, LargestBatchThatWouldFit) {
   EXPECT_EQ(job.Find(AdviceId::kLargerBatch), nullptr);
 }
 
-// Where nothing tells what an iteration makes, and in a job that needs little of the card, there is
-// no number: nobody has proved one.
+// If the memory of an iteration is not known, or the job needs little of the GPU, the advice has no
+// number, because none is proved.
 TEST(Advice, OfALargerBatchNoMoreIsSaidThanIsKnown) {
   Job job;
   DeviceFacts device;
@@ -272,12 +273,12 @@ TEST(Advice, OfAJobWithRoomOnlyWhatLargerBatchFits) {
   job.facts.devices.front().total_bytes = 2000 * kMega;
   EXPECT_NE(job.Find(AdviceId::kLargerBatch), nullptr);
   EXPECT_EQ(job.facts.advice.size(), 1u);
-  // A job that ran out of memory had none to spare, whatever the rest of the trace says.
+  // A job that ran out of memory had none to spare, whatever the rest of the trace shows.
   job.facts.out_of_memory.emplace_back();
   EXPECT_NE(job.Find(AdviceId::kCheckpointActivations), nullptr);
 }
 
-// At the peak little grows with the batch; later much does, and decides.
+// At the peak little memory grows with the batch; later much does, and that moment decides.
 TEST(Advice, TheMomentThatFillsTheCardFirstDecidesWhatBatchFits) {
   Job job;
   job.facts.iterations.list.front().begin_event = 10;
@@ -295,7 +296,8 @@ TEST(Advice, TheMomentThatFillsTheCardFirstDecidesWhatBatchFits) {
 
 TEST(Advice, ReferencesKeptUntilTheirSuccessorIsMade) {
   Job job;
-  // Of each iteration one, which goes when the next iteration has made its own, after the peak.
+  // Each iteration has one such block, which is freed when the next iteration has allocated its
+  // own, after the peak.
   job.Lives(2, 64 * kMega, 60, 162);
   job.Lives(2, 64 * kMega, 160, kStillLive);
   const AdviceFacts* advice = job.Find(AdviceId::kDeleteReference);
@@ -303,7 +305,7 @@ TEST(Advice, ReferencesKeptUntilTheirSuccessorIsMade) {
   EXPECT_EQ(advice->bytes, 64 * kMega);
   EXPECT_THAT(advice->evidence, HasSubstr("train.py:40 step"));
   EXPECT_THAT(advice->action, HasSubstr("before train.py:40 step"));
-  // Gone before the peak, or of the same iteration: nothing is gained.
+  // A block that is freed before the peak, or in its own iteration, gives no gain.
   job.detail.lives[0].death = 140;
   EXPECT_EQ(job.Find(AdviceId::kDeleteReference), nullptr);
   job.detail.lives[0].death = 162;
@@ -314,7 +316,7 @@ TEST(Advice, ReferencesKeptUntilTheirSuccessorIsMade) {
 TEST(Advice, BlocksThatWaitLongCouldWaitElsewhere) {
   Job job;
   job.facts.end_ns = kSecond;
-  // 240 MiB take 10 ms on the link.
+  // A transfer of 240 MiB over PCIe takes 10 ms.
   job.Lives(1, 240 * kMega, 110, 190, kSecond);
   job.Lives(1, 240 * kMega, 111, 160, kSecond / 1000);
   const AdviceFacts* advice = job.Find(AdviceId::kOffloadBlocks);
@@ -382,7 +384,7 @@ TEST(Advice, OfFragmentationInOurPoolSpeaksOfNoOtherAllocator) {
   EXPECT_THAT(advice->action + advice->cost, Not(HasSubstr("expandable")));
 }
 
-// A segment of 200 MiB, and the block that lay in it, of a stream with that number.
+// Adds a segment of 200 MiB, and the block that lay in it, for the stream with this number.
 void AddStream(Job* job, uint64_t number, bool is_segment_of_stream, uint64_t death) {
   Life life;
   life.address = number << 32;

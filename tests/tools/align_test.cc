@@ -1,4 +1,5 @@
-// Two sequences beside one another: as long as dynamic programming says, and always in order.
+// Tests the alignment of two sequences: the matches are as many as dynamic programming finds, and
+// always in order.
 #include "tools/analysis/fidelity/align.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@ namespace {
 
 using Sequence = std::vector<uint64_t>;
 
-// The length of a longest common subsequence, by the book.
+// Computes the length of a longest common subsequence by the textbook algorithm.
 size_t LongestOf(const Sequence& a, const Sequence& b) {
   std::vector<size_t> row(b.size() + 1, 0);
   for (const uint64_t value : a) {
@@ -102,7 +103,8 @@ TEST(AlignTest, LongSequencesThatAreNearlyAlikeCostLittle) {
 }
 
 TEST(AlignTest, WhatIsAlignedGreedilyIsMostOfWhatIsAlike) {
-  // A tenth is other, left out or added all along, which costs far more steps than there are.
+  // A tenth of the items are changed, left out or added throughout, which costs far more steps than
+  // are allowed.
   std::mt19937_64 random(6);
   Sequence a(60'000);
   for (uint64_t& value : a) value = random() % 40;
@@ -121,7 +123,7 @@ TEST(AlignTest, WhatIsAlignedGreedilyIsMostOfWhatIsAlike) {
 }
 
 TEST(NarrowWindowTest, SequencesThatDifferMuchCostLittle) {
-  // Layers of several steps; a third of what the right one has is other.
+  // The sequence has layers of several steps; a third of the right one's items differ.
   std::mt19937_64 random(7);
   Sequence layer(200);
   for (uint64_t& value : layer) value = random() % 80;
@@ -136,14 +138,15 @@ TEST(NarrowWindowTest, SequencesThatDifferMuchCostLittle) {
   const SequenceWindow window = NarrowWindow(a, b, FindWindow(a, b));
   const Alignment alignment =
       Align(a, std::span(b).subspan(window.begin, window.end - window.begin));
-  // Some seconds of the processor; a minute before windows were judged within bounds.
+  // This takes some seconds of processor time; it took a minute before windows were judged within
+  // bounds.
   EXPECT_LT(std::clock() - begin, std::clock_t{15} * CLOCKS_PER_SEC);
   EXPECT_GE(alignment.matched, a.size() * 3 / 10);
 }
 
 TEST(FindWindowTest, APartIsFoundWhereItLies) {
   std::mt19937_64 random(4);
-  // Steps of a training: alike, but for the first.
+  // The steps of a training are equal, except for the first one.
   Sequence step(700);
   for (uint64_t& value : step) value = random() % 30;
   Sequence all = Random(random, 3000, 30);
@@ -161,8 +164,8 @@ TEST(FindWindowTest, APartIsFoundWhereItLies) {
 }
 
 TEST(NarrowWindowTest, OfPassesThatAreAlikeTheOneThatWasRecordedIsTaken) {
-  // A pass is 12 layers that are alike, between a beginning and an end of its own; on one side
-  // each layer does something more.
+  // A pass consists of 12 equal layers between a distinct beginning and a distinct end; on one side
+  // each layer has additional items.
   std::mt19937_64 random(5);
   Sequence layer(100);
   for (uint64_t& value : layer) value = random() % 20;
@@ -191,7 +194,7 @@ TEST(NarrowWindowTest, OfPassesThatAreAlikeTheOneThatWasRecordedIsTaken) {
 }
 
 TEST(FindWindowTest, WhatStandsThereWholeIsFoundWhereItStandsLast) {
-  // Two passes that are alike but for a beginning, and the card's recording is the second.
+  // The two passes are equal except for a beginning, and the GPU's recording is of the second one.
   std::vector<uint64_t> pass;
   for (uint64_t i = 0; i < 300; ++i) pass.push_back(i % 7);
   std::vector<uint64_t> all = {50, 51};

@@ -1,4 +1,5 @@
-// Pools and frameworks: what is reserved and what is allocated are the same bytes, told twice.
+// Tests pools and frameworks: reserved and allocated memory are the same bytes, recorded by two
+// layers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr uint64_t kBase = 0x100000000;
 
-// A history with a pool (PyTorch's, or our own) and the blocks that it hands out.
+// A history with a pool (PyTorch's, or vramstow's own) and the blocks that it allocates.
 class PoolHistory : public History {
  public:
   void Segment(EventKind kind, uint64_t address, uint64_t size,
@@ -49,7 +50,7 @@ TEST(AnalyzerLayers, ReservedIsThePoolsAllocatedTheTensors) {
   EXPECT_TRUE(facts.fragmentation.in_pool);
   EXPECT_EQ(facts.fragmentation.at_peak.free_bytes, 10 * kMega);
   EXPECT_EQ(facts.fragmentation.at_peak.largest_bytes, 8 * kMega);
-  // 2 MiB are less than the largest request, 8 are not.
+  // A range of 2 MiB is smaller than the largest request, one of 8 MiB is not.
   EXPECT_EQ(facts.fragmentation.at_peak.unusable_bytes, 2 * kMega);
 }
 
@@ -67,9 +68,9 @@ TEST(AnalyzerLayers, ExpandableSegmentsGrowAndShrinkInPieces) {
   history.Tensor(EventKind::kAllocate, kBase, kMega);
   Facts facts = history.Analyze();
   EXPECT_EQ(facts.peak.reserved_bytes, 8 * kMega);
-  // Neighbours are one range.
+  // Neighbouring ranges count as one range.
   EXPECT_EQ(facts.fragmentation.at_peak.largest_bytes, 7 * kMega);
-  // Unmapped across the border of two mappings.
+  // This unmaps across the border of two mappings.
   history.Segment(EventKind::kUnmap, kBase + 2 * kMega, 4 * kMega, MemoryKind::kPhysical);
   facts = history.Analyze();
   EXPECT_EQ(facts.devices.back().end_reserved_bytes, 4 * kMega);
@@ -82,7 +83,7 @@ TEST(AnalyzerLayers, OurPoolsMemoryCountsByItsHandles) {
   history.Segment(EventKind::kReserve, kBase, 1024 * kMega, MemoryKind::kAddressRange);
   history.Segment(EventKind::kAllocate, 7, 8 * kMega, MemoryKind::kPhysical);
   history.Segment(EventKind::kMap, kBase, 8 * kMega, MemoryKind::kAddressRange, 7);
-  // A block of the driver's layer, served by the pool.
+  // This is a block of the driver's layer, served by the pool.
   history.Add({.address = kBase,
                .size = 2 * kMega,
                .object = 1,
@@ -130,7 +131,7 @@ TEST(AnalyzerLayers, WhatAnOutOfMemoryFoundFreeIsWithoutWhatThePoolReservedSince
   history.Segment(EventKind::kMap, kBase, 8 * kMega, MemoryKind::kPhysical, 7);
   history.Tensor(EventKind::kAllocate, kBase, 2 * kMega);
   history.Tensor(EventKind::kAllocate, 0, 64 * kMega, 2);
-  // The application is told that what is cached is free.
+  // The application is told that cached memory is free.
   history.Add({.size = 38 * kMega, .device = 0, .call = 5, .kind = EventKind::kMemoryInfo});
   history.Tensor(EventKind::kAllocate, 0, 64 * kMega, 2);
   const Facts facts = history.Analyze();
@@ -176,7 +177,7 @@ TEST(AnalyzerLayers, OfManyFailuresTheLastIsKept) {
   EXPECT_EQ(facts.out_of_memory.back().requested_bytes, (kMaxOutOfMemory + 50) * kMega);
 }
 
-// Asks the driver until it is served.
+// Asks the driver repeatedly until a request is served.
 Facts AskUntilServed(uint16_t library, uint64_t served, uint32_t other_thread = 0) {
   PoolHistory history;
   Event ask{.requested = 8 * kMega,
@@ -202,7 +203,7 @@ TEST(AnalyzerLayers, ALibraryThatIsServedWhenItAsksAgainDidNotFail) {
   EXPECT_EQ(served.counts.out_of_memory, 0u);
   EXPECT_EQ(served.devices.back().out_of_memory, 0u);
   EXPECT_TRUE(served.out_of_memory.empty());
-  // Less than it asked for, another thread, or the program itself.
+  // The served request was smaller, or came from another thread, or the program itself asked.
   for (const Facts& failed : {AskUntilServed(1, 4 * kMega), AskUntilServed(1, 8 * kMega, 7),
                               AskUntilServed(ListSource::kProgram, 8 * kMega)}) {
     EXPECT_EQ(failed.counts.out_of_memory, 2u);

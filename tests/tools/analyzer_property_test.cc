@@ -1,4 +1,4 @@
-// Random histories: the analyzer and the naive model tell the same.
+// Compares the analyzer with the naive model on random histories.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint16_t kLibraries = 5;
 
-// Histories as a driver could give them: addresses are reused, frees are refused, blocks from
-// before the trace are freed, physical memory is shared, retained and released in any order.
+// Makes histories as a driver could produce them: addresses are reused, frees are refused, blocks
+// from before the trace are freed, physical memory is shared, retained and released in any order.
 class HistoryMaker {
  public:
   explicit HistoryMaker(uint64_t seed) : random_(seed) {}
@@ -91,7 +91,7 @@ class HistoryMaker {
       free_addresses_.push_back(address);
       return;
     }
-    // Others allocate while the driver thinks about it.
+    // Other threads allocate while the driver handles the call.
     for (uint64_t i = Below(3); i > 0; --i) Allocate();
     history_.Refuse(sequence);
     addresses_.push_back(address);
@@ -221,7 +221,7 @@ TEST_P(RandomHistory, GivesTheNumbersOfTheNaiveModel) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomHistory, testing::Range<uint64_t>(0, 20));
 
-// The analysis ends and says something, whatever a file says.
+// Whatever a file contains, the analysis ends and gives a result.
 TEST(RandomEvents, OfAnyKindAndWithAnyNumbersDoNoHarm) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 200; ++round) {

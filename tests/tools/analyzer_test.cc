@@ -362,7 +362,7 @@ TEST(Analyzer, HolesInReservedRangesAreFragmentation) {
   const Facts facts = history.Analyze();
   EXPECT_TRUE(facts.fragmentation.any_ranges);
   EXPECT_EQ(facts.fragmentation.largest_request_bytes, 40u);
-  // Free: [1000, 1020), [1030, 1060), [1070, 1100).
+  // The free ranges are [1000, 1020), [1030, 1060) and [1070, 1100).
   EXPECT_EQ(facts.fragmentation.at_end.free_bytes, 80u);
   EXPECT_EQ(facts.fragmentation.at_end.largest_bytes, 30u);
   EXPECT_EQ(facts.fragmentation.at_end.unusable_bytes, 80u) << "no hole can take 40 bytes";

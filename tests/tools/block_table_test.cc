@@ -16,7 +16,7 @@ LiveBlock BlockAt(uint64_t address, uint64_t birth) {
   return block;
 }
 
-// The same steps on a table and on a map of the library's.
+// Makes the same steps on a table and on a map of the standard library.
 void Compare(uint64_t addresses, uint64_t spacing, int steps) {
   BlockTable table;
   std::map<uint64_t, uint64_t> expected;  // address → birth
@@ -49,7 +49,7 @@ void Compare(uint64_t addresses, uint64_t spacing, int steps) {
 
 TEST(BlockTable, EqualsAMapWhenAddressesAreDense) { Compare(300, 1, 20000); }
 TEST(BlockTable, EqualsAMapWhenAddressesArePages) { Compare(20000, 512, 200000); }
-// Only high bits differ.
+// The addresses differ only in high bits.
 TEST(BlockTable, EqualsAMapWhenAddressesAreFarApart) { Compare(5000, uint64_t{1} << 51, 100000); }
 
 TEST(BlockTable, AddressZeroAndTheLastOneAreAddresses) {

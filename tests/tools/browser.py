@@ -25,7 +25,8 @@ class Browser:
         self.profile = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
         to_browser, self.to_browser = os.pipe()
         self.from_browser, from_browser = os.pipe()
-        # The child wants exactly 3 and 4; a shell puts them there, whatever numbers they have here.
+        # The child process needs exactly the descriptors 3 and 4; a shell duplicates them from the
+        # numbers that they have here.
         self.process = subprocess.Popen(
             [
                 "bash",

@@ -51,17 +51,17 @@ TEST(CallStack, PythonThatAProgramWroteIsNoUsersLine) {
                            "/opt/vramstow/lib/vramstow/start/trials.py"}) {
     EXPECT_EQ(site_in(file, "/home/jo/train.py"), "train.py:17 train") << file;
   }
-  // A cell of a notebook is the user's, and so is python -c, where nothing else is.
+  // A cell of a notebook is the user's code, and so is `python -c` if there is no other code.
   EXPECT_EQ(site_in("<ipython-input-3-ab>", "/home/jo/train.py"), "<ipython-input-3-ab>:120 call");
   EXPECT_EQ(site_in("<string>", "<string>"), "<string>:120 call");
-  // A long name, and a folder that only looks like one of Inductor's.
+  // These files have a long name, or lie in a folder that only resembles one of Inductor's.
   for (const char* file : {"/home/jo/ab/csnjb25pshk4ztu7yv3bmptvu2vkfxdgagv7hp26dath3wjvyxqb.py",
                            "/home/jo/om/compare.py", "/home/jo/om/compare_all_models_of_one.py"}) {
     EXPECT_TRUE(site_in(file, "/home/jo/train.py").ends_with(":120 call")) << file;
   }
 }
 
-// Autograd's threads run it without any line of the user's.
+// Autograd's threads run such code without a source line of the user's.
 TEST(CallStack, PythonThatACompilerWroteNamesNoSite) {
   const StackWords words = WordsOf({
       {"at::_ops::mm_out::call(at::Tensor const&)", "??", 0},
@@ -104,7 +104,8 @@ TEST(CallStack, AutogradsThreadsHaveNoPython) {
   EXPECT_EQ(words.phase, Phase::kBackward);
 }
 
-// Its own Python, by which it finds an operator, says nothing to a user; a library's does.
+// The Python code by which PyTorch finds an operator means nothing to a user; a library's code
+// does.
 TEST(CallStack, AutogradsThreadsHaveNoPythonOfTheProgram) {
   const auto site_with = [](std::string_view file) {
     return WordsOf({{"at::_ops::bmm::call(at::Tensor const&)", "??", 0},
@@ -128,7 +129,8 @@ TEST(CallStack, TheOperationIsWhatPythonCalls) {
   const CallFrame python = {"Linear.forward", "/x/site-packages/torch/nn/modules/linear.py", 134};
   EXPECT_EQ(operation({addmm, linear, python}), "linear");
   EXPECT_EQ(WordsOf({addmm, linear, python}).made_by, "aten::addmm");
-  // The binding has the name without an overload, also where memory is only made.
+  // The binding's function has the operator's name without an overload, also if memory is only
+  // allocated.
   EXPECT_EQ(operation({{"at::_ops::mean_dim::call(at::Tensor const&)", "??", 0},
                        {"torch::autograd::THPVariable_mean(_object*, _object*)", "??", 0},
                        python}),
@@ -137,7 +139,8 @@ TEST(CallStack, TheOperationIsWhatPythonCalls) {
                        {"torch::autograd::THPVariable_empty(_object*, _object*)", "??", 0},
                        python}),
             "empty");
-  // What autograd calls; what another call of Python's called before does not count.
+  // Autograd is the caller here. Below, an operator that an outer call of Python made does not
+  // count.
   EXPECT_EQ(operation({mm, {"torch::autograd::generated::AddmmBackward0::apply()", "??", 0}}),
             "mm");
   EXPECT_EQ(operation({mm, python, linear, python}), "mm");
@@ -150,10 +153,11 @@ TEST(CallStack, AModelThatALineCallsIsNamedByItsClasses) {
                            250};
   EXPECT_EQ(WordsOf({mm, linear, block, {"main", "/home/jo/train.py", 8}}).classes,
             "Sequential.Linear");
-  // A line of the model itself says it already.
+  // A source line of the model itself makes the class names unnecessary.
   EXPECT_EQ(WordsOf({mm, linear, {"Net.forward", "/home/jo/net.py", 8}}).classes, "");
   EXPECT_EQ(WordsOf({mm, {"main", "/home/jo/train.py", 8}}).classes, "");
-  // A function that another made in place of a model's own is of no class; a class within is one.
+  // A function that replaces a model's own method has no class; a class that is defined within a
+  // function is a class.
   const CallFrame patched = {"patch.<locals>.forward", "/x/site-packages/fast/llama.py", 12};
   const CallFrame made = {"make.<locals>.Net.forward", "/x/site-packages/fast/net.py", 12};
   EXPECT_EQ(WordsOf({mm, linear, patched, made, {"main", "/home/jo/train.py", 8}}).classes,
@@ -221,7 +225,7 @@ TEST(CallStack, ALibrarysLineIsTheInnermostThatIsNotPyTorchs) {
   EXPECT_EQ(words.library_site, "modeling_llama.py:181 LlamaMLP.forward");
 }
 
-// A call of torch.nn.Linear, which `wrapper` in `file` is put around, by `caller`.
+// A call of torch.nn.Linear by `caller`, through the function `wrapper` in `file`.
 StackWords WordsOfWrapped(const char* wrapper, const char* file, const CallFrame& caller) {
   return WordsOf({{"at::_ops::linear::call(at::Tensor const&)", "??", 0},
                   {"Linear.forward", "/e/site-packages/torch/nn/modules/linear.py", 134},
@@ -243,7 +247,7 @@ TEST(CallStack, AFunctionThatIsPutAroundAnotherNamesNoSite) {
               "llama.py:164 LlamaMLP.forward")
         << wrapper;
     EXPECT_EQ(WordsOfWrapped(wrapper, kOwn, net).site, "net.py:4 Net.forward") << wrapper;
-    // It is told where the program has no other line.
+    // The wrapper is named if the program has no other source line.
     const StackWords words = WordsOf({{"Linear.forward", "torch/nn/modules/linear.py", 134},
                                       {wrapper, "/home/jo/patch.py", 192}});
     EXPECT_EQ(words.site.substr(0, 12), "patch.py:192") << wrapper;
@@ -265,7 +269,8 @@ TEST(CallStack, ADecoratorOfPyTorchsMayStandBetween) {
 }
 
 TEST(CallStack, WhatWorksByItselfIsNoWrapper) {
-  // A derived class; a function within another that calls modules, or an operator by its name.
+  // The wrapper is a derived class, or a nested function that calls modules, or one that calls an
+  // operator by its name.
   const CallFrame caller = {"Net.forward", "/home/jo/net.py", 4};
   EXPECT_EQ(WordsOfWrapped("Scaled.forward", "/home/jo/scaled.py", caller).site,
             "scaled.py:192 Scaled.forward");

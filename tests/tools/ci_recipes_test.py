@@ -31,12 +31,12 @@ for _ in range({blocks}):
 raise SystemExit({status})
 """
 )
-# Notes what pip is asked for; everything else is for the real one.
+# Records the arguments of pip install; passes every other call to the real Python.
 PYTHON = """#!/usr/bin/env bash
 if [ "$1 $2 $3" = "-m pip install" ]; then echo "${@:4}" >>"$STAND_IN/pip.txt"; exit 0; fi
 exec %s "$@"
 """
-# The comments of a pull request in a file; what it is asked is checked.
+# Stores the comments of a pull request in a file, and checks the arguments of the calls.
 GH = """#!%s
 import json, os, re, sys
 from pathlib import Path
@@ -229,7 +229,7 @@ def test_the_action_comments_once_and_then_renews_its_comment(change: Change) ->
     assert Action(change, **inputs).run().returncode == 0
     assert len(change.comments()) == 2
     assert "peak 32.0 MiB → 32.0 MiB (unchanged)" in change.comments()[1]
-    # The tree of the base is gone again.
+    # The working tree of the base was removed.
     assert change.git("worktree", "list").count("\n") == 0
 
 

@@ -153,7 +153,7 @@ def test_a_rank_is_added_once_whenever_it_comes(jobs: Path, tmp_path: Path) -> N
     assert collect(jobs / "small", "--to", fleet).returncode == 0
     again = collect(jobs / "small", jobs / "large", "--to", fleet)
     assert again.returncode == 0 and "3 of 6 ranks added, 3 were there already" in again.stderr
-    # Under another name it is another job.
+    # Under another name the same files are another job.
     assert "3 of 3 ranks" in collect(jobs / "small", "--to", fleet, "--job", "it's 1/2").stderr
     counts = "SELECT job, COUNT(*) AS ranks FROM {} GROUP BY job ORDER BY job"
     [ranks, levels] = ask(fleet, counts.format("ranks"), counts.format("levels"))
@@ -335,8 +335,8 @@ def test_the_dataset_is_by_day_and_job_and_small(made: tuple[Path, Made]) -> Non
     files = list((folder / "fleet/ranks").rglob("*.parquet"))
     assert {file.parent.name.split("=")[0] for file in files} == {"job"}
     assert len({file.parent for file in files}) == JOBS * 15
-    # The size depends on facts and not on events: some hundred bytes for each rank, and what a file
-    # costs.
+    # The size depends on facts, not on events: some hundred bytes for each rank, and a fixed size
+    # of the file.
     every = [file for file in (folder / "fleet").rglob("*.parquet")]
     total = sum(file.stat().st_size for file in every)
     assert total < RANKS * 600 + len(every) * 8_000

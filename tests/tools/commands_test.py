@@ -75,7 +75,7 @@ def test_help_points_at_nothing_that_an_installation_lacks() -> None:
     assert "docs/" not in everything + vramstow("run", "--help-all").stdout
     for page in re.findall(r"help ([\w-]+\.md)", everything):
         assert vramstow("help", page).stdout == (ROOT / "docs" / page).read_text()
-    # A page is found without its ending, too, where no command or topic has the name.
+    # A page is also found without its extension if no command or topic has the name.
     assert vramstow("help", "installation").stdout == vramstow("help", "installation.md").stdout
     assert "help README.md" in vramstow("help", "analyse.md").stderr
     assert "did you mean analyze.md?" in vramstow("help", "docs/analyse.md").stderr
@@ -285,7 +285,7 @@ def test_what_export_says_it_wrote_is_there(tmp_path: Path) -> None:
 
 
 def test_run_sums_up_as_json(tmp_path: Path) -> None:
-    # The command leaves a trace by itself, as the tests of run have it.
+    # The command writes a trace itself, as in the tests of run.
     result = vramstow("run", "--simulate=h100", "--json", "--", WRITE_TRACE, "small", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     [line] = [text for text in result.stderr.splitlines() if text.startswith("{")]
@@ -324,7 +324,8 @@ def test_what_takes_over_a_second_shows_a_line_and_wipes_it_out(tmp_path: Path) 
 
 def test_what_is_quick_shows_nothing_on_a_terminal(tmp_path: Path) -> None:
     trace = write(tmp_path)
-    # One of three: where other processes have the processor, it may take over a second.
+    # One of three attempts must be fast: if other processes use the processor, one may take over a
+    # second.
     for _ in range(3):
         status, told, seen = on_a_terminal("analyze", trace, cwd=tmp_path)
         assert status == 0

@@ -30,7 +30,7 @@ def script_of(shell: str, folder: Path) -> Path:
 
 def ask(shell: str, script: Path, line: str, cwd: Path) -> set[str]:
     """The words that the shell offers for the last word of the line."""
-    # As bash splits it: "=" is a word of its own.
+    # Split the line as bash does: "=" is a word of its own.
     words = re.findall(r"=|[^\s=]+", line) + ([""] if line.endswith(" ") else [])
     offered = Path(tempfile.mkdtemp()) / "offered"
     offered.touch()
@@ -51,7 +51,7 @@ def ask(shell: str, script: Path, line: str, cwd: Path) -> set[str]:
     assert result.stderr == ""
     text = offered.read_text() if shell == "zsh" else result.stdout
     shutil.rmtree(offered.parent)
-    # fish tells what a word means behind it, and gives the whole of it: "--pool=on".
+    # fish adds a description after each word, and returns the whole word: "--pool=on".
     found = {one.split("\t")[0] for one in text.splitlines()} - {""}
     return {word.split("=", 1)[-1] for word in found} if "=" in line else found
 
@@ -124,7 +124,7 @@ def test_what_follows_the_flags_of_run_is_another_program(offers) -> None:  # no
     assert "sha256sum" in offers("vramstow run --pool=on --json -- sha256s")
     assert "train.py" in offers("vramstow run -- cat trai")
     assert "train.py" in offers("vramstow run --stacks=all -- cat trai")
-    # A flag of that program is not one of ours.
+    # A flag of that program is not one of vramstow's.
     assert "--pool" not in offers("vramstow run -- cat --po")
     assert "sha256sum" in offers("vramstow fit --simulate h200 -- sha256s")
 

@@ -13,7 +13,7 @@ from corpus import corpus_file
 from installation import VRAMSTOW
 
 MIB = 2**20
-# file: segments, blocks, reserved MiB, allocated MiB, events
+# Each row has the file, then its segments, blocks, reserved MiB, allocated MiB, and events.
 SNAPSHOTS = {
     "lm-medium-ctx128-training.pickle": (377, 918, 6900.0, 6501.09, 19136),
     "lm-medium-ctx512-training.pickle": (400, 1041, 12074.0, 6521.33, 22332),
@@ -70,7 +70,7 @@ def test_what_holds_the_peak_of_a_training_step_is_told() -> None:
     facts = facts_of("lm-medium-ctx128-training.pickle")
     uses = {row["category"]: row["bytes_at_peak"] for row in facts["by_category"]}
     assert sum(uses.values()) == facts["peak"]["allocated_bytes"]
-    # The weights, their gradients and Adam's two moments: no one of them is a small part.
+    # The weights, their gradients and Adam's two moments are all large parts.
     assert uses["gradients"] > 1000 * MIB
     assert sum(row["bytes_at_peak"] for row in facts["by_site"]) <= facts["peak"]["allocated_bytes"]
     assert any("optimizer.py" in row["site"] for row in facts["by_site"])
@@ -116,7 +116,7 @@ def test_holes_and_used_memory_make_up_what_is_reserved() -> None:
         assert fragmentation["in_pool"]
         free = fragmentation["at_peak"]["free_bytes"]
         then = facts["peak"]["reserved_then_bytes"]
-        # Memory that is on its way back is neither allocated nor free.
+        # Memory whose free is pending is neither allocated nor free.
         assert facts["peak"]["allocated_bytes"] + free <= then
         assert (
             then - facts["peak"]["allocated_bytes"] - free

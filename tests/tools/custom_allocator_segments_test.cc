@@ -1,4 +1,4 @@
-// Memory of a program's own allocator that holds tensors: each byte has one owner.
+// Tests memory of a program's own allocator that holds tensors: each byte has one owner.
 #include "tools/analysis/accounts/custom_allocator_segments.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class OwnAllocatorHistory : public History {
          .memory = MemoryKind::kDevice,
          .layer = Layer::kFramework});
   }
-  // What cuMemCreate and cuMemMap give.
+  // Adds the events of cuMemCreate and cuMemMap.
   void Wake(uint64_t handle, uint64_t address, uint64_t size) {
     Driver(EventKind::kAllocate, handle, size, MemoryKind::kPhysical);
     Driver(EventKind::kMap, address, size, MemoryKind::kAddressRange, handle);
@@ -67,7 +67,7 @@ TEST(CustomAllocatorSegments, ABlockWithTensorsIsReservedAndTheTensorsAreAllocat
   EXPECT_EQ(facts.counts.frees, 1u);
 }
 
-// The block alone would have been a peak; what was live at the true one is told as it was.
+// The block alone would have been a peak; the blocks at the true peak are still reported.
 TEST(CustomAllocatorSegments, ThePeakBeforeIsThePeakStill) {
   OwnAllocatorHistory history;
   history.Driver(EventKind::kAllocate, kOther, 30 * kMega, MemoryKind::kDevice);

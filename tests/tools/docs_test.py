@@ -92,7 +92,7 @@ def test_every_key_of_the_json_is_described(tmp_path: Path) -> None:
     described = set(re.findall(r"`([a-z_.\[\]]+)`", page))
     leaves = {key.removesuffix("[]") for key in keys(facts)}
     missing = leaves - described
-    # Reasons are named in one sentence.
+    # The reasons are named in one sentence of the page.
     assert not {key for key in missing if not key.startswith("offload.by_reason.")}
 
 

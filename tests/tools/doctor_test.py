@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from installation import BUILD, ROOT, VRAMSTOW, Installation, compile_library
 
-# A driver that counts no device; each test changes what is wrong with it.
+# A driver that reports no device; each test changes what is wrong with it.
 DRIVER = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -323,7 +323,7 @@ def test_an_adapter_that_cannot_be_had_is_told(
 ) -> None:
     env = fake_python(tmp_path, answer(torch_folder(tmp_path, release)))
     if compiler == "none":
-        # sh and cat, but no compiler.
+        # The folder has sh and cat, but no compiler.
         for name in ("sh", "cat"):
             (tmp_path / "bin" / name).symlink_to(f"/bin/{name}")
         env["PATH"] = str(tmp_path / "bin")
@@ -333,7 +333,7 @@ def test_an_adapter_that_cannot_be_had_is_told(
     assert "segments" in told.findings["python.adapter"]["remedy"]
     assert told.features["pooled-tensors"]["works"] == "no"
     assert told.features["pool"]["works"] == "yes"
-    # Tensors are seen without the pool, of more releases.
+    # Without the pool, tensors of more releases can be observed.
     seen = told.features["tensors"]
     assert seen["command"] == "vramstow run --simulate=h200 -- python train.py"
     assert told.verdict("python.observer") == ("good" if compiler == "g++" else "broken")

@@ -17,7 +17,7 @@ std::vector<Event> Numbered(uint64_t count) {
 }
 
 TEST(EventPipe, GivesAllEventsInTheirOrder) {
-  // Ends within a batch, at its end, and without any event.
+  // The events end within a batch, at the end of one, or there are none.
   for (uint64_t count : {uint64_t{50001}, uint64_t{20} * EventBatch::kMax, uint64_t{0}}) {
     ListSource source(Numbered(count));
     EventPipe pipe(&source);

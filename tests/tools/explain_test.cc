@@ -1,4 +1,5 @@
-// From lives to why: iterations, what piles up, what came before the peak, advice.
+// Tests the explanation from lifetimes: iterations, blocks that accumulate, what came before the
+// peak, advice.
 #include "tools/analysis/explain/explain.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +18,7 @@
 namespace vramstow {
 namespace {
 
-// A list whose marks say what is in `texts`, by Event::object.
+// A list of events whose marks have the texts in `texts`, numbered by Event::object.
 class MarkedSource : public ListSource {
  public:
   using ListSource::ListSource;
@@ -37,7 +38,8 @@ Analysis AnalyzeAll(const History& history) {
   return analysis;
 }
 
-// Weights, then `steps` iterations of a few sizes, of which one block stays if `leaks`.
+// Makes weights, then `steps` iterations with blocks of a few sizes; one block per iteration stays
+// if `leaks` is set.
 History Training(int steps, bool leaks) {
   History history;
   history.Allocate(0x1000, 100 * kMega);
@@ -75,10 +77,10 @@ TEST(Iterations, WhatPilesUpIsToldWithItsGrowth) {
   EXPECT_EQ(facts.advice.front().bytes, 30 * kMega);
 }
 
-// Training whose trace says who allocated, but not who freed.
+// A training whose trace names the call sites of allocations, but not of frees.
 class StepSource : public ListSource {
  public:
-  // `who`: by the number of the event, from 1.
+  // `who` has the call site for the number of an event; numbers begin at 1.
   StepSource(const std::vector<Event>& events, std::map<uint32_t, std::string> who)
       : ListSource(events), who_(std::move(who)) {}
   uint32_t Stack() const override { return ++given_; }
@@ -101,7 +103,7 @@ Facts FactsOf(const History& history, std::map<uint32_t, std::string> who) {
   return std::move(analysis.facts);
 }
 
-// Four layers of a model, which one line of the program runs.
+// Four layers of a model, which one source line of the program runs.
 class LayerSource : public ListSource {
  public:
   using ListSource::ListSource;
@@ -159,7 +161,7 @@ TEST(Categories, AreReadFromWhatWasDoneMeanwhileWhereFreesTellNothing) {
                                                                   {"temporaries", 16 * kMega}}));
 }
 
-// A loss that the training loop computes itself, and what such a loop prints.
+// The training loop computes the loss itself, and prints it.
 TEST(Categories, WhatBridgesForwardAndBackwardIsAnActivationWhoeverAsked) {
   History history;
   history.Allocate(0x1000, 8 * kMega);   // 1, an activation
@@ -175,7 +177,7 @@ TEST(Categories, WhatBridgesForwardAndBackwardIsAnActivationWhoeverAsked) {
                 {"activations", 24 * kMega}, {"gradients", 4 * kMega}, {"unknown", 2 * kMega}}));
 }
 
-// At its exit a program frees everything; parameters and state are not temporaries for that.
+// A program frees everything at its exit, which does not make parameters and state temporary.
 TEST(Categories, WhatLivesOnWhenItsPhaseIsOverIsKept) {
   History history;
   history.Allocate(0x1000, 32 * kMega);  // 1, a parameter
@@ -224,7 +226,7 @@ TEST(Iterations, ALeakIsFoundAlthoughTheEndFreesItAll) {
   EXPECT_GE(facts.lifetimes.growing.front().bytes, 27 * kMega);
 }
 
-// As a pool does that settles: many calls to the driver in the first rounds, none later.
+// A pool that settles makes many driver calls in the first iterations and none later.
 TEST(Iterations, AreCountedInAllocationsWhateverElseIsRecorded) {
   const History training = Training(10, false);
   History history;
@@ -259,14 +261,14 @@ TEST(Iterations, MarksComeBeforePatterns) {
   EXPECT_EQ(iterations.list[2].peak_bytes, 3 * kMega);
 }
 
-// A history with marks, and the analysis of it.
+// A history with marks, and its analysis.
 class Told {
  public:
   void Mark(const std::string& text) {
     history_.Add({.object = texts_.size(), .kind = EventKind::kMark});
     texts_.push_back(text);
   }
-  // Two tensors of a forward pass, of which one waits for the end of the pass.
+  // Allocates two tensors of a forward pass, one of which is freed at the end of the pass.
   void Forward(uint64_t size) {
     Tensor(EventKind::kAllocate, 0x1000, size);
     Tensor(EventKind::kAllocate, 0x2000, 2 * size);
@@ -411,7 +413,7 @@ TEST(Launches, AreToldByKernelRangeAndIteration) {
   for (uint64_t i = 0; i < 3; ++i) {
     EXPECT_EQ(analysis.facts.iterations.list[i].launches, 10 * (i + 1) + 103);
   }
-  // They are nobody's memory, and no calls of a library.
+  // Launches are no memory and no calls of a library.
   EXPECT_EQ(analysis.facts.counts.allocations, 3u);
 }
 
@@ -432,7 +434,7 @@ TEST(Launches, AreSummedExactlyWhereTheirStepsAreJoined) {
 TEST(Peak, WhatChangedInTheLastSecondBeforeItIsTold) {
   History history;
   history.Allocate(0x1000, 50 * kMega, MemoryKind::kDevice, 1);
-  // A millisecond each: more than a second later.
+  // Each event takes a millisecond, so this is more than a second later.
   for (int i = 0; i < 1500; ++i) history.Add({.kind = EventKind::kMemoryInfo});
   history.Allocate(0x2000, 20 * kMega, MemoryKind::kDevice, 2);
   const BeforePeakFacts before = AnalyzeAll(history).facts.before_peak;

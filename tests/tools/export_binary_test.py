@@ -67,8 +67,8 @@ def test_a_snapshot_gives_the_same_facts_again(tmp_path: Path, name: str) -> Non
     assert export(corpus_file(name), "--to", "snapshot", "-o", again).returncode == 0
     before, after = facts(corpus_file(name)), facts(again)
     assert after["snapshot"] == before["snapshot"]
-    # The window of that file opens between a free and its completion, which the viewer cannot show:
-    # the free is written, too, and then the block was live before it.
+    # The window of that file begins between a free and its completion, which the viewer cannot
+    # show: the free is written, too, and the block then counts as live before it.
     if not name.startswith("flexgen"):
         assert essence(after) == essence(before)
 
@@ -84,7 +84,7 @@ def test_a_converted_snapshot_gives_the_same_facts(tmp_path: Path, name: str) ->
     assert after["fragmentation"]["hole_count"] == before["fragmentation"]["hole_count"]
     if name.startswith("flexgen"):
         return
-    # And from there a snapshot again.
+    # The result is exported as a snapshot again.
     back = tmp_path / "back.pickle"
     assert export(trace, "--to", "snapshot", "-o", back).returncode == 0
     again = facts(back)
@@ -234,7 +234,7 @@ def test_gos_own_pprof_reads_the_profile(tmp_path: Path) -> None:
         )
         assert result.returncode == 0, result.stderr
         assert f"Type: {index}" in result.stdout
-        # "Showing nodes accounting for 7B, 70% of 10B total"
+        # pprof prints "Showing nodes accounting for 7B, 70% of 10B total".
         told = re.search(r"of (\d+)\D*total", result.stdout)
         assert told is not None, result.stdout
         assert int(told[1]) == total
@@ -247,7 +247,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as p
 trace = p.Trace()
 data = open(sys.argv[1], 'rb').read()
 trace.ParseFromString(data)
-# Whatever the published messages do not know would be lost on the way.
+# Fields that the published messages do not define would be lost.
 for packet in trace.packet:
     assert packet.ByteSize() == len(packet.SerializeToString())
     known = packet.ListFields()

@@ -1,4 +1,5 @@
-// The tables of facts have every member of every struct of facts, once, and what is made of them.
+// Tests that the tables of facts list every member of every struct of facts once, and the output
+// that is made from them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +16,7 @@
 namespace vramstow {
 namespace {
 
-// Converts to whatever a member is, but not to the struct itself.
+// Converts to the type of any member, but not to the struct itself.
 template <typename Struct>
 struct Anything {
   template <typename Member>
@@ -26,13 +27,13 @@ struct Anything {
 template <typename Struct, size_t>
 using AnythingAt = Anything<Struct>;
 
-// Whether `Struct` can be made of as many values as there are indices.
+// True if `Struct` can be initialised with as many values as there are indices.
 template <typename Struct, size_t... indices>
 constexpr bool CanBeMadeOf(std::index_sequence<indices...>) {
   return requires { Struct{AnythingAt<Struct, indices>()...}; };
 }
 
-// How many members an aggregate has: the most values that it can be made of.
+// Returns how many members an aggregate has: the most values that it can be initialised with.
 template <typename Struct, size_t most = 64>
 constexpr size_t MemberCount() {
   if constexpr (CanBeMadeOf<Struct>(std::make_index_sequence<most>())) {
@@ -49,7 +50,7 @@ struct Three {
 };
 static_assert(MemberCount<Three>() == 3);
 
-// Places in a struct of the members that its entries name.
+// The offsets in a struct of the members that the table's entries name.
 class Members {
  public:
   template <typename Struct, typename Entry>

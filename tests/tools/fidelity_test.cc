@@ -1,4 +1,5 @@
-// A card's sequence beside a rehearsal's: where they part, how often, and what would explain it.
+// Tests the comparison of a GPU's allocations with those of a simulated run: where they differ, how
+// often, and which setting would explain it.
 #include "tools/analysis/fidelity/fidelity.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +21,7 @@ class Builder {
  public:
   Builder& Take(uint64_t bytes) { return Add(false, bytes); }
   Builder& Give(uint64_t bytes) { return Add(true, bytes); }
-  // Steps of a training, each with what `inner` adds.
+  // Adds steps of a training; `inner` adds items to each of them.
   template <typename Inner>
   Builder& Steps(int count, Inner inner) {
     for (int i = 0; i < count; ++i) {
@@ -30,7 +31,7 @@ class Builder {
     }
     return *this;
   }
-  // Who asks for what follows.
+  // Sets whether a reduction requests the items that follow.
   Builder& By(Reduces reduces) {
     reduces_ = reduces;
     return *this;
@@ -40,7 +41,7 @@ class Builder {
         {.items_before = sequence_.items.size(), .is_free = is_free, .bytes = bytes});
     return *this;
   }
-  // A line of PyTorch's that calls stood in.
+  // Adds a source line of PyTorch from which the calls came.
   Builder& In(uint32_t line) {
     sequence_.torch_lines.Add({{"step", "train.py", 7},
                                {"Module._call_impl", kModules, line},
@@ -67,7 +68,8 @@ class Builder {
   Reduces reduces_ = Reduces::kNo;
 };
 
-// Both do the same but for a block within each step.
+// Compares a GPU and a simulated run whose allocations are equal except for blocks within each
+// step.
 FidelityFacts Between(std::vector<uint64_t> card, std::vector<uint64_t> rehearsed,
                       uint64_t multiprocessors = 132) {
   const auto with = [](const std::vector<uint64_t>& sizes) {
@@ -118,11 +120,11 @@ TEST(FidelityTest, SizesThatFollowMultiprocessorsTellHowMany) {
   EXPECT_EQ("multiprocessors", cause.setting);
   EXPECT_THAT(cause.specs, ElementsAre("sms=144"));
   EXPECT_EQ(20u, cause.events);
-  // Of a card whose number is not known nothing follows.
+  // Without the number of the GPU's multiprocessors there is no conclusion.
   EXPECT_EQ("unknown", OnlyCause(Between({1728}, {1584}, 0)).setting);
 }
 
-// Steps with a block that a reduction asked for, none where it is 0.
+// Makes steps with a block that a reduction requested, or without it if `staged` is 0.
 Builder Reductions(uint64_t staged, Reduces who = Reduces::kKernel) {
   return Builder().Steps(5, [=](Builder& step) {
     if (staged != 0) step.By(who).Take(staged).Take(32).Give(32).Give(staged).By(Reduces::kNo);
@@ -130,18 +132,18 @@ Builder Reductions(uint64_t staged, Reduces who = Reduces::kKernel) {
 }
 
 TEST(FidelityTest, WhatAReductionAsksForFollowsMultiprocessorsWhateverItsSize) {
-  // The fewer multiprocessors, the sooner a reduction stages nothing.
+  // On a GPU with fewer multiprocessors fewer reductions need a staging block.
   const Multiprocessors cards = {.simulated = 40, .possible = {108, 40, 82}};
   const FidelityFacts staged =
       CompareSequences(Reductions(48 * kMiB).Make(), Reductions(0).Make(), cards);
   EXPECT_EQ("multiprocessors", OnlyCause(staged).setting);
   EXPECT_THAT(OnlyCause(staged).specs, ElementsAre("sms=108", "sms=82"));
-  // Large staging is rounded: what its sizes tell is tried last.
+  // Sizes of large staging blocks are rounded, so the settings that they suggest are tried last.
   const FidelityFacts larger =
       CompareSequences(Reductions(48 * kMiB).Make(), Reductions(32 * kMiB).Make(), cards);
   EXPECT_EQ("multiprocessors", OnlyCause(larger).setting);
   EXPECT_EQ("sms=108", OnlyCause(larger).specs.front());
-  // Where only the operator is known, what is gone soon is no result.
+  // If only the operator is known, a block that is freed soon is not the operator's result.
   const FidelityFacts unnamed = CompareSequences(Reductions(48 * kMiB, Reduces::kOperator).Make(),
                                                  Reductions(0).Make(), cards);
   EXPECT_EQ("multiprocessors", OnlyCause(unnamed).setting);
@@ -151,7 +153,7 @@ TEST(FidelityTest, WhatAReductionAsksForFollowsMultiprocessorsWhateverItsSize) {
   EXPECT_EQ("unknown", OnlyCause(CompareSequences(Builder().Steps(5, result).Make(),
                                                   Reductions(0).Make(), cards))
                            .setting);
-  // The same sizes in a part that something else asked for tell nothing.
+  // The same sizes tell nothing if something other than a reduction requested them.
   EXPECT_EQ("unknown", OnlyCause(Between({48 * kMiB}, {})).setting);
 }
 
@@ -183,7 +185,7 @@ TEST(FidelityTest, AnotherReleaseIsNamedBeforeAllElse) {
   EXPECT_THAT(other.causes[0].sentence, HasSubstr("line 1750 there and in line 1790"));
   EXPECT_EQ(other.LeftOver(), other.causes[0].events);
   EXPECT_EQ("multiprocessors", other.causes[1].setting);
-  // The same lines are the same release. Where nothing differs, there is nothing to explain.
+  // The same source lines mean the same release. Without a difference there is nothing to explain.
   EXPECT_FALSE(CompareSequences(with(1728, 1750), with(1584, 1750), {132, {}}).other_release);
   EXPECT_THAT(CompareSequences(with(64, 1750), with(64, 1790), {132, {}}).causes, IsEmpty());
 }
@@ -210,7 +212,7 @@ TEST(FidelityTest, SegmentsAreComparedToo) {
   EXPECT_THAT(other.held.only_on_card, ElementsAre(Pair(2 * kMiB, 2), Pair(20 * kMiB, 1)));
   EXPECT_THAT(other.held.only_rehearsed, ElementsAre(Pair(22 * kMiB, 1)));
   EXPECT_EQ("allocator", OnlyCause(other).setting);
-  // Nothing is compared with a recording that tells of no segments.
+  // Without segments in a recording, reserved memory is not compared.
   EXPECT_FALSE(Between({1536}, {1536}).held.is_known);
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kMebi = uint64_t{1} << 20;
 
-// A job that needs what `bytes` says, on a card of `capacity`.
+// Tries a job that needs bytes(batch), on a GPU with `capacity` bytes.
 template <typename Bytes>
 FitTry FitJob(uint64_t capacity, Bytes bytes) {
   return [capacity, bytes](uint64_t value) -> absl::StatusOr<FitRun> {
@@ -37,7 +37,7 @@ TEST(FitSearch, FindsTheBorderOfALineWithFewRuns) {
   const auto found = SearchLargest(range, job, std::nullopt, 0);
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(found->largest, 128u);
-  // The first, one more for the line, the border from both sides.
+  // The search needs a first run, one more for the line, and runs on both sides of the border.
   EXPECT_LE(found->runs.size(), 5u);
   ASSERT_TRUE(found->line.has_value());
   EXPECT_NEAR(found->line->slope, 7.0 * kMebi, 1);

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from installation import VRAMSTOW
 
-# 1 GiB, and 100 MiB for each of the batch; exits with 1 when memory runs out, with 3 for 13.
+# The job needs 1 GiB, and 100 MiB per unit of the batch; it exits with 1 if memory runs out, with 3
+# for a batch of 13.
 JOB = """
 import ctypes, sys
 batch = int(sys.argv[1])
@@ -65,7 +66,7 @@ def test_the_border_is_found_on_each_card(tmp_path: Path) -> None:
         assert not by_value[card["largest"] + 1]["fits"]
         assert by_value[1]["peak_reserved_bytes"] == 2**30 + 100 * 2**20
         assert round(sum(site["bytes_per_unit"] for site in card["growth"])) == 100 * 2**20
-    # The second card begins with what was learned on the first.
+    # The search on the second GPU begins with the results of the first.
     assert len(told["cards"][1]["runs"]) <= 4
     assert told["rehearsals"] <= 14
 
@@ -178,7 +179,7 @@ def test_once_fails_where_nothing_fits_or_the_command_fails(tmp_path: Path) -> N
     assert both.stderr.count("\n") == 1
 
 
-# The job writes its process and that of a child of its own, and then does nothing for long.
+# The job writes its process id and that of a child, and then does nothing for a long time.
 SLOW = """
 if batch >= {slow_from}:
     import os, subprocess, time

@@ -70,7 +70,7 @@ TEST(ImpliedPool, IsSwitchedOnByWhatNeedsItUnlessSomebodySaidOtherwise) {
   EXPECT_FALSE(flags.contains("VRAMSTOW_POOL"));
 }
 
-// The rows of the option table whose help says that the flag switches the pool on.
+// Returns the rows of the option table whose help says that the flag switches the pool on.
 std::vector<std::string> PoolVariables() {
   std::vector<std::string> variables;
   const OptionTable table = AllOptions();

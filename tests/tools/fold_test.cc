@@ -1,5 +1,5 @@
-// Events of which the older ones were folded, once or many times, give the same peaks, sums, call
-// sites and levels over time as all of them.
+// Tests that events of which the older ones were folded, once or many times, give the same peaks,
+// sums, call sites and levels over time as all events.
 #include "tracer/fold/event_folder.h"
 
 #include <errno.h>
@@ -39,9 +39,9 @@
 namespace vramstow {
 namespace {
 
-// Random histories of a job: a framework's tensors on several lines, in memory that a pool has or
-// that the driver gave, blocks of the driver's own, frees that are refused, addresses that are used
-// again, marks, looks at free memory, requests that fail.
+// Makes random histories of a job: a framework's tensors from several source lines, in memory of a
+// pool or of the driver, the driver's own blocks, refused frees, reused addresses, marks, reads of
+// the free memory, failed requests.
 class JobMaker {
  public:
   explicit JobMaker(uint64_t seed) : random_(seed) {}
@@ -63,7 +63,7 @@ class JobMaker {
 
   uint64_t Add(Event event) {
     sequence_ += 1 + Below(3);
-    // Pauses of all lengths, so that the timeline is halved at all times.
+    // There are pauses of all lengths, so that the timeline is halved at arbitrary times.
     time_ns_ += Below(8) == 0 ? Below(uint64_t{1} << Below(34)) : Below(2000);
     event.sequence = sequence_;
     event.time_ns = time_ns_;
@@ -74,7 +74,7 @@ class JobMaker {
   }
 
   void Step() {
-    // Grows, and shrinks again.
+    // The number of live blocks alternately grows and shrinks.
     const bool grows = (events_.size() / 700) % 2 == 0;
     switch (Below(20)) {
       case 0:
@@ -98,7 +98,7 @@ class JobMaker {
 
   void Tensor() {
     const uint64_t address = 0x100000000 + Below(200) * 4096;
-    // Now and then one is there already.
+    // Sometimes a tensor is allocated at an address that is in use already.
     if (tensors_.contains(address) && Below(20) != 0) return TensorFree();
     tensors_.insert(address);
     Add({.address = address,
@@ -137,13 +137,14 @@ class JobMaker {
                    .call = static_cast<uint16_t>(1 + Below(2)),
                    .kind = EventKind::kAllocate,
                    .memory = kKinds[Below(6)]};
-    // Some lie where tensors are: they hold them.
+    // Some blocks lie where tensors are, and so contain them.
     if (Below(4) == 0) {
       event.address = 0x100000000 + Below(12) * 65536;
       event.memory = MemoryKind::kDevice;
       event.object = 0;
     }
-    // What one thread got is not given to another before its next tensor.
+    // The thread follows from the address, so a thread's block is not given to another thread
+    // before its next tensor.
     event.thread = 1 + static_cast<uint32_t>(event.address / 65536 % 3);
     Add(event);
     blocks_.push_back(event.address);
@@ -265,7 +266,7 @@ class JobMaker {
   std::set<uint64_t> mapped_;
 };
 
-// With the call stacks that the events name, and what is known of events that are gone.
+// A list with the call stacks that the events name, and with the sums of folded events.
 class JobSource : public ListSource {
  public:
   explicit JobSource(const std::vector<Event>& events) : ListSource(events) {}
@@ -289,7 +290,7 @@ class JobSource : public ListSource {
 };
 
 TraceSums SumsOf(EventFolder* folder) {
-  // By way of their bytes, as a trace has them.
+  // The sums are encoded and decoded, as in a trace.
   std::vector<uint8_t> bytes(size_t{1} << 20);
   uint8_t* out = EncodeTotals(bytes.data(), folder->sums().Totals(folder->levels()));
   TraceSum sum;
@@ -313,7 +314,7 @@ struct Folded {
   TraceSums sums;
 };
 
-// The events up to each of `cuts` are folded, one after the other.
+// Folds the events up to each of `cuts`, one after the other.
 Folded Fold(const std::vector<Event>& events, const std::vector<size_t>& cuts) {
   EventFolder* const folder = EventFolder::Create();
   std::vector<Event> kept;
@@ -335,7 +336,7 @@ Folded Fold(const std::vector<Event>& events, const std::vector<size_t>& cuts) {
   return folded;
 }
 
-// What an analysis must say all the same, as text.
+// Returns as text the facts that must not change by folding.
 std::string Story(const Facts& facts) {
   std::string text;
   const auto add = [&text](const auto&... numbers) {
@@ -430,14 +431,15 @@ TEST(EventFolder, KeepsNoMoreThanThePeakAndTheLiveBlocksNeed) {
     add(round % 100, EventKind::kAllocate);
   }
   const Folded folded = Fold(events, {events.size()});
-  // A hundred that were live at the peak, which died, and a hundred that are live.
+  // The remaining events are those of a hundred blocks that were live at the peak and freed later,
+  // and of a hundred that are live now.
   EXPECT_EQ(folded.events.size(), 300u);
   EXPECT_EQ(folded.sums.totals.events, events.size() - 300);
 }
 
-// Two days of a service: a cache that fills and then stays, what comes and goes with each request,
-// a list that nobody cuts, a buffer that is replaced by a larger one each time, and a start that is
-// over at noon.
+// Two days of a service: a cache that fills and then stays constant, blocks of each request, a list
+// that grows without limit, a buffer that is replaced by a larger one each time, and a start-up
+// that ends at noon.
 std::vector<Event> TwoDays() {
   constexpr uint64_t kMinuteNs = uint64_t{60} * 1'000'000'000;
   constexpr uint64_t kMinutes = 2 * 24 * 60;
@@ -477,7 +479,7 @@ TEST(GrowthByTheHour, IsThatOfTheWholeRunAfterFolding) {
   const HourFacts& growth = facts.by_hour;
   ASSERT_TRUE(growth.known);
   EXPECT_TRUE(growth.is_endless);
-  // A megabyte in three minutes, and 64 KiB in each.
+  // One grows by a MiB in three minutes, the other by 64 KiB in each minute.
   const auto is_near = [](int64_t bytes, double mebibytes) {
     return std::abs(static_cast<double>(bytes) / (1 << 20) / mebibytes - 1) < 0.01;
   };
@@ -551,18 +553,19 @@ TEST(Sums, ThatAreDamagedAreRefused) {
   EXPECT_EQ(sums.sums[0].calls, 300u);
 }
 
-// A long job whose peak was early: some thousand blocks, of which each lives for a while.
+// A long job with an early peak: some thousand blocks, each of which lives for a while.
 class LongJob {
  public:
   static constexpr uint64_t kSlots = 3000;
   static constexpr uint64_t kStacks = 7;  // from 1 on
-  // Which of kSlots places has the address.
+  // Returns which of the kSlots slots has the address.
   static uint64_t SlotOf(uint64_t address) { return (address - kFirstAddress) / kSpacing; }
 
   using Sink = std::function<void(const Event&)>;
   explicit LongJob(Sink sink) : sink_(std::move(sink)) {}
 
-  // Waits a while each so many events, so that the recorder's thread keeps up on a busy machine.
+  // Records events, with a pause after each `between_waits` of them, so that the recorder's thread
+  // keeps up on a busy machine.
   void Run(size_t events, size_t between_waits, int wait_ms) {
     for (size_t i = 0; i < events; ++i) {
       const uint64_t slot = random_() % (i > 300'000 && i < 375'000 ? kSlots : kSlots / 2);
@@ -598,7 +601,7 @@ class LongJob {
   bool live_[kSlots] = {};
 };
 
-// Tells what does not depend on the clock.
+// Returns the story without facts that depend on the clock.
 std::string TimelessStory(JobSource* source) {
   Facts facts = Analyze(source, "job.stow");
   facts.peak.time_ns = facts.peak.sequence = facts.end_ns = 0;
@@ -635,8 +638,8 @@ TEST(BoundedTrace, TellsOfTheWholeRunWhatAnUnboundedOneDoes) {
     LongJob([recorder](const Event& event) {
       recorder->RecordWithStack(event);
     }).Run(kEvents, 100'000, 60);
-    // As one that is killed leaves it: it is not closed. (While chunks move from their slots into
-    // the file, one that is read may miss some.)
+    // The trace is read without being closed, as a killed process leaves it. (A trace that is read
+    // while chunks move from their slots into the file may miss some.)
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     const std::string path = folder.path() + "/job.stow";
     stories[kind] = StoryOfFile(path, &reports[kind]);
@@ -656,7 +659,7 @@ TEST(BoundedTrace, TellsOfTheWholeRunWhatAnUnboundedOneDoes) {
   }
 }
 
-// Records so many allocations of blocks that stay, and closes the trace.
+// Records `blocks` allocations of blocks that are never freed, and closes the trace.
 void RecordBlocksThatStay(const std::string& folder, uint64_t blocks, bool may_grow) {
   Recorder* const recorder = NewRecorder();
   RecorderConfig config = {folder.c_str(), "job", TestThreadSlot};
@@ -685,7 +688,7 @@ ReadReport ReportOf(const std::string& path) {
   return report;
 }
 
-// More blocks are live than a fold has room for, and more bytes than the ring has.
+// More blocks are live than a fold has room for, and they need more bytes than the ring has.
 TEST(BoundedTrace, ThatMayGrowKeepsAllEventsWhereItCannotAddThemUp) {
   constexpr uint64_t kBlocks = 1'200'000;
   for (const bool may_grow : {false, true}) {
@@ -714,7 +717,8 @@ ChunkHeader HeaderOfEvents(uint32_t number) {
   return header;
 }
 
-// Chunks of one event each, as short as chunks are: as many as a ring of 1.3 GiB has of usual ones.
+// The chunks have one event each, the shortest possible: as many as a ring of 1.3 GiB has of usual
+// ones.
 TEST(FoldInput, ListsAllChunksOfALargeRing) {
   constexpr uint32_t kChunks = 70'000;
   const TemporaryFolder folder;
@@ -747,7 +751,7 @@ TEST(FoldInput, ListsAllChunksOfALargeRing) {
   input->End();
 }
 
-// A chunk of a thread's events, nearly as long as chunks are.
+// Appends a chunk of a thread's events that has nearly the greatest length.
 int AppendLongChunk(TraceFile* file, uint32_t number) {
   static const std::vector<uint8_t> payload(60'000);
   const auto size = static_cast<uint32_t>(payload.size());
@@ -755,7 +759,7 @@ int AppendLongChunk(TraceFile* file, uint32_t number) {
                      size);
 }
 
-// A short ring has few extents, of which one is kept free.
+// A short ring has few extents, one of which must stay free.
 TEST(TraceFolder, HasAThirdOfWhatTheRingTakesLeftForItsWork) {
   for (const uint64_t mebibytes : {2, 4, 8, 256}) {
     const TemporaryFolder folder;
@@ -779,8 +783,8 @@ TEST(TraceFolder, HasAThirdOfWhatTheRingTakesLeftForItsWork) {
   }
 }
 
-// How a job of so many events, of which the first half is followed by a wish for a copy, leaves its
-// folder. Returns the size of the trace.
+// Records a job with this number of events, and requests a copy of the trace after the first half.
+// Returns the size of the trace.
 uint64_t RecordWithCopy(const std::string& folder, size_t events, uint64_t ring, int wait_ms) {
   Recorder* const recorder = NewRecorder();
   RecorderConfig config = {folder.c_str(), "job", TestThreadSlot};
@@ -809,7 +813,7 @@ TEST(BoundedTrace, ThatMayGrowKeepsToItsSizeWhereItCanAddUp) {
     kept_to_its_size = size <= kRing + 8 * kSlotBytes;
     if (!kept_to_its_size) continue;
     EXPECT_GT(report.folded_events, 0u);
-    // The copy that was asked for came before the sums that followed.
+    // The requested copy was made before the later sums.
     const ReadReport copy = ReportOf(folder.path() + "/job-oom.stow");
     EXPECT_LT(copy.folded_events, report.folded_events);
     EXPECT_GT(copy.events, 0u);
@@ -817,7 +821,7 @@ TEST(BoundedTrace, ThatMayGrowKeepsToItsSizeWhereItCanAddUp) {
   EXPECT_TRUE(kept_to_its_size);
 }
 
-// Records until it is killed, and says after each event how many there are.
+// Records until the process is killed, and stores the number of events after each one.
 [[noreturn]] void RecordForEver(const std::string& folder, bool may_grow,
                                 std::atomic<uint64_t>* count) {
   *TestThreadSlot() = nullptr;  // of another recorder, of the process before
@@ -847,7 +851,7 @@ TEST(BoundedTrace, ThatIsKilledAtAnyMomentTellsOfAllEvents) {
     auto* const count = new (shared) std::atomic<uint64_t>(0);
     const pid_t child = fork();
     if (child == 0) RecordForEver(folder.path(), i % 2 == 0, count);
-    // Some die before the first fold, most after one; a machine may be slow.
+    // Some processes are killed before the first fold, most after one; a machine may be slow.
     const uint64_t most = 200'000 + random() % 900'000;
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (count->load() < most && std::chrono::steady_clock::now() < deadline) {
@@ -879,7 +883,7 @@ TEST(BoundedTrace, ThatIsKilledAtAnyMomentTellsOfAllEvents) {
   munmap(shared, 4096);
 }
 
-// A trace while it is read: a hundred million events are too many to hold.
+// Reads a trace event by event, because a hundred million events are too many to hold.
 class FileSource : public JobSource {
  public:
   explicit FileSource(const std::string& path) : JobSource({}) {
@@ -899,8 +903,8 @@ class FileSource : public JobSource {
   uint32_t stack_ = 0;
 };
 
-// The sums of a LongJob, which its trace has to say at its end. Plain arrays: this code is not
-// optimised, and a hundred million events go through it.
+// The sums of a LongJob that its trace must contain at the end. They are in plain arrays, because
+// this code is not optimised and handles a hundred million events.
 struct Expected {
   uint64_t allocations = 0;
   uint64_t live = 0;
@@ -938,7 +942,7 @@ uint64_t HighestResidentKib() {
   return 0;
 }
 
-// As a default run records; VRAMSTOW_LONG: as long as one has to be to go beyond the default size.
+// Records as a default run does; with VRAMSTOW_LONG, long enough to exceed the default size.
 TEST(BoundedTrace, IsRightAtItsEndAndTakesLittleMemory) {
   const bool is_long = std::getenv("VRAMSTOW_LONG") != nullptr;
   const uint64_t count = is_long ? 100'000'000 : 3'000'000;
@@ -977,7 +981,7 @@ TEST(BoundedTrace, IsRightAtItsEndAndTakesLittleMemory) {
   EXPECT_EQ(found, expected.BytesOfSite());
 }
 
-// After the first fold no chunk has made room for another one yet.
+// After the first fold no chunk has been overwritten by another one yet.
 TEST(BoundedTrace, ThatFoldedOnceMissesNothing) {
   bool any_folded = false;
   for (uint64_t count = 300'000; count <= 600'000; count += 50'000) {
@@ -1007,7 +1011,7 @@ ssize_t WriteUntilFull(int fd, const iovec* parts, int count, off_t offset) {
   return -1;
 }
 
-// Whichever write is refused, of a chunk, of a mark in the ring or in the middle of a fold.
+// The refused write may be that of a chunk, of a mark in the ring, or one in the middle of a fold.
 TEST(BoundedTrace, OnADiskThatFillsUpIsReadAndCountsWhatIsLost) {
   constexpr uint64_t kEvents = 300'000;
   SystemCalls calls = RealSystemCalls();

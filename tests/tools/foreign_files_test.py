@@ -134,7 +134,7 @@ def test_a_profiler_trace_without_addresses_is_a_curve(tmp_path: Path) -> None:
     path.write_text(json.dumps(profiler_trace(sizes, steps=4)))
     facts = facts_of(path)
     assert facts["input"]["kind"] == "profiler_trace"
-    # What was freed first had been there before.
+    # A block whose first event is a free existed before the recording.
     assert facts["peak"]["allocated_bytes"] == 8 * MEBIBYTE + 4 * 512
     assert facts["counts"]["allocations"] == 8
     assert facts["counts"]["frees"] == 5

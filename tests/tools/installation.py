@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 VRAMSTOW = BUILD / "bin/vramstow"
 WRITE_TRACE = BUILD / "tests/write_trace"
-# As tools/launch/installation.cc has them, in the order of LD_PRELOAD.
+# The libraries of tools/launch/installation.cc, in the order of LD_PRELOAD.
 SIMULATOR_LIBRARIES = (
     "libcudart.so.13",
     "libcudart.so.12",
@@ -37,7 +37,8 @@ SIMULATOR_LIBRARIES = (
     "libcusparseLt.so.0",
 )
 
-# The head of a Python program that uses CUDA without PyTorch: its context, and room for an address.
+# The beginning of a Python program that uses CUDA without PyTorch: it creates a context, and a
+# variable for an address.
 CUDA_BEGINS = """
 import ctypes, sys
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -90,7 +91,7 @@ class Installation:
         base = {name: value for name, value in os.environ.items() if "VRAMSTOW" not in name}
         base["LD_LIBRARY_PATH"] = str(self.driver)
         base["VRAMSTOW_TRACE_DIR"] = str(self.traces)
-        # Programs of a build with AddressSanitizer would insist on being loaded first.
+        # In a build with AddressSanitizer, programs would require its library to be loaded first.
         base["ASAN_OPTIONS"] = "verify_asan_link_order=0"
         return base | changes
 

@@ -1,4 +1,5 @@
-// The line that keeps: which variable a chain of a census leads into, and which lines fill it.
+// Tests the search for retention lines: the variable to which a census chain leads, and the source
+// lines that store into it.
 #include "tools/pipeline/keeping_line.h"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The tests of the tools share this: events from a list, and the makers of events.
+// An event source over a list, and functions that make events, for the tests of the tools.
 #ifndef VRAMSTOW_TESTS_TOOLS_LIST_SOURCE_H_
 #define VRAMSTOW_TESTS_TOOLS_LIST_SOURCE_H_
 
@@ -12,7 +12,7 @@
 
 namespace vramstow {
 
-// Call n is named "call-n", library n has the path "/lib/library-n.so".
+// A list of events. Call n is named "call-n", library n has the path "/lib/library-n.so".
 class ListSource : public EventSource {
  public:
   explicit ListSource(std::vector<Event> events, std::map<std::string, std::string> facts = {})
@@ -48,10 +48,11 @@ class ListSource : public EventSource {
   size_t next_ = 0;
 };
 
-// A history that is being written: numbers and times are given one after the other.
+// Builds a history: it assigns ascending sequence numbers and times.
 class History {
  public:
-  // Adds the event and gives its sequence number. Time goes on by a millisecond.
+  // Adds the event and returns its sequence number. Each event is a millisecond later than the
+  // last.
   uint64_t Add(Event event) {
     event.sequence = events_.size() + 1;
     event.time_ns = event.sequence * 1000000;

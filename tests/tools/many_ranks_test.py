@@ -23,8 +23,8 @@ LONG = os.environ.get("VRAMSTOW_LONG_MANY_RANKS") == "1"
 RANKS = 1000 if LONG else 12
 PATIENCE_S = 500 if LONG else 120
 
-# Each rank is a process of its own on the simulated driver: some allocations and frees by its own
-# dice, every seventh runs out of memory once, every hundredth is a straggler.
+# Each rank is a process of its own on the simulated driver: it makes random allocations and frees,
+# every seventh rank runs out of memory once, every hundredth is a straggler.
 JOB = """
 import ctypes, os, random, sys
 def rank_of_job(rank):

@@ -63,7 +63,7 @@ class Recorded:
 
     def profile(self, path: Path, *events: dict[str, Any]) -> Path:
         told = {
-            # A text that looks like the list, before the list.
+            # This text resembles the list of events, and comes before it.
             "note": 'a "traceEvents": [ in a text \\',
             "baseTimeNanoseconds": BASE_NS,
             "lists": [["traceEvents"], {"traceEvents": [1]}],
@@ -90,7 +90,7 @@ def test_each_allocation_lies_under_the_innermost_operator(
         recorded.slice("step", 0, 4, cat="user_annotation"),
         recorded.slice("aten::add", 0, 1),
         recorded.slice("aten::empty", 1, 1),
-        # Neither another thread's operator nor a kernel is one.
+        # Neither another thread's operator nor a kernel counts as an operator of this thread.
         recorded.slice("aten::other", 2, 2, tid=recorded.thread + 1),
         recorded.slice("kernel", 2, 2, cat="kernel"),
         {"ph": "M", "name": "process_name", "pid": recorded.process, "args": {"name": "x"}},
@@ -120,7 +120,7 @@ def test_each_allocation_lies_under_the_innermost_operator(
     levels = [event for event in merged["traceEvents"] if event["ph"] == "C"]
     totals = [0, 1, 3, 6, 10, 6]
     assert [event["args"]["allocated"] for event in levels] == [size * MEBI for size in totals]
-    # All else is what the profiler wrote.
+    # All other events are unchanged from the profiler's file.
     rest = [event for event in merged["traceEvents"] if event not in instants + levels]
     assert rest == events
     assert merged | {"traceEvents": 0} == json.loads(profile.read_text()) | {"traceEvents": 0}
@@ -139,7 +139,7 @@ def test_packed_and_older_profiles_are_read(recorded: Recorded, tmp_path: Path) 
     plain = export(recorded.trace, "--merge", profile).stdout
     (tmp_path / "p.json.gz").write_bytes(gzip.compress(profile.read_bytes()))
     assert export(recorded.trace, "--merge", tmp_path / "p.json.gz").stdout == plain
-    # Times since 1970, and the events as the outermost list.
+    # Here times are since 1970, and the list of events is the outermost value.
     one = recorded.slice("aten::mm", 0, 4)
     one["ts"] += BASE_NS / 1000 - 1
     one["dur"] += 2

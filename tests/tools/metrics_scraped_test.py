@@ -93,7 +93,7 @@ def test_prometheus_scrapes_two_ranks_and_tells_of_an_out_of_memory(tmp_path: Pa
             assert found == {"0": 64 * MEBI, "1": 128 * MEBI}
             [all_of_them] = ask(server, "sum(vramstow_requested_bytes)")
             assert int(all_of_them["value"][1]) == 192 * MEBI
-            # It asked for OpenMetrics, and knows the types.
+            # The server asked for OpenMetrics, so it knows the types.
             metadata = json.loads(get(server, "/api/v1/metadata")[2])["data"]
             assert metadata["vramstow_requested_bytes"][0]["unit"] == "bytes"
             assert metadata["vramstow_misses"][0]["type"] == "counter"
@@ -164,7 +164,7 @@ def test_the_node_exporter_reads_the_file(tmp_path: Path) -> None:
         body = get(port)[2]
         assert "node_textfile_scrape_error 0" in body
         assert f'node_textfile_mtime_seconds{{file="{texts}/job-5.prom"}}' in body
-        # A text that is read while the file is written anew is whole.
+        # A response is complete even if the file is rewritten at the same time.
         for _ in range(50):
             body = get(port)[2]
             assert "node_textfile_scrape_error 0" in body and wanted in body
@@ -209,7 +209,7 @@ def test_alerts_come_when_they_should_and_not_before(tmp_path: Path) -> None:
         "vramstow_misses_total": "0+6000x40",
         "vramstow_hits_total": "0+60x40",
     }
-    # By alert: minutes when it is there, and when it is not.
+    # For each alert: minutes at which it fires, and minutes at which it does not.
     expected = {
         "VramstowFragmented": ((21, 35), (5, 15)),
         "VramstowLittleHeadRoom": ((6, 15), (3, 25)),
@@ -239,7 +239,7 @@ def test_alerts_come_when_they_should_and_not_before(tmp_path: Path) -> None:
             }
         ],
     }
-    # JSON is YAML, too.
+    # JSON is valid YAML.
     (tmp_path / "test.yml").write_text(json.dumps(test))
     tested = subprocess.run(
         ["promtool", "test", "rules", "test.yml"],

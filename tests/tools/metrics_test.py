@@ -89,19 +89,19 @@ def test_free_memory_in_small_pieces_is_unusable(tmp_path: Path) -> None:
         before = samples(get(port)[2])["vramstow_free_unusable_bytes"]
         for index in range(0, 16, 2):
             one.do(f"free {index}")
-        # Freed memory waits for submitted work until the next request comes.
+        # Freed memory waits for submitted work until the next request.
         waiting = samples(get(port)[2])
         assert waiting["vramstow_pending_bytes"] == 8 * MEBI
         assert waiting["vramstow_free_unusable_bytes"] == before
         one.do("take 1000")
-        # Every second MiB: no chunk of 2 MiB is free.
+        # Only every second MiB is free, so no chunk of 2 MiB is free.
         assert samples(get(port)[2])["vramstow_free_unusable_bytes"] >= before + 8 * MEBI
         for index in range(1, 16, 2):
             one.do(f"free {index}")
         one.do(f"take {4 * MEBI}")
         found = samples(get(port)[2])
         assert found["vramstow_pending_bytes"] == 0
-        # The rest of the chunk with the 1000 bytes is left.
+        # Only the rest of the chunk with the block of 1000 bytes cannot be used.
         assert found["vramstow_free_unusable_bytes"] < 2 * MEBI
         assert found["vramstow_reserved_bytes"] > 16 * MEBI
 
@@ -153,7 +153,7 @@ def test_only_this_machine_is_served_unless_an_address_is_named(tmp_path: Path) 
 
 def test_a_socket_of_the_file_system(tmp_path: Path) -> None:
     path = tmp_path / "m.sock"
-    # One that a killed process left.
+    # This socket was left behind by a killed process.
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(path))
     with job(tmp_path, "unix:m.sock") as one:
@@ -224,7 +224,7 @@ def test_a_forked_child_does_not_serve(tmp_path: Path) -> None:
     port = free_port()
     with job(tmp_path, str(port)) as one:
         one.do("take 1000")
-        # Neither our listener nor the control socket.
+        # The forked child has neither the listener nor the control socket.
         assert one.do("fork") == "0"
         pids = {
             s.labels["pid"]

@@ -144,8 +144,8 @@ void NaiveModel::Unmap(const Event& event) {
   said_[event.sequence] = said;
 }
 
-// The generator lets nothing but allocations come between an announcement and its refusal, so what
-// was before is what is now, without these.
+// Only allocations come between an announcement and its refusal in the generated histories, so the
+// state before the announcement is the current one without these allocations.
 void NaiveModel::Undo(const Event& event) {
   const Said said = said_[event.object];
   Things since;

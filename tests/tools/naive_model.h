@@ -1,5 +1,5 @@
-// The analysis as one would write it down first: everything that is live in plain lists, every
-// number added up anew at every event. Slow, and easy to believe.
+// The simplest possible analysis: all live blocks are in plain lists, and every number is computed
+// anew at every event. It is slow, and easy to verify.
 #ifndef VRAMSTOW_TESTS_TOOLS_NAIVE_MODEL_H_
 #define VRAMSTOW_TESTS_TOOLS_NAIVE_MODEL_H_
 
@@ -21,7 +21,7 @@ class NaiveModel {
     uint64_t requested = 0;
     uint16_t library = 0;
     MemoryKind memory = MemoryKind::kNone;
-    // Of physical memory:
+    // These members are for physical memory only.
     uint64_t references = 0;
     std::set<uint64_t> mapped_at;
   };
@@ -32,9 +32,9 @@ class NaiveModel {
   uint64_t Requested() const;
   Amount OfLibrary(uint16_t library) const { return OfLibrary(things_, library); }
   Amount OfLibraryAtPeak(uint16_t library) const { return OfLibrary(at_peak_, library); }
-  // Sizes of the blocks at the peak, the largest first.
+  // Returns the sizes of the blocks at the peak, the largest first.
   std::vector<uint64_t> SizesAtPeak() const;
-  // Of an address space of kSpace bytes, byte by byte.
+  // Computes the free memory of an address space of kSpace bytes, byte by byte.
   FreeMemory Free(uint64_t request) const;
 
   static constexpr uint64_t kSpace = 4096;

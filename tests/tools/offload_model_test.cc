@@ -1,4 +1,4 @@
-// Policies of offload, compared on what work used in a recorded run.
+// Tests the comparison of offload policies on the touches of a recorded run.
 #include "tools/replay/offload_model.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ constexpr uint64_t kBlock = 8 * kMiB;
 
 uint64_t AddressOf(int block) { return kGiB + static_cast<uint64_t>(block) * kBlock; }
 
-// A recorded loop: eight blocks, used one after the other, the first in each step.
+// A recorded loop that uses eight blocks one after the other, and the first one in each step.
 class OffloadModelTest : public testing::Test {
  protected:
   void Touch(uint64_t address) {
@@ -33,7 +33,7 @@ class OffloadModelTest : public testing::Test {
         Touch(AddressOf(0));
         Touch(AddressOf(i) + 7);  // somewhere in it
         clock_ += 40;
-        // The bytes that the step needs for itself.
+        // The memory that the step itself allocates.
         history_.Allocate(AddressOf(8), kBlock);
         history_.Free(AddressOf(8));
       }

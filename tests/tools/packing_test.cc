@@ -1,4 +1,4 @@
-// The static packing: what it gives lies apart, and for few blocks nothing is better.
+// Tests the static packing: its blocks do not overlap, and for few blocks no packing is better.
 #include "tools/replay/packing.h"
 
 #include <gtest/gtest.h>
@@ -45,8 +45,8 @@ void ExpectSound(const Lives& lives, const Packing& packing) {
   }
 }
 
-// The least height there is: each packing that is pushed down is found by placing the blocks in
-// the order of their offsets, each as low as those before it allow.
+// Returns the least possible height. Each packing in which no block can move down is found by
+// placing the blocks in the order of their offsets, each as low as the earlier ones allow.
 uint64_t LeastHeight(const Lives& lives) {
   std::vector<size_t> order(lives.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -103,7 +103,7 @@ TEST(Packing, OfManyBlocksLiesApartAndStaysWithinItsBudget) {
 }
 
 TEST(Packing, TakesBlocksOfNoSizeAndNoLife) {
-  // Three that fence one another in, so that the search is needed, and two that take no room.
+  // Three blocks block one another, so that the search is needed, and two blocks have no size.
   const Lives lives = {{0, 2, 3}, {1, 4, 0}, {1, 3, 1}, {2, 2, 9}, {2, 4, 3}, {3, 5, 2}};
   const Packing packing = PackStatically(lives, {});
   ExpectSound(lives, packing);

@@ -12,7 +12,8 @@ import pytest
 from installation import ROOT, VRAMSTOW
 
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
-# READMEs of rooms have links, too; the text that docs/techniques.md is made from has that page's.
+# READMEs of folders have links, too; the text from which docs/techniques.md is made has the links
+# of that page.
 LINKING = sorted(
     path
     for path in ROOT.rglob("*.md")
@@ -99,7 +100,7 @@ def calls(text: str) -> list[list[str]]:
         if start is None:
             continue
         line = re.split(r"\s#|\s{3,}|\s\||\s&&|;", snippet[start.start(1) :])[0]
-        # Placeholders and continuations are no shell.
+        # Remove placeholders and line continuations, which a shell would not accept.
         line = line.replace("…", " ").replace("\\", " ").replace("(", " ").replace(")", " ")
         line = line.replace("[", " ").replace("]", " ")
         try:
@@ -109,9 +110,9 @@ def calls(text: str) -> list[list[str]]:
     return found
 
 
-# Commands that vramstow calls itself, which no help tells.
+# Options that vramstow uses internally, which no help lists.
 HIDDEN = {"--probe"}
-# The file that docs/extending.md has its reader write.
+# The file that docs/extending.md asks its reader to write.
 WRITTEN_BY_READERS = {"tools/analysis/advice/causes/workspaces.cc"}
 
 
@@ -130,7 +131,7 @@ def test_commands_on_pages_are_commands_that_there_are(page: Path) -> None:
             if words[0] == "docs":
                 continue
             text = help_of(str(VRAMSTOW), words[0])
-        # After -- the words belong to the job. A place {NAME} there has a flag of its own.
+        # The words after -- belong to the job. A placeholder {NAME} in them has a flag of its own.
         end = words.index("--") if "--" in words else len(words)
         places = {f"--{name}" for name in re.findall(r"{([a-z]+)}", " ".join(words[end:]))}
         words = words[:end]
@@ -147,6 +148,6 @@ def test_files_that_pages_name_are_there(page: Path) -> None:
     for snippet in snippets(page.read_text()):
         pattern = rf"(?<![\w./-])((?:{TOP_FOLDERS})/[\w./-]*[\w/])(?![\w*<…])"
         for name in set(re.findall(pattern, snippet)) - WRITTEN_BY_READERS:
-            # Programs are named as they are built or as they are written.
+            # Programs are named by their binaries or by their source files.
             there = [ROOT / name, ROOT / f"{name}.cc", ROOT / "build" / name]
             assert any(path.exists() for path in there) or "NAME" in name, name

@@ -1,4 +1,5 @@
-// Which choices are rehearsed, what is fitted between them, and what is said of the rest.
+// Tests the search of vramstow plan: which choices are run in the simulator, what is fitted between
+// them, and what is reported about the rest.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -86,7 +87,7 @@ TEST(PlanCards, ADegreeHasToDivideTheRanks) {
   EXPECT_EQ(WhyNotAmongRanks({{"shard", "4"}}, eight), "");
   EXPECT_EQ(WhyNotAmongRanks({{"shard", "full"}, {"batch", "3"}}, eight), "");
   EXPECT_EQ(WhyNotAmongRanks({{"shard", "3"}}, one), "");
-  // What one of the cards can have is left to the search.
+  // A value that one of the GPUs can use is left to the search.
   EXPECT_TRUE(CheckDegrees({{"shard", {"3", "4"}}}, {eight, six, one}).ok());
   EXPECT_TRUE(CheckDegrees({{"shard", {"2", "3"}}}, {eight, six}).ok());
   EXPECT_EQ(CheckDegrees({{"shard", {"8", "5"}}}, {eight, six}).message(),
@@ -118,8 +119,8 @@ TEST(PlanSearch, MoreShardsAreTriedWhereFewerDoNotFit) {
   }
 }
 
-// A job that takes 10 GiB and 1 GiB for each of the batch; half of that with {checkpoint} = full,
-// which takes a third more time.
+// A job that needs 10 GiB and 1 GiB per unit of the batch; with {checkpoint} = full it needs half
+// of the latter, and a third more time.
 class Job {
  public:
   PlanTrial operator()(const std::string& card, const Choice& choice) {
@@ -230,7 +231,8 @@ TEST(SearchPlan, EachCardAndEachOtherSettingIsAGroup) {
   space.placeholders.push_back({"checkpoint", {"none", "full"}});
   const PlanResult result = Search(space, &job);
   EXPECT_THAT(result.rows, SizeIs(28));
-  // 64 without checkpoints is faster than 64 with them; on the small card 8 fits, or 16 with them.
+  // A batch of 64 without checkpoints is faster than 64 with them; on the small GPU a batch of 8
+  // fits, or 16 with checkpoints.
   EXPECT_EQ(TextOf(result.rows.front().choice), "{batch} = 64, {checkpoint} = none");
   EXPECT_TRUE(RowOf(result, "small", "{batch} = 8, {checkpoint} = none").fits);
   EXPECT_FALSE(RowOf(result, "small", "{batch} = 16, {checkpoint} = none").fits);

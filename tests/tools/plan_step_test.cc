@@ -1,4 +1,4 @@
-// How long steps take by the work that a rehearsal told of.
+// Tests the estimated duration of steps from the work that a simulated run recorded.
 #include <string>
 
 #include "base/card_rates.h"
@@ -12,7 +12,7 @@ namespace {
 using ::testing::DoubleNear;
 using ::testing::SizeIs;
 
-// A card with round numbers: 100·10^12 operations a second of which half are reached, 1000·10^9
+// A GPU with round numbers: 100·10^12 operations a second, half of which are reached, and 1000·10^9
 // bytes a second.
 constexpr CardRates kRound = {"round", 100, 100, 50, 10, 1, 1000, 100, 10, 0.5, 0.25};
 
@@ -23,7 +23,7 @@ StepTime Of(const std::string& lines, const CardRates& rates = kRound) {
 }
 
 TEST(StepTime, AProductTakesItsOperationsAtTheRateOfItsPrecision) {
-  // 10^12 operations at half of 100·10^12 a second.
+  // These are 10^12 operations at half of 100·10^12 a second.
   EXPECT_THAT(Of("5,operator,mm,bf16,1000000000000,1000,1000,0\n").products,
               DoubleNear(0.02, 1e-9));
   EXPECT_THAT(Of("5,operator,mm,tf32,1000000000000,1000,1000,0\n").products,
@@ -39,9 +39,9 @@ TEST(StepTime, AProductWithRowsOfAnOddNumberOfElementsIsSlower) {
 }
 
 TEST(StepTime, WhatMemoryBoundsTakesItsBytes) {
-  // 8·10^9 bytes at four fifths of 1000·10^9 a second.
+  // These are 8·10^9 bytes at four fifths of 1000·10^9 a second.
   EXPECT_THAT(Of("5,operator,add,-,0,6000000000,2000000000,0\n").memory, DoubleNear(0.01, 1e-9));
-  // A product of a thin matrix reads all of the other one.
+  // A product with a thin matrix reads the whole other matrix.
   const StepTime thin = Of("5,operator,mm,bf16,1000000,8000000000,0,0\n");
   EXPECT_THAT(thin.memory, DoubleNear(0.01, 1e-9));
   EXPECT_EQ(thin.products, 0);
@@ -68,14 +68,15 @@ TEST(StepTime, TokensAreThoseOfTheLossOrElseOfTheLargestEmbedding) {
 }
 
 TEST(StepTime, CollectivesHideBehindComputing) {
-  // 4 ranks: 7.5·10^9 · 3/4 · 2 bytes at three quarters of 100·10^9 a second: 0.15 s, and a moment.
+  // With 4 ranks, 7.5·10^9 · 3/4 · 2 bytes at three quarters of 100·10^9 a second take 0.15 s, plus
+  // the constant time of a collective.
   const std::string reduce = "9,collective,all_reduce,-,0,7500000000,7500000000,4\n";
   EXPECT_THAT(Of(reduce).collectives, DoubleNear(0.15, 1e-4));
   const std::string compute = "5,operator,mm,bf16,50000000000000,0,0,0\n";  // 1 s
   const StepTime both = Of(compute + reduce);
   EXPECT_THAT(both.collectives, DoubleNear(0.015, 1e-4));
   EXPECT_THAT(both.seconds, DoubleNear(1.015, 1e-3));
-  // A gathering of the same bytes takes half as long; without links the bus takes ten times.
+  // A gather of the same bytes takes half as long; without NVLink, PCIe takes ten times as long.
   EXPECT_THAT(Of("9,collective,all_gather,-,0,1,7500000000,4\n").collectives,
               DoubleNear(0.075, 1e-4));
   CardRates bus = kRound;
@@ -84,7 +85,7 @@ TEST(StepTime, CollectivesHideBehindComputing) {
 }
 
 TEST(StepTime, CopiesOfTheHostAreAddedAndTheProgramMayBeSlower) {
-  // 8·10^9 bytes at four fifths of 10·10^9 a second.
+  // These are 8·10^9 bytes at four fifths of 10·10^9 a second.
   EXPECT_THAT(Of("5,copy,to_device,-,0,8000000000,8000000000,0\n").transfers,
               DoubleNear(1.0, 1e-9));
   std::string many;
@@ -110,7 +111,7 @@ TEST(StepTime, LinesAreReadWhole) {
   EXPECT_EQ(EstimateStep(items, kRound).untold, 1U);
 }
 
-// Every card that can be simulated has its rates, and larger is not slower by mistake.
+// Every simulated GPU has rates, and a larger model is not slower by mistake.
 TEST(CardRates, EachCardHasThem) {
   for (const char* key : {"h200", "h100", "b200", "gb200", "a100", "a100-40gb", "l40s", "rtx4090",
                           "rtx6000ada", "rtx5090", "rtx3090", "a30", "a10", "l4", "t4", "v100"}) {

@@ -16,7 +16,7 @@ import pytest
 from fit_test import JOB
 from installation import ROOT, VRAMSTOW
 
-# Of fit's job: 1 GiB, and 100 MiB for each of the batch.
+# The sizes of the job in fit_test.py: 1 GiB, and 100 MiB per unit of the batch.
 Result = subprocess.CompletedProcess[str]
 GIB, EACH = 2**30, 100 * 2**20
 
@@ -59,7 +59,8 @@ def test_what_fits_is_told_for_each_card(tmp_path: Path) -> None:
     best = told["rows"][0]
     assert (best["settings"], best["source"]) == ({"batch": "32"}, "rehearsed")
     assert best["command"].endswith("job.py 32")
-    # Two for the line and the winner, on each card, and the next larger batch for a hint.
+    # On each GPU two runs fit the line and one tests the winner; one more tests the next larger
+    # batch for a hint.
     assert told["rehearsals"] <= 7
     assert result.stderr.count("vramstow plan: rehearsal ") == told["rehearsals"]
 
@@ -80,7 +81,8 @@ def test_the_table_names_the_best_the_reasons_and_the_command(tmp_path: Path) ->
 
 
 def test_what_runs_and_leaves_too_little_is_tight_everywhere(tmp_path: Path) -> None:
-    # By arithmetic 24 leave some 100 MiB of the card, which is less than 5%, and 16 leave enough.
+    # By calculation a batch of 24 leaves some 100 MiB of the GPU, which is less than 5%, and 16
+    # leaves enough.
     cards = ("--cards", "h100,memory=4GiB")
     result = plan(tmp_path, *cards, "--batch", "8,16,24,32", "--json")
     assert result.returncode == 0, result.stderr
@@ -129,7 +131,7 @@ def test_nothing_that_fits_and_a_failing_command_are_told_apart(tmp_path: Path) 
     failing = plan(tmp_path, "--cards", "h100", "--batch", "13")
     assert failing.returncode == 2
     assert "exit status 3" in failing.stderr.splitlines()[-1]
-    # One value that the command refuses does not end the search.
+    # A value that the command refuses does not end the search.
     one = plan(tmp_path, "--cards", "h100,memory=4GiB", "--batch", "1,2,13", "--json")
     assert one.returncode == 0
     assert "exit status 3" in rows(one)["h100,memory=4GiB 13"]["why_not"]

@@ -50,7 +50,7 @@ TEST(PoolSpace, MoreThanIsNotedAtOnceIsPlaced) {
   EXPECT_EQ(space.Free(1).free_bytes, (1u << 30) - 50000u * 512);
 }
 
-// As live memory does that goes to the host and comes back.
+// Live memory behaves so when it is evicted to the host and restored.
 TEST(PoolSpace, MemoryThatComesToWhereABlockIsIsUsed) {
   PoolSpace space;
   space.AddHandle(7, 4096, false);
@@ -86,7 +86,7 @@ TEST(PoolSpace, HistoriesThatContradictThemselvesDoNoHarm) {
   EXPECT_EQ(space.Free(1).largest_bytes, 1000u);
 }
 
-// --- The notes of blocks that nobody has asked about yet.
+// --- Notes of blocks that were not queried yet.
 
 using Notes = std::vector<std::tuple<uint64_t, uint64_t, uint64_t>>;  // address, taken, size
 
@@ -99,10 +99,10 @@ std::vector<Notes> TakenFrom(BlockNotes* notes) {
   return taken;
 }
 
-// Blocks that come and go, and the differences between two moments.
+// Blocks that are allocated and freed, and the differences between two moments.
 class ChangingBlocks {
  public:
-  // `spread`: what lies between two addresses.
+  // `spread` is the distance between two addresses.
   explicit ChangingBlocks(uint64_t spread) : spread_(spread) {}
 
   void Go(size_t steps, BlockNotes* notes) {

@@ -1,5 +1,5 @@
-// Tests what the analysis rebuilds from the events of a pool, held against the pool itself and
-// against the device that serves it: reserved and free memory, after every event.
+// Compares the reserved and free memory that the analysis computes from the events of a pool with
+// the pool itself and with its device, after every event.
 #include <gtest/gtest.h>
 
 #include <iterator>
@@ -19,14 +19,14 @@ namespace {
 
 constexpr uint64_t kChunk = 2 * kMiB;
 
-// Analyses events as they happen.
+// Analyses each event when it happens.
 class Listener {
  public:
   EventSink sink() { return {OnEvent, this}; }
   const Analyzer& analyzer() const { return analyzer_; }
   uint64_t remapped() const { return remapped_; }
   uint64_t events() const { return events_; }
-  // Of live blocks, so much is not on the device.
+  // The bytes of live blocks that are not on the device.
   uint64_t away() const { return away_; }
   Analysis Finish() { return analyzer_.Finish(source_); }
 
@@ -41,7 +41,7 @@ class Listener {
     self->Follow(event);
     const uint64_t on_device = self->analyzer_.allocated() - self->away_;
     const FreeMemory free = self->analyzer_.free_ranges();
-    // A caller that asks seldom gets the same.
+    // A model that is queried rarely gives the same answer.
     self->seldom_asked_.Add(event);
     if (event.sequence % 61 == 0) {
       EXPECT_EQ(self->seldom_asked_.free_ranges(), free) << self->events_;
@@ -64,7 +64,7 @@ class Listener {
     away_ = Away();
   }
 
-  // Which pages lie on the host, or on nothing.
+  // Tracks which pages are on the host, or have no memory.
   void FollowPages(const Event& event) {
     if (event.memory == MemoryKind::kHostPhysical) {
       if (event.kind == EventKind::kAllocate) host_[event.address] = event.size;
@@ -103,7 +103,8 @@ class Listener {
   std::map<uint64_t, bool> pages_;       // → on the device
 };
 
-// A job whose pieces lie otherwise in each phase, so that chunks are moved to and fro.
+// A job whose blocks are arranged differently in each phase, so that chunks are moved back and
+// forth.
 class PoolTraceTest : public testing::TestWithParam<uint64_t> {
  protected:
   bool Open(Pool* pool, const FakeDevice& device) {
@@ -158,7 +159,8 @@ TEST_P(PoolTraceTest, ReservedAndFreeAreThePoolsAndTheDevices) {
   pool.Close(PoolEnd::kAlive);
 }
 
-// What the table of holes and the page's map are made of: each piece of memory lies in one place.
+// The table of holes and the report's memory map are made from this: each piece of memory lies in
+// one place only.
 TEST_P(PoolTraceTest, WhatLiesWhereAtThePeakAddsUpToReservedAndFree) {
   FakeDevice device({.total_bytes = 256 * kMiB});
   const auto kept = std::make_unique<Pool>();
@@ -197,7 +199,7 @@ TEST_P(PoolTraceTest, WhatLiesWhereAtThePeakAddsUpToReservedAndFree) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, PoolTraceTest, testing::Range<uint64_t>(1, 6));
 
-// Live memory that lies on the host is allocated, and takes none of what is reserved.
+// Live memory on the host counts as allocated, but not as reserved.
 class OffloadTraceTest : public OffloadTest {
  protected:
   Listener listener_;

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from installation import ROOT, VRAMSTOW
 
-# These words stand for something that the reader puts there: the line shows a form.
+# Words that stand for a value which the reader fills in, so that the line cannot be run.
 FORM = re.compile(
     r"…|\[[A-Z-]|\b[A-Z]{3,}\b(?!_)|\|[A-Z]|\.\.\.|'…'|<\w+>|\|auto|unix:PATH|NAME|NAMES|\bID\b"
 )

@@ -17,7 +17,7 @@ import pytest
 from installation import BUILD, CUDA_BEGINS, VRAMSTOW
 from printed_commands import Printed, collected
 
-# Commands that are not run here, by a pattern, and why.
+# Commands that this test does not run, as patterns, with the reason.
 NOT_RUN = {
     r"examples/techniques/|--nproc-per-node=2$|host=2GiB --stacks=all -- python$": (
         "measured with PyTorch, in minutes: examples/measure"
@@ -41,13 +41,13 @@ NOT_RUN = {
     r"vramstow help workspaces": "an advice that the reader writes",
     r"doctor --probe": "what doctor asks of itself: doctor_test.py",
 }
-# With another status than 0 where all is well.
+# The exit statuses of commands that may be other than 0 although nothing is wrong.
 STATUS = {
     r"vramstow doctor": {0, 1},  # it finds something that does not work here
     r"vramstow top$": {0, 2},  # nobody runs
 }
 
-# Takes what a job takes, whatever its arguments are.
+# Stands for any job and accepts any arguments.
 JOB = f"""#!{sys.executable}
 {CUDA_BEGINS}
 for size in (8, 4, 16):
@@ -141,6 +141,6 @@ def test_a_printed_command_runs_as_it_stands(
     wanted = next(
         (status for pattern, status in STATUS.items() if re.search(pattern, printed.command)), {0}
     )
-    # head closes its end early.
+    # head closes its end of the pipe early.
     wanted = wanted | ({141, 1} if "| head" in printed.command else set())
     assert done.returncode in wanted, (printed.where, done.stdout[-500:], done.stderr[-1000:])

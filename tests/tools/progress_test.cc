@@ -1,4 +1,4 @@
-// Tests what is shown while the program works, and when nothing is.
+// Tests the progress display while the program works, and when there is none.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ using testing::StartsWith;
 
 constexpr char kWipe[] = "\r\x1b[K";
 
-// A terminal and what is written to it.
+// A pseudo-terminal, and the text that is written to it.
 class Terminal {
  public:
   Terminal() {
@@ -42,7 +42,7 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   int descriptor() const { return inner_; }
-  // What comes until it has `wanted` in it; "" for what is there at once.
+  // Reads until the text contains `wanted`; with "", reads only the text that is available at once.
   std::string Read(const std::string& wanted) {
     std::string text;
     while (wanted.empty() || text.find(wanted) == std::string::npos) {
@@ -100,7 +100,7 @@ TEST(ProgressBar, IsDrawnAndWipedOut) {
   {
     const ProgressBar bar(terminal.descriptor(), milliseconds(0));
     EXPECT_THAT(terminal.Read("50%"), StartsWith(std::string(kWipe) + "counting sheep  ["));
-    // Text that is written meanwhile begins on an empty line.
+    // Text that is written while progress is shown begins on an empty line.
     ASSERT_TRUE(WriteAll(terminal.descriptor(), "result\n"));
     EXPECT_THAT(terminal.Read("result"), HasSubstr(std::string(kWipe) + "result"));
     EXPECT_THAT(terminal.Read("50%"), HasSubstr("counting sheep"));

@@ -1,5 +1,5 @@
-// Tests what replay says of advice: whether the request that failed would have been served, how
-// much is needed then, and in what order advice comes.
+// Tests what the replay proves about advice: whether the request that failed would have been
+// served, how much memory is needed then, and the order of the advice.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,8 +23,8 @@ std::vector<AdviceId> Ids(const Facts& facts) {
   return ids;
 }
 
-// A process under the pool that holds three blocks of 100 MiB, asks for a fourth, and has room for
-// 350 MiB.
+// A process under the pool that holds three blocks of 100 MiB and requests a fourth, with a limit
+// of 350 MiB.
 struct Job {
   Job() {
     facts.facts["option.pool"] = "on";
@@ -48,7 +48,7 @@ struct Job {
     detail.lives.push_back(life);
     return static_cast<uint32_t>(detail.lives.size() - 1);
   }
-  // Of a cause that thinks it would free so much.
+  // Adds an advice that claims to free `bytes`.
   AdviceFacts& Advice(AdviceId id, uint64_t bytes, std::vector<LifeChange> changes) {
     AdviceFacts advice;
     advice.id = id;
@@ -242,7 +242,7 @@ TEST(Proof, OfPyTorchsAllocatorItsModelDecidesAndThePoolIsToldBesides) {
   EXPECT_EQ(job.facts.advice[0].replays[1].model, "vramstow");
 }
 
-// Between 60 blocks of 5 MiB every second one goes: PyTorch's segments of 20 MiB stay, half used.
+// Every second one of 60 blocks of 5 MiB is freed: PyTorch's segments of 20 MiB stay, half used.
 TEST(Proof, AnotherAllocatorServesWhatLayInPieces) {
   Job job;
   job.facts.facts.clear();
@@ -298,7 +298,7 @@ TEST(Proof, WhatThereIsNoTimeForIsCounted) {
   EXPECT_THAT(none.facts.advice[0].replays, IsEmpty());
 }
 
-// Without a limit PyTorch's allocator would keep each of these, and take another segment.
+// Without a limit PyTorch's allocator would retain each of these, and allocate another segment.
 TEST(Proof, WhatIsNeededIsNoMoreThanWhatIsThereAndTheRequest) {
   Job job;
   job.facts.facts.clear();
@@ -314,7 +314,8 @@ TEST(Proof, WhatIsNeededIsNoMoreThanWhatIsThereAndTheRequest) {
   EXPECT_LE(job.failure().replays[0].peak_reserved_bytes, 880 * kMiB);
 }
 
-// Of half a million blocks and twelve pieces of advice, as many as there is work for.
+// With half a million blocks and twelve pieces of advice, only as many are replayed as the limit of
+// work allows.
 TEST(Proof, OfAVeryLongTraceOnlySoMuchIsReplayed) {
   Job job;
   job.detail.lives.clear();
@@ -332,7 +333,7 @@ TEST(Proof, OfAVeryLongTraceOnlySoMuchIsReplayed) {
   EXPECT_EQ(job.facts.advice[0].fits, true);
 }
 
-// A free that is complete only after other work: until then the memory serves nobody.
+// A free completes only after other work has finished; until then the memory cannot be reused.
 TEST(Proof, MemoryThatIsStillPendingIsNotFree) {
   Job job;
   job.detail.lives[0].death = 40;

@@ -10,7 +10,8 @@ namespace {
 
 constexpr uint64_t kSpace = 600;
 
-// The same, address by address. A range ends where the next address is in none, or another's.
+// Does the same address by address. A range ends where the next address is in no range, or in
+// another one.
 class Naive {
  public:
   void Set(uint64_t from, uint64_t to, bool in) {
@@ -31,7 +32,8 @@ class Naive {
   std::vector<bool> in_ = std::vector<bool>(kSpace);
 };
 
-// Addresses in steps of `step`: 512 is what has a table, 48 is not.
+// Compares with addresses in steps of `step`: the set has a table for steps of 512, and none for
+// 48.
 void CompareWithNaive(const RangeSet& set, const Naive& naive, uint64_t step, uint64_t unit) {
   uint64_t bytes = 0;
   uint64_t largest = 0;

@@ -16,8 +16,8 @@ from report_page_test import look_up
 
 RANKS = 64
 STRAGGLER = 37
-# The job of a rank: the same everywhere, but for one that keeps a cache beside its parameters. The
-# cache is of another library's, so that it has a call site of its own.
+# The job of a rank. It is the same in all ranks, except for one that retains a cache beside its
+# parameters. Another library allocates the cache, so that it has a call site of its own.
 LIBRARY = r"""
 int keep(int (*take)(unsigned long long*, unsigned long), unsigned long bytes) {
   unsigned long long address;
@@ -52,7 +52,7 @@ int main(void) {
 LAUNCHER = """
 for rank in $(seq 0 63); do
   RANK=$rank LOCAL_RANK=$((rank % 8)) ./rank &
-  # Eight at a time, as this is not a cluster.
+  # At most eight ranks run at a time, because this machine is not a cluster.
   [ $((rank % 8)) = 7 ] && wait
 done
 wait
@@ -105,7 +105,7 @@ def test_the_straggler_is_found_with_what_makes_it_one(facts: dict[str, Any]) ->
     compared = facts["rank_comparison"]
     assert compared["ranks"] == RANKS
     assert not compared["balanced"]
-    # Half of the ranks peak at 352 MiB, half of them at 356.
+    # Half of the ranks have a peak of 352 MiB, the other half 356 MiB.
     peak = compared["figures"]["peak_reserved_bytes"]
     assert peak["median"] == 354 << 20
     assert (peak["most_rank"], peak["most"]) == (STRAGGLER, 516 << 20)
@@ -128,7 +128,7 @@ def test_the_text_says_who_by_how_much_and_why(traces: Path) -> None:
     assert f"what rank {STRAGGLER} held at its peak above the median" in text
     assert re.search(r"\+160 MiB\s+libkeepcache", text)
     assert "The 8 with the highest peak of 64" in text
-    # The text shows seven of the other 63; the report stays one that can be read.
+    # The text shows seven of the other 63 ranks, so that it stays readable.
     assert len(re.findall(r"^rank \d+ ", text, re.MULTILINE)) == 8
     section = text.partition("── Ranks compared")[2].partition("\n── ")[0]
     assert max(map(len, section.splitlines()[1:])) <= 80

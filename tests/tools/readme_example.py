@@ -19,7 +19,7 @@ BEGIN = "<!-- made by tests/tools/readme_example.py -->\n\n"
 END = "\n<!-- end -->"
 JOB = "python examples/transformer.py --steps 3"
 CARD = "h200,memory=1GiB"
-# Titles of the analysis, in this order.
+# The sections of the analysis to show, in this order.
 SECTIONS = ("Out of memory", "Device memory over time", "Largest by line", "Read on")
 
 
@@ -45,7 +45,7 @@ def example() -> str:
         [trace] = Path(folder).glob("*.stow")
         trace.rename(Path(folder) / "run.stow")
         report = run("vramstow", "analyze", "run.stow", cwd=Path(folder)).stdout
-    # The job's own traceback would fill the page.
+    # Skip the job's own traceback, which would fill the page.
     summary = done.stderr[done.stderr.index("vramstow: ") :]
     summary = summary.replace(folder + "/", "").replace(trace.name, "run.stow")
     made = f"$ {command} {JOB}\n…\n{summary}\n$ vramstow analyze run.stow\n{report}"

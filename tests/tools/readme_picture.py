@@ -14,7 +14,7 @@ from pathlib import Path
 from browser import Browser
 from readme_example import CARD, JOB, ROOT, run
 
-# A size that fits into a page of text, and is still read.
+# A size that fits into a page of text, and is still readable.
 WIDTH, HEIGHT = 1200, 760
 TIMELINE = ROOT / "docs/report.png"
 DETAILS = ROOT / "docs/report-details.png"
@@ -34,7 +34,7 @@ def page_of(folder: Path, card: str, job: str, *flags: str) -> Path:
 
 def look(browser: Browser, element: str) -> None:
     browser.run(f"document.getElementById('{element}').scrollIntoView({{block: 'start'}})")
-    # What comes into sight is drawn with the next frame.
+    # An element that becomes visible is drawn with the next frame.
     time.sleep(0.5)
 
 

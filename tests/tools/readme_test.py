@@ -68,6 +68,6 @@ def test_the_pictures_are_there_and_small() -> None:
 def test_the_example_is_what_is_printed() -> None:
     shown = labels(split(README.read_text())[1])
     printed = labels(example())
-    # Which of two equal blocks comes first may change.
+    # The order of two equal blocks may change.
     missing = [line for line in shown if line not in printed]
     assert len(missing) <= len(shown) // 10, f"python tests/tools/readme_example.py: {missing}"

@@ -19,8 +19,8 @@ from pages_test import commands, help_of
 RECIPES = ROOT / "docs/recipes"
 SCRIPTS = sorted([*RECIPES.rglob("*.sh"), *RECIPES.glob("*.sbatch")])
 
-# srun on one machine: as many tasks as the test wants, one after the other; with one task for each
-# node, one. Flags of srun's own are passed over.
+# Replaces srun on one machine: it runs as many tasks as the test wants, one after the other; with
+# one task for each node, it runs one. It ignores srun's own flags.
 SRUN = """#!/usr/bin/env bash
 tasks=3
 while [[ $1 == --* ]]; do
@@ -34,7 +34,7 @@ done
 exit $status
 """
 SCONTROL = "#!/usr/bin/env bash\necho node1\necho node2\n"
-# Rank 2 takes more than the others.
+# Rank 2 allocates more than the others.
 TRAIN = """
 import ctypes, os
 rank = int(os.environ["RANK"])
@@ -119,7 +119,7 @@ def test_the_manifest_is_one(tmp_path: Path) -> None:
         mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
         assert set(mounts) <= volumes
         calls += check_flags(container["command"])
-        # Folders that are named lie on volumes.
+        # Folders that the command names lie on volumes.
         for word in container["command"]:
             if word.startswith(("--trace-dir=", "--control-dir=")):
                 assert word.partition("=")[2] in mounts.values()
@@ -144,7 +144,7 @@ def test_the_check_of_the_container_passes_and_fails(tmp_path: Path) -> None:
     )
     assert passed.returncode == 0, passed.stdout[-2000:] + passed.stderr[-2000:]
     assert "pool" in passed.stdout
-    # Where tensors cannot be told of, the image must not be built.
+    # If tensors cannot be recorded, the image must not be built.
     blind = environment(tmp_path, VRAMSTOW_LEVEL="segments")
     failed = subprocess.run(check, env=blind, capture_output=True, check=False, timeout=500)
     assert failed.returncode != 0

@@ -22,11 +22,12 @@ from corpus import corpus_file
 from installation import VRAMSTOW
 
 USER = "quirinalda"
-# Names of folders, the first two as a home.
+# Names of folders; the first two form a home folder.
 FOLDERS = ("home", USER, "zwetschge", "birne mit komma, und mehr", "quitte.v2", "mispel")
 ARGUMENTS = ("--passage", "holunder", "--steps=3", "--config=vogelbeere/sanddorn.yaml", "17")
 
-# Memory, marks with paths and names in them, and an out-of-memory, all from a file deep in folders.
+# The job allocates memory, records marks with paths and names in them, and runs out of memory, all
+# from a file deep in folders.
 JOB = """
 import ctypes, os, socket
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -80,7 +81,7 @@ class Recorded:
         words += [str(folder) for folder in self.folder.parents if folder != Path("/")]
         words += [str(Path(sys.executable).parent), str(Path(sys.executable).resolve().parent)]
         words += [str(VRAMSTOW.parent), str(VRAMSTOW.parents[1] / "lib")]
-        # A short name of a host stands in some number of a binary file by chance.
+        # The short name of a host may occur in a binary file by chance.
         whole = {
             word: re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE) for word in words
         }
@@ -110,7 +111,7 @@ def page_of(recorded: Recorded, *flags: str) -> str:
 
 
 def test_the_page_names_no_host_user_or_folder(recorded: Recorded) -> None:
-    # The names are there without the flag: the test can fail.
+    # The names are present without the flag, so the test can fail.
     open_page = page_of(recorded)
     for word in (
         USER,
@@ -151,7 +152,7 @@ def test_reports_from_another_folder_and_of_a_folder_name_nobody(
             for given in (recorded.trace, recorded.folder):
                 told = recorded.vramstow("analyze", given, "--redact", *flags, cwd=tmp_path)
                 assert recorded.told(told) == []
-        # A relative path, with the folder's name at its beginning.
+        # This is a relative path that begins with the folder's name.
         told = recorded.vramstow(
             *("analyze", "mispel", "--redact", "--json"), cwd=recorded.folder.parent
         )

@@ -1,4 +1,4 @@
-// Redactor: what stays of a text, and what does not.
+// Tests Redactor: which parts of a text are retained, and which are replaced.
 #include "tools/analysis/facts/redactor.h"
 
 #include <gmock/gmock.h>

@@ -56,7 +56,7 @@ def test_the_packing_of_minimallocs_problems_reaches_their_capacity(
 
 
 def test_a_cache_that_cannot_join_is_seen(tmp_path: Path) -> None:
-    # Two blocks of 30 MiB are given back, then one of 60 is asked for.
+    # Two blocks of 30 MiB are freed, then one of 60 MiB is requested.
     log = log_of(
         tmp_path,
         ("allocate", 0x1000000, 30 * MIB),
@@ -184,7 +184,8 @@ def test_a_dead_job_is_replayed_with_the_memory_of_its_card(tmp_path: Path) -> N
     assert all("does not serve it" in line for line in table.splitlines()), table
     assert "None of them serves all requests with" in text
     assert "the defaults" not in text
-    # A flag wins, and there is an answer where memory is enough; but never the defaults.
+    # The flag overrides the recorded memory, and with enough memory there is an answer, but never
+    # the default settings.
     enough = run("--search", "--memory", "8GiB", trace).stdout
     assert "as the job had" not in enough and "does not serve it" not in enough
     assert "Try: the defaults" not in enough

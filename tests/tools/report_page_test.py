@@ -80,7 +80,7 @@ def test_it_opens_at_the_peak(browser: Browser, tmp_path: Path) -> None:
     assert at["allocated"] == facts["peak"]["allocated_bytes"]
     assert at["time"] == facts["peak"]["time_ns"]
     assert at["reserved"] == facts["peak"]["reserved_then_bytes"]
-    # The map draws all that was allocated then; what is free is what the facts say.
+    # The map draws all memory that was allocated then; the free bytes equal those of the facts.
     drawn = browser.run(
         "window.vramstow.map.pieces.reduce((sum, p) => sum + (p.block && !p.block.pending"
         " ? p.block.size : 0), 0)"
@@ -189,7 +189,7 @@ def test_paper_is_light_and_has_no_buttons(browser: Browser, tmp_path: Path) -> 
     assert browser.run(theme) == "dark", "the screen is as it was"
     browser.call("Emulation.setEmulatedMedia", media="print")
     try:
-        # Titles of columns and names of areas stay, as text.
+        # Titles of columns and names of sections remain as text.
         seen = (
             "[...document.querySelectorAll('button:not(th button, .entry), select, input, aside')]"
             ".filter((e) => e.offsetParent)"
@@ -250,7 +250,7 @@ def test_a_page_opens_within_two_seconds(browser: Browser, tmp_path: Path) -> No
         vramstow("report", corpus_file("lm-medium-ctx512-training.pickle"), "-o", page).returncode
         == 0
     )
-    # The quickest of three: on a busy machine another process may have the processor meanwhile.
+    # The fastest of three counts, because another process may use the processor on a busy machine.
     assert min(browser.open(page) for _ in range(3)) < 2
 
 
@@ -294,7 +294,7 @@ def test_the_map_shows_what_is_not_on_the_device(browser: Browser, tmp_path: Pat
     assert facts["offload"]["by_reason"]["paused"] == 64 * mega
     assert facts["offload"]["by_reason"]["asked"] == 64 * mega
     assert facts["offload"]["most_bytes"] == 64 * mega
-    # The peak: the large block, while the weights are paused.
+    # At the peak the large block is live, while the weights are paused.
     lies = readout(browser, "map-summary")
     assert lies["away"] == 64 * mega
     assert lies["blocks"] == 2
@@ -322,7 +322,8 @@ from device import MIB
 blocks = [device.allocate(32 * MIB) for _ in range(8)]
 for block in blocks[::2]:
     device.free(block)
-# In one piece there is no room for it: pages from between the blocks are called to where there is.
+# There is no free piece that is large enough, so pages from between the blocks are moved to where
+# there is room.
 large = device.allocate(96 * MIB)
 device.free(large)
 again = device.allocate(32 * MIB)
@@ -358,8 +359,8 @@ def test_the_map_shows_memory_once_wherever_a_pool_has_it_mapped(
     assert browser.errors == []
 
 
-# An iteration of 4 ms: in the first quarter 100 bytes go to the host, afterwards 60 come back and
-# 300 are used in place.
+# An iteration of 4 ms: in the first quarter 100 bytes are evicted to the host, afterwards 60 are
+# restored and 300 are used in place.
 CLOCK = """(() => {
   const clock = {time: [0, 1e6, 4e6], device: [10, 20, 10], host: [0, 5, 5], read: [0, 0, 300],
     out: [0, 100, 100], in: [0, 0, 60]};
@@ -401,7 +402,8 @@ def test_a_job_that_ran_because_memory_moved_is_told_above_all(
     assert "1 MiB" in browser.run("document.getElementById('carried').textContent")
 
 
-# A failure whose requests need 400 MiB of 350, and advice that brings them to 300 or to 390.
+# A failure whose requests need 400 MiB where 350 are available, and advice that reduces them to 300
+# or to 390 MiB.
 STORY = """(() => {
   const replay = (bytes, allocated) => ({model: 'vramstow', peak_reserved_bytes: bytes << 20,
     peak_allocated_bytes: allocated << 20, would_serve: bytes <= 350});
@@ -444,7 +446,7 @@ def test_the_page_begins_with_the_story_and_shows_what_each_advice_needs_against
         " (box('.room').left + box('.room').width / 2 - track.left) / track.width,"
         " !!e.querySelector('.over'), e.getAttribute('aria-label')]; })"
     )
-    # As it was, as the first advice says, and both pieces of advice in the list.
+    # The bars show the job as it was, with the first advice, and with each advice of the list.
     assert [round(bar[0] * 1.04 * 400) for bar in bars] == [400, 300, 300, 390]
     assert [round(bar[1], 2) for bar in bars] == [1, 0.5, 0.5, 0.5]
     assert {round(bar[2] * 1.04 * 400) for bar in bars} == {350}

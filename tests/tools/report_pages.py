@@ -36,7 +36,7 @@ def show(browser: Browser, folder: Path, *inputs: Path) -> dict[str, Any]:
     browser.requests.clear()
     browser.open(page)
     facts = json.loads(vramstow("analyze", "--json", *inputs).stdout)
-    # One process's figures are shown at a time, the first one's first.
+    # The page shows the figures of one process at a time, those of the first process at first.
     return facts["ranks"][0]
 
 

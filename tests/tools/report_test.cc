@@ -1,4 +1,4 @@
-// Text and JSON: made of the same facts, they tell the same numbers.
+// Tests that text and JSON, which are made from the same facts, have the same numbers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -110,7 +110,7 @@ TEST(TextReport, TellsTheNumbersOfTheJson) {
   }
 }
 
-// Two tensors of one module, one of another and one of none.
+// Two tensors of one module, one of another module and one of none.
 class ModuleSource : public ListSource {
  public:
   using ListSource::ListSource;
@@ -157,7 +157,7 @@ TEST(TextReport, LeavesOutWhoHeldNothingAtThePeak) {
   EXPECT_THAT(text, AllOf(HasSubstr("By call site"), Not(HasSubstr("model.py:11"))));
 }
 
-// A job that keeps a result of each pass until memory runs out.
+// A job that retains a result of each iteration until memory runs out.
 Facts Failing() {
   Facts facts;
   OutOfMemoryFacts failure;
@@ -202,7 +202,7 @@ std::string Screen(const std::vector<Facts>& traces, const TextStyle& style = {}
   return ScreenReport(MergeTraces(traces), "job.stow", style);
 }
 
-// A job that ended well, on a card of 80 GiB of which it used `used`.
+// A job that ended normally, on a GPU of 80 GiB of which it used `used` bytes.
 Facts Ending(uint64_t used) {
   Facts facts = Sample().total;
   facts.out_of_memory.clear();
@@ -274,7 +274,7 @@ TEST(ScreenReport, OfAHealthyJobHasItsRoomAndNoMore) {
   EXPECT_THAT(Screen({facts}), AllOf(Not(HasSubstr("Healthy")), HasSubstr("was not closed")));
 }
 
-// A job on a card of 80 GiB that needed 86, and ran because some went to the host.
+// A job that needed 86 GiB on a GPU of 80 GiB, and ran because some memory was evicted to the host.
 Facts Carried() {
   Facts facts = Ending(80 * kGiB);
   facts.offload.out_bytes = facts.offload.returned_bytes = 30 * kGiB;
@@ -301,7 +301,7 @@ TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysSoFirst) {
               AllOf(HasSubstr("Step     An iteration takes 412 ms by the model of the card; for "
                               "180 ms of it work is held up while memory moves."),
                     HasSubstr("3.00 MiB are used in place over the link")));
-  // Where pieces and not the card were too small, no figure is told that says otherwise.
+  // If memory was fragmented but the GPU was large enough, no figure may suggest otherwise.
   facts.offload.needed_bytes = 79 * kGiB;
   EXPECT_THAT(Screen({facts}),
               AllOf(HasSubstr("── This job ran because 7.00 GiB were moved to the host ──"),
@@ -350,7 +350,7 @@ TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysWhatThatCostsAndWhatWouldD
   EXPECT_EQ(json["offload"]["by_hand"][0]["seconds"], 0.009);
   EXPECT_TRUE(json["offload"]["by_hand"][1]["layers"].is_null());
   EXPECT_EQ(json["offload"]["step_cost_seconds"], 0.180);
-  // Without that clock no time is made up.
+  // Without the virtual clock no time is reported.
   facts.model_clock = {};
   facts.offload.step_cost_seconds.reset();
   facts.offload.by_hand = {{"checkpoint_layers", "", 88 * kGiB, false, false, 48, 48, 0, {}}};
@@ -387,7 +387,7 @@ TEST(ScreenReport, OfARecordingThatEndedEarlySaysUpToWhereMemoryIsKnown) {
   EXPECT_THAT(text, AllOf(HasSubstr("── Memory did not run out up to 302 ms; what came later is "),
                           HasSubstr("Peak     At least "), HasSubstr("Room     It is not known"),
                           Not(HasSubstr("Healthy")), Not(HasSubstr("Could"))));
-  // Of several processes the one that is not known counts.
+  // If the result of one of several processes is unknown, the job is not reported as healthy.
   EXPECT_THAT(Screen({Ending(30 * kGiB), facts}), Not(HasSubstr("Healthy")));
   facts.report.write_error = 0;
   facts.report.missing_events = 3;
@@ -423,7 +423,7 @@ TEST(ScreenReport, OfACardWithAContextAloneSaysWhatThatTakesAtMost) {
   facts.devices[0].free_bytes_at_start = 80 * kGiB - (512 << 20);
   EXPECT_THAT(Screen({facts}), HasSubstr("takes up to 512 MiB there\n         (so much was gone "
                                          "of card 0 before the first allocation)"));
-  // That much is other processes'.
+  // Other processes use the difference.
   facts.devices[0].free_bytes_at_start = 60 * kGiB;
   EXPECT_THAT(Screen({facts}), HasSubstr("some hundred MiB"));
 }
@@ -601,7 +601,7 @@ TEST(RunSummary, OfManyProcessesIsNoLonger) {
   EXPECT_THAT(text, AllOf(HasSubstr("64 processes (64 ranks), highest peak 29.0 MiB in rank 0"),
                           HasSubstr("64 events"), HasSubstr("3 traces that could not be read"),
                           HasSubstr("vramstow analyze '/tmp/my traces'\n")));
-  // In a folder with others the traces are named.
+  // If the folder has other traces, those of the run are named.
   EXPECT_THAT(RunSummary(MergeTraces(traces), {.directory = "/tmp", .has_others = true}),
               HasSubstr("vramstow analyze history.stow history.stow "));
 }

@@ -112,7 +112,7 @@ def test_a_long_idle_start_is_folded_away_and_comes_back(browser: Browser, tmp_p
     assert browser.run(f"{axis}.kind") == "folded"
     [fold] = browser.run(f"{axis}.folds.map((f) => [f.from, f.to])")
     assert fold[1] - fold[0] == pytest.approx(60e9, rel=1e-3)
-    # What was a hair at the right edge has nearly all the room.
+    # The part that was a thin line at the right edge now has nearly all of the width.
     assert browser.run(f"{axis}.placeOfTime({fold[1]}) / {axis}.end") < 0.1
     for time in (0, 1_000, 30e9, fold[1], 60.0001e9):
         assert browser.run(f"{axis}.timeAt({axis}.placeOfTime({time}))") == pytest.approx(time)
@@ -160,7 +160,7 @@ def test_a_block_tells_its_lines_first_and_folds_those_of_libraries(
         ".map((e) => [e.open, e.querySelector('summary').textContent])"
     )
     assert folded == [[False, "5 frames of libraries"]]
-    # A frame whose file is not there is a name.
+    # A frame whose source file does not exist is shown only by name.
     browser.run(f"{VIEW}.keep({VIEW}.model.blocks.life(3))")
     assert "other.py:3 load" in browser.run(f"{side}.textContent")
     assert browser.run(f"{side}.querySelectorAll('pre').length") == 0
@@ -249,7 +249,7 @@ def test_one_search_goes_through_pictures_and_tables(browser: Browser, tmp_path:
     assert "2 blocks, 96.0 MiB of them live at this moment" in browser.run(
         "document.getElementById('found').textContent"
     )
-    # The flame graph has what was found, and the areas have the rest in one.
+    # The flame graph has the found blocks only, and the stacked areas show all other blocks as one.
     assert readout(browser, "flame-readout")["total"] == 96 * MIB
     stack = f"{VIEW}.timeline.stack"
     assert browser.run(f"{stack}.nameOf(-1)") == "everything else"
@@ -284,7 +284,7 @@ def test_addresses_over_time_zoom_and_name_blocks(browser: Browser, tmp_path: Pa
     view = f"{VIEW}.addresses"
     browser.click("#addresses", 0.55, 0.9)
     assert browser.run(f"{view}.total") == (64 + 32 + 16 + 8) * MIB
-    # The lowest address is below.
+    # The lowest address is at the bottom.
     assert browser.run(f"{VIEW}.kept.address") == 0x1000_0000
     assert (
         browser.run("document.getElementById('details-title').textContent") == "Block of 64.0 MiB"
@@ -349,7 +349,7 @@ def test_two_traces_stand_beside_one_another(browser: Browser, tmp_path: Path) -
         "[...document.querySelectorAll('#compare-differences .table')].map((e) => e.table.rows"
         ".map((r) => r.row.by))[0]"
     )
-    # What blocks at the peaks make of the difference is all of it.
+    # The differences of the blocks at the two peaks add up to the difference of the peaks.
     assert sum(differences) == peaks[1] - peaks[0]
     widths = browser.run(
         "['a', 'b'].map((s) => document.getElementById(`compare-map-${s}`)"
@@ -378,7 +378,7 @@ def test_iterations_make_sense_for_one_and_for_a_thousand(
             )
         ]
     show(browser, tmp_path, log(tmp_path / "loop.csv", rows))
-    # As if marks had told: what is tested is how they are drawn.
+    # The iterations are set as if marks had been recorded; only their drawing is tested.
     browser.run(
         f"(() => {{ const m = {VIEW}.model;"
         f" m.iterations = Array.from({{length: {count}}}, (_, i) => ({{"
@@ -477,7 +477,7 @@ def test_the_keyboard_alone_opens_all_and_comes_back(browser: Browser, tmp_path:
     browser.run("document.querySelector('#tables tr.link').focus()")
     browser.key("Enter")
     assert browser.run(focus) in ("details-close", "")
-    # Nothing that a pointer can press is out of the keyboard's reach.
+    # The keyboard reaches every element that a pointer can press.
     unreachable = browser.run(
         "[...document.querySelectorAll("
         "'button, a, select, input, canvas[tabindex], tr.link, summary')]"
@@ -518,7 +518,7 @@ def test_axe_finds_no_error(browser: Browser, tmp_path: Path) -> None:
                     f"{VIEW}.keep({VIEW}.model.blocks.life({VIEW}.model.aliveAt({VIEW}.event)[0]))"
                 )
                 assert axe_errors(browser) == [], (width, theme, "with details")
-        # It does look: a picture without words is an error.
+        # To show that the check works: a picture without a text is an error.
         browser.run("document.querySelector('main').append(document.createElement('img'))")
         assert axe_errors(browser)
     finally:
@@ -547,7 +547,7 @@ def test_a_page_of_as_many_blocks_as_there_can_be_opens_within_two_seconds(
     browser.open(page)
     after = {one["name"]: one["value"] for one in browser.call("Performance.getMetrics")["metrics"]}
     assert browser.run(f"{VIEW}.model.blocks.length") == 150_000
-    # The processor's time: on a busy machine the clock tells of others.
+    # This is processor time, because wall time includes other processes on a busy machine.
     assert after["ProcessTime"] - before["ProcessTime"] < 2
     assert browser.errors == []
 

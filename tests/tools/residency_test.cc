@@ -1,4 +1,4 @@
-// Tests what lay in host memory, from when to when, and whose it was.
+// Tests which memory was on the host, from when to when, and to which call site it belonged.
 #include "tools/analysis/accounts/residency.h"
 
 #include <gtest/gtest.h>
@@ -55,9 +55,9 @@ TEST(Residency, SumsAreByReasonAndTheMostAtOnceIsKept) {
   residency.Add(Move(32 * kPage, 2, kDiscarded), 2, 2);
   residency.End(16 * kPage, 4 * kPage, 3, 3);
   residency.Add(Move(16 * kPage, 1), 4, 4);
-  // Gone once more without having come back: it is away once.
+  // The page is evicted again without having been restored; it counts once.
   residency.Add(Move(16 * kPage, 1), 5, 5);
-  // A reason that a later version may have.
+  // A later version may record a reason that this one does not know.
   residency.Add(Move(64 * kPage, 1, 77), 6, 6);
   EXPECT_EQ(residency.facts().most_bytes, 6 * kPage);
   EXPECT_EQ(residency.facts().by_reason[kPressure], 6 * kPage);
@@ -66,7 +66,8 @@ TEST(Residency, SumsAreByReasonAndTheMostAtOnceIsKept) {
 }
 
 TEST(Residency, SitesAreThoseOfTheBlocksThatLivedThereThen) {
-  // Blocks of two sites share the first page; the third came to the same place later.
+  // Blocks of two call sites share the first page; the third block was allocated at the same
+  // address later.
   const std::vector<Life> blocks = {LifeAt(16 * kPage, kPage / 2, 1, 50, 3),
                                     LifeAt(16 * kPage + kPage / 2, 2 * kPage, 2, 50, 4),
                                     LifeAt(16 * kPage, 3 * kPage, 60, kStillLive, 5)};

@@ -51,7 +51,7 @@ def test_a_variable_that_limits_the_pool_says_that_the_pool_is_off(vramstow: Ins
         assert variable not in vramstow.run("run", "--pool", "true", env={variable: "1GiB"}).stderr
 
 
-# How the command ends.
+# --- The end of the command
 
 
 @pytest.mark.parametrize("status", [0, 1, 3, 126, 127, 255])
@@ -86,7 +86,7 @@ def test_a_command_that_cannot_be_executed(vramstow: Installation, tmp_path: Pat
         assert result.stderr.count("\n") == 1
 
 
-# The environment that the command is given.
+# --- The environment of the command
 
 
 def test_standard_streams_are_the_commands(vramstow: Installation) -> None:
@@ -100,7 +100,7 @@ def test_arguments_reach_the_command_as_they_are(vramstow: Installation) -> None
     script = "import json, sys; print(json.dumps(sys.argv[1:]))"
     result = vramstow.run("run", "--", sys.executable, "-c", script, *arguments)
     assert json.loads(result.stdout) == arguments
-    # Without the dashes, too.
+    # It also works without the dashes.
     assert vramstow.run("run", "basename", "--", "/a/--no-trace").stdout == "--no-trace\n"
 
 
@@ -114,7 +114,7 @@ def test_the_environment_of_a_real_run(vramstow: Installation, tmp_path: Path) -
     assert env["VRAMSTOW_RUN_ID"]
     before = set(vramstow.environment())
     added = set(env) - before
-    # The last ones are of Python's start-up hook, which has PyTorch's tensors observed.
+    # The last ones are set for Python's start-up hook, which observes PyTorch's tensors.
     hook = {
         "PYTHONPATH",
         "VRAMSTOW_PROGRAM",
@@ -176,7 +176,8 @@ def test_a_folder_for_traces_that_is_not_there_is_made(
         result = vramstow.run("run", "--trace-dir", name, "--", WRITE_TRACE, **options)
         assert result.returncode == 0, result.stderr
     assert len(list((tmp_path / name).glob("*.stow"))) == 2
-    # By the variable, too; but not where nothing is started, or nothing written.
+    # The environment variable creates the folder, too, but only if a command is started and a trace
+    # is written.
     options["env"] = {"VRAMSTOW_TRACE_DIR": "other"}
     vramstow.run("run", "--simulate=no-such-card", "--", "true", **options)
     vramstow.run("run", "--no-trace", "--", "true", **options)
@@ -217,7 +218,7 @@ def test_a_process_that_outlives_the_command_is_named(vramstow: Installation) ->
     os.kill(int(result.stdout.split()[0]), signal.SIGKILL)
     assert ": the summary is of what was recorded until now." in result.stderr.splitlines()[0]
     assert "8.00 MiB allocated" in result.stderr
-    # One that ends soon after is no daemon.
+    # A background process that ends soon after the command is not a daemon.
     result = vramstow.run("run", "--", "sh", "-c", "sleep 0.2 >/dev/null 2>&1 & exit 0")
     assert "no CUDA call was seen" in result.stderr
 
@@ -247,7 +248,7 @@ def test_a_full_disk_is_no_peak_of_nothing(tmp_path: Path) -> None:
         subprocess.run(["umount", folder], check=True)
 
 
-# The settings that are refused, before anything is started.
+# --- Settings that are refused before anything is started
 
 
 def refused(place: Installation, *arguments: str | Path, **options: object) -> str:
@@ -285,7 +286,7 @@ def test_a_misspelt_variable_gets_its_likely_meaning(vramstow: Installation) -> 
 
 
 def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
-    # Root may write everywhere, so somebody else has to try.
+    # Root may write everywhere, so another user must try.
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         place = install(Path(folder))
@@ -347,7 +348,7 @@ def test_a_path_that_cannot_be_preloaded(tmp_path: Path) -> None:
     assert "move vramstow" in refused(place, "--", "echo")
 
 
-# The summary.
+# --- The summary
 
 
 def test_the_summary_has_what_one_wants_to_know(vramstow: Installation) -> None:
@@ -434,7 +435,7 @@ def test_a_trace_that_cannot_be_read_is_mentioned(vramstow: Installation) -> Non
     assert "that could not be read" in result.stderr
 
 
-# Nothing bad comes of a closed or full stream.
+# --- Closed and full streams do no harm
 
 
 def test_closed_streams_stay_closed_for_the_command(vramstow: Installation) -> None:
@@ -475,7 +476,7 @@ def test_the_help_has_every_flag(vramstow: Installation) -> None:
         assert flag in text
 
 
-# One folder for all ranks of a job.
+# --- One folder for all ranks of a job
 
 
 def test_all_ranks_of_a_job_find_one_folder(vramstow: Installation, tmp_path: Path) -> None:
@@ -521,7 +522,7 @@ def test_a_rank_of_no_known_job_is_refused(vramstow: Installation, tmp_path: Pat
     assert list(tmp_path.iterdir()) == [], "nothing is made where nothing is started"
 
 
-# What of a folder belongs together.
+# --- Which files of a folder belong to one run
 
 
 def taken(place: Installation, *inputs: object) -> tuple[int, list[str]]:
@@ -547,7 +548,8 @@ def test_runs_that_do_not_belong_together_are_not_added_up(vramstow: Installatio
         assert taken(vramstow, *newest, *before)[0] == len(newest | before), "named is named"
     assert left_out[-1] == "The newest of 4 runs is taken; name the files of another to have that."
     assert " and 1 more." in told
-    # A page of HTML that was written last is no run, and commands without a list say it on stderr.
+    # An HTML page that was written last is not a run, and commands that print no list of the files
+    # left out name them on stderr.
     (folder / "report.html").write_text("<!DOCTYPE html>")
     checked = vramstow.run("check", folder, "--assert", "allocations == 4")
     assert checked.returncode == 0, checked.stdout
@@ -572,7 +574,7 @@ def test_what_only_looks_like_a_recording_is_not_the_newest_run(vramstow: Instal
     for name in ("settings.json", "notes.txt", "parameters.pkl"):
         assert name in told
     assert "The newest of 2 runs is taken" in told
-    # What is a recording of another program is the newest run, where it was written last.
+    # A recording of another program is the newest run if it was written last.
     step = {"ph": "i", "name": "[memory]", "ts": 1, "pid": 1, "args": {"Device Type": 1}}
     step["args"] |= {"Device Id": 0, "Addr": 4096, "Bytes": 512, "Total Allocated": 512}
     (folder / "settings.json").write_text(json.dumps({"traceEvents": [step]}))

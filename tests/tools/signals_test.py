@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from installation import Installation
 
-# Says what it gets, and ends with 40 + the number of signals at SIGTERM. Not by print(), which a
-# handler may not call while it is at work, nor with pause(), which misses what came just before.
+# A program that writes the name of each signal that it receives, and exits with 40 + the number of
+# signals at SIGTERM. It does not use print(), which a handler may not call while print() is
+# running, nor pause(), which misses a signal that came just before.
 LISTENER = """
 import os, signal, time
 got = []
@@ -100,7 +101,8 @@ def test_a_quick_stop_and_continue_leaves_nobody_behind(vramstow: Installation) 
     for _ in range(100):
         os.kill(job.child, signal.SIGSTOP)
         os.kill(job.child, signal.SIGCONT)
-    # A program that stops a command by its own id continues the group in the end, as a shell does.
+    # A program that has stopped a command by its process id continues the whole group in the end,
+    # as a shell does.
     wait_until(lambda: state(job.child) == "S")
     os.killpg(job.process.pid, signal.SIGCONT)
     wait_until(lambda: state(job.process.pid) == "S")
@@ -144,7 +146,7 @@ def test_masks_and_ignored_signals_are_as_without(vramstow: Installation) -> Non
         "os.execvp(sys.argv[1], sys.argv[1:])"
     )
     before = [sys.executable, "-S", "-c", setup]
-    # grep is a child of sh in both cases.
+    # In both cases grep is a child of sh.
     command = ["sh", "-c", show + "; true"]
     env = vramstow.environment()
     without = subprocess.run([*before, *command], env=env, capture_output=True, check=True)

@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-// As the analyzer uses it.
+// Adds a level in the same way as the analyzer.
 void Put(Timeline* timeline, uint64_t time_ns, uint64_t before, uint64_t level) {
   TimelinePoint state;
   state.allocated_last = before;

@@ -89,10 +89,10 @@ def test_a_folder_is_told_by_process_and_together(jobs: list[Job], tmp_path: Pat
         status, kind, body = get(port)
         assert (status, kind.split(";")[0]) == (200, "text/plain")
         assert values(body, "allocated_bytes") == allocated
-        # More is told when it is there.
+        # A later answer includes new memory.
         jobs[0].take(16)
         assert within(60, lambda: 19 * MEBI in values(get(port)[2], "allocated_bytes").values())
-        # A process that has ended holds nothing.
+        # A process that has ended is not counted any more.
         jobs[1].end()
         assert within(60, lambda: values(get(port)[2], "node_processes") == {"": 1})
         body = get(port)[2]
@@ -143,7 +143,7 @@ def ask_locally(path: Path) -> str:
 
 def test_a_socket_of_the_file_system_is_its_owners(jobs: list[Job], tmp_path: Path) -> None:
     path = tmp_path / "top.sock"
-    # One that a killed server left.
+    # This socket was left behind by a killed server.
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(path))
     command = [VRAMSTOW, "top", jobs[0].traces, f"--serve=unix:{path.name}", "--interval=0.1"]
@@ -164,7 +164,7 @@ def test_a_socket_of_the_file_system_is_its_owners(jobs: list[Job], tmp_path: Pa
         second = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (second.returncode, second.stdout) == (1, "")
         assert "cannot listen at top.sock: Address already in use" in second.stderr
-        # The second one took nothing from the first.
+        # The second server did not disturb the first.
         assert list(values(ask_locally(path), "allocated_bytes").values()) == [3 * MEBI]
     finally:
         server.send_signal(signal.SIGTERM)
@@ -180,7 +180,7 @@ def test_other_questions_are_refused(tmp_path: Path) -> None:
             connection.request(method, path)
             assert connection.getresponse().status == status
             connection.close()
-        # A client that says nothing does not keep the others from asking.
+        # A client that sends nothing does not block other clients.
         with socket.create_connection(("127.0.0.1", port)):
             assert get(port)[0] == 200
 
@@ -218,7 +218,7 @@ def test_where_nothing_runs_top_says_so() -> None:
         answers.append(subprocess.run(command, capture_output=True, text=True, check=False))
         return answers[-1].returncode == 2
 
-    # A job of another test may run now, and is shown until it ends.
+    # A job of another test may be running now, and is shown until it ends.
     assert within(120, says_so), answers[-1].stdout
     assert answers[-1].stdout == ""
     assert "start one with vramstow run" in answers[-1].stderr

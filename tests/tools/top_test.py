@@ -121,7 +121,7 @@ def test_without_a_target_all_processes_of_the_host_are_shown(job: Job) -> None:
     assert job.pid in [one["pid"] for one in json.loads(top("--json").stdout)["processes"]]
     job.end()
     after = top()
-    # Other jobs of this host may run.
+    # Other jobs may be running on this host.
     if after.returncode != 0:
         assert (after.returncode, after.stdout) == (2, "")
         assert "runs under vramstow on this host: start one with" in after.stderr
@@ -219,7 +219,7 @@ def test_a_program_of_python_has_the_name_of_its_script(tmp_path: Path) -> None:
     subprocess.run([VRAMSTOW, "run", *flags, "--", sys.executable, script], timeout=60, check=True)
     assert seen(tmp_path)["program"] == "train_it"
     assert re.search(r" train_it$", top(tmp_path).stdout, re.MULTILINE)
-    # Nothing else tells the script where somebody has renamed the trace.
+    # If the trace was renamed, nothing else gives the name of the script.
     [trace] = tmp_path.glob("*.stow")
     trace.rename(tmp_path / "mine.stow")
     assert seen(tmp_path)["program"].startswith("python")

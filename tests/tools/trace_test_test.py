@@ -11,7 +11,7 @@ import pytest
 from installation import VRAMSTOW
 
 ROOT = Path(__file__).resolve().parents[2]
-# Allocates 48 MiB through the driver, and takes a word with a space along.
+# Allocates 48 MiB through the driver, and accepts an argument that contains a space.
 JOB = """
 import ctypes, sys
 assert sys.argv[1] == "two words"
@@ -96,9 +96,9 @@ def test_the_example_with_a_fixture_passes_and_a_leak_in_a_body_fails(tmp_path: 
     assert leaking.returncode != 0
     assert "KeeperTest.LeavesNothingBehind" in leaking.stdout
     assert "live_at_end" in leaking.stdout and "8.00 MiB" in leaking.stdout
-    # Only the body that leaks is blamed.
+    # Only the test whose body leaks fails.
     assert "[       OK ] KeeperTest.TakesNoMoreThanIsInUseAtOnce" in leaking.stdout
-    # By itself, the program says that it cannot see memory.
+    # When it runs without vramstow, the program says that memory is not recorded.
     alone = subprocess.run(
         [tmp_path / "memory_test/memory_test"],
         capture_output=True,

@@ -1,4 +1,4 @@
-// Units that several tests count in.
+// Units of size that several tests use.
 #ifndef VRAMSTOW_TESTS_TOOLS_UNITS_H_
 #define VRAMSTOW_TESTS_TOOLS_UNITS_H_
 

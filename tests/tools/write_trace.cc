@@ -1,9 +1,9 @@
-// Writes a trace as a process that uses CUDA would leave one. For the tests of the program.
+// Writes a trace as a process that uses CUDA would. It is used by the tests of the program.
 //
-//   write_trace SCENARIO [EXIT]    into VRAMSTOW_TRACE_DIR, with run.id from VRAMSTOW_RUN_ID
+//   write_trace SCENARIO [EXIT]    writes into VRAMSTOW_TRACE_DIR, with run.id from VRAMSTOW_RUN_ID
 //
-// SCENARIO: small; many (100,000 events); refused (a free that the driver refuses); killed (then
-// kills itself). EXIT: the exit status.
+// SCENARIO is one of: small; many (100,000 events); refused (a free that the driver refuses);
+// killed (the process then kills itself). EXIT is the exit status.
 #include <signal.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ void DescribeFrom(const char* key, const char* variable) {
   if (value != nullptr) recorder.Describe(key, value);
 }
 
-// Of kRefused, `address` is the number of the event that is refused.
+// Records an event. For kRefused, `address` is the number of the event that is refused.
 uint64_t Record(uint64_t address, uint64_t size, EventKind kind, int32_t result = 0) {
   const bool is_refused = kind == EventKind::kRefused;
   return recorder.Record(

@@ -1,4 +1,4 @@
-// CensusLog: marks of a census are read, and what is not as it should be is left out.
+// Tests CensusLog: the marks of a census are read, and malformed ones are ignored.
 #include "tools/analysis/facts/census_log.h"
 
 #include <gmock/gmock.h>

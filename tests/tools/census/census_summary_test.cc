@@ -1,4 +1,5 @@
-// What a census tells beside holders, and the line at which a holder took what it holds.
+// Tests what a census contains besides holders, and the source line at which a holder got the
+// tensor.
 #include "tools/analysis/explain/census_summary.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +25,8 @@ TEST(CensusSummary, ReadsTypeAndShape) {
   EXPECT_FALSE(ParseTensor("float32 [2").has_value());
 }
 
-// Two blocks of 1 MiB: a view of one holds it all, autograd holds the other.
+// There are two blocks of 1 MiB: a view of one keeps the whole block alive, autograd holds the
+// other.
 TEST(CensusSummary, TellsViewsGraphsAndWideNumbers) {
   Detail detail;
   CensusDetail census;

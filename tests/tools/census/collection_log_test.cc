@@ -1,4 +1,5 @@
-// CollectionLog: marks of collections are read, and what they saved is told from what follows.
+// Tests CollectionLog: the marks of collections are read, and what they saved is computed from the
+// events that follow.
 #include "tools/analysis/accounts/collection_log.h"
 
 #include <gmock/gmock.h>

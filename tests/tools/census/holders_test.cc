@@ -1,5 +1,5 @@
-// Holders: chains that differ in numbers are one, and each failure has the census that belongs to
-// it.
+// Tests Holders: chains that differ only in numbers are one chain, and each failure has the census
+// that belongs to it.
 #include "tools/analysis/explain/holders.h"
 
 #include <gmock/gmock.h>
@@ -76,7 +76,7 @@ TEST(Holders, EachFailureHasTheCensusOfItsThreadBehindIt) {
   EXPECT_EQ(holder(0), "first");
   EXPECT_EQ(holder(1), "second");
   EXPECT_EQ(holder(2), "last");
-  // A failure without a census of its own has the one before.
+  // A failure without a census of its own uses the census before it.
   facts.out_of_memory.push_back(FailureAt(40, 3));
   EXPECT_EQ(holder(3), "last");
 }

@@ -1,4 +1,5 @@
-// SavedFields: members of PyTorch's generated header, in both ways in which it writes a class.
+// Tests SavedFields: it reads the members from PyTorch's generated header, in both forms in which
+// the header writes a class.
 #include "tools/launch/saved_fields.h"
 
 #include <gtest/gtest.h>
