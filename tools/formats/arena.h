@@ -1,10 +1,10 @@
-// Arena: memory that is handed out piece by piece and given back all at once, up to a budget.
+// Arena allocates memory piece by piece, up to a budget, and frees all of it at once.
 //
-// Idea: what a stranger's file makes us keep comes from here (or is at least booked here), so that
-// one number bounds what the file can cost.
+// Idea: data that we store for an untrusted file is allocated here (or at least booked here), so
+// that one number bounds the memory that the file can cost.
 //
-// Ownership: the arena owns all pieces; it can be moved, pieces stay where they are. Threads: one
-// at a time. Errors: null or false where the budget is spent. Units: bytes.
+// Ownership: the arena owns all pieces; it can be moved, and the pieces keep their addresses.
+// Threads: one at a time. Errors: returns null or false if the budget is spent. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_FORMATS_ARENA_H_
 #define VRAMSTOW_TOOLS_FORMATS_ARENA_H_
 
@@ -22,7 +22,7 @@ class Arena {
  public:
   explicit Arena(uint64_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // 16-byte aligned, not initialised. Null: the budget does not have it.
+  // Returns uninitialised memory aligned to 16 bytes, or null if the budget is too small.
   void* Allocate(size_t bytes) {
     bytes = RoundUp(bytes, 16);
     if (bytes > static_cast<size_t>(end_ - next_)) return AllocateSlowly(bytes);
@@ -30,10 +30,10 @@ class Arena {
     next_ += bytes;
     return piece;
   }
-  // A copy of the text; null `data` where the budget does not have it.
+  // Returns a copy of the text; its `data` is null if the budget is too small.
   std::string_view Copy(std::string_view text);
 
-  // Counts memory that lies elsewhere. False: the budget does not have it.
+  // Counts memory that is allocated elsewhere. Returns false if the budget is too small.
   bool Book(uint64_t bytes) {
     if (bytes > max_bytes_ - bytes_used_) return false;
     bytes_used_ += bytes;

@@ -1,4 +1,4 @@
-// BookOneMore: lets a vector grow only where an arena's budget has the memory.
+// BookOneMore lets a vector grow only if an arena's budget has the memory.
 #ifndef VRAMSTOW_TOOLS_FORMATS_BOOKED_VECTOR_H_
 #define VRAMSTOW_TOOLS_FORMATS_BOOKED_VECTOR_H_
 
@@ -9,7 +9,8 @@
 
 namespace vramstow {
 
-// Doubles the room of a full vector; a function of its own, so that BookOneMore is inlined.
+// Doubles the capacity of a full vector. This is a separate function, so that BookOneMore is
+// inlined.
 template <typename T>
 [[gnu::noinline]] bool BookTwice(Arena* arena, std::vector<T>* values) {
   const size_t wanted = values->empty() ? 64 : values->size() * 2;
@@ -18,7 +19,8 @@ template <typename T>
   return true;
 }
 
-// Room in the vector for one more value, booked in the arena. False: the budget does not have it.
+// Makes room for one more value in the vector, booked in the arena. Returns false if the budget is
+// too small.
 template <typename T>
 inline bool BookOneMore(Arena* arena, std::vector<T>* values) {
   return values->size() < values->capacity() || BookTwice(arena, values);

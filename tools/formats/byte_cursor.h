@@ -1,7 +1,7 @@
-// ByteCursor: reads bytes from front to back and never past their end.
+// ByteCursor reads bytes from front to back and never past their end.
 //
 // Ownership: points into the bytes, which must outlive it. Threads: one at a time. Errors: a read
-// that the rest of the bytes cannot give returns false. Units: bytes.
+// returns false if too few bytes are left. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_FORMATS_BYTE_CURSOR_H_
 #define VRAMSTOW_TOOLS_FORMATS_BYTE_CURSOR_H_
 
@@ -21,14 +21,14 @@ class ByteCursor {
       : begin_(bytes.data()), end_(bytes.data() + bytes.size()), next_(begin_) {}
 
   bool at_end() const { return next_ == end_; }
-  // How many bytes were read, and how many there are in all.
+  // The number of bytes that were read, and of all bytes.
   uint64_t offset() const { return static_cast<uint64_t>(next_ - begin_); }
   uint64_t size() const { return static_cast<uint64_t>(end_ - begin_); }
 
-  // One byte; only where the end is not reached.
+  // Returns one byte; must not be called at the end.
   uint8_t Next() { return static_cast<uint8_t>(*next_++); }
 
-  // A little-endian number.
+  // Reads a little-endian number.
   template <typename T>
   bool Read(T* number) {
     if (static_cast<size_t>(end_ - next_) < sizeof(T)) return false;
@@ -44,7 +44,7 @@ class ByteCursor {
     return true;
   }
 
-  // Up to the next line feed; "\r\n" counts as one. The line is given without its end.
+  // Reads up to the next line feed and returns the line without its end; "\r\n" is one line end.
   bool ReadLine(std::string_view* line) {
     if (at_end()) return false;
     const void* found = std::memchr(next_, '\n', static_cast<size_t>(end_ - next_));

@@ -1,9 +1,9 @@
-// CsvReader: lines with commas, columns found by name.
+// CsvReader reads lines with commas and finds columns by name.
 //
-// Idea: the logs that are read here quote nothing, so a quote is no special character.
+// Idea: the logs that are read here use no quoting, so a quote is an ordinary character.
 //
-// Ownership: points into the text. Threads: one at a time. Errors: Column is -1 for a name that is
-// not there. Units: lines are counted from 1, the header is the first.
+// Ownership: points into the text. Threads: one at a time. Errors: Column returns -1 for an unknown
+// name. Units: lines are counted from 1; the header is line 1.
 #ifndef VRAMSTOW_TOOLS_FORMATS_CSV_H_
 #define VRAMSTOW_TOOLS_FORMATS_CSV_H_
 
@@ -19,13 +19,13 @@ class CsvReader {
   explicit CsvReader(std::string_view text);
 
   int Column(std::string_view name) const;
-  // The next line that is not empty; false at the end.
+  // Moves to the next line that is not empty; returns false at the end.
   bool NextLine();
-  // A column of the current line; empty where the line is too short or `column` is -1.
+  // Returns a column of the current line; it is empty if the line is too short or `column` is -1.
   std::string_view Field(int column) const;
 
   uint64_t line() const { return line_; }
-  // The current line is the last and has no line end: it may have been cut off.
+  // True if the current line is the last one and has no line end, so that it may be truncated.
   bool is_unfinished() const { return unfinished_; }
 
  private:

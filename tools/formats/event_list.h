@@ -1,7 +1,8 @@
-// EventList: what a reader of a foreign format makes of a file: events in order, and what is
-// missing.
+// EventList is the result of reading a file in a foreign format: its events in order, and what the
+// file lacks.
 //
-// Ownership: a value. Threads: const calls are free. Errors: none. Units: bytes, nanoseconds.
+// Ownership: a value. Threads: const calls are safe from any thread. Errors: none. Units: bytes,
+// nanoseconds.
 #ifndef VRAMSTOW_TOOLS_FORMATS_EVENT_LIST_H_
 #define VRAMSTOW_TOOLS_FORMATS_EVENT_LIST_H_
 
@@ -21,14 +22,14 @@ struct EventList {
   std::map<std::string, std::string> facts;   // as docs/architecture.md names them
   std::vector<std::string> texts;             // of marks, by TextNumber
   std::vector<std::string> missing;           // one sentence each
-  // What is reserved on the event's device after it, by Event::sequence; where the file tells it.
+  // Bytes reserved on the event's device after the event, by Event::sequence, if the file has them.
   absl::flat_hash_map<uint64_t, uint64_t> reserved;
   bool complete = true;  // false: damaged, and this is what was readable
 
   std::string_view CallName(uint16_t call) const {
     return call < calls.size() ? std::string_view(calls[call]) : "unknown";
   }
-  // The number of a call's name; a new one if it has none yet.
+  // Returns the number of a call's name, and adds the name if it is new.
   uint16_t Call(std::string_view name);
 };
 

@@ -21,7 +21,7 @@ struct GzipStream::Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  // zlib counts input in 32 bits; files may be longer.
+  // zlib counts its input in 32 bits, but files may be longer.
   void Feed() {
     if (stream.avail_in != 0 || packed.empty()) return;
     const size_t piece = std::min<size_t>(packed.size(), std::numeric_limits<uInt>::max());
@@ -55,7 +55,7 @@ size_t GzipStream::Fill() {
     const int result = inflate(&stream, Z_NO_FLUSH);
     if (result == Z_STREAM_END) {
       inflater_->Feed();
-      // Another member may follow; anything else behind the end is left alone, as gzip does.
+      // Another member may follow; other bytes after the end are ignored, as gzip does.
       if (stream.avail_in < 2 || stream.next_in[0] != 0x1f || stream.next_in[1] != 0x8b) {
         inflater_->at_end = true;
       } else {

@@ -28,7 +28,7 @@ absl::Status OpenError(const std::string& path, int error) {
 void Input::Unmap::operator()(const char* start) const { munmap(const_cast<char*>(start), size); }
 
 absl::StatusOr<Input> Input::Open(const std::string& path, const UnpackLimits& limits) {
-  // Not blocking: a pipe without a writer would wait for ever.
+  // The file is opened without blocking, because a pipe without a writer would block forever.
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return OpenError(path, errno);
   struct stat status;
@@ -119,7 +119,7 @@ absl::Status Input::UnwrapZip() {
 
 absl::Status Input::UnwrapPage() {
   absl::StatusOr<std::string> snapshot = SnapshotInPage(raw_, &damage_);
-  // The caller says what a page without a snapshot is.
+  // The caller reports a page without a snapshot.
   if (snapshot.status().code() == absl::StatusCode::kNotFound) return absl::OkStatus();
   if (!snapshot.ok()) return snapshot.status();
   unpacked_ = std::make_unique<std::string>(*std::move(snapshot));

@@ -1,15 +1,17 @@
-// Input: a file that somebody hands us, opened, unwrapped and recognised.
+// Input is a file from a user, opened, unpacked and recognised.
 //
-// Idea: a plain file is mapped. What gzip, zip or a page of PyTorch's viewer holds is unpacked into
-// memory, within limits that no real file reaches and every bomb does; of a gzip file with JSON
-// only the beginning is unpacked (GzipStream reads the rest while it is parsed).
+// Idea: a plain file is mapped. The contents of gzip, of zip or of a page of PyTorch's viewer are
+// unpacked into memory, within limits that no real file reaches but decompression bombs do. Of a
+// gzip file with JSON only the beginning is unpacked (GzipStream reads the rest while it is
+// parsed).
 //
-// Ownership: an Input owns the mapping or the unpacked bytes; `bytes()` lives as long. Threads:
-// const calls are free. Errors: one sentence each, that begins with the file's path: kNotFound,
-// kInvalidArgument for what cannot be read as a file, kResourceExhausted for what unpacks to too
-// much, kDataLoss for packed data that is damaged. Units: bytes.
-// A file that somebody cuts shorter while it is mapped ends the program (SIGBUS); files that are
-// still being written are not for this class.
+// Ownership: an Input owns the mapping or the unpacked bytes; `bytes()` is valid as long as it
+// lives. Threads: const calls are safe from any thread. Errors: one sentence each, which begins
+// with the file's path: kNotFound, kInvalidArgument for a path that cannot be read as a file,
+// kResourceExhausted if a file unpacks to too many bytes, kDataLoss for damaged packed data. Units:
+// bytes.
+// If a file is truncated while it is mapped, the program ends (SIGBUS), so this class must not be
+// used for files that are still being written.
 #ifndef VRAMSTOW_TOOLS_FORMATS_INPUT_H_
 #define VRAMSTOW_TOOLS_FORMATS_INPUT_H_
 
@@ -27,18 +29,19 @@ namespace vramstow {
 class Input {
  public:
   static absl::StatusOr<Input> Open(const std::string& path, const UnpackLimits& limits = {});
-  // Bytes that lie in memory already and outlive the input; `name` is for sentences.
+  // Makes an input of bytes in memory, which must outlive it; `name` is used in messages.
   static absl::StatusOr<Input> OfBytes(std::string name, std::string_view bytes,
                                        const UnpackLimits& limits = {});
 
-  // The content, after unpacking.
+  // The recognised format of the contents, after unpacking.
   const Sniffed& sniffed() const { return sniffed_; }
   const std::string& path() const { return path_; }
-  // The contents, unpacked. For gzip with text in it: the packed bytes (see is_packed_text).
+  // The unpacked contents. For gzip with text in it these are the packed bytes (see
+  // is_packed_text).
   std::string_view bytes() const { return unpacked_ ? std::string_view(*unpacked_) : raw_; }
-  // bytes() is gzip, to be read with GzipStream.
+  // True if bytes() is gzip, which must be read with GzipStream.
   bool is_packed_text() const { return is_packed_text_; }
-  // One sentence where packed data were damaged and bytes() has what was readable; or empty.
+  // One sentence if packed data were damaged and bytes() has only what was readable; else empty.
   const std::string& damage() const { return damage_; }
   const UnpackLimits& limits() const { return limits_; }
 

@@ -10,7 +10,7 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kWindow = size_t{1} << 16;
-// A decision about one byte looks at this many behind it at most.
+// A decision about one byte depends on at most this many bytes after it.
 constexpr size_t kLookahead = 256;
 constexpr size_t kUnicodeEscape = 6;  // "\u12ab"
 constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
@@ -21,7 +21,8 @@ size_t Blanks(std::string_view text) {
   return std::min(text.find_first_not_of(" \t\r\n"), text.size());
 }
 
-// Bytes of a number that is not finite, as C, C++ and Python write it; 0: there is none.
+// Returns the length of a number that is not finite, as C, C++ and Python write it, or 0 if there
+// is none.
 size_t NotFinite(std::string_view text) {
   const size_t sign = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
   size_t end = sign;
@@ -36,7 +37,8 @@ size_t NotFinite(std::string_view text) {
   return end;
 }
 
-// The sixteen bits of "\u12ab" at the front of the text; -1: there is no such escape.
+// Returns the sixteen bits of the escape "\u12ab" at the front of the text, or -1 if there is no
+// such escape.
 int UnicodeEscape(std::string_view text) {
   if (text.size() < kUnicodeEscape || !text.starts_with("\\u")) return -1;
   int code = 0;
@@ -50,9 +52,9 @@ int UnicodeEscape(std::string_view text) {
   return code;
 }
 
-// Does the text that is open end with this backslash and quote (a folder's name, C:\)? It does
-// where a comma and the next key of the same object follow, which inside a text would need
-// backslashes before their quotes.
+// True if the open text ends with this backslash and quote (as a Windows folder such as C:\ does).
+// That is so if a comma and the next key of the object follow; inside a text their quotes would
+// have backslashes.
 bool EndsText(std::string_view backslash) {
   std::string_view text = backslash.substr(2);
   text.remove_prefix(Blanks(text));
@@ -127,7 +129,7 @@ void JsonRepair::OutsideText() {
     const size_t end = text.find_first_of(",:[]{}\" \t\r\n", 1);
     return Copy(std::min(std::min(end, text.size()), kLookahead));
   }
-  // Numbers whole, so that the letter of an exponent is not taken for a word.
+  // A number is copied as a whole, so that the letter of an exponent is not mistaken for a word.
   const size_t end = text.find_first_not_of("0123456789.eE", 1);
   Copy(absl::ascii_isdigit(static_cast<unsigned char>(first)) ? std::min(end, text.size()) : 1);
 }
@@ -138,7 +140,7 @@ void JsonRepair::InsideText() {
     return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ' ||
            static_cast<unsigned char>(c) >= 0x80;
   });
-  // Not all of the window: what follows needs its lookahead.
+  // Does not copy the whole window, because the remaining bytes need their lookahead.
   if (plain != text.begin()) return Copy(static_cast<size_t>(plain - text.begin()));
   const char first = text.front();
   if (first == '\\') return Escape();

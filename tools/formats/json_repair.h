@@ -1,12 +1,12 @@
-// JsonRepair: a JSON text as PyTorch's profiler writes it, turned into the JSON of the standard.
+// JsonRepair converts a JSON text as PyTorch's profiler writes it to standard JSON.
 //
-// Idea: the profiler puts numbers and texts into its file as they are. This class
-// replaces on the way to the parser: numbers that are not finite (inf, nan) by null, control
-// characters in texts by spaces, a backslash that begins no escape by an escaped one, bytes that
-// are no UTF-8 and halves of surrogate pairs by U+FFFD. Everything else is passed on unchanged, so
-// that damage is still found by the parser.
+// Idea: the profiler writes numbers and texts into its file without escaping. This class replaces,
+// before the parser sees them: numbers that are not finite (inf, nan) by null, control characters
+// in texts by spaces, a backslash that begins no escape by an escaped one, and invalid UTF-8 and
+// halves of surrogate pairs by U+FFFD. Everything else is passed on unchanged, so that the parser
+// still detects damage.
 //
-// Ownership: the source must outlive this. Threads: one. Errors: none of its own; the source keeps
+// Ownership: the source must outlive this. Threads: one. Errors: none of its own; the source has
 // its own. Memory: one window of 64 KiB. Units: bytes.
 // Source of the format: torch.profiler's output_json.cpp (Kineto), and RFC 8259.
 #ifndef VRAMSTOW_TOOLS_FORMATS_JSON_REPAIR_H_
@@ -25,7 +25,7 @@ class JsonRepair : public std::streambuf {
  public:
   explicit JsonRepair(std::streambuf* source) : source_(*source) {}
 
-  // Where in the source lies what was read last: `position` counts the bytes that were read.
+  // Converts a position in the bytes that were read to the position in the source.
   uint64_t SourcePosition(uint64_t position) const;
 
  protected:

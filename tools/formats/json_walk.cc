@@ -62,7 +62,7 @@ int64_t JsonNumber::Thousandths() const {
   return overflow ? base : sum;
 }
 
-// Between nlohmann's parser, whose interface gives the names below, and the visitor.
+// Connects nlohmann's parser, whose interface defines the names below, to the visitor.
 class JsonWalker : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit JsonWalker(JsonVisitor* visitor) : visitor_(visitor) {}
@@ -124,7 +124,7 @@ class JsonWalker : public nlohmann::json_sax<nlohmann::json> {
 
 namespace {
 
-// Bytes that lie in memory, as a stream that is read.
+// A stream that reads bytes in memory.
 class BytesStream : public std::streambuf {
  public:
   explicit BytesStream(std::string_view bytes) {

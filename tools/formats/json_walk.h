@@ -1,16 +1,17 @@
-// JsonWalk: goes through a JSON text of any length once, telling each number, text, list and object
-// with how deep it lies and under which key.
+// JsonWalk reads a JSON text of any length once and calls a visitor for each number, text, list and
+// object, with its depth and its keys.
 //
-// Idea: traces have gigabytes, of which a reader keeps little. nlohmann's parser is asked for
-// events, not for a document; it does not recurse, and what it keeps for each level of nesting is
-// one bit. JsonRepair goes before it: what PyTorch's profiler writes is not always JSON.
+// Idea: traces have gigabytes, of which a reader stores little. nlohmann's parser is used as a
+// source of events, without a document; it does not recurse, and it stores one bit for each level
+// of nesting. JsonRepair filters the text before it, because PyTorch's profiler does not always
+// write valid JSON.
 //
-// Use: derive from JsonVisitor, override what is of interest. Depth is 1 for what lies directly in
-// the outermost list or object. Keys are kept for the first kKeptKeys depths.
+// Use: derive from JsonVisitor and override the functions of interest. Depth is 1 for a value
+// directly in the outermost list or object. Keys are stored for the first kKeptKeys depths.
 //
-// Ownership: texts live during the call. Threads: one. Errors: kDataLoss for damage (with the
-// byte), after everything before it was told; what the GzipStream says for packed input. Units:
-// bytes.
+// Ownership: texts are valid during the call. Threads: one. Errors: kDataLoss for damage (with the
+// byte), after the visitor has received everything before it; for packed input the errors of
+// GzipStream. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_FORMATS_JSON_WALK_H_
 #define VRAMSTOW_TOOLS_FORMATS_JSON_WALK_H_
 
@@ -24,7 +25,7 @@
 
 namespace vramstow {
 
-// A number as it is written, so that nothing is rounded.
+// A number as it is written, so that it is not rounded.
 struct JsonNumber {
   enum class Kind { kSigned, kUnsigned, kReal } kind = Kind::kSigned;
   int64_t number = 0;            // of kSigned
@@ -32,10 +33,11 @@ struct JsonNumber {
   double real = 0;               // of kReal
   std::string_view text;         // of kReal: the digits
 
-  // Clamped to what the type can say; 0 for what is no number at all.
+  // Return the number clamped to the type's range; NaN becomes 0.
   int64_t AsSigned() const;
   uint64_t AsUnsigned() const;
-  // Thousandths of it: nanoseconds from microseconds, exact for numbers without an exponent.
+  // Returns the number times 1000, which converts microseconds to nanoseconds; exact for numbers
+  // without an exponent.
   int64_t Thousandths() const;
 };
 
@@ -46,14 +48,14 @@ class JsonVisitor {
   virtual ~JsonVisitor() = default;
   virtual void Number(const JsonNumber& number) = 0;
   virtual void Text(std::string_view text) = 0;
-  // Depth counts the list or object itself when it begins or ends.
+  // In Begin and End the depth includes the list or object itself.
   virtual void Begin(bool is_object) = 0;
   virtual void End() = 0;
 
  protected:
-  // How many lists and objects are open.
+  // The number of open lists and objects.
   int depth() const { return depth_; }
-  // The key at a depth, from 1; empty in a list and beyond kKeptKeys.
+  // Returns the key at a depth, counted from 1; empty in a list and beyond kKeptKeys.
   std::string_view key(int depth) const {
     return depth >= 1 && depth <= kKeptKeys ? std::string_view(keys_[static_cast<size_t>(depth)])
                                             : std::string_view();

@@ -1,6 +1,7 @@
-// MappedRanges: which addresses are mapped, played backwards or forwards.
+// MappedRanges tracks which addresses are mapped while events are applied forwards or backwards.
 //
-// Ownership: a value. Threads: one at a time. Errors: Remove says what was not there. Units: bytes.
+// Ownership: a value. Threads: one at a time. Errors: Remove returns false if some addresses were
+// not mapped. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_FORMATS_MAPPED_RANGES_H_
 #define VRAMSTOW_TOOLS_FORMATS_MAPPED_RANGES_H_
 
@@ -11,12 +12,12 @@ namespace vramstow {
 
 class MappedRanges {
  public:
-  // Addresses that are mapped already stay mapped; neighbours join.
+  // Adds a range. Addresses that are mapped already stay mapped, and adjacent ranges are merged.
   void Add(uint64_t address, uint64_t size);
-  // False: some of it was not mapped (the rest is removed all the same).
+  // Removes a range. Returns false if some of it was not mapped (the rest is removed anyway).
   bool Remove(uint64_t address, uint64_t size);
 
-  // Start → end, in order, with unmapped addresses between them.
+  // The end of each range by its start, in order, with unmapped addresses between them.
   const std::map<uint64_t, uint64_t>& ranges() const { return ranges_; }
 
  private:

@@ -18,7 +18,7 @@ int64_t Add(int64_t a, int64_t b) {
   return a < 0 ? INT64_MIN : INT64_MAX;  // only a hostile file gets here
 }
 
-// Both forms are a list of lists; the summed one has lists in its second.
+// Reads both forms, which are lists of lists; the second list of the summed form contains lists.
 class TimelineVisitor : public JsonVisitor {
  public:
   explicit TimelineVisitor(MemoryTimeline* timeline) : timeline_(timeline) {}
@@ -52,7 +52,7 @@ class TimelineVisitor : public JsonVisitor {
 
   void Number(const JsonNumber& number) override {
     if (depth() == 1) wrong_ = true;
-    // A raw row has four numbers; only the list of times has more.
+    // A row of the raw form has four numbers; only the list of times is longer.
     if (lists_ > 1 && row_.size() > kTimelineCategories) return;
     row_.push_back(number.AsSigned());
   }
@@ -76,7 +76,7 @@ class TimelineVisitor : public JsonVisitor {
                                .category = static_cast<uint8_t>(row[3])});
   }
 
-  // The row of the summed form: a zero, then the bytes by category.
+  // Adds a row of the summed form, which is a zero and then the bytes by category.
   void AddLevel() {
     const size_t index = timeline_->levels.size();
     if (index >= first_.size() || row_.size() != kTimelineCategories + 1) {

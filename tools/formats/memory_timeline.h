@@ -1,13 +1,13 @@
 // Reads the PyTorch profiler's memory timeline (JSON, also gzip).
 //
 // Idea: export_memory_timeline writes it in two forms. The raw one (".raw.json.gz") has a row for
-// each change: [time_ns, action, signed bytes, category]; time -1 is what was there before. The
-// summed one has two lists: times, and for each time the bytes by category. Neither has addresses,
-// so that this is a curve by category and no list of events.
+// each change: [time_ns, action, signed bytes, category]; time -1 means memory that existed before.
+// The summed one has two lists: times, and for each time the bytes by category. Neither has
+// addresses, so the result is a curve by category and not a list of events.
 //
 // Ownership: values. Threads: no shared state. Errors: kInvalidArgument for JSON of another shape;
-// a cut file gives what was readable. Units: bytes; nanoseconds (raw) or microseconds turned into
-// nanoseconds (summed), since 1970.
+// a truncated file gives what was readable. Units: bytes; nanoseconds since 1970 (the summed form
+// has microseconds, which are converted).
 // Source of the format: PyTorch's documentation of torch.profiler's export_memory_timeline.
 #ifndef VRAMSTOW_TOOLS_FORMATS_MEMORY_TIMELINE_H_
 #define VRAMSTOW_TOOLS_FORMATS_MEMORY_TIMELINE_H_
@@ -24,7 +24,7 @@ namespace vramstow {
 
 enum class TimelineAction : uint8_t { kPreexisting = 1, kCreate, kIncrementVersion, kDestroy };
 
-// By the number in the file.
+// Categories are indexed by their number in the file.
 inline constexpr size_t kTimelineCategories = 8;
 const char* TimelineCategoryName(size_t category);  // "parameter", …, "unknown"; never null
 
@@ -61,7 +61,7 @@ struct MemoryTimeline {
   bool complete = true;
 };
 
-// Fills levels, start, end and peak from the rows.
+// Computes levels, start, end and peak from the rows.
 void FillLevels(MemoryTimeline* timeline);
 
 absl::StatusOr<MemoryTimeline> ReadMemoryTimeline(const Input& input);

@@ -1,7 +1,7 @@
-// Reads minimalloc's problems: buffers with a size and a span of life, without addresses.
+// Reads minimalloc's problems: buffers with a size and a lifetime, without addresses.
 //
-// Ownership: a value. Threads: no shared state. Errors: kInvalidArgument, with the line: such a
-// file is used as a whole or not at all. Units: `lower`, `upper` are moments, upper exclusive;
+// Ownership: a value. Threads: no shared state. Errors: kInvalidArgument, with the line, for the
+// whole file if any line is wrong. Units: `lower` and `upper` are moments, `upper` is exclusive;
 // sizes have the file's unit. Source of the format: minimalloc's README: `id,lower,upper,size` and
 // optional columns.
 #ifndef VRAMSTOW_TOOLS_FORMATS_MINIMALLOC_H_
@@ -28,11 +28,12 @@ struct MinimallocBuffer {
 
 absl::StatusOr<std::vector<MinimallocBuffer>> ReadMinimalloc(const Input& input);
 
-// The most that is live at a moment: no packing needs less.
+// Returns the largest size that is live at a moment, which is the minimum for any packing.
 uint64_t MaximumLoad(const std::vector<MinimallocBuffer>& buffers);
 
-// Allocations and frees in order of time, frees first where both happen at once. `address` is the
-// offset where the file has one; else the buffers' numbers from 1, because an event needs one.
+// Returns allocations and frees in order of time, with frees first at the same moment. `address` is
+// the offset if the file has offsets; otherwise it is the buffer's number, from 1, because an event
+// needs an address.
 EventList MinimallocEvents(const std::vector<MinimallocBuffer>& buffers);
 
 }  // namespace vramstow

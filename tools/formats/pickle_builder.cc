@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kTextEntryBytes = 64;  // a view, and a slot of the hash table that is half full
 constexpr size_t kMaxItems = ~uint32_t{0};
 
-// A number that does not fit into a value, as an object of the arena.
+// Stores a number that does not fit into a value as an object of the arena.
 template <typename T>
 std::optional<PickleValue> Wide(Arena* arena, PickleKind kind, T number) {
   void* memory = arena->Allocate(sizeof(T));
@@ -33,7 +33,7 @@ std::optional<PickleValue> PickleBuilder::Unsigned(uint64_t number) {
 std::optional<PickleValue> PickleBuilder::Long(std::string_view digits) {
   const bool negative = !digits.empty() && static_cast<int8_t>(digits.back()) < 0;
   const char filler = negative ? '\xff' : '\0';
-  // Bytes that only repeat the sign say nothing.
+  // Bytes that only repeat the sign are removed.
   while (digits.size() > sizeof(uint64_t) && digits.back() == filler) digits.remove_suffix(1);
   if (digits.size() > sizeof(uint64_t)) return PickleValue::OfKind(PickleKind::kHugeInteger);
   uint64_t number = negative ? ~uint64_t{0} : 0;
@@ -77,7 +77,7 @@ bool PickleBuilder::Extend(PickleItems* items, std::span<const PickleValue> valu
   if (values.size() > kMaxItems - items->size) return false;
   const size_t wanted = items->size + values.size();
   if (wanted > items->capacity) {
-    // Exact at first, because most are filled once; doubled afterwards.
+    // The first capacity is exact, because most containers are filled once; later it is doubled.
     size_t capacity = items->capacity == 0 ? wanted : std::max<size_t>(wanted, items->size * 2ULL);
     capacity = std::min(capacity, kMaxItems);
     auto* larger = static_cast<PickleValue*>(arena()->Allocate(capacity * sizeof(PickleValue)));

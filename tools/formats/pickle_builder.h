@@ -1,10 +1,11 @@
-// PickleBuilder: makes the values of a PickleTree, within the tree's budget of memory.
+// PickleBuilder makes the values of a PickleTree, within the tree's budget of memory.
 //
-// Idea: numbers that do not fit into a value, texts, and the items of containers lie in the tree's
-// arena. Equal texts are stored once. Nothing is made whose memory the budget does not have.
+// Idea: numbers that do not fit into a value, texts, and the items of containers are allocated in
+// the tree's arena. Equal texts are stored once. Each allocation is first booked against the
+// budget.
 //
-// Ownership: the builder owns the tree until Finish. Threads: one. Errors: an empty optional or
-// false where the budget is spent. Units: bytes.
+// Ownership: the builder owns the tree until Finish. Threads: one. Errors: returns an empty
+// optional or false if the budget is spent. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_FORMATS_PICKLE_BUILDER_H_
 #define VRAMSTOW_TOOLS_FORMATS_PICKLE_BUILDER_H_
 
@@ -28,21 +29,24 @@ class PickleBuilder {
     return WideInteger(number);
   }
   std::optional<PickleValue> Unsigned(uint64_t number);
-  // A number of any length: little-endian two's complement.
+  // Makes a number of any length from little-endian two's complement.
   std::optional<PickleValue> Long(std::string_view digits);
   std::optional<PickleValue> Float(double number);
-  // `stable`: the text lives as long as the bytes that are read; otherwise it is copied.
+  // Makes a text. With `stable` the text lives as long as the bytes that are read; otherwise it is
+  // copied.
   std::optional<PickleValue> Text(std::string_view text, bool stable);
-  // A new list, tuple, dict or set with these items; of a dict keys and values by turns.
+  // Makes a list, tuple, dict or set with these items; those of a dict are alternating keys and
+  // values.
   std::optional<PickleValue> Container(PickleKind kind, std::span<const PickleValue> items);
-  // Adds values to the end of a container.
+  // Appends values to a container.
   bool Extend(PickleItems* items, std::span<const PickleValue> values);
 
-  // What else grows with the contents is booked here.
+  // The arena, where other memory that grows with the contents is booked.
   Arena* arena() { return &tree_.arena_; }
   std::string_view TextOf(PickleValue value) const { return tree_.Text(value.AsText()); }
 
-  // The tree with this root. `damage`: why it is not complete; empty if it is.
+  // Returns the tree with this root. `damage` says why the tree is not complete; it is empty if it
+  // is.
   PickleTree Finish(PickleValue root, std::string damage, uint64_t source_bytes);
 
  private:

@@ -5,7 +5,7 @@
 namespace vramstow {
 namespace {
 
-// How far beyond the last one a number may lie and still be stored in the plain table.
+// How far a number may lie after the last one and still be stored in the plain table.
 constexpr uint64_t kGap = 64;
 constexpr uint64_t kSparseEntryBytes = 48;
 

@@ -1,10 +1,11 @@
-// PickleMemo: the values that a pickle stored under a number, to use them again.
+// PickleMemo stores the values that a pickle stored under a number, so that it can use them again.
 //
-// Idea: the numbers of an ordinary pickle count up from 0, so a plain table has them. A number far
-// beyond those goes into a hash table: a file of ten bytes must not cost a table of gigabytes.
+// Idea: the numbers of an ordinary pickle count up from 0, so they index a plain table. A number
+// far beyond those is stored in a hash table, because a file of ten bytes must not cost a table of
+// gigabytes.
 //
-// Ownership: books its memory in the arena, which must outlive it. Threads: one. Errors: false
-// where the budget is spent; no value where nothing was stored. Units: none.
+// Ownership: books its memory in the arena, which must outlive it. Threads: one. Errors: returns
+// false if the budget is spent; returns no value if nothing was stored. Units: none.
 // Source: PUT, GET and MEMOIZE in Python's documentation of pickletools.
 #ifndef VRAMSTOW_TOOLS_FORMATS_PICKLE_MEMO_H_
 #define VRAMSTOW_TOOLS_FORMATS_PICKLE_MEMO_H_
@@ -22,10 +23,10 @@ class PickleMemo {
  public:
   explicit PickleMemo(Arena* arena) : arena_(arena) {}
 
-  // The number that MEMOIZE gives to the next value: how many are stored.
+  // The number of stored values, which is the number that MEMOIZE assigns to the next value.
   uint64_t count() const { return count_; }
   bool Put(uint64_t index, PickleValue value);
-  // Null: nothing was stored under this number. Valid until the next Put.
+  // Returns the value of this number, or null if there is none. Valid until the next Put.
   const PickleValue* Get(uint64_t index) const {
     if (index < dense_.size() && is_set_[index]) return &dense_[index];
     return sparse_.empty() ? nullptr : GetSparse(index);

@@ -1,4 +1,4 @@
-// The opcodes of Python's pickle format, protocols 0 to 5.
+// Defines the opcodes of Python's pickle format, protocols 0 to 5.
 //
 // Source: the table in Python's documentation of pickletools. Ownership, threads, errors: none.
 #ifndef VRAMSTOW_TOOLS_FORMATS_PICKLE_OPCODES_H_

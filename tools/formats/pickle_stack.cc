@@ -15,14 +15,14 @@ bool PickleStack::CloseOpenContainers(PickleBuilder* builder) {
     }
     Cut(first);
   }
-  // A list or dict with nothing in it is not worth the name of a partial result.
+  // An empty list or dict is not a useful partial result.
   if (values_.empty()) return false;
   const PickleItems* items = values_.front().identity();
   return items != nullptr && items->size != 0;
 }
 
-// In a dict that is still open, keys and values lie by turns. A value that is no text where a key
-// is due was about to be appended, one by one, to the list before it.
+// In a dict that is still open, keys and values alternate. If a value that is not a text stands in
+// the position of a key, it was going to be appended to the list before it; it is appended now.
 void PickleStack::FoldOpenDict(size_t first, PickleBuilder* builder) {
   size_t kept = first;
   for (size_t key = first; key + 1 < values_.size();) {

@@ -1,10 +1,10 @@
-// PickleStack: the values that a pickle has made and not yet put into a container, with marks.
+// PickleStack holds the values that a pickle has made and not yet put into a container, and marks.
 //
-// Idea: a mark stands where a container begins. What lies below the last mark belongs to somebody
-// else and may not be touched until the mark is taken.
+// Idea: a mark is set where a container begins. Values below the last mark belong to an outer
+// container and must not be changed until the mark is removed.
 //
-// Ownership: books its memory in the arena, which must outlive it. Threads: one. Errors: false
-// where the budget is spent. Units: values, counted from the bottom.
+// Ownership: books its memory in the arena, which must outlive it. Threads: one. Errors: returns
+// false if the budget is spent. Units: values, counted from the bottom.
 // Source: MARK, POP and POP_MARK in Python's documentation of pickletools.
 #ifndef VRAMSTOW_TOOLS_FORMATS_PICKLE_STACK_H_
 #define VRAMSTOW_TOOLS_FORMATS_PICKLE_STACK_H_
@@ -26,7 +26,7 @@ class PickleStack {
   explicit PickleStack(Arena* arena) : arena_(arena) {}
 
   size_t size() const { return values_.size(); }
-  // Whether that many values lie above the last mark.
+  // True if at least that many values are above the last mark.
   bool Has(size_t count) const { return values_.size() - fence() >= count; }
   PickleValue top() const { return values_.back(); }
   PickleValue operator[](size_t index) const { return values_[index]; }
@@ -39,26 +39,26 @@ class PickleStack {
     values_.push_back(value);
     return true;
   }
-  // Forgets the values from `first` on.
+  // Removes the values from `first` on.
   void Cut(size_t first) { values_.resize(first); }
 
   bool has_mark() const { return !marks_.empty(); }
-  // The first value above the last mark; only where there is one.
+  // The index of the first value above the last mark; there must be a mark.
   size_t mark() const { return marks_.back(); }
   bool SetMark() {
     if (!BookOneMore(arena_, &marks_)) return false;
     marks_.push_back(values_.size());
     return true;
   }
-  // The mark, which is taken.
+  // Removes the last mark and returns it.
   size_t TakeMark() {
     const size_t first = marks_.back();
     marks_.pop_back();
     return first;
   }
 
-  // Closes the lists and dicts that are still open, so that the bottom has all that was read.
-  // False: nothing worth keeping was read.
+  // Closes the lists and dicts that are still open, so that the bottom value contains all that was
+  // read. Returns false if nothing useful was read.
   bool CloseOpenContainers(PickleBuilder* builder);
 
  private:

@@ -1,16 +1,16 @@
-// PickleValue and PickleTree: what a pickle holds once it is read, as plain data.
+// PickleValue and PickleTree are the contents of a pickle as plain data.
 //
-// Idea: a value is eight bytes: its kind in the low four bits, the rest a small integer or a
-// pointer into the tree's arena. A snapshot of a gigabyte has some hundred million values, so that
-// their size is what reading costs. Texts are interned: equal texts have equal numbers, so that a
+// Idea: a value is eight bytes: its kind in the low four bits, and in the rest a small integer or a
+// pointer into the tree's arena. A snapshot of a gigabyte has some hundred million values, so their
+// size determines the cost of reading. Texts are interned: equal texts have equal numbers, so a
 // field's name is compared as an integer.
 //
-// A tree may contain itself (a list that holds a list that holds the first): whoever walks it goes
-// down a fixed number of levels, never by recursion over unknown depth.
+// A tree may contain itself (a list that contains a list that contains the first one), so code that
+// traverses it descends a fixed number of levels and never recurses to an unknown depth.
 //
-// Ownership: values and the texts point into the tree, and short texts into the bytes that were
-// read; both must outlive them. Threads: const calls are free. Errors: none; a value of another
-// kind than asked for gives an empty answer. Units: none.
+// Ownership: values and texts point into the tree, and short texts into the bytes that were read;
+// both must outlive them. Threads: const calls are safe from any thread. Errors: none; an accessor
+// for another kind returns an empty result. Units: none.
 #ifndef VRAMSTOW_TOOLS_FORMATS_PICKLE_VALUE_H_
 #define VRAMSTOW_TOOLS_FORMATS_PICKLE_VALUE_H_
 
@@ -44,12 +44,12 @@ enum class PickleKind : uint8_t {
   kSet,
 };
 
-// "a number", "a text", "a list": for sentences.
+// Returns "a number", "a text" or "a list", for example, for use in sentences.
 const char* PickleKindName(PickleKind kind);
 
 class PickleValue;
 
-// The items of a list, tuple or set; of a dict keys and values by turns.
+// The items of a list, tuple or set; those of a dict are alternating keys and values.
 struct alignas(16) PickleItems {
   PickleValue* items = nullptr;
   uint32_t size = 0;
@@ -60,7 +60,7 @@ class PickleValue {
  public:
   constexpr PickleValue() = default;
   static PickleValue OfKind(PickleKind kind) { return PickleValue(Bits(kind)); }
-  // Only for numbers that FitsInline.
+  // May be called only for numbers for which FitsInline returns true.
   static PickleValue Integer(int64_t number) {
     return PickleValue(static_cast<uint64_t>(number) << 4 | Bits(PickleKind::kInteger));
   }
@@ -77,23 +77,23 @@ class PickleValue {
   bool is(PickleKind kind) const { return this->kind() == kind; }
   bool is_sequence() const { return is(PickleKind::kList) || is(PickleKind::kTuple); }
 
-  // The number of an integer of up to 64 bits; a bool counts as 0 or 1, as in Python.
+  // Returns an integer of up to 64 bits; a bool is 0 or 1, as in Python.
   std::optional<int64_t> AsSigned() const;
-  // The same for numbers from 0 to 2^64 - 1.
+  // Like AsSigned, for numbers from 0 to 2^64 - 1.
   std::optional<uint64_t> AsUnsigned() const;
   std::optional<double> AsFloat() const;  // of an integer, too
-  // The text's number in the tree; kNotAText if it is none.
+  // Returns the text's number in the tree, or kNotAText if the value is not a text.
   static constexpr uint32_t kNotAText = ~uint32_t{0};
   uint32_t AsText() const {
     return is(PickleKind::kText) ? static_cast<uint32_t>(bits_ >> 4) : kNotAText;
   }
-  // The elements of a list or tuple; empty for everything else.
+  // Returns the elements of a list or tuple; empty for any other kind.
   std::span<const PickleValue> AsSequence() const { return is_sequence() ? Items() : Nothing(); }
-  // Keys and values by turns, empty for everything but a dict.
+  // Returns alternating keys and values of a dict; empty for any other kind.
   std::span<const PickleValue> AsDict() const {
     return is(PickleKind::kDict) ? Items() : Nothing();
   }
-  // A number that tells one list, tuple, dict or set from another; null for everything else.
+  // Returns a pointer that identifies a list, tuple, dict or set; null for any other kind.
   const PickleItems* identity() const {
     return kind() >= PickleKind::kList ? Pointer<PickleItems>() : nullptr;
   }
@@ -127,15 +127,15 @@ class PickleTree {
     return text < texts_.size() ? texts_[text] : std::string_view();
   }
   uint32_t text_count() const { return static_cast<uint32_t>(texts_.size()); }
-  // The number of a text that occurs in the tree; PickleValue::kNotAText if it does not.
+  // Returns the number of a text that occurs in the tree, else PickleValue::kNotAText.
   uint32_t FindText(std::string_view text) const;
 
-  // False: the bytes end early or are damaged; `damage` says so in one sentence, and the tree has
-  // what was readable before that.
+  // False if the bytes end early or are damaged; then `damage` has one sentence about it, and the
+  // tree has what was readable before.
   bool complete() const { return damage_.empty(); }
   const std::string& damage() const { return damage_; }
   uint64_t bytes_used() const { return arena_.bytes_used(); }
-  // How long the pickle was: whoever unfolds what is shared in the tree measures by it.
+  // The length of the pickle. Code that expands shared parts of the tree limits its work by it.
   uint64_t source_bytes() const { return source_bytes_; }
 
  private:

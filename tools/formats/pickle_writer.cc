@@ -8,7 +8,7 @@ namespace vramstow {
 namespace {
 
 constexpr uint8_t kProtocol = 4;
-// As many values as Python adds to a list at a time.
+// The number of values that Python appends to a list at a time.
 constexpr uint32_t kBatch = 1000;
 constexpr size_t kFlushBytes = size_t{1} << 20;
 constexpr uint64_t kLongestMemoised = 4096;
@@ -36,7 +36,7 @@ void PickleWriter::End() {
 void PickleWriter::Value() {
   if (open_.empty()) return;
   Open& open = open_.back();
-  // The dicts that are written here are short; lists are not.
+  // Only lists are split into batches, because the dicts that are written here are short.
   if (open.end == 'e' && open.values == kBatch) {
     buffer_ += open.end;
     buffer_ += static_cast<char>(pickle::kMark);
@@ -78,7 +78,7 @@ void PickleWriter::Unsigned(uint64_t value) {
     Byte(pickle::kBinInt);
     Raw(static_cast<int32_t>(value));
   } else {
-    // One bit more than the number has, for the sign.
+    // The number needs one bit more, for the sign.
     PutLong(value, static_cast<int>(std::bit_width(value)) / 8 + 1);
   }
 }

@@ -1,15 +1,15 @@
-// PickleWriter: writes plain data as a pickle of protocol 4.
+// PickleWriter writes plain data as a pickle of protocol 4.
 //
-// Idea: only opcodes that PyTorch's public viewer understands beside Python: no BINUNICODE8, no
-// bytes, no globals, no frames. Texts are remembered, so that the second time costs two to five
-// bytes; so may be whatever the caller Remembers.
+// Idea: it uses only opcodes that both Python and PyTorch's public viewer understand: no
+// BINUNICODE8, no bytes, no globals, no frames. Texts are memoized, so that a repeated text costs
+// two to five bytes; Remember does the same for other values.
 //
-// Use: BeginDict, then Key and one value each, then EndDict; BeginList, values, EndList. Lists
-// are written in batches, as Python does, because the viewer cannot take very long ones; dicts are
-// meant to have no more than some hundred keys.
+// Use: BeginDict, then Key and one value each, then EndDict; BeginList, values, EndList. Lists are
+// written in batches, as Python does, because the viewer cannot read very long ones; dicts should
+// have no more than some hundred keys.
 //
-// Ownership: the sink must outlive the writer. Threads: one. Errors: none here; a sink that fails
-// remembers it itself (std::ostream does). Units: none.
+// Ownership: the sink must outlive the writer. Threads: one. Errors: none here; a failing sink
+// records its own error (std::ostream does). Units: none.
 #ifndef VRAMSTOW_TOOLS_FORMATS_PICKLE_WRITER_H_
 #define VRAMSTOW_TOOLS_FORMATS_PICKLE_WRITER_H_
 
@@ -42,11 +42,11 @@ class PickleWriter {
   void Text(std::string_view text);
   void Pair(uint64_t first, uint64_t second);  // a tuple
 
-  // The value that was written last gets a number, by which it can be written Again.
+  // Remember assigns a number to the value that was written last; Again writes that value again.
   uint32_t Remember();
   void Again(uint32_t number);
 
-  // Ends the pickle. Nothing may be open.
+  // Ends the pickle. No list or dict may be open.
   void Finish();
 
  private:

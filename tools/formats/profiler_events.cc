@@ -1,4 +1,4 @@
-// The samples of a profiler trace as events.
+// Converts the samples of a profiler trace to events.
 #include <algorithm>
 #include <utility>
 
@@ -12,9 +12,9 @@
 namespace vramstow {
 namespace {
 
-// Where the block lies that stands for what no event tells: no card has memory there.
+// The address of the block that stands for memory without events. No GPU has memory there.
 constexpr uint64_t kUnrecordedAddress = uint64_t{1} << 62;
-// No card has as much; sums of such numbers are those of a hostile file.
+// No GPU has this much memory; a file with larger numbers is not valid.
 constexpr int64_t kMaxBytes = int64_t{1} << 50;
 
 uint64_t SizeOf(const ProfilerSample& sample) {
@@ -22,12 +22,12 @@ uint64_t SizeOf(const ProfilerSample& sample) {
   return static_cast<uint64_t>(-(sample.bytes + 1)) + 1;
 }
 
-// At most one more than kMaxBytes.
+// Converts bytes, limited to kMaxBytes + 1.
 int64_t Signed(uint64_t bytes) {
   return static_cast<int64_t>(std::min(bytes, uint64_t{kMaxBytes} + 1));
 }
 
-// The level of one device, by its samples and by the allocator's own totals.
+// The allocated bytes of one device, by its samples and by the allocator's own totals.
 class DeviceSamples {
  public:
   struct Change {
@@ -44,7 +44,7 @@ class DeviceSamples {
     seen_.insert(address);
   }
 
-  // Whether the block was there before the first sample.
+  // Returns true if the block existed before the first sample.
   bool Free(uint64_t address, uint64_t size) {
     if (const auto known = live_.find(address); known != live_.end()) {
       Add(-Signed(known->second));
@@ -64,7 +64,7 @@ class DeviceSamples {
   void Told(size_t number, const ProfilerSample& sample) {
     if (!sample.has_allocated || sample.out_of_memory) return;
     const int64_t total = Signed(sample.total_allocated);
-    // Some writers put zeros there.
+    // Some writers always write zero as the total.
     is_believed_ &= total <= kMaxBytes && sample.bytes <= total;
     beyond_.push_back({number, total - sum_});
   }
@@ -72,9 +72,9 @@ class DeviceSamples {
   bool is_believed() const { return is_believed_; }
   uint64_t contradictions() const { return contradictions_; }
 
-  // How many bytes beyond those of the blocks are allocated: from the start, and from each sample
-  // where that changes. Samples of several threads may be written in another order than the totals
-  // were counted, so that a change is one where the next sample agrees.
+  // Returns how many bytes are allocated in addition to the blocks: from the start, and at each
+  // sample where that changes. Samples of several threads may be written in another order than the
+  // totals were counted, so a change counts only if the next sample confirms it.
   std::vector<Change> Unrecorded() const {
     std::vector<Change> changes;
     if (!is_believed_) return changes;
@@ -138,7 +138,8 @@ class ProfilerEventMaker {
     return static_cast<uint64_t>(std::max(time_ns, start_ns_)) - static_cast<uint64_t>(start_ns_);
   }
 
-  // Until Number, the sequence is 1 + the number of the sample; 0: the event is of none.
+  // Until Number is called, the sequence is 1 + the number of the sample, or 0 if the event has no
+  // sample.
   Event EventOf(size_t number, EventKind kind) const {
     const ProfilerSample& sample = trace_.samples[number];
     Event event;
@@ -183,7 +184,7 @@ class ProfilerEventMaker {
     opening_.push_back(event);
   }
 
-  // The blocks that stand for what is allocated and in no event.
+  // Adds the blocks that stand for allocated memory without events.
   void AddUnrecorded() {
     struct Change {
       size_t sample;
@@ -233,7 +234,7 @@ class ProfilerEventMaker {
     list_.events = std::move(events);
   }
 
-  // Puts the iterations between the events, by time.
+  // Inserts the iterations between the events, by time.
   void AddSteps() {
     const uint16_t call = list_.Call("ProfilerStep");
     std::vector<Event> events;

@@ -14,7 +14,7 @@
 namespace vramstow {
 namespace {
 
-// A stranger's numbers may be any.
+// The numbers of an untrusted file may overflow the sum.
 int64_t Sum(int64_t a, int64_t b) {
   int64_t sum;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;
@@ -51,7 +51,7 @@ class ProfilerVisitor : public TraceEventsVisitor {
   void EventEnds() override {
     if (!is_operator_ || duration_ns_ < 0) return;
     if (timeline_->operators.empty()) timeline_->process = process_;
-    // Operators of another process would be those of a merged trace.
+    // A merged trace may contain operators of other processes, which are skipped.
     if (timeline_->process == process_) Add();
   }
 
@@ -77,7 +77,7 @@ class ProfilerVisitor : public TraceEventsVisitor {
 // Finds, byte by byte, where the list of events begins.
 class ListFinder {
  public:
-  // Whether the list begins with this byte.
+  // Returns true if the list begins with this byte.
   bool Next(char byte) {
     if (in_text_) {
       if (is_escaped_) {
@@ -117,7 +117,7 @@ class ListFinder {
   std::string text_;  // the last one of this level: the key, while its value is to come
 };
 
-// Hands over the unpacked bytes piece by piece, until `take` says no.
+// Passes the unpacked bytes to `take` piece by piece, until it returns false.
 absl::Status ReadPieces(const Input& input, const std::function<bool(std::string_view)>& take) {
   constexpr size_t kPiece = size_t{1} << 16;
   if (!input.is_packed_text()) {
@@ -137,7 +137,8 @@ absl::Status ReadPieces(const Input& input, const std::function<bool(std::string
   return packed.status();
 }
 
-// Writes what `events` adds; whether there was any of it, so that a comma is missing behind it.
+// Writes the text of `events` without its last comma. *any becomes true if there was text, so that
+// the caller can write a comma after it.
 bool WriteAllButLastComma(const std::function<bool(std::string* text)>& events,
                           const std::function<bool(std::string_view piece)>& write, bool* any) {
   std::string text;
@@ -162,8 +163,8 @@ const ProfilerOperator* ProfilerTimeline::At(uint32_t thread, int64_t time_ns) c
   const auto later = std::ranges::upper_bound(
       operators, std::pair(thread, time_ns), {},
       [](const ProfilerOperator& one) { return std::pair(one.thread, one.begin_ns); });
-  // Of those that began before, the last that has not ended is the innermost. How far that is back
-  // is how many were called one after the other within it.
+  // The innermost operator is the last one that began before `time_ns` and has not ended. The
+  // search goes back over the operators that were called one after the other within it.
   constexpr int kMaxSteps = 1 << 16;
   int steps = 0;
   for (auto at = later; at != operators.begin() && steps < kMaxSteps; ++steps) {

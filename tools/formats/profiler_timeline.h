@@ -1,13 +1,14 @@
-// ProfilerTimeline: what a PyTorch profiler trace (Kineto's, in Chrome's JSON, also gzip) says of
-// its process, its clock and its operators: what memory is laid beside.
+// ProfilerTimeline has the process, the clock and the operators of a PyTorch profiler trace
+// (Kineto's, in Chrome's JSON, also gzip), with which memory events are combined.
 //
-// Idea: Kineto writes times in microseconds after `baseTimeNanoseconds`, by the clock on the wall;
-// older releases write them since 1970. A thread's number is the operating system's, as in our
-// traces. So an allocation belongs to the innermost operator of its thread that was at work.
+// Idea: Kineto writes times in microseconds after `baseTimeNanoseconds`, by the wall clock; older
+// releases write them since 1970. A thread's number is the operating system's, as in our traces. So
+// an allocation belongs to the innermost operator that was active in its thread.
 //
 // Ownership: values. Threads: no shared state. Errors: kInvalidArgument for JSON without operators
-// (the sentence says how to record them) and for damage: a part of a timeline is not merged. Units:
-// nanoseconds since 1970. Source of the format: Kineto's output_json.cpp and traces in the wild.
+// (the sentence says how to record them) and for damage, because a part of a timeline is not
+// merged. Units: nanoseconds since 1970. Source of the format: Kineto's output_json.cpp and
+// publicly available traces.
 #ifndef VRAMSTOW_TOOLS_FORMATS_PROFILER_TIMELINE_H_
 #define VRAMSTOW_TOOLS_FORMATS_PROFILER_TIMELINE_H_
 
@@ -39,16 +40,17 @@ struct ProfilerTimeline {
   std::vector<std::string> names;
   std::vector<ProfilerOperator> operators;  // by thread, then by beginning; the outer one first
 
-  // The innermost operator of this thread at this moment; null: none was at work.
+  // Returns the innermost operator that was active in this thread at this time, or null.
   const ProfilerOperator* At(uint32_t thread, int64_t time_ns) const;
 };
 
 absl::StatusOr<ProfilerTimeline> ReadProfilerTimeline(const Input& input);
 
-// Hands over the text of the trace, unpacked, piece by piece, and at the beginning of its list of
-// events what `events` adds to `*text`: objects, each with a comma behind it; the last comma is
-// left out where the list was empty. `events` says whether more is to come, `write` whether it
-// could write. kInvalidArgument where there is no list, kUnavailable where `write` could not.
+// Writes the text of the trace, unpacked, piece by piece. At the beginning of its list of events it
+// inserts the text that `events` appends to `*text`: objects, each with a comma after it. The last
+// comma is omitted if the list was empty. `events` returns true if more text follows, and `write`
+// returns false if it failed. Returns kInvalidArgument if the trace has no list of events,
+// kUnavailable if `write` failed.
 absl::Status CopyWithEvents(const Input& input,
                             const std::function<bool(std::string* text)>& events,
                             const std::function<bool(std::string_view piece)>& write);

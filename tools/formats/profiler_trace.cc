@@ -52,7 +52,7 @@ class TraceVisitor : public TraceEventsVisitor {
   }
 
   void EventEnds() override {
-    // The profiler repeats each step for the card, with the card's times.
+    // The profiler repeats each step for the GPU, with the GPU's times.
     if (!step_.empty() && !is_on_device_) trace_->steps.push_back({sample_.time_ns, step_});
     if (!is_memory_ || !has_bytes_) return;
     trace_->samples.push_back(sample_);
@@ -105,7 +105,7 @@ class TraceVisitor : public TraceEventsVisitor {
   std::string device_name_;
 };
 
-// By time, each name once.
+// Sorts the steps by time, and removes repeated names.
 void SortSteps(std::vector<TimelineStep>* steps) {
   std::ranges::stable_sort(*steps, {}, &TimelineStep::time_ns);
   absl::flat_hash_set<std::string> seen;
@@ -157,7 +157,7 @@ MemoryTimeline ProfilerCurve(const ProfilerTrace& trace) {
     cpu_samples += sample.device_type == kCpuDeviceType;
     refused += sample.out_of_memory;
     if (sample.device_type == kCpuDeviceType || sample.out_of_memory) continue;
-    // Only a hostile file has sizes that do not add up.
+    // The sum overflows only if the file is malicious.
     if (__builtin_add_overflow(level, sample.bytes, &level)) continue;
     lowest = std::min(lowest, level);
     curve.rows.push_back(

@@ -1,14 +1,15 @@
-// Reads a PyTorch profiler trace (Chrome's JSON, also gzip) for its memory events.
+// Reads the memory events of a PyTorch profiler trace (Chrome's JSON, also gzip).
 //
 // Idea: profile_memory=True writes an instant event "[memory]" for each allocation and free, with
-// address, bytes (negative for a free) and the allocator's totals after it, and "[OutOfMemory]"
-// where one failed. They are written in no strict order and are sorted by time here. Releases of
-// 2021 wrote no addresses: of those only the curve is known. "ProfilerStep#N" are iterations.
+// address, bytes (negative for a free) and the allocator's totals after it, and "[OutOfMemory]" for
+// a failed allocation. They are written in no strict order and are sorted by time here. Releases of
+// 2021 wrote no addresses, so only the curve of allocated bytes is known then. "ProfilerStep#N"
+// events are iterations.
 //
 // Ownership: values. Threads: no shared state. Errors: kInvalidArgument for JSON without memory
-// events (it says how to record them); a damaged or cut trace gives what was readable. Units:
-// bytes; nanoseconds as the trace has them. Source of the format: PyTorch's profiler documentation
-// and traces in the wild.
+// events (the sentence says how to record them); a damaged or truncated trace gives what was
+// readable. Units: bytes; nanoseconds as in the trace. Source of the format: PyTorch's profiler
+// documentation and publicly available traces.
 #ifndef VRAMSTOW_TOOLS_FORMATS_PROFILER_TRACE_H_
 #define VRAMSTOW_TOOLS_FORMATS_PROFILER_TRACE_H_
 
@@ -47,21 +48,21 @@ struct ProfilerTrace {
   std::vector<std::string> missing;
   bool complete = true;
   uint64_t all_events = 0;  // of any kind
-  // Device memory came or went without an address, so that blocks are not known.
+  // True if device memory was allocated or freed without an address, so that blocks are not known.
   bool lacks_addresses = false;
 };
 
 absl::StatusOr<ProfilerTrace> ReadProfilerTrace(const Input& input);
 
-// The samples of devices (not of the CPU) as events at the framework layer. Blocks that are freed
-// without having been allocated in the trace are allocated at time 0 under the call "window_start".
-// The allocator's own totals are believed before the sum of the events: what is allocated beyond it
-// is one block at an address of no card, from the start ("window_start") or from where the totals
-// rise over the sum ("not_recorded").
+// Returns the samples of devices (not of the CPU) as events at the framework layer. Blocks that are
+// freed without having been allocated in the trace are allocated at time 0 by the call
+// "window_start". The allocator's own totals count more than the sum of the events: allocated bytes
+// beyond the sum are one block at an address that no GPU has. It is allocated at the start
+// ("window_start") or where the totals rise above the sum ("not_recorded").
 EventList ProfilerEvents(const ProfilerTrace& trace);
 
-// The samples of devices as a curve. A block that is freed without having
-// been allocated was there before.
+// Returns the samples of devices as a curve. A block that is freed without having been allocated
+// existed before the trace.
 MemoryTimeline ProfilerCurve(const ProfilerTrace& trace);
 
 }  // namespace vramstow

@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kDay = 24 * 60 * 60 * kSecond;
 
-// "12:05:39:123456" or "12:05:39.123456", nanoseconds since midnight.
+// Parses "12:05:39:123456" or "12:05:39.123456" to nanoseconds since midnight.
 std::optional<uint64_t> ParseTimeOfDay(std::string_view text) {
   if (text.size() < 8 || text[2] != ':' || text[5] != ':') return std::nullopt;
   const auto hours = ParseNumber<uint32_t>(text.substr(0, 2));
@@ -33,7 +33,7 @@ std::optional<uint64_t> ParseTimeOfDay(std::string_view text) {
   return whole + nanoseconds;
 }
 
-// "1760000000.123456", nanoseconds since 1970.
+// Parses "1760000000.123456" to nanoseconds since 1970.
 std::optional<uint64_t> ParseSeconds(std::string_view text) {
   const size_t dot = text.find('.');
   const auto seconds = ParseNumber<uint64_t>(text.substr(0, dot));
@@ -56,10 +56,10 @@ struct Columns {
   int thread, time, action, pointer, size, stream;
 };
 
-// The time of a line → time since the first line.
+// Converts the time of a line to the time since the first line.
 class Clock {
  public:
-  // Nothing: the text is no time.
+  // Returns nothing if the text is not a time.
   std::optional<uint64_t> Since(std::string_view text) {
     if (const auto time_of_day = ParseTimeOfDay(text)) return SinceTimeOfDay(*time_of_day);
     const auto time = ParseSeconds(text);
@@ -78,7 +78,8 @@ class Clock {
     } else if (time_of_day > last_ && (days_ == 0 || time_of_day - last_ < kDay / 2)) {
       last_ = time_of_day;
     }
-    // Threads write their lines slightly out of order: time stands still rather than go back.
+    // Threads write their lines slightly out of order; the time then does not change, so that it
+    // never goes back.
     return days_ + last_ - *first_;
   }
 
@@ -87,7 +88,7 @@ class Clock {
   uint64_t days_ = 0;
 };
 
-// False: the line is none of RMM's; *problem says why.
+// Returns false if RMM cannot have written the line; *problem says why.
 bool ReadLine(const CsvReader& csv, const Columns& columns, Event* event, std::string* problem) {
   const std::string_view action = csv.Field(columns.action);
   const auto pointer = ParsePointer(csv.Field(columns.pointer));

@@ -1,12 +1,12 @@
 // Reads the log of RMM's logging_resource_adaptor (CSV).
 //
-// Idea: each line is an event at the framework layer: "allocate", "free" or
-// "deallocate", "allocate failure". The time is either seconds since 1970, as RMM's guide shows it,
-// or the time of day without a date; where that jumps back by half a day, midnight has passed.
+// Idea: each line is an event at the framework layer: "allocate", "free" or "deallocate", "allocate
+// failure". The time is either seconds since 1970, as RMM's guide shows it, or the time of day
+// without a date; if that jumps back by half a day, midnight has passed.
 //
-// Ownership: the result owns all it holds. Threads: no shared state. Errors: kInvalidArgument for
-// what has not RMM's columns. Lines that cannot be read are counted, the first is named. Units:
-// bytes, nanoseconds from the first line.
+// Ownership: the result owns its data. Threads: no shared state. Errors: kInvalidArgument for a
+// file without RMM's columns. Lines that cannot be read are counted, and the first is named. Units:
+// bytes, nanoseconds since the first line.
 // Source of the format: RMM's documentation of its logging and replay benchmark:
 // `Thread,Time,Action,Pointer,Size,Stream`.
 #ifndef VRAMSTOW_TOOLS_FORMATS_RMM_LOG_H_

@@ -20,7 +20,7 @@ BlockRounding::BlockRounding(const std::vector<AllocatorSetting>& settings) {
     const auto found = std::ranges::find(settings, name, &AllocatorSetting::name);
     if (found == settings.end()) continue;
     const auto* divisions = std::get_if<int64_t>(&found->value);
-    // A number of divisions is a power of two; anything else is nothing that PyTorch accepts.
+    // PyTorch accepts only powers of two as the number of divisions.
     if (divisions != nullptr && *divisions > 1 && std::has_single_bit(uint64_t(*divisions))) {
       divisions_[static_cast<size_t>(i)] = static_cast<uint64_t>(*divisions);
     }
@@ -30,7 +30,7 @@ BlockRounding::BlockRounding(const std::vector<AllocatorSetting>& settings) {
 uint64_t BlockRounding::Round(uint64_t requested) const {
   if (requested <= kSmallestTorchBlock) return kSmallestTorchBlock;
   if (requested > ~uint64_t{0} / 4) return requested;  // no block is that large: leave it alone
-  // 0: under 1 MiB, 1: under 2 MiB, 2: under 4 MiB, …
+  // Class 0 is below 1 MiB, class 1 below 2 MiB, class 2 below 4 MiB, and so on.
   const int log = static_cast<int>(std::bit_width(requested / kMiB));
   const auto size_class = static_cast<size_t>(std::clamp(log - 1, 0, kClasses - 1));
   const uint64_t divisions = divisions_[size_class];

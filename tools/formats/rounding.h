@@ -1,10 +1,11 @@
-// BlockRounding: how PyTorch's caching allocator rounds a request up to a block.
+// BlockRounding computes the size of the block for which PyTorch's caching allocator rounds up a
+// request.
 //
-// Idea: a snapshot's events tell what was requested; of blocks that are gone this is how their size
-// is known. What is not known is slack: a block of the large pool may be bigger than this by up to
-// the rest that the allocator did not find worth splitting off.
+// Idea: a snapshot's events have requested sizes; the sizes of blocks that no longer exist are
+// computed from them. A block of the large pool may still be bigger than this, by a remainder that
+// the allocator did not split off.
 //
-// Ownership: a value. Threads: const calls are free. Errors: none. Units: bytes.
+// Ownership: a value. Threads: const calls are safe from any thread. Errors: none. Units: bytes.
 // Source: PyTorch's documentation of PYTORCH_CUDA_ALLOC_CONF (roundup_power2_divisions) and the
 // allocator's rounding to multiples of 512 bytes.
 #ifndef VRAMSTOW_TOOLS_FORMATS_ROUNDING_H_

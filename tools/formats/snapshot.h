@@ -1,12 +1,12 @@
-// Snapshot: a PyTorch memory snapshot (torch.cuda.memory._snapshot()) as plain data.
+// Snapshot is a PyTorch memory snapshot (torch.cuda.memory._snapshot()) as plain data.
 //
-// Idea: one layout for all that PyTorch wrote since 2023. What a file does not have is marked as
-// absent, never invented; `missing` says it in sentences. Blocks of all segments lie in one vector,
-// texts and call stacks are kept once.
+// Idea: one layout for all forms that PyTorch has written since 2023. Data that a file does not
+// have is marked as absent and never invented; `missing` describes it in sentences. Blocks of all
+// segments are in one vector; texts and call stacks are stored once.
 //
-// Ownership: a value that owns all it holds; movable. Threads: const calls are free. Errors: none.
-// Units: bytes; microseconds since 1970 as PyTorch writes them.
-// Source of the format: the docstring of torch.cuda.memory._snapshot and files in the wild.
+// Ownership: a value that owns its data; movable. Threads: const calls are safe from any thread.
+// Errors: none. Units: bytes; microseconds since 1970 as PyTorch writes them.
+// Source of the format: the docstring of torch.cuda.memory._snapshot and publicly available files.
 #ifndef VRAMSTOW_TOOLS_FORMATS_SNAPSHOT_H_
 #define VRAMSTOW_TOOLS_FORMATS_SNAPSHOT_H_
 
@@ -26,7 +26,7 @@ inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 enum class BlockState : uint8_t { kInactive, kActiveAllocated, kActivePendingFree };
 enum class SegmentType : uint8_t { kUnknown, kSmall, kLarge };
 
-// PyTorch's names, "active_allocated", "large", … Never null.
+// Return PyTorch's names, such as "active_allocated" and "large". Never null.
 const char* BlockStateName(BlockState state);
 const char* SegmentTypeName(SegmentType type);
 
@@ -75,7 +75,7 @@ enum class TraceAction : uint8_t {
 };
 inline constexpr int kTraceActions = 11;
 
-// PyTorch's names, "free_requested", "oom", … Never null.
+// Returns PyTorch's name, such as "free_requested" or "oom". Never null.
 const char* TraceActionName(TraceAction action);
 
 struct TraceEntry {
@@ -88,7 +88,7 @@ struct TraceEntry {
   TextId compile_context = kNoText;
   TextId user_metadata = kNoText;
   TraceAction action = TraceAction::kAlloc;
-  // The next two are in snapshots that vramstow exported, and in no others.
+  // Only snapshots that vramstow exported have the next two fields.
   bool is_driver = false;   // asked of the driver by the program, and not by PyTorch
   uint64_t block_size = 0;  // where rounding the size does not give it
 };
@@ -102,14 +102,14 @@ struct Annotation {
   AnnotationStage stage = AnnotationStage::kStart;
 };
 
-// One of allocator_settings; of nested dicts the keys are joined by dots.
+// One entry of allocator_settings; the keys of nested dicts are joined by dots.
 struct AllocatorSetting {
   std::string name;
   std::variant<std::monostate, bool, int64_t, double, std::string> value;
 };
 
-// The content of one memory space: the devices', or (as host_segments and host_traces) pinned
-// memory.
+// The contents of one memory space: that of the devices, or (as host_segments and host_traces)
+// pinned memory.
 struct SnapshotSpace {
   std::vector<SnapshotSegment> segments;
   std::vector<SnapshotBlock> blocks;            // of all segments
@@ -127,13 +127,13 @@ struct Snapshot {
   TextTable texts;
   StackTable stacks;
 
-  // What the file does not have, or has and contradicts itself, one sentence each.
+  // Data that the file lacks, or that contradicts other data, one sentence each.
   std::vector<std::string> missing;
   bool complete = true;  // false: the file was damaged, and this is what was readable
 };
 
-// Sums over segments (of one device, or of all with kAllDevices), counted from the blocks where the
-// name says so.
+// Sums over the segments of one device, or of all devices with kAllDevices. Fields whose names say
+// so are counted from the blocks.
 inline constexpr int32_t kAllDevices = -1;
 struct SnapshotTotals {
   uint64_t segments = 0;

@@ -59,7 +59,7 @@ constexpr FieldName kFieldNames[] = {
 
 constexpr int kDeepestBuiltSetting = 4;
 constexpr size_t kMaxSettings = 10'000;
-// No record of a snapshot takes fewer bytes than this in a pickle.
+// A record of a snapshot takes at least this many bytes in a pickle.
 constexpr uint64_t kBytesPerRecord = 8;
 constexpr uint64_t kFreeVisits = 1024;
 
@@ -260,7 +260,7 @@ void SnapshotBuilder::NoteWhatIsMissing() {
   if (seen_.stacks == 0) missing.emplace_back("no call stacks");
 }
 
-// PyTorch's own identities, segment by segment.
+// Checks sums that are equal in PyTorch's own snapshots, segment by segment.
 void SnapshotBuilder::CheckSums(const SnapshotSpace& space, const char* what) {
   uint64_t untiled = 0;
   uint64_t unequal = 0;

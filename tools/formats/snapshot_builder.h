@@ -1,11 +1,11 @@
-// SnapshotBuilder: takes the records of a PickleTree over into a Snapshot.
+// SnapshotBuilder converts the records of a PickleTree to a Snapshot.
 //
-// Idea: every field's name has a number in the tree's text table; from it a table leads to the
-// Field, so that a record is read with one switch and no comparison of texts. Stacks and frames are
-// recognised by the identity of their list or dict, because PyTorch shares them.
+// Idea: every field's name has a number in the tree's text table, and a table maps that number to a
+// Field, so that a record is read with one switch and without comparing texts. Stacks and frames
+// are recognised by the identity of their list or dict, because PyTorch shares them.
 //
 // Ownership: points to the tree. Threads: one. Errors: a record that cannot be used is counted
-// (Dropped); Build fails as snapshot_reader.h says.
+// (Drop); Build fails as snapshot_reader.h says.
 #ifndef VRAMSTOW_TOOLS_FORMATS_SNAPSHOT_BUILDER_H_
 #define VRAMSTOW_TOOLS_FORMATS_SNAPSHOT_BUILDER_H_
 
@@ -73,7 +73,7 @@ class SnapshotBuilder {
   absl::StatusOr<Snapshot> Build();
 
  private:
-  // Counts of a kind of record, for the sentences about what is missing.
+  // Counts by kind of record, for the sentences about what is missing.
   struct Seen {
     uint64_t segments_without_pool = 0;
     uint64_t blocks_without_address = 0;
@@ -88,7 +88,7 @@ class SnapshotBuilder {
   void AddAnnotations(PickleValue list);
   void AddSettings(PickleValue dict, const std::string& prefix, int depth);
 
-  // snapshot_records.cc. False: the record cannot be used; problem_ says which field is why.
+  // The functions below return false if the record cannot be used; problem_ names the wrong field.
   bool ReadSegment(PickleValue dict, SnapshotSpace* space);
   bool ReadBlock(PickleValue dict, uint64_t address, SnapshotBlock* block);
   void ReadHistory(PickleValue list, SnapshotBlock* block, bool* has_requested);
@@ -100,7 +100,7 @@ class SnapshotBuilder {
   bool ReadAction(PickleValue text, TraceAction* action);
   TextId TextOf(PickleValue value);
 
-  // Of a field of a record; false, with problem_ set, where it is no such number.
+  // Read a field of a record; return false, and set problem_, if it is not such a number.
   bool Number(PickleValue value, const char* field, uint64_t* number);
   bool SmallNumber(PickleValue value, const char* field, int32_t* number);
 
@@ -108,7 +108,7 @@ class SnapshotBuilder {
     const uint32_t text = key.AsText();
     return text < fields_.size() ? fields_[text] : Field::kUnknown;
   }
-  // One record more was looked at. False: more than the file can have of its own.
+  // Counts one more record. Returns false if there are more records than the file's length allows.
   bool Visit();
   void Drop(const char* kind, const std::string& where);
   void NoteWhatIsMissing();

@@ -12,7 +12,7 @@
 namespace vramstow {
 namespace {
 
-// Numbers of Event::call: 0 is unknown, then the actions, then these.
+// Values of Event::call: 0 is unknown, then come the actions, then these.
 constexpr uint16_t kFirstAction = 1;
 constexpr uint16_t kWindowStart = kFirstAction + kTraceActions;
 constexpr uint16_t kAnnotationStart = kWindowStart + 1;
@@ -22,11 +22,11 @@ uint16_t CallOf(TraceAction action) {
   return static_cast<uint16_t>(kFirstAction + static_cast<uint16_t>(action));
 }
 
-// One number for a private pool; 0 for the default one.
+// Returns one number for a private pool; 0 for the default pool.
 uint64_t PoolNumber(PoolId pool) { return pool.first << 32 ^ pool.second; }
 
-// Some recordings tell of completed frees alone: there a free is complete at once. A block that
-// comes and is completed without a request shows it.
+// True if the recording contains free requests. Some recordings contain only completed frees; then
+// a free completes at once. A block that is allocated and completed without a request shows that.
 bool TellsRequests(const std::vector<TraceEntry>& entries) {
   absl::flat_hash_set<uint64_t> live;
   for (const TraceEntry& entry : entries) {
@@ -101,8 +101,8 @@ void SnapshotEvents::FindStart() {
   if (start != std::numeric_limits<int64_t>::max()) start_time_us_ = start;
 }
 
-// The segments of the end, less what the events brought and with what they took away, gives those
-// of the beginning: the events are played backwards.
+// Computes the segments at the beginning by applying the events backwards to the segments at the
+// end.
 void SnapshotEvents::OpenSegments(const Slot& slot) {
   std::map<uint64_t, const SnapshotSegment*> at_end;
   std::map<uint64_t, uint64_t> fixed;  // address → size
@@ -182,8 +182,8 @@ void SnapshotEvents::Prepare(Slot* slot) {
       [](const Ready& ready) { return std::pair(ready.opening, ready.event.address); });
 }
 
-// The end of each address, by the entries alone. Blocks that are freed without having been
-// allocated were there from the beginning.
+// Computes the state of each address at the end from the entries alone. Blocks that are freed
+// without having been allocated existed from the beginning.
 SnapshotEvents::Lives SnapshotEvents::FollowEntries(Slot* slot) {
   Lives lives;
   const bool tells_requests = TellsRequests(*slot->entries);
@@ -238,8 +238,8 @@ SnapshotEvents::Lives SnapshotEvents::FollowEntries(Slot* slot) {
   return lives;
 }
 
-// A block that is live at the end and was in no entry was there from the beginning, too. A block
-// that agrees with the entries tells its exact size.
+// A block that is live at the end and occurs in no entry existed from the beginning, too. A block
+// that agrees with the entries has its exact size.
 void SnapshotEvents::CompareWithEnd(const Lives& lives, Slot* slot) {
   uint64_t live = 0;
   for (const auto& [address, life] : lives) live += life.state != Life::kFreed;
@@ -266,7 +266,7 @@ void SnapshotEvents::CompareWithEnd(const Lives& lives, Slot* slot) {
       if (life.requested) slot->exact_sizes[life.request_entry] = block.size;
     }
   }
-  // Without segments there is nothing that the blocks could be missing from.
+  // If the file has no segments, blocks cannot be missing from them.
   if (!space_.segments.empty()) counts_.vanished_blocks += live;
 }
 
@@ -300,7 +300,7 @@ bool SnapshotEvents::Choose(Slot** slot) {
   for (Slot& candidate : slots_) {
     if (candidate.next == candidate.entries->size()) continue;
     const TraceEntry& entry = (*candidate.entries)[candidate.next];
-    // An entry without a time comes right after the one before it.
+    // An entry without a time follows directly after the one before it.
     const int64_t time_us = entry.time_us == kNoTime ? candidate.time_us : entry.time_us;
     if (!found || time_us < earliest) {
       earliest = time_us;
@@ -385,7 +385,8 @@ void SnapshotEvents::AddEntry(Slot* slot) {
     Add(event, entry.stack, entry.time_us);
   };
   const auto add_segment = [&](EventKind kind) {
-    // The segment that a viewer needs around what the driver gave.
+    // An entry of the driver exists only because a viewer needs a segment around the driver's
+    // memory, so it becomes no event.
     if (entry.is_driver) return;
     add(SegmentEvent(kind, entry.address, entry.size, entry.stream));
   };
@@ -410,7 +411,7 @@ void SnapshotEvents::AddEntry(Slot* slot) {
     case TraceAction::kSegmentUnmap:
       return add_segment(EventKind::kUnmap);
     case TraceAction::kOutOfMemory: {
-      // The entry's address is what was free on the device.
+      // For this action the entry's address is the free memory of the device.
       Event info = DeviceMemoryInfo{kNoDevice, entry.address, 0}.ToEvent();
       info.layer = Layer::kPool;
       add(info);

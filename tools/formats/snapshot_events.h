@@ -1,10 +1,10 @@
-// SnapshotEvents: the history in a memory snapshot, as events of base/event.h.
+// SnapshotEvents converts the history in a memory snapshot to events of base/event.h.
 //
-// Idea: a recording begins in the middle of a run. What was there before its first event is worked
-// out from both ends: blocks that are freed without having been allocated, blocks at the end that
-// no event made, and the segments at the end less what the events mapped. It comes first, at time
-// 0, under the call "window_start"; played from there, the events end in exactly the snapshot's own
-// segments and blocks, or missing() says how far they do not.
+// Idea: a recording begins in the middle of a run. The state before its first event is
+// reconstructed from both ends: blocks that are freed without having been allocated, blocks at the
+// end that no event allocated, and the segments at the end without those that the events mapped. It
+// comes first, at time 0, with the call "window_start". Applied to that state, the events end
+// exactly in the snapshot's own segments and blocks, or missing() says how they differ.
 //
 //   PyTorch           event
 //   segment_alloc     kAllocate  layer kPool, memory kDevice
@@ -12,14 +12,15 @@
 //   segment_map       kMap       layer kPool, memory kPhysical (expandable segments)
 //   segment_unmap     kUnmap     layer kPool, memory kPhysical
 //   alloc             kAllocate  layer kFramework: requested, and size as the allocator rounds it
-//   free_requested    kFree      layer kFramework: the application gave it back
-//   free_completed    kFreeCompleted: it may be handed out again
-//   free              kFree and kFreeCompleted; free_completed of a block that nobody asked to
-//   free, too oom               kMemoryInfo (size: free on the device), kAllocate with result 2
+//   free_requested    kFree      layer kFramework: the application has freed the block
+//   free_completed    kFreeCompleted: the allocator may reuse the block
+//   free              kFree and kFreeCompleted; so is a free_completed without a free_requested
+//   oom               kMemoryInfo (size: free on the device), kAllocate with result 2
 //   snapshot, annotate, external annotations   kMark; `object` is a TextId of the snapshot
 //
-// Event::call is a number for CallName(): PyTorch's word for the action. Sizes of blocks that live
-// at the end are those of the snapshot; of the others as BlockRounding says.
+// Event::call is a number for CallName(), which returns PyTorch's word for the action. Blocks that
+// are live at the end have the sizes of the snapshot; other blocks have sizes computed by
+// BlockRounding.
 //
 // Ownership: the snapshot must outlive this. Threads: one at a time. Errors: none; contradictions
 // are counted. Memory: a few words for each address that occurs. Units: bytes, nanoseconds from the
@@ -51,7 +52,7 @@ struct SnapshotEventCounts {
   uint64_t opening_block_bytes = 0;
   uint64_t opening_segments = 0;
   uint64_t opening_segment_bytes = 0;
-  // Contradictions.
+  // Counts of contradictions in the file.
   uint64_t live_twice = 0;          // alloc of an address that is live
   uint64_t freed_twice = 0;         // free of an address that was freed
   uint64_t vanished_blocks = 0;     // live after the last event, not in the segments
@@ -61,21 +62,21 @@ struct SnapshotEventCounts {
 
 class SnapshotEvents {
  public:
-  // The events of one device, or of all, merged by time.
+  // Reads the events of one device, or of all devices, merged by time.
   explicit SnapshotEvents(const Snapshot* snapshot, int32_t device = kAllDevices,
                           SnapshotPart part = SnapshotPart::kDevices);
 
-  // The next event; false at the end. Sequence numbers count from 1.
+  // Returns the next event; false at the end. Sequence numbers count from 1.
   bool Next(Event* event);
-  // The call stack of the event that Next gave last.
+  // The call stack of the event that Next returned last.
   StackId stack() const { return stack_; }
 
   static std::string_view CallName(uint16_t call);
 
-  // Complete from the beginning.
+  // Both are complete from the beginning.
   const SnapshotEventCounts& counts() const { return counts_; }
   const std::vector<std::string>& missing() const { return missing_; }
-  // Microseconds since 1970 of time 0; kNoTime where nothing has a time.
+  // Microseconds from 1970 to time 0; kNoTime if no entry has a time.
   int64_t start_time_us() const { return start_time_us_; }
 
  private:
@@ -89,9 +90,9 @@ class SnapshotEvents {
     absl::flat_hash_map<size_t, uint64_t> exact_sizes;  // by entry, where the block is still there
     absl::flat_hash_set<size_t> sudden_ends;            // entries: completed, and never requested
   };
-  // The order of the opening events. Blocks that wait to the end come first, because the allocator
-  // counts them as free. Frees of blocks that wait no longer within the window come last, because
-  // these may have been live together with all others.
+  // The order of the opening events. Blocks whose free is pending until the end come first, because
+  // the allocator counts them as free. Blocks whose pending free completes within the window come
+  // last, because they may have been live together with all other blocks.
   enum class Opening : uint8_t { kWaitsToEnd, kAllocated, kWaits };
   struct Ready {
     Event event;
@@ -107,7 +108,8 @@ class SnapshotEvents {
   void FindStart();
   void NoteWhatIsMissing();
 
-  // The next one: a slot, or an annotation (null), or nothing.
+  // Selects the next event, from a slot or (if *slot becomes null) an annotation. Returns false if
+  // there is none.
   bool Choose(Slot** slot);
   void AddEntry(Slot* slot);
   void AddAnnotation();

@@ -25,7 +25,7 @@ bool IsSnapshot(const PickleTree& tree, PickleValue value) {
   return false;
 }
 
-// The snapshots in a list or dict of several, which somebody took one after the other.
+// Returns the snapshots in a list or dict of several, which were taken one after the other.
 std::vector<PickleValue> SnapshotsIn(const PickleTree& tree) {
   std::vector<PickleValue> snapshots;
   const auto add = [&](PickleValue value) {

@@ -6,7 +6,7 @@
 namespace vramstow {
 namespace {
 
-// Pairs of a dict, to be read as `for (const auto& [key, value] : …)`.
+// The pairs of a dict, for use as `for (const auto& [key, value] : …)`.
 class Pairs {
  public:
   explicit Pairs(PickleValue dict) : items_(dict.AsDict()) {}
@@ -36,7 +36,7 @@ class Pairs {
 
 constexpr int32_t kLargestDevice = 32'767;  // what an Event can say
 
-// What only a snapshot has that vramstow exported.
+// Reads the fields that only snapshots exported by vramstow have.
 void ReadOwnKey(Field key, PickleValue value, TraceEntry* entry) {
   if (key == Field::kBlockSize) entry->block_size = value.AsUnsigned().value_or(0);
   if (key == Field::kIsDriver) entry->is_driver = value.is(PickleKind::kTrue);
@@ -164,7 +164,7 @@ bool SnapshotBuilder::ReadSegment(PickleValue dict, SnapshotSpace* space) {
   return true;
 }
 
-// `address`: where the block before it ended.
+// `address` is the end of the block before this one.
 bool SnapshotBuilder::ReadBlock(PickleValue dict, uint64_t address, SnapshotBlock* block) {
   bool has_address = false;
   bool has_size = false;
@@ -226,7 +226,7 @@ bool SnapshotBuilder::ReadBlock(PickleValue dict, uint64_t address, SnapshotBloc
   return true;
 }
 
-// The layout of 2023: the newest use of a block comes first in its history.
+// Reads the layout of 2023, in which the newest use of a block comes first in its history.
 void SnapshotBuilder::ReadHistory(PickleValue list, SnapshotBlock* block, bool* has_requested) {
   const std::span<const PickleValue> uses = list.AsSequence();
   if (uses.empty()) return;

@@ -116,7 +116,7 @@ class SnapshotWriter {
     out_.EndDict();
   }
 
-  // Which free_requested entries have no end of their own.
+  // Returns which free_requested entries have no free_completed of their own.
   std::vector<bool> Unfinished(const SnapshotSpace& space, int32_t device) const {
     const std::vector<TraceEntry>& entries = space.traces[static_cast<size_t>(device)];
     std::vector<bool> unfinished(entries.size());
@@ -228,7 +228,7 @@ class SnapshotWriter {
     frames_.emplace(number, out_.Remember());
   }
 
-  // The settings from *next on whose names begin with `prefix`, as one dict.
+  // Writes the settings from *next on whose names begin with `prefix`, as one dict.
   void PutSettings(size_t* next, std::string_view prefix, int depth) {
     out_.BeginDict();
     while (*next < snapshot_.settings.size()) {

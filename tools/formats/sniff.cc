@@ -13,7 +13,7 @@
 namespace vramstow {
 namespace {
 
-// The suffix only.
+// This is used only for the suffix sv.
 using namespace std::string_view_literals;  // NOLINT(google-build-using-namespace)
 
 struct Magic {
@@ -25,7 +25,7 @@ constexpr Magic kMagics[] = {
     {"\x1f\x8b"sv, {FileFormat::kGzip, "a gzip file"}},
     {"PK\x03\x04"sv, {FileFormat::kZip, "a zip file"}},
     {"PK\x05\x06"sv, {FileFormat::kZip, "an empty zip file"}},
-    // Python's protocols 0 and 1 have no mark of their own; this is how a dict or list begins.
+    // Python's protocols 0 and 1 have no magic number; a dict or list begins in one of these ways.
     {"(dp"sv, {FileFormat::kPickle, "a Python pickle"}},
     {"(dV"sv, {FileFormat::kPickle, "a Python pickle"}},
     {"(dS"sv, {FileFormat::kPickle, "a Python pickle"}},
@@ -53,12 +53,12 @@ constexpr Magic kMagics[] = {
     {"<?xml"sv, {FileFormat::kForeign, "an XML file"}},
 };
 
-// Is there a column of each of these names?
+// True if there is a column of each of these names.
 bool HasColumns(const CsvReader& csv, std::initializer_list<std::string_view> names) {
   return std::ranges::all_of(names, [&](std::string_view name) { return csv.Column(name) >= 0; });
 }
 
-// In whatever case; `tag` is in lower case.
+// Ignores case; `tag` is in lower case.
 bool BeginsWithTag(std::string_view text, std::string_view tag) {
   return text.size() >= tag.size() &&
          std::ranges::equal(text.substr(0, tag.size()), tag, [](char a, char b) {

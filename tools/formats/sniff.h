@@ -1,7 +1,7 @@
-// What is this file? Told from its first bytes, never from its name.
+// Recognises a file's format from its first bytes, never from its name.
 //
-// Ownership: values; texts are literals. Threads: pure. Errors: none; what is not recognised is
-// kUnknown. Units: none.
+// Ownership: values; texts are literals. Threads: pure functions. Errors: none; an unrecognised
+// file is kUnknown. Units: none.
 #ifndef VRAMSTOW_TOOLS_FORMATS_SNIFF_H_
 #define VRAMSTOW_TOOLS_FORMATS_SNIFF_H_
 
@@ -28,14 +28,15 @@ enum class FileFormat : uint8_t {
 
 struct Sniffed {
   FileFormat format = FileFormat::kUnknown;
-  // With its article: "a PyTorch memory snapshot", "an HTML page".
+  // The format in words, with an article: "a PyTorch memory snapshot", "an HTML page".
   std::string_view what = "data of an unknown file format";
 };
 
-// Looks at the first 4 KiB; more does no harm.
+// Reads only the first 4 KiB; more bytes are ignored.
 Sniffed Sniff(std::string_view first_bytes);
 
-// One sentence for a file that no reader takes: what it is, and what would be read.
+// Returns one sentence for a file that no reader accepts: what it is, and which formats can be
+// read.
 std::string NotReadable(std::string_view path, const Sniffed& sniffed);
 
 }  // namespace vramstow

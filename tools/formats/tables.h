@@ -1,10 +1,9 @@
-// TextTable and StackTable: texts, frames and call stacks that are each kept once and named by
-// number.
+// TextTable and StackTable store each text, frame and call stack once and refer to it by number.
 //
 // Idea: a snapshot repeats a few thousand stacks a million times.
 //
-// Ownership: the tables own what they hold; views live as long as the table. Movable. Threads:
-// const calls are free. Errors: none. Units: none.
+// Ownership: the tables own their data; views are valid as long as the table. Movable. Threads:
+// const calls are safe from any thread. Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_FORMATS_TABLES_H_
 #define VRAMSTOW_TOOLS_FORMATS_TABLES_H_
 
@@ -29,7 +28,7 @@ inline constexpr StackId kNoStack = 0;  // no frames
 class TextTable {
  public:
   TextTable();
-  // The same text gives the same number. Text that is not UTF-8 is made so.
+  // Returns the text's number; equal texts have the same number. Invalid UTF-8 is replaced.
   TextId Intern(std::string_view text);
   std::string_view Text(TextId text) const { return texts_[text]; }
   size_t size() const { return texts_.size(); }
@@ -39,7 +38,7 @@ class TextTable {
   absl::flat_hash_map<std::string_view, TextId> numbers_;
 };
 
-// One level of a call stack. The fx_ texts are there for code that torch.compile generated.
+// One level of a call stack. The fx_ texts are set for code that torch.compile generated.
 struct Frame {
   TextId name = kNoText;
   TextId filename = kNoText;
@@ -61,7 +60,7 @@ class StackTable {
  public:
   StackTable();
   FrameId InternFrame(const Frame& frame);
-  // Frames from the innermost outwards, as PyTorch has them.
+  // The frames are ordered from the innermost outwards, as in PyTorch.
   StackId InternStack(std::span<const FrameId> frames);
 
   const Frame& FrameOf(FrameId frame) const { return frames_[frame]; }
@@ -76,8 +75,8 @@ class StackTable {
   absl::flat_hash_map<Frame, FrameId> frame_numbers_;
   std::vector<FrameId> stacked_;
   std::vector<uint64_t> starts_;  // of each stack in stacked_, and the end
-  // By a hash of the frames: the first stack with it. Stacks that share a hash but not the frames
-  // (which does not happen by chance) are kept twice rather than mixed up.
+  // Maps a hash of the frames to the first stack with it. Stacks with the same hash but different
+  // frames (which does not happen by chance) are stored twice rather than confused.
   absl::flat_hash_map<uint64_t, StackId> stack_numbers_;
 };
 

@@ -1,7 +1,7 @@
-// Numbers and sentences: small helpers over std::string_view, strict and without locale.
+// Helpers for numbers and sentences in std::string_view, strict and independent of the locale.
 //
-// Idea: Debian's Abseil has a string_view of its own, which std::string_view does not turn into;
-// what the readers need of texts is little enough to stand here.
+// Idea: Debian's Abseil has a string_view of its own, to which std::string_view does not convert;
+// the readers need only a few functions, which are defined here.
 //
 // Ownership: values. Threads: pure functions. Errors: an empty optional, or false.
 #ifndef VRAMSTOW_TOOLS_FORMATS_TEXT_H_
@@ -21,7 +21,7 @@ inline void AppendPart(std::integral auto number, std::string* text) {
   text->append(std::to_string(number));
 }
 
-// All parts one after the other; integers in decimal.
+// Concatenates all parts; integers are written in decimal.
 template <typename... Parts>
 std::string Concat(const Parts&... parts) {
   std::string text;
@@ -29,7 +29,8 @@ std::string Concat(const Parts&... parts) {
   return text;
 }
 
-// The whole text as a number (integers in `base`, floats in decimal), nothing before or after it.
+// Parses the whole text as a number (integers in `base`, floats in decimal), without any other
+// characters around it.
 template <std::integral T>
 std::optional<T> ParseNumber(std::string_view text, int base = 10) {
   T number;
@@ -47,19 +48,20 @@ std::optional<T> ParseNumber(std::string_view text) {
   return number;
 }
 
-// "0x7f…", or the hexadecimal digits alone.
+// Parses "0x7f…", or the hexadecimal digits alone.
 std::optional<uint64_t> ParseAddress(std::string_view text);
 
 // "0x7f…".
 std::string HexText(uint64_t number);
 
-// A stranger's text as part of a sentence: in quotes, at most 80 characters, printable ones only.
+// Returns an untrusted text as part of a sentence: in quotes, at most 80 characters, only printable
+// ones.
 std::string Quoted(std::string_view text);
 
-// The text without spaces, tabs and line ends around it.
+// Returns the text without spaces, tabs and line ends around it.
 std::string_view Stripped(std::string_view text);
 
-// "1 block", "3 blocks".
+// Returns "1 block" or "3 blocks".
 std::string NumberOf(uint64_t count, std::string_view noun);
 
 }  // namespace vramstow

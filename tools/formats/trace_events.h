@@ -1,12 +1,11 @@
-// TraceEventsVisitor: finds the events of a Chrome trace (JSON), whichever way they lie in it.
+// TraceEventsVisitor finds the events of a Chrome trace (JSON) in both of its layouts.
 //
-// Idea: a trace is either an object whose list "traceEvents" has the events, or that list alone.
-// What a reader wants of an event is the same in both, so it is told by how deep within the event
-// it lies.
+// Idea: a trace is either an object whose list "traceEvents" has the events, or that list alone. A
+// reader handles an event in the same way in both, so it gets the depth within the event.
 //
-// Use: derive, and override EventBegins and EventEnds beside Number and Text of JsonVisitor.
-// Ownership, threads, errors: as JsonVisitor. Units: none. Source of the format: the Trace Event
-// Format that Chrome's tracing documents.
+// Use: derive, and override EventBegins and EventEnds in addition to Number and Text of
+// JsonVisitor. Ownership, threads, errors: as JsonVisitor. Units: none. Source of the format: the
+// Trace Event Format that Chrome's tracing documents.
 #ifndef VRAMSTOW_TOOLS_FORMATS_TRACE_EVENTS_H_
 #define VRAMSTOW_TOOLS_FORMATS_TRACE_EVENTS_H_
 
@@ -37,7 +36,8 @@ class TraceEventsVisitor : public JsonVisitor {
   virtual void EventEnds() = 0;
 
   bool in_list() const { return list_depth_ != 0; }
-  // 1 for what lies directly in an event, 2 for what lies in its "args"; 0 outside all events.
+  // Returns the depth within an event: 1 for its members, 2 for members of its "args", 0 outside
+  // all events.
   int within() const { return in_list() ? depth() - list_depth_ : 0; }
 
  private:

@@ -1,11 +1,12 @@
-// Contents of gzip and zip files, unpacked within limits.
+// Unpacks gzip and zip files within limits.
 //
-// Idea: deflate shrinks up to a thousand times, so that a small file can unpack to more than a
-// machine has. Snapshots and traces shrink ten to fifty times; three hundred times is refused.
+// Idea: deflate compresses up to a thousand times, so a small file can unpack to more memory than a
+// machine has. Snapshots and traces are compressed ten to fifty times; more than three hundred
+// times is refused.
 //
-// Ownership: results are copies. Threads: no shared state. Errors: kResourceExhausted where a limit
-// is passed, kDataLoss for damage (with what was readable where that is said), kInvalidArgument for
-// what is not of the format. Units: bytes.
+// Ownership: results are copies. Threads: no shared state. Errors: kResourceExhausted if a limit is
+// exceeded, kDataLoss for damage (with what was readable, if the function says so),
+// kInvalidArgument for data of another format. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_FORMATS_UNPACK_H_
 #define VRAMSTOW_TOOLS_FORMATS_UNPACK_H_
 
@@ -32,8 +33,8 @@ struct UnpackLimits {
   }
 };
 
-// Reads gzip (one member or several) piece by piece. After the end, status() says whether it was
-// the end.
+// Reads gzip (one member or several) piece by piece. At the end of the stream, status() says
+// whether all of the data was read.
 class GzipStream : public std::streambuf {
  public:
   GzipStream(std::string_view packed, const UnpackLimits& limits);
@@ -42,7 +43,7 @@ class GzipStream : public std::streambuf {
   GzipStream& operator=(const GzipStream&) = delete;
 
   const absl::Status& status() const { return status_; }
-  // How much was unpacked so far.
+  // The number of bytes that were unpacked so far.
   uint64_t unpacked_bytes() const { return unpacked_bytes_; }
 
  protected:
@@ -60,13 +61,14 @@ class GzipStream : public std::streambuf {
   absl::Status status_;
 };
 
-// All of a gzip file, or its first `at_most` bytes (then damage behind them is not seen). Damage
-// after some bytes: *damage says so, and the result has what was readable.
+// Unpacks a gzip file, or its first `at_most` bytes (damage after them is not detected then). If
+// the data is damaged after some bytes, *damage has a sentence and the result contains what was
+// readable.
 absl::StatusOr<std::string> UnpackGzip(std::string_view packed, const UnpackLimits& limits,
                                        uint64_t at_most, std::string* damage);
 
-// The pickle in a zip file: the entry named data.pkl, as torch.save names it, or else the only one
-// whose name ends in .pickle or .pkl, or else the only entry.
+// Returns the pickle in a zip file: the entry named data.pkl, as torch.save names it, or else the
+// only entry whose name ends in .pickle or .pkl, or else the only entry.
 absl::StatusOr<std::string> UnpackPickleFromZip(std::string_view packed,
                                                 const UnpackLimits& limits);
 

@@ -43,7 +43,7 @@ absl::StatusOr<PickleTree> Unpickler::Run() {
 Unpickler::Step Unpickler::One(uint8_t opcode) {
   using namespace pickle;  // NOLINT(google-build-using-namespace): the opcodes, here only
   switch (opcode) {
-    // The opcodes that snapshots consist of come first.
+    // The opcodes that snapshots mostly consist of come first.
     case kBinGet: {
       uint8_t index;
       return bytes_.Read(&index) ? Get(index) : EndsEarly();
@@ -197,7 +197,7 @@ Unpickler::Step Unpickler::TextOrBytes(uint8_t opcode) {
     case pickle::kBinBytes:
     case pickle::kBinBytes8:
     case pickle::kByteArray8:
-      // Nothing that is read here has bytes in it: that there were some is all that is kept.
+      // No snapshot contains bytes, so only the fact that there were some is stored.
       return Push(PickleValue::OfKind(PickleKind::kBytes));
     default:
       return Push(builder_.Text(bytes, /*stable=*/true));
@@ -272,7 +272,8 @@ Unpickler::Step Unpickler::StackOrMemo(uint8_t opcode) {
     case pickle::kProtocol:
       return Protocol();
     case pickle::kFrame: {
-      // Frames only help to read ahead; what they promise is checked by every later read.
+      // Frames only help a reader to read ahead; every later read checks the length that they
+      // claim.
       uint64_t size;
       return bytes_.Read(&size) ? Step::kNext : EndsEarly();
     }

@@ -1,19 +1,18 @@
-// Unpickle: reads a Python pickle that may come from a stranger, as data and nothing else.
+// Unpickle reads an untrusted Python pickle as plain data.
 //
-// Idea: numbers, texts, bytes, lists, tuples, dicts and sets become a PickleTree. Everything by
-// which a pickle could name or build an object of Python (globals, reduce, persistent ids,
-// extension codes, out-of-band buffers, …) is refused: the sentence says what was asked for and at
-// which byte. There is no recursion, no length is believed before it was compared with what is left
-// of the bytes, and all memory that grows with the contents is booked against one budget.
+// Idea: numbers, texts, bytes, lists, tuples, dicts and sets become a PickleTree. Every opcode by
+// which a pickle could name or build a Python object (globals, reduce, persistent ids, extension
+// codes, out-of-band buffers, …) is refused; the sentence says what was requested, and at which
+// byte. There is no recursion, every length is compared with the remaining bytes before it is used,
+// and all memory that grows with the contents is booked against one budget.
 //
-// Bytes that end early or turn into nonsense give what was readable before that (see
-// PickleTree::complete), provided that it is something: lists and dicts that were still open are
-// closed.
+// If the bytes end early or become invalid, the result contains what was readable before (see
+// PickleTree::complete), unless nothing was; lists and dicts that were still open are closed.
 //
-// Ownership: the tree keeps pointers to `bytes`, which must outlive it. Threads: no shared state.
-// Errors: kPermissionDenied where an object was asked for, kResourceExhausted where the budget is
-// spent, kInvalidArgument for what is no pickle; each with one sentence that names the byte.
-// Speed: one pass, some hundred MB/s. Units: bytes.
+// Ownership: the tree has pointers to `bytes`, which must outlive it. Threads: no shared state.
+// Errors: kPermissionDenied if the pickle requests an object, kResourceExhausted if the budget is
+// spent, kInvalidArgument if the bytes are not a pickle; each with one sentence that names the
+// byte. Speed: reads the bytes once, some hundred MB/s. Units: bytes.
 // Source of the format: Python's documentation of pickletools, PEP 307, PEP 3154, PEP 574.
 #ifndef VRAMSTOW_TOOLS_FORMATS_UNPICKLER_H_
 #define VRAMSTOW_TOOLS_FORMATS_UNPICKLER_H_
@@ -27,8 +26,8 @@
 namespace vramstow {
 
 struct PickleLimits {
-  // What the tree may cost; 0: 64 MiB and eight times the bytes read. A snapshot costs about two
-  // times its bytes.
+  // Limit of the tree's memory; 0 means 64 MiB plus eight times the bytes read. A snapshot needs
+  // about twice its bytes.
   uint64_t max_memory_bytes = 0;
 };
 

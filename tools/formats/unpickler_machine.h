@@ -1,9 +1,9 @@
-// Unpickler: the machine behind Unpickle(): it reads opcodes and does what they say.
+// Unpickler is the virtual machine behind Unpickle(): it reads opcodes and executes them.
 //
-// Idea: each opcode is one short method; those of the text protocol (0) live in unpickler_text.cc,
-// what is refused in unpickler_refuse.cc. The machine has a stack, a memo, a cursor over the bytes
-// to come, and a builder of values, each a class of its own. A method that fails says why, and the
-// loop ends.
+// Idea: each opcode is one short method; those of the text protocol (0) are in unpickler_text.cc,
+// and refused ones in unpickler_refuse.cc. The machine has a stack, a memo, a cursor over the
+// remaining bytes, and a builder of values, each a class of its own. A method that fails stores the
+// reason, and the loop ends.
 //
 // Ownership: points into the bytes and owns the tree until it is finished. Threads: one. Errors:
 // see unpickler.h.
@@ -28,14 +28,14 @@ namespace vramstow {
 class Unpickler {
  public:
   Unpickler(std::string_view bytes, uint64_t max_memory_bytes);
-  // The stack and the memo point to the builder's arena.
+  // Not copyable, because the stack and the memo point to the builder's arena.
   Unpickler(const Unpickler&) = delete;
   Unpickler& operator=(const Unpickler&) = delete;
 
   absl::StatusOr<PickleTree> Run();
 
  private:
-  // How an opcode ended. kStopped: the pickle is complete.
+  // The result of an opcode. kStopped means that the pickle is complete.
   enum class Step { kNext, kStopped, kFailed };
 
   Step One(uint8_t opcode);
@@ -47,7 +47,8 @@ class Unpickler {
   Step TextProtocol(uint8_t opcode);  // unpickler_text.cc
   Step Refuse(uint8_t opcode);        // unpickler_refuse.cc
 
-  // Damage: the bytes are not (or no longer) a pickle; what was read so far may be kept.
+  // Records damage: the bytes are not (or no longer) a pickle, but what was read so far may be
+  // used.
   Step Damaged(std::string_view what);
   Step EndsEarly();
   Step OutOfMemory();

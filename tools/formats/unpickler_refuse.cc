@@ -5,7 +5,7 @@
 namespace vramstow {
 namespace {
 
-// Names what an opcode asks for beyond plain data; null for a byte that is no opcode.
+// Names what an opcode requests beyond plain data; null for a byte that is not an opcode.
 const char* WhatItAsksFor(uint8_t opcode) {
   switch (opcode) {
     case pickle::kGlobal:

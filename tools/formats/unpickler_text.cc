@@ -6,7 +6,7 @@
 namespace vramstow {
 namespace {
 
-// The character after a backslash, of those with one letter; 0 if it is none.
+// Returns the character that a backslash and this letter stand for, or 0 if there is none.
 char SimpleEscape(char letter) {
   switch (letter) {
     case '\\':
@@ -32,7 +32,7 @@ char SimpleEscape(char letter) {
   }
 }
 
-// 'text' or "text" with the escapes of Python's repr().
+// Parses 'text' or "text" with the escapes of Python's repr().
 bool Unquote(std::string_view line, std::string* text) {
   if (line.size() < 2 || (line.front() != '\'' && line.front() != '"') ||
       line.back() != line.front()) {
@@ -60,7 +60,8 @@ bool Unquote(std::string_view line, std::string* text) {
   return true;
 }
 
-// Python's raw-unicode-escape: \uXXXX and \UXXXXXXXX, everything else is Latin-1.
+// Decodes Python's raw-unicode-escape: \uXXXX and \UXXXXXXXX are escapes, and all other bytes are
+// Latin-1.
 bool UnescapeRawUnicode(std::string_view line, std::string* text) {
   for (size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];

@@ -8,7 +8,8 @@
 namespace vramstow {
 namespace {
 
-// A snapshot's zip has a handful of entries; a checkpoint has thousands and is none.
+// Limit of entries. A snapshot's zip has only a few; a checkpoint, which is not a snapshot, has
+// thousands.
 constexpr ZPOS64_T kMaxEntries = 100'000;
 constexpr size_t kPieceBytes = size_t{1} << 20;
 constexpr size_t kMaxNameBytes = 4096;
@@ -16,7 +17,7 @@ constexpr std::string_view kEndOfList = "PK\x05\x06";
 constexpr char kEmpty[] = "the zip file is empty";
 constexpr uLong kEncrypted = 1;  // bit of an entry's flags
 
-// The bytes of the zip file, read as minizip reads a file.
+// The bytes of the zip file, which minizip reads like a file.
 struct Reading {
   std::string_view bytes;
   uint64_t place = 0;
@@ -42,7 +43,7 @@ long Seek(voidpf /*opaque*/, voidpf stream, ZPOS64_T offset, int origin) {
   uint64_t from = 0;
   if (origin == ZLIB_FILEFUNC_SEEK_CUR) from = reading->place;
   if (origin == ZLIB_FILEFUNC_SEEK_END) from = reading->bytes.size();
-  // An offset is a number from the file, and may be any.
+  // An offset comes from the file and may have any value.
   if (offset > reading->bytes.size() - from) return -1;
   reading->place = from + offset;
   return 0;
@@ -84,7 +85,7 @@ const char* WhyNot(int code) {
   }
 }
 
-// How much an entry's name speaks for its being the pickle; 0 for a folder.
+// Returns how likely an entry with this name is the pickle; 0 for a folder.
 int NameRank(std::string_view name) {
   if (name.ends_with('/')) return 0;
   if (name == "data.pkl" || name.ends_with("/data.pkl")) return 3;
@@ -97,7 +98,7 @@ struct Entry {
   bool encrypted = false;
 };
 
-// The entry at which the archive stands, and its rank; 0 where its name cannot be read.
+// Returns the archive's current entry and its rank; the rank is 0 if the name cannot be read.
 int RankCurrent(unzFile archive, Entry* entry) {
   unz_file_info64 about = {};
   std::string name(kMaxNameBytes, '\0');
@@ -147,13 +148,14 @@ absl::StatusOr<Entry> FindPickle(unzFile archive) {
   return best;
 }
 
-// The size that the entry claims is not believed: it is read until it ends or is too much.
+// Reads an entry to its end or until it is too long, because the size that it claims is not
+// trusted.
 absl::StatusOr<std::string> ReadEntry(unzFile archive, uint64_t most) {
   std::string bytes;
   std::vector<char> piece(kPieceBytes);
   while (true) {
     const int count = unzReadCurrentFile(archive, piece.data(), static_cast<unsigned>(kPieceBytes));
-    // At the end the checksum is compared.
+    // Closing the entry at its end compares the checksum.
     const int closed = count == 0 ? unzCloseCurrentFile(archive) : UNZ_OK;
     if (count < 0 || closed != UNZ_OK) {
       return absl::DataLossError(Concat("the zip file is damaged, after ", bytes.size(),
@@ -173,7 +175,7 @@ absl::StatusOr<std::string> ReadEntry(unzFile archive, uint64_t most) {
 
 absl::StatusOr<std::string> UnpackPickleFromZip(std::string_view packed,
                                                 const UnpackLimits& limits) {
-  // minizip finds no list of entries where that list is all there is.
+  // minizip cannot find the list of entries in an archive that consists only of that list.
   if (packed.starts_with(kEndOfList)) return absl::InvalidArgumentError(kEmpty);
   Reading reading{packed};
   absl::StatusOr<Archive> archive = OpenArchive(&reading);
