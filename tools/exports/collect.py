@@ -66,7 +66,7 @@ TABLES = {
         "card_hours": "DOUBLE",
         "device_bytes": "BIGINT",
     },
-    # How many blocks of which size: from 2^n to below 2^(n+1).
+    # Number of blocks by size class: from 2^n to below 2^(n+1) bytes.
     "sizes": {
         "rank": "BIGINT",
         "run": "VARCHAR",
@@ -75,7 +75,7 @@ TABLES = {
         "total_bytes": "BIGINT",
         "bytes_at_peak": "BIGINT",
     },
-    # For how long how much of the cards was allocated: tenth 0 is up to a tenth, 9 the last.
+    # Hours of GPU time by share of allocated memory: tenth 0 is up to a tenth, 9 is the last tenth.
     "levels": {"rank": "BIGINT", "run": "VARCHAR", "tenth": "BIGINT", "card_hours": "DOUBLE"},
 }
 KEYS = {"day": "DATE", "job": "VARCHAR"}
@@ -165,7 +165,8 @@ class Dataset:
                 f"hive_partitioning = true, hive_types = {{{types}}}, union_by_name = true)"
             )
         except duckdb.IOException:
-            # The same columns and no row, so that the queries say nothing in place of failing.
+            # An empty table with the same columns, so that the queries return nothing instead of
+            # failing.
             columns = ", ".join(
                 f"CAST(NULL AS {kind}) AS {name}" for name, kind in (KEYS | TABLES[table]).items()
             )
@@ -209,7 +210,8 @@ class Dataset:
         return told, new
 
     def write(self) -> None:
-        # Beside its place first, so that nobody reads half of it; a service has no such thing.
+        # Local files are first written to another folder, so that no reader sees a part of them; a
+        # storage service has no renaming.
         stamp = uuid.uuid4().hex
         place = f"{self.path}/.new-{stamp}" if self.is_local else self.path
         if self.is_local:
@@ -224,7 +226,8 @@ class Dataset:
                     "FILENAME_PATTERN 'part-{uuid}')"
                 )
             if self.is_local:
-                # A user who looks for ranks finds their advice.
+                # The table of ranks is moved last, so that a reader who finds a rank also finds its
+                # advice.
                 for table in reversed(TABLES):
                     for file in sorted(Path(place, table).rglob("*.parquet")):
                         goal = Path(self.path, table, file.relative_to(Path(place, table)))

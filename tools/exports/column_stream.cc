@@ -50,7 +50,7 @@ bool ColumnStream::Write(EventSource* source, int64_t rank, const std::string& f
   text_numbers_.clear();
   calls_.clear();
   libraries_.clear();
-  // Levels are those of the analysis, so that a query gives its facts.
+  // The levels are computed by the analysis, so that queries give the same figures.
   Analyzer analyzer(*source);
   Event event;
   while (source->Next(&event)) {

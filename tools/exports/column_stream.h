@@ -1,13 +1,13 @@
-// ColumnStream: events as columns, for a helper that writes them as Parquet.
+// ColumnStream writes events as columns for a helper that converts them to Parquet.
 //
-// Idea: Parquet is not written by hand: nothing in Debian 12 writes it, and pyarrow does it well.
-// So the program hands over what takes long to make, arrays of numbers, and a script of fifty lines
-// (write_parquet.py) puts pyarrow around them without looking at each. A piece is one line of JSON
+// Idea: Parquet is not written here, because no library in Debian 12 writes it, and pyarrow does it
+// well. So the program does the slow part, arrays of numbers, and a script of fifty lines
+// (write_parquet.py) passes them to pyarrow without reading each value. A piece is one line of JSON
 // ({"rank", "file", "rows", "texts"}) and then, for each column of kColumns, `rows` numbers of
 // eight bytes; columns of texts are indices into `texts`.
 //
-// Ownership: the descriptor stays the caller's. Threads: one at a time. Errors: false where it
-// cannot be written, errno says why. Units: bytes, nanoseconds.
+// Ownership: the descriptor belongs to the caller. Threads: one at a time. Errors: returns false if
+// a write failed; errno says why. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_TOOLS_EXPORTS_COLUMN_STREAM_H_
 #define VRAMSTOW_TOOLS_EXPORTS_COLUMN_STREAM_H_
 
@@ -25,14 +25,14 @@ class ColumnStream {
  public:
   explicit ColumnStream(int descriptor) : descriptor_(descriptor) {}
 
-  // Writes all events of a source: those of `rank`, read from `file`.
+  // Writes all events of a source; they belong to `rank` and were read from `file`.
   bool Write(EventSource* source, int64_t rank, const std::string& file);
 
  private:
   static constexpr size_t kRows = size_t{1} << 17;  // of a piece
-  // sequence, time_ns, thread, device, stream, address, size, requested, object, offset, result,
-  // allocated_bytes, reserved_bytes, kind, memory, layer, call, library; as write_parquet.py has
-  // them.
+  // The columns are sequence, time_ns, thread, device, stream, address, size, requested, object,
+  // offset, result, allocated_bytes, reserved_bytes, kind, memory, layer, call and library, as in
+  // write_parquet.py.
   static constexpr size_t kColumns = 18;
 
   bool Flush();

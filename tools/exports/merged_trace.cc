@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kPiece = size_t{1} << 18;  // of text
 
-// Memory of devices that the application asked for, or that a framework did for it.
+// True for device memory that the application requested, or a framework on its behalf.
 bool IsTold(const Event& event) {
   if (event.layer == Layer::kPool || event.result != 0) return false;
   if (event.kind != EventKind::kAllocate && event.kind != EventKind::kFree) return false;
@@ -49,7 +49,7 @@ absl::StatusOr<TraceStart> StartOfTrace(const std::string& file) {
 }
 
 double MergedTrace::Microseconds(int64_t time_ns) const {
-  // A stranger's base may be any number.
+  // The base of an untrusted trace may be any number.
   int64_t since_base = 0;
   if (__builtin_sub_overflow(time_ns, timeline_.base_ns, &since_base)) return 0;
   return static_cast<double>(since_base) / 1000;
@@ -126,7 +126,7 @@ bool MergedTrace::AddSome(std::string* text) {
     if (!source_.Next(&event)) return false;
     const int64_t time_ns = start_.unix_ns + static_cast<int64_t>(event.time_ns);
     const bool is_within = time_ns >= timeline_.first_ns && time_ns <= timeline_.last_ns;
-    // The level with which the window begins.
+    // Adds the level at the beginning of the window.
     if (is_within && events_ == 0) AddLevels(timeline_.first_ns, text);
     analyzer_.Add(event, source_.Stack());
     if (const auto reserved = source_.Reserved()) analyzer_.SetReserved(event, *reserved);

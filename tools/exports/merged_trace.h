@@ -1,15 +1,14 @@
-// MergedTrace: our events among those of a PyTorch profiler trace, in its own format (Chrome's
-// JSON, which ui.perfetto.dev opens): each allocation and free at its moment on the line of its
-// thread, under the operator that was at work, and what is allocated and reserved as counters of
-// the process.
+// MergedTrace adds our events to a PyTorch profiler trace, in its own format (Chrome's JSON, which
+// ui.perfetto.dev opens): each allocation and free at its time in the row of its thread, under the
+// operator that was active, and allocated and reserved bytes as counters of the process.
 //
-// Idea: both know Unix time. Kineto's clock and ours differ by microseconds, and an allocation is
-// announced by the allocator within the operator that asks: so the moment says which operator it
-// was. The time before the first operator and after the last is left out, lest the profiled steps
-// be a line on a long page.
+// Idea: both traces have Unix time. Kineto's clock and ours differ by microseconds, and the
+// allocator reports an allocation within the operator that requests it, so the time shows the
+// operator. The time before the first operator and after the last is left out, so that the profiled
+// steps fill the page.
 //
-// Ownership: refers to the source and the timeline. Threads: one at a time. Errors: StartOfTrace:
-// one sentence. Units: bytes, nanoseconds since 1970.
+// Ownership: refers to the source and the timeline. Threads: one at a time. Errors: StartOfTrace
+// returns one sentence. Units: bytes, nanoseconds since 1970.
 #ifndef VRAMSTOW_TOOLS_EXPORTS_MERGED_TRACE_H_
 #define VRAMSTOW_TOOLS_EXPORTS_MERGED_TRACE_H_
 
@@ -36,7 +35,8 @@ class MergedTrace {
   MergedTrace(EventSource* source, const TraceStart& start, const ProfilerTimeline& timeline)
       : source_(*source), start_(start), timeline_(timeline), analyzer_(*source) {}
 
-  // Adds the next events to the text, each with a comma behind it. False: these were the last.
+  // Appends the next events to the text, each with a comma after it. Returns false if these were
+  // the last.
   bool AddSome(std::string* text);
 
   uint64_t events() const { return events_; }                    // of the trace, in the window

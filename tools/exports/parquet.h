@@ -1,8 +1,8 @@
-// Parquet: runs as a folder of Parquet files, by a helper that has pyarrow.
+// Exports runs as a folder of Parquet files, with the help of a script that uses pyarrow.
 //
 // Ownership: none. Threads: one at a time; SIGPIPE is ignored meanwhile. Errors: one sentence:
-// kFailedPrecondition where Python or pyarrow is not there, kAlreadyExists where the folder has
-// something in it, kUnavailable where it cannot be written, and what OpenEvents says. Units: none.
+// kFailedPrecondition if Python or pyarrow is missing, kAlreadyExists if the folder is not empty,
+// kUnavailable if it cannot be written, and the errors of OpenEvents. Units: none.
 #ifndef VRAMSTOW_TOOLS_EXPORTS_PARQUET_H_
 #define VRAMSTOW_TOOLS_EXPORTS_PARQUET_H_
 

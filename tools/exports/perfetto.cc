@@ -8,8 +8,8 @@
 namespace vramstow {
 namespace {
 
-// Fields of trace.proto, trace_packet.proto, track_descriptor.proto, counter_descriptor.proto and
-// track_event.proto.
+// Field numbers of trace.proto, trace_packet.proto, track_descriptor.proto,
+// counter_descriptor.proto and track_event.proto.
 constexpr uint32_t kTracePacket = 1;
 namespace packet {
 constexpr uint32_t kTimestamp = 8, kSequenceId = 10, kTrackEvent = 11, kSequenceFlags = 13,
@@ -83,7 +83,7 @@ std::string PerfettoTrace(const Facts& facts, const Detail& detail) {
   trace.Describe(kRequested, "requested");
   if (facts.reserved_known) trace.Describe(kReserved, "reserved");
   if (!detail.marks.empty()) trace.Describe(kMarks, "marks");
-  // A level that is as before needs no counter.
+  // An unchanged level needs no counter.
   uint64_t last[4] = {~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}};
   const auto count = [&](Track uuid, const LevelStep& step, uint64_t value) {
     if (last[uuid] == value) return;

@@ -1,4 +1,4 @@
-// Perfetto: levels over time as counter tracks, and marks as slices, for ui.perfetto.dev.
+// Exports levels over time as counter tracks, and marks as slices, for ui.perfetto.dev.
 //
 // Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: bytes,
 // nanoseconds since the trace began. Source of the format: protos/perfetto/trace of

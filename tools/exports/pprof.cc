@@ -13,7 +13,7 @@
 namespace vramstow {
 namespace {
 
-// Fields of profile.proto.
+// Field numbers of profile.proto.
 namespace profile {
 constexpr uint32_t kSampleType = 1, kSample = 2, kMapping = 3, kLocation = 4, kFunction = 5,
                    kStringTable = 6, kTimeNanos = 9, kDurationNanos = 10, kPeriodType = 11,
@@ -68,7 +68,7 @@ NamedFrame WholeFrame(std::string_view frame) {
   return whole;
 }
 
-// "model.py:12 forward" → its parts; what is not of that form is a function.
+// Splits "model.py:12 forward" into its parts; text of another form is a function.
 NamedFrame PartsOf(std::string_view frame) {
   const size_t space = frame.find(' ');
   const size_t colon = frame.rfind(':', space);
@@ -99,7 +99,8 @@ std::string Gzipped(const std::string& bytes) {
                    Z_DEFAULT_STRATEGY) != Z_OK) {
     throw std::bad_alloc();
   }
-  // With the bound as room, one call does all; a profile is far from 4 GiB.
+  // With an output of deflateBound bytes one call compresses everything; a profile is far smaller
+  // than 4 GiB.
   std::string packed(deflateBound(&stream, bytes.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());

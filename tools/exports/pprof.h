@@ -1,7 +1,9 @@
-// Pprof: who allocated what and who held the peak, as a profile for pprof and its kin.
+// Exports the call stacks that allocated memory and those that owned the memory at the peak, as a
+// profile for pprof and similar programs.
 //
-// Each call stack is a sample with four values: allocations and their bytes, and the blocks and
-// bytes of it that were live at the peak ("inuse", shown first). Leaf first, as pprof has it.
+// Each call stack is a sample with four values: the number of its allocations and their bytes, and
+// the number and bytes of its blocks that were live at the peak ("inuse", shown first). The leaf
+// comes first, as in pprof.
 //
 // Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: bytes, counts,
 // nanoseconds. Source of the format: profile.proto of github.com/google/pprof.
@@ -14,7 +16,7 @@
 
 namespace vramstow {
 
-// Gzip'ed, as pprof expects it.
+// Returns the profile compressed with gzip, as pprof expects it.
 std::string PprofProfile(const Facts& facts, const Detail& detail);
 
 }  // namespace vramstow

@@ -1,7 +1,7 @@
-// ProtoWriter: messages in the wire format of Protocol Buffers, field by field.
+// ProtoWriter writes messages in the wire format of Protocol Buffers, field by field.
 //
-// Idea: what is written is a handful of fields of two public formats; a library would bring more
-// than it saves. A message is a string; one within another is written first.
+// Idea: only a few fields of two public formats are written, for which a library would cost more
+// than it saves. A message is a string; a nested message is written first.
 //
 // Ownership: owns its bytes. Threads: one at a time. Errors: none. Units: none.
 // Source: protobuf.dev, "Encoding".
@@ -17,7 +17,8 @@ namespace vramstow {
 
 class ProtoWriter {
  public:
-  // Numbers of all integral types but the zigzag ones; negative ones as their 64 bits.
+  // Writes a number of any integral type except the zigzag ones; a negative number is written as
+  // its 64 bits.
   ProtoWriter& Number(uint32_t field, uint64_t value) {
     Varint(uint64_t{field} << 3 | kVarint);
     Varint(value);
@@ -32,7 +33,7 @@ class ProtoWriter {
   ProtoWriter& Message(uint32_t field, const ProtoWriter& message) {
     return Text(field, message.bytes_);
   }
-  // A repeated number, packed; nothing for none.
+  // Writes a repeated number, packed; writes nothing if there are none.
   template <typename Numbers>
   ProtoWriter& Packed(uint32_t field, const Numbers& numbers) {
     ProtoWriter packed;

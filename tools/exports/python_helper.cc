@@ -51,7 +51,7 @@ int PythonHelper::Spawn() {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
-  // Nothing of the helper goes to stdout: that is the program's.
+  // The helper's stdout goes to stderr, because stdout belongs to the program.
   posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   std::vector<const char*> arguments = {python_.c_str(), script_.file.c_str()};
   for (const std::string& argument : script_.arguments) arguments.push_back(argument.c_str());

@@ -1,13 +1,13 @@
-// PythonHelper: a script of ours that a Python with some package runs, and that reads what we hand
-// over on its standard input.
+// PythonHelper runs one of our scripts in a Python that has a certain package; the script reads our
+// data from its standard input.
 //
-// Idea: what a package of Python does well is not written again here. VRAMSTOW_PYTHON names the
-// Python; else it is `python3`. A helper says by its exit status what went wrong: kNoPackage, or
-// kErrnoBase and the errno of what could not be written; all else it says on stderr itself.
+// Idea: this uses Python packages for what they do well. VRAMSTOW_PYTHON names the Python;
+// otherwise it is `python3`. The exit status of a helper says what went wrong: kNoPackage, or
+// kErrnoBase plus the errno of a failed write; the helper prints all other errors on stderr itself.
 //
-// Ownership: the pipe and the process, until Finish or the end. Threads: one at a time; SIGPIPE is
-// ignored meanwhile. Errors: one sentence: kFailedPrecondition where Python, the script or the
-// package is not there, kUnavailable where the target cannot be written. Units: none.
+// Ownership: owns the pipe and the process, until Finish or its destruction. Threads: one at a
+// time; SIGPIPE is ignored meanwhile. Errors: one sentence: kFailedPrecondition if Python, the
+// script or the package is missing, kUnavailable if the target cannot be written. Units: none.
 #ifndef VRAMSTOW_TOOLS_EXPORTS_PYTHON_HELPER_H_
 #define VRAMSTOW_TOOLS_EXPORTS_PYTHON_HELPER_H_
 
@@ -41,14 +41,14 @@ class PythonHelper {
   PythonHelper(const PythonHelper&) = delete;
   PythonHelper& operator=(const PythonHelper&) = delete;
 
-  // Where it reads.
+  // The descriptor that the helper reads from.
   int input() const { return input_; }
-  // Ends its input and waits for it.
+  // Closes the helper's input and waits for the helper.
   absl::Status Finish();
 
  private:
   explicit PythonHelper(const PythonScript& script);
-  // 0 or an errno.
+  // Returns 0 or an errno.
   int Spawn();
   void Wait(int* status);
 

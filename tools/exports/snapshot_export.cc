@@ -105,8 +105,8 @@ class Builder {
     return known->second = snapshot_.stacks.InternStack(frames);
   }
 
-  // PyTorch tells what was requested, and a reader rounds that up as PyTorch does: where this does
-  // not give the size of the block, a key of our own has it.
+  // PyTorch writes the requested size, and a reader rounds it up as PyTorch does. If that does not
+  // give the size of the block, a key of our own stores the size.
   void EmitBlock(const Event& event, TraceAction action, uint64_t address, const Block& block,
                  StackId stack) {
     const bool is_segment =
@@ -120,7 +120,7 @@ class Builder {
     }
   }
 
-  // Null: it is one of those that were there before the recording began.
+  // Returns null if the event describes memory that existed before the recording began.
   TraceEntry* Emit(const Event& event, TraceAction action, int32_t device, uint64_t address,
                    uint64_t size, uint64_t stream, StackId stack) {
     if (IsOpening(event)) return nullptr;
@@ -157,7 +157,7 @@ class Builder {
     }
     const bool grows = event.kind == EventKind::kMap;
     if (grows || event.kind == EventKind::kAllocate) {
-      // Physical memory by itself has no address; what is mapped has.
+      // Physical memory has no address until it is mapped, so it is no segment.
       if (event.result != 0 || event.memory == MemoryKind::kHostPinned) return;
       if (!grows && event.memory == MemoryKind::kPhysical) return;
       const Segment segment = {event.address,        event.size,      StreamOf(event),
@@ -178,7 +178,7 @@ class Builder {
     }
   }
 
-  // A pool may unmap a part of what it mapped, or several mappings at once.
+  // A pool may unmap a part of a mapping, or several mappings at once.
   void Unmap(const Event& event) {
     const uint64_t to = event.address + event.size;
     auto next = segments_.upper_bound(event.address);
@@ -215,7 +215,7 @@ class Builder {
     auto after = segments_.upper_bound(address);
     if (after == segments_.begin()) return false;
     const Segment& segment = (--after)->second;
-    // A block of a pool may go on in the next mapping.
+    // A block of a pool may extend into the next mapping.
     return address - segment.address < segment.size &&
            (segment.grows || size <= segment.size - (address - segment.address));
   }
@@ -261,7 +261,7 @@ class Builder {
     last_freed_ = {event.address, block};
   }
 
-  // The block is gone, and so is the segment that it was.
+  // Ends the block, and its segment if the block was a segment of its own.
   void End(const Event& event, uint64_t address, const Block& block) {
     EmitBlock(event, TraceAction::kFreeCompleted, address, block, kNoStack);
     if (!block.alone) return;
@@ -276,7 +276,7 @@ class Builder {
     pending_.erase(known);
   }
 
-  // The driver refused a free: the block lives on, as if it were made again.
+  // The driver refused a free, so the block continues to exist; it is written as a new allocation.
   void AddRefused(const Event& event) {
     const auto& [address, block] = last_freed_;
     if (block.sequence == 0 || block.sequence != RefusedSequence(event) ||

@@ -1,13 +1,13 @@
-// SnapshotExport: a run as a PyTorch memory snapshot, for PyTorch's own viewer and its scripts.
+// Exports a run as a PyTorch memory snapshot, for PyTorch's own viewer and its scripts.
 //
-// Idea: a snapshot is the state at the end and the events before it. Memory that a pool took from
-// the device is segments (mappings that lie side by side are one expandable segment); a block that
-// the driver served by itself is a segment of its own. As PyTorch's ring of events, the export has
-// the last kMaxEntries of each device.
+// Idea: a snapshot has the state at the end and the events before it. Memory that a pool allocated
+// from the device becomes segments (adjacent mappings are one expandable segment); a block that the
+// driver allocated for the application becomes a segment of its own. Like PyTorch's ring of events,
+// the export has the last kMaxEntries of each device.
 //
 // Ownership: results are the caller's. Threads: no shared state. Errors: none; blocks that lie in
-// no segment (their pool's beginning is not in the trace) are counted in Snapshot::missing. Units:
-// as in snapshot.h.
+// no segment (because their pool was created before the trace) are counted in Snapshot::missing.
+// Units: as in snapshot.h.
 #ifndef VRAMSTOW_TOOLS_EXPORTS_SNAPSHOT_EXPORT_H_
 #define VRAMSTOW_TOOLS_EXPORTS_SNAPSHOT_EXPORT_H_
 

@@ -212,7 +212,7 @@ uint32_t StowWriter::StackOf(uint32_t stack) {
   return known->second = node;
 }
 
-// The frame called from `parent`; 0 where there are too many.
+// Returns the number of a frame called from `parent`, or 0 if there are too many frames.
 uint32_t StowWriter::NodeOf(uint32_t parent, const CallFrame& frame) {
   std::string code;
   AppendText(&code, frame.function.substr(0, kMaxTextBytes / 2));

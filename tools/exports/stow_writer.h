@@ -1,11 +1,13 @@
-// StowWriter: events of any source as a .stow file.
+// StowWriter writes the events of any source as a .stow file.
 //
-// Idea: one thread's chunks after the other, numbered as they come, with names, stacks and marks as
-// the source has them. Things that only a source of another kind knows (that blocks were there
-// before the first event, that a free comes twice) become facts, which TraceSource understands.
+// Idea: the chunks of one thread are written after those of another, numbered in the order in which
+// they are written, with names, stacks and marks as in the source. Properties that only sources of
+// another kind have (blocks existed before the first event, a free has two events) become facts,
+// which TraceSource reads.
 //
-// Ownership: owns the file. Threads: one at a time. Errors: false where the file cannot be written;
-// errno says why. Memory: bounded by names and stacks, not by events. Units: bytes, nanoseconds.
+// Ownership: owns the file. Threads: one at a time. Errors: returns false if the file cannot be
+// written; errno says why. Memory: bounded by names and stacks, not by events. Units: bytes,
+// nanoseconds.
 // Source of the format: docs/trace-format.md.
 #ifndef VRAMSTOW_TOOLS_EXPORTS_STOW_WRITER_H_
 #define VRAMSTOW_TOOLS_EXPORTS_STOW_WRITER_H_
@@ -25,14 +27,14 @@ namespace vramstow {
 
 class StowWriter {
  public:
-  // Writes to the descriptor, from its beginning; it stays the caller's.
+  // Writes to the descriptor, from its beginning; the descriptor belongs to the caller.
   explicit StowWriter(int descriptor);
 
   // Reads the source to its end and writes the whole file.
   bool Write(EventSource* source);
 
   uint64_t events() const { return events_; }
-  // Stacks that were left out because a trace has no more numbers for stacks.
+  // The number of stacks that were left out because a trace has no more numbers for stacks.
   uint64_t stacks_left_out() const { return stacks_left_out_; }
 
  private:
@@ -63,7 +65,8 @@ class StowWriter {
   uint32_t thread_ = 0;
   uint64_t events_ = 0;
   uint64_t last_time_ns_ = 0;
-  // Which number the source's last provisional frees (kFree and the like) got, for kRefused.
+  // The new numbers of the source's latest provisional frees (kFree and similar events), for
+  // kRefused.
   std::vector<std::pair<uint64_t, uint64_t>> provisional_;
   size_t next_provisional_ = 0;
 

@@ -17,14 +17,14 @@ void Member(const char* key, const auto& value, JsonWriter* json) {
 
 double Microseconds(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
 
-// The lines that RMM would have logged: memory of devices that the application itself asked for.
+// True for events that RMM would have logged: device memory that the application itself requested.
 bool IsBlock(const Event& event) {
   return event.layer != Layer::kPool &&
          (event.memory == MemoryKind::kDevice || event.memory == MemoryKind::kDevicePitched ||
           event.memory == MemoryKind::kDeviceStream);
 }
 
-// The holders of the peak, a sample each.
+// Writes the owners of the peak, one sample each.
 void WriteProfile(const Detail& detail, JsonWriter* json) {
   uint64_t total = 0;
   for (const SiteDetail& site : detail.sites) total += site.at_peak.bytes;
@@ -87,7 +87,8 @@ std::string FoldedStacks(const Detail& detail) {
   for (const SiteDetail& site : detail.sites) {
     if (site.at_peak.bytes == 0) continue;
     for (size_t i = 0; i < site.frames.size(); ++i) {
-      // A semicolon parts frames, a line end stacks.
+      // A semicolon separates frames and a line end separates stacks, so both are replaced in
+      // frames.
       absl::StrAppend(&text, i == 0 ? "" : ";",
                       absl::StrReplaceAll(detail.frames[site.frames[i]],
                                           {{";", ","}, {"\n", " "}, {"\r", " "}}));
@@ -145,7 +146,7 @@ void RmmWriter::Append(const Event& event, std::string* text) {
   } else if (event.kind == EventKind::kFree) {
     action = "free";
     const auto known = sizes_.find(event.address);
-    // The log has no frees of what it did not see.
+    // The log has no frees of blocks whose allocation it does not have.
     if (known == sizes_.end()) return;
     size = known->second;
     sizes_.erase(known);

@@ -1,7 +1,7 @@
-// TextFormats: the analysis of a run in formats of text that other programs read.
+// Exports the analysis of a run in text formats that other programs read.
 //
-// Ownership: results are the caller's. Threads: pure functions. Errors: none; text that is not
-// UTF-8 has its wrong bytes replaced. Units: as each format has them.
+// Ownership: results are the caller's. Threads: pure functions. Errors: none; invalid UTF-8 is
+// replaced. Units: those of each format.
 #ifndef VRAMSTOW_TOOLS_EXPORTS_TEXT_FORMATS_H_
 #define VRAMSTOW_TOOLS_EXPORTS_TEXT_FORMATS_H_
 
@@ -13,19 +13,19 @@
 
 namespace vramstow {
 
-// The holders of the peak, a line for each call stack: "outermost;…;innermost BYTES". For
-// flamegraph.pl and its kin.
+// Returns the owners of the peak, one line for each call stack: "outermost;…;innermost BYTES".
+// flamegraph.pl and similar programs read it.
 std::string FoldedStacks(const Detail& detail);
 
-// The same for speedscope (its file format, "sampled", unit bytes).
+// Returns the same data for speedscope (its file format, "sampled", unit bytes).
 std::string Speedscope(const Detail& detail, const std::string& name);
 
-// Allocated, reserved and requested over time as counters of Chrome's trace format (microseconds),
-// with the marks of the application.
+// Returns allocated, reserved and requested bytes over time as counters of Chrome's trace format
+// (microseconds), with the marks of the application.
 std::string ChromeTrace(const Facts& facts, const Detail& detail);
 
-// RMM's log: Thread,Time,Action,Pointer,Size,Stream. Blocks of the application only, not the
-// segments of pools.
+// Writes RMM's log: Thread,Time,Action,Pointer,Size,Stream. It has blocks of the application only,
+// not the segments of pools.
 class RmmWriter {
  public:
   static constexpr char kHeader[] = "Thread,Time,Action,Pointer,Size,Stream\n";

@@ -62,7 +62,7 @@ class OutputFile:
         self.beside.rename(self.path)
 
     def abandon(self) -> None:
-        # The rest that it has to write may fail again.
+        # Closing writes the remaining data, which may fail again.
         with contextlib.suppress(OSError, pa.ArrowException):
             self.writer.close()
         self.beside.unlink(missing_ok=True)

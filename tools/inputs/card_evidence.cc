@@ -11,17 +11,18 @@
 namespace vramstow {
 namespace {
 
-// The bytes that PyTorch takes for cuBLAS: by default, and on cards of compute capability 9.0.
+// Bytes of PyTorch's workspace for cuBLAS: the default, and on GPUs of compute capability 9.0.
 constexpr uint64_t kWorkspace = 8519680;
 constexpr uint64_t kLargeWorkspace = 32 * kMiB;
 constexpr size_t kMaxDevices = 16;
 
-// The bytes that one device held, and those that were free when memory ran out.
+// Computes the most bytes that one device reserved, and the bytes that were free when memory ran
+// out.
 void LookAtLevels(const std::vector<TraceEntry>& entries, uint64_t level_at_end,
                   CardEvidence* evidence) {
   uint64_t level = level_at_end;
   evidence->held_bytes = std::max(evidence->held_bytes, level);
-  // The bytes reserved before each event, from the end back.
+  // Computes the bytes reserved before each event, from the end backwards.
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
     const TraceAction action = entry->action;
     if (action == TraceAction::kSegmentAlloc || action == TraceAction::kSegmentMap) {
@@ -54,7 +55,7 @@ absl::StatusOr<CardEvidence> ReadCardEvidence(const std::string& path) {
   }
   const SnapshotSpace& space = snapshot->device;
   CardEvidence evidence;
-  // A file without events may have segments all the same: slots are those of up to 16 devices.
+  // A file without events may still have segments, so at least 16 devices are checked.
   const size_t devices = std::max(space.traces.size(), kMaxDevices);
   for (size_t device = 0; device < devices; ++device) {
     uint64_t held = 0;
@@ -65,7 +66,8 @@ absl::StatusOr<CardEvidence> ReadCardEvidence(const std::string& path) {
                  held, &evidence);
   }
   for (const SnapshotBlock& block : space.blocks) {
-    // 8,519,680 is nothing else. 32 MiB may be anything, so a frame has to say what they are.
+    // A block of 8,519,680 bytes is always a workspace. A block of 32 MiB may be anything, so one
+    // of its frames must be the allocation of a workspace.
     if (block.requested == kWorkspace && block.state == BlockState::kActiveAllocated) {
       evidence.has_workspace = true;
     } else if (block.requested == kLargeWorkspace && !evidence.has_large_workspace) {

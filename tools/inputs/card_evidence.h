@@ -1,7 +1,7 @@
-// CardEvidence: what a memory snapshot tells of the card that it was made on.
+// CardEvidence is what a memory snapshot reveals about the GPU on which it was made.
 //
-// Idea: a snapshot does not name its card. It tells how much memory was held, how much was free
-// when memory ran out, and how large cuBLAS's workspace is, which depends on the card's generation.
+// Idea: a snapshot does not name its GPU. It shows how much memory was reserved, how much was free
+// when memory ran out, and the size of cuBLAS's workspace, which depends on the GPU's generation.
 //
 // Ownership: copies. Threads: no shared state. Errors: one sentence that names the file. Units:
 // bytes.
@@ -17,7 +17,8 @@ namespace vramstow {
 
 struct CardEvidence {
   uint64_t held_bytes = 0;  // the most that was reserved
-  // Free on the device when memory ran out, and what was reserved then; 0: it never did.
+  // Bytes that were free on the device when memory ran out, and that were reserved then; 0 if it
+  // never did.
   uint64_t free_bytes = 0;
   uint64_t held_then_bytes = 0;
   bool has_workspace = false;        // of cuBLAS

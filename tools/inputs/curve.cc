@@ -11,7 +11,7 @@ namespace {
 
 uint64_t Positive(int64_t number) { return number > 0 ? static_cast<uint64_t>(number) : 0; }
 
-// Our words for the profiler's categories.
+// Returns our name for one of the profiler's categories.
 const char* CategoryOf(size_t category) {
   static constexpr const char* kNames[kTimelineCategories] = {
       "parameters",  "optimizer_state", "inputs",      "temporaries",
@@ -19,7 +19,7 @@ const char* CategoryOf(size_t category) {
   return kNames[category];
 }
 
-// Where the time axis begins: the first moment with a time.
+// Returns the first time of the timeline, where its time axis begins.
 int64_t StartOf(const MemoryTimeline& timeline) {
   for (const TimelineLevel& level : timeline.levels) {
     if (level.time_ns >= 0) return level.time_ns;
@@ -54,7 +54,7 @@ void CountRows(const MemoryTimeline& timeline, Facts* facts) {
   }
 }
 
-// Walks over the levels of a curve, and fills what they tell.
+// Iterates over the levels of a curve and fills the facts that follow from them.
 class CurveWalk {
  public:
   CurveWalk(const MemoryTimeline& timeline, Analysis* analysis)
@@ -65,7 +65,8 @@ class CurveWalk {
 
   uint64_t TimeOf(int64_t time_ns) const { return Positive(time_ns < 0 ? 0 : time_ns - start_); }
 
-  // Within a moment the level may have been higher than after it: rows tell that, sums do not.
+  // Within a moment the level may have been higher than after it. The raw form shows that, the
+  // summed form does not.
   void Walk() {
     if (!timeline_.is_raw) {
       for (const TimelineLevel& moment : timeline_.levels) {
@@ -93,7 +94,7 @@ class CurveWalk {
     state.requested_last = level_;
     return state;
   }
-  // Iterations that begin up to here.
+  // Adds the iterations that begin until `time_ns`.
   void MarkUntil(int64_t time_ns) {
     for (; step_ != timeline_.steps.end() && step_->time_ns <= time_ns; ++step_) {
       analysis_.detail.marks.push_back(
@@ -146,7 +147,7 @@ Analysis AnalyzeCurve(const LevelCurve& curve) {
   CountRows(timeline, &facts);
   walk.Walk();
   facts.timeline = walk.Finish();
-  // A trace of the profiler does not say what memory is for.
+  // A trace of the profiler does not have categories of memory.
   if (curve.kind == "memory_timeline") FillCategories(walk.at_peak(), &facts);
   analysis.detail.events = analysis.detail.levels.size();
   analysis.detail.peak_event = facts.peak.sequence;

@@ -1,7 +1,7 @@
-// EventListSource: what a reader of a foreign format made of a file, as events for the analysis.
+// EventListSource passes the EventList of a foreign file to the analysis as events.
 //
-// Ownership: owns the list. Threads: one at a time. Errors: none; what the file lacks is in
-// missing(). Units: bytes, nanoseconds since the file's first event.
+// Ownership: owns the list. Threads: one at a time. Errors: none; missing() describes what the file
+// lacks. Units: bytes, nanoseconds since the file's first event.
 #ifndef VRAMSTOW_TOOLS_INPUTS_LIST_SOURCE_H_
 #define VRAMSTOW_TOOLS_INPUTS_LIST_SOURCE_H_
 

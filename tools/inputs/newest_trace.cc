@@ -17,7 +17,7 @@ bool IsCopy(std::string_view name) {
 }  // namespace
 
 absl::StatusOr<NewestTrace> FindNewestTrace(const std::string& folder) {
-  // Ordered by what decides: no copy, then the time.
+  // Compares first whether a file is a copy, then the time.
   using Rank = std::tuple<bool, std::filesystem::file_time_type>;
   NewestTrace newest;
   Rank best;

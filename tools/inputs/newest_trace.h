@@ -1,4 +1,4 @@
-// The newest trace of a folder: what a command takes that was given no input.
+// Finds the newest trace of a folder, which a command reads if it was given no input.
 //
 // Ownership: none. Threads: any. Errors: one sentence. Units: none.
 #ifndef VRAMSTOW_TOOLS_INPUTS_NEWEST_TRACE_H_
@@ -16,8 +16,9 @@ struct NewestTrace {
   uint64_t count = 0;  // of traces in the folder, this one too
 };
 
-// The trace (.stow) that was written last. Copies that were made while a process ran (-oom.stow,
-// -dump.stow) hold a part of what is in another file, and count only where there is nothing else.
+// Returns the trace (.stow) that was written last. Copies that were made while a process ran
+// (-oom.stow, -dump.stow) contain a part of another file, so they are used only if there is no
+// other trace.
 absl::StatusOr<NewestTrace> FindNewestTrace(const std::string& folder);
 
 }  // namespace vramstow

@@ -20,7 +20,7 @@
 namespace vramstow {
 namespace {
 
-// As the program's other sentences end.
+// Adds a full stop, with which the program's sentences end.
 absl::Status WithFullStop(const absl::Status& status) {
   std::string sentence(status.message());
   if (!sentence.ends_with('.')) sentence += '.';
@@ -87,7 +87,7 @@ absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const Input& input) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const std::string& path) {
-  // A trace that is still written to may not be mapped: its own reader goes first.
+  // A trace that is still being written must not be mapped, so its own reader is tried first.
   auto trace = TraceSource::Open(path);
   if (trace.ok()) return std::make_unique<StackedSource>(*std::move(trace));
   absl::StatusOr<Input> input = Input::Open(path);

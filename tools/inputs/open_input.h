@@ -1,4 +1,4 @@
-// OpenInput: from a path to the events in it, whatever of the known kinds it is.
+// OpenInput opens a file of any known kind and returns its events.
 //
 // Ownership: results are the caller's. Threads: no shared state. Errors: one sentence that names
 // the file, what is wrong with it and what to do. Units: bytes, nanoseconds.
@@ -17,18 +17,18 @@
 
 namespace vramstow {
 
-// Lets Progress know that a file is being read, one of several.
+// Reports to Progress that file `number` of `count` files is being read.
 void BeginReading(const std::string& path, size_t number = 0, size_t count = 1);
 
-// Events of a file. Not of a memory timeline, nor of a profiler trace without addresses: these
-// have none.
+// Opens the events of a file. A memory timeline and a profiler trace without addresses have no
+// events, which is an error.
 absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const std::string& path);
 
-// The events; where the file has none, its curve.
+// Opens the events of a file, or its curve if it has no events.
 using InputContent = std::variant<std::unique_ptr<EventSource>, LevelCurve>;
 absl::StatusOr<InputContent> OpenInput(const std::string& path);
 
-// The path itself, or of a folder the files in it, by name.
+// Returns the path itself, or the files in it, sorted by name, if it is a folder.
 std::vector<std::string> FilesOf(const std::string& path);
 
 }  // namespace vramstow

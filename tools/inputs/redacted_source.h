@@ -1,7 +1,8 @@
-// RedactedSource: another source's events without what tells who ran the job, and where.
+// RedactedSource returns another source's events without data that identifies who ran the job, and
+// where.
 //
-// Ownership: owns the other source and the texts that it gives out. Threads: one at a time. Errors:
-// none. Units: as the source has them. Memory: each text once.
+// Ownership: owns the other source and the texts that it returns. Threads: one at a time. Errors:
+// none. Units: those of the source. Memory: each text once.
 #ifndef VRAMSTOW_TOOLS_INPUTS_REDACTED_SOURCE_H_
 #define VRAMSTOW_TOOLS_INPUTS_REDACTED_SOURCE_H_
 
@@ -19,7 +20,7 @@
 
 namespace vramstow {
 
-// Knows this machine and the folders of these files and folders.
+// Returns a redactor for the names of this machine and of the folders of these files and folders.
 Redactor RedactorFor(const std::vector<std::string>& paths);
 
 class RedactedSource : public EventSource {

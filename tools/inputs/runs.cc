@@ -39,7 +39,8 @@ bool IsReadHere(FileFormat format) {
          format == FileFormat::kMinimalloc;
 }
 
-// Of a copy ("train-4711-oom.stow", "train-4711-dump-2.stow") the trace; empty: it is none.
+// Returns the trace of a copy ("train-4711-oom.stow", "train-4711-dump-2.stow"), or an empty text
+// if the file is not a copy.
 std::string WholeOf(const std::string& file) {
   constexpr std::string_view kEnding = ".stow";
   if (!file.ends_with(kEnding)) return "";
@@ -58,7 +59,7 @@ std::string WholeOf(const std::string& file) {
   return "";
 }
 
-// Origins that are known to be of one run.
+// Origins that are known to belong to one run.
 struct Group {
   std::vector<const TraceOrigin*> members;
   std::set<int64_t> ranks;
@@ -71,7 +72,7 @@ struct Group {
     if (job.empty()) job = origin.job;
     begin = std::max(begin, origin.begin);
   }
-  // Ranks of one job, each of them once.
+  // True if both groups have ranks of one job and no rank twice.
   bool Continues(const Group& earlier) const {
     if (ranks.empty() || earlier.ranks.empty() || job != earlier.job) return false;
     return std::none_of(ranks.begin(), ranks.end(),
@@ -84,7 +85,7 @@ bool IsChildOf(const TraceOrigin& child, const TraceOrigin& parent) {
          child.host == parent.host && child.run == parent.run && child.begin >= parent.begin;
 }
 
-// Traces of one id, and of the processes that those without an id started.
+// Groups traces of one id. Traces without an id are grouped with the process that started theirs.
 std::vector<Group> GroupsOf(const std::vector<TraceOrigin>& origins) {
   std::vector<Group> groups;
   std::map<std::string, size_t> by_run;
@@ -166,7 +167,7 @@ std::vector<Run> RunsOf(const std::vector<TraceOrigin>& origins) {
 }
 
 std::vector<std::string> TakeCopies(std::vector<std::string>* files) {
-  // The file that is kept of each trace: the whole, or else the copy that was made last.
+  // The file that is used of each trace: the whole trace, or else the copy that was made last.
   std::map<std::string, std::string> kept;
   const std::set<std::string> all(files->begin(), files->end());
   for (const std::string& file : *files) {

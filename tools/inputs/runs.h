@@ -1,13 +1,13 @@
-// Runs: which traces of a folder belong together.
+// Runs decides which traces of a folder belong together.
 //
 // Idea: vramstow run gives each trace the id of its run; a run inside a run has an id that begins
-// with the outer one's. Ranks that have a vramstow run of their own each, as under srun, have the
-// job of their launcher in common, and no rank twice. What nobody says to belong together is taken
-// for runs of their own, because figures of strangers must not be added up.
+// with the outer one's. Ranks that each have their own vramstow run, as under srun, have the same
+// job of their launcher, and each rank occurs once. Traces without such a relation are separate
+// runs, because figures of unrelated runs must not be added up.
 //
-// Ownership: values. Threads: no shared state. Errors: recordings of other programs say nothing of
-// their run, and are one run together; a file that is not read here is of none. Units: nanoseconds
-// since 1970.
+// Ownership: values. Threads: no shared state. Errors: recordings of other programs have no run and
+// count as one run together; a file that cannot be read belongs to none. Units: nanoseconds since
+// 1970.
 #ifndef VRAMSTOW_TOOLS_INPUTS_RUNS_H_
 #define VRAMSTOW_TOOLS_INPUTS_RUNS_H_
 
@@ -18,7 +18,7 @@
 
 namespace vramstow {
 
-// The run that a file belongs to, as the file says.
+// The run that a file names as its own.
 struct TraceOrigin {
   std::string file;
   enum class Kind : uint8_t { kTrace, kOther, kNotRead };
@@ -38,11 +38,11 @@ struct Run {
 };
 
 TraceOrigin OriginOf(const std::string& file);
-// The newest first.
+// Returns the runs, the newest first.
 std::vector<Run> RunsOf(const std::vector<TraceOrigin>& origins);
 
-// Copies that were made while a process ran ("train-4711-oom.stow"), taken out of `files`; where
-// the whole is not there, the last one stays.
+// Removes from `files`, and returns, the copies that were made while a process ran
+// ("train-4711-oom.stow"). If the whole trace is missing, the last copy stays.
 std::vector<std::string> TakeCopies(std::vector<std::string>* files);
 
 }  // namespace vramstow

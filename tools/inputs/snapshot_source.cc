@@ -23,7 +23,7 @@ std::string TextOf(const AllocatorSetting& setting) {
   return "";
 }
 
-// The number of a call by its name, of the few that SnapshotEvents has.
+// Returns the number of a call by its name; SnapshotEvents has only a few calls.
 uint16_t CallNumber(std::string_view name) {
   for (uint16_t call = 1; call < 64; ++call) {
     if (SnapshotEvents::CallName(call) == name) return call;

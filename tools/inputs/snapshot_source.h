@@ -1,7 +1,8 @@
-// SnapshotSource: a PyTorch memory snapshot as events for the analysis, and its state at the end.
+// SnapshotSource passes a PyTorch memory snapshot to the analysis as events, with its state at the
+// end.
 //
-// Ownership: owns the snapshot. Threads: one at a time. Errors: none; what the snapshot lacks is in
-// missing(). Units: bytes, nanoseconds from the earliest time in the snapshot.
+// Ownership: owns the snapshot. Threads: one at a time. Errors: none; missing() describes what the
+// snapshot lacks. Units: bytes, nanoseconds from the earliest time in the snapshot.
 #ifndef VRAMSTOW_TOOLS_INPUTS_SNAPSHOT_SOURCE_H_
 #define VRAMSTOW_TOOLS_INPUTS_SNAPSHOT_SOURCE_H_
 
@@ -34,7 +35,7 @@ class SnapshotSource : public EventSource {
   bool TellsFreeCompleted() const override { return true; }
   std::vector<std::string> missing() const override { return missing_; }
 
-  // The segments as the file has them.
+  // Returns the segments of the file.
   SnapshotStateFacts State() const;
 
  private:

@@ -1,11 +1,11 @@
-// StackedSource: the events of a .stow file with the call stacks that it kept, by name.
+// StackedSource returns the events of a .stow file together with the call stacks in it, by name.
 //
-// Idea: a trace names Python frames itself, and native ones if somebody looked them up where it was
-// made. Others are looked up when a stack is asked for, which the analysis does once for each that
-// matters.
+// Idea: a trace has names of Python frames, and of native frames if they were looked up on the
+// machine where the trace was made. Other frames are looked up when a stack is requested, which the
+// analysis does once for each stack that it needs.
 //
-// Ownership: owns the trace; the texts of frames live as long as the source. Threads: one at a
-// time. Errors: a frame about which nothing is known has its library's path and the function "??".
+// Ownership: owns the trace; the texts of frames are valid as long as the source. Threads: one at a
+// time. Errors: an unknown frame has its library's path and the function "??".
 #ifndef VRAMSTOW_TOOLS_INPUTS_STACKED_SOURCE_H_
 #define VRAMSTOW_TOOLS_INPUTS_STACKED_SOURCE_H_
 

@@ -16,8 +16,8 @@ namespace vramstow {
 
 namespace {
 
-// A trace that was closed says how long it is: what lies behind a cut is known to be missing, but
-// not what it held. Empty: nothing is.
+// Returns a sentence if the file was truncated after it was closed, or an empty text. The header of
+// a closed trace has its length, so the number of missing bytes is known, but not their contents.
 std::string CutInWords(const std::string& path, uint64_t size) {
   FileHeader header = {};
   std::ifstream file(path, std::ios::binary);
@@ -35,7 +35,8 @@ absl::StatusOr<std::unique_ptr<TraceSource>> TraceSource::Open(const std::string
   if (stat(path.c_str(), &status) != 0) {
     return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", strerror(errno), "."));
   }
-  // Before it is opened: a pipe would wait for somebody to write.
+  // The type is checked before the file is opened, because opening a pipe would block until it has
+  // a writer.
   if (S_ISDIR(status.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " is a directory: name the .stow files in it."));

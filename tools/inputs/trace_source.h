@@ -1,6 +1,6 @@
-// TraceSource: the events of a .stow file, as the analysis reads them.
+// TraceSource returns the events of a .stow file to the analysis.
 //
-// Ownership: owns its reader. Threads: one at a time. Errors: Open gives one sentence that names
+// Ownership: owns its reader. Threads: one at a time. Errors: Open returns one sentence that names
 // the file, what is wrong with it and what to do. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_TOOLS_INPUTS_TRACE_SOURCE_H_
 #define VRAMSTOW_TOOLS_INPUTS_TRACE_SOURCE_H_
@@ -20,7 +20,8 @@ namespace vramstow {
 
 class TraceSource : public EventSource {
  public:
-  // kNotFound: cannot be opened; kInvalidArgument: is no trace, or a newer version's.
+  // Returns kNotFound if the file cannot be opened, kInvalidArgument if it is not a trace or has a
+  // newer version.
   static absl::StatusOr<std::unique_ptr<TraceSource>> Open(const std::string& path);
 
   bool Next(Event* event) override {
@@ -36,7 +37,8 @@ class TraceSource : public EventSource {
   std::string_view MarkText(const Event& mark) const override {
     return reader_.Annotation(TextNumber(mark));
   }
-  // A trace that was converted from another kind of file says in its facts what only that knew.
+  // A trace that was converted from another kind of file has the answers to these functions in its
+  // facts.
   std::optional<uint16_t> OpeningCall() const override;
   bool TellsFreeCompleted() const override {
     return facts().contains("source.tells_free_completed");

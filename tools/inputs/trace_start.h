@@ -1,7 +1,7 @@
-// TraceStart: when a trace was begun, by the clock on the wall.
+// Returns when a trace was begun, by the wall clock.
 //
-// Ownership: a copy. Threads: a pure function. Errors: 0 where the file is no trace or cannot be
-// read. Units: nanoseconds since 1970.
+// Ownership: a copy. Threads: a pure function. Errors: returns 0 if the file is not a trace or
+// cannot be read. Units: nanoseconds since 1970.
 #ifndef VRAMSTOW_TOOLS_INPUTS_TRACE_START_H_
 #define VRAMSTOW_TOOLS_INPUTS_TRACE_START_H_
 
@@ -10,7 +10,7 @@
 
 namespace vramstow {
 
-// The moment of time 0 of its events.
+// Returns the moment of time 0 of the trace's events.
 uint64_t TraceStartUnixNs(const std::string& path);
 
 }  // namespace vramstow

@@ -1,11 +1,11 @@
-// WithinSource: the events of another source that lie in ranges of one name.
+// WithinSource returns the events of another source that lie in ranges of one name.
 //
-// Idea: a test asks what its body did with memory, not what was there before. Ranges are the marks
-// that the application pushed and popped; of several with the name each counts. Memory that was
-// allocated outside is not known inside, and its frees change no level.
+// Idea: a test needs the memory use of its own body, and not of earlier code. Ranges are the marks
+// that the application pushed and popped; all ranges with the name count. Memory that was allocated
+// outside is not known inside, and freeing it does not change a level.
 //
-// Ownership: owns the other source. Threads: one at a time. Errors: none; found() says whether
-// there was such a range. Units: as the source has them.
+// Ownership: owns the other source. Threads: one at a time. Errors: none; found() returns whether
+// there was such a range. Units: those of the source.
 #ifndef VRAMSTOW_TOOLS_INPUTS_WITHIN_SOURCE_H_
 #define VRAMSTOW_TOOLS_INPUTS_WITHIN_SOURCE_H_
 
