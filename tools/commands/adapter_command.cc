@@ -1,4 +1,5 @@
-// vramstow adapter: the allocators that vramstow compiles for frameworks on this machine.
+// vramstow adapter: builds and lists the allocators that vramstow compiles for frameworks on this
+// machine.
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -39,7 +40,7 @@ constexpr char kAdapterFooter[] =
 
 constexpr uint64_t kPythonPatienceMs = 60'000;
 
-// Where the Python of this shell has PyTorch.
+// Returns the folder of the PyTorch that the Python of this shell would import.
 absl::StatusOr<std::string> TorchOfPython() {
   const auto python = FindPython(kPythonPatienceMs);
   if (python.ok() && !python->torch_folder.empty()) return python->torch_folder;
@@ -75,7 +76,7 @@ absl::StatusOr<Adapter> Provide(const TorchInstallation& torch, const Adapters& 
   return adapters.Build(torch, *folders.compiled);
 }
 
-// `may_lack`: that there is none for a release is no failure, and has a status of its own.
+// `may_lack` says that an unsupported release is no failure, but has an exit status of its own.
 int Build(const std::string& torch_folder, const Adapters& adapters, const Folders& folders,
           bool may_lack, bool quiet, bool json) {
   const auto torch = FindTorch(torch_folder);

@@ -15,7 +15,7 @@ constexpr size_t kTerminalColumns = 78;
 
 bool IsCause(const RuleRow& row) { return row.rule->cause != nullptr; }
 
-// An item for each id: what its rules mean, in their order.
+// Returns a list item for each id, with the meanings of its rules in their order.
 std::string PageListOf(bool causes) {
   std::string list;
   for (const std::string& id : AdviceIds()) {
@@ -32,7 +32,7 @@ std::string PageListOf(bool causes) {
   return list;
 }
 
-// "It is told only where A, and where B."
+// Returns "It is told only where A, and where B."
 std::string NeedsOf(const Rule& rule) {
   std::string text;
   for (const Precondition& needed : rule.needs) {

@@ -1,4 +1,4 @@
-// vramstow analyze: the facts of one or several traces, as text or JSON.
+// vramstow analyze: prints the facts of one or several traces, as text or JSON.
 #include <string>
 #include <vector>
 
@@ -33,7 +33,7 @@ constexpr char kAnalyzeFooter[] =
     "\n"
     "Exit status: 0; 1 if the report could not be written; 2 if an input cannot be read.";
 
-// The files as a user types them behind a command. Redacted, they keep their folders to themselves.
+// Returns the files as a user types them after a command. Redacted names have no folders.
 std::string InputWords(const std::vector<std::string>& files, bool redact) {
   constexpr size_t kMaxNamed = 4;
   if (redact) return "--redact INPUT";

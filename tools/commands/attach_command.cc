@@ -1,4 +1,4 @@
-// vramstow attach: looks into a process that was started without vramstow.
+// vramstow attach: observes a process that was started without vramstow.
 
 #include <unistd.h>
 
@@ -66,7 +66,7 @@ volatile std::sig_atomic_t is_asked_to_end = 0;
 
 bool WantsToEnd() { return is_asked_to_end != 0; }
 
-// Ctrl-C ends the observation, and then the program.
+// Ctrl-C first ends the observation, and then the program.
 void HearSignals() {
   struct sigaction action = {};
   action.sa_handler = [](int) { is_asked_to_end = 1; };
@@ -95,7 +95,7 @@ absl::StatusOr<std::string> Compiled(const Installation& installation,
   return adapter->path;
 }
 
-// The files that the process loads: compiled before it is entered.
+// Returns the files that the process loads, compiled before it is entered.
 absl::StatusOr<ObservationFiles> FilesFor(const RemoteProcess& process) {
   constexpr char kAllocator[] = "libc10_cuda.so";
   const RemoteFile* allocator = process.FindFile(kAllocator);
@@ -114,14 +114,14 @@ absl::StatusOr<ObservationFiles> FilesFor(const RemoteProcess& process) {
   if (!observer.ok()) return observer.status();
   ObservationFiles files{absl::StrCat(installation->python_start, "/observation.py"),
                          installation->shim, *std::move(observer), ""};
-  // Without one, who asks for a census is told why there is none.
+  // If there is no compiled census, a user who asks for one is told why.
   if (const auto census = Compiled(*installation, *torch, AdapterKind::kCensus); census.ok()) {
     files.census = *census;
   }
   return files;
 }
 
-// The process, and what it is asked.
+// The process, and the questions to it.
 class Attachment {
  public:
   static absl::StatusOr<Attachment> Make(pid_t pid, const AttachOptions& wishes) {
@@ -140,7 +140,7 @@ class Attachment {
     return Attachment(*std::move(request), *std::move(files), wishes);
   }
 
-  // A trace for the time of this question only, or one that stays.
+  // Asks a question. The trace is temporary, unless `keeps_trace` is set.
   absl::StatusOr<AttachAnswer> Ask(const std::string& action, bool keeps_trace) {
     return request_.Ask(action, files_, keeps_trace ? wishes_.traces : request_.folder(),
                         absl::Nanoseconds(static_cast<int64_t>(wishes_.patience_ns)),
@@ -167,7 +167,7 @@ int Print(const AttachOptions& wishes, const JsonValue& json, const std::string&
 
 double MillisecondsOf(absl::Duration duration) { return absl::ToDoubleMilliseconds(duration); }
 
-// The answer, and how the process was asked.
+// Returns the answer, and how the process was asked.
 JsonValue JsonOf(pid_t pid, const AttachAnswer& answer, JsonValue told) {
   told["pid"] = static_cast<int64_t>(pid);
   told["stopped_ms"] = MillisecondsOf(answer.stopped);
@@ -184,7 +184,7 @@ int TellCensus(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   if (!answer.ok()) return Refuse(answer.status());
   const JsonValue* census = answer->body.Find("census");
   if (census == nullptr) return Refuse(absl::UnavailableError("the process told no census."));
-  // The same as vramstow ctl PID census --json.
+  // The JSON is the one of vramstow ctl PID census --json.
   return Print(wishes, JsonOf(pid, *answer, *census),
                absl::StrCat("process ", pid, ": ", CensusText(*census)));
 }
@@ -193,7 +193,7 @@ std::string Signed(int64_t bytes) {
   return absl::StrCat(bytes < 0 ? "-" : "+", Bytes(static_cast<uint64_t>(std::abs(bytes))));
 }
 
-// By line: what was made while the process was observed, and is still there.
+// The blocks that a line made while the process was observed, and that are still live.
 struct GrownLine {
   std::string site;
   uint64_t bytes = 0;
@@ -266,7 +266,7 @@ int TellGrowth(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   Sleep(wishes.every_ns);
   const auto after = WantsToEnd() ? before : attachment.Ask("census", false);
   const std::string trace = observed->body.Text("path");
-  // The lines of a trace that was there before tell of all that time, and not of this.
+  // The lines of a trace that was there before cover its whole time, and not only this observation.
   if (!was_there) {
     const auto ended = attachment.Ask("end", false);
     if (!ended.ok()) return Refuse(ended.status());
@@ -319,7 +319,7 @@ int Observe(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   return AnalyzeCommand({trace});
 }
 
-// False: it is no time, and the sentence is written.
+// Parses a time. Returns false if it is none, after writing one sentence.
 bool ReadTime(const std::string& option, const std::string& text, uint64_t* nanoseconds) {
   if (ParseDuration(text, nanoseconds)) return true;
   Complain("attach", absl::StrCat(option, " takes a time, for example 60s."));

@@ -1,7 +1,7 @@
-// What a census of a running process found, in words: for ctl and attach.
+// CensusText: describes in words what a census of a running process found; for ctl and attach.
 //
-// Ownership: the caller's. Threads: a pure function. Errors: what the answer lacks is 0 or empty.
-// Units: bytes.
+// Ownership: the caller owns the result. Threads: a pure function, callable from any thread.
+// Errors: a value that is missing in the answer is 0 or empty. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_CENSUS_TEXT_H_
 #define VRAMSTOW_TOOLS_COMMANDS_CENSUS_TEXT_H_
 
@@ -11,7 +11,7 @@
 
 namespace vramstow {
 
-// `census`: as docs/census.md describes the JSON.
+// `census` is the JSON that docs/census.md describes.
 std::string CensusText(const JsonValue& census);
 
 }  // namespace vramstow

@@ -1,4 +1,4 @@
-// vramstow check: a test of what a run did with memory, for continuous integration.
+// vramstow check: tests what a run did with memory, for continuous integration.
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -60,7 +60,8 @@ struct Verdict {
   std::vector<std::string> sites;
 };
 
-// "5%", "20MiB" or "0". False: none of these; a number without a unit may mean a share or percent.
+// A tolerance, "5%", "20MiB" or "0". Any other number without a unit is refused, because it could
+// mean a share or a percentage.
 struct Tolerance {
   double share = 0;
   double bytes = 0;
@@ -81,7 +82,7 @@ bool ParseTolerance(std::string text, Tolerance* tolerance) {
   return true;
 }
 
-// No figure of a run is known where a part of it is not.
+// If a part of a run is missing, no figure of it is known.
 Verdict VerdictOnMissing(const FactSet& set) {
   Verdict verdict;
   for (const Facts& trace : set.traces) {
@@ -143,7 +144,8 @@ std::string Told(const Verdict& verdict, bool json) {
   return text;
 }
 
-// Reads a baseline: facts, or what they can be made of. An empty text: it is one; else a sentence.
+// Reads a baseline: facts, or files from which facts can be made. Returns an empty text on success,
+// otherwise one sentence.
 std::string ReadBaseline(const std::string& path, const std::string& within, JsonValue* baseline) {
   std::error_code error;
   if (std::filesystem::exists(path, error)) {

@@ -1,4 +1,4 @@
-// vramstow collect: the facts of many jobs in one dataset, and a page of it.
+// vramstow collect: puts the facts of many jobs into one dataset, with a page about it.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -45,7 +45,7 @@ struct CollectRequest {
   bool json = false;
 };
 
-// What a folder is called, also where it is given as "." or with a slash at its end.
+// Returns the name of a folder, even if it is given as "." or with a trailing slash.
 std::string NameOf(const std::string& folder) {
   std::error_code error;
   std::filesystem::path path = std::filesystem::weakly_canonical(folder, error);
@@ -54,7 +54,7 @@ std::string NameOf(const std::string& folder) {
   return path.filename().string();
 }
 
-// The traces of a job. Nothing, and a sentence: there is none.
+// Returns the traces of a job. Fails with a sentence if there are none.
 absl::StatusOr<std::vector<std::string>> TracesOf(const std::string& job) {
   std::error_code error;
   if (!std::filesystem::exists(job, error)) {
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<std::string>> TracesOf(const std::string& job) {
   return files;
 }
 
-// One process for the helper. An error: the file is no trace that can be read.
+// Returns the line about one process for the helper. Fails if the file is no readable trace.
 absl::StatusOr<std::string> LineOf(const std::string& job, const std::string& file,
                                    size_t position) {
   auto inputs = AnalyzePaths({file});
@@ -89,7 +89,7 @@ int CollectIsWrong(const absl::Status& status) {
   return status.code() == absl::StatusCode::kUnavailable ? kExitCannotWrite : kExitUsage;
 }
 
-// Hands over each trace of each job; what cannot be read is left out and told.
+// Sends each trace of each job to the helper; unreadable ones are skipped and reported.
 absl::Status SendAll(const CollectRequest& request, int to_helper, size_t* sent) {
   for (const std::string& job : request.jobs) {
     const auto files = TracesOf(job);
@@ -101,7 +101,7 @@ absl::Status SendAll(const CollectRequest& request, int to_helper, size_t* sent)
         Complain("collect", absl::StrCat("left out: ", std::string(line.status().message())));
         continue;
       }
-      // The helper has ended, and says why.
+      // The helper has ended, and reports why.
       if (!WriteAll(to_helper, *line)) return absl::OkStatus();
       ++*sent;
     }
@@ -130,7 +130,7 @@ int CollectCommand(const std::vector<std::string>& arguments) {
     return CollectIsWrong(absl::InvalidArgumentError(
         "name folders with traces to add, or a page to make with --page."));
   }
-  // Before the helper writes anything.
+  // Checks all jobs before the helper writes anything.
   for (const std::string& job : request.jobs) {
     if (const auto files = TracesOf(job); !files.ok()) return CollectIsWrong(files.status());
   }

@@ -1,8 +1,8 @@
-// The commands of the program, one file each.
+// The commands of the program; each has a file of its own.
 //
-// Each takes the arguments after its name and returns the program's exit status: 0; 2 for wrong
-// arguments and input that cannot be used, after one sentence on stderr; 1 where the result could
-// not be written. RunCommand ends as the command that it ran.
+// Each takes the arguments after its name and returns the program's exit status: 0 on success; 2
+// for wrong arguments and input that cannot be used, after one sentence on stderr; 1 if the result
+// could not be written. RunCommand ends like the command that it ran.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_COMMAND_H_
 #define VRAMSTOW_TOOLS_COMMANDS_COMMAND_H_
 
@@ -16,30 +16,31 @@ namespace vramstow {
 int RunCommand(const std::vector<std::string>& arguments);
 int AnalyzeCommand(const std::vector<std::string>& arguments);
 int DiffCommand(const std::vector<std::string>& arguments);
-// Exit status 1 also where something does not hold.
+// The exit status is also 1 if an assertion does not hold.
 int CheckCommand(const std::vector<std::string>& arguments);
 int ReportCommand(const std::vector<std::string>& arguments);
 int ReplayCommand(const std::vector<std::string>& arguments);
 int ExportCommand(const std::vector<std::string>& arguments);
 int CollectCommand(const std::vector<std::string>& arguments);
 int ConvertCommand(const std::vector<std::string>& arguments);
-// Exit status 1 also where nothing fits.
+// The exit status is also 1 if nothing fits.
 int FitCommand(const std::vector<std::string>& arguments);
-// Exit status 1 also where nothing fits.
+// The exit status is also 1 if nothing fits.
 int PlanCommand(const std::vector<std::string>& arguments);
-// Exit status 1 also where less is aligned than was asked for.
+// The exit status is also 1 if a smaller share is aligned than was required.
 int FidelityCommand(const std::vector<std::string>& arguments);
-// Exit status 2 also where the process cannot be entered.
+// The exit status is also 2 if the process cannot be entered.
 int AttachCommand(const std::vector<std::string>& arguments);
-// Exit status 1 also where the process that was asked refuses.
+// The exit status is also 1 if the process refuses.
 int CtlCommand(const std::vector<std::string>& arguments);
 int TopCommand(const std::vector<std::string>& arguments);
-// Exit status 1 also where an adapter cannot be built.
+// The exit status is also 1 if an adapter cannot be built.
 int AdapterCommand(const std::vector<std::string>& arguments);
-// Exit status 1 also where something will not work.
+// The exit status is also 1 if something will not work.
 int DoctorCommand(const std::vector<std::string>& arguments);
 int CompletionCommand(const std::vector<std::string>& arguments);
-// Prints a page of the documentation that is made from the program's own tables. Not in --help.
+// Prints a page of the documentation that is generated from the program's own tables. It is not in
+// --help.
 int DocsCommand(const std::vector<std::string>& arguments);
 
 }  // namespace vramstow

@@ -16,7 +16,7 @@
 namespace vramstow {
 namespace {
 
-// A command that reads its own positional arguments says itself how it is used.
+// The usage of a command that parses its own positional arguments is a fixed text.
 class FixedUsage : public CLI::Formatter {
  public:
   explicit FixedUsage(std::string usage) : usage_(std::move(usage)) {}
@@ -61,7 +61,7 @@ void AddOption(CLI::App* app, const Option& option) {
   if (!rules.value_name.empty()) added->type_name(rules.value_name);
 }
 
-// ", did you mean --simulate?" where an option has nearly the name that was given.
+// Returns ", did you mean --simulate?" if an option has a similar name.
 std::string LikelyOption(const CLI::App& app, const std::string& given) {
   if (!given.starts_with("--")) return "";
   std::vector<std::string> names;
@@ -72,7 +72,7 @@ std::string LikelyOption(const CLI::App& app, const std::string& given) {
   return likely.empty() ? "" : absl::StrCat(", did you mean ", likely, "?");
 }
 
-// The fault, as the part of a sentence.
+// Returns the error, as a part of a sentence.
 std::string Problem(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> extras = app.remaining();
   const auto unknown = [&app](const std::string& argument) {
@@ -82,7 +82,8 @@ std::string Problem(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     return unknown(extras.empty() ? "" : extras.front());
   }
-  // An unknown flag explains why something is missing. What follows "--" is no flag of ours.
+  // An unknown flag is the likely reason for a missing argument. Arguments after "--" are not flags
+  // of ours.
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     for (const std::string& extra : extras) {
       if (extra == "--") break;
@@ -90,13 +91,13 @@ std::string Problem(const CLI::App& app, const CLI::ParseError& error) {
     }
   }
   if (dynamic_cast<const CLI::RequiresError*>(&error) != nullptr) {
-    // "--every requires --growth"
+    // The library's text is, for example, "--every requires --growth".
     return absl::StrCat(Printable(error.what()), ", and does nothing without it");
   }
   return Printable(error.what());
 }
 
-// Where OptionsOf asks for what a command declares; else null.
+// Where OptionsOf collects the options that a command declares; otherwise null.
 std::vector<OptionWords>* asked_options = nullptr;
 
 OptionWords WordsOf(const Option& option) {
@@ -112,7 +113,7 @@ OptionWords WordsOf(const Option& option) {
   return words;
 }
 
-// The library ends each group with a line of its own.
+// The library ends each group with a blank line of its own.
 std::string WithSingleBlankLines(std::string text) {
   while (absl::StrReplaceAll({{"\n\n\n", "\n\n"}}, &text) > 0) {
   }
@@ -124,7 +125,7 @@ std::string WithSingleBlankLines(std::string text) {
 std::vector<OptionWords> OptionsOf(CommandFunction* command) {
   std::vector<OptionWords> options;
   asked_options = &options;
-  // A command that leaves options to --help-all declares them all.
+  // A command that hides options from --help declares all of them for --help-all.
   command({"--help-all"});
   asked_options = nullptr;
   return options;
@@ -163,7 +164,7 @@ std::optional<int> ReadArguments(const CommandLine& line,
     }
   }
   try {
-    // CLI11 reads them from the back.
+    // CLI11 parses the arguments from the back.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {

@@ -1,11 +1,11 @@
-// CommandLine: the arguments of one command, declared as data: what each option is called, what
-// --help says of it, and which variable gets its value.
+// CommandLine: declares the arguments of one command as data: the names of each option, its text in
+// --help, and the variable that gets its value.
 //
-// Idea: command_line.cc alone knows the library that reads arguments (CLI11). It takes ten seconds
-// to compile, so no command includes it.
+// Idea: only command_line.cc includes the library that parses arguments (CLI11), because it takes
+// ten seconds to compile.
 //
-// Ownership: the targets belong to the caller. Threads: one at a time. Errors: ReadArguments writes
-// one sentence to stderr. Units: none.
+// Ownership: the caller owns the targets. Threads: used by one thread at a time. Errors:
+// ReadArguments writes one sentence to stderr. Units: none.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_COMMAND_LINE_H_
 #define VRAMSTOW_TOOLS_COMMANDS_COMMAND_LINE_H_
 
@@ -60,10 +60,10 @@ struct CommandLine {
 
 using CommandFunction = int(const std::vector<std::string>& arguments);
 
-// The positional option that is a command of somebody else, with its arguments.
+// The positional option that is another program's command, with its arguments.
 inline constexpr char kCommandName[] = "COMMAND";
 
-// The names and the value of one option, for a shell that completes it.
+// The names and the value of one option, for the completion of a shell.
 struct OptionWords {
   std::vector<std::string> names;  // "-o", "--output"; of a positional one "INPUT"
   std::string help;
@@ -74,11 +74,11 @@ struct OptionWords {
   bool is_repeated = false;
 };
 
-// The options that a command declares, without running it. Empty: it declares none.
+// Returns the options that a command declares, without running it; empty if it declares none.
 std::vector<OptionWords> OptionsOf(CommandFunction* command);
 
-// Reads `arguments` into the targets. Gives an exit status where the program has to end here:
-// --help was asked for, or an argument is wrong and the sentence is written.
+// Parses `arguments` into the targets. Returns an exit status if the program has to end here:
+// --help was requested, or an argument is wrong and the sentence was written.
 std::optional<int> ReadArguments(const CommandLine& line,
                                  const std::vector<std::string>& arguments);
 

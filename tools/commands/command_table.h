@@ -1,7 +1,7 @@
-// The commands of the program, as a table: the help, the choice of a command and shell completion
-// follow from it.
+// CommandTable: the commands of the program, as a table from which the help, the selection of a
+// command and shell completion are made.
 //
-// Ownership: constants. Threads: values. Errors: none. Units: none.
+// Ownership: constants. Threads: plain values without synchronisation. Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_COMMAND_TABLE_H_
 #define VRAMSTOW_TOOLS_COMMANDS_COMMAND_TABLE_H_
 
@@ -17,11 +17,12 @@ struct Command {
   const char* name;
   const char* summary;  // one line of --help; empty: --help does not list the command
   CommandFunction* run;
-  // It leaves the terminal to others, or shows its own page there.
+  // True if no progress bar may be shown, because another program, or a page of the command's own,
+  // uses the terminal.
   bool has_no_bar = false;
 };
 
-// Those that --help lists come first, in the order of --help.
+// Returns the commands; those that --help lists come first, in the order of --help.
 std::span<const Command> AllCommands();
 std::vector<Command> ListedCommands();
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kLeastIterations = 4;  // of which the second half is steady
 
-// Facts of several processes know libraries only.
+// Facts of several processes have libraries only.
 const JsonValue* SitesOf(const JsonValue& facts) {
   for (const char* key : {"by_site", "by_library"}) {
     const JsonValue* list = facts.Find(key);
@@ -60,7 +60,7 @@ void AddSites(const JsonValue& facts, bool is_after, std::map<std::string, SiteC
   }
 }
 
-// "2GiB", "1.5", "1.1 * peak_allocated", "peak_allocated * 1.1".
+// Evaluates "2GiB", "1.5", "1.1 * peak_allocated" or "peak_allocated * 1.1".
 std::optional<double> ValueOf(const JsonValue& facts, std::string_view text) {
   double product = 1;
   for (const absl::string_view part :
@@ -89,7 +89,7 @@ bool Compare(double left, const std::string& sign, double right) {
   return sign == "<" ? left < right : left > right;
 }
 
-// Null: there is nothing of that name.
+// Returns null if there is no fact at this path.
 const JsonValue* Find(const JsonValue& facts, const std::string& path) {
   const JsonValue* at = &facts;
   for (const absl::string_view part : absl::StrSplit(FullPath(path), '.')) {
@@ -106,7 +106,7 @@ const JsonValue* Find(const JsonValue& facts, const std::string& path) {
   return at;
 }
 
-// The paths of all numbers, but for those in lists and of single ranks.
+// Adds the paths of all numbers, except those in lists and of single ranks.
 void AddNumbers(const JsonValue& facts, const std::string& prefix,
                 std::vector<std::string>* names) {
   for (const auto& [key, value] : facts.members()) {
@@ -116,19 +116,19 @@ void AddNumbers(const JsonValue& facts, const std::string& prefix,
   }
 }
 
-// The name that somebody meant; empty: nothing is near.
+// Returns the similar name that the user probably meant; empty if there is none.
 std::string LikelyNumber(const JsonValue& facts, const std::string& name) {
   std::vector<std::string> names = ShortNamesOfFacts();
   AddNumbers(facts, "", &names);
   const std::string likely = LikelyName(name, names);
   if (!likely.empty()) return likely;
-  // The end of a path alone, as in "reserved_bytes".
+  // The user may have given only the end of a path, for example "reserved_bytes".
   const auto ends = std::ranges::find_if(
       names, [&name](const std::string& path) { return path.ends_with("." + name); });
   return ends == names.end() ? "" : *ends;
 }
 
-// Why there is no number of that name.
+// Says why there is no number of that name.
 std::string NoNumber(const JsonValue& facts, const std::string& name) {
   const JsonValue* at = Find(facts, name);
   if (at != nullptr && at->is_null()) {
@@ -204,7 +204,8 @@ void AddSteadyState(const std::vector<const Detail*>& details, JsonValue* facts)
     const auto begin = static_cast<uint64_t>(middle.Integer("begin_event"));
     std::map<std::string, uint64_t> held;
     for (const Life& life : details.front()->lives) {
-      // What lives when the iteration's first event comes; that event's own block does not count.
+      // Blocks that were live before the iteration's first event; the block of that event does not
+      // count.
       if (life.pending || life.birth >= begin || life.death < begin) continue;
       held[details.front()->sites[life.site].site] += life.size;
     }

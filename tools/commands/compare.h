@@ -1,10 +1,10 @@
-// Compare: two sets of facts, side by side: which figures moved, and at which sites.
+// Compare: compares two sets of facts: the figures that changed, and the call sites that caused it.
 //
-// Idea: facts are compared as the JSON that `vramstow analyze --json` writes, so that a file of an
-// earlier run (a baseline) and a run of now are read alike.
+// Idea: facts are compared as the JSON that `vramstow analyze --json` writes, so that the file of
+// an earlier run (a baseline) and a current run are treated alike.
 //
-// Ownership: results are copies. Threads: pure functions. Errors: what one side does not have is
-// left out. Units: bytes and numbers as the facts have them.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// values that one side lacks are skipped. Units: those of the facts.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_COMPARE_H_
 #define VRAMSTOW_TOOLS_COMMANDS_COMPARE_H_
 
@@ -29,38 +29,39 @@ struct SiteChange {
   std::string operation;  // that held most, of either
   int64_t peak_before = 0;
   int64_t peak_after = 0;
-  // In the steady state, where AddSteadyState knew it.
+  // The bytes in the steady state, if AddSteadyState found it.
   int64_t steady_before = 0;
   int64_t steady_after = 0;
   int64_t end_before = 0;
   int64_t end_after = 0;
 };
 
-// A number of the facts: "peak.allocated_bytes", or short "peak_allocated"; lists by their index.
-// Nothing where the facts have no number there.
+// Returns a number of the facts: "peak.allocated_bytes", or short "peak_allocated"; elements of
+// lists by their index. nullopt if the facts have no number there.
 std::optional<double> FigureOf(const JsonValue& facts, const std::string& path);
-// The full path of a short name; the name itself where it is none.
+// Returns the full path of a short name; any other name unchanged.
 std::string FullPath(const std::string& name);
 
-// The figures that are compared without being asked for, those that both have.
+// Returns the figures that are compared by default, if both sides have them.
 std::vector<FigureChange> CompareFigures(const JsonValue& before, const JsonValue& after);
-// Sites (without call stacks: libraries) whose bytes changed, the largest change first.
+// Returns the call sites (without call stacks, the libraries) whose bytes changed, the largest
+// change first.
 std::vector<SiteChange> CompareSites(const JsonValue& before, const JsonValue& after);
 
-// Adds what these facts say of the steady state, the second half of the iterations, where there are
-// four at least: `steady.peak_bytes` and `steady.between_bytes` (live between two of them), the
-// medians; and of one process `steady.sites`, what each held when the middle one of them began.
+// Adds the steady state, which is the second half of the iterations, if there are at least four:
+// the medians `steady.peak_bytes` and `steady.between_bytes` (live between two iterations); and for
+// a single process `steady.sites`, what each call site held when the middle iteration began.
 void AddSteadyState(const std::vector<const Detail*>& details, JsonValue* facts);
 
-// An expression over the facts: "peak_reserved <= 2GiB", "peak_reserved <= 1.1 * peak_allocated",
-// several joined by "&&".
+// An expression over the facts: "peak_reserved <= 2GiB", "peak_reserved <= 1.1 * peak_allocated";
+// several can be joined by "&&".
 struct Assertion {
   bool holds = true;
   std::string why_not;  // one sentence
 };
 absl::StatusOr<Assertion> Assert(const JsonValue& facts, const std::string& text);
 
-// "1.46 GiB" for paths that end in _bytes, "0.0428 s" for _seconds, else the number.
+// Returns "1.46 GiB" for paths that end in _bytes, "0.0428 s" for _seconds, otherwise the number.
 std::string FigureText(const std::string& path, double value);
 
 }  // namespace vramstow

@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-// The first sentence of a help text, on one line, without its full stop.
+// Returns the first sentence of a help text, on one line, without its full stop.
 std::string ShortHelp(const std::string& help) {
   std::string text = absl::StrReplaceAll(help, {{"\n", " "}});
   text = text.substr(0, text.find(". "));
@@ -29,7 +29,7 @@ std::string NamesOf(const std::vector<CommandWords>& commands) {
   });
 }
 
-// After "help".
+// Returns the words that may follow "help".
 std::string NamesOfTopics() {
   std::string names;
   for (const Topic& topic : AllTopics()) absl::StrAppend(&names, " ", topic.name);
@@ -39,7 +39,7 @@ std::string NamesOfTopics() {
 
 std::string Words(const std::vector<std::string>& words) { return absl::StrJoin(words, " "); }
 
-// In single quotes.
+// Returns the text in single quotes.
 std::string Quoted(const std::string& text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
@@ -118,7 +118,7 @@ constexpr char kBashEnds[] = R"(
 complete -F _vramstow vramstow
 )";
 
-// The facts on a command: the variables that the rest of the script asks for.
+// Sets the variables with which the rest of the script works, for one command.
 std::string BashCommand(const CommandWords& command) {
   std::vector<std::string> flags;
   std::vector<std::string> takes_value;
@@ -141,7 +141,7 @@ std::string BashCommand(const CommandWords& command) {
                       "\n      takes_value=", Quoted(Words(takes_value)), "\n      ;;\n");
 }
 
-// The words that follow one option.
+// Returns the words that may follow one option.
 std::string BashValues(const CommandWords& command, const OptionWords& option) {
   const std::string names =
       absl::StrJoin(option.names, " | ", [&command](std::string* text, const std::string& name) {
@@ -159,7 +159,7 @@ std::string BashValues(const CommandWords& command, const OptionWords& option) {
 
 // --- zsh
 
-// Inside a specification of _arguments.
+// Escapes text for a specification of _arguments.
 std::string ZshText(const std::string& text) {
   return absl::StrReplaceAll(
       text, {{"'", "'\\''"}, {"[", "\\["}, {"]", "\\]"}, {":", "\\:"}, {"\\", "\\\\"}});
@@ -330,7 +330,7 @@ std::string FishCompletion(const std::vector<CommandWords>& commands) {
   bool has_program = false;
   for (const CommandWords& command : commands) {
     for (const OptionWords& option : command.options) {
-      // Once for all commands that take another program.
+      // Written only once for all commands that run another program.
       if (IsCommand(option) && std::exchange(has_program, true)) continue;
       text += FishOption(command, option);
     }

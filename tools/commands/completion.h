@@ -1,9 +1,11 @@
-// Completion: what bash, zsh and fish need to complete the program's commands, flags and values.
+// Completion: generates the scripts by which bash, zsh and fish complete the program's commands,
+// flags and values.
 //
-// Idea: all of it is made from the table of commands and from what each command declares
-// (command_line.h), so that no list is kept by hand.
+// Idea: the scripts are generated from the table of commands and from the declarations of each
+// command (command_line.h), so no list is maintained by hand.
 //
-// Ownership: results are the caller's. Threads: one at a time. Errors: none. Units: none.
+// Ownership: the caller owns the results. Threads: used by one thread at a time. Errors: none.
+// Units: none.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_COMPLETION_H_
 #define VRAMSTOW_TOOLS_COMMANDS_COMPLETION_H_
 

@@ -1,4 +1,4 @@
-// vramstow completion: a script for a shell, made from the table of commands.
+// vramstow completion: prints a script for a shell, generated from the table of commands.
 #include <string>
 #include <vector>
 

@@ -34,7 +34,7 @@ absl::StatusOr<std::string> SocketOf(pid_t process, const std::string& folder) {
   return std::string(path);
 }
 
-// Why nobody answers at this path.
+// Says why nothing answers at this path.
 absl::Status CannotReach(pid_t process, const std::string& path, int error) {
   const int refused = kill(process, 0) == 0 ? 0 : errno;
   if (error == ENOENT && refused == ESRCH) {
@@ -102,7 +102,7 @@ absl::StatusOr<std::string> Ask(pid_t process, const std::string& path,
   return answer;
 }
 
-// The body of an answer, or what the process said against it.
+// Returns the body of an answer, or the error that the process reported.
 absl::StatusOr<std::string> BodyOf(pid_t process, const std::string& answer) {
   const std::string ok = absl::StrCat(kControlGreeting, "OK\n");
   const std::string error = absl::StrCat(kControlGreeting, "ERROR ");

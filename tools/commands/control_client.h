@@ -1,9 +1,9 @@
-// ControlClient: asks a process at its control socket (base/control.h).
+// ControlClient: sends requests to a process at its control socket (base/control.h).
 //
-// Ownership: results are copies. Threads: pure functions. Errors: one sentence: kNotFound where
-// nobody can be there, kFailedPrecondition where the process refuses, kUnavailable and
-// kDeadlineExceeded where it does not answer, kInvalidArgument for what cannot be asked. Units:
-// none.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors: one
+// sentence: kNotFound if there can be no such socket, kFailedPrecondition if the process refuses,
+// kUnavailable and kDeadlineExceeded if it does not answer, kInvalidArgument for an invalid
+// request. Units: none.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_CONTROL_CLIENT_H_
 #define VRAMSTOW_TOOLS_COMMANDS_CONTROL_CLIENT_H_
 
@@ -15,8 +15,8 @@
 
 namespace vramstow {
 
-// The body of the answer. `folder`: of the sockets; "" for the usual one. Waits ten seconds at
-// most.
+// Returns the body of the answer. `folder` is the folder of the sockets; "" means the usual one.
+// Waits at most ten seconds.
 absl::StatusOr<std::string> AskProcess(pid_t process, const std::string& folder,
                                        const std::string& request);
 

@@ -1,4 +1,4 @@
-// vramstow convert: what another program recorded, as a trace of ours.
+// vramstow convert: converts the recording of another program to a trace of vramstow's.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -77,7 +77,8 @@ int ConvertCommand(const std::vector<std::string>& arguments) {
     Complain("convert", std::string(source.status().message()));
     return kExitUsage;
   }
-  // Under another name first, so that -o may name the input and half a trace is never found.
+  // The file is written under another name first, so that -o may name the input and an unfinished
+  // trace is never left.
   OutputFile out;
   const bool opened = out.Open(output);
   StowWriter writer(out.descriptor());

@@ -1,9 +1,10 @@
-// CsvWriter: events as lines of CSV.
+// CsvWriter: writes events as lines of CSV.
 //
-// Addresses, objects and streams are hexadecimal with 0x; an unknown stream is empty; a device that
-// does not apply is -1. Names that contain a comma or a quote are quoted.
+// Addresses, objects and streams are hexadecimal with 0x; an unknown stream is empty; the device is
+// -1 if it does not apply. Names that contain a comma or a quote are quoted.
 //
-// Ownership: copies the names. Threads: one at a time. Errors: none. Units: bytes, nanoseconds.
+// Ownership: copies the names. Threads: used by one thread at a time. Errors: none. Units: bytes,
+// nanoseconds.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_CSV_H_
 #define VRAMSTOW_TOOLS_COMMANDS_CSV_H_
 

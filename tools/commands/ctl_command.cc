@@ -1,4 +1,4 @@
-// vramstow ctl: asks a running process, or has it do something, through its control socket.
+// vramstow ctl: sends a request to a running process through its control socket.
 
 #include <csignal>
 #include <string>
@@ -119,15 +119,15 @@ std::string AnswerText(const std::string& verb, const JsonValue& body) {
   return body.Dump() + "\n";
 }
 
-// The blocks that move, as the options say it.
+// The options that choose which blocks move.
 struct Choice {
   std::string idle;
   std::string bytes;
   std::string region;
 };
 
-// What is idle is known after that time: the process is asked to look, and then for what it did not
-// see.
+// Idle blocks are known only after that time: the process is asked to begin watching, and later for
+// the blocks that were not used.
 absl::StatusOr<std::string> OffloadIdle(pid_t process, const std::string& folder,
                                         const std::string& idle) {
   uint64_t idle_ns = 0;
@@ -193,7 +193,7 @@ int CtlCommand(const std::vector<std::string>& arguments) {
                   {"--json", &json, "Print the answer as JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
-  // The requests that belong to offload may be said after it, too.
+  // Requests that belong to offload may also be written after that word.
   if (request.size() == 2 && request[0] == "offload") request.erase(request.begin());
   const bool moves = request[0] == "offload" || request[0] == "resume";
   const bool only_out = !choice.idle.empty() || !choice.bytes.empty();

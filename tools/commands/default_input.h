@@ -1,6 +1,7 @@
-// What a command reads that was given no input: the newest trace of the current folder.
+// DefaultInput: the input of a command that was given none: the newest trace of the current folder.
 //
-// Ownership: none. Threads: one at a time. Errors: a sentence on stderr. Units: none.
+// Ownership: none. Threads: used by one thread at a time. Errors: a sentence on stderr. Units:
+// none.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_DEFAULT_INPUT_H_
 #define VRAMSTOW_TOOLS_COMMANDS_DEFAULT_INPUT_H_
 
@@ -11,11 +12,11 @@
 
 namespace vramstow {
 
-// Puts the newest trace into an empty `files`, and says on stderr which it is. False: there is
-// none; the sentence is written.
+// Adds the newest trace to an empty `files`, and prints its name on stderr. Returns false if there
+// is none, after writing one sentence.
 bool TakeDefaultInput(const std::string& command, std::vector<std::string>* files);
 
-// Says on stderr what of folders is not in the input.
+// Prints on stderr which files of folders are not in the input.
 void TellLeftOut(const std::string& command, const InputSet& inputs);
 
 }  // namespace vramstow

@@ -1,4 +1,4 @@
-// vramstow diff: what changed from one run to another.
+// vramstow diff: shows what changed from one run to another.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -51,7 +51,7 @@ Table FigureTable(const std::vector<FigureChange>& figures) {
   return table;
 }
 
-// The first sites; how the others are told of is the caller's.
+// Returns a table of the first call sites; the caller says how many more there are.
 Table SiteTable(const std::vector<SiteChange>& sites) {
   Table rows({Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
   const bool steady = std::ranges::any_of(
@@ -82,15 +82,15 @@ std::string DiffText(const std::vector<FigureChange>& figures,
   return text;
 }
 
-// The change of the first figure, the peak: "+12.5%".
+// Returns the change of the first figure, the peak: "+12.5%".
 std::string Share(const FigureChange& figure) {
   if (figure.before == figure.after) return "unchanged";
   if (figure.before == 0) return "new";
   return absl::StrFormat("%+.1f%%", 100 * (figure.after - figure.before) / figure.before);
 }
 
-// For a comment on a change: the peak in the first line, the rest of the figures where they moved,
-// the sites folded.
+// Returns a comment for a pull request: the peak in the first line, other figures if they changed,
+// and the call sites folded.
 std::string Markdown(const std::vector<FigureChange>& figures,
                      const std::vector<SiteChange>& sites) {
   std::string text = "### Device memory";

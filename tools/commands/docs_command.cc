@@ -1,5 +1,5 @@
-// vramstow docs: docs/configuration.md, made from the table of options; what docs/metrics.md lists,
-// made from the tables of facts; what docs/analyze.md lists, made from the table of advice.
+// vramstow docs: prints docs/configuration.md, generated from the table of options, and the lists
+// of docs/metrics.md and docs/analyze.md, generated from the tables of facts and of advice.
 #include <string>
 #include <vector>
 
@@ -16,7 +16,7 @@
 namespace vramstow {
 namespace {
 
-// No line of a page is wider.
+// No line of a page is wider than this.
 constexpr size_t kPageColumns = 140;
 
 std::string DefaultOf(const OptionRow& row) {
@@ -52,7 +52,7 @@ std::string ValuesOf(const OptionRow& row) {
   return "";
 }
 
-// One row of the table; what would make it too wide goes on in a row below.
+// Returns one row of the table; text that would make it too wide continues in a row below.
 std::string TableRow(const OptionRow& row) {
   const std::string cells =
       absl::StrCat("| `", absl::StrReplaceAll(FlagWithValue(row), {{"|", "\\|"}}), "` | `",

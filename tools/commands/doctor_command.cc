@@ -1,4 +1,4 @@
-// vramstow doctor: what will and will not work on this machine, and what to do about it.
+// vramstow doctor: says what will and will not work on this machine, and what to do about it.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -51,7 +51,7 @@ Examination Examine(const DoctorPlan& plan) {
   const auto add = [&examination](Findings findings) {
     for (Finding& finding : findings) examination.findings.push_back(std::move(finding));
   };
-  // In the order of the checks, of which the driver's and Python's may take long.
+  // The checks are in this order; those of the driver and of Python may take long.
   Progress& progress = Progress::OfProcess();
   progress.Begin("asking the driver", 0, 4);
   add(CheckDriverHere(plan));
@@ -99,7 +99,7 @@ int DoctorCommand(const std::vector<std::string>& arguments) {
            "Only these features decide the exit status; see the list \"What will work\"",
            {.takes_commas = true, .takes_no_file = true}},
           {"--json", &json, "Print JSON on one line"},
-          // The environment of the children of this command.
+          // The options of this command's own child processes.
           {"--probe", &probe, "", {.hidden = true, .one_of = {"driver", "host", "preload"}}}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (probe == "driver") return ProbeDriver();
@@ -108,7 +108,8 @@ int DoctorCommand(const std::vector<std::string>& arguments) {
 
   FlagValues flags;
   if (!simulate.empty()) flags["VRAMSTOW_SIMULATE"] = simulate;
-  // A folder for traces that is not there is a finding, and no reason to say nothing else.
+  // A missing folder for traces is one of the findings, so it must not end the command with an
+  // error.
   flags["VRAMSTOW_TRACE_DIR"] = "/";
   const auto settings = ReadSettings(flags);
   if (!settings.ok()) return DoctorIsWrong(settings.status());

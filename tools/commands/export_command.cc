@@ -1,4 +1,4 @@
-// vramstow export: a trace, or what another program recorded, in another format.
+// vramstow export: writes a trace, or the recording of another program, in another format.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 18;
 
-// The wishes besides the input and its format.
+// The options other than the input and its format.
 struct ExportRequest {
   std::string output;
   std::string merge;  // the profiler's trace; empty: none
@@ -52,7 +52,7 @@ struct ExportRequest {
   bool redact = false;
 };
 
-// The events of a file, as they are to be shown.
+// Opens the events of a file, as requested.
 absl::StatusOr<std::unique_ptr<EventSource>> OpenAsRequested(const std::string& file,
                                                              const ExportRequest& request) {
   auto source = OpenEvents(file);
@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<EventSource>> OpenAsRequested(const std::string& 
   return std::make_unique<RedactedSource>(*std::move(source), RedactorFor({file}));
 }
 
-// Whether both name the same file.
+// True if both names are of the same file.
 bool IsSameFile(const std::string& a, const std::string& b) {
   struct stat status_a;
   struct stat status_b;
@@ -68,7 +68,7 @@ bool IsSameFile(const std::string& a, const std::string& b) {
          status_a.st_dev == status_b.st_dev && status_a.st_ino == status_b.st_ino;
 }
 
-// Writes all events with `append`. False: errno says why not.
+// Writes all events with `append`. On failure returns false, and errno says why.
 template <typename Append>
 bool WriteEvents(EventSource* source, const char* header, int descriptor, Append append) {
   std::string buffer(header);
@@ -82,8 +82,8 @@ bool WriteEvents(EventSource* source, const char* header, int descriptor, Append
   return WriteAll(descriptor, buffer);
 }
 
-// What is made of the events one by one, of the whole analysis, of the events as a snapshot; or a
-// folder.
+// How a format is made: from single events, from the whole analysis, from the events as a snapshot;
+// or as a folder.
 enum class Way { kStream, kAnalysis, kSnapshot, kFolder };
 
 struct Format {
@@ -124,7 +124,7 @@ bool IsBinary(const Format& format) {
   return name == "snapshot" || name == "perfetto" || name == "pprof";
 }
 
-// "csv, rmm, … and parquet".
+// Returns "csv, rmm, … and parquet".
 std::string NamesOfFormats(const char* last) {
   std::string names;
   for (const Format& format : kFormats) {
@@ -175,7 +175,7 @@ std::string Made(std::string_view format, const Analysis& analysis) {
   return Speedscope(analysis.detail, file.substr(file.rfind('/') + 1));
 }
 
-// A snapshot is written as it is, everything else as its events have it.
+// A file that is a snapshot is written unchanged; others are made from their events.
 absl::StatusOr<std::string> MadeSnapshot(const std::string& file, const ExportRequest& request) {
   std::ostringstream out;
   absl::StatusOr<Input> input = Input::Open(file);
@@ -212,7 +212,7 @@ int ExportIsWrong(const absl::Status& status) {
   return ExportIsWrong(std::string(status.message()));
 }
 
-// The sentence on the file that was written, where that was asked for.
+// Prints a sentence on the file that was written, if requested.
 int Told(const Format& format, const ExportRequest& request) {
   const std::string& output = request.output;
   if (!request.json) return kExitOk;
@@ -248,7 +248,7 @@ int ExportFolder(const std::vector<std::string>& inputs, const Format& format,
   if (job.files.empty()) return ExportIsWrong(absl::StrCat(inputs.front(), " has no file in it."));
   job.folder = output;
   job.helper = installation->export_parts + "/write_parquet.py";
-  // In a folder there may be strangers; a file that was named must be one that can be read.
+  // A folder may contain unrelated files, but a file that was named must be readable.
   const bool is_named = job.files == inputs;
   if (!is_named) {
     std::erase_if(job.files, [](const std::string& file) {
@@ -314,7 +314,7 @@ int ExportFile(const std::string& file, const Format& format, const ExportReques
   return Told(format, request);
 }
 
-// The notes on traces that were merged, and on what may surprise.
+// Prints notes on the merged traces, and on possible surprises.
 void TellMerged(const std::string& file, const ExportRequest& request, const MergedTrace& merged) {
   if (merged.events() == 0) {
     Complain("export",
@@ -327,7 +327,7 @@ void TellMerged(const std::string& file, const ExportRequest& request, const Mer
   }
 }
 
-// Memory among the events of a profiler's trace, in that trace's format.
+// Writes memory events among the events of a profiler's trace, in that trace's format.
 int ExportMerged(const std::string& file, const Format& format, const ExportRequest& request) {
   BeginReading(request.merge, 0, 2);
   const absl::StatusOr<Input> profile = Input::Open(request.merge);

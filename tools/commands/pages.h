@@ -1,6 +1,7 @@
-// Pages: what `vramstow help NAME.md` prints, the pages of docs/ as they were installed.
+// Pages: returns the pages of docs/ as they were installed, which `vramstow help NAME.md` prints.
 //
-// Ownership: copies. Threads: any. Errors: one sentence. Units: none.
+// Ownership: the results are copies. Threads: callable from any thread. Errors: one sentence.
+// Units: none.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_PAGES_H_
 #define VRAMSTOW_TOOLS_COMMANDS_PAGES_H_
 
@@ -11,9 +12,9 @@
 
 namespace vramstow {
 
-// "analyze.md", "docs/analyze.md": is meant for a page, whether there is one or not.
+// True for names like "analyze.md" and "docs/analyze.md", whether there is such a page or not.
 bool IsPageName(const std::string& name);
-// By name, without their folder. None where no pages were installed.
+// Returns the names without their folder; empty if no pages were installed.
 std::vector<std::string> AllPages();
 absl::StatusOr<std::string> ReadPage(const std::string& name);
 

@@ -12,7 +12,8 @@
 namespace vramstow {
 namespace {
 
-// What fits is shown up to here, and of what does not fit the first of each group; JSON has all.
+// The text shows at most this many rows that fit and, of those that do not, the first of each
+// group; JSON has all.
 constexpr size_t kMaxFitting = 20;
 constexpr size_t kMaxOthers = 20;
 constexpr size_t kTextColumns = 100;
@@ -73,7 +74,7 @@ void AddAll(std::vector<std::string>* cells, std::vector<std::string> more) {
   std::ranges::move(more, std::back_inserter(*cells));
 }
 
-// Of the rows that fit, or of those that are tight.
+// Returns a table of the rows that fit, or of those that are tight.
 std::string FittingTable(const PlanReport& report, bool (*is_told)(const PlanRow&)) {
   const bool has_steps = HasSteps(report);
   std::vector<Table::Align> columns = {Table::Align::kLeft};
@@ -100,8 +101,8 @@ std::string FittingTable(const PlanReport& report, bool (*is_told)(const PlanRow
   return text;
 }
 
-// Rows that differ along the axis alone, and fail for the same kind of reason, are told by the
-// first.
+// Rows that differ along the axis alone, and fail for the same kind of reason, are represented by
+// the first one.
 bool IsOfSameGroup(const PlanRow& a, const PlanRow& b) {
   if (a.card != b.card || a.failed != b.failed) return false;
   size_t differing = 0;

@@ -1,7 +1,7 @@
-// PlanText: what `vramstow plan` found, as a table for people and as JSON.
+// PlanText: writes the results of `vramstow plan`, as a table for people and as JSON.
 //
-// Ownership: refers to what it is given. Threads: one at a time. Errors: none. Units: bytes,
-// seconds.
+// Ownership: refers to its arguments. Threads: used by one thread at a time. Errors: none. Units:
+// bytes, seconds.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_PLAN_TEXT_H_
 #define VRAMSTOW_TOOLS_COMMANDS_PLAN_TEXT_H_
 
@@ -24,11 +24,12 @@ struct PlanReport {
   std::optional<double> tokens;    // that the whole job works through
   std::vector<std::string> hints;  // what would let more fit, one or two sentences each
   std::vector<std::string> notes;  // what is to be known of the numbers, one sentence each
-  // What to type for a row.
+  // Returns the command to type for a row.
   std::function<std::string(const PlanRow& row)> command;
 };
 
-// How long the job takes, by cards times hours; nothing where a time or the tokens are not known.
+// Returns how long the job takes, as cards times hours; nullopt if a time or the number of tokens
+// is unknown.
 std::optional<double> CardHours(const PlanReport& report, const PlanRow& row);
 
 std::string TextOf(const PlanReport& report);

@@ -1,4 +1,4 @@
-// vramstow replay: the requests of a recorded run through models of other allocators.
+// vramstow replay: replays the requests of a recorded run with models of other allocators.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -38,7 +38,7 @@ struct Result {
   ReplayBounds bounds;
 };
 
-// Two at a time: the machine that reads a trace has other things to do, too.
+// Runs two models at a time, because the machine also has other work.
 std::vector<ModelOutcome> RunAll(const Requests& requests, const std::vector<ModelSpec>& specs,
                                  const ReplayOptions& options) {
   std::vector<ModelOutcome> outcomes;
@@ -81,7 +81,7 @@ void AddRows(const std::vector<ModelOutcome>& outcomes, uint64_t load, Table* ta
   }
 }
 
-// The time on the link counts moves and reads.
+// The transfer time includes moves and reads.
 std::string TrafficText(const std::vector<ModelOutcome>& outcomes) {
   Table table(
       {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
@@ -98,8 +98,8 @@ std::string TrafficText(const std::vector<ModelOutcome>& outcomes) {
   return absl::StrCat("\nLive memory that lay on the host, at 24 GiB/s:\n", table.Text(0));
 }
 
-// Tells what to try, from what was searched. A job that ran out of memory did so with some
-// settings: what serves it is told apart from what does not.
+// Says which settings to try, according to the search. If the job ran out of memory, the settings
+// that serve it are listed separately.
 std::string WhatToTry(const Result& result) {
   const bool died = result.requests.failed > 0;
   const auto serves = [](const ModelOutcome& outcome) { return outcome.out_of_memory == 0; };
@@ -232,7 +232,7 @@ std::string ReplayJson(const Result& result) {
   return json.Dump() + "\n";
 }
 
-// The steps of all models, one line each.
+// Writes the steps of all models, one on each line.
 bool WriteSteps(const std::string& path, const Result& result) {
   std::string text = "model,request,event,call,address,bytes,stream\n";
   for (const ModelOutcome& outcome : result.models) {
@@ -245,7 +245,7 @@ bool WriteSteps(const std::string& path, const Result& result) {
   return WriteOutputFile(path, text);
 }
 
-// What a model needs that is not there, as a sentence; empty: nothing.
+// Says in a sentence what a model needs and the recording lacks; empty if nothing.
 std::string LackingFor(const std::vector<ModelSpec>& specs, const Requests& requests,
                        const ReplayOptions& how) {
   const bool offload = std::ranges::any_of(
@@ -339,7 +339,7 @@ int ReplayCommand(const std::vector<std::string>& arguments) {
   if (!requests.ok()) {
     return wrong(absl::StrCat(Printable(options.file), ": ", requests.status().message()));
   }
-  // A job that died is asked for on the card on which it did.
+  // A job that ran out of memory is replayed on the card on which it did.
   const bool is_of_card = how.memory_bytes == 0 && requests->failed > 0;
   if (is_of_card) how.memory_bytes = requests->available_bytes;
   if (const std::string lacking = LackingFor(*specs, *requests, how); !lacking.empty()) {

@@ -1,4 +1,4 @@
-// vramstow report: a page that shows where the memory went.
+// vramstow report: writes a page that shows where the memory went.
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,7 +48,8 @@ bool IsOneOf(const std::string& output, const std::vector<std::string>& inputs) 
   return false;
 }
 
-// With the desktop's opener, or the program that BROWSER names; waits for its end.
+// Opens the page with the desktop's opener, or the program that BROWSER names, and waits for its
+// end.
 bool OpenInBrowser(const std::string& page) {
   const char* browser = std::getenv("BROWSER");
   const std::string program = browser == nullptr || *browser == '\0' ? "xdg-open" : browser;
@@ -103,7 +104,7 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   std::vector<PageSource> sources;
   for (Analysis& analysis : inputs->analyses) {
     details.push_back(std::move(analysis.detail));
-    // The text of a program is nothing to be shown to others.
+    // A redacted page does not show the program's source.
     sources.emplace_back();
     if (!redact) sources.back().lines = ReadSourceLines(details.back(), analysis.facts.file);
   }

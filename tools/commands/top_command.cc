@@ -1,4 +1,4 @@
-// vramstow top: processes that run under vramstow, looked at again and again.
+// vramstow top: shows processes that run under vramstow, with regular updates.
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -47,8 +47,8 @@ size_t ColumnsOfStdout() {
   return known ? size.ws_col : kColumnsElsewhere;
 }
 
-// The terminal's other screen, without echo, until it is left; signals that would end the program
-// are read from a descriptor meanwhile, so that the terminal is always given back.
+// Uses the terminal's alternate screen, without echo. Signals that would end the program are read
+// from a descriptor meanwhile, so that the terminal is always restored.
 class Screen {
  public:
   Screen() {
@@ -74,7 +74,7 @@ class Screen {
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
-  // False: the user wants to leave.
+  // Returns false if the user wants to leave.
   bool Show(const TopView& view) {
     winsize size = {};
     const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
@@ -87,19 +87,19 @@ class Screen {
     return WriteAll(STDOUT_FILENO, text + "\x1b[J");
   }
 
-  // False: the user wants to leave.
+  // Returns false if the user wants to leave.
   bool Wait(uint64_t milliseconds) {
     pollfd waited[] = {{signals_, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
     const int ready = poll(waited, has_keys_ ? 2 : 1, static_cast<int>(milliseconds));
     if (ready <= 0) return true;
     if (waited[0].revents != 0) {
-      // Taken, so that it does not end the program when it is no longer held back.
+      // The signal is read, so that it does not end the program when it is unblocked.
       signalfd_siginfo signal_at_hand;
       return read(signals_, &signal_at_hand, sizeof signal_at_hand) <= 0;
     }
     return read(STDIN_FILENO, &key_, 1) == 1 && key_ != 'q';
   }
-  // What was pressed last, once.
+  // Returns the last pressed key, once.
   char TakeKey() { return std::exchange(key_, '\0'); }
 
  private:
@@ -172,11 +172,11 @@ int TopCommand(const std::vector<std::string>& arguments) {
   }
   {
     Screen screen;
-    // A long trace takes long to read: a quarter of the time is spent on it at most.
+    // A long trace takes long to read; at most a quarter of the time is spent on it.
     const auto pause = static_cast<uint64_t>(interval * 1000);
     while (screen.Show(view) && view.any_runs() &&
            screen.Wait(std::max(pause, 3 * view.cost_ms()))) {
-      // A key is answered at once, with what was seen last.
+      // A key is answered at once, with the last state.
       if (const char key = screen.TakeKey(); key != '\0') {
         view.SortByKey(key);
         continue;
@@ -184,7 +184,7 @@ int TopCommand(const std::vector<std::string>& arguments) {
       if (!view.Look().ok()) break;
     }
   }
-  // The last page stays on the screen.
+  // The last page is printed, so that it remains visible.
   return PrintResult("top", view.Text(kRowsElsewhere, ColumnsOfStdout()));
 }
 

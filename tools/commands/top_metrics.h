@@ -1,10 +1,12 @@
-// TopMetrics: what the processes of a node hold, each of them and together, as Prometheus reads it.
+// TopMetrics: the memory of the processes of a node, each of them and together, in the formats of
+// Prometheus.
 //
-// Idea: the metrics of a process have the names that the process itself tells under --metrics; sums
-// are vramstow_node_…, by the card's UUID, because each process numbers devices for itself. A
-// counter never falls: what a process counted that is gone stays in the sum.
+// Idea: the metrics of a process have the same names as those that the process itself serves under
+// --metrics. Sums are named vramstow_node_… and are by the card's UUID, because each process
+// numbers devices differently. A counter never falls: the counts of a process that has ended stay
+// in the sum.
 //
-// Ownership: copies what it keeps, for each process some numbers. Threads: one at a time. Errors:
+// Ownership: copies a few numbers for each process. Threads: used by one thread at a time. Errors:
 // none. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_TOP_METRICS_H_
 #define VRAMSTOW_TOOLS_COMMANDS_TOP_METRICS_H_
@@ -20,10 +22,10 @@ namespace vramstow {
 
 class TopMetrics {
  public:
-  // What was seen now.
+  // Updates the metrics with the current state of the processes.
   void Take(const std::vector<TopProcess>& processes);
 
-  // OpenMetrics, or Prometheus's older format.
+  // Returns the metrics in OpenMetrics, or in Prometheus's older format.
   std::string Text(bool is_open) const;
 
  private:

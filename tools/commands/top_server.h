@@ -1,12 +1,12 @@
-// TopServer: answers Prometheus with what the processes of a node hold, until a signal comes.
+// TopServer: serves the memory of a node's processes to Prometheus, until a signal arrives.
 //
-// Idea: as the metrics of a process: a fixed number of connections, one request and one answer on
-// each, a deadline. Processes are looked at when somebody asks, and no more often than the pause
-// says; who asks in between gets the last answer.
+// Idea: it works like the metrics of a process: a fixed number of connections, one request and one
+// answer on each, and a deadline. The processes are read when a client asks, but no more often than
+// the pause says; a client in between gets the last answer.
 //
-// Ownership: the listener, the clients, and the file of a local socket, which is removed at the
-// end. Threads: one at a time; SIGINT, SIGTERM and SIGHUP are held back while it serves. Errors:
-// one sentence from Open. Units: milliseconds.
+// Ownership: owns the listener, the clients, and the file of a local socket, which is removed at
+// the end. Threads: used by one thread at a time; SIGINT, SIGTERM and SIGHUP are blocked while it
+// serves. Errors: one sentence from Open. Units: milliseconds.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_TOP_SERVER_H_
 #define VRAMSTOW_TOOLS_COMMANDS_TOP_SERVER_H_
 
@@ -28,7 +28,7 @@ class TopServer {
   TopServer(const TopServer&) = delete;
   TopServer& operator=(const TopServer&) = delete;
 
-  // `place`: "9400", "0.0.0.0:9400", "[::]:9400", "unix:PATH".
+  // `place` is the address to listen at: "9400", "0.0.0.0:9400", "[::]:9400" or "unix:PATH".
   absl::Status Open(const std::string& place);
   // Returns after a signal.
   void Serve();

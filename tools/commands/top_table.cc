@@ -26,7 +26,7 @@ std::string StateOf(const TopProcess& process) {
   return process.runs ? "runs" : process.facts.report.closed ? "ended" : "killed";
 }
 
-// In the order in which they stand; the program's name follows.
+// Returns the columns in their order; the program's name follows.
 std::vector<Column> AllColumns() {
   using Process = const TopProcess&;
   return {
@@ -53,7 +53,7 @@ void Fill(const std::vector<TopProcess>& processes, Column* column) {
   if (column->is_empty) column->importance = 0;
 }
 
-// Leaves columns out until there is room for names; one column stays.
+// Removes columns until there is room for names; at least one column remains.
 void Narrow(size_t columns, size_t for_names, std::vector<Column>* table) {
   const auto width = [&] {
     size_t sum = for_names + 1;

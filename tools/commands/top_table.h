@@ -1,9 +1,10 @@
-// TopTable: the rows of `vramstow top`, as wide as the terminal is.
+// TopTable: makes the rows of `vramstow top`, as wide as the terminal.
 //
-// Idea: a row that is cut in its middle has numbers that nobody can read. So columns that say least
-// are left out where the terminal is narrow, and only the program's name is shortened.
+// Idea: a row that is cut in its middle has unreadable numbers. So the least important columns are
+// left out if the terminal is narrow, and only the program's name is shortened.
 //
-// Ownership: copies. Threads: one at a time. Errors: none. Units: columns of a terminal.
+// Ownership: the results are copies. Threads: used by one thread at a time. Errors: none. Units:
+// columns of a terminal.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_TOP_TABLE_H_
 #define VRAMSTOW_TOOLS_COMMANDS_TOP_TABLE_H_
 
@@ -15,7 +16,7 @@ namespace vramstow {
 
 struct TopProcess;
 
-// The heading, and a line for each process.
+// Returns the heading, and a line for each process.
 std::vector<std::string> TopTable(const std::vector<TopProcess>& processes, size_t columns);
 
 }  // namespace vramstow

@@ -53,13 +53,13 @@ std::optional<uint64_t> PendingOf(pid_t process) {
   return has_pool ? std::optional(bytes) : std::nullopt;
 }
 
-// The level over time in `width` characters, the newest at the right.
+// Returns the level over time in `width` characters, the newest at the right.
 std::string Curve(const TimelineFacts& timeline, uint64_t highest, size_t width) {
   constexpr std::string_view kMarks = " .:-=+*#%@";
   std::string curve;
   const size_t count = timeline.points.size();
   for (size_t i = 0; i < std::min(width, count); ++i) {
-    // Each character is the highest of the intervals that it stands for.
+    // Each character shows the highest level of its intervals.
     uint64_t level = 0;
     const size_t from = i * count / std::min(width, count);
     const size_t to = (i + 1) * count / std::min(width, count);
@@ -72,7 +72,7 @@ std::string Curve(const TimelineFacts& timeline, uint64_t highest, size_t width)
   return curve;
 }
 
-// The script or module is the beginning of the trace's name, "train-1125-2303-rank2-4711.stow".
+// The name of the trace, "train-1125-2303-rank2-4711.stow", begins with the script or module.
 std::string ProgramOf(const Facts& facts, const std::string& file) {
   std::string program = LastPart(Fact(facts, "process.program"));
   if (!program.starts_with("python") && !program.starts_with("pypy")) return program;
@@ -109,7 +109,7 @@ const std::vector<TopOrder>& TopOrders() {
       {"events", 'e',
        [](Process a, Process b) { return a.facts.report.events > b.facts.report.events; }},
       {"pid", 'i', [](Process a, Process b) { return a.process < b.process; }},
-      // Those without a rank are last.
+      // Processes without a rank come last.
       {"rank", 'k',
        [](Process a, Process b) {
          constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
@@ -152,7 +152,8 @@ std::vector<std::string> TracesOfProcess(pid_t process) {
     const std::string file = std::filesystem::read_symlink(entry.path(), error).string();
     if (file.ends_with(kEnding)) files.insert(file);
   }
-  // A trace is neither mapped nor kept open where its file system knows no shared mappings.
+  // If the file system does not support shared mappings, the process neither maps the trace nor
+  // keeps it open, so its folder is searched.
   std::ifstream environment(proc + "environ");
   constexpr std::string_view kFolder = "VRAMSTOW_TRACE_DIR=";
   for (std::string line; std::getline(environment, line, '\0');) {
@@ -169,7 +170,7 @@ std::vector<std::string> TracesOfProcess(pid_t process) {
 
 namespace {
 
-// Of the processes that this user may look at.
+// Returns the traces of all processes that this user may read.
 std::vector<std::string> TracesOfAll() {
   std::set<std::string> files;
   std::error_code error;
@@ -250,7 +251,7 @@ absl::Status TopView::Look() {
     processes.push_back(std::move(process));
   }
   if (processes.empty() && !target_.empty()) return last;
-  // Of a node on which jobs come and go, only those are remembered that are still there.
+  // Drops processes that no longer exist, because jobs come and go on a node.
   std::erase_if(ended_, [&files](const auto& known) {
     return std::ranges::find(files, known.first) == files.end();
   });
@@ -277,7 +278,7 @@ std::string TopView::Text(size_t rows, size_t columns) const {
   }
   lines.push_back(absl::StrFormat("%d of %d run, %s allocated, %s reserved", running,
                                   processes_.size(), Bytes(allocated), Bytes(reserved)));
-  // The numbers come first where there is no room for the rest.
+  // If there is no room for everything, the numbers come first.
   const std::string target = target_.empty() ? "" : " " + Printable(target_);
   const std::string order = absl::StrCat("; sorted by ", order_->name);
   for (const std::string& longer : {absl::StrCat("vramstow top", target, ": ", lines[0], order),

@@ -1,12 +1,11 @@
-// TopView: what can be seen of processes that run under vramstow, from their traces and their
-// control sockets; as a page of text, or as JSON.
+// TopView: reads the state of processes that run under vramstow from their traces and control
+// sockets, and shows it as a page of text or as JSON.
 //
-// Idea: a trace is complete at every moment, so it is simply read again. What has ended is read
-// once. A long trace takes longer to read than a look is worth: the looks then come less often
-// (CostMs).
+// Idea: a trace is complete at every moment, so it is simply read again. The trace of a process
+// that has ended is read once. If traces take long to read, they are read less often (cost_ms).
 //
-// Ownership: copies. Threads: one at a time. Errors: one sentence where there is nothing to see.
-// Units: bytes, milliseconds.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: one sentence if
+// there is nothing to show. Units: bytes, milliseconds.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_TOP_VIEW_H_
 #define VRAMSTOW_TOOLS_COMMANDS_TOP_VIEW_H_
 
@@ -30,47 +29,49 @@ struct TopProcess {
   std::optional<int64_t> rank;
   bool runs = false;
   Facts facts;
-  // What the pool says, where there is one: docs/control.md.
+  // The bytes that the pool reports as pending, if there is a pool: docs/control.md.
   std::optional<uint64_t> pool_pending_bytes;
 };
 
-// On all devices.
+// Returns the reserved bytes on all devices.
 uint64_t ReservedNow(const Facts& facts);
 
-// By what the processes are sorted: a name for --sort, and a key on a terminal.
+// A sort order: its name for --sort, and its key on a terminal.
 struct TopOrder {
   const char* name;
   char key;
-  // Whether the first of two comes before the second.
+  // True if the first of two processes comes before the second.
   bool (*is_before)(const TopProcess& a, const TopProcess& b);
 };
 const std::vector<TopOrder>& TopOrders();
 
 class TopView {
  public:
-  // A process id, a folder with traces, or nothing: all processes of this machine that can be seen.
+  // `target` is a process id, a folder with traces, or empty for all processes of this machine that
+  // this user may read.
   explicit TopView(std::string target) : target_(std::move(target)) {}
 
-  // From now on; an unknown name or key changes nothing.
+  // Change the sort order; an unknown name or key has no effect.
   void SortBy(std::string_view name);
   void SortByKey(char key);
 
-  // Looks again. Not found: nothing is there (any more) to be looked at.
+  // Reads the current state. Returns kNotFound if there is nothing (any more) to show.
   absl::Status Look();
 
-  // The processes, those that run first, in the order that was asked for: who holds most first.
+  // Returns the processes in the chosen order, running ones first; by default, the one that holds
+  // most comes first.
   const std::vector<TopProcess>& processes() const { return processes_; }
   bool any_runs() const;
   bool is_empty() const { return processes_.empty(); }
-  // How long the last look took.
+  // Returns how long the last Look took.
   uint64_t cost_ms() const { return cost_ms_; }
 
-  // At most `rows` lines of at most `columns`.
+  // Returns at most `rows` lines of at most `columns` columns.
   std::string Text(size_t rows, size_t columns) const;
   std::string Json() const;
 
  private:
-  // Of the first process: its level over time, and who holds its memory.
+  // Adds the level of the first process over time, and the owners of its memory.
   void AddHolders(size_t columns, std::vector<std::string>* page) const;
   absl::Status FindFiles(std::vector<std::string>* files) const;
 
@@ -83,8 +84,8 @@ class TopView {
   uint64_t cost_ms_ = 0;
 };
 
-// The traces that a process has mapped or open, or that bear its number where it was told to write
-// them.
+// Returns the traces that a process has mapped or open, or that contain its process id in the
+// folder for its traces.
 std::vector<std::string> TracesOfProcess(pid_t process);
 
 }  // namespace vramstow

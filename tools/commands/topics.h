@@ -1,6 +1,7 @@
-// Topics: what `vramstow help TOPIC` prints of things that belong to more than one command.
+// Topics: the texts that `vramstow help TOPIC` prints on subjects that concern more than one
+// command.
 //
-// Ownership: static. Threads: any. Errors: none. Units: none.
+// Ownership: static. Threads: callable from any thread. Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_TOPICS_H_
 #define VRAMSTOW_TOOLS_COMMANDS_TOPICS_H_
 
@@ -14,9 +15,9 @@ struct Topic {
   const char* text;
 };
 
-// In the order in which a newcomer meets them.
+// Returns the topics in the order in which a beginner needs them.
 const std::vector<Topic>& AllTopics();
-// Null: there is none of this name.
+// Returns null if there is no topic of this name.
 const Topic* FindTopic(std::string_view name);
 
 }  // namespace vramstow
