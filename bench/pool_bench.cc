@@ -1,5 +1,5 @@
 // Measures how long the pool's hits take: pairs, random replacement, several threads, and with up
-// to a million live blocks. The memory is that of a device that does nothing, so that only the
+// to a million live blocks. The memory comes from a device that does nothing, so that only the
 // pool's own time is measured.
 #include <benchmark/benchmark.h>
 

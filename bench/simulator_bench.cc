@@ -2,8 +2,8 @@
 // and frequent queries of a framework; both alone, and on a simulated GPU that is shared with other
 // processes.
 //
-// VRAMSTOW_TEST_DRIVER names the driver; the SPEC is that of VRAMSTOW_SIMULATE. If VRAMSTOW_RUN_ID
-// is set, the GPU is shared.
+// VRAMSTOW_TEST_DRIVER names the driver; the SPEC has the form of VRAMSTOW_SIMULATE. If
+// VRAMSTOW_RUN_ID is set, the GPU is shared.
 #include <benchmark/benchmark.h>
 #include <cuda.h>
 #include <dlfcn.h>

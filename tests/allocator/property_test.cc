@@ -319,7 +319,7 @@ class Program {
     pool_->NoteStream(name);
   }
 
-  // Uses and destroys so many streams that all timelines are in use before the program begins.
+  // Uses and destroys streams until all timelines are in use, before the program begins.
   void TakeAllTimelines() {
     for (uint64_t stream = kEarlier; stream < kEarlier + Fences::kMaxTimelines; ++stream) {
       Block block{};

@@ -54,7 +54,7 @@ def test_it_says_who_holds_the_memory_and_leaves_the_process_as_it_was(
     assert holders["global weights[0..7]"] == 8 * MIB, holders
     assert any(name.startswith("global history[0..") for name in holders)
     assert answer["stopped_ms"] < 500  # 8 ms on a machine with nothing else to do
-    # The thread that answered ends after its answer, on a busy machine some time later.
+    # The thread that answered ends after its answer; on a busy machine that may take a while.
     job.wait_for("task", threads)
     descriptors = job.count("fd")
     attach(job.pid, "--census")
@@ -75,8 +75,8 @@ def test_growth_names_the_holder_and_the_line(start: Start) -> None:
     source = (Path(__file__).parent / "programs/grows.py").read_text().splitlines()
     number = next(i for i, line in enumerate(source, 1) if "history.append" in line)
     line = lines[f"grows.py:{number} step"]
-    # The observation began before the first census. The program makes one block at a time: one may
-    # have been made earlier still, and be appended only after the first census.
+    # The observation began before the first census. The program makes one block at a time, so at
+    # most one block was allocated before the observation and appended after the first census.
     assert line["blocks"] >= first["grown_blocks"] - 1
     assert line["bytes"] == line["blocks"] * MIB
     text = attach(job.pid, "--growth", "--every", "1s")
@@ -128,7 +128,8 @@ def test_ctl_finds_a_process_that_is_observed(start: Start, tmp_path: Path) -> N
     asked = [VRAMSTOW, "ctl", str(job.pid), "census", "--json"]
     told = json.loads(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
     assert told["holders"]
-    # Who reads the one can read the other, which tells besides how the process was asked.
+    # The two outputs have the same form, except that attach also reports how the process was
+    # queried.
     same = json.loads(attach(job.pid, "--census", "--json"))
     assert set(same) - set(told) == {"pid", "stopped_ms", "answered_ms"}
     assert set(told) - set(same) == set()
@@ -162,10 +163,10 @@ def test_in_whatever_state_the_process_is_it_goes_on_with_the_same_losses(
     job = start("states.py", "0")
     attach_in_turn(job, 3, tmp_path / "t")
     before = job.resident_bytes()
-    # Of the program itself a thread comes and goes.
+    # The program itself also starts and ends a thread now and then.
     threads, descriptors = job.fewest("task"), job.fewest("fd")
     attach_in_turn(job, times - 3, tmp_path / "t")
-    # A trace leaves its head, at which a late thread may still look.
+    # The header of each trace stays in memory, because a late thread may still read it.
     grown = job.resident_bytes() - before
     assert grown < 24 * MIB + times * 200 * 1024, f"{grown / times / 1024:.0f} KiB each"
     job.tell("stop")
@@ -263,7 +264,8 @@ def test_a_debugger_that_is_in_it_is_named(start: Start) -> None:
     assert "global weights" in attach(job.pid, "--census")
 
 
-# A filter of system calls as containers have one: these are refused, all others are permitted.
+# A filter of system calls as containers have one: the given calls are refused, all others are
+# permitted.
 FILTERED = """
 import ctypes, os, platform, struct, sys
 numbers = {"x86_64": (101, 311), "aarch64": (117, 271)}[platform.machine()]
@@ -295,7 +297,7 @@ def test_a_filter_of_system_calls_is_told_or_got_around(start: Start) -> None:
     assert "SYS_PTRACE" in done.stderr
     assert "libvramstow" not in Path(f"/proc/{job.pid}/maps").read_text()
     assert Path(f"/proc/{job.pid}/maps").read_text().count("\n") <= before + 1
-    # ptrace alone is enough.
+    # ptrace alone is sufficient.
     done = attach_filtered("process_vm_writev", job.pid)
     assert done.returncode == 0 and "global weights" in done.stdout, done.stderr
 

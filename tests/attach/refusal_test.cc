@@ -1,5 +1,5 @@
-// What is said where the kernel refuses to stop a thread: this machine's own setting cannot be
-// changed by a test.
+// Tests the message when the kernel refuses to stop a thread. A test cannot change this machine's
+// own setting.
 #include <gtest/gtest.h>
 
 #include "tools/attach/stopped_thread.h"

@@ -1,4 +1,4 @@
-// The marks of a program about itself are in its trace, between its allocations.
+// Tests that a program's annotations are in its trace, in order with its allocations.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -16,8 +16,8 @@ using testing::IsEmpty;
 
 class Annotations : public Interposed {
  protected:
-  // The marks of the only trace: what they are (0, 1, 2), their number if they have one, their
-  // text.
+  // Returns the marks of the only trace: their kind (0, 1, 2), their number if they have one, and
+  // their text.
   std::vector<std::string> Marks() {
     std::vector<std::string> marks;
     TraceReader reader;
@@ -56,7 +56,7 @@ TEST_F(Annotations, NvtxSpeaksIntoTheTrace) {
   std::vector<std::string> marks = Marks();
   ASSERT_GT(marks.size(), 13u);
   marks.erase(marks.begin(), marks.begin() + 13);
-  // The first process range was before there was a trace.
+  // The first process range was pushed before the trace began.
   EXPECT_THAT(
       marks, ElementsAre("0 nvtx mark", "1 nvtx range", "1 nvtx domain range",
                          "2 nvtx domain range", "2 nvtx range", "1 #2 nvtx process range",
@@ -66,13 +66,13 @@ TEST_F(Annotations, NvtxSpeaksIntoTheTrace) {
 TEST_F(Annotations, NvtxAloneFindsATableAndNobodyToTell) {
   const Outcome outcome =
       Run({"annotations"}, {{"NVTX_INJECTION64_PATH", kLibraries + "/libvramstow-core.so"}}, "");
-  // Without the preload the C API is not there, which the program notices after NVTX has spoken.
+  // Without the preload the C API is missing, which the program notices after its NVTX calls.
   EXPECT_EQ(outcome.status, 99);
   EXPECT_THAT(outcome.error, testing::HasSubstr("vramstow_iteration(i)"));
   EXPECT_THAT(Files(), IsEmpty());
 }
 
-// Where the simulated card has a clock of its own, each mark has the time before it.
+// If the simulated GPU has a virtual clock, the time is recorded before each mark.
 TEST_F(Annotations, EachMarkHasTheTimeOfASimulatedCardBeforeIt) {
   const Outcome outcome = Run({"annotations"}, {{"FAKE_MODEL_CLOCK", "1"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;

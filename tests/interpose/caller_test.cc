@@ -1,4 +1,4 @@
-// From addresses to libraries.
+// Tests the search for the library that contains an address.
 #include "tracer/capture/caller.h"
 
 #include <dlfcn.h>

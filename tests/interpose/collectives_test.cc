@@ -1,5 +1,5 @@
-// Memory that NCCL's collectives use, by all ways in which programs come to them: their buffers
-// count as touched, though no launch names them.
+// Tests memory that NCCL's collectives use, for all ways in which programs find the functions: the
+// buffers count as touched, although no launch names them.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -75,7 +75,8 @@ TEST_F(Collectives, WithoutOffloadTheProgramGetsTheLibrarysOwnFunction) {
   }
 }
 
-// Four quiet blocks of 8 MiB, and as much again and a half beside them.
+// The program has four quiet blocks of 8 MiB and allocates one and a half times as much besides,
+// which together is more than this GPU has.
 const std::map<std::string, std::string> kQuietCard = {
     {"VRAMSTOW_OFFLOAD", "auto,host=1GiB"},
     {"VRAMSTOW_SIMULATE", "h200,memory=128MiB,context=64MiB"}};
@@ -90,7 +91,7 @@ TEST_P(CollectivesBy, WhatACollectiveUsesIsNotParkedBeforeItsWorkIsSubmitted) {
   ExpectDone(GetParam(), "quiet-inside", kQuietCard);
 }
 
-// A look-up by the dynamic linker takes half a microsecond and more.
+// A look-up by the dynamic linker takes at least half a microsecond.
 TEST_F(Collectives, ACallerWithACopyOfItsOwnIsLookedUpOnce) {
   const Outcome outcome = RunWay("own-scope", "often", {{"VRAMSTOW_POOL", "off"}});
   ASSERT_EQ(outcome.status, 0) << outcome.error;

@@ -1,5 +1,5 @@
-// What the core passes to a simulated driver and takes from it has the driver's own layout. No room
-// may include the headers of both.
+// Checks that the types that the core exchanges with a simulated driver have the driver's own
+// layout. No other part may include the headers of both.
 #include <cstddef>
 #include <type_traits>
 
@@ -35,7 +35,7 @@ VRAMSTOW_SAME_FIELD(ModelClock, vramstowSimulatorModelClock, due_ns);
 
 #undef VRAMSTOW_SAME_FIELD
 
-// The assertions above hold, or this file is not compiled; a test shows that it was.
+// This file does not compile unless the assertions above hold; the test shows that it was compiled.
 TEST(DriverLayoutsTest, AreThoseOfTheSimulator) { SUCCEED(); }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Tests what the two libraries show and need, and that the table of hooks says what CUDA's headers
-// say.
+// Tests which symbols the two libraries export and import, and that the table of hooks agrees with
+// CUDA's headers.
 #include <gmock/gmock.h>
 
 #include <cstdio>
@@ -22,7 +22,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Of release 0.1.0.
+// The symbols of release 0.1.0.
 constexpr const char* kFirstNode[] = {"vramstow_census@@VRAMSTOW_1.0",
                                       "vramstow_dump@@VRAMSTOW_1.0",
                                       "vramstow_empty_cache@@VRAMSTOW_1.0",
@@ -80,7 +80,7 @@ std::set<std::string> NeedsOf(const std::string& library) {
       OutputOf("readelf -dW " + library + " | sed -n 's/.*(NEEDED).*\\[\\(.*\\)\\]/\\1/p'"));
 }
 
-// Functions of other libraries, with the versions that programs are linked with.
+// Functions of other libraries, with the symbol versions that programs are linked with.
 const std::vector<std::pair<std::string, std::string>> kOfLibraries = {
 #define VRAMSTOW_LIBRARY_HOOK(symbol, version, ...) {#symbol, #version},
 #include "interpose/shim/library_hooks.def"
@@ -99,8 +99,8 @@ TEST(Exports, TheShimShowsTheTableAndNothingElse) {
   EXPECT_EQ(ExportsOf(kShim), expected);
 }
 
-// Programs that were linked to a version keep finding it: a name never leaves its node, and what is
-// new gets a node of its own. The header's functions are all there.
+// Programs that were linked to a version must find it in later releases: a symbol never leaves its
+// version node, and new symbols get a new node. All functions of the header are exported.
 TEST(Exports, EachFunctionOfTheCApiHasTheVersionItCameWith) {
   const std::set<std::string> exports = ExportsOf(kShim);
   for (const char* name : kFirstNode) EXPECT_TRUE(exports.contains(name)) << name;
@@ -118,17 +118,17 @@ TEST(Exports, EachFunctionOfTheCApiHasTheVersionItCameWith) {
   }
 }
 
-// A program asks for dlsym by the C library's version: a name in a node of ours would be passed
-// over.
+// A program asks for dlsym with the C library's version, so a symbol with one of vramstow's
+// versions would be ignored.
 TEST(Exports, WhatOthersDefineTooHasNoVersion) {
   for (const std::string& name : ExportsOf(kShim)) {
-    // An older version of these has other arguments, and is not to come here.
+    // An older version of these functions has other arguments, and must not be hooked.
     if (name.starts_with("vramstow_") || name.starts_with("ibv_")) continue;
     EXPECT_EQ(name.find('@'), std::string::npos) << name;
   }
 }
 
-// A program that is linked instead of looking names up says in its own file which version it needs.
+// The file of a linked program states which version of each symbol it needs.
 TEST(Exports, ALinkedProgramNeedsTheVersion) {
   const std::string program = testing::TempDir() + "/linked_to_vramstow";
   const std::string source =
@@ -179,8 +179,9 @@ TEST(Exports, ThePageAboutHooksIsUpToDate) {
   std::remove(written.c_str());
 }
 
-// CUDA's header of function types names each ABI of each function with the version that brought it:
-// PFN_cuMemAlloc_v3020. A hooked name must have a row for each, or some program gets past us.
+// CUDA's header of function types names each ABI of each function with the CUDA version that
+// introduced it: PFN_cuMemAlloc_v3020. A hooked name must have a row for each ABI; otherwise some
+// program's calls are missed.
 TEST(HookTable, KnowsEveryAbiOfEveryHookedNameThatTheHeadersKnow) {
   std::set<std::string> hooked;
   std::set<std::string> submissions;
@@ -201,11 +202,11 @@ TEST(HookTable, KnowsEveryAbiOfEveryHookedNameThatTheHeadersKnow) {
     std::string type = header.substr(begin, header.find(')', begin) - begin);
     const std::string name = type.substr(0, type.find("_v"));
     if (hooked.count(name) == 0) continue;
-    // Functions without a stream of their own have a form for the thread's default stream, too.
+    // Functions without a stream argument also have a variant for the thread's default stream.
     if (const size_t end = type.find("_ptds"); end != std::string::npos) {
       type.replace(end, std::string::npos, "_ptsz");
     }
-    // Before 3.2 addresses were too short for memory of the pool.
+    // Before CUDA 3.2 addresses were too short for memory of the pool.
     const int version = std::stoi(type.substr(type.find("_v") + 2));
     if (submissions.count(name) != 0 && version < 3020 && name.find("cuLaunch") != 0) continue;
     EXPECT_EQ(rows.count(type), 1u) << "the table has no row for " << type;

@@ -1,11 +1,12 @@
-// A driver library of a few hundred lines, to put in the place of libcuda.so.1: it hands out
-// numbers as memory, and writes down every call that reaches it. The calls that the interposer
-// passes on can thus be compared with what the program asked for.
+// A small driver library that replaces libcuda.so.1: it returns numbers as addresses of memory, and
+// logs every call that reaches it. So a test can compare the calls that the interposer passes on
+// with those that the program made.
 //
-// FAKE_CALL_LOG names the file for the calls: one line "symbol result address bytes" each.
-// FAKE_RESULT makes every hooked call fail with that number. FAKE_PRIVATE=1: cuGetProcAddress gives
-// an address for cuMemAlloc that the library does not export. FAKE_MODEL_CLOCK=1: it has a clock of
-// its own; each question takes 60 microseconds and brings 1,000 bytes over the link.
+// FAKE_CALL_LOG names the file for the calls, with one line "symbol result address bytes" for each.
+// FAKE_RESULT makes every hooked call fail with that number. With FAKE_PRIVATE=1 cuGetProcAddress
+// returns an address for cuMemAlloc that the library does not export. With FAKE_MODEL_CLOCK=1 it
+// has a virtual clock; each query advances it by 60 microseconds and counts 1,000 more bytes over
+// the link to the host.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -64,17 +65,17 @@ struct Served {
 
 template <typename Pointer>
 Served Give(Pointer* place, unsigned long long bytes) {
-  // 512 MiB is more than there is.
+  // 512 MiB is more than the device has.
   if (bytes >= 512ull << 20) return {CUDA_ERROR_OUT_OF_MEMORY, 0, bytes};
   const unsigned long long address = next_address.fetch_add((bytes + 0xffff) & ~0xffffull);
-  // A pointer type is written here as whole as a CUdeviceptr_v1.
+  // The size of the pointer type decides how many bytes are written: fewer for a CUdeviceptr_v1.
   constexpr size_t kBytes = sizeof(Pointer);  // NOLINT(bugprone-sizeof-expression)
   if (place != nullptr) std::memcpy(place, &address, kBytes);
   return {CUDA_SUCCESS, kBytes == 4 ? address & 0xffffffffu : address, bytes};
 }
 
-// A handle is the name that was asked for. A question about a handle of the other kind, or about
-// one that was never handed out, ends the process, as it may with a real driver.
+// A handle is the requested name. A query about a handle of the other kind, or about one that was
+// never returned, ends the process, as it may with a real driver.
 struct Handles {
   const char* kind;
   std::atomic<const void*> known[8] = {};
@@ -103,7 +104,7 @@ CUresult NameOf(const Handles& handles, const char** name, const void* handle) {
   std::abort();
 }
 
-// Every function that has nothing of its own below: takes anything, does nothing.
+// Serves every function without an own definition below: it accepts any arguments and does nothing.
 template <Id id, typename... Arguments>
 Served Serve(Tag<id>, Arguments...) {
   return {};
@@ -113,7 +114,7 @@ Served Serve(Tag<Id::kcuMemAlloc_v2>, CUdeviceptr* dptr, size_t bytes) { return 
 Served Serve(Tag<Id::kcuMemAlloc>, CUdeviceptr_v1* dptr, unsigned int bytes) {
   return Give(dptr, bytes);
 }
-// Uses its own exported function, as a library does that was not linked with -Bsymbolic.
+// Calls its own exported function, as a library does that was not linked with -Bsymbolic.
 Served Serve(Tag<Id::kcuMemAllocPitch_v2>, CUdeviceptr* dptr, size_t* pitch, size_t width,
              size_t height, unsigned int) {
   const size_t row = (width + 511) & ~size_t{511};
@@ -229,7 +230,7 @@ CUresult Handle(const char* symbol, Arguments... arguments) {
 namespace {
 
 CUresult PrivateAlloc(CUdeviceptr* dptr, size_t bytes) { return cuMemAlloc_v2(dptr, bytes); }
-// A form of the function that no table can know: another argument, another meaning.
+// A form of the function that no table can contain: it has other arguments and another meaning.
 CUresult AllocOfTheFuture(int, CUdeviceptr*, size_t) {
   Log("cuMemAlloc_v9", 0, 0, 0);
   return CUDA_SUCCESS;
@@ -249,11 +250,12 @@ const Row kRows[] = {
 #include "interpose/shim/hooks.def"
 };
 
-// A function that no table knows, at the address of one that is hooked: a linker may fold functions
-// with the same code.
+// A function that is in no table, at the address of one that is hooked: a linker may merge
+// functions with identical code.
 constexpr char kTwin[] = "cuTwinOfMemAlloc";
 
-// As the driver does: the highest version up to the wanted one, of the wanted kind of stream.
+// Returns the highest version up to the requested one, of the requested kind of stream, as the
+// driver does.
 CUresult GetProcAddress(const char* symbol, void** pfn, int version, cuuint64_t flags) {
   if (symbol == nullptr || pfn == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *pfn = nullptr;

@@ -1,5 +1,5 @@
-// Which names of the hook table are answered by ours in a program, compared with what the table
-// says.
+// Checks which names of the hook table resolve to vramstow's functions in a program, and compares
+// them with the table.
 #ifndef VRAMSTOW_TESTS_INTERPOSE_HOOKED_H_
 #define VRAMSTOW_TESTS_INTERPOSE_HOOKED_H_
 
@@ -13,8 +13,8 @@ namespace vramstow {
 
 class Hooked : public Interposed {
  protected:
-  // Asks for each name of the table with dlvsym, and expects that the rows for which `is_hooked`
-  // says so are answered by ours, and the others by the driver.
+  // Looks each name of the table up with dlvsym. Expects that rows for which is_hooked(row) is true
+  // resolve to vramstow's functions, and the others to the driver's.
   void ExpectHooked(std::map<std::string, std::string> environment,
                     bool (*is_hooked)(const HookRow& row)) {
     environment["LD_LIBRARY_PATH"] = kVersionedDriverFolder;

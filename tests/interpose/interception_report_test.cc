@@ -1,4 +1,4 @@
-// The report on who reached the driver in which way.
+// Tests the report on which libraries called the driver, and how they found it.
 #include <gmock/gmock.h>
 
 #include "tests/interpose/support.h"
@@ -54,7 +54,7 @@ TEST_F(InterceptionReport, NamesADriverInANameSpaceOfItsOwn) {
 }
 
 TEST_F(InterceptionReport, NamesALibraryWithAnIdleRuntimeOfItsOwn) {
-  // Linked to the program, never asked to do anything.
+  // The library is linked to the program but never called.
   EXPECT_THAT(ReportOf({"idle_runtime_host", "dlsym"}),
               HasSubstr("libprivate_runtime.so: names the driver"));
 }

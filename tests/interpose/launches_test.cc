@@ -1,4 +1,4 @@
-// Launches are counted where that is asked for, each once, between the marks where they were.
+// Tests that launches are counted if requested, each of them once, between the right marks.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-// Launches by the last mark before them and the kernel.
+// The number of launches by the last mark before them and the kernel.
 using Told = std::map<std::string, uint64_t>;
 
 class LaunchesTest : public Hooked {
@@ -55,7 +55,8 @@ TEST_F(LaunchesTest, AreCountedByKernelBetweenMarks) {
                          {"2forward uecond", 3},         {"0graphs cuGraphLaunch", 7},
                          {"0graphs (unknown kernel)", 1}};
   EXPECT_EQ(told, expected);
-  // Sums: a kernel that is launched thousands of times takes an event now and then.
+  // Launches are recorded as sums, so a kernel that is launched thousands of times has only a few
+  // events.
   EXPECT_LT(events.size(), 40u);
   for (const Event& event : events) {
     EXPECT_EQ(event.offset, 0u);
@@ -68,7 +69,7 @@ TEST_F(LaunchesTest, EveryNthOfAThreadIsASample) {
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   Told told;
   const std::vector<Event> events = LaunchEvents(&told);
-  // Twelve threads with a thousand each; the main thread stays below a hundred.
+  // Twelve threads make a thousand launches each; the main thread makes fewer than a hundred.
   const Told expected = {{"1forward _Z5firstPf", 12000}};
   EXPECT_EQ(told, expected);
   ASSERT_EQ(events.size(), 120u);

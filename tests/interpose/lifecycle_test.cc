@@ -1,4 +1,5 @@
-// From the first call to the last: early calls, forks, threads, the exit, and what must not happen.
+// Tests the life of a process: early calls, forks, threads, the exit, and effects that vramstow
+// must not have.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ namespace fs = std::filesystem;
 
 class Lifecycle : public Interposed {
  protected:
-  // The trace of the process that made the given allocation.
+  // Returns the trace of the process that made an allocation of this size.
   ReadTrace TraceWith(uint64_t size) {
     for (const ReadTrace& trace : Traces()) {
       for (const uint64_t allocated : AllocatedSizes(trace)) {
@@ -114,7 +115,7 @@ TEST_F(Lifecycle, EveryFieldOfEveryKindIsRecorded) {
                   "unmap address_range -1 2097152", "free physical -1 0",
                   "unreserve address_range -1 2097152", "allocate array 1 1024", "free array -1 0",
                   "context_destroy none 1 0", "device_reset none 1 0", "allocate device 1 600"));
-  // Asking for the current device without a context is an error; it must not be provoked.
+  // Querying the current device without a context is an error, which vramstow must not cause.
   for (const LoggedCall& line : CallLog()) EXPECT_NE(line.symbol, "cuCtxGetDevice-without-context");
 }
 
@@ -149,7 +150,7 @@ TEST_F(Lifecycle, NullArgumentsReachTheDriverAndNothingElse) {
 TEST_F(Lifecycle, ErrnoIsTheDrivers) {
   Outcome outcome = Run({"host", "errno"});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
-  // Also where what vramstow does for itself fails: no file can be made there.
+  // The same must hold if vramstow's own work fails: no file can be created in this folder.
   outcome = Run({"host", "errno"}, {{"VRAMSTOW_TRACE_DIR", "/proc/self"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
 }
@@ -162,14 +163,15 @@ TEST_F(Lifecycle, TheDriversUseOfItsOwnFunctionsIsNotTheProgrammes) {
   EXPECT_EQ(events[0].memory, MemoryKind::kDevicePitched);
   EXPECT_EQ(events[0].size, 5120u);
   EXPECT_EQ(events[0].requested, 1000u);
-  // And yet the driver called it.
+  // The calls reached the driver all the same.
   std::vector<std::string> symbols;
   for (const LoggedCall& line : CallLog()) symbols.push_back(line.symbol);
   EXPECT_THAT(symbols, ElementsAre("cuInit", "cuMemAlloc_v2", "cuMemAllocPitch_v2"));
 }
 
 TEST_F(Lifecycle, CallsFromConstructorsAreSeen) {
-  // The library is a dependency of the program, then a preload before, then one behind vramstow.
+  // The library is first a dependency of the program, then preloaded before vramstow, then after
+  // it.
   const std::string early = kPrograms + "/libearly_library.so";
   EXPECT_EQ(Run({"early_host", "dlsym"}).status, 0);
   EXPECT_THAT(AllocatedSizes(OnlyTrace()), ElementsAre(6000, 1000));
@@ -192,7 +194,7 @@ TEST_F(Lifecycle, AChildMadeWithoutTheCLibrarysKnowledgeIsDormant) {
   const Outcome outcome = Run({"host", "clone-dormant"}, {{"VRAMSTOW_COVERAGE", "1"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   EXPECT_THAT(AllocatedSizes(OnlyTrace()), ElementsAre(1000, 2000));
-  // Nothing but the report at the end tells the child from the parent here.
+  // Only the report at the end distinguishes the child from the parent here.
   EXPECT_EQ(outcome.error.find("interception report of"),
             outcome.error.rfind("interception report of"));
   EXPECT_THAT(outcome.error, HasSubstr("called cuInit 1×, cuMemAlloc_v2 2×, cuMemFree_v2 2×"));
@@ -241,7 +243,7 @@ TEST_F(Lifecycle, AfterExecTheProcessHasASecondTrace) {
 TEST_F(Lifecycle, HoweverTheProcessDiesAllThatItDidIsThere) {
   const std::pair<const char*, int> ends[] = {
       {"abort", SIGABRT}, {"driver", SIGSEGV}, {"terminate", SIGTERM}, {"quick-exit", 0}};
-  // A sanitizer would end the process in its own way instead.
+  // A sanitizer would otherwise end the process in its own way.
   const std::map<std::string, std::string> die_of_the_signal = {
       {"ASAN_OPTIONS", std::string(kAsanOptions) + ":handle_segv=0"},
       {"TSAN_OPTIONS", std::string(kTsanOptions) + ":handle_segv=0"}};
@@ -251,7 +253,7 @@ TEST_F(Lifecycle, HoweverTheProcessDiesAllThatItDidIsThere) {
     const ReadTrace trace = OnlyTrace();
     EXPECT_EQ(AllocatedSizes(trace).size(), 1000u) << how;
     const std::vector<NamedEvent> frees = OfKind(trace, EventKind::kFree);
-    // What the driver was asked for when it crashed was told before.
+    // The call during which the driver crashed was recorded before the driver was called.
     ASSERT_EQ(frees.size(), signal == SIGSEGV ? 501u : 500u) << how;
     if (signal == SIGSEGV) {
       EXPECT_EQ(frees.back().address, 0xc4a5u);
@@ -276,8 +278,8 @@ TEST_F(Lifecycle, FreesInExitHandlersAndDestructorsAreRecorded) {
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   const ReadTrace trace = OnlyTrace();
   EXPECT_THAT(AllocatedSizes(trace), ElementsAre(1000, 2000, 3000));
-  // The third is freed among the destructors of libraries; whether before or after ours is the
-  // dynamic linker's choice, and either way it reaches the driver.
+  // The third block is freed among the destructors of libraries. The dynamic linker decides whether
+  // that is before or after vramstow's destructor; the call reaches the driver in either case.
   EXPECT_GE(OfKind(trace, EventKind::kFree).size(), 2u);
   int frees = 0;
   for (const LoggedCall& line : CallLog()) frees += line.symbol == "cuMemFree_v2" ? 1 : 0;
@@ -302,7 +304,7 @@ TEST_F(Lifecycle, AWrongSettingIsSaidOnceAndVramstowStaysOut) {
 }
 
 TEST_F(Lifecycle, AFolderThatCannotBeWrittenIsSaidOnceAndTheJobGoesOn) {
-  // Not a matter of rights: nobody can make a file there.
+  // No process can create a file in this folder, whatever its permissions.
   const Outcome outcome = Run({"host", "threads"}, {{"VRAMSTOW_TRACE_DIR", "/proc/self"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   EXPECT_THAT(outcome.error, HasSubstr("/proc/self"));
@@ -337,7 +339,7 @@ TEST_F(Lifecycle, ThePreloadMayBeNamedByARelativePath) {
 
 TEST_F(Lifecycle, SetuidProgramsAreLeftAlone) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root, to make a setuid program";
-  // A program that shows what is mapped into it, once as it is and once setuid.
+  // The program shows its mapped libraries; it runs once as it is and once setuid.
   const std::string program = folder() + "/cat";
   fs::copy("/bin/cat", program);
   ASSERT_EQ(chmod(folder().c_str(), 0755), 0);

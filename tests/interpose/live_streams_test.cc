@@ -1,4 +1,4 @@
-// Tests what is known of streams without asking the driver.
+// Tests the record of streams that is used instead of asking the driver.
 #include "interpose/core/pools/live_streams.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST_F(LiveStreamsTest, ThoseThatLiveAreKeptWhateverComesAndGoes) {
   for (uint64_t i = 0; i < kKept; ++i) EXPECT_EQ(StreamFate::kLives, FateOf(kFirst + i * kStep));
 }
 
-// More than there is room for: nothing false is said.
+// There are more streams than the record has room for, but no answer is wrong.
 TEST_F(LiveStreamsTest, OneForWhichThereIsNoRoomIsUnknown) {
   uint64_t known = 0;
   for (uint64_t stream = 0x1000; stream < 0x1000 + 10'000; ++stream) streams_->Made(stream, kHere);

@@ -1,4 +1,4 @@
-// vramstow beside other preloads and under a sanitizer.
+// Tests vramstow together with other preloaded libraries and under a sanitizer.
 #include <gmock/gmock.h>
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// A tool that listens to NVTX's memory extension hears of the pool's blocks what the trace tells.
+// Tests that a tool that uses NVTX's memory extension receives the same blocks of the pool as the
+// trace.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -27,7 +28,7 @@ class NvtxMemory : public Interposed {
     return Run({"pool_host", scenario}, environment);
   }
 
-  // What was heard of blocks, and how much of heaps.
+  // The blocks that the tool was notified of, and the number of heaps and domains.
   struct Heard {
     std::vector<std::string> regions;
     int heaps = 0;
@@ -47,7 +48,7 @@ class NvtxMemory : public Interposed {
     return heard;
   }
 
-  // The same, as the trace has it.
+  // Returns the same notifications as the trace records them.
   std::vector<std::string> WhatTheTraceTells() {
     std::vector<std::string> told;
     for (const NamedEvent& event : OnlyTrace().events) {
@@ -80,7 +81,7 @@ TEST_F(NvtxMemory, BlocksAreRegionsOfHeapsAsTheTraceTellsThem) {
   }
 }
 
-// Of several threads the two orders may differ, but not what is told.
+// With several threads the order may differ, but not the contents.
 TEST_F(NvtxMemory, ThreadsAnnounceWhatTheyAllocate) {
   const Outcome outcome = RunPool("threads", {});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
@@ -103,7 +104,7 @@ TEST_F(NvtxMemory, WhoDoesNotAskIsNotAnnounced) {
   EXPECT_FALSE(std::filesystem::exists(folder() + "/heard"));
 }
 
-// The library that is named in NVTX_INJECTION64_PATH and how it behaves; why nobody listens.
+// A library in NVTX_INJECTION64_PATH that receives nothing, its behaviour, and the reason.
 struct Deaf {
   const char* name;
   std::string tool;

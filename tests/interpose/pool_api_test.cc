@@ -1,4 +1,5 @@
-// The C API and the control socket, from C programs and from clients, well-behaved and not.
+// Tests the C API and the control socket, with C programs and with well-behaved and ill-behaved
+// clients.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <poll.h>
@@ -103,7 +104,7 @@ class Control : public PoolApi {
     PoolApi::TearDown();
   }
 
-  // The exit status.
+  // Ends the process and returns its exit status.
   int EndProcess() {
     if (child_ <= 0) return -1;
     close(end_);
@@ -124,7 +125,7 @@ class Control : public PoolApi {
     return client;
   }
 
-  // What comes until the other side ends.
+  // Reads until the other side closes the connection.
   static std::string ReadAll(int client) {
     std::string answer;
     char buffer[4096];
@@ -228,7 +229,7 @@ TEST_F(Control, WhatIsWrongGetsOneSentence) {
     EXPECT_THAT(outcome.out, IsEmpty());
     EXPECT_EQ(std::count(outcome.error.begin(), outcome.error.end(), '\n'), 1) << outcome.error;
   }
-  // Who asks a process without a pool is told how to get one, and what does without.
+  // A process without a pool answers how to get one, and what can be used instead.
   EXPECT_THAT(Ctl({pid, "empty-cache", "7"}).error,
               AllOf(HasSubstr("vramstow run --pool=on"), HasSubstr("torch.cuda.empty_cache()")));
   EXPECT_THAT(Ctl({pid, "limit", "1GiB", "7"}).error,
@@ -253,7 +254,8 @@ TEST_F(Control, NobodyThereIsToldApartFromAProcessWithoutASocketAndADeadOnesLeft
 
 TEST_F(Control, HostileClientsAreDroppedAndOthersServed) {
   std::vector<int> open;
-  // Too many that say nothing, garbage, a line without an end, half a request, a hang-up.
+  // The clients are: too many that send nothing, garbage, a line without an end, half a request, a
+  // hang-up.
   for (int i = 0; i < 30; ++i) open.push_back(Connect());
   const std::string garbage(5000, '\xff');
   for (const int client : open) send(client, garbage.data(), garbage.size(), MSG_NOSIGNAL);
@@ -270,7 +272,7 @@ TEST_F(Control, HostileClientsAreDroppedAndOthersServed) {
   }
   const int silent = Connect();
   EXPECT_THAT(Ask("VRAMSTOW/1 stats\n"), StartsWith("VRAMSTOW/1 OK\n{"));
-  // A client that says nothing is dropped in the end.
+  // A client that sends nothing is disconnected in the end.
   EXPECT_THAT(ReadAll(silent), IsEmpty());
   EXPECT_EQ(EndProcess(), 0);
 }

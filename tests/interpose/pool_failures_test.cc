@@ -1,5 +1,5 @@
-// Every driver call that the pool makes is failed at its Nth occurrence, once and for good, through
-// the whole library: the program lives, its data too, and it is told little.
+// Fails every driver call of the pool at its Nth occurrence, once and permanently, through the
+// whole library: the program and its data survive, and it sees few errors.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -18,7 +18,7 @@ using testing::Not;
 
 class PoolSurvives : public Interposed {
  protected:
-  // `fail` as the simulator's SPEC has it, or empty.
+  // `fail` is written as in the simulator's SPEC, or empty.
   Outcome RunWith(const std::string& fail, const std::string& further) {
     std::string spec = "h200,memory=128MiB,context=16MiB" + further;
     if (!fail.empty()) spec += ",fail=" + fail;
@@ -59,7 +59,7 @@ class PoolFailures : public PoolSurvives, public testing::WithParamInterface<con
 
 TEST_P(PoolFailures, TheNthCallFailsOnceAndForGood) {
   const std::string call = GetParam();
-  // Beyond some N nothing fails any more; that is as far as it has to go. Each N is a process.
+  // Beyond some N no call is left to fail, so N need not be larger. Each N takes a process.
   for (int n = 1; n <= 14; n += n < 5 ? 1 : 3) {
     for (const char* suffix : {"", "+"}) {
       const std::string fail = call + ":" + std::to_string(n) + suffix;

@@ -1,5 +1,5 @@
-// The table of what the driver's own pools hold (interpose/core/handlers/pool_kinds.h), filled by
-// many threads at once.
+// Tests the table of the memory kinds of the driver's own pools
+// (interpose/core/handlers/pool_kinds.h), which many threads fill at once.
 #include "interpose/core/handlers/pool_kinds.h"
 
 #include <array>
@@ -24,7 +24,7 @@ CUmemoryPool PoolNumber(uintptr_t number) {
   return reinterpret_cast<CUmemoryPool>(0x10000 + number * 0x100);
 }
 
-// The results that one thread saw of its own pools, which no other thread touches.
+// The look-ups of one thread for its own pools, which no other thread uses.
 struct Seen {
   uint64_t looks = 0;
   uint64_t lost = 0;
@@ -32,8 +32,8 @@ struct Seen {
   uint64_t left = 0;
 };
 
-// Threads run without waiting for each other, so that every step of one meets every step of the
-// others, also where there are fewer processors than threads.
+// Threads run without waiting for each other, so that the steps of any two threads overlap in all
+// ways, even if there are fewer processors than threads.
 Seen MakeAndForgetPools(uintptr_t thread, MemoryKind kind, Clock::time_point end) {
   Seen seen;
   while (Clock::now() < end) {

@@ -1,5 +1,5 @@
-// The pool behind cuMemAlloc, seen from the program: with it and without it everything is the same,
-// on the simulated driver.
+// Tests the pool behind cuMemAlloc, seen from the program on the simulated driver: a program
+// behaves the same with it and without it.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Pool, Scenarios, kAllScenarios, NameWithoutDashes);
 
 class OlderDrivers : public Scenarios {};
 
-// Without events for a whole context, streams are what is waited for.
+// Without events for a whole context, the pool waits for single streams.
 TEST_P(OlderDrivers, GoTheSameWithThePoolAndWithout) {
   ExpectTheSame({{"VRAMSTOW_SIMULATE", "h200,memory=2GiB,count=2,without=event-context"}});
 }
@@ -74,7 +74,7 @@ TEST_P(PlainBacking, GoesTheSameWithThePoolAndWithout) {
 
 INSTANTIATE_TEST_SUITE_P(Pool, PlainBacking, kAllScenarios, NameWithoutDashes);
 
-// Contexts that the program takes, resets and releases past every hook.
+// Tests programs that create, reset and release contexts by calls that no hook sees.
 class UnseenContexts : public Scenarios {};
 
 TEST_P(UnseenContexts, AreServedAsAllOthersAre) {
@@ -104,8 +104,8 @@ TEST_F(PoolBehindCuMemAlloc, AnAdapterOfYesterdayWorksWithTheLibraryOfToday) {
             "of tomorrow: none\nno kind: none, no version: none\n");
 }
 
-// The memory that the pool took of the plain driver, and how often; its cache is what makes the
-// difference.
+// The number of blocks of the application and of segments that the pool allocated from the plain
+// driver; the cache makes the difference.
 struct Taken {
   uint64_t blocks = 0;
   uint64_t segments = 0;
@@ -175,8 +175,8 @@ TEST_F(PoolBehindCuMemAlloc, NothingIsSaidAndNoSocketIsLeftWhereAllIsWell) {
   for (const std::string& file : Files()) EXPECT_THAT(file, Not(HasSubstr(".sock")));
 }
 
-// The code that captures stacks asks the dynamic linker, and must not do so while others wait for
-// the pool.
+// The code that captures stacks queries the dynamic linker, and must not do so while other threads
+// wait for the pool.
 TEST_F(PoolBehindCuMemAlloc, ConstructorsAllocateWhileOtherThreadsCaptureStacks) {
   for (const char* pool : {"on", "off"}) {
     const Outcome outcome =
@@ -192,7 +192,8 @@ TEST_F(PoolBehindCuMemAlloc, ConstructorsAllocateWhileOtherThreadsCaptureStacks)
 
 TEST_F(PoolBehindCuMemAlloc, BlocksAreSharedWithOtherProcesses) {
   for (const char* pool : {"off", "on"}) {
-    // It reads what it copied, and copies more than a rehearsal keeps by itself.
+    // The program reads the data that it copied, and copies more than a simulated run keeps by
+    // default.
     const std::string card = "h200,memory=2GiB,contents=keep,share=" + folder();
     const Outcome outcome = RunPool({"pool_sharer"}, pool, {{"VRAMSTOW_SIMULATE", card}});
     EXPECT_EQ(outcome.status, 0) << pool << ": " << outcome.error;
@@ -200,7 +201,7 @@ TEST_F(PoolBehindCuMemAlloc, BlocksAreSharedWithOtherProcesses) {
   }
 }
 
-// Of the blocks only the last is so large, beside what is held, that it gets such chunks.
+// Only the last block is large enough, compared with the memory held already, to get large chunks.
 TEST_F(PoolBehindCuMemAlloc, WhatLiesInLargeChunksCannotBeShared) {
   const Outcome outcome = RunPool({"pool_sharer", "2500000000"}, "on",
                                   {{"VRAMSTOW_SIMULATE", "h200,memory=4GiB,share=" + folder()},
@@ -277,7 +278,7 @@ TEST_F(PoolBehindCuMemAlloc, HitsAndFreesMakeNoSystemCallAndUseNoHeap) {
   if (kIsSanitized) GTEST_SKIP() << "sanitizers make system calls of their own";
   const std::string path = kPrograms + "/pool_hits";
   std::map<std::string, std::string> variables = {{"VRAMSTOW_TRACE", "0"}, {"VRAMSTOW_CHECK", "0"}};
-  // Frees that wait leave nothing to be waited for when memory is used again.
+  // With frees that wait, no work has to be waited for when memory is reused.
   variables["VRAMSTOW_FREE_WAITS"] = "always";
   Outcome outcome = RunPool({path, "allocate"}, "on", variables);
   EXPECT_EQ(outcome.status, 0) << outcome.error;

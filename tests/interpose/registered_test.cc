@@ -1,5 +1,5 @@
-// Memory that libraries register with a network card past the driver, by all ways in which programs
-// come to them.
+// Tests memory that libraries register with a network card without calling the driver, for all ways
+// in which programs find these libraries.
 #include <gmock/gmock.h>
 
 #include "tests/interpose/ways.h"

@@ -1,4 +1,4 @@
-// Tests what of a command line gets into a trace.
+// Tests which parts of a command line are written into a trace.
 #include "interpose/core/record/secrets.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(Secrets, TokensOfKnownServicesAreHiddenWhereverTheyAre) {
   EXPECT_EQ(Shown({"x", "hf_abcdefghijklmnopqrst", "-H", "Bearer: sk-proj-0123456789abcdef!"}),
             "x *** -H Bearer: ***!");
   EXPECT_EQ(Shown({"python", "-c", "login('ghp_0123456789abcdefghij')"}), "python -c login('***')");
-  // Too short, or the middle of another word.
+  // These are too short, or the middle of another word.
   EXPECT_EQ(Shown({"sk-learn", "task-0123456789abcdefghij"}), "sk-learn task-0123456789abcdefghij");
 }
 

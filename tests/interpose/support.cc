@@ -69,7 +69,7 @@ ReadTrace ReadOne(const std::string& path) {
   }
   trace.facts = reader.facts();
   for (Event event; reader.Next(&event);) {
-    // What vramstow looks at once a second is not the program's doing.
+    // vramstow's own reading of the free memory, once a second, is not an event of the program.
     if (event.kind == EventKind::kMemoryInfo && event.call == kUnknownName) continue;
     NamedEvent named;
     static_cast<Event&>(named) = event;

@@ -1,5 +1,5 @@
-// The tests of the interposer share this: running a program under the preload with the fake driver
-// in the place of libcuda.so.1, and reading back what came of it.
+// A fixture for the tests of the interposer: it runs a program under the preload with the fake
+// driver in place of libcuda.so.1, and reads the results.
 #ifndef VRAMSTOW_TESTS_INTERPOSE_SUPPORT_H_
 #define VRAMSTOW_TESTS_INTERPOSE_SUPPORT_H_
 
@@ -13,7 +13,7 @@
 
 namespace vramstow {
 
-// Where the build has put things; set by CMake.
+// Folders of the build, set by CMake.
 inline const std::string kLibraries = VRAMSTOW_TEST_LIBRARIES;  // libvramstow.so and the core
 inline const std::string kPrograms = VRAMSTOW_TEST_PROGRAMS;    // the programs under test
 inline const std::string kDriverFolder = VRAMSTOW_TEST_PROGRAMS "/driver";
@@ -21,15 +21,15 @@ inline const std::string kShim = kLibraries + "/libvramstow.so";
 // The same driver with a version on each of its symbols, for dlvsym.
 inline const std::string kVersionedDriverFolder = VRAMSTOW_TEST_PROGRAMS "/versioned_driver";
 
-// Whether the programs are built with sanitizers, which refuse RTLD_DEEPBIND and dlmopen.
+// True if the programs are built with sanitizers, which refuse RTLD_DEEPBIND and dlmopen.
 inline const bool kIsSanitized = !std::string(VRAMSTOW_TEST_SANITIZE).empty();
 
-// ASAN_OPTIONS of every program: where everything is built with a sanitizer, its library does not
-// come first.
+// ASAN_OPTIONS of every program: in a build with a sanitizer, the sanitizer's library is not loaded
+// first.
 inline constexpr char kAsanOptions[] = "verify_asan_link_order=0:detect_leaks=0";
-// TSAN_OPTIONS of every program: a forked child may begin its own trace, which starts a thread.
+// TSAN_OPTIONS of every program. A forked child may begin its own trace, which starts a thread.
 // ThreadSanitizer ends a child that does so, because another thread of the parent may have held a
-// lock at the fork; the child abandons all that belongs to the parent (runtime/process.h).
+// lock at the fork; the child abandons all of the parent's state (runtime/process.h).
 inline constexpr char kTsanOptions[] = "die_after_fork=0";
 
 // An event with the names that its numbers stand for.
@@ -59,39 +59,39 @@ struct Outcome {
   std::string error;
 };
 
-// One folder for one test, with everything a run leaves behind.
+// A fixture with one folder for each test, which contains all files of a run.
 class Interposed : public testing::Test {
  protected:
   void SetUp() override;
   void TearDown() override;
 
-  // Runs a program (a path, or the name of one of kPrograms) in the test's folder, with
-  // `preload` as LD_PRELOAD and the fake driver found first. `environment` comes on top; an empty
-  // value removes a variable.
+  // Runs a program (a path, or the name of one of kPrograms) in the test's folder, with `preload`
+  // as LD_PRELOAD and the fake driver found first. `environment` is added; an empty value removes a
+  // variable.
   Outcome Run(const std::vector<std::string>& command,
               const std::map<std::string, std::string>& environment = {},
               const std::string& preload = kShim);
 
-  // All traces in the folder, in the order of their names.
+  // Returns all traces in the folder, in the order of their names.
   std::vector<ReadTrace> Traces() const;
-  // The only one; a test failure if there is not exactly one.
+  // Returns the only trace; the test fails unless there is exactly one.
   ReadTrace OnlyTrace() const;
 
-  // The calls that reached the fake driver.
+  // Returns the calls that reached the fake driver.
   std::vector<LoggedCall> CallLog() const;
 
   const std::string& folder() const { return folder_; }
-  // The files in the folder, but for the call log.
+  // Returns the files in the folder, without the call log.
   std::vector<std::string> Files() const;
 
  private:
   std::string folder_;
 };
 
-// The events of a kind.
+// Returns the events of a kind.
 std::vector<NamedEvent> OfKind(const ReadTrace& trace, EventKind kind);
 
-// Sizes of the allocations that succeeded, in order.
+// Returns the sizes of the successful allocations, in order.
 std::vector<uint64_t> AllocatedSizes(const ReadTrace& trace);
 
 }  // namespace vramstow

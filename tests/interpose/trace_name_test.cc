@@ -1,4 +1,4 @@
-// Tests what a trace is called.
+// Tests the file names of traces.
 #include "interpose/core/record/trace_name.h"
 
 #include <gtest/gtest.h>

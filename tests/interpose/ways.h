@@ -1,6 +1,6 @@
-// Ways: programs that come to a library's functions in several ways: `PROGRAM WAY SCENARIO`.
+// Ways: runs programs that find a library's functions in several ways: `PROGRAM WAY SCENARIO`.
 //
-// Idea: each scenario has to hold however a program gets the function: linked, by dlsym, by dlvsym.
+// Idea: each scenario must hold for every way: linked, by dlsym, by dlvsym.
 //
 // Ownership: values. Threads: one. Errors: test failures. Units: bytes.
 #ifndef VRAMSTOW_TESTS_INTERPOSE_WAYS_H_
@@ -20,7 +20,7 @@ class Ways : public Interposed {
  protected:
   using Environment = std::map<std::string, std::string>;
 
-  // `environment` is for every run, beside what all such programs get.
+  // `environment` is set for every run, in addition to the variables that all such programs get.
   Ways(std::string program, Environment environment)
       : program_(std::move(program)), environment_(std::move(environment)) {}
 
@@ -45,7 +45,7 @@ class Ways : public Interposed {
     EXPECT_THAT(outcome.out, testing::HasSubstr("done\n")) << way << ", " << scenario;
     EXPECT_THAT(outcome.error, testing::Not(testing::HasSubstr("report this")));
   }
-  // The library that is asked by dlvsym lies in a folder of its own.
+  // The library that is searched by dlvsym lies in a folder of its own.
   void UseVersionedLibrary() { has_versioned_ = true; }
 
  private:

@@ -1,4 +1,4 @@
-// Every way in which a program comes to a function of the driver.
+// Tests every way in which a program finds a function of the driver.
 #include <gmock/gmock.h>
 
 #include "tests/interpose/hooked.h"
@@ -139,7 +139,7 @@ TEST_F(Ways, DeepbindIsSeenOnlyWhereItIsCleared) {
 TEST_F(Ways, CallsWithoutAnyDriverGetAnErrorAndNoCrash) {
   const Outcome outcome = Run({"weak"}, {{"LD_LIBRARY_PATH", ""}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
-  // CUDA_ERROR_SHARED_OBJECT_INIT_FAILED
+  // The number is CUDA_ERROR_SHARED_OBJECT_INIT_FAILED.
   EXPECT_EQ(outcome.out, "303 303\n");
   EXPECT_EQ(Run({"weak"}, {{"LD_LIBRARY_PATH", ""}}, "").out, "-1 -1\n");
 }

@@ -56,7 +56,8 @@ def enter_state(number: int) -> None:
 
 
 def main(steps: int) -> None:
-    # Python 3.12 and newer warn of a fork beside threads, which this program does on purpose.
+    # Python 3.12 and newer warn of a fork while other threads run, which this program does on
+    # purpose.
     warnings.filterwarnings("ignore", message=".*use of fork", category=DeprecationWarning)
     torch.manual_seed(0)
     layers = torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1)

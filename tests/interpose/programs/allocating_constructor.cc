@@ -1,5 +1,5 @@
-// A library whose constructor takes device memory and gives it back, in the context of the thread
-// that loads it: all under the dynamic linker's lock.
+// A library whose constructor allocates and frees device memory, in the context of the thread that
+// loads it. All of this happens under the dynamic linker's lock.
 #include <initializer_list>
 
 #include "tests/interpose/programs/pool_api.h"

@@ -1,5 +1,5 @@
-// A library that is linked to libcuda. Built a second time as one that reaches the driver through a
-// runtime library (-DTHROUGH_RUNTIME), and a third time with a runtime of its own inside
+// A library that is linked to libcuda. It is built a second time as a library that calls the driver
+// through a runtime library (-DTHROUGH_RUNTIME), and a third time with a runtime of its own inside
 // (-DPRIVATE_RUNTIME).
 #include "tests/interpose/programs/host.h"
 
@@ -9,7 +9,7 @@ extern "C" int runtimeAllocate(size_t bytes);
 
 extern "C" __attribute__((visibility("default"))) int AllocateOneBlock() {
 #if defined(THROUGH_RUNTIME)
-  // Not in tail position: this library's frame must be on the stack.
+  // The call is not in tail position, so that this library's frame is on the stack.
   volatile int result = runtimeAllocate(5000);
   return result;
 #elif defined(PRIVATE_RUNTIME)

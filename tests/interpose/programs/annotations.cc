@@ -1,6 +1,6 @@
-// Says what it does, by the C API and by NVTX, and allocates in between. NVTX is what its header
-// does in a program: it opens the library that NVTX_INJECTION64_PATH names and lets it put
-// functions into a table.
+// Annotates its work by the C API and by NVTX, and allocates in between. It uses NVTX as NVTX's
+// header does: it opens the library that NVTX_INJECTION64_PATH names and lets it fill a table with
+// functions.
 #include <cstdint>
 
 #include "include/vramstow/vramstow.h"
@@ -13,7 +13,7 @@ constexpr unsigned kCore = 1;
 constexpr unsigned kCore2 = 5;
 constexpr unsigned kFunctions = 16;
 
-// nvtxEventAttributes_v2.
+// The layout of nvtxEventAttributes_v2.
 struct Attributes {
   uint16_t version = 2;
   uint16_t size = 48;

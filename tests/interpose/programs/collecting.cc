@@ -1,5 +1,5 @@
 // Calls NCCL's collectives on pooled memory: `collecting WAY SCENARIO`. NCCL is a stand-in that
-// uses nothing, so that only the calls themselves can tell what is used.
+// uses no memory, so that only the calls themselves show which buffers are used.
 #include <ctime>
 #include <map>
 #include <string>
@@ -57,7 +57,7 @@ CollectiveCalls Open(const std::string& way) {
   return calls;
 }
 
-// --- What the scenarios have in common ----------------------------------------------------------
+// --- Shared by the scenarios --------------------------------------------------------------------
 
 constexpr int kAnswer = 5;  // no success: the library's word is the caller's
 constexpr int kErrnoBefore = 71;
@@ -84,7 +84,7 @@ vramstow_stats Stats() {
 
 using Buffers = std::vector<CUdeviceptr>;
 
-// The buffers come first; the other arguments are not to be mistaken for one another.
+// The first arguments are the buffers; the other arguments have distinct values.
 template <typename T>
 T ArgumentAt(size_t place, const Buffers& buffers) {
   const uint64_t value = place < buffers.size() ? buffers[place] : 0x1000 + place;
@@ -95,7 +95,8 @@ T ArgumentAt(size_t place, const Buffers& buffers) {
   }
 }
 
-// The library gets all as it was given, and the caller gets the library's answer and errno.
+// Calls a function. Expects that the library gets all arguments unchanged, and the caller gets the
+// library's result and errno.
 template <typename... Arguments, size_t... kPlaces>
 void Call(int (*function)(Arguments...), const char* name, const Buffers& buffers,
           std::index_sequence<kPlaces...>) {
@@ -133,7 +134,7 @@ const Collective kCollectives[] = {COLLECTIVES(COLLECTIVE, COLLECTIVE_OF_ONE)};
 #undef COLLECTIVE
 #undef COLLECTIVE_OF
 
-// Enough work on other memory, so that a touch now is later than those before.
+// Submits enough work on other memory that a later touch gets a later time.
 void LetWorkPass() {
   static const CUdeviceptr other = Allocate(kSize);
   for (int i = 0; i < 64; ++i) HOST_CHECK(api.SetD8(other, 1, 16) == CUDA_SUCCESS);
@@ -141,14 +142,14 @@ void LetWorkPass() {
 
 // --- Scenarios ----------------------------------------------------------------------------------
 
-// Prints where buffers are that were used, and a block beside them that was not.
+// Prints the addresses of buffers that were used, and of a block beside them that was not.
 void Touched() {
   for (const Collective& collective : kCollectives) {
     Buffers buffers;
     for (size_t i = 0; i < collective.buffers; ++i) buffers.push_back(Allocate(kSize));
     const CUdeviceptr beside = Allocate(kSize);
     LetWorkPass();
-    // Within a block, as a bucket of gradients is.
+    // The buffers begin within a block, as a bucket of gradients does.
     for (CUdeviceptr& buffer : buffers) buffer += 512;
     collective.call(buffers);
     for (const CUdeviceptr buffer : buffers) {
@@ -158,7 +159,7 @@ void Touched() {
   }
 }
 
-// A graph may use again what was named while it was captured.
+// A graph may use the buffers again that were named while it was captured.
 void Captured() {
   for (const Collective& collective : kCollectives) {
     Buffers buffers;
@@ -180,7 +181,8 @@ void Captured() {
   }
 }
 
-// Memory moves while the library is asked: it may allocate and launch like any other.
+// Memory moves while the library executes a call, since it may allocate and launch like any other
+// code.
 void Inside() {
   static const CUdeviceptr block = Allocate(kSize);
   nccl.told->inside = [] {
@@ -195,13 +197,13 @@ void Inside() {
   }
 }
 
-// --- Quiet times: see the card's size in the test
+// --- Quiet times: the test sets the size of the GPU
 
 constexpr size_t kState = size_t{8} << 20;
 std::vector<vramstow_range> states;
 Buffers activations;
 
-// How many bytes of a block no work could use, as the driver says and no hook.
+// Returns how many bytes of a block are not accessible, according to the driver.
 size_t AwayBytesOf(CUdeviceptr block) {
   constexpr size_t kPage = size_t{2} << 20;
   static auto* const get_access = Look<decltype(&cuMemGetAccess)>(api.driver, "cuMemGetAccess");
@@ -215,7 +217,7 @@ size_t AwayBytesOf(CUdeviceptr block) {
   return bytes;
 }
 
-// The same for quiet memory.
+// Returns how many bytes of the quiet memory are not accessible.
 size_t AwayBytes(size_t first = 0, size_t count = 4) {
   size_t bytes = 0;
   for (size_t i = first; i < first + count; ++i) bytes += AwayBytesOf(states[i].address);
@@ -229,7 +231,7 @@ void BeginQuiet() {
 
 void EndQuiet() { HOST_CHECK(vramstow_quiet(nullptr, 0) == VRAMSTOW_OK); }
 
-// More than the card has.
+// Allocates more than the GPU has.
 void RunForward() {
   for (int i = 0; i < 6; ++i) {
     activations.push_back(Allocate(kState));
@@ -245,7 +247,7 @@ void RunBackward() {
   }
 }
 
-// Returns how much was away when the card was full.
+// Returns how many quiet bytes were not accessible when the GPU was full.
 size_t Iterate() {
   BeginQuiet();
   RunForward();
@@ -256,7 +258,7 @@ size_t Iterate() {
   return away;
 }
 
-// In the first iteration memory moves in stops. In the next it would be parked.
+// In the first iteration memory is evicted behind the closed gate; in the next one it is parked.
 void StartQuiet() {
   for (int i = 0; i < 4; ++i) states.push_back({Allocate(kState), kState});
   HOST_CHECK(Iterate() == 0);
@@ -266,13 +268,13 @@ void UseStates() {
   for (const vramstow_range& state : states) kCollectives[0].call({state.address, state.address});
 }
 
-// What the others would be without collectives.
+// Shows that quiet memory is parked in these scenarios if there are no collectives.
 void Quiet() {
   StartQuiet();
   HOST_CHECK(Iterate() != 0);
 }
 
-// A group's work is submitted when the group ends. A quiet time begins before.
+// The work of a group is submitted when the group ends. A quiet time begins before that.
 void Grouped() {
   StartQuiet();
   HOST_CHECK(nccl.ncclGroupStart() == 0);
@@ -308,7 +310,7 @@ void GroupedIdle() {
   EndQuiet();
 }
 
-// As where another thread begins a quiet time while the library submits a collective's work.
+// A quiet time begins while the library submits a collective's work, as another thread could do.
 void QuietInside() {
   StartQuiet();
   nccl.told->inside = [] {
@@ -324,7 +326,7 @@ void QuietInside() {
   HOST_CHECK(Iterate() != 0);
 }
 
-// No buffer, and memory of nobody.
+// The arguments are null pointers, and addresses outside of all memory.
 void Foreign() {
   for (const Collective& collective : kCollectives) {
     collective.call(Buffers(collective.buffers, 0));
@@ -332,7 +334,7 @@ void Foreign() {
   }
 }
 
-// Prints which library has the function that the program gets.
+// Prints which library has the function that the program resolved.
 void Plain() {
   Foreign();
   Dl_info about;
@@ -346,7 +348,7 @@ uint64_t ProcessorTime() {
   return static_cast<uint64_t>(time.tv_sec) * 1000000000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
-// A caller that sees its own copy of the library is not looked up at each call.
+// A caller with its own copy of the library is looked up only once, not at each call.
 void Often() {
   constexpr uint64_t kCalls = 100000;
   Foreign();
@@ -357,7 +359,7 @@ void Often() {
   std::printf("%llu\n", static_cast<unsigned long long>((ProcessorTime() - start) / kCalls));
 }
 
-// The caller goes and comes again.
+// The calling library is closed and opened again.
 void Reopened() {
   for (int i = 0; i < 3; ++i) {
     Foreign();

@@ -1,6 +1,7 @@
-// NCCL's collectives as its stand-in has them, however a program comes to them.
+// Declares NCCL's collectives as the stand-in has them, for each way in which a program finds them.
 //
-// COLLECTIVE(name, parameters, arguments): all take their buffers first. COLLECTIVE_OF_ONE: of one.
+// COLLECTIVE(name, parameters, arguments) is a collective whose first two arguments are buffers;
+// COLLECTIVE_OF_ONE has one buffer.
 #ifndef VRAMSTOW_TESTS_INTERPOSE_PROGRAMS_COLLECTIVE_CALLS_H_
 #define VRAMSTOW_TESTS_INTERPOSE_PROGRAMS_COLLECTIVE_CALLS_H_
 
@@ -54,14 +55,14 @@
                                                void* comm, void* stream),                          \
                                               (buff, count, type, peer, comm, stream))
 
-// What has no buffers: a group holds collectives back until its end.
+// Functions without buffers: a group defers its collectives until its end.
 #define COLLECTIVE_GROUPS(group) group(ncclGroupStart) group(ncclGroupEnd)
 
 namespace vramstow::collectives {
 
 constexpr int kMaxArguments = 8;
 
-// The last call of the stand-in, and its answer.
+// The last call of the stand-in, and the result that it returns.
 struct Told {
   const char* name = nullptr;
   int count = 0;

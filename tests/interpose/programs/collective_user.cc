@@ -1,5 +1,5 @@
-// A library that is linked with NCCL, which only it sees where it is opened for itself; and the
-// same functions for a program that is linked.
+// A library that is linked with NCCL. If it is opened with a scope of its own, only it sees NCCL. A
+// linked program uses the same functions.
 #include "tests/interpose/programs/collective_calls.h"
 
 extern "C" {
@@ -14,8 +14,8 @@ vramstow::collectives::Told* StandInTold();
 
 namespace {
 
-// Calls, not addresses: a linked library calls by its table of functions. No tail call: it would
-// come from whoever called the library.
+// The functions make calls instead of returning addresses, because a linked library calls through
+// its own table of functions. A tail call would seem to come from this library's caller.
 #define COLLECTIVE(name, parameters, arguments) \
   int Call_##name parameters {                  \
     volatile int result = name arguments;       \

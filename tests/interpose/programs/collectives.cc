@@ -1,5 +1,5 @@
-// A stand-in for NCCL. Its registration gives the same handle for a part of what it knows; its
-// collectives remember what they were called with.
+// A stand-in for NCCL. Its registration returns the same handle for a part of a registered range;
+// its collectives record their arguments.
 #include <type_traits>
 
 #include "tests/interpose/programs/collective_calls.h"

@@ -1,5 +1,5 @@
-// A library whose constructor uses CUDA: it runs before main, and as a dependency of the program or
-// as a preload before or after vramstow's own constructors.
+// A library whose constructor uses CUDA before main(). It is a dependency of the program, or
+// preloaded before or after vramstow.
 #include "tests/interpose/programs/host.h"
 
 namespace {

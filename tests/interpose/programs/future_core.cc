@@ -1,4 +1,4 @@
-// A core that was not built together with the shim.
+// A core library that was not built together with the shim.
 #include "interpose/shim/seam.h"
 
 extern "C" __attribute__((visibility("default"))) const VramstowCore* vramstow_core_attach(

@@ -1,5 +1,5 @@
-// A program that reaches the driver by dlopen and dlsym, as told by its first argument. It prints
-// what the test looks at, ends with 0, and with 99 if something it relies on does not hold.
+// A program that finds the driver by dlopen and dlsym and runs the scenario that its first argument
+// names. It prints what the test checks. It exits with 0, or with 99 if an assumption fails.
 #include "tests/interpose/programs/host.h"
 
 #include <signal.h>
@@ -16,7 +16,7 @@
 namespace vramstow::host {
 namespace {
 
-// One block of each size that follows, all given back.
+// Allocates a block of this size and frees it.
 void AllocAndFree(const Api& api, size_t bytes) {
   CUdeviceptr block = 0;
   HOST_CHECK(api.alloc(&block, bytes) == CUDA_SUCCESS);
@@ -83,7 +83,7 @@ int ProcAddress(const std::string& which) {
   return 0;
 }
 
-// The same name at different versions and for different kinds of streams.
+// Looks up the same name for different versions and different kinds of streams.
 int Versions() {
   void* driver = OpenDriver();
   HOST_CHECK(Look<InitFunction>(driver, "cuInit")(0) == CUDA_SUCCESS);
@@ -93,7 +93,7 @@ int Versions() {
     HOST_CHECK(ask(name, &function, version, flags, nullptr) == CUDA_SUCCESS);
     return function;
   };
-  // A null stream, so that the trace shows which variant was called.
+  // The stream is null, so that the trace shows which variant was called.
   using AsyncFunction = CUresult (*)(CUdeviceptr*, size_t, CUstream);
   CUdeviceptr block = 0;
   for (const cuuint64_t flags : {CU_GET_PROC_ADDRESS_DEFAULT, CU_GET_PROC_ADDRESS_LEGACY_STREAM,
@@ -101,7 +101,7 @@ int Versions() {
     auto* function = reinterpret_cast<AsyncFunction>(get("cuMemAllocAsync", 11020, flags));
     HOST_CHECK(function(&block, 3000, nullptr) == CUDA_SUCCESS);
   }
-  // The form of CUDA 2 writes 32 bits.
+  // The function of CUDA 2 writes 32 bits.
   struct {
     unsigned int address = 0;
     unsigned int guard = 0x5a5a5a5a;
@@ -110,18 +110,18 @@ int Versions() {
       get("cuMemAlloc", 2000, CU_GET_PROC_ADDRESS_DEFAULT));
   HOST_CHECK(old_alloc(&small.address, 4000) == CUDA_SUCCESS);
   HOST_CHECK(small.guard == 0x5a5a5a5a);
-  // A form that the table does not know goes past us, untouched.
+  // A version that the table does not contain is not hooked, and its arguments stay unchanged.
   auto* future = reinterpret_cast<CUresult (*)(int, CUdeviceptr*, size_t)>(
       get("cuMemAlloc", 99000, CU_GET_PROC_ADDRESS_DEFAULT));
   HOST_CHECK(std::strcmp(LibraryOf(reinterpret_cast<void*>(future)), "libcuda.so.1") == 0);
   HOST_CHECK(future(1, nullptr, 2) == CUDA_SUCCESS);
-  // So does a function of another name at the address of a hooked one.
+  // A function of another name at the address of a hooked function is not hooked either.
   void* twin = get("cuTwinOfMemAlloc", 12000, CU_GET_PROC_ADDRESS_DEFAULT);
   HOST_CHECK(std::strcmp(LibraryOf(twin), "libcuda.so.1") == 0);
   return 0;
 }
 
-// Prints what every exported name gives, by each way of looking it up.
+// Prints the library of every exported name, and checks that every way to look it up agrees.
 int EveryHook() {
   void* driver = OpenDriver(RTLD_NOW | RTLD_GLOBAL);
   auto* ask = Look<GetProcAddressFunction>(driver, "cuGetProcAddress_v2");
@@ -147,7 +147,7 @@ CUresult CallWithZeros(CUresult (*function)(Arguments...)) {
   return function(Arguments{}...);
 }
 
-// Every function with every argument zero or null.
+// Calls every function with every argument zero or null.
 int NullArguments() {
   void* driver = OpenDriver();
   Look<InitFunction>(driver, "cuInit")(0);
@@ -168,8 +168,8 @@ int NullArguments() {
   return 0;
 }
 
-// As programs do that give their process a title: the environment moves, and the title is written
-// over the place where it was.
+// Does what programs do that set their process title: moves the environment, and writes the title
+// over its old memory.
 void TakeEnvironmentsPlace() {
   std::vector<char*> entries;
   for (char** entry = environ; *entry != nullptr; ++entry) entries.push_back(*entry);
@@ -181,7 +181,7 @@ void TakeEnvironmentsPlace() {
   environ = moved;
 }
 
-// A child that touches CUDA without having initialised it, and one that initialises it.
+// Forks a child that calls CUDA without initialising it, or one that initialises it.
 int Fork(bool child_initialises, bool by_clone, bool has_title = false) {
   const Api api = LoadApi();
   HOST_CHECK(api.init(0) == CUDA_SUCCESS);
@@ -196,7 +196,8 @@ int Fork(bool child_initialises, bool by_clone, bool has_title = false) {
       HOST_CHECK(LoadApi().init(0) == CUDA_SUCCESS);
       AllocAndFree(api, 8000);
     }
-    // exit, not _exit: handlers of the parent must do no harm here.
+    // The child calls exit(), not _exit(), because the parent's exit handlers must do no harm in
+    // it.
     std::exit(0);
   }
   int status = 0;
@@ -206,11 +207,11 @@ int Fork(bool child_initialises, bool by_clone, bool has_title = false) {
   return 0;
 }
 
-// A child by vfork that becomes another program, which uses CUDA, too.
+// Starts a child by vfork that executes another program, which also uses CUDA.
 int SpawnByVfork(const char* self) {
   const Api api = LoadApi();
   HOST_CHECK(api.init(0) == CUDA_SUCCESS);
-  // What is tested is just this call.
+  // The test is about vfork, so the warning does not apply.
   const pid_t child = vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
   HOST_CHECK(child >= 0);
   if (child == 0) {
@@ -224,7 +225,7 @@ int SpawnByVfork(const char* self) {
   return 0;
 }
 
-// The same process, another program.
+// The same process executes another program.
 int Exec(const char* self) {
   const Api api = LoadApi();
   HOST_CHECK(api.init(0) == CUDA_SUCCESS);
@@ -261,7 +262,7 @@ struct FreesInDestructor {
 };
 FreesInDestructor frees_in_destructor;
 CUdeviceptr destructor_block = 0;
-// After all exit handlers; the order among libraries is the dynamic linker's.
+// Runs after all exit handlers; the dynamic linker chooses the order among libraries.
 __attribute__((destructor)) void FreeAtTheVeryEnd() {
   if (destructor_block != 0) HOST_CHECK(late_api.free(destructor_block) == CUDA_SUCCESS);
 }
@@ -281,7 +282,7 @@ int LookUpOnly() {
   return 0;
 }
 
-// Calls of a program that never initialises CUDA, or did so where nobody saw it.
+// Makes the calls of a program that never initialises CUDA, or initialises it unseen.
 int WithoutInit() {
   const Api api = LoadApi();
   CUdeviceptr block = 0;
@@ -307,7 +308,7 @@ int Errno() {
   HOST_CHECK(api.init(0) == CUDA_SUCCESS && errno == E2BIG);
   CUdeviceptr block = 0;
   HOST_CHECK(api.alloc(&block, 1000) == CUDA_SUCCESS && errno == E2BIG);
-  // This function of the fake driver sets it.
+  // This function of the fake driver sets errno.
   HOST_CHECK(api.free(block) == CUDA_SUCCESS && errno == EXDEV);
   errno = E2BIG;
   LoadApi();
@@ -326,8 +327,8 @@ int Reentrant() {
   return 0;
 }
 
-// Contexts, streams, captures, virtual memory, arrays: one call of each kind that has a field of
-// its own in the trace.
+// Makes one call of each kind that has a field of its own in the trace: contexts, streams,
+// captures, virtual memory, arrays.
 int Kinds() {
   const Api api = LoadApi();
   HOST_CHECK(api.init(0) == CUDA_SUCCESS);
@@ -397,7 +398,7 @@ int OpenAndAllocate(const char* file, bool deepbind) {
   return 0;
 }
 
-// A library that calls the driver on its own behalf.
+// Opens a library that calls the driver itself.
 int OpenNormally(const char* file) {
   void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) std::fprintf(stderr, "%s\n", dlerror());
@@ -406,7 +407,7 @@ int OpenNormally(const char* file) {
   return 0;
 }
 
-// A thousand blocks, every second one freed; then the end that is named.
+// Allocates a thousand blocks, frees every second one, and then ends in the given way.
 int Die(const std::string& how) {
   const Api api = LoadApi();
   HOST_CHECK(api.init(0) == CUDA_SUCCESS);
@@ -423,7 +424,7 @@ int Die(const std::string& how) {
 }
 
 int CountThreadsAndFiles() {
-  // Nothing of CUDA. What the preload adds would show here.
+  // The program uses nothing of CUDA, so that additions of the preload would show here.
   const int threads = std::system("test $(ls /proc/$PPID/task | wc -l) = 1");
   HOST_CHECK(threads == 0);
   return 0;

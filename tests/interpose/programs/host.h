@@ -1,4 +1,4 @@
-// What the small programs under test share: reaching the driver in the way they are told.
+// Functions that the small programs under test share: they find the driver in the requested way.
 #ifndef VRAMSTOW_TESTS_INTERPOSE_PROGRAMS_HOST_H_
 #define VRAMSTOW_TESTS_INTERPOSE_PROGRAMS_HOST_H_
 
@@ -12,7 +12,7 @@
 
 namespace vramstow::host {
 
-// Says what went wrong and ends the program; a test that sees this fails.
+// Prints the failed condition and ends the program with status 99, so that the test fails.
 #define HOST_CHECK(condition)                                                            \
   do {                                                                                   \
     if (!(condition)) {                                                                  \
@@ -40,7 +40,7 @@ using FreeFunction = CUresult (*)(CUdeviceptr);
 using GetProcAddressFunction = CUresult (*)(const char*, void**, int, cuuint64_t,
                                             CUdriverProcAddressQueryResult*);
 
-// The functions that most scenarios need.
+// The driver functions that most scenarios need.
 struct Api {
   void* driver;
   InitFunction init;
@@ -57,7 +57,7 @@ inline Api LoadApi() {
   return api;
 }
 
-// The file of the library that an address lies in.
+// Returns the file of the library that contains an address.
 inline const char* LibraryOf(const void* address) {
   Dl_info info;
   HOST_CHECK(dladdr(address, &info) != 0);

@@ -1,8 +1,8 @@
-// Launches kernels: a number of each in each iteration, by several threads, some in ranges. The
-// first is a function of a module, the second a kernel of a library; nobody saw where the others
-// come from. The fake driver's handles are texts: their names.
+// Launches a number of kernels in each iteration, by several threads, some of them in ranges. The
+// first kernel is a function of a module, the second a kernel of a library; the others come from
+// calls that were not observed. The fake driver's handles are the names as texts.
 //
-// launches [wait]: waits to be killed at the end.
+// With `launches wait` the program waits to be killed at the end.
 #include <unistd.h>
 
 #include <thread>
@@ -70,10 +70,10 @@ int Main(bool waits) {
     HOST_CHECK(vramstow_range_pop() == VRAMSTOW_OK);
     HOST_CHECK(get_kernel(&launcher.second, library, g_second) == CUDA_SUCCESS);
     launcher.Second(static_cast<int>(i));
-    // A launch that the driver refuses is none.
+    // A launch that the driver refuses is not counted.
     launcher.launch(reinterpret_cast<CUfunction>(g_failing), 0xbad, 1, 1, 1, 1, 1, 0, nullptr,
                     nullptr, nullptr);
-    // The same place holds another kernel from here on; the module stays.
+    // From here on the same handle is another kernel; the module stays loaded.
     HOST_CHECK(unload(library) == CUDA_SUCCESS);
     g_second[0] = static_cast<char>('s' + i);
   }

@@ -5,12 +5,12 @@ int main() {
   HOST_CHECK(cuInit(0) == CUDA_SUCCESS);
   CUdeviceptr block = 0;
   HOST_CHECK(cuMemAlloc_v2(&block, 1000) == CUDA_SUCCESS);
-  // Five integer arguments and one on the stack with a structure by value keep their places.
+  // Tests calls with five integer arguments, and with a structure by value on the stack.
   size_t pitch = 0;
   CUdeviceptr pitched = 0;
   HOST_CHECK(cuMemAllocPitch_v2(&pitched, &pitch, 100, 10, 4) == CUDA_SUCCESS);
   HOST_CHECK(pitch == 512);
-  // The address of a function is the same however it is found.
+  // The address of a function is the same for every way to find it.
   CUresult (*volatile own)(CUdeviceptr) = cuMemFree_v2;
   HOST_CHECK(own(block) == CUDA_SUCCESS);
   HOST_CHECK(cuMemFree_v2(pitched) == CUDA_SUCCESS);

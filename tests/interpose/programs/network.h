@@ -1,5 +1,6 @@
-// A network card as the stand-ins for libibverbs and NCCL know it: it keeps a region's physical
-// memory, as the simulator has it, and writes there whatever the addresses lead to by now.
+// A network card as the stand-ins for libibverbs and NCCL implement it: it retains the simulated
+// physical memory of a region, and writes to that memory even if the addresses have other memory by
+// now.
 #ifndef VRAMSTOW_TESTS_INTERPOSE_PROGRAMS_NETWORK_H_
 #define VRAMSTOW_TESTS_INTERPOSE_PROGRAMS_NETWORK_H_
 
@@ -20,7 +21,7 @@ struct Region {
   size_t size = 0;
 };
 
-// A test tells the library this, and asks it.
+// Settings from the test to the library, and counts back to the test.
 struct Control {
   int calls = 0;          // registrations that were asked for
   int fails_at = 0;       // the registration that fails, counted from the next one on; 0: none
@@ -45,7 +46,7 @@ inline int Write(void* region, size_t offset, const void* bytes, size_t size) {
 
 inline int Version(void* region) { return static_cast<Region*>(region)->version; }
 
-// Null, and errno, if the card does not get the memory.
+// Registers memory with the card. Returns null and sets errno if the card cannot access the memory.
 inline Region* Register(Control* control, void* address, size_t size, int version) {
   ++control->calls;
   if (control->fails_at != 0 && --control->fails_at == 0) {
@@ -62,7 +63,7 @@ inline Region* Register(Control* control, void* address, size_t size, int versio
   return new Region{descriptor, version, 1, at, size};
 }
 
-// A number of errno.
+// Ends a registration. Returns 0 or an errno number.
 inline int End(const Control& control, void* region) {
   if (control.keeps) return EBUSY;
   close(static_cast<Region*>(region)->descriptor);

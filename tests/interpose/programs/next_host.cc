@@ -1,4 +1,4 @@
-// Prints what the chain of preloaded libraries gives, see next_library.cc.
+// Prints the result of the chain of preloaded libraries; see next_library.cc.
 #include <dlfcn.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// One link of a chain: adds its number to what the next library's function of the same name gives.
-// Works only if RTLD_NEXT is judged by this library, not by some wrapper of dlsym.
+// One link of a chain: adds its number to the result of the next library's function of the same
+// name. It works only if RTLD_NEXT is relative to this library, not to a wrapper of dlsym.
 #include <dlfcn.h>
 
 extern "C" __attribute__((visibility("default"))) int NextProbe() {

@@ -1,8 +1,9 @@
-// A tool as NVTX knows them, for its memory extension: notes what it hears in the file that
-// NVTX_LISTENER_FILE names, and what is wrong with it. Made with NVIDIA's own headers, so that the
-// layouts of ours are held against them.
+// A tool that uses NVTX's memory extension: it writes what it receives, and the errors in it, into
+// the file that NVTX_LISTENER_FILE names. It is built with NVIDIA's own headers, so that vramstow's
+// layouts are compared with them.
 //
-// NVTX_LISTENER_MOOD: "declines" the extension, or takes it, but for the functions of "regions".
+// With NVTX_LISTENER_MOOD=declines the tool declines the extension; with "regions" it accepts it
+// without the functions for regions.
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtMem.h>
 

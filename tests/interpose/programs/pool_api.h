@@ -1,4 +1,4 @@
-// The driver's functions that the programs behind the pool's tests use, all found by dlsym.
+// The driver functions that the programs of the pool's tests use, all resolved by dlsym.
 #ifndef VRAMSTOW_TESTS_INTERPOSE_PROGRAMS_POOL_API_H_
 #define VRAMSTOW_TESTS_INTERPOSE_PROGRAMS_POOL_API_H_
 
@@ -10,7 +10,7 @@
 
 namespace vramstow::host {
 
-// Name of the member, name of the symbol. They are the same but for the ABI's suffix.
+// The name of the member and of the symbol. They are equal except for the ABI's suffix.
 #define POOL_API_FUNCTIONS(function)                                                               \
   function(Init, cuInit) function(PrimaryRetain, cuDevicePrimaryCtxRetain) function(               \
       PrimaryRelease, cuDevicePrimaryCtxRelease_v2) function(PrimaryReset,                         \
@@ -50,7 +50,7 @@ inline PoolApi LoadPoolApi() {
 #define POOL_API_LOOK(member, symbol) api.member = Look<decltype(&::symbol)>(api.driver, #symbol);
   POOL_API_FUNCTIONS(POOL_API_LOOK)
 #undef POOL_API_LOOK
-  // With primary=private in the SPEC the program takes its contexts past every hook.
+  // With primary=private in the SPEC the program creates its contexts by calls that no hook sees.
   if (void* found = dlsym(api.driver, "vramstowSimulatorPrivateFunction")) {
     auto* const door = reinterpret_cast<void* (*)(const char*)>(found);
     const auto take = [door](auto* member, const char* name) {
@@ -64,7 +64,7 @@ inline PoolApi LoadPoolApi() {
   return api;
 }
 
-// Ready for work on device 0.
+// Initialises the driver and makes a context of device 0 current.
 inline PoolApi StartPoolApi() {
   const PoolApi api = LoadPoolApi();
   CUcontext context = nullptr;

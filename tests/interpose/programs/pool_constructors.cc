@@ -1,6 +1,6 @@
-// Loads and unloads a library (its first argument) whose constructor takes device memory, while
-// other threads take device memory by ever new ways through the code. Ends if nobody waits for
-// anybody for ever.
+// Loads and unloads a library (its first argument) whose constructor allocates device memory, while
+// other threads allocate device memory with ever new call stacks. The program ends unless there is
+// a deadlock.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -18,7 +18,7 @@ constexpr int kLoads = 150;
 
 std::atomic<bool> is_over{false};
 
-// A different stack for each list of turns.
+// Makes a different call stack for each value of `turns`.
 __attribute__((noinline)) void TakeByTheseTurns(const PoolApi& api, unsigned turns, int left) {
   if (left == 0) {
     CUdeviceptr block = 0;

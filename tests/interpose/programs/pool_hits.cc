@@ -1,6 +1,6 @@
-// Counts what hits cost: a thread that may make no system call but write allocates blocks that the
-// pool has, or frees them ("allocate" or "free"); calls of malloc are counted. Ends with 0 where
-// there were none of either.
+// Counts the cost of hits: a thread that may make no system call but write allocates blocks from
+// the pool's cache, or frees them ("allocate" or "free"), and calls of malloc are counted. The
+// program exits with 0 if there were no system calls and no calls of malloc.
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -20,7 +20,7 @@ void __libc_free(void* block);
 std::atomic<bool> counting{false};
 std::atomic<int> heap_calls{0};
 
-// The program's own come before every library's.
+// The program's own functions take precedence over every library's.
 void* malloc(size_t size) {
   if (counting.load(std::memory_order_relaxed)) heap_calls.fetch_add(1);
   return __libc_malloc(size);
@@ -61,7 +61,7 @@ int Run(bool frees) {
   HOST_CHECK(pipe(ends) == 0);
   std::thread strict([&] {
     HOST_CHECK(api.SetCurrent(context) == CUDA_SUCCESS);
-    // What a thread does at its first calls is done once.
+    // The first calls of a thread do some work that is done only once.
     CUdeviceptr warm = 0;
     HOST_CHECK(api.Alloc(&warm, 3000) == CUDA_SUCCESS && api.Free(warm) == CUDA_SUCCESS);
     HOST_CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);

@@ -1,6 +1,5 @@
-// Prints what a program can see of the memory that cuMemAlloc gave it, as told by its first
-// argument. It prints only what must not depend on who served the memory: the same with the pool
-// and without.
+// Runs the scenario that its first argument names, and prints what a program can see of memory from
+// cuMemAlloc. It prints only values that must be the same with the pool and without it.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,7 +40,7 @@ void PrintAttribute(const PoolApi& api, const char* name, CUpointer_attribute at
                         attribute == CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR ||
                         attribute == CU_POINTER_ATTRIBUTE_DEVICE_POINTER;
   if (relative && result == CUDA_SUCCESS) value -= base;
-  // Of these the numbers themselves mean nothing.
+  // The values of these attributes are arbitrary, so print only whether they are set.
   if (attribute == CU_POINTER_ATTRIBUTE_CONTEXT || attribute == CU_POINTER_ATTRIBUTE_BUFFER_ID ||
       attribute == CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID) {
     value = value != 0;
@@ -143,7 +142,7 @@ int Pitched() {
   return 0;
 }
 
-// What is free falls and rises with blocks of whole chunks, whoever serves them.
+// The free memory falls and rises with blocks of whole chunks, with the pool and without.
 int Info() {
   const PoolApi api = StartPoolApi();
   HOST_CHECK(api.MemGetInfo(nullptr, nullptr) == CUDA_SUCCESS ||
@@ -181,7 +180,7 @@ int Contexts() {
     std::printf("of a context that is gone: %d\n", api.Free(second) != CUDA_SUCCESS);
   }
   HoldData(api, first, 3 * kMega, 1);
-  // The primary context, by a reset and by its last reference.
+  // The primary context ends by a reset, and by the release of its last reference.
   HOST_CHECK(api.PrimaryReset(0) == CUDA_SUCCESS);
   std::printf("after a reset: %d\n", api.Free(first) != CUDA_SUCCESS);
   CUcontext context = nullptr;
@@ -216,7 +215,7 @@ int Devices() {
   }
   HOST_CHECK(api.CopyPeer(blocks[0], contexts[0], blocks[1], contexts[1], 4 * kMega) ==
              CUDA_SUCCESS);
-  // Device 1 may now reach what device 0 has, and what it will have.
+  // From now on device 1 may access the current and future memory of device 0.
   HOST_CHECK(api.EnablePeer(contexts[0], 0) == CUDA_SUCCESS);
   const auto touch = [&](CUdeviceptr block) {
     HOST_CHECK(api.SetCurrent(contexts[1]) == CUDA_SUCCESS);
@@ -227,7 +226,7 @@ int Devices() {
   HOST_CHECK(api.SetCurrent(contexts[0]) == CUDA_SUCCESS);
   const CUdeviceptr later = Allocate(api, 40 * kMega);
   touch(later);
-  // From whatever context.
+  // The blocks can be freed in any context.
   HOST_CHECK(api.Free(later) == CUDA_SUCCESS && api.Free(blocks[0]) == CUDA_SUCCESS);
   HOST_CHECK(api.Free(blocks[1]) == CUDA_SUCCESS);
   return 0;
@@ -249,7 +248,7 @@ int Captures() {
     HOST_CHECK(api.GraphDestroy(graph) == CUDA_SUCCESS);
     HOST_CHECK(api.Free(Allocate(api, 50 * kMega)) == CUDA_SUCCESS);
   }
-  // A capture that goes with its stream.
+  // The capture ends because its stream is destroyed.
   HOST_CHECK(api.BeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED) == CUDA_SUCCESS);
   api.StreamDestroy(stream);
   HoldData(api, block, kMega, 1);
@@ -292,7 +291,7 @@ int Forks() {
   const CUdeviceptr block = Allocate(api, kMega);
   const pid_t child = fork();
   if (child == 0) {
-    // CUDA does not work in a child; what matters is that nothing hangs and nothing is written.
+    // CUDA does not work in a forked child; the test is that nothing hangs and nothing is written.
     CUdeviceptr other = 0;
     const bool refused =
         api.Alloc(&other, kMega) != CUDA_SUCCESS && api.Free(block) != CUDA_SUCCESS;
@@ -313,13 +312,13 @@ int FreeAsync() {
   for (int round = 0; round < 20; ++round) {
     const CUdeviceptr block = Allocate(api, 3 * kMega);
     HOST_CHECK(api.SetD8Async(block, 1, 3 * kMega, stream) == CUDA_SUCCESS);
-    // Not every driver takes memory of cuMemAlloc here.
+    // Not every driver accepts memory of cuMemAlloc here.
     const CUresult result = api.FreeAsync(block, stream);
     HOST_CHECK(result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_VALUE);
     if (result != CUDA_SUCCESS) HOST_CHECK(api.Free(block) == CUDA_SUCCESS);
   }
   HOST_CHECK(api.StreamSynchronize(stream) == CUDA_SUCCESS);
-  // And memory of a stream-ordered pool through cuMemFree.
+  // Memory of a stream-ordered pool is freed with cuMemFree.
   CUdeviceptr ordered = 0;
   HOST_CHECK(api.AllocAsync(&ordered, kMega, stream) == CUDA_SUCCESS);
   HOST_CHECK(api.StreamSynchronize(stream) == CUDA_SUCCESS);
@@ -327,7 +326,7 @@ int FreeAsync() {
   return 0;
 }
 
-// Takes memory until there is no more, and gives all of it back: all can be taken again.
+// Allocates until no memory is left, and frees all of it: all of it can be allocated again.
 int OutOfMemory() {
   const PoolApi api = StartPoolApi();
   for (int round = 0; round < 2; ++round) {
@@ -344,7 +343,7 @@ int OutOfMemory() {
   return 0;
 }
 
-// A training loop, as far as memory goes: the same blocks in every iteration, and one wait.
+// Allocates as a training loop does: the same blocks in every iteration, and one wait.
 int Steady(int iterations) {
   const PoolApi api = StartPoolApi();
   CUstream stream = nullptr;
@@ -371,7 +370,7 @@ int Steady(int iterations) {
   return 0;
 }
 
-// Frees after main, when vramstow has ended.
+// Frees after main(), when vramstow has ended.
 struct Late {
   PoolApi api{};
   CUdeviceptr block = 0;

@@ -1,6 +1,7 @@
-// Two processes and one block: the first makes it and gives a handle away, the second opens it,
-// reads what the first wrote, writes what the first reads. Prints what must not depend on who
-// served the memory. pool_sharer [BYTES]: so many are held before.
+// Two processes share one block: the first allocates it and passes on a handle; the second opens
+// it, reads what the first wrote, and writes what the first reads. The program prints only values
+// that must be the same with the pool and without it. Usage: pool_sharer [BYTES]; that many bytes
+// are allocated before.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,7 +65,7 @@ int Open(int pipe, const std::vector<size_t>& sizes) {
     HOST_CHECK(close_handle(block) != CUDA_SUCCESS);
     ++seed;
   }
-  // Another process's bytes, changed on the way.
+  // These are the bytes of another process, changed on the way.
   CUipcMemHandle wrong = Receive(pipe);
   wrong.reserved[20] = static_cast<char>(wrong.reserved[20] ^ 1);
   CUdeviceptr block = 0;
@@ -110,7 +111,7 @@ int Give(int pipe, pid_t child, const std::vector<size_t>& sizes, size_t held) {
 }
 
 int Share(size_t held) {
-  // The last one has more chunks than descriptors fit into one message.
+  // The last block has more chunks than a message has room for descriptors.
   const std::vector<size_t> sizes = {4096, 3 * kMega + 512, 20 * kMega, 300 * kMega};
   int ends[2];
   HOST_CHECK(pipe(ends) == 0);

@@ -1,5 +1,5 @@
-// Goes through everything that makes the pool call the driver, whatever of that fails: a program
-// sees success or an error that cuMemAlloc may give, its data stays, and what it got it can free.
+// Makes the pool execute all of its driver calls, while some of them fail: the program sees success
+// or an error that cuMemAlloc may return, its data is intact, and it can free its memory.
 #include <vector>
 
 #include "include/vramstow/vramstow.h"
@@ -26,7 +26,7 @@ class Survivor {
     Held held = {0, size, static_cast<unsigned char>(++taken_)};
     const CUresult result = api_.Alloc(&held.address, size);
     if (result != CUDA_SUCCESS) {
-      // What the simulator makes of a call that is told to fail, or memory that is really lacking.
+      // This is the simulator's result for a call that must fail, or memory is really lacking.
       HOST_CHECK(result == CUDA_ERROR_OUT_OF_MEMORY || result == CUDA_ERROR_UNKNOWN);
       return;
     }

@@ -1,6 +1,6 @@
-// Registers pooled memory with a network card and makes things hard for it: `registering WAY
-// SCENARIO`. The card's writes have to be found at the address that it was told of, and nowhere
-// else. The ways are those by which programs come to libibverbs and NCCL.
+// Registers pooled memory with a network card and makes the pool move memory: `registering WAY
+// SCENARIO`. The card's writes must appear at the registered addresses, and nowhere else. The ways
+// are those in which programs find libibverbs and NCCL.
 #include <map>
 #include <string>
 #include <vector>
@@ -82,7 +82,7 @@ VerbsUser Open(const std::string& way) {
   return user;
 }
 
-// --- What the scenarios have in common ----------------------------------------------------------
+// --- Shared by the scenarios --------------------------------------------------------------------
 
 PoolApi api;
 VerbsUser verbs;
@@ -118,7 +118,7 @@ unsigned char ByteAt(CUdeviceptr address) {
 
 unsigned char written = 0;
 
-// The card writes at the beginning of each mebibyte of a region.
+// The card writes at the beginning of each MiB of a region.
 void CardWrites(void* region, size_t size) {
   ++written;
   for (size_t at = 0; at < size; at += kMega) {
@@ -126,13 +126,13 @@ void CardWrites(void* region, size_t size) {
   }
 }
 
-// The card's writes are found at the region's addresses.
+// Expects that the card's writes appear at the region's addresses.
 void ExpectReached(void* region, CUdeviceptr address, size_t size) {
   CardWrites(region, size);
   for (size_t at = 0; at < size; at += kMega) HOST_CHECK(ByteAt(address + at) == written);
 }
 
-// The card's writes change nothing of a block.
+// Expects that the card's writes change nothing in a block.
 void ExpectUntouched(void* region, size_t region_size, CUdeviceptr block, size_t size) {
   Fill(block, size, 0xEE);
   CardWrites(region, region_size);
@@ -168,9 +168,10 @@ void ExpectHeld(void* region, CUdeviceptr block, size_t size) {
   ExpectReached(region, block, size);
 }
 
-// --- Scenarios (explicit offload, but for `pressure`) -------------------------------------------
+// --- Scenarios (with explicit offload, except for `pressure`) -----------------------------------
 
-// Asked to move and to pause, registered memory stays; afterwards it goes.
+// Registered memory stays when offload and pause are requested; after its registration ends it
+// moves.
 void Asked() {
   const CUdeviceptr block = AllocateIn("buffers", kSize);
   const CUdeviceptr other = AllocateIn("others", kSize);
@@ -185,7 +186,7 @@ void Asked() {
   ExpectMovable(block);
 }
 
-// On a card of 256 MiB, with offload that moves by itself.
+// This runs on a device of 256 MiB, with automatic offload.
 void Pressure() {
   const CUdeviceptr block = Allocate(kSize);
   void* region = MustRegister(block, kSize);
@@ -202,7 +203,7 @@ void Pressure() {
     for (size_t at = 0; at < kSize; at += kMega) HOST_CHECK(ByteAt(other + at) == 0xEE);
   }
   HOST_CHECK(verbs.dereg_mr(region) == 0);
-  // A part of what left comes back to be registered, and others leave for it.
+  // A part of the evicted memory is restored to be registered, and other memory is evicted for it.
   for (const CUdeviceptr other : others) {
     region = MustRegister(other, kSize);
     ExpectReached(region, other, kSize);
@@ -210,15 +211,15 @@ void Pressure() {
   }
 }
 
-// The block is freed while the card knows it: nobody else gets its chunks, until they are let go
-// of.
+// The block is freed while it is registered: no other block gets its chunks until the registration
+// ends.
 void Freed() {
   const CUdeviceptr below = Allocate(kSize);
   const CUdeviceptr block = Allocate(kSize);
   const CUdeviceptr above = Allocate(kSize);
   void* region = MustRegister(block, kSize);
   for (const CUdeviceptr each : {below, block, above}) HOST_CHECK(api.Free(each) == CUDA_SUCCESS);
-  // The pool holds less in one piece, so that it stitches or grows.
+  // The pool has no free piece of this size, so it stitches or grows.
   const CUdeviceptr stitched = Allocate(6 * kSize);
   HOST_CHECK(stitched != 0);
   if (stitched > block || stitched + 6 * kSize <= block) {
@@ -227,7 +228,7 @@ void Freed() {
   HOST_CHECK(api.Free(stitched) == CUDA_SUCCESS);
   EmptyCache();
   HOST_CHECK(Stats().reserved_bytes == kSize);
-  // All that the device has left.
+  // Allocate all memory that the device has left.
   std::vector<CUdeviceptr> all;
   while (const CUdeviceptr next = Allocate(kSize)) {
     if (next == block) {
@@ -246,13 +247,13 @@ void Freed() {
   HOST_CHECK(Allocate(kSize) != 0);
 }
 
-// Memory on the host comes back before the card is told of it.
+// Memory on the host is restored before it is registered.
 void OnHost() {
   const CUdeviceptr block = Allocate(kSize);
   Fill(block, kSize, 0x33);
   HOST_CHECK(vramstow_offload(nullptr) == VRAMSTOW_OK);
   HOST_CHECK(Stats().offloaded_bytes == kSize);
-  // A part of it, with its pages as a whole.
+  // Register a part of the block, which is restored in whole pages.
   void* region = MustRegister(block + kSize / 2 + 4096, kSize / 4);
   HOST_CHECK(Stats().offloaded_bytes != 0);
   HOST_CHECK(ByteAt(block + kSize / 2) == 0x33);
@@ -262,7 +263,7 @@ void OnHost() {
   ExpectMovable(block);
 }
 
-// A card may not know paused memory, and the library does not hear of it.
+// Paused memory cannot be registered, and the library is not called.
 void Paused() {
   const CUdeviceptr block = AllocateIn("buffers", kSize);
   Fill(block, kSize, 0x44);
@@ -277,7 +278,7 @@ void Paused() {
   ExpectReached(MustRegister(block, kSize), block, kSize);
 }
 
-// A registration that the library refuses holds nothing; its errno is the caller's.
+// A registration that the library refuses holds no memory; its errno reaches the caller.
 void Fails() {
   const CUdeviceptr block = Allocate(kSize);
   constexpr size_t kPiece = 2 * kMega;
@@ -297,7 +298,7 @@ void Fails() {
   }
 }
 
-// Registrations of the same memory are counted, and one that cannot be ended counts on.
+// Registrations of the same memory are counted, and one whose end fails still counts.
 void Overlap() {
   const CUdeviceptr block = Allocate(kSize);
   void* whole = MustRegister(block, kSize);
@@ -317,7 +318,8 @@ void Overlap() {
   ExpectMovable(block);
 }
 
-// Each function gives the library what it was given; those with an address for others do the same.
+// Each function passes its arguments unchanged to the library, also those with a separate address
+// for remote access.
 void Arguments() {
   const CUdeviceptr block = Allocate(kSize);
   void* regions[] = {
@@ -339,7 +341,7 @@ void Arguments() {
   ExpectMovable(block);
 }
 
-// A registration that outlives its pool is not taken for one of the next pool's.
+// A registration that outlives its pool does not count for the next pool.
 void Outlives() {
   const CUdeviceptr block = Allocate(kSize);
   void* region = MustRegister(block, kSize);
@@ -355,7 +357,7 @@ void Outlives() {
   ExpectMovable(next);
 }
 
-// Without vramstow, and with the pool off, all is the library's own.
+// Without vramstow, and with the pool off, the library's own functions are called.
 void Plain() {
   const CUdeviceptr block = Allocate(kSize);
   void* region = MustRegister(block, kSize);

@@ -1,5 +1,5 @@
-// A middleman with the name of the CUDA runtime: finds the driver as the runtime does, and has a
-// frame or two of its own between the caller and the driver.
+// A library with the name of the CUDA runtime: it finds the driver as the runtime does, and adds
+// one or two frames between the caller and the driver.
 #include "tests/interpose/programs/host.h"
 
 namespace {

@@ -1,4 +1,5 @@
-// A stand-in for libibverbs.so.1: what registers memory, with the versions of its symbols.
+// A stand-in for libibverbs.so.1: the functions that register memory, with the versions of their
+// symbols.
 #include "tests/interpose/programs/network.h"
 
 #define VERBS_EXPORT extern "C" __attribute__((visibility("default")))

@@ -1,5 +1,5 @@
-// A library that is linked with libibverbs, which only it sees where it is opened for itself; and
-// the same functions for a program that is linked.
+// A library that is linked with libibverbs. If it is opened with a scope of its own, only it sees
+// libibverbs. A linked program uses the same functions.
 #include "tests/interpose/programs/verbs_user.h"
 
 extern "C" {
@@ -10,7 +10,8 @@ int ibv_dereg_mr(void* region);
 vramstow::network::Control* StandInControl();
 }
 
-// Calls, not addresses: a linked library calls by its table of functions.
+// The functions make calls instead of returning addresses, because a linked library calls through
+// its own table of functions.
 extern "C" __attribute__((visibility("default"))) VerbsUser UseVerbs() {
   return {
       [](void* pd, void* address, size_t length, int access) {

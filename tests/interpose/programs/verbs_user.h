@@ -1,4 +1,4 @@
-// The functions of libibverbs, and of its stand-in, however a program comes to them.
+// The functions of libibverbs and of its stand-in, for each way in which a program finds them.
 #ifndef VRAMSTOW_TESTS_INTERPOSE_PROGRAMS_VERBS_USER_H_
 #define VRAMSTOW_TESTS_INTERPOSE_PROGRAMS_VERBS_USER_H_
 

@@ -1,4 +1,4 @@
-// A program that uses the driver only if it is there: weak references, and no driver.
+// A program that uses the driver only if it exists: it has weak references, and there is no driver.
 #include "tests/interpose/programs/host.h"
 
 #pragma weak cuInit
