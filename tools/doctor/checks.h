@@ -1,7 +1,8 @@
-// Checks: what doctor looks at. Each gives the findings of one group, in the order of the report.
+// Declares the checks of doctor. Each returns the findings of one group, in the order of the
+// report.
 //
-// Ownership: copies. Threads: one at a time. Errors: are findings. Units: milliseconds.
-// Nothing is left behind: files and sockets that are made for a trial are removed.
+// Ownership: copies. Threads: one at a time. Errors: are findings. Units: milliseconds. Files and
+// sockets that a check creates are removed.
 #ifndef VRAMSTOW_TOOLS_DOCTOR_CHECKS_H_
 #define VRAMSTOW_TOOLS_DOCTOR_CHECKS_H_
 
@@ -20,21 +21,22 @@ struct DoctorPlan {
   uint64_t patience_ms = 30'000;
 };
 
-// driver.*: found, started, its devices (driver.N) and what they can (driver.N.virtual_memory, …).
+// Returns driver.*: whether the driver was found and started, its devices (driver.N) and their
+// capabilities (driver.N.virtual_memory, …).
 Findings CheckDriverHere(const DoctorPlan& plan);
-// preload.trace, preload.pool: a process with vramstow preloaded is seen, and served by the pool,
-// with the machine's driver (`driver_works`) or the simulated one; preload.rehearsal: on a
-// simulated card.
+// Returns preload.trace and preload.pool: whether a process with vramstow preloaded is traced, and
+// served by the pool, with the machine's driver (`driver_works`) or the simulated one.
+// preload.rehearsal is the same on a simulated GPU.
 Findings CheckPreload(const DoctorPlan& plan, bool driver_works);
-// python.*: the interpreter, its PyTorch, the adapter for it.
+// Returns python.*: the interpreter, its PyTorch, and the adapter for it.
 Findings CheckPython(const DoctorPlan& plan);
-// host.*: folders, limits, memory.
+// Returns host.*: folders, limits, memory.
 Findings CheckHost();
 
-// The environment of a child that is to find the driver that is meant, with nothing preloaded.
+// Returns the environment of a child that finds the driver of the plan, with nothing preloaded.
 Environment DriverEnvironment(const DoctorPlan& plan);
 
-// The features that follow from the findings; `simulate` as in the plan.
+// Returns the features that follow from the findings; `simulate` is that of the plan.
 std::vector<Feature> FeaturesOf(const Findings& findings, const std::string& simulate);
 
 }  // namespace vramstow

@@ -1,4 +1,4 @@
-// driver.*: what the driver says of itself and its devices, asked in a child.
+// Implements driver.*: a child queries the driver and its devices.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr char kRehearse[] = "rehearse without one: vramstow run --simulate=h200 -- COMMAND";
 constexpr char kSuccess[] = "CUDA_SUCCESS";
-// Before it the pool's and the recorder's calls were never tried.
+// The oldest version with which the calls of the pool and the recorder were tested.
 constexpr int kOldestTried = 12000;
 constexpr int kProhibited = 2;  // compute mode
 
@@ -52,7 +52,7 @@ std::string RemedyOfInit(int result) {
       kRehearse);
 }
 
-// The child's lines, in order. Lines that a driver prints of its own are passed over.
+// The child's lines, in order. Lines that a driver prints itself are skipped.
 struct Told {
   JsonValue library = JsonValue::Object();
   JsonValue init = JsonValue::Object();
@@ -156,7 +156,7 @@ void AddDevice(size_t number, const JsonValue& device, const JsonValue* trial, F
   if (trial != nullptr) AddTrial(id, *trial, findings);
 }
 
-// The trial of host memory is made by children of its own, because drivers have crashed in it.
+// The trial of host memory runs in separate children, because drivers have crashed in it.
 void AddHostMappings(const DoctorPlan& plan, Told* told) {
   const bool asked =
       std::any_of(told->trials.begin(), told->trials.end(),
@@ -188,7 +188,8 @@ Environment DriverEnvironment(const DoctorPlan& plan) {
     AddLibraries(plan.installation, true, &environment);
     environment.Set("VRAMSTOW_SIMULATE", plan.simulate);
   }
-  // A library that the shell preloads may be what is wrong; vramstow itself is not wanted here.
+  // Removes only vramstow from LD_PRELOAD, because another library that the shell preloads may be
+  // the problem.
   std::vector<std::string> kept;
   for (absl::string_view library : absl::StrSplit(before, absl::ByAnyChar(" :"))) {
     if (!library.empty() && !absl::StrContains(library, "vramstow")) kept.emplace_back(library);

@@ -1,7 +1,7 @@
-// The driver's functions as the probes call them, each looked up when it is called.
+// DriverFunctions calls the driver's functions for the probes; each is looked up when it is called.
 //
-// Ownership: the library stays open. Threads: one at a time. Errors: the CUresult, or kNoFunction.
-// Units: none.
+// Ownership: the library stays open. Threads: one at a time. Errors: returns the CUresult, or
+// kNoFunction. Units: none.
 #ifndef VRAMSTOW_TOOLS_DOCTOR_DRIVER_FUNCTIONS_H_
 #define VRAMSTOW_TOOLS_DOCTOR_DRIVER_FUNCTIONS_H_
 
@@ -26,7 +26,8 @@ class DriverFunctions {
   bool has(const char* name) const { return dlsym(library_, name) != nullptr; }
   bool simulated() const { return has("vramstowSimulatorDescription"); }
 
-  // The file of the library, without links; empty: the dynamic linker does not say.
+  // Returns the file of the library, with links resolved; empty if the dynamic linker does not know
+  // it.
   std::string Path() const {
     Dl_info about = {};
     if (dladdr(dlsym(library_, "cuInit"), &about) == 0 || about.dli_fname == nullptr) return "";
@@ -53,7 +54,7 @@ class DriverFunctions {
                 device) == CUDA_SUCCESS;
   }
 
-  // As nvidia-smi writes it; empty: the driver does not say.
+  // Returns the UUID as nvidia-smi writes it; empty if the driver does not return it.
   std::string UuidOf(CUdevice device) const {
     CUuuid uuid{};
     char text[kDeviceUuidBytes] = "";

@@ -37,7 +37,7 @@ JsonValue DeviceOf(const DriverFunctions& driver, CUdevice device) {
       {"memory_pools", CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED},
       {"file_descriptors", CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED},
       {"direct_rdma", CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED},
-      // By number: older headers do not name them.
+      // These attributes are given by number, because older headers do not name them.
       {"host_numa_node", 134},
       {"host_numa_memory", 141},
       {"host_memory", 145}};
@@ -48,7 +48,7 @@ JsonValue DeviceOf(const DriverFunctions& driver, CUdevice device) {
   return json;
 }
 
-// The bytes that are copied there come back.
+// Checks that bytes copied to the address can be copied back.
 int TryCopies(const DriverFunctions& driver, CUdeviceptr address) {
   constexpr uint64_t kMark = 0x76726d73746f7721;
   const uint64_t sent = kMark;
@@ -62,7 +62,7 @@ int TryCopies(const DriverFunctions& driver, CUdeviceptr address) {
   return result == CUDA_SUCCESS && received != sent ? static_cast<int>(CUDA_ERROR_UNKNOWN) : result;
 }
 
-// Physical memory at this kind of place, mapped, made accessible, and all of it given back.
+// Creates physical memory at this location, maps it, makes it accessible, and frees all of it.
 int TryMapping(const DriverFunctions& driver, CUdevice device, CUmemLocation location) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -114,7 +114,7 @@ int TryStreamOrdered(const DriverFunctions& driver) {
   return driver.Call("cuStreamSynchronize", stream);
 }
 
-// Each step: what the driver answered.
+// Returns the driver's answer to each step.
 JsonValue TryDevice(const DriverFunctions& driver, CUdevice device) {
   CUcontext context = nullptr;
   int result = driver.Call("cuDevicePrimaryCtxRetain", &context, device);
@@ -187,7 +187,7 @@ int ProbePreload() {
     if (result == CUDA_SUCCESS) result = driver.Call("cuDevicePrimaryCtxRetain", &context, 0);
     if (result == CUDA_SUCCESS) result = driver.Call("cuCtxSetCurrent", context);
     if (result == CUDA_SUCCESS) result = driver.Call("cuMemAlloc_v2", &address, kTrialBytes);
-    // The first of the struct is what is allocated; no more is asked for.
+    // The first field of the struct is the allocated bytes, and only that field is requested.
     uint64_t allocated = 0;
     void* const stats = dlsym(RTLD_DEFAULT, "vramstow_get_stats");
     if (stats != nullptr && reinterpret_cast<int (*)(int, void*, size_t)>(stats)(

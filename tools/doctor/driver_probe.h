@@ -1,23 +1,23 @@
-// DriverProbe: asks the CUDA driver of this process what it can do, by doing a little of each.
+// DriverProbe finds out what the CUDA driver of this process can do, by doing a little of each.
 //
-// Idea: a driver that is broken crashes, hangs or prints. So this runs in a child, and tells each
-// step on a line of its own as soon as it is done: whoever reads them knows how far it came.
+// Idea: a broken driver crashes, hangs or prints text. So the probe runs in a child, and writes a
+// line for each step as soon as it is done, so that the reader of the lines knows how far it came.
 //
-// The lines are JSON objects, one key each, in this order: `library` ({"path", "simulated"}, or
+// The lines are JSON objects with one key each, in this order: `library` ({"path", "simulated"}, or
 // {"missing"}), `init` ({"result", "name"}), `version` (13020 is 13.2), `count`, then for each
 // device `device` and `trial` (see docs/doctor.md).
 //
-// Ownership: none. Threads: one at a time. Errors: are what it tells. Units: bytes.
+// Ownership: none. Threads: one at a time. Errors: are written as lines. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_DOCTOR_DRIVER_PROBE_H_
 #define VRAMSTOW_TOOLS_DOCTOR_DRIVER_PROBE_H_
 
 namespace vramstow {
 
-// Writes the lines to stdout. The program's exit status.
+// Writes the lines to stdout. Returns the program's exit status.
 int ProbeDriver();
 
-// Takes a little device memory as any program would, and tells on one line what a program sees of
-// vramstow: {"version", "result", "pool_bytes"}. The program's exit status.
+// Allocates a little device memory as any program would, and writes one line about what a program
+// sees of vramstow: {"version", "result", "pool_bytes"}. Returns the program's exit status.
 int ProbePreload();
 
 }  // namespace vramstow

@@ -1,4 +1,4 @@
-// Says from the findings what will work and what will not.
+// Derives from the findings which features will work.
 #include <initializer_list>
 #include <string>
 
@@ -14,7 +14,8 @@ bool IsDevice(const std::string& id) {
   return id.starts_with("driver.") && id.size() > 7 && id[7] >= '0' && id[7] <= '9';
 }
 
-// The worst of what a feature needs: findings by the beginning of their id.
+// The worst of the findings that a feature needs; findings are selected by the beginning of their
+// id.
 class Needs {
  public:
   explicit Needs(const Findings& findings) : findings_(findings) {}
@@ -23,21 +24,21 @@ class Needs {
     for (const char* prefix : prefixes) Take(WorstFinding(findings_, prefix));
     return *this;
   }
-  // Every device, but not what it can.
+  // Requires every device, but not its capabilities.
   Needs& Devices() {
     for (const Finding& finding : findings_) {
       if (IsDevice(finding.id) && !absl::StrContains(finding.id.substr(7), ".")) Take(&finding);
     }
     return *this;
   }
-  // For every device.
+  // Requires a capability of every device.
   Needs& Capability(const char* key) {
     for (const Finding& finding : findings_) {
       if (IsDevice(finding.id) && finding.id.ends_with(absl::StrCat(".", key))) Take(&finding);
     }
     return *this;
   }
-  // A feature that was not even tried is broken, too.
+  // Requires that a finding exists: a feature that was not tried counts as broken.
   Needs& Tried(const char* id, const char* why) {
     const Finding* finding = FindFinding(findings_, id);
     if (finding == nullptr) untried_ = why;
@@ -71,7 +72,7 @@ class Needs {
   std::string untried_;
 };
 
-// The driver and its devices, but not what they can beside plain memory.
+// Requires the driver and its devices, but of their capabilities only plain memory.
 Needs WithDriver(const Findings& findings) {
   Needs needs(findings);
   needs.All({"driver.library", "driver.init", "driver.devices", "driver.process", "preload.files",
@@ -104,7 +105,7 @@ std::vector<Feature> FeaturesOf(const Findings& findings, const std::string& sim
   add(Needs(driver).All({"host.control"}), "control", "vramstow ctl PID stats");
   add(Needs(driver).Capability("ipc").All({"host.control", "host.shm"}), "ranks",
       "vramstow run -- torchrun --nproc-per-node 2 train.py");
-  // An installation without a simulator has no rehearsals that could work or not.
+  // Without a simulator in the installation, simulated runs are not a feature, working or not.
   const Finding* simulator = FindFinding(findings, "preload.simulator");
   const bool has_simulator = simulator == nullptr || simulator->verdict != Verdict::kGood;
   if (simulate.empty() && has_simulator) {

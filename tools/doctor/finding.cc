@@ -15,14 +15,14 @@ constexpr size_t kIndent = 10;
 constexpr size_t kNameWidth = 14;
 constexpr size_t kLeastWidth = 40;
 
-// "Driver" for "driver.library".
+// Returns "Driver" for "driver.library", for example.
 std::string TitleOf(const std::string& id) {
   std::string group = id.substr(0, id.find('.'));
   if (!group.empty() && group[0] >= 'a' && group[0] <= 'z') group[0] -= 'a' - 'A';
   return group;
 }
 
-// Wrapped, with all lines after the first below the first's text.
+// Wraps a text and indents all lines after the first.
 std::string Hanging(std::string_view text, size_t width, size_t indent) {
   const std::string wrapped =
       Wrapped(Printable(text), std::max(kLeastWidth, width) - std::min(indent, width / 2));
@@ -91,7 +91,7 @@ std::string ExaminationText(const Examination& examination, size_t width) {
   for (const Feature& feature : examination.features) {
     absl::StrAppendFormat(&text, "  %-7s %-*s %s\n", YesOrNo(feature.verdict), kNameWidth,
                           feature.name, feature.command);
-    // One reason for many is said once.
+    // A reason that several features share is written once.
     if (feature.why == why) continue;
     why = feature.why;
     if (why.empty()) continue;

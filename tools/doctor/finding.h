@@ -1,4 +1,4 @@
-// Finding: what doctor looked at, what it saw, and what to do about it.
+// A Finding is one result of doctor: what was checked, what was seen, and what to do about it.
 //
 // Idea: checks make findings, features follow from findings, and text and JSON from both. A finding
 // that is not good says what to do.
@@ -28,7 +28,7 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
-// A thing that a user wants to do with vramstow.
+// A use of vramstow, such as tracing.
 struct Feature {
   std::string name;     // "trace"
   std::string command;  // that does it
@@ -45,19 +45,19 @@ struct Examination {
   std::vector<std::string> needed;  // names of features; empty: all
 };
 
-// Null where there is none. Valid as long as the findings are not changed.
+// Returns null if there is none. The result is valid as long as the findings do not change.
 const Finding* FindFinding(const Findings& findings, std::string_view id);
-// The worst of all whose id begins so; good where there is none.
+// Returns the worst finding whose id begins with `prefix`, or null if there is none.
 const Finding* WorstFinding(const Findings& findings, std::string_view prefix);
 
-// "good", "limited", "broken".
+// Returns "good", "limited" or "broken".
 std::string_view WordOf(Verdict verdict);
 
-// Whether nothing is broken of what is needed: the features of these names, or of none all.
+// True if none of the requested features (of all features, if none are requested) is broken.
 bool AllWorks(const Examination& examination);
 
 std::string ExaminationText(const Examination& examination, size_t width);
-// One object on one line; docs/doctor.md describes it.
+// Returns one object on one line; docs/doctor.md describes it.
 std::string ExaminationJson(const Examination& examination);
 
 }  // namespace vramstow

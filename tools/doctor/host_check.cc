@@ -1,4 +1,4 @@
-// host.*: folders that have to take files, and limits of this process.
+// Implements host.*: folders that must be writable, and limits of this process.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -50,7 +50,8 @@ std::string FirstWord(const std::string& path) {
   return word;
 }
 
-// A file as traces are: made, filled, mapped and shared. False: errno says why.
+// Creates, fills, maps and shares a file as a recorder does. Returns false and sets errno on
+// failure.
 bool TryTraceFile(const std::string& folder, bool* mapped) {
   std::string path = folder + "/.vramstow-doctor-XXXXXX";
   const int file = mkostemp(path.data(), O_CLOEXEC);
@@ -68,7 +69,7 @@ bool TryTraceFile(const std::string& folder, bool* mapped) {
 Finding CheckTraceFolder() {
   const char* chosen = std::getenv("VRAMSTOW_TRACE_DIR");
   const std::string wanted = chosen == nullptr || *chosen == '\0' ? "." : chosen;
-  // One that is not there is made by vramstow run, below the nearest that is.
+  // vramstow run creates a missing folder, so the nearest existing parent is checked.
   const auto place = FindJobFolder(wanted);
   const bool is_made = place.ok() && !place->name.empty();
   const std::string folder = is_made ? place->parent : wanted;
@@ -99,7 +100,8 @@ Finding CheckTraceFolder() {
   return {"host.traces", Verdict::kGood, said, ""};
 }
 
-// As the preloaded library does it: the folder is made, private, and takes a socket.
+// Does what the preloaded library does: creates the folder with private permissions, and a socket
+// in it.
 Finding CheckControlFolder() {
   const char* chosen = std::getenv("VRAMSTOW_CONTROL_DIR");
   const bool is_chosen = chosen != nullptr && *chosen != '\0';
@@ -178,7 +180,7 @@ Finding CheckLockedMemory() {
   if (limit.rlim_cur == RLIM_INFINITY) {
     return {"host.memlock", Verdict::kGood, "locked memory is not limited", ""};
   }
-  // The driver pins memory in the kernel, past this limit; libraries for InfiniBand do not.
+  // The driver pins memory in the kernel, beyond this limit; libraries for InfiniBand do not.
   return {"host.memlock", Verdict::kGood,
           absl::StrCat("locked memory is limited to ", Bytes(limit.rlim_cur),
                        ": enough, unless the job speaks InfiniBand (ulimit -l unlimited)"),
@@ -190,7 +192,8 @@ uint64_t ReadBytes(const std::string& path) {
   return absl::SimpleAtoi(FirstWord(path), &bytes) ? bytes : std::numeric_limits<uint64_t>::max();
 }
 
-// The least that this process's control group or one above it leaves; all ones without a limit.
+// Returns the smallest amount that this process's control group, or one above it, leaves; all bits
+// are set without a limit.
 uint64_t LeftInControlGroup() {
   std::ifstream file("/proc/self/cgroup");
   std::string line;

@@ -35,9 +35,9 @@ constexpr char kFile[] = "host-mapping";
 constexpr char kTrial[] = "1";  // another number where the trial tries something else
 constexpr size_t kMaxLines = 64;
 
-// --- What was found out before -------------------------------------------------------------------
+// --- Answers of earlier trials -------------------------------------------------------------------
 
-// The lines of /proc/self/status that say what a sandbox allows.
+// Returns the lines of /proc/self/status that show what a sandbox allows.
 std::string Sandbox() {
   std::string kept;
   const std::string status = TextOfFile("/proc/self/status");
@@ -59,7 +59,7 @@ std::string Cards() {
   return absl::StrJoin(cards, "\n");
 }
 
-// The number of this driver, these devices and this kernel; nothing is started for it.
+// Returns a fingerprint of this driver, these devices and this kernel, without starting the driver.
 std::string KeyOf(const DoctorPlan& plan, const std::string& library) {
   struct stat file = {};
   stat(library.c_str(), &file);
@@ -87,8 +87,8 @@ std::string Recall(const std::string& key) {
   return "";
 }
 
-// The newest first. A folder that cannot be written is no reason to say anything: the next run
-// tries again.
+// Writes the answer to the cache, newest first. A folder that cannot be written is ignored; the
+// next run tries again.
 void Remember(const std::string& key, const std::string& setting) {
   const fs::path folder = UserCacheFolder();
   std::error_code error;
@@ -104,7 +104,7 @@ void Remember(const std::string& key, const std::string& setting) {
   if (rename(written.c_str(), (folder / kFile).c_str()) != 0) unlink(written.c_str());
 }
 
-// The driver that a command will find. Nothing is initialised.
+// Returns the driver that a command will find, without initialising it.
 std::string LibraryOf(const DoctorPlan& plan) {
   if (!plan.simulate.empty()) {
     const std::string path = plan.installation.simulator_directory + "/libcuda.so.1";
@@ -116,7 +116,7 @@ std::string LibraryOf(const DoctorPlan& plan) {
   return library == nullptr ? "" : DriverFunctions(library).Path();
 }
 
-// --- Asking --------------------------------------------------------------------------------------
+// --- New trials ----------------------------------------------------------------------------------
 
 // The answers of the children so far.
 struct ToldMapping {
@@ -128,7 +128,7 @@ struct ToldMapping {
   bool complete = false;  // all devices have an answer
 };
 
-// A reason stands in a list of entries.
+// Entries are separated by semicolons, so these are replaced in a reason.
 std::string Entry(const std::string& uuid, const std::string& said) {
   return absl::StrCat(uuid, "=", absl::StrReplaceAll(said, {{";", ","}, {"\n", " "}}));
 }
@@ -151,8 +151,9 @@ void ReadMapping(const std::string& output, ToldMapping* told) {
   }
 }
 
-// As the job's environment, but nothing of the trial shows in what the user asked for: neither in
-// the call log nor on cards that are shared. And kernels compute.
+// Returns the job's environment, changed so that the trial has no effect on what the user
+// requested: it does not write to the call log and does not share GPUs. It also enables the
+// computation of kernels.
 Environment TrialEnvironment(const DoctorPlan& plan, const ToldMapping& told) {
   Environment environment = DriverEnvironment(plan);
   if (!plan.simulate.empty()) {
@@ -165,7 +166,8 @@ Environment TrialEnvironment(const DoctorPlan& plan, const ToldMapping& told) {
   return environment;
 }
 
-// A child that crashed or hung has told which device it tried. The next one goes on behind that.
+// A child that crashed or hung has written which device it tried. The next child continues after
+// that device.
 ToldMapping Ask(const DoctorPlan& plan) {
   const auto end = Clock::now() + std::chrono::milliseconds(plan.patience_ms);
   constexpr int kMaxChildren = 64;

@@ -1,9 +1,10 @@
-// Whether memory of the host can be mapped for the devices: asked in a child, and remembered.
+// Finds out whether memory of the host can be mapped for the devices, in a child, and caches the
+// answer.
 //
-// Idea: a driver that crashes, hangs or refuses does so in the child; the job is told the answer in
-// VRAMSTOW_HOST_MAPPING (base/host_mapping.h) and tries nothing. The result is kept in the user's
-// cache, for this driver, these devices and this kernel, as far as they can be told apart without
-// asking the driver.
+// Idea: a driver that crashes, hangs or refuses does so in the child; the job receives the answer
+// in VRAMSTOW_HOST_MAPPING (base/host_mapping.h) and tries nothing. The result is stored in the
+// user's cache, for this driver, these devices and this kernel, as far as they can be identified
+// without starting the driver.
 //
 // Ownership: copies. Threads: one at a time. Errors: are answers ("no:…"). Units: none.
 #ifndef VRAMSTOW_TOOLS_DOCTOR_HOST_MAPPING_H_
@@ -20,7 +21,7 @@ enum class HostTrialOf : uint8_t {
   kEverything,  // the devices are tried again
 };
 
-// The text for VRAMSTOW_HOST_MAPPING. The trials take plan.patience_ms at most, all together.
+// Returns the text for VRAMSTOW_HOST_MAPPING. All trials together take plan.patience_ms at most.
 std::string FindHostMappings(const DoctorPlan& plan, HostTrialOf trial);
 
 }  // namespace vramstow

@@ -55,14 +55,14 @@ void PrintTrial(const char* key, const JsonValue& value) {
   WriteAll(STDOUT_FILENO, JsonValue::Object({{key, value}}).Dump() + "\n");
 }
 
-// The first error; success: there was none.
+// The first error of several calls; CUDA_SUCCESS if there was none.
 struct Outcome {
   int result = CUDA_SUCCESS;
   const char* call = "";
   bool wrong_data = false;
 
   bool ok() const { return result == CUDA_SUCCESS && !wrong_data; }
-  // Whether it would be the same tomorrow: not where memory or time was short.
+  // True if a later trial would have the same result, which is not so if memory or time was short.
   bool lasting() const {
     return wrong_data || result == CUDA_ERROR_INVALID_VALUE ||
            result == CUDA_ERROR_INVALID_DEVICE || result == CUDA_ERROR_OPERATING_SYSTEM ||
@@ -75,7 +75,7 @@ class HostTrial {
  public:
   HostTrial(const DriverFunctions& driver, CUdevice device) : driver_(driver), device_(device) {}
 
-  // Compiles the kernel; the device's context is current.
+  // Compiles the kernel; the device's context must be current.
   Outcome LoadKernel() {
     CUmodule module = nullptr;
     Outcome outcome;
@@ -84,7 +84,7 @@ class HostTrial {
     return outcome;
   }
 
-  // Chunks of the device and of the host take turns at one address.
+  // Maps a chunk of the device and then a chunk of the host at one address.
   Outcome Try(CUmemLocation host) {
     CUmemLocation here{};
     here.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -93,7 +93,8 @@ class HostTrial {
     CUdeviceptr address = 0;
     Do(&outcome, "cuMemAddressReserve", &address, kChunkBytes, size_t{0}, CUdeviceptr{0}, 0ULL);
     if (!outcome.ok()) return outcome;
-    // Where a kernel does nothing on the device itself, a simulated one has no kernels.
+    // If a kernel has no effect on memory of the device, the simulated driver was built without
+    // kernels.
     outcome = TryChunk(here, address, true);
     if (outcome.wrong_data && driver_.simulated()) {
       kernels_work_ = false;
@@ -132,7 +133,7 @@ class HostTrial {
     return outcome;
   }
 
-  // The host may reach its own memory, too, where the driver allows that: as the pool has it.
+  // Gives the host access to its own memory, too, if the driver allows that, as the pool does.
   void GiveAccess(Outcome* outcome, CUmemLocation location, CUdeviceptr address) {
     CUmemAccessDesc access[2] = {};
     access[0].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -175,9 +176,10 @@ class HostTrial {
   bool kernels_work_ = true;
 };
 
-// By number: older headers do not name them. An attribute that is newer than the driver is no
-// answer: memory at a node of the host came with CUDA 12.2, its attribute with 12.9. A node without
-// processors is refused by the driver, so the device's own node comes first, and then the first.
+// Returns the host locations to try. Attributes are given by number, because older headers do not
+// name them. A missing attribute proves nothing: memory at a NUMA node of the host exists since
+// CUDA 12.2, its attribute since 12.9. The driver refuses a node without processors, so the
+// device's own node is tried first, and then the first node.
 std::vector<CUmemLocation> PlacesOf(const DriverFunctions& driver, CUdevice device) {
   constexpr int kNearestNode = 134;
   constexpr int kNodeMemory = 141;
@@ -245,7 +247,7 @@ Answer TryHostOf(const DriverFunctions& driver, CUdevice device) {
 }  // namespace
 
 int TryHostMappings() {
-  // The process that waits for the answer may be ended by Ctrl-C.
+  // The process that waits for the answer may be ended by Ctrl-C, and then this one must end, too.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   void* const library = DriverFunctions::Open();
   if (library == nullptr) return 0;

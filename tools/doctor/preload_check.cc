@@ -1,4 +1,4 @@
-// preload.*: a process with vramstow preloaded leaves a trace of what it took.
+// Implements preload.*: a process with vramstow preloaded must leave a trace of its allocations.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -24,7 +24,7 @@ struct Trial {
   std::string remedy;
 };
 
-// The child's answer, or an empty object.
+// Returns the child's answer, or an empty object.
 JsonValue Said(const std::string& output) {
   for (absl::string_view line : absl::StrSplit(output, '\n')) {
     const auto json = JsonValue::Parse({line.data(), line.size()});
@@ -33,14 +33,14 @@ JsonValue Said(const std::string& output) {
   return JsonValue::Object();
 }
 
-// Without its full stop.
+// Returns the first line without its full stop.
 std::string FirstLine(const std::string& text) {
   std::string line = Printable(text.substr(0, text.find('\n')));
   while (line.ends_with('.')) line.pop_back();
   return line;
 }
 
-// Says why a preloaded process did not behave as it should; empty: it did.
+// Returns why a preloaded process did not behave as it should, or an empty text if it did.
 std::string FailureReason(const Trial& trial, const ProbeEnd& end, const std::string& traces) {
   const std::string hint =
       end.errors.empty() ? "" : absl::StrCat("; it said: ", FirstLine(end.errors));
@@ -89,7 +89,7 @@ Finding Try(const DoctorPlan& plan, const Trial& trial) {
   return {trial.id, Verdict::kBroken, failure_reason, trial.remedy};
 }
 
-// Says which library is missing or cannot be named in LD_PRELOAD, if any.
+// Adds a finding if a library is missing or cannot be named in LD_PRELOAD.
 bool FindMissing(const DoctorPlan& plan, bool rehearsal, Findings* findings) {
   const absl::Status status = CheckInstallation(plan.installation, rehearsal);
   if (status.ok()) return false;
@@ -101,7 +101,7 @@ bool FindMissing(const DoctorPlan& plan, bool rehearsal, Findings* findings) {
   return true;
 }
 
-// The package that tests a card comes without it, and loses nothing but rehearsals.
+// The package that tests a GPU does not contain the simulator, and lacks only simulated runs.
 bool HasSimulator(const DoctorPlan& plan) {
   std::error_code ignored;
   return std::filesystem::exists(plan.installation.simulator_directory, ignored);

@@ -1,5 +1,5 @@
-// python.*: the interpreter of this shell, its PyTorch, and whether what sees and serves its
-// tensors is there or can be built.
+// Implements python.*: the interpreter of this shell, its PyTorch, and whether the adapters for its
+// tensors exist or can be compiled.
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -17,14 +17,14 @@
 namespace vramstow {
 namespace {
 
-// The things that the adapter needs of a compiler and of the headers here, without PyTorch's, which
-// take long.
+// A program that needs the same features of the compiler and of the headers as the adapter, except
+// PyTorch's headers, which take long to compile.
 constexpr char kSource[] =
     "#include <concepts>\n#include <cuda_runtime_api.h>\n"
     "template <std::integral T> T Same(T value) { return value; }\n"
     "int main() { return Same(0); }\n";
 
-// One kind of adapter, as this page tells of it.
+// One kind of adapter, with the texts of this report.
 struct Looked {
   const char* id;
   AdapterKind kind;
@@ -52,14 +52,15 @@ Finding Broken(const Looked& looked, std::string said, std::string remedy) {
   return {looked.id, Verdict::kBroken, std::move(said), std::move(remedy)};
 }
 
-// "sentence: remedy." as the commands say it.
+// Makes a finding of a status message, which loses its full stop.
 Finding BrokenBy(const Looked& looked, const absl::Status& status) {
   const std::string said(status.message());
   return Broken(looked, said.substr(0, said.size() - (said.ends_with('.') ? 1 : 0)),
                 looked.otherwise);
 }
 
-// Whether the compiler takes a small program with what the adapter includes beside PyTorch.
+// Checks that the compiler can compile a small program with the headers that the adapter includes
+// in addition to PyTorch's.
 Finding TryCompiler(const Looked& looked, const TorchInstallation& torch,
                     const std::string& compiler, uint64_t patience_ms) {
   std::vector<std::string> command = {"sh",
@@ -118,7 +119,7 @@ Finding CheckAdapter(const Looked& looked, const DoctorPlan& plan, const PythonH
   return TryCompiler(looked, *torch, adapter->compiler, plan.patience_ms);
 }
 
-// Whether call stacks have lines of this Python (tracer/capture/python_runtime.h).
+// Checks whether call stacks contain lines of this Python (tracer/capture/python_runtime.h).
 Finding CheckLines(const std::string& release) {
   constexpr int kFirst = 10;
   constexpr int kLast = 14;
