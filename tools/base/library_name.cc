@@ -13,7 +13,7 @@ bool IsHash(std::string_view text) {
   return text.size() >= kLeastHashDigits && std::ranges::all_of(text, is_digit);
 }
 
-// The last part of `*text` behind a dash, which is cut off with the dash.
+// Removes the last part of `*text` together with the dash before it, and returns the part.
 std::string_view CutOff(std::string_view* text) {
   const size_t dash = text->rfind('-');
   if (dash == std::string_view::npos) return "";
@@ -22,7 +22,7 @@ std::string_view CutOff(std::string_view* text) {
   return part;
 }
 
-// torch-RELEASE-HASH-HASH.so
+// True for a name of the form torch-RELEASE-HASH-HASH.so.
 bool IsAdapter(std::string_view name) {
   constexpr std::string_view kSuffix = ".so";
   if (!name.ends_with(kSuffix)) return false;

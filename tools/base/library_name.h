@@ -1,4 +1,4 @@
-// LibraryName: the name that people see of the library that made a call.
+// Returns the name under which the reports show the library that made a call.
 //
 // Ownership: results are copies. Threads: pure functions. Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_BASE_LIBRARY_NAME_H_
@@ -9,11 +9,12 @@
 
 namespace vramstow {
 
-// The part that follows the last slash, or backslash of a path of Windows.
+// Returns the part after the last slash, or after the last backslash of a Windows path.
 std::string LastPart(std::string_view path);
 
-// The file's name, but for vramstow's own adapter, through which PyTorch asks: its name in the
-// cache (adapter_source.h in tools/launch gives it) says nothing to anybody.
+// Returns the file's name. vramstow's own adapter, which calls the pool for PyTorch, gets another
+// name, because its file name in the cache (adapter_source.h in tools/launch) means nothing to a
+// user.
 std::string LibraryName(std::string_view path);
 
 }  // namespace vramstow

@@ -1,7 +1,7 @@
-// Link: how long bytes take between device and host where nobody measured it.
+// Estimates how long a copy between device and host takes if it was not measured.
 //
-// At what pinned copies reach over PCIe 4 ×16: 24 GiB/s each way. Ownership: none. Threads: pure.
-// Errors: none. Units: bytes, nanoseconds.
+// The rate is that of pinned copies over PCIe 4 ×16: 24 GiB/s in each direction. Ownership: none.
+// Threads: pure functions. Errors: none. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_TOOLS_BASE_LINK_H_
 #define VRAMSTOW_TOOLS_BASE_LINK_H_
 

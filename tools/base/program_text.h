@@ -1,9 +1,9 @@
-// ProgramText: the lines of a file of the program, for whoever shows them or looks for words.
+// ProgramText has the lines of a source file of the traced program.
 //
-// Idea: a trace names files by the paths that they had while the program ran. Meanwhile a file may
-// be gone, may be another one, or may be no text. So it is read within bounds.
+// Idea: a trace names files by the paths that they had while the program ran. Since then a file may
+// have been deleted or replaced, or it may not be a text. So it is read within limits.
 //
-// Ownership: its lines. Threads: free functions. Errors: no lines. Units: bytes.
+// Ownership: owns its lines. Threads: free functions. Errors: returns no lines. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_BASE_PROGRAM_TEXT_H_
 #define VRAMSTOW_TOOLS_BASE_PROGRAM_TEXT_H_
 
@@ -19,10 +19,10 @@ struct ProgramText {
   std::optional<std::filesystem::file_time_type> changed;  // null: not known
 };
 
-// No lines: no regular file, more than 4 MiB, or not a text.
+// Returns no lines if the path is not a regular file, has more than 4 MiB, or is not a text.
 ProgramText ReadProgramText(const std::string& path);
 
-// When a file was last written; null: not known.
+// Returns when a file was last written, or nothing if that is not known.
 std::optional<std::filesystem::file_time_type> WhenWritten(const std::string& path);
 
 }  // namespace vramstow

@@ -1,7 +1,7 @@
-// Progress: what the program is working at, and how far it is, for people who wait.
+// Progress stores what the program is doing, and how far it is, for a user who waits.
 //
-// Idea: whoever works for long says so; whoever has a terminal looks at it from a thread of its own
-// (tools/terminal/progress_bar.h). Nobody has to look, and nothing depends on what is said here.
+// Idea: long work reports its progress here. If stderr is a terminal, another thread reads it
+// (tools/terminal/progress_bar.h). Nothing else depends on it.
 //
 // Ownership: one for the whole process. Threads: any. Errors: none. Units: parts of one step, 0 to
 // 1; steps are counted from 0.
@@ -24,9 +24,10 @@ class Progress {
 
   static Progress& OfProcess();
 
-  // Begins a piece of work, "reading run.stow", step `step` of `steps` (0: nobody knows how many).
+  // Begins a piece of work, such as "reading run.stow", which is step `step` of `steps` (0 if the
+  // number is not known).
   void Begin(std::string what, uint64_t step = 0, uint64_t steps = 1);
-  // So much of the step is done; negative: not known.
+  // Sets the part of the step that is done; a negative value means that it is not known.
   void Reach(double part) { part_.store(part, std::memory_order_relaxed); }
   View Look() const;
 

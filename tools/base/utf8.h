@@ -1,7 +1,7 @@
-// Texts from strangers as valid UTF-8, so that every report can show them.
+// Converts untrusted texts to valid UTF-8, so that every report can show them.
 //
-// Ownership: values. Threads: pure functions. Errors: none; what is not valid becomes U+FFFD.
-// Units: bytes.
+// Ownership: values. Threads: pure functions. Errors: none; invalid bytes become U+FFFD. Units:
+// bytes.
 #ifndef VRAMSTOW_TOOLS_BASE_UTF8_H_
 #define VRAMSTOW_TOOLS_BASE_UTF8_H_
 
@@ -12,15 +12,16 @@
 
 namespace vramstow {
 
-// Appends one character; U+FFFD for a number that is none (surrogates, over 0x10FFFF).
+// Appends one character; U+FFFD for a number that is not a character (surrogates, above 0x10FFFF).
 void AppendUtf8(uint32_t code, std::string* text);
 
-// Bytes of the valid character at the front of `text`, which is not empty; 0: there is none.
+// Returns the length of the valid character at the front of `text`, which is not empty; 0 if there
+// is none.
 size_t CharacterLength(std::string_view text);
 
 bool IsUtf8(std::string_view text);
 
-// The text with every wrong byte replaced by U+FFFD.
+// Returns the text with every invalid byte replaced by U+FFFD.
 std::string CleanUtf8(std::string_view text);
 
 }  // namespace vramstow

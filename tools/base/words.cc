@@ -21,7 +21,7 @@ constexpr uint64_t kHour = 60 * kMinute;
 
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-// The character `skipped` characters into the text.
+// Returns the offset of the character after the first `skipped` characters.
 size_t OffsetOf(std::string_view text, size_t skipped) {
   size_t offset = 0;
   while (offset < text.size()) {
@@ -74,7 +74,7 @@ std::string Share(uint64_t part, uint64_t whole) {
   if (whole == 0 || part == 0) return "0%";
   const double percent = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   if (percent < 1) return "<1%";
-  // Only all is 100%.
+  // Rounding must not show a part as 100%.
   return absl::StrFormat("%.0f%%", part < whole && percent > 99 ? 99.0 : percent);
 }
 

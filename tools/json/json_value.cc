@@ -4,7 +4,7 @@
 
 namespace vramstow {
 
-// Between our values and the library's.
+// Converts between our values and those of the library.
 class JsonLibrary {
  public:
   using Library = nlohmann::ordered_json;
@@ -153,8 +153,8 @@ std::string JsonValue::Dump() const {
 }
 
 std::optional<JsonValue> JsonValue::Parse(std::string_view text) {
-  // Text that is nested too deeply is refused while it is read: copying it would need as deep a
-  // stack.
+  // Text that is nested too deeply is refused while it is parsed, because copying it would need an
+  // equally deep stack.
   bool is_too_deep = false;
   const auto watch = [&is_too_deep](int depth, JsonLibrary::Library::parse_event_t,
                                     JsonLibrary::Library&) {

@@ -1,10 +1,10 @@
-// JsonValue: one JSON value in memory, for small answers and small inputs.
+// JsonValue is one JSON value in memory, for small outputs and small inputs.
 //
-// Idea: json_value.cc alone knows the library that reads and writes JSON (nlohmann/json), so that
-// whoever uses this header compiles fast. Members keep the order in which they were added.
-// Readers never fail: what is not there, or is of another type, reads as 0, false or "".
+// Idea: only json_value.cc includes the library that reads and writes JSON (nlohmann/json), so
+// files that include this header compile fast. Members keep the order in which they were added.
+// Accessors never fail: a missing value, or one of another type, reads as 0, false or "".
 //
-// Ownership: copies. Threads: as a container. Errors: Parse gives nothing. Units: none.
+// Ownership: copies. Threads: as a container. Errors: Parse returns nothing. Units: none.
 #ifndef VRAMSTOW_TOOLS_JSON_JSON_VALUE_H_
 #define VRAMSTOW_TOOLS_JSON_JSON_VALUE_H_
 
@@ -26,7 +26,7 @@ class JsonValue {
   using Member = std::pair<std::string, JsonValue>;
 
   JsonValue() = default;
-  // Not explicit, so that a member is written as {"name", value}.
+  // The constructors are not explicit, so that a member is written as {"name", value}.
   JsonValue(std::nullptr_t) {}
   JsonValue(bool value) : value_(value) {}
   template <std::signed_integral T>
@@ -47,36 +47,37 @@ class JsonValue {
   bool is_array() const { return std::holds_alternative<List>(value_); }
   bool is_number() const;
 
-  // The member of this name, added as null if it is not there. A null becomes an object.
+  // Returns the member of this name, which is added as null if it does not exist. A null value
+  // becomes an object.
   JsonValue& operator[](std::string_view key);
-  // Null pointer: this is no object, or has no such member.
+  // Returns a null pointer if this is not an object, or has no such member.
   const JsonValue* Find(std::string_view key) const;
   bool Has(std::string_view key) const { return Find(key) != nullptr; }
 
-  // The members of an object, in their order; of another value none.
+  // The members of an object, in their order; empty for another value.
   const std::vector<Member>& members() const;
 
-  // Adds to the array. A null becomes an array.
+  // Appends to the array. A null value becomes an array.
   void Append(JsonValue item);
-  // The elements of an array; of another value none.
+  // The elements of an array; empty for another value.
   const std::vector<JsonValue>& items() const;
 
-  // This value; numbers of one type can be read as another.
+  // Return this value; a number can be read as any of the numeric types.
   double Double() const;
   int64_t Integer() const;
   uint64_t Unsigned() const;
   bool Bool() const;
   std::string Text() const;
-  // The same of a member.
+  // Return the value of a member.
   int64_t Integer(std::string_view key) const { return At(key).Integer(); }
   uint64_t Unsigned(std::string_view key) const { return At(key).Unsigned(); }
   bool Bool(std::string_view key) const { return At(key).Bool(); }
   std::string Text(std::string_view key) const { return At(key).Text(); }
   const std::vector<JsonValue>& Items(std::string_view key) const { return At(key).items(); }
 
-  // On one line, without its end. Bytes that are no UTF-8 are replaced.
+  // Returns the value on one line, without a line end. Invalid UTF-8 is replaced.
   std::string Dump() const;
-  // Nothing: the text is no JSON, or is nested deeper than kDeepest.
+  // Returns nothing if the text is not JSON, or is nested deeper than kDeepest.
   static std::optional<JsonValue> Parse(std::string_view text);
   static constexpr size_t kDeepest = 200;
 
@@ -85,7 +86,7 @@ class JsonValue {
   using List = std::vector<JsonValue>;
   using Members = std::vector<Member>;
 
-  // The member of this name, or a null.
+  // Returns the member of this name, or a null value.
   const JsonValue& At(std::string_view key) const;
 
   std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, List, Members> value_;

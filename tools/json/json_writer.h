@@ -1,11 +1,11 @@
-// JsonWriter: JSON as text, written from the beginning to the end.
+// JsonWriter writes JSON as text, from the beginning to the end.
 //
-// Idea: for long outputs. Nothing is kept but the text, and most of that is copied as it is; what
-// has to be replaced, and fractions, are written by JsonValue.
+// Idea: for long outputs. Only the text is stored, and most of it is copied unchanged; JsonValue
+// writes texts with characters to replace, and fractions.
 //
-// Ownership: a value. Threads: one at a time. Errors: none; bytes that are no UTF-8 are replaced.
-// Each object or list that is begun has to be ended, and in an object each value has a key before
-// it. Units: none.
+// Ownership: a value. Threads: one at a time. Errors: none; invalid UTF-8 is replaced. Each object
+// or list that is begun must be ended, and in an object each value must have a key before it.
+// Units: none.
 #ifndef VRAMSTOW_TOOLS_JSON_JSON_WRITER_H_
 #define VRAMSTOW_TOOLS_JSON_JSON_WRITER_H_
 

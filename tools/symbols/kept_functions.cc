@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Behind all numbers that a recorder gives.
+// This number is larger than all chunk numbers that a recorder assigns.
 constexpr uint32_t kFirstChunk = 0xF0000000;
 constexpr size_t kMaxNameBytes = 1024;
 
@@ -54,7 +54,8 @@ std::vector<uint8_t> RecordOf(const TraceFrame& frame, const std::vector<SourceP
   return record;
 }
 
-// The payloads of chunks.
+// Looks up the native frames until `end`, and returns the payloads of the chunks with their
+// records.
 std::vector<std::vector<uint8_t>> LookUp(const TraceReader& reader, Clock::time_point end) {
   Symbolizer symbolizer;
   std::vector<std::vector<uint8_t>> payloads;
@@ -72,7 +73,8 @@ std::vector<std::vector<uint8_t>> LookUp(const TraceReader& reader, Clock::time_
   return payloads;
 }
 
-// The length of the file comes last: until then what was appended can be cut off again.
+// The file's length in its header is written last, so that the appended chunks can be cut off until
+// then.
 bool Append(int file, const FileHeader& header, const std::vector<std::vector<uint8_t>>& payloads) {
   uint64_t offset = RoundUp(header.file_bytes, kChunkAlignment);
   uint32_t number = kFirstChunk;

@@ -19,7 +19,7 @@
 namespace vramstow {
 namespace {
 
-// Debug files are looked for where distributions put them; nothing is ever asked from a network.
+// Debug files are searched in the folders where distributions put them, and never on a network.
 char g_debug_path[] = "+:.debug:/usr/lib/debug";
 char* g_debug_path_pointer = g_debug_path;
 
@@ -51,7 +51,8 @@ std::string BuildIdOf(Dwfl_Module* module) {
   return text;
 }
 
-// The name in a function's entry: the mangled name tells the parameters as well.
+// Returns the mangled name in a function's entry if it has one, because that contains the
+// parameters as well.
 std::string NameOf(Dwarf_Die* die) {
   Dwarf_Attribute attribute;
   for (const unsigned which : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
@@ -65,7 +66,7 @@ std::string NameOf(Dwarf_Die* die) {
 
 }  // namespace
 
-// One library's file.
+// The file of one library.
 class Symbolizer::File {
  public:
   explicit File(const TraceLibrary& library) { Open(library); }
@@ -152,9 +153,8 @@ void Symbolizer::File::LookUp(Dwarf_Addr address, std::vector<SourcePlace>* plac
   places->front().line = number;
 }
 
-// dwfl_module_addrinfo goes through the whole table for each answer, and large libraries have
-// hundreds of thousands of symbols. So it is asked only where no function with a size covers the
-// address.
+// dwfl_module_addrinfo searches the whole table for each answer, and large libraries have hundreds
+// of thousands of symbols. So it is called only if no function with a size covers the address.
 const char* Symbolizer::File::SymbolAt(Dwarf_Addr address) {
   if (!symbols_are_read_) ReadSymbols();
   symbols_are_read_ = true;
@@ -191,8 +191,8 @@ void Symbolizer::File::ReadSymbols() {
   });
 }
 
-// All functions around the address that the debug information knows of. Each but the innermost gets
-// the place where the one within it was called.
+// Adds all functions around the address that are in the debug information. Each except the
+// innermost gets the source line where it calls the next inner one.
 void Symbolizer::File::AddInlined(Dwarf_Addr address, std::vector<SourcePlace>* places) {
   Dwarf_Addr bias = 0;
   Dwarf_Die* const unit = dwfl_module_addrdie(module_, address, &bias);
@@ -200,8 +200,8 @@ void Symbolizer::File::AddInlined(Dwarf_Addr address, std::vector<SourcePlace>* 
   Dwarf_Die* scopes = nullptr;
   int count = dwarf_getscopes(unit, address - bias, &scopes);
   if (count <= 0) return;
-  // Around an inlined function these are the scopes of its definition; wanted are those of the
-  // call.
+  // For an inlined function these are the scopes of its definition, but the scopes of the call are
+  // needed.
   Dwarf_Die innermost = scopes[0];
   free(scopes);
   scopes = nullptr;

@@ -1,13 +1,13 @@
-// Symbolizer: which functions a native frame of a trace is in.
+// Symbolizer finds the functions that a native frame of a trace is in.
 //
-// Idea: a trace has, for each native frame, a library with its build id and how far into the mapped
-// library the code goes on. The file is opened where it was, or where distributions keep debug
-// files of a build id, and asked for its symbols and, where it has them, its debug information:
-// then functions that were inlined are told, too, and files and lines.
+// Idea: a trace has, for each native frame, a library with its build id, and the offset of the
+// return address in the mapped library. The file is opened at its recorded path, or where
+// distributions put the debug files of a build id. Its symbols and, if it has them, its debug
+// information are read; the latter also shows inlined functions, files and lines.
 //
-// Ownership: keeps libraries open and all answers; texts live as long as the Symbolizer. Threads:
-// one at a time. Errors: an empty answer, and FailureReason says why for a library: its file is
-// gone or is another one. Units: bytes.
+// Ownership: holds open libraries and stores all answers; texts are valid as long as the
+// Symbolizer. Threads: one at a time. Errors: returns an empty answer, and FailureReason says why
+// for a library: its file is missing or is another one. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_SYMBOLS_SYMBOLIZER_H_
 #define VRAMSTOW_TOOLS_SYMBOLS_SYMBOLIZER_H_
 
@@ -35,11 +35,11 @@ class Symbolizer {
   Symbolizer(const Symbolizer&) = delete;
   Symbolizer& operator=(const Symbolizer&) = delete;
 
-  // The functions at the call before `offset` (TraceFrame::offset), from the innermost inlined one
-  // to the one that has a frame. Empty if nothing is known.
+  // Returns the functions at the call before `offset` (TraceFrame::offset), from the innermost
+  // inlined one to the one that has a frame. The result is empty if nothing is known.
   const std::vector<SourcePlace>& Resolve(const TraceLibrary& library, uint64_t offset);
 
-  // One sentence why nothing is known about a library, or empty.
+  // Returns one sentence about why nothing is known about a library, or an empty text.
   std::string_view FailureReason(const TraceLibrary& library);
 
  private:

@@ -1,4 +1,4 @@
-// The exit statuses that all commands share.
+// Defines the exit statuses that all commands share.
 //
 // Ownership: none. Threads: constants. Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_TERMINAL_EXIT_STATUS_H_
@@ -8,7 +8,7 @@ namespace vramstow {
 
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitCannotWrite = 1;  // the result could not be written
-// Whoever read the result has read enough: as shells have it, 128 and the number of SIGPIPE.
+// The reader of stdout closed the pipe. As in shells, the status is 128 plus the number of SIGPIPE.
 inline constexpr int kExitBrokenPipe = 128 + 13;
 inline constexpr int kExitUsage = 2;  // wrong arguments, or input that cannot be used
 

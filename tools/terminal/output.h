@@ -1,7 +1,7 @@
-// Output: what the program writes to its own stdout and stderr.
+// Writes to the program's own stdout and stderr.
 //
-// Ownership: none. Threads: one at a time. Errors: told by the result, errno says why; what cannot
-// be said on stderr is lost, and nothing else happens. Units: none.
+// Ownership: none. Threads: one at a time. Errors: returned, and errno says why; a failed write to
+// stderr is ignored. Units: none.
 #ifndef VRAMSTOW_TOOLS_TERMINAL_OUTPUT_H_
 #define VRAMSTOW_TOOLS_TERMINAL_OUTPUT_H_
 
@@ -12,23 +12,23 @@
 
 namespace vramstow {
 
-// Makes sure that no file which the program opens later gets the place of a standard stream that
-// was closed when it started. Such a stream stays closed for programs that this one starts, and
-// writing to it still fails.
+// Makes sure that no file which the program opens later gets the number of a standard stream that
+// was closed when the program started. Such a stream stays closed for programs that this one
+// starts, and writing to it still fails.
 void OccupyStandardStreams();
 
-// Writes all of the text, or gives false.
+// Writes all of the text, or returns false.
 bool WriteAll(int descriptor, std::string_view text);
 
-// Writes a text to stdout. The exit status: kExitOk, kExitCannotWrite after a sentence, or without
-// one kExitBrokenPipe (`vramstow analyze x | head -1`).
+// Writes a text to stdout. Returns the exit status: kExitOk, kExitCannotWrite after a sentence on
+// stderr, or kExitBrokenPipe without one (`vramstow analyze x | head -1`).
 int PrintResult(const std::string& command, std::string_view text);
 
-// "vramstow COMMAND: SENTENCE" on stderr, in one write.
+// Writes "vramstow COMMAND: SENTENCE" to stderr, in one write.
 void Complain(const std::string& command, std::string_view sentence);
 
-// How text for stdout should look: the terminal's width, 80 columns where there is none; colours on
-// a terminal, unless NO_COLOR is set; ASCII where the environment's locale is not UTF-8.
+// Returns how text for stdout should look: the terminal's width, or 80 columns without a terminal;
+// colours on a terminal, unless NO_COLOR is set; ASCII if the environment's locale is not UTF-8.
 TextStyle StyleOfStdout();
 
 }  // namespace vramstow

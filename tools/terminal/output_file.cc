@@ -22,7 +22,8 @@ bool OutputFile::Open(const std::string& path) {
     return descriptor_ >= 0;
   }
   if (exists) {
-    // A file that may not be written is not replaced either; and a link stays one.
+    // A file that is not writable is not replaced either, and a symbolic link is not replaced by a
+    // file.
     if (access(path.c_str(), W_OK) != 0) return false;
     std::error_code error;
     const std::filesystem::path real = std::filesystem::canonical(path, error);
@@ -44,7 +45,7 @@ bool OutputFile::Open(const std::string& path) {
   return descriptor_ >= 0;
 }
 
-// A link cannot take the place of a file, so it is made beside and renamed.
+// linkat cannot replace an existing file, so the link is made beside it and renamed.
 bool OutputFile::GiveName() {
   if (has_name_) return true;
   const std::string place = absl::StrCat("/proc/self/fd/", descriptor_);

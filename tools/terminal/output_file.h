@@ -1,13 +1,14 @@
-// OutputFile: a file that the program was asked to write. Under its name there is all of it or what
-// was there before, whatever comes in between: a full disk, Ctrl-C, the end of the machine.
+// OutputFile is a file that the program was asked to write. Its name refers either to the whole new
+// file or to the previous one, whatever happens in between: a full disk, Ctrl-C, a crash of the
+// machine.
 //
-// Idea: it is written without a name (open(2), O_TMPFILE) and gets one when it is finished, so that
-// nothing is left of one that is not, however the program ends; where the file system has no such
-// files, it is written beside. A path that is no regular file (a device, a pipe) is written as it
-// is, and never replaced.
+// Idea: the file is written without a name (open(2), O_TMPFILE) and gets its name when it is
+// finished, so that nothing is left of an unfinished one, however the program ends. If the file
+// system does not support such files, the file is written beside its target. A path that is not a
+// regular file (a device, a pipe) is written directly and never replaced.
 //
-// Ownership: the file until Finish; an unfinished one is removed. Threads: one at a time. Errors:
-// told by the result, errno says why. Units: none.
+// Ownership: owns the file until Finish; an unfinished one is removed. Threads: one at a time.
+// Errors: returned, and errno says why. Units: none.
 #ifndef VRAMSTOW_TOOLS_TERMINAL_OUTPUT_FILE_H_
 #define VRAMSTOW_TOOLS_TERMINAL_OUTPUT_FILE_H_
 
@@ -25,7 +26,7 @@ class OutputFile {
 
   bool Open(const std::string& path);
   int descriptor() const { return descriptor_; }
-  // The text that was written is the file from now on.
+  // Makes the written text the contents of the file.
   bool Finish();
 
  private:
@@ -38,7 +39,7 @@ class OutputFile {
   bool has_name_ = false;
 };
 
-// The whole file at once.
+// Writes the whole file at once.
 bool WriteOutputFile(const std::string& path, std::string_view text);
 
 }  // namespace vramstow

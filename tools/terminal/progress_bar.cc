@@ -24,7 +24,7 @@ constexpr char kWipe[] = "\r\x1b[K";
 constexpr size_t kBarWidth = 20;
 constexpr size_t kColumnsUnlessKnown = 80;
 
-// There is one bar for the process, as there is one terminal.
+// The process has one bar, because it has one terminal.
 struct Line {
   std::mutex mutex;
   int drawn_on = -1;  // a descriptor on which a line stands
@@ -49,7 +49,7 @@ void Wipe(Line* line) {
   line->drawn_on = -1;
 }
 
-// For a terminal that knows how to wipe out a line.
+// True for a terminal that can erase a line.
 bool CanDraw(int descriptor) {
   const char* terminal = std::getenv("TERM");
   return isatty(descriptor) == 1 && terminal != nullptr && *terminal != '\0' &&
@@ -67,7 +67,7 @@ size_t ColumnsOf(int descriptor) {
 ProgressBar::ProgressBar(int descriptor, milliseconds patience)
     : descriptor_(descriptor), patience_(patience) {
   if (!CanDraw(descriptor)) return;
-  // Signals are for the thread that was there before.
+  // Signals are handled by the main thread.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -75,7 +75,7 @@ ProgressBar::ProgressBar(int descriptor, milliseconds patience)
   try {
     thread_ = std::thread([this] { Draw(); });
   } catch (const std::system_error&) {
-    // Without a bar, then.
+    // If no thread can be started, there is no bar.
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -121,14 +121,14 @@ std::string ProgressBar::Text(const Progress::View& view, milliseconds since, si
   const size_t most = columns > 1 ? columns - 1 : 1;
   if (right.size() >= most) return right.substr(right.size() - most);
   std::string left = Printable(view.what);
-  // The beginning says what is done, the end to what.
+  // The beginning names the work and the end names its file, so the middle is left out.
   constexpr std::string_view kCut = "...";
   const size_t room = most - right.size();
   if (left.size() > room) {
     const size_t kept = room > kCut.size() ? room - kCut.size() : 0;
     size_t head = kept / 2;
     size_t tail = left.size() - (kept - head);
-    // Not through the middle of a character.
+    // The text must not be cut in the middle of a character.
     const auto is_inside = [&](size_t i) {
       return i < left.size() && (static_cast<unsigned char>(left[i]) & 0xC0u) == 0x80u;
     };

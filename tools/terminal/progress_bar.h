@@ -1,11 +1,11 @@
-// ProgressBar: shows on a terminal what the program is working at, once that takes over a second.
+// ProgressBar shows on a terminal what the program is doing, if that takes more than a second.
 //
-// Idea: a thread of its own draws one line from Progress, ten times a second, and wipes it out
-// before anything else is written to the terminal (WriteAll of output.h asks for that). Where
-// stderr is no terminal there is no thread and no line.
+// Idea: another thread draws one line from Progress, ten times a second, and erases it before other
+// text is written to the terminal (WriteAll of output.h requests that). If stderr is not a
+// terminal, there is no thread and no line.
 //
-// Ownership: the descriptor is the caller's. Threads: one bar at a time; Text is a pure function.
-// Errors: what cannot be drawn is not seen, and nothing else happens. Units: milliseconds, columns.
+// Ownership: the descriptor belongs to the caller. Threads: one bar at a time; Text is a pure
+// function. Errors: a failed write is ignored. Units: milliseconds, columns.
 #ifndef VRAMSTOW_TOOLS_TERMINAL_PROGRESS_BAR_H_
 #define VRAMSTOW_TOOLS_TERMINAL_PROGRESS_BAR_H_
 
@@ -23,13 +23,13 @@ class ProgressBar {
  public:
   static constexpr std::chrono::milliseconds kPatience{1000};
 
-  // `descriptor`: the terminal. Nothing is drawn before `patience` is over.
+  // `descriptor` is the terminal. Nothing is drawn before `patience` has passed.
   explicit ProgressBar(int descriptor, std::chrono::milliseconds patience = kPatience);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // While this lives, no line is there, and none is drawn.
+  // While this object lives, there is no line on the terminal, and none is drawn.
   class Pause {
    public:
     Pause();
@@ -40,7 +40,7 @@ class ProgressBar {
     std::unique_lock<std::mutex> lock_;
   };
 
-  // One line, without its end, of less than `columns` characters.
+  // Returns one line of less than `columns` characters, without a line end.
   static std::string Text(const Progress::View& view, std::chrono::milliseconds since,
                           size_t columns);
 
