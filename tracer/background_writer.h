@@ -28,7 +28,7 @@ class BackgroundWriter {
  public:
   struct Config {
     bool compress = false;
-    uint32_t sample_ms = 0;  // how often to call on_sample; 0: never
+    uint32_t sample_ms = 0;  // the period of on_sample; 0 for never
     void (*on_sample)(void* context) = nullptr;
     void* context = nullptr;
   };
@@ -56,9 +56,9 @@ class BackgroundWriter {
   static bool Rests(void* self);
 
   std::atomic<State> state_{State::kNone};
-  std::atomic<uint32_t> handed_over_{0};  // slots, ever: what the thread waits for
-  Compressor* compressor_ = nullptr;      // null: chunks are written as they are
-  TraceFolder* folder_ = nullptr;         // null: what a ring overwrites is gone
+  std::atomic<uint32_t> handed_over_{0};  // slots so far; the thread waits for a change
+  Compressor* compressor_ = nullptr;      // null if chunks are not compressed
+  TraceFolder* folder_ = nullptr;         // null if overwritten events are lost
   uint64_t sample_at_ms_ = 0;
   Config config_;
   OpenTrace* trace_ = nullptr;

@@ -37,8 +37,8 @@ class ChunkWriter {
   // The values that all chunks of a slot have in common.
   struct Place {
     TraceFile* file;
-    uint8_t* bytes;     // where in memory
-    uint64_t offset;    // where in the file
+    uint8_t* bytes;     // address in memory
+    uint64_t offset;    // offset in the file
     uint32_t capacity;  // bytes, with the header
     uint64_t trace_id;
   };
@@ -50,7 +50,7 @@ class ChunkWriter {
     uint32_t thread;
     ChunkKind kind;
     uint64_t base_sequence;
-    uint64_t base_time;  // as the chunk's kind has it
+    uint64_t base_time;  // in the unit of the chunk's kind
     uint32_t buffer;     // 0 for tables
     uint32_t turn;       // of the buffer's chunks, from 1
   };

@@ -17,7 +17,7 @@ class Compressor {
  public:
   struct Encoded {
     ChunkEncoding encoding;
-    const uint8_t* bytes;  // until the next call
+    const uint8_t* bytes;  // valid until the next call
     uint32_t size;
   };
 

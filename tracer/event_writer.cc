@@ -19,8 +19,8 @@ namespace vramstow {
   // recorded an event in between.
   const uint64_t ticks = std::max(now, encoder.last_time() + 1);
   if (ticks >= buffer->anchor_ends) return Record(buffer, event);
-  // In one of ten events of a job the first number of the amount belongs to another amount, so a
-  // second short form is tried.
+  // In one of ten events another amount has taken the first number of this event's amount, so the
+  // short form with the second number is tried.
   uint8_t* const out = buffer->chunk.next();
   uint8_t* end = encoder.WriteShort(out, encoder.ShortOf<true>(event), ticks);
   if (end == nullptr) end = encoder.Encode(out, event, encoder.last_sequence() + 1, ticks);
@@ -41,7 +41,7 @@ uint64_t EventWriter::RecordInCondition(ThreadBuffer* buffer, const Event& event
     case RecordingStatus::kLatched:
       trace_->status.CountLost(&buffer->chunk);
       return 0;
-    default:  // forked or closed
+    default:  // kForked or kClosed
       return 0;
   }
 }

@@ -239,7 +239,7 @@ bool FoldInput::Fill(Stream* stream) {
         stream->has_event = true;
         return true;
       }
-      if (NumberOf(*stream) <= stream->consumed) continue;  // of an earlier fold
+      if (NumberOf(*stream) <= stream->consumed) continue;  // folded earlier
       stream->has_event = stream->next.sequence <= limit_;
       return true;
     }
@@ -255,7 +255,7 @@ bool FoldInput::Next(Event* event, bool* was_kept) {
     Stream& stream = streams_[i];
     if (!stream.has_event) continue;
     if (least == nullptr || stream.next.sequence < least->next.sequence) least = &stream;
-    if (IsKept(chunks_[stream.first].header)) break;  // the first stream, if there is one
+    if (IsKept(chunks_[stream.first].header)) break;  // the stream of retained events comes first
   }
   if (least == nullptr) return false;
   *event = least->next;

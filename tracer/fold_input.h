@@ -58,7 +58,7 @@ class FoldInput {
 
   struct Chunk {
     ChunkHeader header;
-    uint64_t offset;    // in the file; of one from a slot: which copy
+    uint64_t offset;    // in the file; for a chunk from a slot, the copy's number
     uint64_t position;  // in the ring, or kInSlot
     uint64_t base_order() const {
       return IsTicked(static_cast<ChunkKind>(header.kind)) ? OrderOf(header.base_time, ~uint32_t{0})
@@ -69,10 +69,10 @@ class FoldInput {
   struct Stream {
     size_t first;
     size_t end;
-    size_t chunk;       // the one that is being read, or the next one
-    bool has_chunk;     // it is loaded
+    size_t chunk;       // the current chunk, or the next one
+    bool has_chunk;     // the chunk is loaded
     bool has_event;     // `next` is its next event
-    uint64_t consumed;  // the number of the last event that was given
+    uint64_t consumed;  // the number of the last returned event
     Event next;
     EventDecoder decoder;
     uint8_t payload[ChunkLoader::kMaxBytes];
@@ -94,14 +94,14 @@ class FoldInput {
   const ThreadRegistry* threads_ = nullptr;
   ChunkLoader* loader_ = nullptr;
   Chunk* chunks_ = nullptr;
-  size_t most_chunks_ = 0;  // as many as the ring and the slots can have
+  size_t most_chunks_ = 0;  // the most chunks of the ring and the slots
   Stream* streams_ = nullptr;
   uint8_t* copies_ = nullptr;
   size_t count_ = 0;
   size_t stream_count_ = 0;
   size_t copy_count_ = 0;
   TraceFile::RingSpan ring_ = {};
-  uint64_t limit_ = 0;  // events up to this order
+  uint64_t limit_ = 0;  // events up to this sequence
   uint64_t last_sequence_ = 0;
   uint64_t lost_ = 0;
   bool failed_ = false;

@@ -14,10 +14,10 @@
 namespace vramstow {
 
 struct HostMemory {
-  uint64_t resident = 0;     // of this process
-  uint64_t free = 0;         // up to the limit, with what the kernel can take back at once
-  uint64_t limit = 0;        // of the control group, or the machine's memory
-  bool is_of_group = false;  // the last two are the control group's
+  uint64_t resident = 0;  // of this process
+  uint64_t free = 0;      // up to the limit, including memory that the kernel can reclaim at once
+  uint64_t limit = 0;     // of the control group, or the machine's memory
+  bool is_of_group = false;  // `free` and `limit` are the control group's
 };
 
 // Tests set `root`, a prefix of the paths below /proc and /sys.

@@ -20,7 +20,7 @@ class NameTable {
   static constexpr size_t kArenaBytes = 1024 * 1024;
 
   struct Result {
-    uint16_t number;  // 0: the table is full
+    uint16_t number;  // 0 if the table is full
     bool is_new;
   };
   Result Intern(std::string_view text);
@@ -33,7 +33,7 @@ class NameTable {
     uint32_t begin;  // in the arena
     uint32_t length;
     uint32_t hash;
-    uint32_t number;  // 0: nothing here
+    uint32_t number;  // 0 if the slot is empty
   };
   static constexpr size_t kPlaces = 16384;  // a power of two, twice as many as names
 

@@ -25,7 +25,7 @@ namespace vramstow {
 
 enum class RecorderError {
   kOk,
-  kCannotCreate,  // the file cannot be created; errno says why
+  kCannotCreate,  // the file cannot be created; errno contains the reason
   kNoSpace,       // no room for the first chunk
   kCannotMap,
   kAlreadyOpen,
@@ -42,14 +42,14 @@ using ThreadWatch = int (*)(void (*ended)(void* value), void* value);
 
 // The source of the order between events of different threads.
 enum class OrderSource : uint8_t {
-  kBest,     // the processor's counter where the kernel trusts it
-  kNumbers,  // an atomic counter, which costs the more the more threads there are
+  kBest,     // the processor's counter if the kernel trusts it
+  kNumbers,  // an atomic counter, whose cost grows with the number of threads
 };
 
 // The events that get the stack of the thread that records them.
 enum class StackMode : uint8_t {
   kOff,
-  kSites,  // those that bring memory into being
+  kSites,  // those that create memory
   kAll,
 };
 

@@ -29,7 +29,7 @@ class EventOrder;
 enum class RecordMode : uint8_t {
   kGeneral,         // with all checks: without a trusted counter, or after a fork
   kFast,            // by ticks, without stacks, with a static slot and the kernel's barriers
-  kFastWithStacks,  // so if the caller has looked at the stack; with all checks otherwise
+  kFastWithStacks,  // as kFast if the caller has captured the stack, else as kGeneral
   kCountOnly,       // nothing is stored any more; lost events are counted
 };
 inline bool IsFast(RecordMode mode) {
@@ -88,7 +88,7 @@ class RecordingStatus {
   std::atomic<RecordMode> mode_{RecordMode::kGeneral};
   bool needs_barrier_ = false;
   FileHeader* header_ = nullptr;
-  std::atomic<uint64_t> gap_events_{0};  // dropped, and in no gap event yet
+  std::atomic<uint64_t> gap_events_{0};  // dropped events that no gap event has reported yet
 };
 
 }  // namespace vramstow

@@ -20,7 +20,7 @@ void* ZeroMemory(size_t size) {
 }
 
 constexpr size_t kMaxName = sizeof(PythonCode::name);
-constexpr uint64_t kNamed = 0x6E616D6564;  // so that no other hash is made in this way
+constexpr uint64_t kNamed = 0x6E616D6564;  // distinguishes these hashes from all others
 
 // Continues a hash with the FNV-1a hash of both texts.
 uint64_t HashOf(uint64_t before, const StackName& name) {

@@ -56,7 +56,7 @@ class StackInterner {
     uint32_t parent;
     FrameKind kind;
     uint32_t source;  // library or code object
-    uint64_t place;   // from the library's beginning, or the line
+    uint64_t place;   // offset in the library, or the line
   };
 
   uint32_t InternNew(StackScratch* scratch, uint64_t hash, const FramePlace& here,

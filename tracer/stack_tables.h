@@ -21,13 +21,13 @@ namespace vramstow {
 struct StackTables {
   StackCapture capture;
   CallerTable callers;
-  uint16_t libraries[kMaxCallerObjects];  // the trace's numbers, by callers' index; 0: not written
-  NumberTable<262144> stacks;             // whole ones, by their hash
+  uint16_t libraries[kMaxCallerObjects];  // the trace's numbers, by caller index; 0 if not written
+  NumberTable<262144> stacks;             // whole stacks, by their hash
   NumberTable<524288> nodes;              // a frame and its caller's stack
-  NumberTable<32768> codes;               // Python's, by their fingerprint
+  NumberTable<32768> codes;               // Python's code objects, by their fingerprint
   uint32_t node_count;
   uint32_t code_count;
-  bool is_full;  // and the trace says so
+  bool is_full;  // recorded as a fact
   PythonCode code;
   char text[2048];
 };

@@ -35,7 +35,7 @@ class TableWriter {
   // Returns false if there is no memory.
   bool Start(OpenTrace* trace);
   // Begins the first chunk, in the first slot. Returns 0 or an errno.
-  int Begin() VRAMSTOW_NO_LOCK_ANALYSIS;  // nobody else knows the object yet
+  int Begin() VRAMSTOW_NO_LOCK_ANALYSIS;  // no other thread knows the object yet
 
   void Describe(std::string_view key, std::string_view value);
   uint16_t InternCall(std::string_view name);
@@ -72,7 +72,7 @@ class TableWriter {
   OpenTrace* trace_ = nullptr;
   OwnerMutex mutex_;
   ChunkWriter chunk_ VRAMSTOW_GUARDED_BY(mutex_);
-  AnnotationTable* annotations_ = nullptr;  // by their texts' hashes; looked up by all
+  AnnotationTable* annotations_ = nullptr;  // by the texts' hashes; all threads look up
   uint64_t annotation_count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
   // These members are not initialised on purpose.
   NameTable calls_ VRAMSTOW_GUARDED_BY(mutex_);

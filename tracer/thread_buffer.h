@@ -26,9 +26,9 @@ struct ThreadBuffer {
   // recording.
   std::atomic<bool> busy;
   uint32_t thread;        // the operating system's id
-  uint32_t chunk_thread;  // the thread that the chunk was last said to be of
+  uint32_t chunk_thread;  // the last thread recorded in the chunk
   uint32_t number;        // of this buffer, from 1
-  ChunkWriter chunk;      // in the current one of the slots
+  ChunkWriter chunk;      // in the current slot
   // The second slot exists from the first time that a full slot is handed over to the recorder's
   // thread. A slot that was handed over belongs to that thread until it has written it.
   TraceFile::Slot slots[2];
@@ -36,9 +36,9 @@ struct ThreadBuffer {
   uint32_t current;
   uint32_t chunks;       // begun so far
   uint64_t anchor_ends;  // from this tick on the chunk needs a new clock record
-  uint64_t alone_from;   // from this tick on the thread may ask whether it records alone
+  uint64_t alone_from;   // from this tick on the thread may try to become the single writer
   EventEncoder encoder;
-  uint64_t recorded;    // when there is no chunk: what the encoder's last_sequence was
+  uint64_t recorded;    // the encoder's last_sequence, while there is no chunk
   StackScratch* stack;  // null until a stack is captured
   uint32_t captures;
   ThreadBuffer* next_free;  // under the registry's lock

@@ -45,7 +45,7 @@ ThreadBuffer* ThreadRegistry::Attach(void** slot) {
   if (slot == nullptr || !trace_->IsRecording()) return nullptr;
   if (!mutex_.Lock(slot)) return nullptr;
   ThreadBuffer* buffer = nullptr;
-  if (trace_->IsRecording()) {  // otherwise Close may be done with the buffers
+  if (trace_->IsRecording()) {  // otherwise Close may have finished with the buffers
     buffer = free_;
     if (buffer != nullptr) {
       free_ = buffer->next_free;

@@ -92,11 +92,11 @@ class BlockCopier {
  public:
   // `block` has room for one slot; `slots` has kBuffers elements, which are zero.
   struct Slot {
-    uint64_t offset;  // 1 more; 0: none yet
+    uint64_t offset;  // the offset plus one; 0 if there is none yet
     uint32_t buffer;
     uint32_t turn;
   };
-  static constexpr uint32_t kBuffers = 4096;  // more than these share, and are read as they come
+  static constexpr uint32_t kBuffers = 4096;  // further buffers share these slots
 
   BlockCopier(int from, int to, const std::atomic<uint64_t>& end, uint8_t* block, Slot* slots)
       : from_(from), to_(to), end_(end), block_(block), slots_(slots) {}
@@ -207,7 +207,7 @@ int TraceFile::WriteCopy(const char* tag, bool replaces, char* name, size_t size
   const int to = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (to < 0) return errno;
   struct stat status;
-  if (fstat(from, &status) == 0) fchmod(to, status.st_mode & 0777);  // who reads one reads both
+  if (fstat(from, &status) == 0) fchmod(to, status.st_mode & 0777);  // with the same readers
   constexpr size_t kRoom = kSlotBytes + BlockCopier::kBuffers * sizeof(BlockCopier::Slot);
   void* const room =
       mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

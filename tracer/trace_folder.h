@@ -60,7 +60,7 @@ class TraceFolder {
   bool (*rest_)(void* context) = nullptr;
   void* context_ = nullptr;
   bool is_given_up_ = false;
-  uint32_t generation_ = 0;  // the last one that is whole
+  uint32_t generation_ = 0;  // the last complete one
 
   // The chunk that is being written.
   ChunkHeader header_ = {};
@@ -69,7 +69,7 @@ class TraceFolder {
   uint64_t first_position_ = 0;  // where the ring ended before the first chunk
   uint8_t* next_ = nullptr;
   EventEncoder encoder_;
-  uint8_t payload_[kSlotBytes];  // of which the last kEncodeSlack bytes stay free
+  uint8_t payload_[kSlotBytes];  // the last kEncodeSlack bytes are not used
 };
 
 }  // namespace vramstow

@@ -51,8 +51,9 @@ void TraceFile::BeginExtent(uint64_t position) {
 }
 
 int TraceFile::BeginInRing(uint32_t bytes, RingPlace* place) {
-  const int me = 0;  // an address that no other thread has; its buffer is busy, so no signal
-                     // handler comes here a second time
+  // The address of this variable identifies the thread. The thread's buffer is busy, so no signal
+  // handler gets here a second time.
+  const int me = 0;
   if (!ring_lock_.Lock(&me)) return EDEADLK;
   const uint64_t needed = std::max<uint64_t>(RoundUp(bytes, kChunkAlignment), kMinChunkBytes);
   if (IsToLeaveRing(needed)) ring_is_left_.store(true, std::memory_order_relaxed);
@@ -69,7 +70,7 @@ bool TraceFile::IsToLeaveRing(uint64_t needed) const {
 // Claims chunks from ring_next_ on until there is enough room. Returns 0 or an errno.
 int TraceFile::ClaimRing(uint64_t needed, RingPlace* place) {
   uint64_t end = ring_next_;
-  uint64_t used_end = ring_next_;  // from here on nothing ever was in what is taken
+  uint64_t used_end = ring_next_;  // the claimed part was never used from here on
   while (end - ring_next_ < needed) {
     if (end % extent_bytes_ == 0) {
       // A rest that is too short before the end of an extent has no contents.

@@ -55,7 +55,7 @@ void Adapter::copy_data(void* to, const void* from, std::size_t count) const {
   C10_CUDA_CHECK(cudaMemcpy(to, from, count, cudaMemcpyKind::cudaMemcpyDeviceToDevice));
 }
 
-// --- Life ---------------------------------------------------------------------------------------
+// --- Initialization -----------------------------------------------------------------------------
 
 bool Adapter::initialized() { return devices_.count() > 0; }
 
@@ -76,7 +76,7 @@ bool Adapter::isEnabled() const { return native_.IsEnabled(); }
 // allocator has all features.
 std::string Adapter::name() { return native_->name(); }
 
-// --- Numbers ------------------------------------------------------------------------------------
+// --- Statistics ---------------------------------------------------------------------------------
 
 DeviceStats Adapter::getDeviceStats(DeviceIndex device) {
   return statistics_.Of(&devices_.At(device));

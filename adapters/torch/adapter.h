@@ -61,7 +61,7 @@ class Adapter final : public CUDAAllocator {
   bool isEnabled() const;
   std::string name() override;
 
-  // --- Numbers -----------------------------------------------------------------------------------
+  // --- Statistics -------------------------------------------------------------------------------
   double getMemoryFraction(DeviceIndex device);
   void setMemoryFraction(double fraction, DeviceIndex device);
   ExpandableSegmentSizes getExpandableSegmentSizes(DeviceIndex device);

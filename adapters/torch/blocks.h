@@ -78,7 +78,7 @@ class Blocks {
   MemoryFraction* const fraction_;
   OutOfMemory* const out_of_memory_;
   std::atomic<bool> enabled_;
-  const pid_t process_ = getpid();  // forked children are others
+  const pid_t process_ = getpid();  // differs in forked children
 };
 
 }  // namespace vramstow::torch_adapter

@@ -26,7 +26,7 @@ struct Device {
   PoolRegistry pools;
   std::atomic<double> fraction{1.0};
   std::atomic<bool> has_fraction{false};
-  std::atomic<bool> native_used{false};  // PyTorch's own allocator has blocks here, too
+  std::atomic<bool> native_used{false};  // PyTorch's own allocator has blocks of this device, too
   std::atomic<int64_t> retries{0};
   std::atomic<int64_t> out_of_memory{0};
   std::atomic<int64_t> synchronizations{0};

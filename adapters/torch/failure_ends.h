@@ -46,7 +46,7 @@ class Question {
   }
 
  private:
-  static constexpr size_t kBytes = 512;  // more than an error of PyTorch has
+  static constexpr size_t kBytes = 512;  // larger than any error of PyTorch
   void* const object_;
 };
 

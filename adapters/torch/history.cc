@@ -58,7 +58,7 @@ Entry MakeEntry(typename Entry::Action action, const BlockRange& place, Context 
 template <typename Entry>
 void RecordAnnotation(History* history, const BlockRange& place, const std::string& text) {
   if constexpr (requires { Entry::ANNOTATE; }) {
-    static_assert(Entry::ANNOTATE == 9);  // as BitOf() has it
+    static_assert(Entry::ANNOTATE == 9);  // the bit in BitOf()
     const std::string before = history->UserMetadata();
     history->SetUserMetadata(text);
     history->Record(Entry::ANNOTATE, place, nullptr);

@@ -27,7 +27,7 @@ struct Work {
   int running_count;
   int module_count;
   Running running[kDeepest];
-  Module* modules[kDeepest];  // null: a module that is not known
+  Module* modules[kDeepest];  // null for an unknown module
 
   Module* module() const { return module_count > 0 ? modules[module_count - 1] : nullptr; }
   void Enter(Module* module) {

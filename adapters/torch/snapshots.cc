@@ -7,7 +7,7 @@
 namespace vramstow::torch_adapter {
 namespace {
 
-// The pool's number of the stream for memory that belongs to no stream.
+// The stream number that the pool gives to memory of no stream.
 constexpr uint64_t kNoStream = ~uint64_t{0};
 
 std::vector<vramstow_framework_block> AllBlocks(const vramstow_framework* table, int handle) {

@@ -143,7 +143,7 @@ void CopyInto(const at::Tensor& output, const at::Tensor& result) {
 struct Computation {
   const Plan& plan;
   Stack arguments;
-  std::vector<std::vector<at::Tensor>> outputs;  // by result; empty: not new
+  std::vector<std::vector<at::Tensor>> outputs;  // by result; empty if it is not new
 
   void PutInPlace(const Stack& results) const {
     for (size_t i = 0; i < outputs.size() && i < results.size(); ++i) {
@@ -307,7 +307,7 @@ struct EarlyComputation::Shared {
   std::vector<std::vector<at::Tensor>> outputs;
   Reads reads = Reads::kComputed;
   const uint64_t place = CurrentPlace();
-  std::optional<Source> source;  // of a size
+  std::optional<Source> source;  // the tensor that decides the size
 
   int64_t Told() const {
     if (plan.sizes_result) return SizeToTell();

@@ -31,7 +31,7 @@ uint64_t CurrentPlace();
 // The quality of the values that an operator reads.
 enum class Reads : uint8_t {
   kComputed,
-  kOld,   // values of an earlier time, or what follows from them
+  kOld,   // values of an earlier time, or derived from such values
   kLost,  // zeros in place of values
 };
 
@@ -43,7 +43,7 @@ struct Source {
   int64_t offset = 0;
   int64_t elements = 0;
   int64_t dimensions = 0;
-  int64_t longest = 0;  // dimension
+  int64_t longest = 0;  // the longest dimension
 
   bool IsLike(const Source& other) const {
     return storage == other.storage && offset == other.offset && elements == other.elements;
@@ -67,8 +67,8 @@ class KnownSizes {
 
   int64_t MakeUp(uint64_t place, const Source& source, int64_t computed) const;
 
-  std::unordered_map<uint64_t, int64_t> largest_;  // by place, of exact sizes
-  std::deque<MadeUp> made_up_;                     // the latest
+  std::unordered_map<uint64_t, int64_t> largest_;  // exact sizes, by point of the program
+  std::deque<MadeUp> made_up_;                     // the latest ones
 };
 
 }  // namespace vramstow::values

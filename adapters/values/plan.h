@@ -23,7 +23,7 @@ using Stack = torch::jit::Stack;
 
 enum class Family : uint8_t {
   kOrdinary,
-  kSizedByData,  // it reads a number of the device: the size of nonzero's result, what equal says
+  kSizedByData,  // reads a number from the device: the size of nonzero's result, equal's answer
   kRandom,
 };
 
@@ -33,9 +33,9 @@ struct Plan {
   c10::OperatorHandle op;
   const char* name = nullptr;  // lives as long as the process
   Family family = Family::kOrdinary;
-  bool sizes_result = false;      // of kSizedByData: what it reads is the size of its result
-  bool zeroing = false;           // its first argument becomes zeros, whatever else it is given
-  Rule rule = nullptr;            // null: the CPU kernel of the same operator
+  bool sizes_result = false;      // in kSizedByData: the number is the size of its result
+  bool zeroing = false;           // its first argument becomes zeros
+  Rule rule = nullptr;            // null if the operator's CPU kernel is used
   std::vector<bool> written;      // by argument: changed in place
   std::vector<bool> overwritten;  // by argument: written without being read
   std::vector<bool> fresh;        // by result: new, not one of the arguments

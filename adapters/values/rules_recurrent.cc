@@ -55,9 +55,9 @@ Step Advance(int64_t mode, const at::Tensor& from_input, const at::Tensor& from_
 }
 
 struct StepGradients {
-  at::Tensor from_input;   // of what the input adds to the gates
-  at::Tensor from_hidden;  // of what the hidden state adds
-  at::Tensor hidden;       // of the state before, but for its way through the gates
+  at::Tensor from_input;   // gradient of the input's part of the gates
+  at::Tensor from_hidden;  // gradient of the hidden state's part
+  at::Tensor hidden;       // gradient of the earlier state, without its path through the gates
   at::Tensor cell;
 };
 
@@ -98,7 +98,7 @@ StepGradients Return(int64_t mode, const Step& step, const at::Tensor& hidden_be
 struct Weights {
   at::Tensor input;
   at::Tensor hidden;
-  at::Tensor input_bias;  // undefined: none
+  at::Tensor input_bias;  // undefined if there is none
   at::Tensor hidden_bias;
 };
 

@@ -27,7 +27,7 @@ const SimulatorLink* Look() {
                         Find(library, "vramstowSimulatorTellUses", &found.tell_uses) &&
                         Find(library, "vramstowSimulatorNoteUnknownSize", &found.note_unknown_size);
   if (!complete) return nullptr;
-  link = found;  // the same for every thread that comes here
+  link = found;  // the same value in every thread
   return &link;
 }
 

@@ -14,7 +14,7 @@
 namespace vramstow::values {
 namespace {
 
-constexpr std::string_view kRecurrent = "_cudnn_rnn";  // its backward begins so, too
+constexpr std::string_view kRecurrent = "_cudnn_rnn";  // the backward operator has this prefix, too
 
 struct WorkLogLink {
   decltype(&vramstowSimulatorLogsWork) logs = nullptr;

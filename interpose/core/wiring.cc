@@ -190,7 +190,7 @@ constinit std::atomic<int> exit_status{kNotKnown};
 void FollowExit() {
   static constinit std::atomic<bool> is_followed{false};
   if (is_followed.exchange(true, std::memory_order_relaxed)) return;
-  constexpr int kMask = 0xff;  // of what the parent sees
+  constexpr int kMask = 0xff;  // the bits that the parent process sees
   on_exit([](int status, void*) { exit_status.store(status & kMask, std::memory_order_relaxed); },
           nullptr);
 }

@@ -43,7 +43,7 @@ const char* DeepbindFile(unsigned index) {
 // not in libc.
 struct ThreadExit {
   pthread_key_t key;
-  int (*set)(pthread_key_t, const void*);  // null: there is no key
+  int (*set)(pthread_key_t, const void*);  // null if there is no key
   void (*ended)(void* value);              // __atomic access
 };
 ThreadExit thread_exit;

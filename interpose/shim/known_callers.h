@@ -42,8 +42,8 @@ class KnownCallers {
   static constexpr int kPlaces = 16;
 
   struct Place {
-    const void* caller;  // where a call returns to; null: nobody
-    void* target;        // null: about to be stored
+    const void* caller;  // the return address; null if the slot is free
+    void* target;        // null until it is stored
   };
   Place places_[kPlaces];
 };

@@ -154,7 +154,7 @@ namespace {
 // A callback for dl_iterate_phdr, which takes the dynamic linker's lock. Returns 1, which ends the
 // iteration, if the object needs the file.
 int NeedsFile(dl_phdr_info* object, size_t, void* file) {
-  link_map map = {};  // as much of it as ReadDynamicSection looks at
+  link_map map = {};  // only the fields that ReadDynamicSection reads
   map.l_addr = object->dlpi_addr;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& header = object->dlpi_phdr[i];

@@ -112,7 +112,7 @@ void* FindGlobally(unsigned hook, const char* version, const void* caller) {
 // The ABI returns this struct in two registers: rax and rdx, or x0 and x1.
 struct Route {
   void* address;
-  uintptr_t is_answer;  // 1: give the address to the caller; 0: jump to it
+  uintptr_t is_answer;  // 1 returns the address to the caller; 0 jumps to it
 };
 
 extern "C" __attribute__((visibility("hidden"))) Route vramstow_shim_route_dlsym(

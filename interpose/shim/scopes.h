@@ -16,7 +16,7 @@ namespace vramstow {
 
 struct Definition {
   void* address;
-  bool for_all;  // any caller gets this one
+  bool for_all;  // the same for every caller
 };
 
 // `version` is null for the default version. `own` is our stub, which is not an answer. `library`

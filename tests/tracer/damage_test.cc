@@ -19,7 +19,7 @@ namespace vramstow {
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr size_t kStride = 17;  // of what is tried for each byte elsewhere
+constexpr size_t kStride = 17;  // only every 17th byte is tried
 #else
 constexpr size_t kStride = 1;
 #endif

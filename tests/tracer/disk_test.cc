@@ -25,14 +25,14 @@ namespace {
 
 // Makes system calls fail: all from the nth on, or only the nth.
 struct Faults {
-  int allocate_at = 0;  // 0: never
+  int allocate_at = 0;  // 0 for never
   int write_at = 0;
   int map_at = 0;
   int unnamed_at = 0;
   int name_at = 0;
   int error = ENOSPC;
   bool once = false;
-  bool torn = false;  // a write that fails writes half before
+  bool torn = false;  // a failing write writes half of its bytes first
   int allocated = 0;
   int written = 0;
   int mapped = 0;
@@ -164,7 +164,7 @@ TEST_F(DiskTest, WhicheverCallFailsNothingIsLostUncounted) {
           int* const places[] = {&faults.allocate_at, &faults.write_at, &faults.map_at,
                                  &faults.unnamed_at, &faults.name_at};
           *places[which] = at;
-          if (which > 2 && at > 2) continue;  // they are called no more often
+          if (which > 2 && at > 2) continue;  // these calls are made at most twice
           faults.error = error;
           faults.once = once;
           faults.torn = at % 2 == 0;
@@ -296,7 +296,7 @@ TEST_F(DiskTest, AFolderThatIsMissingOrReadOnlyIsAnErrorWithItsReason) {
   EXPECT_EQ(errno, ENOTDIR);
   EXPECT_EQ(Open(recorder, std::string(5000, 'x')), RecorderError::kCannotCreate);
   EXPECT_EQ(errno, ENAMETOOLONG);
-  if (geteuid() != 0) {  // permissions do not hold root back
+  if (geteuid() != 0) {  // permissions do not stop root
     chmod(folder_.path().c_str(), 0500);
     EXPECT_EQ(Open(recorder, folder_.path()), RecorderError::kCannotCreate);
     EXPECT_EQ(errno, EACCES);

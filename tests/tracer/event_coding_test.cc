@@ -164,7 +164,7 @@ TEST(EventCodingTest, TheShortCutAndTheLongWayFillTheSameTables) {
   uint8_t* out = EventEncoder::EncodeClock(payload.bytes.data(), 0, 0, 0);
   std::vector<Event> written;
   int shortened = 0;
-  int with_stack = 0;  // of these
+  int with_stack = 0;  // the shortened ones with a stack
   uint64_t ticks = 100;
   for (uint64_t i = 1; i <= 20000; ++i) {
     Event event = maker.Next();
@@ -323,7 +323,7 @@ TEST(EventCodingTest, RefusesWhatCannotBeRight) {
       {0x85, 0x01},                                    // a shape that was not defined
       {0x0A, 0x09, 0, 0, 0, 0},                        // a definition that is too short
       {0x0A, 0x17, 64, 0, 2, 1, 0, 1, 1, 1, 1, 1, 1},  // a shape with a number that is too great
-      {0x0A, 0x17, 5, 8, 2, 1, 0, 1, 1, 1, 1, 1, 1},   // with something that follows, but what?
+      {0x0A, 0x17, 5, 8, 2, 1, 0, 1, 1, 1, 1, 1, 1},   // a shape with unknown numbers that follow
       {0x0B, 0x01},                                    // an amount without its number
       {0x0B, 0x07, 3, 0x03, 0x07},                     // one whose request has no form
       {0x0B, 0x07, 3, 0x03, 0x05},                     // one whose request is missing
@@ -377,7 +377,7 @@ TEST(EventCodingTest, TicksBecomePlacesInTheOrderAndTimes) {
   out = EventEncoder::EncodeClock(out, 2000, 500, kHalf);
   out = encoder->Encode(out, Allocation(0x1000, 512), 42, 1500);  // before the clock was read
   out = encoder->Encode(out, Allocation(0x1000, 512), 43, 4000);
-  out = EventEncoder::EncodeClock(out, 4000, 1400, kHalf);  // a little less than was thought
+  out = EventEncoder::EncodeClock(out, 4000, 1400, kHalf);  // a little earlier than predicted
   out = encoder->Encode(out, Allocation(0x1000, 512), 44, 4001);
   out = encoder->Encode(out, Allocation(0x1000, 512), 45, 6000);
   payload.size = static_cast<size_t>(out - payload.bytes.data());

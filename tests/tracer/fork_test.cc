@@ -142,7 +142,7 @@ void ForkInHandler(int) {
   const pid_t child = fork();
   if (child == 0) {
     g_recorder->AbandonAfterFork();
-    g_forks = -1;  // goes on with the interrupted Record
+    g_forks = -1;  // continues with the interrupted Record
     return;
   }
   int status;

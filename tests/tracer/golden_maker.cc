@@ -112,7 +112,7 @@ void MakeKilled(const std::string& folder) {
   RecordMarks(recorder);
   recorder->Describe("long", std::string(40000, '.'));
   recorder->Describe("longer", std::string(40000, ','));  // begins the second chunk of tables
-  RecordLong(recorder, 4, 3000);                          // and this the second one of events
+  RecordLong(recorder, 4, 3000);                          // begins the second chunk of events
   std::thread([recorder] {
     RecordMany(recorder, 5, 300);
     RecordCompleted(recorder);

@@ -238,7 +238,7 @@ int StatusOf(const RealGroup& group, const std::string& folder, uint64_t bytes) 
 
 TEST(HostMemoryInAGroup, IsASeriesWithTheGroupsLimit) {
   RealGroup group;
-  constexpr uint64_t kLimit = 640 * kMiB;  // sanitizers take several times what a program does
+  constexpr uint64_t kLimit = 640 * kMiB;  // sanitizers need several times a program's memory
   if (!group.SetLimit(kLimit)) GTEST_SKIP() << "no control group can be made here";
   const TemporaryFolder folder;
   ASSERT_EQ(StatusOf(group, folder.path(), 64 * kMiB), 0);

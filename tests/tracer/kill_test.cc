@@ -145,7 +145,7 @@ TEST_P(KillTest, NoAcknowledgedEventIsLost) {
   std::mt19937_64 random(7);
   uint64_t acknowledged_in_all = 0;
   uint64_t overwritten = 0;
-  int slowness = 1;  // of this machine: how much longer children live until they prove something
+  int slowness = 1;  // a factor for the children's lifetime on slow machines
   for (int round = 0; round < kills && !testing::Test::HasFailure(); ++round) {
     SCOPED_TRACE(round);
     TemporaryFolder folder;

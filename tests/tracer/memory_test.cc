@@ -69,15 +69,15 @@ void FillTables(Recorder* recorder) {
 }
 
 void RecordAll(Recorder* recorder, int thread, std::barrier<>* all) {
-  RecordAtDepth(recorder, 5000);  // nothing is recorded; so much of a stack is the program's own
-  all->arrive_and_wait();         // what was before is known
+  RecordAtDepth(recorder, 5000);  // nothing is recorded, but the thread's stack is in memory
+  all->arrive_and_wait();         // the earlier memory has been measured
   all->arrive_and_wait();         // the recorder is open
   RecordAtDepth(recorder, 5000);
   // Several chunks are filled, so that both of a thread's slots are used.
   for (uint64_t i = 1; i <= 40'000; ++i) recorder->Record(Allocation(i * 4096, i * 512));
   if (thread == 0) FillTables(recorder);
-  all->arrive_and_wait();  // all was recorded
-  all->arrive_and_wait();  // and measured
+  all->arrive_and_wait();  // everything was recorded
+  all->arrive_and_wait();  // the memory has been measured
 }
 
 uint64_t BytesWith(int threads) {

@@ -74,7 +74,7 @@ TEST(Modes, AFreeThatCompletesAtOnceIsToldByChangingIt) {
       return recorded.back().sequence = recorder->RecordWithStack(event);
     };
     int changed = 0;
-    constexpr uint64_t kBlocks = 20'000;  // more than a chunk has room for
+    constexpr uint64_t kBlocks = 20'000;  // more than fit into a chunk
     for (uint64_t i = 0; i < kBlocks; ++i) {
       record(Allocation(0x1000 + i % 300 * 512, 512));
       const Event freed = FreeOf(0x1000 + i % 300 * 512);
@@ -252,9 +252,9 @@ TEST(Modes, AnnotationsKeepTheirTextsAndRangesNest) {
   std::thread([&] {
     recorder->RecordMark(MarkKind::kRangeBegins, inner, 0);
     recorder->RecordMark(MarkKind::kRangeEnds, 0, 0);
-    recorder->RecordMark(MarkKind::kRangeEnds, 0, 0);  // of nothing
+    recorder->RecordMark(MarkKind::kRangeEnds, 0, 0);  // ends no range
   }).join();
-  recorder->RecordMark(MarkKind::kRangeBegins, inner, 7);  // the process's: nobody's innermost
+  recorder->RecordMark(MarkKind::kRangeBegins, inner, 7);  // process-wide: never the innermost
   recorder->RecordMark(MarkKind::kRangeEnds, 0, 0);
   recorder->RecordMark(MarkKind::kRangeEnds, inner, 7);
   recorder->RecordMark(MarkKind::kMoment, recorder->InternAnnotation("iteration"), 12);

@@ -99,10 +99,10 @@ struct Plan {
   Recorder* recorder;
   std::vector<int> ways;
   std::vector<void*> truth;
-  std::vector<uintptr_t> judge;  // what libunwind says
+  std::vector<uintptr_t> judge;  // the result of libunwind
   uint64_t sequence = 0;
 };
-Plan* g_plan = nullptr;  // for callbacks that have no argument
+Plan* g_plan = nullptr;  // for callbacks without an argument
 
 void Follow(Plan* plan, size_t at);
 

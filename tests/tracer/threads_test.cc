@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, OrderTest,
 
 TEST_P(OrderTest, OrderOfEventsIsALegalHistoryWhenEightThreadsPassBlocksAround) {
   TestRecorder recorder("test", GetParam());
-  Shelf shelf(6);  // fewer than threads: each block goes from one to the next
+  Shelf shelf(6);  // fewer blocks than threads, so blocks move between threads
   // VRAMSTOW_TEST_EVENTS is the least number of events in all.
   const char* const wanted = getenv("VRAMSTOW_TEST_EVENTS");
   const int events = wanted != nullptr ? atoi(wanted) : kIsSlow ? 320000 : 1600000;
@@ -365,7 +365,7 @@ TEST(ThreadsTest, ASignalHandlerThatRecordsLosesOnlyItsOwnEventsAndTheyAreCounte
   const itimerval never = {};
   setitimer(ITIMER_REAL, &never, nullptr);
   sigaction(SIGALRM, &before, nullptr);
-  recorder->Record(Allocation(0x3000, 512));  // tells the last gap
+  recorder->Record(Allocation(0x3000, 512));  // reports the last gap
   ++recorded;
   recorder->Close();
 

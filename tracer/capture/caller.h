@@ -25,10 +25,10 @@ namespace vramstow {
 
 // The roles that a library can have in a call.
 enum class CallerRole : uint8_t {
-  kApplication,  // everybody else: who is looked for
+  kApplication,  // any other library: the caller that is searched for
   kVramstow,
   kDriver,   // libcuda.so*
-  kRuntime,  // libcudart*, the CUDA runtime as a library of its own
+  kRuntime,  // libcudart*, the CUDA runtime as a shared library
 };
 
 inline constexpr size_t kMaxCallerObjects = 1024;
@@ -37,10 +37,10 @@ inline constexpr size_t kMaxBuildId = 41;
 
 // A library, or the program itself. Its fields do not change once it has been returned.
 struct CallerObject {
-  uint32_t index;  // 0, 1, … < kMaxCallerObjects: for tables about libraries
+  uint32_t index;  // from 0 to kMaxCallerObjects - 1; an index for tables
   CallerRole role;
-  uintptr_t base;              // where it is mapped
-  char path[kMaxCallerPath];   // of the program: what /proc/self/exe points to
+  uintptr_t base;              // the address where it is mapped
+  char path[kMaxCallerPath];   // for the program, the target of /proc/self/exe
   char build_id[kMaxBuildId];  // lower-case hex, or empty
 };
 
@@ -68,7 +68,7 @@ class CallerTable {
 
  private:
   struct Slot {
-    std::atomic<uint64_t> key{0};  // 0: free; kBusy: being written; otherwise identity
+    std::atomic<uint64_t> key{0};  // 0 if free, kBusy while written, else the identity
     CallerObject object{};
   };
   static constexpr uint64_t kBusy = 1;

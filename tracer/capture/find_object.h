@@ -25,7 +25,7 @@ struct FoundObject {
   const link_map* object;
   uintptr_t begin;
   uintptr_t end;
-  const void* unwind_table;  // .eh_frame_hdr; null: it has none
+  const void* unwind_table;  // .eh_frame_hdr; null if there is none
 };
 
 #if __GLIBC_PREREQ(2, 35)

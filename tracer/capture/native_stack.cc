@@ -77,7 +77,7 @@ bool NativeStack::Step(UnwindTable* table, bool is_exact, NativeFrame* frame, Fr
   }
   if (frame->frame_slot != 0 && !Load(frame->frame_slot, &caller->frame)) return false;
   if (has_link) {
-    is_unrepeatable_ = true;  // a register cannot be looked at again
+    is_unrepeatable_ = true;  // a register cannot be compared later
     caller->address = place.link;
   } else {
     if (!Load(Plus(end, rule.return_offset), &caller->address)) return false;

@@ -61,10 +61,10 @@ class UnwindTable {
 
 // The registers that identify a frame.
 struct FramePlace {
-  uintptr_t address;   // where the code goes on
+  uintptr_t address;   // the return address
   uintptr_t stack;     // the stack pointer
   uintptr_t frame;     // the frame pointer
-  uintptr_t link = 0;  // arm64: the link register, where it still holds the return address
+  uintptr_t link = 0;  // arm64: the link register, if it holds the return address
 };
 
 // Reads a word of the stack. Sanitizers must not check this read, because they guard the memory
@@ -81,10 +81,10 @@ inline uintptr_t WordAt(
 // One frame, and the stack words by which its caller was found.
 struct NativeFrame {
   FramePlace place;
-  uintptr_t end;          // everything that its function keeps on the stack is below
-  uintptr_t return_slot;  // where the caller's address was read; 0: there is no caller
-  uintptr_t frame_slot;   // where its frame pointer was read; 0: it is the same
-  uint64_t hash;          // of this address and all further out
+  uintptr_t end;          // the end of the function's part of the stack
+  uintptr_t return_slot;  // where the caller's address was read; 0 if there is no caller
+  uintptr_t frame_slot;   // where its frame pointer was read; 0 if it is unchanged
+  uint64_t hash;          // of the addresses from here outwards
 };
 
 class NativeStack {
@@ -128,11 +128,11 @@ class NativeStack {
   CaptureMode mode_;  // of this walk
   uint64_t epoch_;
   size_t begin_;
-  bool is_known_;  // frames_ from begin_ on can be looked at again
+  bool is_known_;  // frames_ from begin_ on can be reused
   bool is_cut_;
-  bool is_unrepeatable_;                 // something was read that IsStillTrue does not look at
-  NativeFrame frames_[kMaxStackFrames];  // the outermost comes last, and stays where it is
-  NativeFrame fresh_[kMaxStackFrames];   // those that the current walk had to look for
+  bool is_unrepeatable_;                 // a value was read that IsStillTrue does not compare
+  NativeFrame frames_[kMaxStackFrames];  // the outermost frame is always the last
+  NativeFrame fresh_[kMaxStackFrames];   // the frames that the current walk had to find
 };
 
 }  // namespace vramstow

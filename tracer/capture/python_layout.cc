@@ -165,7 +165,7 @@ void PythonRuntime::Find() {
   if (found[1] != nullptr) {
     std::memcpy(&version, found[1], sizeof version);
   } else if (found[4] != nullptr) {
-    version = 0x030A0000;  // the only one that has the one, but not yet the other
+    version = 0x030A0000;  // the only version with the one symbol and without the other
   }
   if (found[2] == nullptr || !SetLayout(static_cast<uint32_t>(version >> 16), found[3])) {
     state_.store(State::kRefused, std::memory_order_release);

@@ -7,11 +7,11 @@ namespace vramstow {
 namespace {
 
 constexpr uint32_t kTypeOffset = 8;       // of an object's type
-constexpr uint32_t kSizeOffset = 16;      // of the count of a text or of bytes
-constexpr uint32_t kTextHashOffset = 24;  // of a text's hash, -1 if it is not known
+constexpr uint32_t kSizeOffset = 16;      // of the length of a text or of bytes
+constexpr uint32_t kTextHashOffset = 24;  // of a text's hash, which is -1 until it is computed
 constexpr uint32_t kTextStateOffset = 32;
-constexpr uint32_t kBytesOffset = 32;   // of the first of some bytes
-constexpr uint8_t kFirstShimOwner = 3;  // from here on a frame is no function's
+constexpr uint32_t kBytesOffset = 32;   // of the first byte of a bytes object
+constexpr uint8_t kFirstShimOwner = 3;  // from this value on a frame belongs to no function
 
 template <typename T>
 T At(uintptr_t object, uint32_t offset) {
@@ -170,7 +170,7 @@ size_t PythonRuntime::Collect(StackFrame* frames, size_t max_frames, PythonSegme
   if (layout_.has_frame_objects) {
     return CollectObjects(thread, frames, max_frames, segments, max_segments);
   }
-  const PythonLayout layout = layout_;  // of which the compiler knows that nobody changes it
+  const PythonLayout layout = layout_;  // a copy, which the compiler knows to be constant
   uintptr_t cframe = At<uintptr_t>(thread, layout.thread_frame);
   uintptr_t frame = cframe;
   if (layout.has_cframe && frame != 0) frame = At<uintptr_t>(frame, layout.cframe_frame);
@@ -202,7 +202,7 @@ size_t PythonRuntime::Collect(StackFrame* frames, size_t max_frames, PythonSegme
 // Hashes the frames from `frame` on. Without shim frames (3.11) each frame belongs to a function.
 template <PythonRuntime::Of kOf, bool kHasShims>
 inline uint64_t PythonRuntime::HashFrom(uintptr_t frame) const {
-  const PythonLayout layout = layout_;  // of which the compiler knows that nobody changes it
+  const PythonLayout layout = layout_;  // a copy, which the compiler knows to be constant
   // Two alternating hashes, which the processor can compute in parallel.
   uint64_t row = 1;
   uint64_t other = 2;

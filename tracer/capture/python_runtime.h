@@ -29,9 +29,9 @@ struct DebugOffsets;  // python_layout.cc
 
 // The offsets of fields in the interpreter's structures.
 struct PythonLayout {
-  uint32_t version = 0;            // 0x030B for 3.11; 0: not known
-  bool has_cframe = false;         // from the thread to its cframe, and from there to its frame
-  bool has_frame_objects = false;  // 3.10: each frame has a call of the loop to itself
+  uint32_t version = 0;            // 0x030B for 3.11; 0 if unknown
+  bool has_cframe = false;         // the thread points to a cframe, and that to the frame
+  bool has_frame_objects = false;  // 3.10: each frame has its own call of the loop
   uint32_t thread_frame = 0;
   uint32_t thread_cframe = 0;  // 3.10
   uint32_t cframe_frame = 0;

@@ -17,13 +17,13 @@ struct StackFrame {
   // In a native frame the return address; in a Python frame a fingerprint that differs between code
   // objects, even if one has reused the address of another.
   uint64_t fingerprint;
-  uint32_t instruction;  // Python: how far into the code, in bytes
+  uint32_t instruction;  // Python: offset in the code, in bytes
   Kind kind;
 };
 
 // The locks that a capture may take.
 enum class CaptureMode : uint8_t {
-  kMayAsk,  // the dynamic linker, libunwind and the process's libgcc, which take their locks
+  kMayAsk,  // may call the dynamic linker, libunwind and libgcc, which take locks
   // Takes none of these locks, for callers that hold locks of a framework. A walk ends where only
   // those libraries could continue it.
   kQuiet,

@@ -78,7 +78,7 @@ void StackMemo::Remember(const Key& key, const NativeStack& walk, UnwindTable* r
     made.words[made.count++] = static_cast<uint16_t>(distance / 8);
     return true;
   };
-  uintptr_t frame_slot = 0;  // where the frame pointer was saved last; 0: it was not
+  uintptr_t frame_slot = 0;  // where the frame pointer was saved last; 0 if nowhere
   const NativeFrame* const frames = walk.frames();
   for (size_t i = 0; i < walk.count(); ++i) {
     const NativeFrame& frame = frames[i];

@@ -36,7 +36,7 @@ class StackMemo {
   struct Key {
     uintptr_t stack;  // the stack pointer
     uintptr_t frame;  // the frame pointer
-    uint64_t hash;    // of it, of the interpreter's frames, and of what all stacks depend on
+    uint64_t hash;    // of both, the interpreter's frames and the generation
   };
   static Key KeyOf(const FramePlace& here, uint64_t python, uint64_t generation) {
     return {here.stack, here.frame,
@@ -57,22 +57,22 @@ class StackMemo {
   static constexpr size_t kWays = 8;
   static constexpr size_t kSets = 128;
   static constexpr size_t kMaxWords = 119;
-  static constexpr uint16_t kUses = 1024;  // then it is looked at anew
+  static constexpr uint16_t kUses = 1024;  // then the stack is walked anew
   struct alignas(64) Entry {
     uint64_t values;  // of the words
     uint32_t number;
     uint16_t uses;
     uint8_t count;
-    bool uses_register;  // of the frame pointer: a frame is found by it, and nobody has saved it
-    uint16_t successor;  // the place of what came next
-    uint16_t words[kMaxWords];  // how far above the stack pointer; the last is the farthest
+    bool uses_register;         // a frame is found by the frame pointer, which was not saved
+    uint16_t successor;         // the index of the entry that followed
+    uint16_t words[kMaxWords];  // distances from the stack pointer; the last is the largest
   };
   static_assert(sizeof(Entry) == 256);
   // Stacks with the same key follow each other in the same order each time, because an operator
   // that is called at one site calls other operators. So a search begins behind the entry that was
   // found last.
   struct alignas(64) Set {
-    uint32_t keys[kWays];  // the upper half of each; 0: none
+    uint32_t keys[kWays];  // the upper half of each key; 0 if empty
     size_t next;
     Entry entries[kWays];
   };
@@ -86,7 +86,7 @@ class StackMemo {
   void Follow(size_t place);
 
   Set sets_[kSets];
-  size_t last_;  // the place of what was found last
+  size_t last_;  // the index of the entry found last
 };
 
 }  // namespace vramstow

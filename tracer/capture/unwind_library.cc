@@ -57,7 +57,7 @@ bool UnwindLibrary::Open(const char* path, OpenFunction open, FindFunction find)
   if (g_is_tried.exchange(true, std::memory_order_acq_rel)) return Opened() != nullptr;
   void* const handle = open(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
-    dlerror();  // is nobody's but ours
+    dlerror();  // clears an error of our own calls
     return false;
   }
   if (!g_library.Load(handle, find)) return false;

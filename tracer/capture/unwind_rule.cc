@@ -253,11 +253,11 @@ void RowMachine::StepLong(uint8_t operation, Bytes* in) {
       const uint64_t number = in->Unsigned();
       return Save(number, static_cast<int64_t>(in->Unsigned()));
     }
-    case 0x11: {  // the same, signed
+    case 0x11: {  // signed form
       const uint64_t number = in->Unsigned();
       return Save(number, in->Signed());
     }
-    case 0x2F: {  // the same, negative
+    case 0x2F: {  // negative form
       const uint64_t number = in->Unsigned();
       return Save(number, -static_cast<int64_t>(in->Unsigned()));
     }
@@ -299,7 +299,7 @@ void RowMachine::StepCfa(uint8_t operation, Bytes* in) {
       const uint64_t number = in->Unsigned();
       return SetCfa(number, static_cast<int64_t>(in->Unsigned()));
     }
-    case 0x12: {  // the same, signed
+    case 0x12: {  // signed form
       const uint64_t number = in->Unsigned();
       return SetCfa(number, in->Signed() * common_.data_unit);
     }
@@ -329,7 +329,7 @@ void RowMachine::StepExpression(uint8_t operation, Bytes* in) {
     row_.is_known = row_.cfa_is_stored;
     return;
   }
-  if (operation == 0x10) {  // where a register is
+  if (operation == 0x10) {  // the address of a register
     Saved* const saved = Of(in->Unsigned());
     const uint64_t length = in->Unsigned();
     Bytes expression(in->at());
@@ -340,7 +340,7 @@ void RowMachine::StepExpression(uint8_t operation, Bytes* in) {
     if (expression.at() == in->at()) *saved = {Saved::kAtFrame, offset};
     return;
   }
-  if (operation == 0x14 || operation == 0x15 || operation == 0x16) {  // what a register is
+  if (operation == 0x14 || operation == 0x15 || operation == 0x16) {  // the value of a register
     Of(in->Unsigned())->how = Saved::kOther;
     const uint64_t operand = in->Unsigned();
     if (operation == 0x16) in->Skip(operand);
@@ -399,7 +399,7 @@ const void* FindEntryByTable(uintptr_t address, dwarf_eh_bases* bases) {
   in.Skip(pointer_bytes);
   const uint32_t count = in.Fixed<uint32_t>();
   struct Entry {
-    int32_t begin;  // of the function, and its description: both from the header on
+    int32_t begin;  // of the function and its description, relative to the header
     int32_t place;
   };
   const Entry* const rows = reinterpret_cast<const Entry*>(in.at());

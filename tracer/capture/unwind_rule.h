@@ -20,12 +20,12 @@ namespace vramstow {
 
 struct UnwindRule {
   enum Kind : uint8_t {
-    kEnd = 0,        // nothing is known about the code
+    kEnd = 0,        // the code is unknown
     kFromStack = 1,  // CFA = stack pointer + cfa_offset
     kFromFrame = 2,  // CFA = frame pointer + cfa_offset
     kRealigned = 3,  // CFA is stored at frame pointer + cfa_offset; the stack was realigned
     kSignal = 4,     // the kernel's frame of a signal handler: all registers are in it
-    kOther = 5,      // the compiler says how, but it takes more than these fields
+    kOther = 5,      // described by the compiler, but not expressible by these fields
     kOutermost = 6,  // the frame has no caller
   };
   Kind kind = kEnd;

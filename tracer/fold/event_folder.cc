@@ -415,7 +415,7 @@ bool EventFolder::UnmapPool(const Event& event) {
     rest.size = end - std::min(end, to);
     rest.key = FoldTable::KeyOf(space, to);
     if (rest.size != 0 && !table_.Insert(rest)) is_full_ = true;
-    slot = static_cast<size_t>(-1);  // others may have moved
+    slot = static_cast<size_t>(-1);  // other entries may have moved
   }
   return false;
 }
@@ -464,7 +464,7 @@ void EventFolder::EndContext(const Event& event) {
     }
     Keep(block.birth);
     levels_.Died(block);
-    table_.Erase(&table_.at(slot));  // another one may move here
+    table_.Erase(&table_.at(slot));  // another entry may move here
   }
 }
 

@@ -71,14 +71,14 @@ class EventFolder {
     uint64_t sequence;
     uint32_t thread;
     uint32_t event;
-    FoldBlock block;  // its key is 0 if none was known
+    FoldBlock block;  // its key is 0 if the block is unknown
   };
   struct Candidate {
     uint64_t address;
     uint64_t size;
     uint32_t thread;
     uint32_t birth;
-    uint32_t death;  // 0: it is live
+    uint32_t death;  // 0 if it is live
   };
   // The samples of a device's (or the host's) free memory with the most extreme values.
   struct Extremes {
@@ -121,7 +121,7 @@ class EventFolder {
   FoldTable table_;
   size_t count_;
   bool is_full_;
-  uint32_t now_;  // the event at hand
+  uint32_t now_;  // the number of the current event
   size_t odd_;
   size_t odd_left_out_;
   uint8_t* fates_;

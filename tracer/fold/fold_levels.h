@@ -38,7 +38,7 @@ struct FoldTally {
 
 class FoldLevels {
  public:
-  static constexpr size_t kMaxNames = 4096;  // greater numbers count as not known
+  static constexpr size_t kMaxNames = 4096;  // greater numbers count as unknown
   static constexpr size_t kMaxDevices = 256;
 
   // Resets the live memory to 0, but not the highest levels.

@@ -119,7 +119,7 @@ bool FoldSums::NextSamples(const FoldLevels& levels, uint32_t level, size_t* at,
   samples->shift = all.clock().shift();
   samples->count = all.clock().count();
   for (; *at <= kSites; ++*at) {
-    const uint32_t* row = all.OfAll();  // the first is that of all sites together
+    const uint32_t* row = all.OfAll();  // the first row is for all sites together
     if (*at != 0) {
       const Site& site = sites_[*at - 1];
       row = site.key == 0 ? nullptr : all.Of(site.number, level);

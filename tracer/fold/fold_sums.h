@@ -44,7 +44,7 @@ class FoldSums {
 
  private:
   struct Site {
-    uint64_t key;  // 0: none
+    uint64_t key;  // 0 if empty
     uint64_t allocations;
     uint64_t bytes;
     uint32_t number;

@@ -28,19 +28,19 @@ enum class FoldSpace : uint8_t {
 };
 
 struct FoldBlock {
-  uint64_t key = 0;  // 0: none
+  uint64_t key = 0;  // 0 if empty
   uint64_t size = 0;
   uint64_t requested = 0;
-  uint32_t birth = 0;  // which event
+  uint32_t birth = 0;  // number of the event
   uint32_t site = 0;   // FoldSums::SiteNumber
   uint16_t library = kUnknownName;
   uint16_t call = kUnknownName;
   int16_t device = kNoDevice;
   MemoryKind memory = MemoryKind::kNone;
   bool is_pooled : 1 = false;  // as LiveBlock::pooled of the analysis
-  bool is_kept : 1 = false;    // all its events are kept
-  bool holds : 1 = false;      // holds a framework's blocks
-  bool counts : 1 = false;     // of a pool: is reserved
+  bool is_kept : 1 = false;    // all its events are retained
+  bool holds : 1 = false;      // contains a framework's blocks
+  bool counts : 1 = false;     // counts as a pool's reserved memory
 };
 static_assert(sizeof(FoldBlock) <= 40);
 

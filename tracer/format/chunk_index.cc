@@ -127,7 +127,7 @@ void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_i
   report_ = report;
   lost_events_ = 0;
   const uint64_t size = bytes.size();
-  bool may_look_back = false;  // into the last chunk that was found; once
+  bool may_look_back = false;  // search inside the last chunk, once
   uint64_t at = begin;
   while (at < size) {
     ChunkHeader header = {};
@@ -159,7 +159,7 @@ void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_i
     const uint64_t first = bytes.FindNonZero(at);
     if (first == size) break;
     if (first > at && !has_magic) {
-      at = first;  // behind room that was not used
+      at = first;  // skips unused room
       continue;
     }
     if (has_magic) ++report_->damaged_chunks;

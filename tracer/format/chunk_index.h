@@ -21,8 +21,8 @@ namespace vramstow {
 
 struct ChunkEntry {
   uint64_t offset = 0;     // of its header
-  uint32_t available = 0;  // bytes of its payload that count and are there
-  bool is_cut = false;     // some that count are not there
+  uint32_t available = 0;  // committed bytes of its payload that are in the file
+  bool is_cut = false;     // some committed bytes are missing
   ChunkHeader header = {};
 
   bool is_ticked() const { return IsTicked(static_cast<ChunkKind>(header.kind)); }

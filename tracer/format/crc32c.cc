@@ -42,7 +42,7 @@ uint64_t Load64(const uint8_t* bytes) {
 
 #if defined(__x86_64__)
 bool HasInstruction() {
-  __builtin_cpu_init();  // this may run before libgcc's constructor did
+  __builtin_cpu_init();  // this may run before libgcc's constructor
   return __builtin_cpu_supports("sse4.2") != 0;
 }
 

@@ -42,9 +42,9 @@ class EventDecoder {
 
  private:
   struct Shape {
-    Event event;      // what events of this shape have in common
-    uint64_t region;  // where addresses that are not recent begin
-    uint8_t fields;   // how the others are written, or which numbers follow
+    Event event;      // the common fields of this shape's events
+    uint64_t region;  // the region of addresses that are not recent
+    uint8_t fields;   // the form of other fields, or the numbers that follow
     bool defined;
     bool completes;  // each event is a kFree and its kFreeCompleted
     uint8_t more;    // further numbers at the end
@@ -83,10 +83,10 @@ class EventDecoder {
   const uint8_t* end_ = nullptr;
   bool is_ticked_ = false;
   bool is_old_ = false;
-  bool completes_ = false;  // what comes next is that last_free_ completed
+  bool completes_ = false;  // the next event is the completion of last_free_
   uint32_t buffer_ = 0;
   uint64_t last_sequence_ = 0;
-  uint64_t last_time_ = 0;  // as it is stored: nanoseconds or ticks
+  uint64_t last_time_ = 0;  // in the stored unit: nanoseconds or ticks
   // The last clock record of a ticked chunk.
   uint64_t clock_ticks_ = 0;
   uint64_t clock_ns_ = 0;

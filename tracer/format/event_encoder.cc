@@ -88,7 +88,7 @@ uint8_t* EventEncoder::EmitShape(uint8_t* out, unsigned shape, const ShapeKey& k
   uint8_t* const begin = out;
   out = BeginRecord(out, RecordType::kShape);
   *out++ = static_cast<uint8_t>(shape);
-  *out++ = key.kind >> 1 & 0x7F;                  // what follows
+  *out++ = key.kind >> 1 & 0x7F;                  // the numbers that follow
   *out++ = static_cast<uint8_t>(key.kind >> 40);  // kind, memory, layer
   *out++ = static_cast<uint8_t>(key.kind >> 48);
   *out++ = static_cast<uint8_t>(key.kind >> 56);

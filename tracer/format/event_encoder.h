@@ -41,12 +41,12 @@ class EventEncoder {
 
   // An encoded event without its time.
   struct Short {
-    uint64_t bytes;  // in front of the time
-    uint64_t size;   // of them, with the time
+    uint64_t bytes;  // before the time
+    uint64_t size;   // number of bytes, including the time
     uint64_t address;
-    uint64_t place;       // of the address in the table
-    uint64_t is_general;  // not 0: the event needs Encode
-    uint64_t stack;       // that follows; 0: none
+    uint64_t place;       // index of the address in the table
+    uint64_t is_general;  // not 0 if the event needs Encode
+    uint64_t stack;       // the stack that follows; 0 for none
   };
   // Encodes the event in the short form. The form is possible if no record comes before the event,
   // only a stack follows it, its shape has the first of its two numbers, and its amount the first
@@ -135,11 +135,11 @@ class EventEncoder {
 
   uint64_t last_sequence_;
   uint64_t last_time_;
-  uint8_t* last_event_;    // where the last one begins; null: the chunk has none yet
-  uint64_t last_object_;   // of those that follow an event
-  uint64_t told_address_;  // by a record
-  uint64_t told_amounts_;  // how many
-  uint64_t seconds_;       // shapes and amounts that were found in their second places
+  uint8_t* last_event_;    // beginning of the last event; null if there is none yet
+  uint64_t last_object_;   // the last object that followed an event
+  uint64_t told_address_;  // the last address in a record
+  uint64_t told_amounts_;  // number of defined amounts
+  uint64_t seconds_;       // shapes and amounts found under their second numbers
   ShapeKey shapes_[kShapes];
   uint64_t recent_[kRecentAddresses];
   Amount amounts_[kAmounts];

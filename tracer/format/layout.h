@@ -31,10 +31,10 @@ inline constexpr uint16_t kFormatMajor = 5;
 inline constexpr uint16_t kFormatMinor = 0;
 
 inline constexpr uint32_t kFileHeaderBytes = 4096;  // FileHeader, then zeros
-inline constexpr uint32_t kSlotBytes = 64 * 1024;   // what one thread writes before it is sealed
+inline constexpr uint32_t kSlotBytes = 64 * 1024;   // the part of the file that one thread writes
 inline constexpr uint32_t kMinChunkBytes = 4096;    // of a slot; bounds a reader's memory
 inline constexpr uint32_t kMaxChunkBytes = 16 * 1024 * 1024;
-inline constexpr uint32_t kChunkAlignment = 8;  // where a chunk may begin, in bytes
+inline constexpr uint32_t kChunkAlignment = 8;  // in bytes
 
 // The values differ in many bits, so that damage to one does not yield another.
 enum ChunkState : uint32_t {
@@ -54,7 +54,7 @@ enum class ChunkKind : uint8_t {
   // Since 3.1, in a file that is a ring: sums of older events. `buffer` of such a chunk is the
   // generation of the sums, and `turn` its number in the generation, from 1.
   kSums = 6,
-  kKeptEvents = 7,  // as kEvents; their sequences are those that they had
+  kKeptEvents = 7,  // as kEvents, with their original sequences
 };
 
 inline constexpr bool IsTicked(ChunkKind kind) {
@@ -73,7 +73,7 @@ enum class ChunkEncoding : uint8_t {
 };
 
 enum class TraceState : uint32_t {
-  kRunning = 0,  // or killed
+  kRunning = 0,  // running, or killed
   kClosed = 1,
 };
 
@@ -81,11 +81,11 @@ struct FileHeader {
   uint8_t magic[8];
   uint16_t major;
   uint16_t minor;
-  uint32_t header_bytes;    // where the first chunk begins
+  uint32_t header_bytes;    // offset of the first chunk
   uint32_t slot_bytes;      // chunk size that the recorder used
   uint32_t process;         // process id
   uint64_t trace_id;        // random; in every chunk of the file, too
-  uint64_t start_unix_ns;   // the moment of time_ns 0, by the clock on the wall
+  uint64_t start_unix_ns;   // the moment of time_ns 0 in Unix time
   uint64_t start_clock_ns;  // the same moment by CLOCK_MONOTONIC
   uint32_t reserved[3];
   uint32_t checksum;  // CRC-32C of the bytes before it
@@ -97,10 +97,10 @@ struct FileHeader {
   // In a closed trace the last sequence that was assigned, or the number of events in ticked
   // chunks. (In version 1 also after recording has stopped.)
   uint64_t last_sequence;
-  uint64_t dropped_events;  // before latching off; kGap events count most of them, too
-  uint64_t latch_sequence;  // where in the order it was latched off, or 0
-  uint64_t latch_time_ns;   // when that was
-  uint64_t lost_events;     // after that, by threads without a chunk (since version 2)
+  uint64_t dropped_events;  // before recording stopped; kGap events also count most of them
+  uint64_t latch_sequence;  // the sequence at which recording stopped, or 0
+  uint64_t latch_time_ns;   // the time at which recording stopped
+  uint64_t lost_events;     // after that, in threads without a chunk (since version 2)
   // Since 2.2: the size of the file's ring, in which the newest chunks of events replace the
   // oldest, or 0 if all chunks are retained.
   uint64_t ring_bytes;
@@ -118,7 +118,7 @@ struct ChunkHeader {
   uint64_t trace_id;
   uint32_t number;    // 1, 2, … in the order in which chunks were begun
   uint32_t capacity;  // bytes from this chunk's first to the next one's first
-  uint32_t thread;    // whose events come first
+  uint32_t thread;    // the thread of the first events
   uint8_t kind;       // ChunkKind
   uint8_t encoding;   // ChunkEncoding
   uint16_t header_bytes;
@@ -127,15 +127,15 @@ struct ChunkHeader {
   uint32_t checksum;       // CRC-32C of the bytes before it
 
   uint32_t state;      // ChunkState
-  uint32_t committed;  // bytes after the header that count
+  uint32_t committed;  // valid bytes after the header
   uint32_t payload_checksum;
 
   // Fields since version 2.
-  uint32_t buffer;         // whose chunk this is, from 1; 0 for tables
-  uint32_t payload_bytes;  // of an encoded chunk: how long it is when decoded
+  uint32_t buffer;         // the number of the chunk's buffer, from 1; 0 for tables
+  uint32_t payload_bytes;  // the decoded length of an encoded chunk
   uint32_t more_checksum;  // CRC-32C of these two
-  uint32_t turn;           // how many chunks this buffer had begun with this one; since 2.2
-  uint64_t lost_events;    // of this buffer, after latching off; changed while the trace is written
+  uint32_t turn;           // the chunk's number in this buffer, from 1; since 2.2
+  uint64_t lost_events;    // of this buffer, after recording stopped; changes during recording
 };
 static_assert(offsetof(ChunkHeader, checksum) == 48);
 static_assert(offsetof(ChunkHeader, buffer) == kFirstChunkHeaderBytes);
@@ -145,29 +145,29 @@ static_assert(sizeof(ChunkHeader) == 88);
 // The first byte of a record. A value of kEventBit or more begins an event, with the number of its
 // shape in the low bits; a smaller value begins a record with a length, which a reader can skip.
 inline constexpr uint8_t kEventBit = 0x80;
-inline constexpr uint8_t kRecentBit = 0x40;       // the address is a place in the table of them
+inline constexpr uint8_t kRecentBit = 0x40;       // the address is an index into the recent ones
 inline constexpr uint8_t kOldSequenceBit = 0x40;  // a sequence difference other than 1 follows
 inline constexpr uint8_t kShapeMask = 0x3F;
 
 enum class RecordType : uint8_t {
   kNone = 0,        // never written: zeros are not records
-  kOldShape = 1,    // in old events: gives a number to what many events have in common
-  kThread = 2,      // in events: those from here on are of another thread
+  kOldShape = 1,    // in old events: defines a shape
+  kThread = 2,      // in events: the next events belong to another thread
   kFact = 3,        // in kTables
   kCall = 4,        // in kTables
   kLibrary = 5,     // in kTables
-  kClock = 6,       // in ticked events: ticks, nanoseconds, and how they go on from here
+  kClock = 6,       // in ticked events: ticks, their nanoseconds, and the scale
   kCode = 7,        // in kTables: a code object of Python's
   kStack = 8,       // in kTables: a frame and the stack of its caller
-  kAnnotation = 9,  // in kTables: what a mark says; since 2.2
-  kFunction = 22,   // in kTables: the functions at a place of a library
+  kAnnotation = 9,  // in kTables: the text of a mark; since 2.2
+  kFunction = 22,   // in kTables: the functions at an address of a library
   // Records in chunks of events, since 3.0.
-  kShape = 10,     // gives a number to what many events have in common
-  kAmount = 11,    // gives a number to a size and what belongs to it
-  kPages = 12,     // the same, with the size in pages of 512 bytes
-  kAddress = 13,   // puts an address into the table of recent ones
-  kPause = 14,     // more time passed than an event can say
-  kSequence = 15,  // so many numbers are left out
+  kShape = 10,     // defines a shape
+  kAmount = 11,    // defines an amount
+  kPages = 12,     // defines an amount with its size in pages of 512 bytes
+  kAddress = 13,   // adds an address to the table of recent ones
+  kPause = 14,     // time that is too long for an event's time step
+  kSequence = 15,  // skips this many sequences
   // Records in chunks of kind kSums, since 3.1 (sums.h).
   kSumTotals = 16,
   kSum = 17,
@@ -181,7 +181,7 @@ enum class RecordType : uint8_t {
 enum class FrameKind : uint8_t {
   kNative = 1,  // in a library's code
   kPython = 2,
-  kCut = 3,  // there are more frames, which were left out
+  kCut = 3,  // further frames were left out
 };
 
 // Returns the sequence of an event in a ticked chunk, which depends on its ticks first. Two threads

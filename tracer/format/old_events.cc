@@ -13,7 +13,7 @@ enum class AddressField : uint8_t {
   kZero = 0,
   kDifference = 1,      // to the last address
   kPageDifference = 2,  // of the addresses divided by 512; this one is a multiple
-  kRecent = 3,          // one byte: the place in the table of recent addresses
+  kRecent = 3,          // one byte: the index into the recent addresses
 };
 enum class SizeField : uint8_t {
   kZero = 0,

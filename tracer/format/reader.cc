@@ -86,24 +86,23 @@ class TraceReader::Impl {
 
   std::vector<std::unique_ptr<Active>> pool_;
   std::vector<Active*> unused_;
-  std::vector<Active*> heap_;  // the one with the least sequence first
-  std::map<uint32_t, uint64_t>
-      cuts_;     // of buffers: up to which number their events are in the sums
-  Active kept_;  // of the events that were kept
+  std::vector<Active*> heap_;          // the one with the least sequence first
+  std::map<uint32_t, uint64_t> cuts_;  // by buffer: the last number whose event is in the sums
+  Active kept_;                        // the chunk of retained events
   size_t pending_kept_ = 0;
-  uint64_t last_kept_ = 0;  // the sequence of the last of them
+  uint64_t last_kept_ = 0;  // the sequence of the last retained event
   bool is_kept_loaded_ = false;
   size_t pending_ = 0;         // chunks of the index before this one were activated
   Active* current_ = nullptr;  // not in the heap
-  uint64_t limit_ = 0;         // current_ may go on while its next sequence is below
+  uint64_t limit_ = 0;         // current_ remains current while its next sequence is below this
   uint64_t first_sequence_ = 0;
   uint64_t last_sequence_ = 0;
   uint64_t last_time_ns_ = 0;
-  uint64_t gap_events_ = 0;          // dropped ones, by kGap events
-  uint64_t events_after_latch_ = 0;  // recorded by threads that did not yet know
+  uint64_t gap_events_ = 0;          // dropped events, according to kGap events
+  uint64_t events_after_latch_ = 0;  // recorded by threads that had not noticed the stop
   bool is_ticked_ = false;           // the trace has ticked chunks
   std::vector<Span> spans_;
-  std::map<uint32_t, std::vector<uint64_t>> ranges_;  // of each thread, those that are open
+  std::map<uint32_t, std::vector<uint64_t>> ranges_;  // the open ranges of each thread
   bool is_finished_ = false;
 };
 

@@ -27,9 +27,9 @@ namespace vramstow {
 
 enum class ReadError {
   kOk,
-  kCannotOpen,    // errno says why
-  kNotATrace,     // the file does not begin as a trace does
-  kNewerVersion,  // written by a version of vramstow that this one does not know
+  kCannotOpen,    // errno contains the reason
+  kNotATrace,     // the file does not begin like a trace
+  kNewerVersion,  // written by a newer version of vramstow
 };
 
 struct TraceLibrary {
@@ -42,7 +42,7 @@ struct TraceLibrary {
 struct TraceFrame {
   enum class Kind : uint8_t {
     kUnknown = 0,  // written by a later version
-    kNative = 1,   // in `library`, `offset` bytes from where that begins, is what is returned to
+    kNative = 1,   // the return address is `offset` bytes after the beginning of `library`
     kPython = 2,   // in `function` of `file`, at `line`
     kCut = 3,      // frames from here on outwards were left out
   };
@@ -52,7 +52,7 @@ struct TraceFrame {
   std::string_view function;
   std::string_view file;
   uint32_t first_line = 0;  // of the function
-  uint32_t line = 0;        // 0: not known
+  uint32_t line = 0;        // 0 if unknown
 };
 
 // Counts what was read, and what could not be read. Complete after Next() has returned false.
@@ -61,8 +61,8 @@ struct ReadReport {
   uint64_t chunks = 0;
   uint64_t damaged_chunks = 0;  // magic found, but the contents are inconsistent
   uint64_t damaged_bytes = 0;   // bytes of the file that could not be used
-  uint64_t missing_events = 0;  // other sequence numbers, up to the last, that did not appear
-  uint64_t dropped_events = 0;  // said by the recorder itself: the sum of all kGap events' sizes
+  uint64_t missing_events = 0;  // other sequences, up to the last, that are missing
+  uint64_t dropped_events = 0;  // reported by the recorder: the sum of all kGap events
   // Older events that newer ones overwrote, because the trace has a limited size.
   uint64_t overwritten_events = 0;
   // Events of which only sums are left, and the time up to which events are folded.
@@ -71,15 +71,15 @@ struct ReadReport {
   // The errno of the write that failed and ended the recording, or 0 if none did. The program went
   // on.
   uint32_t write_error = 0;
-  bool closed = false;  // the process closed the trace; false: it was killed or is running
+  bool closed = false;  // false if the process was killed or is running
 };
 
 // One of the functions at an address in a library, as a symbol look-up with access to the library
 // found it.
 struct TraceFunction {
   std::string name;
-  std::string file;   // empty: not known
-  uint32_t line = 0;  // 0: not known
+  std::string file;   // empty if unknown
+  uint32_t line = 0;  // 0 if unknown
   bool is_inlined = false;
 };
 

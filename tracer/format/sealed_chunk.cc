@@ -43,7 +43,7 @@ bool WriteAt(int file, const void* bytes, size_t size, uint64_t offset) {
   while (size > 0) {
     const ssize_t written = pwrite(file, from, size, static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
-    if (written == 0) errno = ENOSPC;  // what a full disk of some file systems says
+    if (written == 0) errno = ENOSPC;  // some file systems report a full disk in this way
     if (written <= 0) return false;
     from += written;
     offset += static_cast<uint64_t>(written);

@@ -49,7 +49,7 @@ class TimeSplitter {
   bool NoteShape(const uint8_t* in, const uint8_t* end);
   static const uint8_t* PassNumbers(const uint8_t* in, const uint8_t* end, unsigned count);
 
-  unsigned numbers_[kShapes];  // that an event of the shape ends with
+  unsigned numbers_[kShapes];  // the numbers at the end of an event, by shape
   uint8_t low_[kMaxEvents];
   uint8_t high_[kMaxEvents];
 };

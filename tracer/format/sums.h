@@ -18,14 +18,14 @@ namespace vramstow {
 
 // The object that a sum counts. The values are stored in traces: only append.
 enum class SumOf : uint8_t {
-  kKind = 0,       // of an EventKind: calls
-  kLibrary = 1,    // all
-  kCall = 2,       // all
-  kMemory = 3,     // of a MemoryKind: all
-  kStack = 4,      // of a call site by its stack: allocations and bytes of device memory
-  kCaller = 5,     // of one by its library × 65536 + call: the same
-  kSizeClass = 6,  // of device memory whose size has so many bits: the same
-  kDevice = 7,     // device + 1: highest_device is what was allocated, highest_other reserved
+  kKind = 0,       // an EventKind: only calls
+  kLibrary = 1,    // all counts
+  kCall = 2,       // all counts
+  kMemory = 3,     // a MemoryKind: all counts
+  kStack = 4,      // a call site by its stack: allocations and bytes of device memory
+  kCaller = 5,     // a call site by library × 65536 + call: as kStack
+  kSizeClass = 6,  // device memory by the number of bits of its size: as kStack
+  kDevice = 7,     // device + 1: highest_device is allocated, highest_other reserved memory
 };
 
 struct TraceSum {
@@ -36,7 +36,7 @@ struct TraceSum {
   uint64_t frees = 0;
   uint64_t bytes = 0;
   uint64_t highest_device = 0;  // its highest level of device memory
-  uint64_t highest_other = 0;   // the same of host and managed memory
+  uint64_t highest_other = 0;   // its highest level of host and managed memory
 };
 
 // One interval of the levels over time.
@@ -51,14 +51,14 @@ struct SumPoint {
 
 // Stored as a list of numbers in this order: only append.
 struct SumTotals {
-  uint64_t events = 0;         // that are gone
-  uint64_t until_ns = 0;       // the time of the last event that was looked at for the sums
-  uint64_t lost_events = 0;    // that were overwritten before anybody had looked at them
-  uint64_t left_out = 0;       // among `events`: what would have been kept if there had been room
+  uint64_t events = 0;         // that were removed
+  uint64_t until_ns = 0;       // the time of the last event that was folded or retained
+  uint64_t lost_events = 0;    // that were overwritten before they were folded
+  uint64_t left_out = 0;       // of `events`, those that would have been retained with more room
   uint64_t allocations = 0;    // of any memory
-  uint64_t frees = 0;          // the same
-  uint64_t device_blocks = 0;  // blocks of device memory that are gone
-  uint64_t largest_block = 0;  // of device memory that is gone
+  uint64_t frees = 0;          // of any memory
+  uint64_t device_blocks = 0;  // removed blocks of device memory
+  uint64_t largest_block = 0;  // the largest removed block of device memory
   uint64_t largest_request = 0;
   uint64_t peak_reserved = 0;
   uint64_t peak_requested = 0;
@@ -70,7 +70,7 @@ struct SumTotals {
 };
 inline constexpr size_t kTotalNumbers = sizeof(SumTotals) / sizeof(uint64_t);
 inline constexpr size_t kSumNumbers = 8;    // in the record of a TraceSum
-inline constexpr size_t kPointNumbers = 6;  // in that of a SumPoint
+inline constexpr size_t kPointNumbers = 6;  // in the record of a SumPoint
 
 // The live device memory of a call site (kStack, kCaller), or of all sites (kDevice, number 0), at
 // moments at equal distances (sample_clock.h).

@@ -78,7 +78,7 @@ uint64_t TraceBytes::Find(uint64_t from, uint64_t to, std::string_view pattern) 
       return from + static_cast<uint64_t>(static_cast<const uint8_t*>(found) - buffer_.data());
     }
     if (count == to - from) break;
-    from += count - (pattern.size() - 1);  // it may lie across the end of this piece
+    from += count - (pattern.size() - 1);  // the pattern may cross the end of this piece
   }
   return to;
 }

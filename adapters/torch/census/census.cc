@@ -30,7 +30,7 @@ constexpr char kLeftOut[] = "looks after earlier failures had used up the time f
 // The most holders that are reported. A cache of a model's keys and values has some thousands of
 // blocks. Each chain uses one of the trace's 65,536 texts.
 constexpr size_t kMaxTold = 8192;
-constexpr size_t kEnoughTold = 512;  // what remains is small, or like others
+constexpr size_t kEnoughTold = 512;  // the remaining ones are small, or similar
 // The time for which a thread waits for Python's lock.
 constexpr auto kPatience = std::chrono::milliseconds(200);
 constexpr auto kLongPatience = std::chrono::milliseconds(3000);
@@ -147,7 +147,7 @@ void TellExpressions(const Garbage& garbage, const Addresses& reached, Walk* wal
 }
 
 bool IsMuchMissing(const Findings& findings) {
-  constexpr uint64_t kMissingPart = 20;  // of what is live: that much is worth another look
+  constexpr uint64_t kMissingPart = 20;  // a twentieth of the live bytes justifies another search
   return findings.found_bytes + findings.live_bytes / kMissingPart < findings.live_bytes;
 }
 

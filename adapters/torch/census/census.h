@@ -34,7 +34,7 @@ struct Findings {
   uint64_t found_bytes = 0;
   uint64_t live_bytes = 0;
   uint64_t duration_ns = 0;
-  uint64_t worked_ns = 0;  // the part of it in which the thread had a processor
+  uint64_t worked_ns = 0;  // the processor time in it
   uint64_t objects = 0;
   std::string why_ended;
 };

@@ -130,7 +130,8 @@ uint64_t Collection::CollectWithoutLock(int device, bool all) {
     asked = AskPython(kPatienceForLock, kLongest, [this, all] { Do(all); });
   } catch (const std::exception&) {  // no memory on the host
   }
-  // The thread that holds Python's lock for so long may be running the program's own collection.
+  // If the lock was not free in time, its holder may have run the program's own collection, so the
+  // memory freed meanwhile counts.
   Outcome outcome;
   if (asked != Asked::kDone) outcome.freed_bytes = FreedSince(before, 0);
   {

@@ -51,9 +51,9 @@ struct Type {
   const Field* fields;
   void* properties;
   Type* base;
-  Object* dict;      // up to 3.11; a type in C may have it elsewhere since
+  Object* dict;      // up to 3.11; later a C type may store it elsewhere
   void* further[9];  // tp_descr_get to tp_bases
-  Object* order;     // in which attributes are looked for: a tuple of types
+  Object* order;     // the method resolution order: a tuple of types
 };
 static_assert(offsetof(Type, flags) == 168 && offsetof(Type, traverse) == 184 &&
               offsetof(Type, fields) == 240 && offsetof(Type, base) == 256 &&

@@ -11,7 +11,7 @@
 namespace vramstow::torch_census {
 namespace {
 
-constexpr size_t kMaxSteps = 12;  // of a ring that are told
+constexpr size_t kMaxSteps = 12;  // of a ring that are described
 
 bool IsContainer(const Object* object) {
   return Is(object, kIsDict) || Is(object, kIsList) || Is(object, kIsTuple);
@@ -109,7 +109,7 @@ class Steps {
   }
 
   std::string text_;
-  bool is_attributes_ = false;  // the holder was just told by its dict
+  bool is_attributes_ = false;  // the holder was just described by its dict
 };
 
 }  // namespace

@@ -21,10 +21,10 @@ namespace vramstow::torch_census {
 
 struct Cycle {
   std::string chain;
-  std::string about;  // its largest tensor
+  std::string about;  // describes its largest tensor
   uint64_t bytes = 0;
   int device = -1;
-  std::vector<Memory> pieces;  // of those bytes, as many as may be told; the largest first
+  std::vector<Memory> pieces;  // up to kMaxPieces of them, the largest first
 };
 
 class Cycles {
@@ -40,7 +40,7 @@ class Cycles {
   std::vector<Cycle> Tell();
 
  private:
-  using Number = uint32_t;  // of a dead object
+  using Number = uint32_t;  // the number of a dead object
   static constexpr Number kNone = ~Number{0};
   static constexpr size_t kMaxObjects = 200'000;
   static constexpr size_t kMaxNodes = 100'000;
@@ -74,8 +74,8 @@ class Cycles {
   std::unordered_map<const Object*, Number> numbers_;
   std::vector<size_t> first_edge_;  // of each object, and the end
   std::vector<Number> edges_;
-  std::vector<Number> part_;                     // of each object; kNone: in no ring
-  std::vector<Number> nearest_;                  // part, likewise
+  std::vector<Number> part_;                     // of each object; kNone if it is in no ring
+  std::vector<Number> nearest_;                  // the nearest part of each object
   std::vector<std::vector<Number>> part_items_;  // of each part
   std::unordered_set<uint64_t> counted_;         // addresses of memory
   std::unordered_set<const Node*> nodes_;

@@ -27,7 +27,7 @@ class Garbage {
   Garbage& operator=(const Garbage&) = delete;
 
   bool is_complete() const { return is_complete_; }
-  bool is_late() const { return is_late_; }  // it had no time
+  bool is_late() const { return is_late_; }  // it ran out of time
   // Returns the dead objects, in the collector's order.
   const std::vector<Object*>& dead() const { return dead_; }
 
@@ -37,7 +37,7 @@ class Garbage {
 
   struct Count {
     Object* object;
-    int64_t references;  // from outside of what is looked at
+    int64_t references;  // from objects outside the examined ones
   };
 
   bool Gather(int generations);

@@ -212,7 +212,7 @@ Memory Graph::MemoryOf(const Impl* impl) {
   try {
     return {reinterpret_cast<uint64_t>(data.get()), storage->nbytes(), data.device().index()};
   } catch (const std::exception&) {
-    return {};  // a size that only a compiler knows
+    return {};  // a symbolic size
   }
 }
 

@@ -26,7 +26,7 @@ using Node = torch::autograd::Node;
 
 // The memory of a tensor on a CUDA device.
 struct Memory {
-  uint64_t address = 0;  // 0: none
+  uint64_t address = 0;  // 0 if there is none
   uint64_t bytes = 0;
   int device = -1;
 };
@@ -39,7 +39,7 @@ class Graph {
   static bool IsTensor(const Type* type);
   static bool IsModule(const Type* type);
   static bool IsOptimizer(const Type* type);
-  static bool IsContext(const Type* type);  // of a function of the program's own, in Python
+  static bool IsContext(const Type* type);  // of a torch.autograd.Function
 
   static Impl* ImplOf(Object* tensor);
   static Memory MemoryOf(const Impl* impl);

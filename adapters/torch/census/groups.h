@@ -19,9 +19,9 @@ struct Holding;  // census.h
 
 struct HoldingGroup {
   std::string holder;  // "train: hist[0..11].grad_fn"
-  std::string about;   // of its largest block
-  int role = 0;        // likewise
-  int device = 0;      // likewise
+  std::string about;   // describes its largest block
+  int role = 0;        // of its largest block
+  int device = 0;      // of its largest block
   uint64_t bytes = 0;
   uint64_t blocks = 0;
 };

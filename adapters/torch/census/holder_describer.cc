@@ -174,7 +174,7 @@ class HolderDescriber::Chain {
 
   void TellElement(Object* array, const Object* held) {
     is_table_ = false;
-    if (walk_.arrays().IsArray(held)) return;  // the array that this one shows a part of
+    if (walk_.arrays().IsArray(held)) return;  // the array of which this one is a view
     text() += "[" + std::to_string(ObjectArrays::IndexOf(array, held)) + "]";
   }
 
@@ -360,7 +360,7 @@ class HolderDescriber::Chain {
   bool is_hook_ = false;
   bool is_optimizer_ = false;
   bool is_table_ = false;
-  bool is_arguments_ = false;  // the next dict is that of a cache: they are a key
+  bool is_arguments_ = false;  // the next dict is a cache, whose keys are arguments
 };
 
 HolderDescription HolderDescriber::Describe(const Found& found) const {

@@ -56,7 +56,7 @@ const char* Serve(vramstow_table_function get_table) {
   if (table == nullptr) {
     return "the library is of an older version, or there is no trace";
   }
-  const int state = PyGILState_Ensure();  // ctypes gives Python's lock away for a call
+  const int state = PyGILState_Ensure();  // ctypes releases Python's lock during a call
   const char* why = TheCensus().Start(table);
   PyGILState_Release(state);
   if (why != nullptr) return why;
@@ -95,7 +95,7 @@ const char* StartCollection() {
   if (table == nullptr) {
     return "the library is of an older version";
   }
-  const int state = PyGILState_Ensure();  // ctypes gives Python's lock away for a call
+  const int state = PyGILState_Ensure();  // ctypes releases Python's lock during a call
   const char* why = TheCollection().Start(table);
   PyGILState_Release(state);
   if (why != nullptr) return why;

@@ -17,7 +17,7 @@ struct Layout {
   // Up to 3.10 a frame is an object. A code has its variables, its cells and the variables of outer
   // functions in three tuples, and a name without its class.
   bool has_frame_objects;
-  bool has_cframe;  // the thread leads to it, and it to the frame
+  bool has_cframe;  // the thread points to it, and it points to the frame
   size_t thread_frame, cframe_frame, thread_handled;
   size_t handled_value, handled_next;
   size_t frame_code, frame_previous, frame_variables;
@@ -31,7 +31,7 @@ constexpr Layout kLayouts[] = {
     {13, false, false, 72, 0, 120, 0, 8, 0, 8, 72, 72, 88, 96, 112, 128},
 };
 constexpr size_t kCellsOfCode = 88;  // up to 3.10
-// Include/internal/pycore_frame.h: struct _frame; Include/cpython/traceback.h.
+// Offsets in struct _frame (Include/internal/pycore_frame.h) and in Include/cpython/traceback.h.
 constexpr size_t kFrameOfObject = 24;
 constexpr size_t kFrameOfTraceback = 24;
 constexpr int kMaxFrames = 4096;

@@ -24,11 +24,11 @@ class Code {
  public:
   explicit Code(Object* code) : code_(code) {}
   Object* object() const { return code_; }
-  std::string_view name() const;  // with its class; up to CPython 3.10 without
+  std::string_view name() const;  // with its class since CPython 3.11
   std::string_view file() const;
   // Returns the number of variables: local ones, cells and those of outer functions, in this order.
   int variables() const;
-  int outer_variables() const;  // the last ones
+  int outer_variables() const;  // the last of these
   std::string_view variable(int number) const;
   bool is_module() const { return name() == "<module>"; }
   // True if the code belongs to the program, and not to Python or to an installed package.
@@ -44,10 +44,10 @@ class Frame {
   explicit Frame(const void* frame) : frame_(static_cast<const char*>(frame)) {}
   explicit operator bool() const { return frame_ != nullptr; }
   const void* address() const { return frame_; }
-  bool has_code() const;  // false: the interpreter's own
+  bool has_code() const;  // false for the interpreter's own frames
   Code code() const;
   Frame caller() const;
-  Object* variable(int number) const;  // null: not set
+  Object* variable(int number) const;  // null if it is not set
   // The stack slots in which expressions store intermediate values. Only the interpreter knows how
   // many of them are in use; the other slots contain old values, which may have been destroyed.
   int expression_places() const;

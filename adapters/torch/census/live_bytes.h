@@ -18,7 +18,7 @@ namespace vramstow::torch_census {
 // `live`.
 struct AllocatorBytes {
   uint64_t live = 0;
-  uint64_t requested = 0;  // of `live`: without what blocks are larger than was asked for
+  uint64_t requested = 0;  // of `live`, before blocks were rounded up
   uint64_t freed = 0;      // since the program began
 };
 

@@ -28,7 +28,7 @@ Object* AttributesOf(Object* object) {
     PyErr_Clear();
     return nullptr;
   }
-  Py_DecRef(dict);  // the object keeps it
+  Py_DecRef(dict);  // the object still holds it
   return dict;
 }
 

@@ -24,7 +24,7 @@ struct Array {
 };
 static_assert(offsetof(Elements, kind) == 24 && offsetof(Array, elements) == 56);
 
-constexpr int kIsInOneOrder = 3;  // of C, or of Fortran: there is nothing between its elements
+constexpr int kIsInOneOrder = 3;  // C or Fortran order, without gaps
 constexpr int kMaxDimensions = 64;
 
 bool IsOfObjects(const Array* array) {

@@ -26,8 +26,8 @@ inline constexpr EntryIndex kNowhere = ~EntryIndex{0};
 
 struct Entry {
   uint64_t key = 0;
-  EntryIndex from = kNowhere;  // or the number of a root, with kIsRoot
-  uint32_t nth = 0;            // among what its holder visited
+  EntryIndex from = kNowhere;  // its predecessor, or a root's number with kIsRoot
+  uint32_t nth = 0;            // its number among its predecessor's references
 
   static constexpr EntryIndex kIsRoot = EntryIndex{1} << 31;
   What what() const { return static_cast<What>(key & 7); }
@@ -119,7 +119,7 @@ class Seen {
 
   const size_t most_;
   Entry* entries_ = nullptr;
-  EntryIndex* places_ = nullptr;  // the number of an entry, plus one; 0: empty
+  EntryIndex* places_ = nullptr;  // an entry's number plus one; 0 if empty
   size_t capacity_ = 0;
   size_t count_ = 0;
   bool is_full_ = false;

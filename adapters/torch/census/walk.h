@@ -32,12 +32,12 @@ enum class RootKind : uint8_t {
   kHandled,
   kLibraryLocal,
   kLibraryGlobal,
-  kExpression  // a value that no variable has yet
+  kExpression  // a value that no variable holds yet
 };
 
 struct Root {
   RootKind kind;
-  Object* where;     // the name of a module, or an exception; null: of a frame
+  Object* where;     // a module's name or an exception; null for a frame
   int variable = 0;  // of the frame
   Frame frame{nullptr};
 };
@@ -117,7 +117,7 @@ class Walk {
   const ObjectArrays arrays_;
   Seen all_;
   Seen models_{kMaxOfModels};
-  Seen* seen_ = &all_;  // where entries go now
+  Seen* seen_ = &all_;  // to which entries are added now
   std::vector<Root> roots_;
   std::vector<Object*> optimizers_;
   bool knows_optimizers_ = false;

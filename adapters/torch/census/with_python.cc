@@ -43,7 +43,7 @@ class CrossThreadCall {
   void Do() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (state_ == State::kGivenUp) return;  // and what `run_` refers to may be gone
+      if (state_ == State::kGivenUp) return;  // objects of `run_` may have been destroyed
       state_ = State::kRuns;
       changed_.notify_all();
     }

@@ -21,8 +21,8 @@ bool WithPython(std::chrono::milliseconds patience, const std::function<void()>&
 
 enum class Asked : uint8_t {
   kDone,
-  kNotHad,    // the lock, in time: nothing of it goes on
-  kLeftAlone  // it still runs
+  kNotHad,    // the lock was not free in time; nothing continues
+  kLeftAlone  // the work is still running
 };
 // Like WithPython, but always in another thread, for which it waits no longer than `longest`; `run`
 // must not depend on the caller's lifetime. The caller does not hold Python's lock.

@@ -73,7 +73,7 @@ class AddressTable {
     uint64_t address = 0;
     Value value{};
   };
-  static constexpr size_t kFirstPlaces = 4096;  // a power of two, as all sizes
+  static constexpr size_t kFirstPlaces = 4096;  // all sizes are powers of two
 
   size_t HashOf(uint64_t address) const {
     return static_cast<size_t>(((address >> 9) * 0x9e3779b97f4a7c15U) >> 20) & (capacity_ - 1);

@@ -57,7 +57,7 @@ class BlockSizes {
     Piece* before = nullptr;  // its neighbours in its segment
     Piece* after = nullptr;
     bool is_free = false;
-    bool has_segment = false;  // false: the segment was not seen
+    bool has_segment = false;  // false if the segment was not seen
   };
   Piece* Find(uint64_t address) {
     return last_ != nullptr && last_->address == address ? last_ : LookUp(address);
@@ -74,8 +74,8 @@ class BlockSizes {
 
   MappedNodes<Piece> nodes_;
   AddressTable<Piece*> pieces_;  // by their first address
-  Piece* last_ = nullptr;        // that was looked for; mostly it is the one that is asked for next
-  Piece* adopted_ = nullptr;     // the last one that was
+  Piece* last_ = nullptr;        // the last result; mostly the next look-up is the same
+  Piece* adopted_ = nullptr;     // the last adopted one
 };
 
 }  // namespace vramstow::torch_observer

@@ -199,13 +199,13 @@ void Observer::OnEntry(const Entry& entry) {
       device->sizes.RemoveSegment(address);
       OnShrunk(entry);
       break;
-    case Entry::SEGMENT_MAP:  // the driver's events have mapped memory, too
+    case Entry::SEGMENT_MAP:  // the driver's events also contain mapped memory
       OnGrown(entry);
       break;
     case Entry::SEGMENT_UNMAP:
       OnShrunk(entry);
       break;
-    default:  // the observer below has failures
+    default:  // failures go to the observer below
       break;
   }
 }
@@ -344,7 +344,7 @@ const char* Observe() {
   auto* allocator = caching::get();
   if (const char* why = WhyNot(allocator); why != nullptr) return why;
   if (trace->attach(AllocatorCode()) != VRAMSTOW_OK) {
-    return "";  // there is no trace, and it was said why
+    return "";  // there is no trace, and the reason was printed
   }
   Track(allocator, trace, nullptr)->Begin();
   observes = true;

@@ -154,7 +154,7 @@ bool HasOption(const char* spec, const char* option) {
 void LoadValuesFor(const char* folder, bool only_sizes) {
   char path[PATH_MAX];
   if (!FindReady(kValues.variable, folder, path)) {
-    if (only_sizes) return;  // nobody expects values
+    if (only_sizes) return;  // no values are expected
     Log("the rehearsal computes nothing of PyTorch: the library that computes for it is not ready: "
         "build it with vramstow adapter build --values --torch '%.500s', and start the program by "
         "vramstow run.",

@@ -18,7 +18,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMaxText = 1024;  // as long as an annotation may be
+constexpr size_t kMaxText = 1024;  // the longest annotation
 constexpr const char* kReasons[] = {"out_of_memory", "asked", "told"};
 constexpr const char* kRoles[] = {"other",    "parameter",       "buffer",
                                   "gradient", "optimizer_state", "saved"};

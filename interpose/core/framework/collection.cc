@@ -17,7 +17,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMaxText = 1024;  // as long as an annotation may be
+constexpr size_t kMaxText = 1024;  // the longest annotation
 
 constinit std::atomic<const vramstow_framework_collector*> the_collector{nullptr};
 

@@ -27,7 +27,7 @@ namespace {
 
 constinit std::atomic<const vramstow_framework_observer*> the_observer{nullptr};
 
-constexpr size_t kMaxNames = 8;  // with an allocation
+constexpr size_t kMaxNames = 8;  // the most names of one allocation
 
 // Returns the adapter's number in the trace. There is only one adapter, so the number is looked up
 // once.

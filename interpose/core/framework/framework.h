@@ -23,10 +23,10 @@ struct FrameworkContext {
   FreeBytes& free_bytes;
   Pools& pools;
   PoolTrace& pool_trace;
-  void (*start_service)();  // from now on vramstow ctl may ask
+  void (*start_service)();  // lets vramstow ctl send requests
   Driver& driver;
   ObservedMemory& observed;
-  void (*end_service)();  // its thread is gone when this returns
+  void (*end_service)();  // its thread has ended when this returns
 };
 extern const FrameworkContext framework_context;
 

@@ -20,7 +20,7 @@ struct KnownPool {
 };
 
 constinit KnownPool places[kPlaces] = {};
-constinit std::atomic<size_t> used{0};  // places that were ever named, from the first on
+constinit std::atomic<size_t> used{0};  // slots in use so far, from the first on
 
 uintptr_t PoolName(CUmemoryPool pool) { return reinterpret_cast<uintptr_t>(pool); }
 

@@ -27,16 +27,16 @@ namespace vramstow {
 
 // Figures of a device that metrics report besides its statistics.
 struct DeviceMemory {
-  uint64_t device_bytes = 0;    // of the whole device; 0: not known
-  bool has_pool = false;        // otherwise the rest is not known
-  uint64_t head_room = 0;       // what the process could still get: free, or cached
-  uint64_t unusable_bytes = 0;  // free in the pool, in pieces that are smaller than a chunk
+  uint64_t device_bytes = 0;    // of the whole device; 0 if unknown
+  bool has_pool = false;        // if false, the other fields are unknown
+  uint64_t head_room = 0;       // that the process could still get: free or cached
+  uint64_t unusable_bytes = 0;  // free in the pool, in pieces smaller than a chunk
 };
 
 // The amount of memory that a release of cached memory returned.
 struct GivenBack {
   uint64_t device_bytes = 0;
-  uint64_t host_bytes = 0;  // held what was paused or offloaded
+  uint64_t host_bytes = 0;  // released host memory
   uint64_t duration_ns = 0;
 };
 

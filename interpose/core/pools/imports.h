@@ -37,7 +37,7 @@ class Imports {
   static constexpr int kMax = 1024;
   struct Import {
     IpcHandle handle;
-    CUdeviceptr range;  // 0: the place is free
+    CUdeviceptr range;  // 0 if the slot is free
     uint64_t pages;
     uint32_t opened;
   };
@@ -56,7 +56,7 @@ class Imports {
   const Driver& driver_;
   PoolTrace& trace_;
   FastMutex mutex_;
-  int count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;  // places that were ever used
+  int count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;  // slots that were ever used
   Import imports_[kMax] VRAMSTOW_GUARDED_BY(mutex_) = {};
 };
 

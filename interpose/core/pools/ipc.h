@@ -20,9 +20,9 @@ namespace vramstow {
 // The contents of the 64 bytes.
 struct IpcHandle {
   char magic[8];
-  uint64_t process_start;  // of the owner: its number may come back
+  uint64_t process_start;  // of the owner, whose process number may be reused
   uint64_t address;        // of the block, in the owner
-  uint64_t size;           // as asked for
+  uint64_t size;           // the requested size
   uint64_t id;             // of the block
   uint64_t proof;
   uint32_t process;

@@ -45,7 +45,7 @@ class LiveStreams {
   static constexpr uint32_t kMaxSteps = 64;
   enum class State : uint8_t { kLives, kEnds, kGone };
   struct Entry {
-    uint64_t stream = 0;  // 0, which no stream that was made has: the entry was never used
+    uint64_t stream = 0;  // 0, which is no stream's handle, if the entry was never used
     const void* context = nullptr;
     State state = State::kGone;
   };

@@ -22,7 +22,7 @@ namespace vramstow {
 
 class Offloaders {
  public:
-  static constexpr int kMax = 64;  // one for each place of a pool
+  static constexpr int kMax = 64;  // one for each slot of a pool
 
   constexpr Offloaders(const Process& process, const Driver& driver)
       : process_(process), driver_(driver) {}
@@ -70,7 +70,7 @@ class Offloaders {
     GateTicket& operator=(const GateTicket&) = delete;
 
    private:
-    SubmissionGate* const gate_;  // null: without --offload nothing moves
+    SubmissionGate* const gate_;  // null without --offload
     uint32_t lane_ = 0;
   };
 

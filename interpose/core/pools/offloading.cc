@@ -125,7 +125,7 @@ void Offloading::OnUses(const Driver::UsedRange* ranges, size_t count, void* sel
 }
 
 void Offloading::TouchArguments(CUfunction function, void** arguments, void** extra) {
-  if (driver_.HoldsKernels()) return;  // OnUses hears of it
+  if (driver_.HoldsKernels()) return;  // OnUses gets the memory
   NoteArguments(function, arguments, extra, UsedBy::kWork);
 }
 

@@ -26,7 +26,7 @@ template <typename Pointer>
 constexpr bool kPoolable = std::is_same_v<Pointer, CUdeviceptr>;
 
 enum class PoolAnswer : uint8_t {
-  kAskDriver,    // nothing happened
+  kAskDriver,    // the pool did not serve the call
   kServed,       // the event is recorded
   kOutOfMemory,  // over the user's limit; the event is recorded
 };
@@ -36,7 +36,7 @@ inline CUresult ResultOf(PoolAnswer answer) {
 
 struct PooledRequest {
   uint64_t size = 0;
-  uint64_t requested = 0;  // by the caller, where that is less; 0: the same
+  uint64_t requested = 0;  // by the caller, if that is less; 0 if it equals `size`
   MemoryKind memory = MemoryKind::kDevice;
 };
 
@@ -49,11 +49,11 @@ struct PitchedRequest {
 // A live block of the pool; `size` is 0 if the address is in no live block.
 struct PooledBlock {
   CUdeviceptr address = 0;
-  uint64_t size = 0;  // as asked for
+  uint64_t size = 0;  // the requested size
   uint64_t id = 0;
   CUcontext context = nullptr;
   int16_t device = 0;
-  bool can_share = false;  // by cuIpc, but for large chunks
+  bool can_share = false;  // by cuIpc, except blocks in large chunks
   // Size of the pieces of physical memory under the block, which begin at multiples of this size; 0
   // if there is one piece only.
   uint64_t chunk_bytes = 0;

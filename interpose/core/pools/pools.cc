@@ -30,7 +30,7 @@ bool ReachesHost(const Driver& driver, int device) {
 
 }  // namespace
 
-// --- Finding ------------------------------------------------------------------------------------
+// --- Finding a pool -----------------------------------------------------------------------------
 
 // The order matters: Enter counts the user before it reads the state, and Close changes the state
 // before it reads the number of users.
@@ -99,7 +99,7 @@ bool Pools::FreesWait() const {
   return shared_memory_.load(std::memory_order_relaxed);
 }
 
-// --- Opening ------------------------------------------------------------------------------------
+// --- Opening a pool -----------------------------------------------------------------------------
 
 const char* Pools::WhyNothingWasServed() const {
   if (served_.load(std::memory_order_relaxed)) return nullptr;

@@ -49,7 +49,7 @@ class Pools {
     Offloaders& offloaders;
     ApplicationHooks& hooks;
     void (*on_opened)();
-    void (*on_unseen_end)();  // a context ended, and no hooked call said so
+    void (*on_unseen_end)();  // a context ended past every hook
     Collection collection;
   };
 
@@ -179,7 +179,7 @@ class Pools {
   Slot slots_[kMaxPools] = {};
   FastMutex mutex_;
   Captures captures_;
-  std::atomic<bool> has_captured_{false};  // at least once; the trace has it as a fact
+  std::atomic<bool> has_captured_{false};  // at least once; recorded as a fact
   // The streams that exist, for drivers that cannot record an event of a whole context.
   static constexpr int kMaxStreams = 512;
   struct LiveStream {
@@ -188,7 +188,7 @@ class Pools {
   };
   LiveStream streams_[kMaxStreams] VRAMSTOW_GUARDED_BY(mutex_) = {};
   int stream_count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
-  uint32_t opened_ VRAMSTOW_GUARDED_BY(mutex_) = 0;  // pools, ever
+  uint32_t opened_ VRAMSTOW_GUARDED_BY(mutex_) = 0;  // pools opened so far
   std::atomic<CUcontext> primaries_[kMaxDevices] = {};
   uint64_t peers_[kMaxDevices] VRAMSTOW_GUARDED_BY(
       mutex_) = {};  // of each device's memory: one bit for each device
@@ -196,7 +196,7 @@ class Pools {
   std::atomic<uint64_t> apart_[kMaxDevices] = {};
   std::atomic<bool> has_unreachable_peers_{false};
   std::atomic<bool> shared_memory_{false};
-  std::atomic<bool> served_{false};  // a pool was opened, ever
+  std::atomic<bool> served_{false};  // a pool was opened at least once
   std::atomic<const char*> why_not_{nullptr};
   std::atomic<bool> logged_{false};
   std::atomic<bool> logged_version_{false};

@@ -22,9 +22,9 @@ namespace vramstow {
 // Memory of a pool that must not be moved.
 struct HeldRange {
   uint64_t address = 0;
-  uint64_t size = 0;     // 0: no pool's
+  uint64_t size = 0;     // 0 if it is no pool's memory
   uint32_t pool = 0;     // its number in Pools
-  uint32_t opening = 0;  // which of the pools that had this number
+  uint32_t opening = 0;  // distinguishes pools that had this number
 };
 
 class RegistrationTable {
@@ -47,7 +47,7 @@ class RegistrationTable {
   struct Entry {
     const void* handle = nullptr;
     HeldRange range;
-    uint32_t next = 0;  // of the same head, or of those that are free; 0: none
+    uint32_t next = 0;  // in the same list, or the free list; 0 for none
   };
 
   uint32_t* HeadOf(const void* handle) VRAMSTOW_REQUIRES(mutex_);

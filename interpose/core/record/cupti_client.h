@@ -18,7 +18,7 @@ namespace vramstow {
 struct CuptiWork {
   const char* text;
   int device;
-  uint64_t stream;  // CUPTI's number of it
+  uint64_t stream;  // CUPTI's stream number
   uint32_t correlation;
   uint64_t bytes;
   uint64_t duration_ns;
@@ -26,7 +26,7 @@ struct CuptiWork {
 };
 
 struct CuptiMemory {
-  bool gives;  // else takes back
+  bool gives;  // true for an allocation, false for a free
   MemoryKind memory;
   int device;
   uint64_t address;
@@ -47,7 +47,7 @@ enum class CuptiStart {
   kOn,
   kIncomplete,  // on, but without some of the records
   kNoCupti,
-  kTaken,  // another subscriber is there
+  kTaken,  // there is another subscriber
   kFailed,
 };
 

@@ -57,10 +57,10 @@ class Launches {
   static constexpr uint32_t kPlaces = 8192;
   static constexpr unsigned kPlaceBits = 13;
   static constexpr uint32_t kLooks = 8;
-  static constexpr unsigned kNumberBits = 16;  // the rest of a place is the handle
+  static constexpr unsigned kNumberBits = 16;  // the rest of a slot is the handle
 
   struct Kernel {
-    std::atomic<uint64_t> launches{0};  // not yet told
+    std::atomic<uint64_t> launches{0};  // not written yet
     std::atomic<uint64_t> annotation{0};
   };
 

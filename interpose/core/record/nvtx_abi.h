@@ -17,8 +17,7 @@ namespace vramstow::nvtx {
 
 inline constexpr char kToolVariable[] = "NVTX_INJECTION64_PATH";
 
-// --- Ranges, marks, domains: the tool's function InitializeInjectionNvtx2
-// -------------------------
+// --- Ranges, marks, domains: the tool's function InitializeInjectionNvtx2 ------------------------
 
 inline constexpr uint32_t kCallbacksTable = 1;  // NVTX_ETID_CALLBACKS
 enum Module : int { kCore = 1, kCore2 = 5 };
@@ -64,9 +63,9 @@ enum MemoryFunction : unsigned {
   kRegionsRegister = 3,
   kRegionsUnregister = 5,
 };
-inline constexpr uint32_t kSubAllocator = 1;    // of what use a heap is
-inline constexpr uint32_t kVirtualAddress = 1;  // what kind of memory
-inline constexpr uint32_t kByPointer = 1;       // how a region is named
+inline constexpr uint32_t kSubAllocator = 1;    // the use of a heap
+inline constexpr uint32_t kVirtualAddress = 1;  // the kind of memory
+inline constexpr uint32_t kByPointer = 1;       // the form of a region's name
 
 struct VirtualRange {
   size_t size;

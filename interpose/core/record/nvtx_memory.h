@@ -72,7 +72,7 @@ class NvtxMemory {
   FastMutex mutex_;
   size_t count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
   bool full_ VRAMSTOW_GUARDED_BY(mutex_) = false;
-  Heap heaps_[kMaxHeaps] VRAMSTOW_GUARDED_BY(mutex_) = {};  // in the order of their addresses
+  Heap heaps_[kMaxHeaps] VRAMSTOW_GUARDED_BY(mutex_) = {};  // sorted by address
 };
 
 }  // namespace vramstow

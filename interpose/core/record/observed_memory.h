@@ -28,10 +28,10 @@ struct ObservedFigures {
   uint64_t pending = 0;  // freed, while work may still use it
   uint64_t allocations = 0;
   uint64_t frees = 0;
-  uint64_t released = 0;  // given back to the device, ever
+  uint64_t released = 0;  // released to the device so far
   uint64_t out_of_memory = 0;
   bool knows_retries = false;
-  uint64_t retries = 0;  // requests that the framework gave its cache back for
+  uint64_t retries = 0;  // requests before which the framework released its cache
 };
 
 class ObservedMemory {
@@ -54,7 +54,7 @@ class ObservedMemory {
   void Complete(int device, uint64_t size);
   // Stores the total memory of the device.
   void NoteSize(int device, uint64_t bytes);
-  uint64_t SizeOf(int device) const;  // 0: not known
+  uint64_t SizeOf(int device) const;  // 0 if unknown
   // The framework got memory from the device, or gave some back (`bytes` is negative). `retries` is
   // the total so far. Any thread may call this with 0 bytes.
   void Reserve(int device, int64_t bytes, uint64_t retries);

@@ -15,7 +15,7 @@ constexpr std::string_view kSecretWords[] = {"token",       "key",        "apike
 // The beginnings of tokens of well-known services.
 constexpr std::string_view kTokenStarts[] = {
     "hf_", "sk-", "sk_", "ghp_", "gho_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "eyJ"};
-constexpr size_t kShortestToken = 16;  // with its beginning
+constexpr size_t kShortestToken = 16;  // including its beginning
 
 // Like substr, but without exceptions, which may not be brought into the process.
 std::string_view Part(std::string_view text, size_t at, size_t count = std::string_view::npos) {

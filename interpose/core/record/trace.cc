@@ -371,7 +371,7 @@ void Trace::NoteOutOfMemory() {
   callbacks_.before_mark();
   char path[PATH_MAX];
   const int error = recorder_.WriteCopy("oom", true, path, sizeof path);
-  if (error == EEXIST) return;  // another thread is at it
+  if (error == EEXIST) return;  // another thread makes the copy
   if (error != 0) {
     Log("the newest events could not be copied for the out-of-memory (%s).", std::strerror(error));
     return;

@@ -27,8 +27,8 @@ class Trace {
  public:
   // Calls of parts that are above the trace, because they record into it.
   struct Callbacks {
-    void (*before_mark)();  // records what was counted up to now
-    void (*ring_opened)();  // the newest events are kept from now on, and can be asked for
+    void (*before_mark)();  // records the counts so far
+    void (*ring_opened)();  // the newest events can be copied on request from now on
     // Called inside a library's call for which the driver had no memory of a device, while a
     // framework is observed. `is_framework` is true if the library is the framework's own
     // allocator.
@@ -156,14 +156,14 @@ class Trace {
   const Callbacks callbacks_;
   Recorder recorder_;
   std::atomic<State> state_{State::kClosed};
-  std::atomic<uint64_t> copied_ms_{0};          // the last copy for want of memory
-  std::atomic<bool> wants_copies_{false};       // somebody asked for a short trace
-  std::atomic<uint64_t> described_devices_{0};  // one bit each
+  std::atomic<uint64_t> copied_ms_{0};          // time of the last out-of-memory copy
+  std::atomic<bool> wants_copies_{false};       // a trace size was set
+  std::atomic<uint64_t> described_devices_{0};  // one bit per device
   std::atomic<uint64_t> sampled_ms_[kMaxDevices] = {};
   // Each entry is a name's number plus one, or 0 until the number is first needed.
   std::atomic<uint32_t> calls_[kHookCount] = {};
-  std::atomic<uint32_t> tensor_{0};   // what a framework asks for, by no function of the driver
-  std::atomic<uint32_t> adopted_{0};  // what it had before the trace began
+  std::atomic<uint32_t> tensor_{0};   // a framework's request, which calls no driver function
+  std::atomic<uint32_t> adopted_{0};  // its blocks from before the trace
   std::atomic<uint16_t> framework_library_{kUnknownName};
   std::atomic<uint16_t> observer_{kUnknownName};
   std::atomic<uint32_t> libraries_[kMaxCallerObjects] = {};

@@ -21,8 +21,8 @@ std::string_view ScriptOf(std::string_view arguments);
 
 struct TraceName {
   std::string_view program = {};
-  bool is_shown = true;        // whether the trace may say what the program runs
-  const char* rank = nullptr;  // null: it is none of many
+  bool is_shown = true;        // if the name may contain the script
+  const char* rank = nullptr;  // null if the job has only one process
   int64_t time = 0;            // since 1970, UTC
   int64_t utc_offset = 0;
   long process = 0;

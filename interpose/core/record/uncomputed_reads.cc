@@ -85,7 +85,7 @@ bool UncomputedReads::FindLine(First* first) const {
   for (size_t i = 0; i < end; ++i) {
     PythonCode code;
     python_.Describe(frames[i].place, &code);
-    auto kind = kGenerated;  // the whole program may be a text: python -c
+    auto kind = kGenerated;  // the program may be a text: python -c
     bool is_own = false;
     if (IsInstalledPython(code.file)) {
       kind = HasPathPart(code.file, "/torch/") ? kOfPyTorch : kOfLibrary;

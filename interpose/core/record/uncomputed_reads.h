@@ -37,7 +37,7 @@ class UncomputedReads {
  private:
   // Describes the first read, or the first size.
   struct First {
-    std::atomic<const char*> by{nullptr};  // set last: then the line is known, too
+    std::atomic<const char*> by{nullptr};  // set last, after the line
     char line[1200] = {};                  // "FILE:NUMBER FUNCTION", or empty
   };
 

@@ -1,4 +1,4 @@
-// Driver: the driver library behind vramstow, and the addresses of its functions.
+// Driver is the driver library behind vramstow. It knows the addresses of its functions.
 //
 // Idea: at the first look-up that ends in a driver library, vramstow looks up every hooked function
 // of that library by its exported name. From then on an address says which hook it is, whatever

@@ -22,7 +22,7 @@ enum class HandleKind : uint16_t {
   kUnknown,
   kFunction,
   kKernel,
-  kModule,  // of a library: what it hands out goes with the library
+  kModule,  // of a library; its handles end with the library
 };
 
 class HandleKinds {
@@ -53,7 +53,7 @@ class HandleKinds {
 
   struct Entry {
     std::atomic<uint64_t> word{0};
-    std::atomic<const void*> owner{nullptr};  // null: not known, so it goes with any
+    std::atomic<const void*> owner{nullptr};  // null if unknown; then it ends with any owner
   };
 
   static uint64_t PlaceOf(const void* handle);

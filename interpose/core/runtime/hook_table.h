@@ -26,8 +26,8 @@ struct HookRow {
   int version;
   bool per_thread_stream;  // a null stream is the thread's own default stream
   bool submission;         // submits work: hooked only where memory may move
-  bool launch;             // of these what launches kernels: also where launches are counted
-  bool copy;               // of these what copies between addresses: also where there is a pool
+  bool launch;             // launches kernels: also hooked where launches are counted
+  bool copy;               // copies between addresses: also hooked where there is a pool
 };
 
 const HookRow& RowOf(Hook hook);

@@ -58,7 +58,7 @@ const KernelArguments::Layout* KernelArguments::Find(CUfunction function) {
     Layout layout{};
     if (!Describe(function, &layout)) return nullptr;
     if (!entry.key.compare_exchange_strong(found, kBeingWritten, std::memory_order_acq_rel)) {
-      continue;  // another thread took the place
+      continue;  // another thread took the slot
     }
     entry.layout = layout;
     entry.key.store(key, std::memory_order_release);

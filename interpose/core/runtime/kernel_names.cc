@@ -11,7 +11,7 @@ namespace {
 // Parts of kernel names. A kernel whose name contains one of them writes no addresses.
 constexpr std::string_view kKnown[] = {
     "2at6native",                                 // PyTorch's own, as compilers write at::native
-    "at::native",                                 // the same, written by hand
+    "at::native",                                 // also PyTorch's own, written by hand
     "cudnn",       "cutlass",     "cublas",       // libraries that put their own names first
     "xmma",        "nvjet",       "gemm",         // matrix products of cuBLAS
     "gemv",        "splitK",      "dot_kernel",   //

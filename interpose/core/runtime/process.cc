@@ -14,11 +14,11 @@
 namespace vramstow {
 namespace {
 
-// Written once, by the thread that wins the start.
+// Written once, by the thread that starts vramstow.
 constinit Options settings;
 
 // pthread_atfork calls its functions without an argument, so they find the process here. Set by the
-// thread that wins the start.
+// thread that starts vramstow.
 constinit Process* forking_process = nullptr;
 
 const char* LookUpEnvironment(const char* name) { return std::getenv(name); }
@@ -82,7 +82,7 @@ bool Process::Start() {
       PrepareForForks();
       return true;
     }
-    if (texts.memory != nullptr) munmap(texts.memory, texts.size);  // another thread has its own
+    if (texts.memory != nullptr) munmap(texts.memory, texts.size);  // another thread's copy is used
   }
   // A child that was forked during these stores waits in vain, and vramstow stays inactive in it.
   constexpr int kMaxYields = 100000;

@@ -17,8 +17,8 @@ namespace vramstow {
 enum class LookUp : uint8_t {
   kLeftAlone,
   kReplaced,        // the answer is a wrapper
-  kUnknownVersion,  // a hooked name, but an address that is not in the table
-  kOtherDriver,     // it landed in a driver library other than the one that is watched
+  kUnknownVersion,  // a hooked name with an address that is not in the table
+  kOtherDriver,     // found in another driver library than the hooked one
 };
 
 struct Routed {

@@ -22,7 +22,7 @@
 namespace vramstow {
 
 struct ControlClient : Client<kMaxControlRequest, kMaxControlAnswer> {
-  int descriptors[kMaxIpcDescriptors] = {};  // that go with the answer's first byte
+  int descriptors[kMaxIpcDescriptors] = {};  // sent with the answer's first byte
   int descriptor_count = 0;
 
   ssize_t SendRest();

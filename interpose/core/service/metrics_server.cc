@@ -157,7 +157,7 @@ bool MetricsServer::Answer(MetricsClient* client) {
 }
 
 void MetricsServer::WriteFile() {
-  MetricsClient* const room = clients_.at(0);  // there are no clients of a file
+  MetricsClient* const room = clients_.at(0);  // a file has no clients, so this buffer is free
   const char* const text = room->answer;
   const size_t size = text_.Write(MetricsForm::kText, room->answer, sizeof room->answer);
   const int file = open(new_path_, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);

@@ -61,7 +61,7 @@ class MetricsServer {
   uint64_t every_ns_ = 0;
   uint64_t written_ns_ = 0;
   char path_[PATH_MAX] = {};
-  char new_path_[PATH_MAX] = {};  // of the file while it is written
+  char new_path_[PATH_MAX] = {};  // the file's name while it is written
   Clients<MetricsClient, kMaxClients> clients_;
 };
 

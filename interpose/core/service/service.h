@@ -64,7 +64,7 @@ class Service {
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> busy_{false};
   std::atomic<bool> has_thread_{false};
-  std::atomic<int> waker_{-1};  // a descriptor that ends the thread's waiting
+  std::atomic<int> waker_{-1};  // a descriptor that wakes the thread up
 };
 
 }  // namespace vramstow
