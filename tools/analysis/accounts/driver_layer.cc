@@ -85,13 +85,14 @@ void DriverLayer::Apply(const Event& event) {
       return looks_.Add(event);
     case EventKind::kContextCreate:
       ++contexts_[event.device];
-      if (event.device >= 0) accounts_.levels().Device(event.device);  // it is told, also if unused
+      if (event.device >= 0)
+        accounts_.levels().Device(event.device);  // reports the device, even if unused
       return;
     case EventKind::kContextDestroy:
     case EventKind::kDeviceReset:
       return AddContextEnd(event);
     default:
-      return;  // counted, and of no effect on what is live
+      return;  // only counted; it does not change what is live
   }
 }
 
@@ -201,9 +202,9 @@ void DriverLayer::AddUnreserve(const Event& event) {
 void DriverLayer::AddContextEnd(const Event& event) {
   if (event.device == kNoDevice) return;
   int64_t& contexts = contexts_[event.device];
-  // While other contexts of the device live, the owner of its blocks is not known. Nor is it known
-  // whether a context from before the trace still lives; but a reset concerns the one context that
-  // nearly every process has.
+  // While the device has other contexts, the context of its blocks is not known. Nor is it known
+  // whether a context from before the trace still exists; but a reset concerns the primary context,
+  // the only one in nearly every process.
   const bool is_reset = event.kind == EventKind::kDeviceReset;
   if (contexts == 0 ? !is_reset : --contexts > 0) return;
   DropContext(event.device);

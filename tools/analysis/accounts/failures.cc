@@ -109,7 +109,8 @@ void Failures::NoteRetried(const Refused& refused) {
 }
 
 void Failures::End(const EventSource& source, std::map<std::string, std::string>* told) {
-  // A program that calls the driver itself sees each refusal.
+  // Only libraries retry without the program's knowledge; a program that calls the driver itself
+  // sees each refusal.
   const auto is_of_library = [&source](uint16_t library) {
     return IsLibraryThatRetries(source.LibraryPath(library));
   };

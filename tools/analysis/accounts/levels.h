@@ -83,8 +83,7 @@ class Levels {
   // Undoes CountAllocation.
   void UncountAllocation(const LiveBlock& block);
 
-  // Add the sums of events that the trace no longer has: AddTally adds counts, AddDevice and
-  // AddTotals raise the levels that were reached.
+  // Add the sums of events that the trace no longer has: counts, and the highest levels.
   static void AddTally(const TraceSum& sum, Tally* tally);
   void AddDevice(const TraceSum& sum);
   void AddSizeClass(const TraceSum& sum);
@@ -131,7 +130,7 @@ class Levels {
   }
   // The irreversible changes that the birth of a block made; valid while nothing else has changed.
   struct LastBirth {
-    uint64_t event = 0;  // 0: there is none, or something has changed since
+    uint64_t event = 0;  // 0 if there is none, or anything has changed since
     uint64_t device_highest = 0;
     uint64_t epoch = 0;
     uint64_t peak_event = 0;

@@ -39,8 +39,8 @@ int64_t ByTheHour(int64_t bytes, uint64_t over_ns) {
                               static_cast<double>(over_ns));
 }
 
-// True if the level still rises in the last quarter; a start-up ends, and a cache is full at some
-// time.
+// True if the level still rises in the last quarter; the rise of a start-up, or of a cache that
+// fills up, is over by then.
 bool IsEndless(const Quarters& lowest) {
   constexpr uint64_t kLeastBytes = uint64_t{1} << 20;
   constexpr uint64_t kLeastPart = 100;  // of what is there
@@ -74,7 +74,7 @@ void SiteSamples::Halve(Row* row) {
 }
 
 void SiteSamples::AddTo(const SumSamples& samples, Row* row) const {
-  if (samples.shift > clock_.shift()) return;  // no trace of ours: the moments were passed
+  if (samples.shift > clock_.shift()) return;  // no valid trace: these moments are over
   const uint64_t step = uint64_t{1} << (clock_.shift() - samples.shift);
   for (size_t i = 0; i < clock_.count(); ++i) {
     const uint64_t theirs = (i + 1) * step - 1;

@@ -15,7 +15,7 @@ TimelinePoint Joined(const TimelinePoint& first, const TimelinePoint& second) {
   joined.reserved_highest = std::max(first.reserved_highest, second.reserved_highest);
   joined.host_highest = std::max(first.host_highest, second.host_highest);
   joined.managed_highest = std::max(first.managed_highest, second.managed_highest);
-  // The worse one of the two states counts.
+  // Of the two states, the one with more unusable bytes is shown.
   if (first.ranges.unusable_bytes > second.ranges.unusable_bytes) joined.ranges = first.ranges;
   return joined;
 }
@@ -85,7 +85,7 @@ void Timeline::AddPoints(const std::vector<SumPoint>& points, uint64_t shift, ui
     point.reserved_highest = std::max(point.reserved_highest, points[i].reserved_highest);
     point.host_highest = std::max(point.host_highest, points[i].host_highest);
     point.managed_highest = std::max(point.managed_highest, points[i].managed_highest);
-    if (at >= last) continue;  // what came afterwards has been seen
+    if (at >= last) continue;  // later levels are known already
     point.allocated_last = points[i].allocated_last;
     point.requested_last = points[i].requested_last;
   }

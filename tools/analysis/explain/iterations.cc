@@ -31,7 +31,7 @@ bool IsInsideModel(const std::string& line) {
 struct Run {
   Work work = Work::kOther;
   uint64_t begin = 0;
-  uint64_t next = kStillLive;  // what is born after it; kStillLive: nothing is
+  uint64_t next = kStillLive;  // the first block after it; kStillLive if there is none
   uint32_t next_site = 0;
 };
 
@@ -354,8 +354,8 @@ std::string Iterations::BackwardCall(const Detail& detail, uint64_t event) const
   if (next == autograd_calls_.begin()) return "";
   const auto& [begin, site] = *std::prev(next);
   const std::vector<CodeLine>& call = detail.sites[site].own;
-  // If the thread of that call has allocated anything else since, another call is running that
-  // allocated nothing itself: it comes from the line before.
+  // If the thread of that call has allocated since in code of the program, a later call is running
+  // that allocated nothing itself; the line of the latest such allocation is the closest one known.
   auto life = std::ranges::lower_bound(detail.lives, event, {}, &Life::birth);
   while (life != detail.lives.begin() && std::prev(life)->birth > begin) {
     --life;
@@ -459,7 +459,7 @@ void Iterations::FindByBackward(const Detail& detail) {
   is_sure_ = detail.lives_left_out == 0 && has_all_calls && !may_be_parts;
   std::vector<uint64_t> begins = {FirstBegin(detail, runs.front().begin, runs.front().next_site)};
   uint64_t end = detail.events + 1;
-  absl::flat_hash_set<uint32_t> firsts;  // sites with which passes begin
+  absl::flat_hash_set<uint32_t> firsts;  // call sites with which iterations begin
   for (size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].next == kStillLive) break;
     // The rest after the last run is an iteration if it begins like another one, or fails.
