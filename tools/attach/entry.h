@@ -35,7 +35,7 @@ absl::StatusOr<PythonProcess> FindRemotePython(const RemoteProcess& process);
 struct Entered {
   uint64_t page = 0;  // the address; the text that runs has to unmap it
   uint64_t page_bytes = 0;
-  absl::Duration stopped;  // how long the process stood still
+  absl::Duration stopped;  // how long the process was stopped
 };
 
 // Lets the process run `text`, which must not raise. `$PAGE` in it is replaced by the page's

@@ -23,7 +23,7 @@ namespace vramstow {
 // A file that a process has mapped.
 struct RemoteFile {
   std::string path;    // as the process names it
-  uint64_t start = 0;  // where its first byte lies in memory
+  uint64_t start = 0;  // the address of its first byte
 };
 
 class RemoteProcess {

@@ -29,12 +29,12 @@ struct ObservationFiles {
   std::string script;  // python/start/observation.py
   std::string library;
   std::string observer;
-  std::string census;  // empty: there is none for this release
+  std::string census;  // empty if there is none for this release
 };
 
 struct AttachAnswer {
   JsonValue body;
-  absl::Duration stopped;  // how long the process stood still
+  absl::Duration stopped;  // how long the process was stopped
   absl::Duration waited;   // until it answered
 };
 

@@ -54,7 +54,7 @@ class StoppedThread {
 
   const pid_t thread_;
   std::unique_ptr<Registers> saved_;
-  int signal_ = 0;  // one that came meanwhile, for when the thread goes on
+  int signal_ = 0;  // a signal that arrived meanwhile, delivered on resumption
 };
 
 }  // namespace vramstow

@@ -60,7 +60,7 @@ constexpr int kExitNoneForRelease = 3;
 
 struct Folders {
   absl::StatusOr<AdapterFolder> compiled;  // the user's
-  std::string ship;                        // empty: nothing is made for a package
+  std::string ship;                        // empty unless an adapter is built for a package
 };
 
 absl::StatusOr<Adapter> Provide(const TorchInstallation& torch, const Adapters& adapters,

@@ -160,7 +160,7 @@ std::string ReadBaseline(const std::string& path, const std::string& within, Jso
   std::stringstream text;
   if (file) {
     errno = 0;
-    text << file.rdbuf();  // which an empty file makes fail, too
+    text << file.rdbuf();  // an empty file makes this fail, too
   }
   if (!file || errno != 0) {
     return absl::StrCat("cannot read ", path, ": ", strerror(errno),

@@ -39,7 +39,7 @@ constexpr char kCollectFooter[] =
 
 struct CollectRequest {
   std::vector<std::string> jobs;
-  std::string name;  // of all of them; empty: as their folders are named
+  std::string name;  // a common name; empty for the names of their folders
   std::string dataset;
   std::string page;
   bool json = false;

@@ -154,7 +154,8 @@ std::optional<int> ReadArguments(const CommandLine& line,
   app.footer(line.footer);
   if (!line.usage.empty()) app.formatter(std::make_shared<FixedUsage>(line.usage));
   for (const Option& option : line.options) AddOption(&app, option);
-  app.set_help_flag("-h,--help", "Print this text");  // now, so that it is the last of the list
+  // Added now, so that it is the last of the list.
+  app.set_help_flag("-h,--help", "Print this text");
   for (const Option& option : line.options) {
     for (const std::string& other : option.rules.excludes) {
       app.get_option(option.names)->excludes(app.get_option(other));

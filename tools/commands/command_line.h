@@ -29,18 +29,19 @@ struct OptionRange {
 struct OptionRules {
   bool required = false;
   bool hidden = false;         // --help does not show the option
-  bool shows_default = false;  // --help shows what the target holds before
+  bool shows_default = false;  // --help shows the default value
   bool last_wins = false;      // the last of several values counts; without this, two are an error
   bool one_at_a_time = false;  // a list gets one value each time the option is given
   bool takes_commas = false;   // a list: commas separate values
   std::optional<OptionRange> range = {};
-  std::vector<std::string> one_of = {};    // empty: all values
-  std::vector<std::string> suggests = {};  // words that a shell completes; others are taken, too
-  bool takes_no_file = false;              // what a text stands for is no file
+  std::vector<std::string> one_of = {};  // empty for any value
+  // Words that a shell completes; other values are allowed.
+  std::vector<std::string> suggests = {};
+  bool takes_no_file = false;              // a text value is no file name
   std::vector<std::string> excludes = {};  // options that cannot be given together with this one
   std::vector<std::string> needs = {};     // options without which this one would do nothing
-  std::string value_name = {};             // empty: from the target's type
-  std::string group = {};                  // the heading above it in --help; empty: "Options"
+  std::string value_name = {};             // empty for the one of the target's type
+  std::string group = {};                  // the heading above it in --help; empty means "Options"
 };
 
 struct Option {
@@ -55,7 +56,7 @@ struct CommandLine {
   std::string summary;  // the first lines of --help
   std::string footer;   // the last lines of --help
   std::vector<Option> options;
-  std::string usage = {};  // what follows the command's name there; empty: made from the options
+  std::string usage = {};  // the text after the command's name; empty if generated
 };
 
 using CommandFunction = int(const std::vector<std::string>& arguments);
@@ -67,9 +68,9 @@ inline constexpr char kCommandName[] = "COMMAND";
 struct OptionWords {
   std::vector<std::string> names;  // "-o", "--output"; of a positional one "INPUT"
   std::string help;
-  std::vector<std::string> values;  // the words that it takes; empty: not known
+  std::vector<std::string> values;  // the allowed words; empty if unknown
   bool takes_value = false;
-  bool takes_file = false;  // what it takes may be a file or a folder
+  bool takes_file = false;  // the value may be a file or a folder
   bool is_positional = false;
   bool is_repeated = false;
 };

@@ -15,7 +15,7 @@ namespace vramstow {
 
 struct Command {
   const char* name;
-  const char* summary;  // one line of --help; empty: --help does not list the command
+  const char* summary;  // one line of --help; empty if --help does not list it
   CommandFunction* run;
   // True if no progress bar may be shown, because another program, or a page of the command's own,
   // uses the terminal.

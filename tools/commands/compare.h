@@ -26,7 +26,7 @@ struct FigureChange {
 
 struct SiteChange {
   std::string site;
-  std::string operation;  // that held most, of either
+  std::string operation;  // the operation that held most, on either side
   int64_t peak_before = 0;
   int64_t peak_after = 0;
   // The bytes in the steady state, if AddSteadyState found it.

@@ -35,7 +35,7 @@ class CsvWriter {
   const std::string& LibraryPath(uint16_t library);
 
   const EventSource& source_;
-  std::vector<std::string> calls_;  // as they are written; empty: not looked up yet
+  std::vector<std::string> calls_;  // as written; empty if not looked up yet
   std::vector<std::string> libraries_;
 };
 

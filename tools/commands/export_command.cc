@@ -47,7 +47,7 @@ constexpr size_t kBufferBytes = size_t{1} << 18;
 // The options other than the input and its format.
 struct ExportRequest {
   std::string output;
-  std::string merge;  // the profiler's trace; empty: none
+  std::string merge;  // the profiler's trace; empty if there is none
   bool json = false;
   bool redact = false;
 };

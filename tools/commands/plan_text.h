@@ -19,11 +19,12 @@ namespace vramstow {
 struct PlanReport {
   const PlanResult* result = nullptr;
   std::vector<PlanCard> cards;
-  std::vector<std::string> names;  // of the placeholders: columns of the table
+  std::vector<std::string> names;  // names of the placeholders: columns of the table
   double margin = 0;
-  std::optional<double> tokens;    // that the whole job works through
-  std::vector<std::string> hints;  // what would let more fit, one or two sentences each
-  std::vector<std::string> notes;  // what is to be known of the numbers, one sentence each
+  std::optional<double> tokens;  // tokens of the whole job
+  // Changes that would let more fit, in one or two sentences each.
+  std::vector<std::string> hints;
+  std::vector<std::string> notes;  // remarks on the numbers, one sentence each
   // Returns the command to type for a row.
   std::function<std::string(const PlanRow& row)> command;
 };

@@ -31,8 +31,8 @@ using Align = Table::Align;
 
 struct Result {
   Requests requests;
-  uint64_t memory = 0;             // the most that a model may have; 0: no limit
-  bool memory_is_of_card = false;  // found in the recording of a job that ran out of it
+  uint64_t memory = 0;             // the limit of a model; 0 if there is none
+  bool memory_is_of_card = false;  // the limit is from the recording of a failed job
   std::vector<ModelOutcome> models;
   std::vector<ModelOutcome> searched;  // the best first
   ReplayBounds bounds;

@@ -38,7 +38,7 @@ constexpr char kTopFooter[] =
     "\n"
     "Exit status: 0; 1 if the page could not be written; 2 if there is nothing to show.";
 
-constexpr size_t kRowsElsewhere = 60;  // where there is no terminal
+constexpr size_t kRowsElsewhere = 60;  // without a terminal
 constexpr size_t kColumnsElsewhere = 120;
 
 size_t ColumnsOfStdout() {

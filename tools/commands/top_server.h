@@ -46,7 +46,7 @@ class TopServer {
   TopMetrics metrics_;
   uint64_t looked_ms_ = 0;
   int listener_ = -1;
-  std::string socket_;  // its file, where it is a local one
+  std::string socket_;  // the file of a local socket
   std::unique_ptr<Clients<One, kMaxClients>> clients_ =
       std::make_unique<Clients<One, kMaxClients>>();
 };

@@ -13,9 +13,9 @@ struct Column {
   std::string heading;
   std::string (*cell)(const TopProcess& process);
   size_t least_width;     // so that the page does not jump when numbers grow
-  int importance;         // the least important columns are left out first; 0: as soon as can be
+  int importance;         // the least important columns are removed first; 0 means first of all
   bool is_left = false;   // aligned
-  bool is_empty = false;  // says the same of all processes: that there is nothing
+  bool is_empty = false;  // true if it is empty for all processes
   std::vector<std::string> cells = {};
   size_t width = 0;
 };

@@ -25,7 +25,7 @@ namespace vramstow {
 struct TopProcess {
   std::string file;
   pid_t process = 0;
-  std::string program;  // of Python the script or module that it runs, as the trace's name has it
+  std::string program;  // for Python: the script or module, from the trace's name
   std::optional<int64_t> rank;
   bool runs = false;
   Facts facts;

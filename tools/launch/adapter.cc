@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kShippedFolder[] = "compiled-adapters";  // beside the sources
+constexpr char kShippedFolder[] = "compiled-adapters";  // a folder beside the sources
 
 }  // namespace
 

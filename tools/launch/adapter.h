@@ -25,7 +25,7 @@ namespace vramstow {
 
 struct Adapter {
   std::string path;
-  bool built = false;  // the file is there
+  bool built = false;  // true if the file exists
   std::string compiler;
 };
 

@@ -13,10 +13,10 @@ namespace {
 struct KindFacts {
   const char* folder;
   const char* prefix;
-  int first_minor;  // of the releases 2.x of PyTorch that it knows
+  int first_minor;  // of the supported releases 2.x of PyTorch
   int last_minor;
   const char* variable;
-  const char* otherwise;  // what to say of a release that it does not know; the releases follow
+  const char* otherwise;  // the text for an unsupported release; the releases follow
 };
 
 // Indexed by AdapterKind.

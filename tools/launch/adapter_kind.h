@@ -21,7 +21,7 @@ enum class AdapterKind {
 
 struct AdapterRequest {
   AdapterKind kind = AdapterKind::kAllocator;
-  bool try_newer = false;  // releases after those that are known, too: the compiler will tell
+  bool try_newer = false;  // also try newer releases: the compiler will decide
 };
 // Interprets the value of VRAMSTOW_ADAPTER_TRY; null if it is not set.
 bool WantsNewerTried(const char* value);

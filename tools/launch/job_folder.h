@@ -17,8 +17,8 @@
 namespace vramstow {
 
 struct JobFolder {
-  std::string parent;  // what is there already; empty: nothing was asked for
-  std::string name;    // below it, to be made, perhaps with folders on the way; empty: nothing
+  std::string parent;  // the existing part; empty if no folder was requested
+  std::string name;    // the part to be made below it; empty if nothing
 };
 
 // Parses "traces/job-%j"; makes nothing. Fails for a rank whose job has no id; a run that is no

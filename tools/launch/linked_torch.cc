@@ -27,7 +27,7 @@ constexpr int kMaxDepth = 4;
 // The dynamic section of a file, as far as it is needed here.
 struct Linking {
   std::vector<std::string> needed;
-  std::vector<std::string> folders;  // where to look for them
+  std::vector<std::string> folders;  // folders to search for them
 };
 
 // Reads parts of a file; false past its end.

@@ -30,7 +30,7 @@ absl::StatusOr<Facts> ExplainFile(const std::string& path);
 // newest run (tools/inputs/runs.h).
 struct InputSet {
   std::vector<Analysis> analyses;
-  std::vector<std::string> left_out;  // what of folders is not in it, one sentence each
+  std::vector<std::string> left_out;  // what was skipped in folders, one sentence each
 };
 // Fails if a named file cannot be used, or a folder has no file that can.
 absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,

@@ -20,8 +20,8 @@ namespace vramstow {
 // The variable in which an owner's chain of references is stored, as written in the source before
 // its index.
 struct Container {
-  std::string name;           // "logits" of "perplexity: logits[0..12]"; empty: it has no index
-  std::string function;       // "perplexity"; empty: not a variable of a function
+  std::string name;           // "logits" of "perplexity: logits[0..12]"; empty if it has no index
+  std::string function;       // "perplexity"; empty if it is no variable of a function
   bool is_attribute = false;  // "saved" of "global keeper.saved[3]"
 };
 Container ContainerOf(const std::string& holder);

@@ -20,11 +20,11 @@ namespace vramstow {
 std::vector<std::string> SplitCards(const std::string& cards);
 
 struct PlanCard {
-  std::string text;         // as it was asked for: "h100x8,memory=64GiB"
+  std::string text;         // as requested: "h100x8,memory=64GiB"
   std::string key;          // "h100"
   std::string spec;         // "h100,count=8,memory=64GiB"
   uint64_t count = 1;       // of the whole job
-  bool has_absent = false;  // world= says how many, and only some ranks run
+  bool has_absent = false;  // world= gives the number, and only some ranks run
 };
 
 // Reads one card. `keys` has the names of the cards that can be simulated.

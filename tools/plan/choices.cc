@@ -39,7 +39,7 @@ void AddNamesOf(const std::string& word, std::vector<std::string>* names) {
 // there are at most two numbers; otherwise by the difference of the last two.
 struct Pattern {
   uint64_t factor = 2;
-  uint64_t step = 0;  // not 0: by steps
+  uint64_t step = 0;  // the difference; 0 if it continues by a factor
   uint64_t After(uint64_t number) const { return step != 0 ? number + step : number * factor; }
 };
 

@@ -107,10 +107,10 @@ class Search {
   const FitRange range_;
   const uint64_t end_;
   uint64_t capacity_;
-  uint64_t low_ = 0;  // so many from the first on are known to fit
+  uint64_t low_ = 0;  // this many values from the first on are known to fit
   uint64_t high_ = ~uint64_t{0};
   bool was_guess_ = false;
-  int slow_guesses_ = 0;  // that did not halve what is open
+  int slow_guesses_ = 0;  // guesses that did not halve the open range
   std::optional<FitRun> best_;
   FitResult result_;
 };

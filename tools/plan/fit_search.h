@@ -32,7 +32,7 @@ struct FitRun {
 struct FitRange {
   uint64_t from = 1;
   uint64_t to = 0;
-  uint64_t step = 1;  // only from + k · step are tried
+  uint64_t step = 1;  // only from + k · step is tried
 };
 
 // The line bytes = fixed + slope · value.
@@ -47,10 +47,10 @@ std::optional<FitLine> LineThrough(uint64_t value_a, uint64_t bytes_a, uint64_t 
                                    uint64_t bytes_b);
 
 struct FitResult {
-  std::optional<uint64_t> largest;  // nothing: not even the first value fits
-  bool at_end = false;              // the largest that was to be tried fits
+  std::optional<uint64_t> largest;  // nullopt if not even the first value fits
+  bool at_end = false;              // the upper limit of the search fits
   bool is_flat = false;             // peaks do not depend on the value, so that no more were tried
-  bool interrupted = false;         // a run was cancelled; `largest` is what is known
+  bool interrupted = false;         // a run was cancelled; `largest` is the best so far
   std::vector<FitRun> runs;         // in the order in which they were made
   std::optional<FitLine> line;      // of reserved bytes
 };

@@ -130,7 +130,7 @@ class Searcher {
 
   void SearchGroup(std::vector<PlanRow>& group) {
     if (!axis_.has_value()) return Try(&group.front());
-    std::vector<PlanRow*> known;  // rehearsed, in the order of the axis
+    std::vector<PlanRow*> known;  // simulated rows, in the order of the axis
     size_t problems = 0;
     std::vector<PlanRow*> open;
     for (PlanRow& row : group) open.push_back(&row);

@@ -26,10 +26,11 @@ namespace vramstow {
 // One iteration of the program's main loop, with the time that it would take on the card.
 struct PlanStep {
   double seconds = 0;
-  uint64_t tokens = 0;  // that all processes work through; 0: not known
-  std::vector<std::pair<std::string, double>> parts;  // seconds; none where it was fitted
-  uint64_t launched = 0;  // operators and kernels; 0 where it was fitted
-  uint64_t untold = 0;    // of these, kernels of which nobody knows the operations and bytes
+  uint64_t tokens = 0;  // tokens of all processes; 0 if unknown
+  // Seconds; empty if the row was interpolated.
+  std::vector<std::pair<std::string, double>> parts;
+  uint64_t launched = 0;  // operators and kernels; 0 if the row was interpolated
+  uint64_t untold = 0;    // of these, kernels whose operations and bytes are unknown
 };
 
 // The result of one simulated run.
@@ -38,8 +39,8 @@ struct PlanTrial {
   std::optional<uint64_t> peak_bytes;  // of the fullest card, context and all
   uint64_t total_bytes = 0;            // of that card
   std::optional<PlanStep> step;
-  std::string problem;  // not empty: it failed, and not for want of memory
-  bool ran = true;      // false: the problem was plain before
+  std::string problem;  // not empty if it failed for another reason than memory
+  bool ran = true;      // false if the problem was found before a run
 };
 using PlanAttempt =
     std::function<absl::StatusOr<PlanTrial>(const std::string& card, const Choice& choice)>;
@@ -54,7 +55,7 @@ struct PlanSpace {
 struct PlanRow {
   enum class Source : uint8_t {
     kRehearsed,
-    kFitted,   // between rehearsals, or beyond them
+    kFitted,   // interpolated or extrapolated from simulated runs
     kUnknown,  // neither; why_not says why
   };
 
@@ -62,12 +63,12 @@ struct PlanRow {
   Choice choice;
   Source source = Source::kUnknown;
   bool fits = false;    // with the margin
-  bool tight = false;   // onto the card, and leaves less than the margin; then fits is false
+  bool tight = false;   // fits onto the card, but without the margin; then fits is false
   bool failed = false;  // for another reason than memory
   std::optional<uint64_t> peak_bytes;
   uint64_t total_bytes = 0;
   std::optional<PlanStep> step;
-  std::string why_not;  // one sentence, where it does not fit, or is tight
+  std::string why_not;  // one sentence if it does not fit, or is tight
 
   // Returns tokens per second; if tokens are unknown, samples per second (batch times
   // accumulation). 0 if no time is known.

@@ -43,12 +43,12 @@ struct StepTime {
   double products = 0;     // matrix products, convolutions
   double attention = 0;    // fused attention
   double memory = 0;       // operators that memory bounds
-  double launches = 0;     // what each kernel takes beside its work
-  double collectives = 0;  // what of them is not hidden
+  double launches = 0;     // the overhead of each kernel
+  double collectives = 0;  // the part of collectives that is not hidden
   double transfers = 0;    // from and to the host
-  double program = 0;      // what the program takes longer than the card to launch all of it
+  double program = 0;      // the extra time of the program for launching all of it
   double operations = 0;
-  uint64_t tokens = 0;  // 0: not known
+  uint64_t tokens = 0;  // 0 if unknown
   uint64_t launched = 0;
   uint64_t untold = 0;  // of these, kernels of which only the name is known
 };

@@ -17,7 +17,7 @@ namespace vramstow {
 struct ChartStyle {
   size_t width = 80;
   size_t height = 8;
-  bool utf8 = true;  // false: plain ASCII
+  bool utf8 = true;  // false for plain ASCII
 };
 
 // Returns a chart of the allocated device memory over the time of the trace, with axes. Empty if

@@ -13,7 +13,7 @@ namespace vramstow {
 
 struct TextStyle {
   size_t width = 80;    // columns
-  bool utf8 = true;     // false: plain ASCII
+  bool utf8 = true;     // false for plain ASCII
   bool colour = false;  // for a terminal: titles and labels stand out
 };
 

@@ -163,7 +163,7 @@ void Accounts::AddSum(const TraceSum& sum) {
     return AddSite(sum, 0, static_cast<uint16_t>(sum.number >> 16),
                    static_cast<uint16_t>(sum.number));
   }
-  if (sum.number > kMaxNumber) return;  // no trace of ours says that
+  if (sum.number > kMaxNumber) return;  // no valid trace has such a number
   const auto number = static_cast<uint16_t>(sum.number);
   switch (sum.of) {
     case SumOf::kKind:

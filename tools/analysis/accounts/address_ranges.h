@@ -24,7 +24,8 @@ namespace vramstow {
 struct Mapping {
   uint64_t address = 0;
   uint64_t size = 0;
-  uint64_t memory = 0;  // which physical memory; a number of PhysicalMemory's, 0 where unknown
+  // The physical memory, by its number in PhysicalMemory; 0 if unknown.
+  uint64_t memory = 0;
 };
 
 class AddressRanges {

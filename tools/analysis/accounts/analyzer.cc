@@ -260,7 +260,7 @@ Analysis AnalyzeInDetail(EventSource* source, const std::string& file) {
   facts.file = file;
   std::map<std::string, std::string> told = std::move(facts.facts);
   facts.facts = source->facts();
-  facts.facts.merge(told);  // what the trace itself says is true
+  facts.facts.merge(told);  // the trace's own facts take precedence
   facts.report = source->report();
   // If events were overwritten and no sums of them are left, freed blocks seem to be live, so the
   // growth per hour would be wrong.

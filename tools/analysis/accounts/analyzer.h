@@ -110,8 +110,8 @@ class Analyzer : private PooledBlocks {
   CollectionLog collections_;
   LaunchTally launches_;
   ModelClockLog model_clock_;
-  uint64_t lives_gone_ = 0;      // of which there are only sums
-  bool reserved_known_ = false;  // the source said it
+  uint64_t lives_gone_ = 0;      // lives of which only sums remain
+  bool reserved_known_ = false;  // the source has it
 };
 
 // Returns all facts of one source, and the detail that they are derived from. `file` is only copied

@@ -16,7 +16,7 @@ bool BlockNotes::Apply(const Entry& entry, BlockNote* note) {
   if ((entry.size_and_came & 1) != 0) {
     if (note->size != 0) return false;
     if (note->taken == size) {
-      note->taken = 0;  // it is there again
+      note->taken = 0;  // the block is live again
     } else {
       note->size = size;
     }

@@ -20,8 +20,8 @@ namespace vramstow {
 // The change at one address. Both sizes are 0 if there was no change.
 struct BlockNote {
   uint64_t address = 0;
-  uint64_t taken = 0;  // the size of the block that was there and went; 0: none did
-  uint64_t size = 0;   // of the block that came; 0: none did
+  uint64_t taken = 0;  // the size of the block that was freed; 0 if none was
+  uint64_t size = 0;   // the size of the block that was allocated; 0 if none was
 };
 
 class BlockNotes {
@@ -54,9 +54,9 @@ class BlockNotes {
   bool Join(const std::vector<Entry>& sorted);
   void TakeInOrder(const Place& place);
 
-  std::vector<Entry> entries_;  // in the order in which they came
+  std::vector<Entry> entries_;  // in order of arrival
   std::vector<Entry> sorted_;
-  std::vector<Entry> other_;  // for the sort
+  std::vector<Entry> other_;  // a buffer for sorting
   std::vector<BlockNote> notes_;
 };
 

@@ -47,7 +47,7 @@ class CacheTally {
 
   Accounts& accounts_;
   CacheFacts facts_;
-  FlushFacts flush_;  // that is going on
+  FlushFacts flush_;  // the current flush
   bool is_flushing_ = false;
   uint32_t flush_site_ = 0;
   std::vector<uint32_t> flush_sites_;  // of facts_.flushes

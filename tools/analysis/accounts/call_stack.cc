@@ -367,7 +367,7 @@ std::string SiteOf(const StackWords& words, const std::vector<CallFrame>& frames
 struct Lines {
   const CallFrame* own = nullptr;  // of the application
   const CallFrame* generated = nullptr;
-  const CallFrame* wrapper = nullptr;  // of the application, too
+  const CallFrame* wrapper = nullptr;  // also of the application
   std::string library;
   std::vector<OwnLine> own_lines;
   std::vector<OwnLine> generated_lines;
@@ -419,7 +419,7 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
   Lines lines;
   const CallFrame* python = nullptr;  // the innermost
   std::string backward;
-  bool calls_empty_cache = false;  // the frame before did
+  bool calls_empty_cache = false;  // true for the frame before
   for (const CallFrame& frame : frames) {
     const Phase phase = PhaseIn(frames, frame);
     if (words.phase == Phase::kUnknown) words.phase = phase;

@@ -27,27 +27,29 @@ namespace vramstow {
 // A source line of the program itself, not of Python's library or of an installed package.
 struct OwnLine {
   std::string text;   // "train.py:45 Trainer.step"
-  uint64_t function;  // a number of the file and the function, the same for all its lines
+  uint64_t function;  // a number of the function in its file, the same for all its lines
   uint32_t line = 0;
 };
 
 struct StackWords {
   std::string site;
-  std::string library_site;  // the innermost line of a package that is not PyTorch; empty: none
-  std::string operation;     // as users call it
-  std::string made_by;       // the innermost one
-  std::string module;        // "Decoder.blocks.0"; empty: not known
-  std::string classes;       // of the modules of libraries that the line runs: "Sequential.Linear"
+  // The innermost line of a package other than PyTorch; empty if there is none.
+  std::string library_site;
+  std::string operation;  // as users call it
+  std::string made_by;    // the innermost operator
+  std::string module;     // "Decoder.blocks.0"; empty if unknown
+  std::string classes;    // of the modules of libraries that the line runs: "Sequential.Linear"
   Phase phase = Phase::kUnknown;
-  bool empties_cache = false;       // torch.cuda.empty_cache() is in it
-  std::string empty_cache_line;     // the program's line that calls that; empty: a library does
-  bool in_backward = false;         // some frame of it is autograd's, whatever the innermost says
-  bool in_optimizer = false;        // the same of an optimizer's step
+  bool empties_cache = false;  // torch.cuda.empty_cache() is in it
+  // The program's line that calls it; empty if a library does.
+  std::string empty_cache_line;
+  bool in_backward = false;         // true if any frame is autograd's
+  bool in_optimizer = false;        // true if any frame is of an optimizer's step
   bool is_own_call = false;         // the innermost line of Python is the program's own
   bool is_float64 = false;          // a frame names the type of its numbers
   std::vector<OwnLine> own;         // the outermost first
-  std::vector<std::string> frames;  // the telling ones, the outermost first
-  std::vector<std::string> files;   // the path of the file of each; empty: in none
+  std::vector<std::string> frames;  // the informative ones, the outermost first
+  std::vector<std::string> files;   // the file of each frame; empty if it has none
 };
 
 // Describes `frames`, which are in the order of EventSource: the innermost first.

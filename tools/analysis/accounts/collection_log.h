@@ -42,7 +42,7 @@ class CollectionLog {
 
   GarbageFacts facts_;
   std::map<std::string, CycleFacts> cycles_;
-  std::set<uint32_t> waiting_;  // threads whose request is tried again
+  std::set<uint32_t> waiting_;  // threads whose request is retried
 };
 
 }  // namespace vramstow

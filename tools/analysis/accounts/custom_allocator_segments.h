@@ -44,7 +44,8 @@ class CustomAllocatorSegments {
   struct Candidate {
     uint64_t address = 0;
     uint64_t size = 0;
-    uint64_t memory = kUnknownMemory;  // that is mapped there; unknown: a block by its address
+    // The mapped memory; kUnknownMemory for a block with an address.
+    uint64_t memory = kUnknownMemory;
     uint32_t thread = 0;
   };
 

@@ -85,8 +85,8 @@ void DriverLayer::Apply(const Event& event) {
       return looks_.Add(event);
     case EventKind::kContextCreate:
       ++contexts_[event.device];
-      if (event.device >= 0)
-        accounts_.levels().Device(event.device);  // reports the device, even if unused
+      // The device is reported even if it is unused.
+      if (event.device >= 0) accounts_.levels().Device(event.device);
       return;
     case EventKind::kContextDestroy:
     case EventKind::kDeviceReset:

@@ -69,7 +69,8 @@ class DriverLayer {
   CustomAllocatorSegments holding_;
   ProvisionalFrees frees_;
   Refusals refusals_;
-  absl::flat_hash_map<int16_t, int64_t> contexts_;  // device → how many live contexts were seen
+  // Device → number of known live contexts.
+  absl::flat_hash_map<int16_t, int64_t> contexts_;
   bool any_ = false;
 };
 

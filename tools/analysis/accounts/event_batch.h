@@ -28,8 +28,9 @@ struct EventBatch {
 
   std::array<Event, kMax> events;  // Event::stack is a number of the source's
   size_t count = 0;
-  std::vector<std::pair<size_t, std::string_view>> texts;  // which event, what it says
-  std::vector<std::pair<size_t, uint64_t>> reserved;       // after which event, how much
+  std::vector<std::pair<size_t, std::string_view>> texts;  // index of the event, its text
+  // Index of the event, reserved bytes after it.
+  std::vector<std::pair<size_t, uint64_t>> reserved;
 
   void Clear() {
     count = 0;

@@ -46,11 +46,11 @@ class EventPipe {
   // Guarded by mutex_. These counters only rise: batch n lies in slot n % kBatches.
   size_t filled_ = 0;
   size_t given_back_ = 0;
-  bool is_done_ = false;     // nothing more is filled
-  bool is_stopped_ = false;  // nobody wants more
+  bool is_done_ = false;     // true at the end of the source
+  bool is_stopped_ = false;  // true if the consumer has stopped
   std::exception_ptr error_;
 
-  size_t next_ = 0;  // of Next
+  size_t next_ = 0;  // the next batch to return
   std::thread thread_;
 };
 

@@ -66,7 +66,8 @@ class Failures {
     uint16_t call;
     uint16_t library;
     uint32_t site = 0;
-    uint32_t before = 0;  // the sites beside the largest free range, from 1; 0: nobody
+    // The call sites beside the largest free range, from 1; 0 if there is none.
+    uint32_t before = 0;
     uint32_t after = 0;
     bool is_retried = false;
   };
@@ -74,7 +75,7 @@ class Failures {
   struct Refused {
     Event request;
     uint32_t site = 0;
-    uint64_t count = 0;  // in a row
+    uint64_t count = 0;  // consecutive refusals
   };
   // The number of refused requests of a library that were served when it asked again.
   struct Retried {

@@ -17,8 +17,8 @@ struct alignas(64) LiveBlock {
   uint64_t size = 0;
   uint64_t requested = 0;
   uint64_t time_ns = 0;
-  uint64_t stream = kUnknownStream;  // of a framework's block: for whose work it is
-  uint64_t birth = 0;  // which event of the trace made it, counted from 1; never the same twice
+  uint64_t stream = kUnknownStream;  // for a framework's block: the stream that uses it
+  uint64_t birth = 0;                // the event that made it, counted from 1; unique
   uint16_t library = kUnknownName;
   uint16_t call = kUnknownName;
   int16_t device = kNoDevice;
@@ -27,8 +27,9 @@ struct alignas(64) LiveBlock {
   bool pooled = false;    // lies in memory that a pool has reserved, and reserves none itself
   bool opened = false;    // was there before the first event
   bool tensor = false;    // of a framework
-  bool holds = false;  // holds a framework's blocks: it is reserved, and they are what is allocated
-  uint32_t site = 0;   // who allocated it, a number of SiteTable's
+  // Holds a framework's blocks: the memory is reserved, and the blocks are allocated.
+  bool holds = false;
+  uint32_t site = 0;  // the call site, by its number in SiteTable
 };
 static_assert(sizeof(LiveBlock) == 64);
 

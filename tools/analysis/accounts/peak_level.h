@@ -47,7 +47,7 @@ class PeakLevel {
 
   Amount now_;
   Amount at_peak_;
-  uint64_t epoch_ = 0;  // the peak that at_peak_ is of; epoch 0 is the empty beginning
+  uint64_t epoch_ = 0;  // the peak that at_peak_ belongs to; epoch 0 is the empty begin
   uint64_t highest_bytes_ = 0;
 };
 

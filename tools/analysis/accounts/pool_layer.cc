@@ -7,7 +7,7 @@
 namespace vramstow {
 
 void PoolLayer::Add(const Event& event) {
-  if (event.kind == EventKind::kTouch) return;  // for replay
+  if (event.kind == EventKind::kTouch) return;  // only used by replay
   if (event.kind == EventKind::kOffload || event.kind == EventKind::kReturn) {
     return residency_.Add(event, accounts_.events(), accounts_.now_ns());
   }

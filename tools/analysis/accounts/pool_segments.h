@@ -55,7 +55,7 @@ class PoolSegments {
     uint64_t stream = kUnknownStream;
     uint32_t site = 0;
     int16_t device = kNoDevice;
-    bool counts = true;  // false: a mapping of memory that is counted by its handle
+    bool counts = true;  // false for a mapping of memory that is counted by its handle
     bool opened = false;
     bool grows = false;  // joins its neighbours
   };

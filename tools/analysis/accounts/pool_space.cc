@@ -38,7 +38,7 @@ void PoolSpace::AddHandle(uint64_t handle, uint64_t size, bool on_host) {
     host_handles_.insert(handle);
     return;
   }
-  EndHandle(handle, false);  // where that was not seen
+  EndHandle(handle, false);  // if its end was not seen
   any_ = true;
   chunks_[handle].size = size;
   unmapped_bytes_ += size;
@@ -64,7 +64,7 @@ void PoolSpace::Map(uint64_t address, uint64_t size, uint64_t handle) {
     Grow(address, size);
     return;
   }
-  Unmap(address, size);  // where that was not seen
+  Unmap(address, size);  // if its end was not seen
   if (host_handles_.contains(handle)) return;
   if (unit_ == 0) {
     unit_ = size;
@@ -134,7 +134,7 @@ void PoolSpace::Put(uint64_t address, uint64_t size) {
   changes_.clear();
   if (!IsRange(address, size) || size > BlockNotes::kMaxBytes) return;
   if (!hidden_.empty()) {
-    std::vector<uint64_t> called;  // to show one changes the map
+    std::vector<uint64_t> called;  // a copy, because Show changes the map
     for (auto page = FirstEndingAfter(&hidden_, address, [](const auto& it) { return it.second; });
          page != hidden_.end() && page->first < address + size; ++page) {
       called.push_back(page->first);

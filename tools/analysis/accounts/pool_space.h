@@ -73,7 +73,7 @@ class PoolSpace {
     uint64_t handle = 0;
   };
   struct Chunk {
-    uint64_t size = 0;  // 0: its making was not seen
+    uint64_t size = 0;  // 0 if its creation was not seen
     uint64_t place = 0;
     bool has_place = false;
     std::vector<uint64_t> pages;
@@ -96,16 +96,16 @@ class PoolSpace {
 
   // All memory of the pools; used is the part of blocks that were placed.
   mutable AddressRanges ranges_;
-  mutable RangeSet used_outside_;          // by blocks, where there is no memory of the device now
-  mutable BlockNotes notes_;               // of blocks that are to be placed
+  mutable RangeSet used_outside_;          // used by blocks whose device memory is not mapped now
+  mutable BlockNotes notes_;               // blocks that are not placed yet
   absl::btree_map<uint64_t, Page> pages_;  // of chunks, by address
-  absl::btree_map<uint64_t, uint64_t> hidden_;   // of these, where the chunk is not → size
+  absl::btree_map<uint64_t, uint64_t> hidden_;   // pages without their chunk → size
   absl::flat_hash_map<uint64_t, Chunk> chunks_;  // by handle
   absl::flat_hash_set<uint64_t> host_handles_;
   std::vector<Change> changes_;
   uint64_t unmapped_bytes_ = 0;
   uint64_t unit_ = 0;
-  uint64_t origin_ = 0;  // from where units are counted
+  uint64_t origin_ = 0;  // the address from which units are counted
   bool any_ = false;
 };
 

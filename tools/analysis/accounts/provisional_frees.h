@@ -34,7 +34,7 @@ struct ProvisionalFree {
   uint64_t range_size = 0;
   std::vector<RemovedMapping> mappings;
   EventKind kind = EventKind::kNone;
-  BlockPlace place = BlockPlace::kNowhere;  // kNowhere: of a block that was not seen
+  BlockPlace place = BlockPlace::kNowhere;  // kNowhere if the block was not seen
   uint16_t library = kUnknownName;
   uint16_t call = kUnknownName;
   MemoryKind memory = MemoryKind::kNone;  // as the free was counted
@@ -66,7 +66,8 @@ class ProvisionalFrees {
 
   absl::flat_hash_map<uint32_t, std::unique_ptr<Ring>> rings_;
   uint32_t last_thread_ = 0;
-  Ring* last_ring_ = nullptr;  // of last_thread_: most events are of the thread of the one before
+  // The ring of last_thread_, because most events are of the same thread as the one before.
+  Ring* last_ring_ = nullptr;
 };
 
 }  // namespace vramstow

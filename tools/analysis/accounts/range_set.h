@@ -64,10 +64,10 @@ class RangeSet {
 
   Tree by_end_;
   std::vector<Alike> small_;                // by size in steps
-  mutable size_t small_end_ = 0;            // from here on none of them is
+  mutable size_t small_end_ = 0;            // the end of the used part of small_
   absl::btree_map<uint64_t, Alike> sizes_;  // the others, by size
   uint64_t bytes_ = 0;
-  uint64_t unit_ = 0;  // 0: nothing can be moved
+  uint64_t unit_ = 0;  // 0 if nothing can be moved
   uint64_t origin_ = 0;
   uint64_t whole_bytes_ = 0;
 };

@@ -198,7 +198,7 @@ class BackwardCalls {
     }
   }
   void NameSites() {
-    constexpr uint64_t kNearlyAll = 10;  // the part of it that may be unknown
+    constexpr uint64_t kNearlyAll = 10;  // 1/10 of the bytes may be from unknown lines
     for (size_t i = 0; i < callers_.size(); ++i) {
       const Caller& caller = callers_[i];
       if (!caller.is_known || caller.others * kNearlyAll > caller.bytes) continue;
@@ -213,7 +213,7 @@ class BackwardCalls {
     bool is_known = false;
     uint32_t line = 0;
     uint64_t bytes = 0;
-    uint64_t others = 0;  // of other lines, or of no known one
+    uint64_t others = 0;  // of other lines, or of unknown ones
   };
 
   void Add(const Life& life) {

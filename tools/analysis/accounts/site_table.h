@@ -18,7 +18,7 @@ namespace vramstow {
 class SiteTable {
  public:
   struct Site {
-    uint32_t stack = 0;  // the source's number; 0: none
+    uint32_t stack = 0;  // the source's number; 0 if there is none
     uint16_t library = kUnknownName;
     uint16_t call = kUnknownName;
   };

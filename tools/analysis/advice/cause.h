@@ -17,20 +17,22 @@
 namespace vramstow {
 
 struct Cause {
-  AdviceId id = AdviceId::kNone;  // of the rule that found it; FindCauses tells
+  AdviceId id = AdviceId::kNone;  // of the rule that found it; set by FindCauses
   std::string title;
-  uint64_t bytes = 0;        // that would be free without it
-  bool is_estimate = false;  // false: the trace shows these bytes
-  bool fits = false;         // the request would fit without it; FindCauses tells
-  bool is_tried = true;      // false: no replay and no sum shows that what is advised helps
-  bool grows = false;        // with each pass: it ends the job sooner or later
-  std::string place;         // the program's line, or who else
+  uint64_t bytes = 0;        // the bytes that would be free without it
+  bool is_estimate = false;  // false if the trace shows these bytes
+  bool fits = false;         // the request would fit without it; set by FindCauses
+  // False if neither a replay nor a sum shows that the advice helps.
+  bool is_tried = true;
+  // Grows with each iteration, so that it ends the job sooner or later.
+  bool grows = false;
+  std::string place;  // the program's line, or another owner
   std::string evidence;
   std::string cost;
   std::string action;
-  std::vector<const Life*> held;  // the blocks that it is about, where there are any
-  std::string holder;             // of most of those; FindCauses tells
-  Change change;                  // of the requests, when it is mended
+  std::vector<const Life*> held;  // the blocks that it is about, if any
+  std::string holder;             // the owner of most of these; set by FindCauses
+  Change change;                  // the change of the requests without the cause
 };
 
 // nullopt means that this is not the cause.

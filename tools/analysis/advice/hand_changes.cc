@@ -14,7 +14,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kLeftFree = 64;  // of the card this part: pieces are left over
+constexpr uint64_t kLeftFree = 64;  // 1/64 of the card, because pieces are left over
 constexpr uint64_t kMaxParts = 16;
 
 using LiveList = std::vector<const Life*>;

@@ -16,8 +16,9 @@
 
 namespace vramstow {
 
-inline constexpr uint64_t kPieces = 8;   // that an advice proposes
-inline constexpr uint64_t kFollows = 4;  // what is at least this part of the result is made of it
+inline constexpr uint64_t kPieces = 8;  // the number of pieces that advice proposes
+// A block of at least this part of the result counts as made from it.
+inline constexpr uint64_t kFollows = 4;
 
 // A block that was allocated, or the one that was requested.
 struct Made {

@@ -13,7 +13,7 @@ namespace vramstow {
 
 // The births of the first and the last block that the backward pass made.
 struct LastBackward {
-  uint64_t begin = 0;  // 0: none has run
+  uint64_t begin = 0;  // 0 if none has run
   uint64_t end = 0;
 };
 

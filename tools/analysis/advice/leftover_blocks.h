@@ -18,15 +18,15 @@
 
 namespace vramstow {
 
-inline constexpr size_t kLeastPasses = 3;  // that left something: less may be on its way
+inline constexpr size_t kLeastPasses = 3;  // fewer iterations may still free their blocks
 
 // The blocks that earlier iterations left behind, and the bytes that one iteration leaves.
 struct LeftoverBlocks {
   std::vector<const Life*> lives;
   std::set<int64_t> passes;
-  size_t blocks = 0;        // of a pass, at sites that have a part in it worth naming
-  bool graph_made = false;  // autograd keeps a part of it, for sure
-  bool is_graph = false;    // it is more than results
+  size_t blocks = 0;        // of one iteration, at call sites with a considerable part in it
+  bool graph_made = false;  // autograd certainly holds a part of it
+  bool is_graph = false;    // the blocks are more than results
 };
 
 // True if the block's call site may leave a block behind in each iteration, which an optimizer and

@@ -15,7 +15,8 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kMaxContext = uint64_t{768} << 20;
-constexpr uint64_t kSlack = 10'000'000'000;  // a process that was killed tells nothing at its end
+// The end of a killed process is not recorded.
+constexpr uint64_t kSlack = 10'000'000'000;
 
 std::string FactOf(const Facts& facts, const std::string& name) {
   const auto fact = facts.facts.find(name);
@@ -29,9 +30,9 @@ std::string OfDevice(int device, const char* what) {
 // The part of a GPU that a process held at one moment.
 struct Share {
   const Facts* facts = nullptr;
-  uint64_t bytes = 0;    // of its blocks, and of what its pool had
-  uint64_t context = 0;  // where its trace tells it
-  uint64_t cached = 0;   // of those bytes: no block lies there
+  uint64_t bytes = 0;    // of its blocks, and of its pool
+  uint64_t context = 0;  // 0 if its trace does not have it
+  uint64_t cached = 0;   // the part of these bytes without blocks
   std::string place;     // the line that made most of it
 };
 

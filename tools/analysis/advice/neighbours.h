@@ -18,7 +18,7 @@ namespace vramstow {
 
 struct Recorded {
   Analysis* analysis = nullptr;
-  uint64_t start_unix_ns = 0;  // the moment of its time 0, by the clock on the wall; 0: not known
+  uint64_t start_unix_ns = 0;  // the wall-clock time of its time 0; 0 if unknown
 };
 
 // Adds the process, and its line, to advice that blames other processes.

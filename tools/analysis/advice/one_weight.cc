@@ -10,7 +10,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kFarLonger = 8;  // one side than the other
+constexpr uint64_t kFarLonger = 8;  // one side is 8 times longer than the other
 
 std::string NameOf(const HeldBlock& block) {
   constexpr std::string_view kGlobal = "global ";

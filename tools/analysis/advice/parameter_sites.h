@@ -10,7 +10,8 @@
 
 namespace vramstow {
 
-inline constexpr uint64_t kLeastParameter = 64 << 10;  // smaller ones are too many to tell apart
+// Smaller ones are too many to distinguish.
+inline constexpr uint64_t kLeastParameter = 64 << 10;
 
 // True if the program's own line made the block, outside of any module, backward pass or optimizer
 // step.

@@ -65,8 +65,9 @@ struct MarkedUse {
   uint64_t address = 0;
   uint64_t event = 0;
   Category category = kUnknownUse;
-  bool by_hook = false;    // the start-up hook told it, of what modules and optimizers hold
-  bool is_kept = false;    // a census found it in a thing that outlives the call that made it
+  bool by_hook = false;  // reported by the start-up hook, from modules and optimizers
+  // A census found it in an object that outlives the call that made it.
+  bool is_kept = false;
   bool is_buffer = false;  // a census found it as a module's buffer
 };
 

@@ -23,13 +23,13 @@ namespace vramstow {
 struct TensorWords {
   std::string_view type;
   std::vector<uint64_t> shape;
-  uint64_t bytes = 0;  // that its numbers need; more may be allocated
+  uint64_t bytes = 0;  // the bytes of its numbers; more may be allocated
 };
 std::optional<TensorWords> ParseTensor(std::string_view about);
 
 struct CensusSummary {
   uint64_t all = 0;
-  uint64_t known = 0;     // of them
+  uint64_t known = 0;     // the part that the census has
   uint64_t in_graph = 0;  // saved for a backward pass
   uint64_t viewed = 0;    // held by a tensor that is less than half as large
   uint64_t wide = 0;      // float64 and complex128
@@ -55,7 +55,7 @@ bool IsHeldByError(const HeldBlock& block);
 
 // Bytes of parameters, by the kind of work that they show.
 struct ParameterWords {
-  uint64_t all = 0;         // that record a graph
+  uint64_t all = 0;         // of parameters that record a graph
   uint64_t evaluating = 0;  // of modules in eval()
   uint64_t untrained = 0;   // in no optimizer
   std::vector<const Life*> of_untrained;

@@ -65,7 +65,7 @@ ChurnFacts FindChurn(const Detail& detail) {
   std::sort(deaths.begin(), deaths.end(), [&detail](uint32_t a, uint32_t b) {
     return detail.lives[a].death < detail.lives[b].death;
   });
-  absl::flat_hash_map<uint64_t, uint64_t> waiting;  // size → how many were freed
+  absl::flat_hash_map<uint64_t, uint64_t> waiting;  // size → number of freed blocks
   absl::flat_hash_map<uint32_t, ChurnSite> sites;
   ChurnFacts churn;
   size_t next_death = 0;
@@ -195,7 +195,7 @@ void FindHoles(const Detail& detail, Facts* facts) {
       add(blocks[next]->address, blocks[next]);
       before = blocks[next];
       at = std::max(at, end_of(before));
-      if (at > to) break;  // it goes on in the next range
+      if (at > to) break;  // the hole extends into the next range
     }
     add(to, nullptr);
   }

@@ -72,7 +72,7 @@ FailureMoment::FailureMoment(const Detail& detail, const Facts& facts, const Ite
                    OfDevice(facts, failure.device, "total_bytes").has_value();
   const std::optional<uint64_t> limit = LimitOf(facts, failure.device);
   is_limited_ = IsLimited(facts, failure, limit);
-  uint64_t takes = failure.free_bytes;  // that it may still take
+  uint64_t takes = failure.free_bytes;  // the bytes that it may still allocate
   if (is_limited_) {
     uint64_t allowed = limit.value_or(0);
     for (const Life* life : live_) allowed += life->tensor ? 0 : life->size;

@@ -173,7 +173,8 @@ class HolderGroups {
   };
 
   void JoinKeys() {
-    std::map<std::string, std::vector<std::string>> alike;  // patterns, by what is no key
+    // Patterns, by their text without keys.
+    std::map<std::string, std::vector<std::string>> alike;
     for (const auto& [pattern, group] : groups_) {
       const std::string rest = PatternOf(WithoutKeys(group.chains.front()));
       if (rest.find('"') != std::string::npos) alike[rest].push_back(pattern);

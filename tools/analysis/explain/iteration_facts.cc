@@ -11,8 +11,9 @@ namespace {
 
 constexpr size_t kLeastIterations = 3;
 constexpr double kMaxSpread = 0.15;     // standard deviation ÷ mean of the distances
-constexpr double kSameDistance = 0.03;  // what counts as the same distance
-constexpr double kLeastCover = 0.4;     // of the allocations, that the repetition has to cover
+constexpr double kSameDistance = 0.03;  // the tolerance for equal distances
+// The part of the allocations that the pattern has to cover.
+constexpr double kLeastCover = 0.4;
 
 struct Boundary {
   uint64_t event = 0;

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kLeastGrowths = 3;
 constexpr double kNearlyAllGrow = 0.8;
 constexpr size_t kLeastLayers = 4;  // keys and values of two layers
-constexpr size_t kLeastWork = 10;   // blocks that a model makes while the cache is there
+constexpr size_t kLeastWork = 10;   // blocks that a model makes while the cache is live
 constexpr uint64_t kLeastKept = uint64_t{64} << 10;
 
 bool MayBeCache(const Detail& detail, const Life& life) {
@@ -26,9 +26,9 @@ uint64_t SizeOf(const Life& life) { return life.requested != 0 ? life.requested 
 
 // The growth of the blocks of one call site.
 struct Growth {
-  std::vector<uint64_t> events;  // at which a larger one was made than before
-  size_t outlived = 0;           // blocks that were still there when a larger one was made
-  size_t followed = 0;           // blocks that a larger one came after
+  std::vector<uint64_t> events;  // events at which a larger block was made
+  size_t outlived = 0;           // blocks that were still live when a larger one was made
+  size_t followed = 0;           // blocks that a larger one followed
 };
 
 Growth GrowthOf(const std::vector<const Life*>& chain) {
@@ -145,7 +145,7 @@ void KvCaches::FindGrowing(const Detail& detail, const PhasesOver& phases) {
     all.insert(all.end(), chain.begin(), chain.end());
     growths.push_back(std::move(growth.events));
   }
-  if (!AnyBeside(all)) return;  // one history that grows
+  if (!AnyBeside(all)) return;  // it is a single growing history
   blocks_.insert(all.begin(), all.end());
   growths_ = std::move(growths);
 }

@@ -39,7 +39,7 @@ void AddLife(const Life& life, Amount* amount) {
 struct LeftBehind {
   Amount amount;
   absl::flat_hash_set<int64_t> iterations;
-  int64_t late_bytes = 0;  // by which its blocks became more in the last iterations
+  int64_t late_bytes = 0;  // the growth of its blocks in the last iterations
 };
 
 // The last iterations, up to the begin of the very last one, because frees at the end of the

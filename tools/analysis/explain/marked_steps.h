@@ -26,7 +26,7 @@ namespace vramstow {
 // One call of an outermost module, or of torch.save.
 struct ToldCall {
   uint64_t begin = 0;  // events
-  uint64_t end = 0;    // kStillLive: it did not end
+  uint64_t end = 0;    // kStillLive if it did not end
   bool with_gradients = false;
 };
 

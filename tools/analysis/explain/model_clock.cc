@@ -42,7 +42,7 @@ double Seconds(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) /
 }  // namespace
 
 ModelClockFacts FindModelClock(const Detail& detail, const IterationsFacts& iterations) {
-  constexpr size_t kWarmUp = 2;  // the first iterations build up what the others find
+  constexpr size_t kWarmUp = 2;  // the first iterations allocate what the others reuse
   ModelClockFacts facts;
   if (detail.model_clock.empty()) return facts;
   std::vector<Step> steps;

@@ -35,7 +35,7 @@ struct Caller {
   bool runs_model = false;
   bool evaluates = false;  // by the name of a function
   bool generates = false;
-  bool in_checkpoint = false;  // it trains, although it keeps nothing yet
+  bool in_checkpoint = false;  // it trains, although it saves nothing yet
   size_t depth = 0;            // frames before the model's own
   uint64_t line = 0;           // a number of these frames, lines included
 };
@@ -134,7 +134,7 @@ void OtherWork::FindStretches(const Detail& detail, const MarkedSteps& told) {
   bool is_open = false;
   bool generates = false;
   uint64_t trained = 0;
-  std::vector<const Life*> before;  // what belongs to no model, since the last forward pass
+  std::vector<const Life*> before;  // blocks of no model, since the last forward pass
   auto step = told.steps().begin();
   const auto close = [&] {
     if (!is_open) return;
@@ -200,7 +200,7 @@ uint64_t OtherWork::After(uint64_t begin, uint64_t end) const {
 
 void OtherWork::LeaveToPasses(const std::vector<uint64_t>& begins) {
   if (begins.size() < kLeastPassesToTell) return;
-  absl::flat_hash_set<size_t> with;  // passes
+  absl::flat_hash_set<size_t> with;  // the iterations that have such a stretch
   const auto pass_of = [&](const Stretch& stretch) {
     return static_cast<size_t>(std::ranges::upper_bound(begins, stretch.begin) - begins.begin());
   };

@@ -25,8 +25,8 @@ struct Stretch {
   Kind kind = Kind::kEvaluation;
   uint64_t begin = 0;  // [begin, end)
   uint64_t end = 0;
-  uint64_t trained = 0;   // the last event of training before it; 0: there is none
-  bool is_named = false;  // a function that calls it has a name for evaluations
+  uint64_t trained = 0;   // the last event of training before it; 0 if there is none
+  bool is_named = false;  // the name of a calling function means an evaluation
 };
 
 // True if the call stack shows a running model.

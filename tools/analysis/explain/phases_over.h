@@ -37,7 +37,7 @@ class PhasesOver {
   Phase PhaseAt(uint64_t event) const;
 
   std::vector<uint64_t> backward_;  // events
-  std::vector<Stage> stages_;       // one differs from the next
+  std::vector<Stage> stages_;       // consecutive stages differ
 };
 
 }  // namespace vramstow

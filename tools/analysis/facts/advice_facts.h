@@ -19,32 +19,34 @@ namespace vramstow {
 // The evidence that decides which advice comes first (advice/order.h), and how it is worded.
 struct AdviceProof {
   bool is_cause = false;       // of the last failure
-  bool is_fault = false;       // something is wrong, whatever room the job has
-  bool is_proved = false;      // a replay has told
-  bool is_untried = false;     // nothing shows that what is advised helps
-  uint64_t lowered_bytes = 0;  // of what was needed, by the allocator that ran
+  bool is_fault = false;       // it names a fault, however much room the job has
+  bool is_proved = false;      // a replay has confirmed it
+  bool is_untried = false;     // nothing shows that the advice helps
+  uint64_t lowered_bytes = 0;  // the reduction of the need, with the allocator that ran
 };
 
 struct AdviceFacts {
   AdviceId id = AdviceId::kNone;
   std::string title;
-  uint64_t bytes = 0;  // less at the peak, at the most; of a cause: free when memory ran out
+  // Upper bound of the reduction at the peak; for a cause: the bytes free at the failure.
+  uint64_t bytes = 0;
   std::string evidence;
   std::string cost;
   std::string action;
   bool is_estimate = false;
-  std::string place = {};   // the line that it is about; empty: none, or many
-  std::string holder = {};  // what holds most of it; empty: not known
+  std::string place = {};   // the line that it is about; empty if none, or many
+  std::string holder = {};  // the owner of most of it; empty if unknown
   // The line that stores the blocks there, if it differs from `place`: "train.py:33"; empty if
   // unknown.
   std::string kept_at = {};
   // True if the last request that failed would have been served, according to a replay or to the
   // bytes of a cause.
   std::optional<bool> fits = {};
-  Change change = {};                           // to be replayed; empty once it was
+  Change change = {};                           // to be replayed; empty after the replay
   std::vector<ReplayFacts> replays = {};        // by the allocator that ran, and by the pool
-  std::optional<uint64_t> replayed_bytes = {};  // less when that request came
-  AdviceId together_with = AdviceId::kNone;     // both serve it, and neither does alone
+  std::optional<uint64_t> replayed_bytes = {};  // the reduction when that request came
+  // Both together serve it, and neither does alone.
+  AdviceId together_with = AdviceId::kNone;
   AdviceProof proof = {};
 };
 

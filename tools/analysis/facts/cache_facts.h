@@ -20,7 +20,8 @@ struct ChurnSite {
 };
 
 struct ChurnFacts {
-  uint64_t pairs = 0;  // a size was freed, and asked for again with nothing of that size in between
+  // A size was freed and requested again, without that size in between.
+  uint64_t pairs = 0;
   uint64_t pair_bytes = 0;
   std::vector<ChurnSite> sites;
 };
@@ -29,10 +30,11 @@ struct FlushFacts {
   uint64_t time_ns = 0;
   uint64_t segments = 0;
   uint64_t bytes = 0;
-  uint64_t taken_again_bytes = 0;  // from the device afterwards, up to the next flush
+  // Allocated from the device again, up to the next flush.
+  uint64_t taken_again_bytes = 0;
   uint64_t duration_ns = 0;
   std::string by;    // "empty_cache", "allocator", "vramstow" (of its own accord, or asked by ctl)
-  std::string line;  // of the program, which called empty_cache(); empty: none is known
+  std::string line;  // the program's line that called empty_cache(); empty if unknown
 };
 
 struct CacheFacts {
@@ -60,9 +62,11 @@ struct HostFacts {
   uint64_t highest_resident_time_ns = 0;
   uint64_t least_free_bytes = 0;
   uint64_t least_free_time_ns = 0;
-  uint64_t limit_bytes = 0;            // of which that much was free
-  bool is_of_group = false;            // of its control group; false: of the machine
-  uint64_t pinned_rounding_bytes = 0;  // of peak.host_bytes: more than was asked for
+  uint64_t limit_bytes = 0;  // the limit of which these bytes were free
+  // True for the limit of its control group, false for the machine's.
+  bool is_of_group = false;
+  // The part of peak.host_bytes that was not requested.
+  uint64_t pinned_rounding_bytes = 0;
 };
 
 }  // namespace vramstow

@@ -43,7 +43,7 @@ struct CensusDetail {
   uint64_t live_bytes = 0;
   uint64_t duration_ns = 0;
   uint64_t objects = 0;
-  std::string why_ended;  // before all was looked at; empty: it was not
+  std::string why_ended;  // why it ended early; empty if it was complete
   std::vector<HeldBlock> blocks;
 
   // True if there was no time for a census at a failure. `why_ended` says why.

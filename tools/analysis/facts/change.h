@@ -19,16 +19,18 @@ struct LifeChange {
   static constexpr uint64_t kAsBefore = ~uint64_t{0};
 
   uint32_t life = 0;         // in Detail::lives
-  uint64_t bytes = 0;        // asked for instead; 0: it is not asked for
+  uint64_t bytes = 0;        // the new requested size; 0 if it is not requested
   uint64_t end = kAsBefore;  // freed before this event, if that is sooner
 };
 
 struct Change {
-  std::vector<LifeChange> lives;      // each life once
-  std::optional<uint64_t> requested;  // by the request that failed, instead; 0: it is not made
-  uint64_t spared_later = 0;          // that the program would have asked for after that request
-  bool shares_pool = false;           // private pools become one
-  std::string allocator;              // another one, by its name in a replay; empty: the same
+  std::vector<LifeChange> lives;  // each life once
+  // The new size of the failed request; 0 if it is not made.
+  std::optional<uint64_t> requested;
+  uint64_t spared_later = 0;  // bytes that would have been requested after it
+  bool shares_pool = false;   // private pools become one
+  // Another allocator, by its name in a replay; empty for the same one.
+  std::string allocator;
 
   // True if there is a change: not every piece of advice changes requests.
   bool known() const {

@@ -43,19 +43,20 @@ struct SiteDetail {
   std::string site;       // "train.py:45 step"; of a driver call: the library
   std::string operation;  // as users call it: "linear"; of a driver call: its name
   std::string made_by;    // the operator that allocates, within it: "aten::addmm"
-  std::string module;     // "Decoder.blocks.0"; empty: not known
+  std::string module;     // "Decoder.blocks.0"; empty if unknown
   std::string classes;    // of modules that a library runs: "Sequential.Linear"
   Phase phase = Phase::kUnknown;
-  bool by_stack = false;       // false: no call stack is known
+  bool by_stack = false;       // false if no call stack is known
   bool empties_cache = false;  // torch.cuda.empty_cache() is in the stack
   // The line of the program that calls empty_cache(); empty if a library calls it by itself.
   std::string empty_cache_line;
-  bool in_backward = false;      // autograd is at work, whatever `phase` says (recomputing)
-  bool in_optimizer = false;     // the same of an optimizer
-  bool is_own_call = false;      // no Python of a library is between `own` and the allocation
-  bool is_float64 = false;       // the names of functions tell that numbers have 64 bits
-  std::vector<CodeLine> own;     // the program's own lines, the outermost first
-  std::vector<uint32_t> frames;  // in Detail::frames, the outermost first; telling ones only
+  bool in_backward = false;   // autograd is running, whatever `phase` is (recomputation)
+  bool in_optimizer = false;  // an optimizer is running
+  bool is_own_call = false;   // no Python of a library is between `own` and the allocation
+  bool is_float64 = false;    // the names of functions tell that numbers have 64 bits
+  std::vector<CodeLine> own;  // the program's own lines, the outermost first
+  // Informative frames, in Detail::frames, the outermost first.
+  std::vector<uint32_t> frames;
   uint64_t allocations = 0;
   uint64_t total_bytes = 0;
   Amount at_peak;
@@ -71,11 +72,12 @@ struct MarkDetail {
 };
 
 struct Detail {
-  std::vector<std::string> frames;     // "file.py:12 function", each once
-  std::vector<std::string> files;      // the path of each frame's file; empty: none, or several
+  std::vector<std::string> frames;  // "file.py:12 function", each once
+  // The path of each frame's file; empty if none, or several.
+  std::vector<std::string> files;
   std::vector<std::string> lines;      // the program's own among them, each once
   std::vector<std::string> libraries;  // the last parts of their paths, by number
-  std::vector<SiteDetail> sites;       // by SiteTable's numbers; 0 is nobody
+  std::vector<SiteDetail> sites;       // by SiteTable's numbers; 0 is no call site
   std::vector<Life> lives;             // blocks, by birth
   uint64_t lives_left_out = 0;
   // The memory that a pool took from the device, in order of birth. Life::pending says that a
@@ -89,10 +91,11 @@ struct Detail {
   uint64_t marks_left_out = 0;
   std::vector<CensusDetail> censuses;
   std::vector<LaunchStep> launches;
-  std::vector<ModelClockSample> model_clock;  // in order; empty: there was no such clock
+  // In order; empty if there was no such clock.
+  std::vector<ModelClockSample> model_clock;
   uint64_t events = 0;
   uint64_t peak_event = 0;
-  uint64_t first_event = 1;  // after those that tell what was there before
+  uint64_t first_event = 1;  // the first after those for blocks from before the recording
 
   bool has_all_lives() const { return lives_left_out == 0 && segments_left_out == 0; }
 };

@@ -35,12 +35,12 @@ enum class Merge : uint8_t {
   kLeast,   // the lowest
   kAll,     // true if it is for all
   kAny,     // true if it is for one
-  kSame,    // the value where it is the same for all, else the value for "several"
+  kSame,    // the value if it is the same for all, otherwise the value for "several"
   kCommon,  // what all have in common
   kParts,   // of a struct: each fact by its own rule
   kJoin,    // of a list: rows with the same keys become one, each fact by its own rule
-  kFirst,   // as the first trace has it; rows with the same keys have it in common as a rule
-  kOwn,     // of one trace only; empty of several
+  kFirst,   // the value of the first trace; rows with the same keys usually agree
+  kOwn,     // for one trace only; empty for several
 };
 
 // A member.

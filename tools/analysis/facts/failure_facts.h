@@ -29,10 +29,12 @@ struct ShareFacts {
 // The memory of the GPU at an out-of-memory, and the demand on it.
 struct DemandFacts {
   std::optional<uint64_t> card_bytes;
-  std::optional<uint64_t> outside_bytes;  // of the card: context, modules, other processes
+  // Other memory of the card: context, modules, other processes.
+  std::optional<uint64_t> outside_bytes;
   uint64_t live_bytes = 0;
-  uint64_t not_pytorch_bytes = 0;  // of those, where there are tensors: what is none
-  uint64_t room_bytes = 0;  // what this process could have: live, cached, and free; 0: not known
+  uint64_t not_pytorch_bytes = 0;  // if there are tensors: the bytes that are none
+  // What this process could have: live, cached and free; 0 if unknown.
+  uint64_t room_bytes = 0;
   uint64_t lacking_bytes = 0;
   std::vector<ShareFacts> by_category;
   std::vector<ShareFacts> by_module;
@@ -59,9 +61,9 @@ struct ReplayFacts {
 struct WouldFitFacts {
   AdviceId cause = AdviceId::kNone;
   std::string place;
-  std::string holder;  // of most of it; empty: nobody was found
+  std::string holder;  // the owner of most of it; empty if none was found
   uint64_t bytes = 0;
-  bool fits = false;  // that alone is enough for the request
+  bool fits = false;  // its removal alone is enough for the request
   bool is_estimate = false;
 };
 
@@ -75,7 +77,7 @@ struct OutOfMemoryFacts {
   MemoryKind memory = MemoryKind::kNone;
   std::string call;
   std::string library;
-  std::string site;  // where a call stack tells it
+  std::string site;  // empty without a call stack
   std::string operation;
   uint64_t allocated_bytes = 0;  // by this process on that device, at that moment
   // The free memory of the device when it was last known, minus what this process has allocated
@@ -96,15 +98,17 @@ struct OutOfMemoryFacts {
   uint32_t site_number = 0;
   bool has_story = false;
   DemandFacts demand;
-  AdviceId cause = AdviceId::kNone;  // its advice; none: not known
+  AdviceId cause = AdviceId::kNone;  // the id of its cause; kNone if unknown
   std::vector<WouldFitFacts> would_fit;
-  std::vector<HolderFacts> holders;              // those of the most bytes
-  std::optional<uint64_t> bytes_without_holder;  // of tensors; none: there was no census
-  std::string census_left_out;  // why nobody looked for holders; empty: not known, or somebody did
+  std::vector<HolderFacts> holders;  // those of the most bytes
+  // Bytes of tensors without a known owner; empty without a census.
+  std::optional<uint64_t> bytes_without_holder;
+  // Why there was no census; empty if unknown, or there was one.
+  std::string census_left_out;
   // For the last failure only: the unchanged requests, replayed with the allocator that ran and
   // with the pool.
   std::vector<ReplayFacts> replays;
-  uint64_t advice_not_replayed = 0;  // for want of time
+  uint64_t advice_not_replayed = 0;  // for lack of time
 };
 
 }  // namespace vramstow

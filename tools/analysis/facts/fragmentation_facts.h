@@ -29,16 +29,17 @@ struct HoleFacts {
   uint64_t size = 0;
   uint64_t segment = 0;  // the address of the range that it lies in
   uint64_t segment_size = 0;
-  std::string before;  // who allocated the neighbour; empty: the segment ends here
+  std::string before;  // the call site of the neighbour; empty if the segment ends here
   std::string after;
   uint64_t before_bytes = 0;
   uint64_t after_bytes = 0;
 };
 
 struct FragmentationFacts {
-  bool any_ranges = false;  // false: nothing was reserved, so there is nothing to see
-  bool in_pool = false;     // the ranges are a pool's memory; false: addresses only
-  bool moves = false;       // the pool moves whole chunks together
+  bool any_ranges = false;  // false if nothing was reserved
+  // True if the ranges are a pool's memory, false for addresses only.
+  bool in_pool = false;
+  bool moves = false;  // the pool moves whole chunks together
   uint64_t largest_request_bytes = 0;
   FreeMemory at_peak;
   FreeMemory worst;  // the moment of the timeline with most unusable bytes

@@ -32,14 +32,15 @@ struct IterationFacts {
 
 struct IterationsFacts {
   std::string found_by;              // as docs/metrics.md has it; "none"
-  bool is_sure = false;              // the program told, or did it; nothing was guessed
+  bool is_sure = false;              // known from the program's marks or work, not guessed
   std::string mark;                  // the mark's text
-  std::string why_not;               // one sentence, where none were found
-  bool exact = true;                 // false: of a long trace, boundaries are known to some events
+  std::string why_not;               // one sentence if none were found
+  bool exact = true;                 // false for a long trace, whose boundaries are approximate
   std::vector<IterationFacts> list;  // at most kMaxIterations, the first
   uint64_t count = 0;
-  uint64_t backward_per_iteration = 0;  // as a rule; 0: not known
-  int64_t growth_bytes = 0;  // per iteration, of what is live between iterations; the median
+  uint64_t backward_per_iteration = 0;  // the usual number; 0 if unknown
+  // Median growth per iteration of what is live between iterations.
+  int64_t growth_bytes = 0;
 };
 
 // All work of one kind: start-up, training, evaluation.
@@ -60,7 +61,7 @@ struct GrowthFacts {
   uint64_t bytes_per_iteration = 0;
   uint64_t blocks = 0;
   uint64_t bytes = 0;
-  uint64_t iterations = 0;  // in how many it left something behind
+  uint64_t iterations = 0;  // the number of iterations in which it left blocks behind
 };
 
 struct LifetimeFacts {
@@ -70,7 +71,8 @@ struct LifetimeFacts {
   Amount persistent;  // live at the end
   Amount before;      // allocated before the first iteration: the start-up
   uint64_t startup_peak_bytes = 0;
-  std::vector<SiteFacts> startup;  // who made what was there when the first iteration began
+  // The call sites of blocks that were live when the first iteration began.
+  std::vector<SiteFacts> startup;
   std::vector<GrowthFacts> growing;
 };
 

@@ -48,7 +48,7 @@ class LaunchTally {
 
   struct Range {
     uint32_t thread;
-    uint64_t number;  // of a range of the process; 0: it is the thread's
+    uint64_t number;  // of a range of the process; 0 for a range of the thread
     std::string text;
   };
 

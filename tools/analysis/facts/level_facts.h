@@ -44,7 +44,7 @@ struct BlockFacts {
   std::string call;
   std::string library;
   uint32_t site_number = 0;
-  std::string site;  // who allocated it, where a call stack tells
+  std::string site;  // the call site, if there is a call stack
 };
 
 // Allocations of device memory of 2^k to 2^(k+1)-1 bytes.
@@ -64,7 +64,7 @@ struct TimelinePoint {
   uint64_t requested_last = 0;
   uint64_t host_highest = 0;
   uint64_t managed_highest = 0;
-  FreeMemory ranges;  // at its end, or at one of the ends of what was joined to it: the worst
+  FreeMemory ranges;  // at its end; of joined intervals, the worst
 };
 
 // Intervals of one length, from the beginning of the trace.
@@ -83,7 +83,8 @@ struct DeviceFacts {
   uint64_t end_bytes = 0;
   uint64_t end_reserved_bytes = 0;
   uint64_t out_of_memory = 0;
-  std::optional<uint64_t> lowest_free_bytes;  // of the answers to the application's own questions
+  // Of the driver's answers to the application.
+  std::optional<uint64_t> lowest_free_bytes;
   uint64_t lowest_free_time_ns = 0;
 };
 

@@ -30,14 +30,15 @@ struct Life {
   uint64_t death = kStillLive;  // the event that ended it
   uint64_t birth_ns = 0;
   uint64_t death_ns = kStillLive;
-  uint64_t stream = kUnknownStream;  // for whose work it is; of a segment: whose blocks lie in it
-  uint32_t site = 0;                 // SiteTable's numbers; 0: not known
-  uint32_t free_site = 0;            // who gave it back
+  // The stream that uses it; of a segment: the stream of its blocks.
+  uint64_t stream = kUnknownStream;
+  uint32_t site = 0;       // by SiteTable's numbers; 0 if unknown
+  uint32_t free_site = 0;  // the call site that freed it
   int16_t device = kNoDevice;
-  uint16_t library = kUnknownName;  // who asked
-  bool tensor = false;              // asked of a framework's allocator, not of the driver
+  uint16_t library = kUnknownName;  // the library that made the call
+  bool tensor = false;              // requested from a framework's allocator, not from the driver
   bool opened = false;              // was there before the first event
-  bool pending = false;             // given back, and not yet to be used again
+  bool pending = false;             // freed, but not reusable yet
 
   bool LivesAt(uint64_t event) const { return birth <= event && event < death; }
 };

@@ -11,7 +11,7 @@ namespace vramstow {
 
 // Medians over the complete iterations from the third on.
 struct ModelClockFacts {
-  uint64_t iterations = 0;  // how many these are; 0: nothing is known
+  uint64_t iterations = 0;  // the number of these; 0 if nothing is known
   double step_seconds = 0;
   double wait_seconds = 0;       // for which work was held up while memory moved
   uint64_t link_read_bytes = 0;  // that work read or wrote in place in host memory
@@ -20,9 +20,10 @@ struct ModelClockFacts {
   // The iteration with the median time: [begin, end), as events.
   uint64_t begin_event = 0;
   uint64_t end_event = 0;
-  double work_seconds = 0;  // that the card computes, if all lay on it; 0: not known
+  // The time of the computation if all memory were on the GPU; 0 if unknown.
+  double work_seconds = 0;
   uint64_t operators = 0;
-  double link_seconds = 0;  // that operators take longer, because memory lies on the host
+  double link_seconds = 0;  // the extra time of operators because memory is on the host
 
   bool known() const { return iterations != 0; }
 };

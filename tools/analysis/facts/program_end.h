@@ -14,10 +14,10 @@
 namespace vramstow {
 
 enum class ProgramEnd : uint8_t {
-  kUnknown,      // or with an error, of which nobody told what it was
+  kUnknown,      // unknown, or an unknown error
   kWell,         // exit status 0
-  kOutOfMemory,  // an exception that nobody caught, or the one that it came from, was of memory
-  kOtherError,   // an exception that nobody caught, and no shortage led to it
+  kOutOfMemory,  // the uncaught exception, or its cause, was an out-of-memory
+  kOtherError,   // an uncaught exception of another kind
 };
 
 ProgramEnd EndOf(const Facts& facts);

@@ -31,7 +31,7 @@ struct RankSite {
 
 struct RankComparison {
   uint64_t ranks = 0;
-  std::vector<RankFigure> figures;  // the first is the peak of what was reserved
+  std::vector<RankFigure> figures;  // the first is the peak of reserved memory
   int64_t straggler = 0;            // the rank with the highest of the first figure
   std::string host;
   uint64_t over_median_bytes = 0;

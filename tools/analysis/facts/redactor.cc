@@ -250,7 +250,7 @@ std::string Redactor::WithoutFolders(std::string text) const {
         text.erase(place, folder.size());  // the slash stays: what follows is still a path
       } else if (absl::ascii_isalnum(static_cast<unsigned char>(next)) ||
                  std::string_view("_-.").find(next) != std::string_view::npos) {
-        ++place;  // of another folder, whose name begins alike
+        ++place;  // a part of another folder's name
       } else {
         text.replace(place, folder.size(), kGone);
       }

@@ -34,7 +34,7 @@ struct CategoryFacts {
 struct SiteHourFacts {
   std::string site;
   std::string operation;
-  std::string category;  // of most of what it holds; empty: not known
+  std::string category;  // the purpose of most of its memory; empty if unknown
   int64_t bytes_per_hour = 0;
 };
 
@@ -47,7 +47,7 @@ struct CategoryHourFacts {
 // in its last.
 struct HourFacts {
   bool known = false;       // the run was long enough
-  bool is_endless = false;  // the last quarter grew as the one before did
+  bool is_endless = false;  // the growth continued in the last quarter
   int64_t bytes_per_hour = 0;
   uint64_t from_bytes = 0;
   uint64_t to_bytes = 0;

@@ -20,29 +20,31 @@ struct TallyFacts {
   std::string path;          // of a library
   uint64_t calls = 0;        // events of any kind
   uint64_t allocations = 0;  // successful
-  uint64_t frees = 0;        // successful; by who freed, not by who had allocated
+  // Successful; counted by the freeing call, not by the allocating one.
+  uint64_t frees = 0;
   uint64_t failed = 0;       // calls that the driver refused
   uint64_t total_bytes = 0;  // of all allocations over the whole time
   // Device memory that it allocated.
   Amount at_peak;              // live at the moment of the process's peak
   Amount at_end;               // live at the end of the trace
   uint64_t highest_bytes = 0;  // its own highest level, whenever that was
-  Amount other_at_end;         // the same of host and managed memory
+  Amount other_at_end;         // live host and managed memory at the end
   uint64_t other_highest_bytes = 0;
 };
 
 struct Counts {
   uint64_t allocations = 0;         // calls that gave memory of any kind
-  uint64_t frees = 0;               // calls that gave it back
+  uint64_t frees = 0;               // calls that freed memory
   uint64_t out_of_memory = 0;       // requests for which memory ran out, as the program saw it
   uint64_t failed_allocations = 0;  // allocations that failed, for whatever reason
-  uint64_t handled_failures = 0;    // of those: whoever asked tried again or did without
+  uint64_t handled_failures = 0;    // of these, requests that were retried or not needed
   uint64_t refused_frees = 0;       // frees that the driver refused
-  uint64_t frees_of_unseen = 0;     // among `frees`: of blocks whose allocation is not in the trace
-  uint64_t frees_missed = 0;        // blocks whose address was given out again without a free
-  uint64_t freed_with_context = 0;  // blocks that went with their context, without a free
-  uint64_t unmatched_refusals = 0;  // refusals of something that is not in the trace
-  uint64_t other_layers = 0;        // events of layers that this version does not know
+  uint64_t frees_of_unseen = 0;     // frees of blocks whose allocation is not in the trace
+  uint64_t frees_missed = 0;        // blocks whose address was allocated again without a free
+  // Blocks that ended with their context, without a free.
+  uint64_t freed_with_context = 0;
+  uint64_t unmatched_refusals = 0;      // refusals of frees that are not in the trace
+  uint64_t other_layers = 0;            // events of layers that this version does not know
   std::array<uint64_t, 256> by_kind{};  // events by EventKind
 };
 
@@ -55,7 +57,7 @@ struct LaunchedFacts {
 struct LaunchesFacts {
   uint64_t launches = 0;
   bool sampled = false;                  // each event stands for several launches
-  std::vector<LaunchedFacts> by_kernel;  // most first
+  std::vector<LaunchedFacts> by_kernel;  // largest first
   std::vector<LaunchedFacts> by_range;   // the innermost in which they were launched
 };
 

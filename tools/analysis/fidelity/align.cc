@@ -244,7 +244,7 @@ std::vector<uint64_t> Stretches(std::span<const uint64_t> sequence, size_t lengt
   return hashes;
 }
 
-constexpr size_t kPlaceLength = 8;  // of a stretch that says where left begins or ends
+constexpr size_t kPlaceLength = 8;  // of a stretch that shows where left begins or ends
 constexpr size_t kMaxPlacesTried = 48;
 constexpr size_t kMaxSkipped = 64;
 
@@ -320,7 +320,8 @@ std::optional<SequenceWindow> FindWhole(std::span<const uint64_t> left,
 SequenceWindow FindWindow(std::span<const uint64_t> left, std::span<const uint64_t> right) {
   constexpr size_t kStretch = 24;
   constexpr size_t kBucket = 64;
-  constexpr size_t kMaxPlaces = 5000;  // of one stretch: what is everywhere points nowhere
+  // Of one stretch; a more frequent one is no evidence.
+  constexpr size_t kMaxPlaces = 5000;
   constexpr uint64_t kMaxVotes = 200'000'000;
   const SequenceWindow all = {0, right.size()};
   const std::vector<uint64_t> wanted = Stretches(left, kStretch);

@@ -31,9 +31,9 @@ struct EqualRun {
 };
 
 struct Alignment {
-  std::vector<EqualRun> runs;  // in order, none empty, none that touches the next
+  std::vector<EqualRun> runs;  // in order, not empty, not adjacent
   size_t matched = 0;          // the sum of their lengths
-  bool is_longest = true;      // false: some stretches were aligned greedily
+  bool is_longest = true;      // false if some stretches were aligned greedily
 };
 
 inline constexpr uint64_t kMaxAlignSteps = 400'000'000;  // some seconds

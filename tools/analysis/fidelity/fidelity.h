@@ -25,9 +25,9 @@ struct SequencePart {
   std::vector<SequenceItem> on_card;
   std::vector<SequenceItem> rehearsed;
   uint64_t times = 0;
-  uint64_t first_event = 0;    // of the card's, before which it first is so
-  std::string card_site;       // of the first of them; empty: not known
-  std::string rehearsed_site;  // likewise
+  uint64_t first_event = 0;    // the event of the real GPU before which it first occurs
+  std::string card_site;       // the call site of the first item; empty if unknown
+  std::string rehearsed_site;  // like card_site
   bool stages = false;         // reductions asked for all of it
 };
 
@@ -40,8 +40,8 @@ struct SequenceCause {
   // Texts to add to the SPEC, to try the explanation, the most likely first; empty if no setting of
   // the simulated GPU corresponds to it.
   std::vector<std::string> specs;
-  uint64_t events = 0;   // of either side that it explains
-  bool is_vain = false;  // it was tried, and nothing more was aligned
+  uint64_t events = 0;   // events on both sides that it explains
+  bool is_vain = false;  // it was tried without aligning more events
 };
 
 // The device memory that the framework held during the recorded events.
@@ -65,19 +65,20 @@ struct HeldMemory {
 struct FidelityFacts {
   uint64_t card_events = 0;
   uint64_t rehearsed_events = 0;  // all of them
-  uint64_t window_begin = 0;      // of the rehearsal's, the part that the card's recording tells
+  uint64_t window_begin = 0;      // the part of the simulated run that the recording covers
   uint64_t window_end = 0;
   uint64_t aligned = 0;
   uint64_t only_on_card = 0;
   uint64_t only_rehearsed = 0;  // within the window
-  bool is_longest = true;       // false: they differ too much to be aligned whole
+  bool is_longest = true;       // false if they differ too much for a complete alignment
   uint64_t card_peak_bytes = 0;
   uint64_t rehearsed_peak_bytes = 0;  // within the window
   HeldMemory held;
-  std::optional<MovedFunction> other_release;  // that the card ran; none: nothing says so
-  std::vector<SequencePart> parts;             // those of most events first
+  // Evidence that the real GPU ran another release.
+  std::optional<MovedFunction> other_release;
+  std::vector<SequencePart> parts;  // in order of events, most first
   uint64_t parts_left_out = 0;
-  std::vector<SequenceCause> causes;  // another release, then those of most events first
+  std::vector<SequenceCause> causes;  // another release first, then in order of events
 
   uint64_t LeftOver() const { return only_on_card + only_rehearsed; }
   double AlignedShare() const {
@@ -89,7 +90,7 @@ inline constexpr size_t kMaxSequenceParts = 20;
 
 // The number of multiprocessors of the simulated GPU, and of those that the real one may be.
 struct Multiprocessors {
-  uint64_t simulated = 0;          // 0: not known
+  uint64_t simulated = 0;          // 0 if unknown
   std::vector<uint64_t> possible;  // the most likely first
 };
 

@@ -37,13 +37,14 @@ enum class Reduces : uint8_t { kNo, kOperator, kKernel };
 // The tensors of one device, the one with the most events.
 struct AllocationSequence {
   std::vector<SequenceItem> items;
-  std::vector<uint64_t> levels;  // asked for and live after each item, the first ones' before it
+  std::vector<uint64_t> levels;  // requested bytes that are live after each item
   std::vector<uint32_t> sites;   // by item: an index of site_names
   std::vector<std::string> site_names;
   std::vector<Reduces> reduces;  // by item; of frees kNo
   uint64_t level_before = 0;
-  std::vector<SegmentChange> segments;  // with those that were there before; empty: not told
-  TorchLines torch_lines;               // of all devices
+  // Including earlier ones; empty if the source has none.
+  std::vector<SegmentChange> segments;
+  TorchLines torch_lines;  // of all devices
 };
 
 // Reads the source to its end.
@@ -52,7 +53,7 @@ AllocationSequence SequenceOf(EventSource* source);
 // The device memory that a framework held during items [begin, end).
 struct ReservedMemory {
   bool is_known = false;
-  bool has_parts = false;  // of expandable segments, so that their number means nothing
+  bool has_parts = false;  // there are expandable segments, so their number means nothing
   uint64_t peak_bytes = 0;
   std::map<uint64_t, uint64_t> segments;  // at the end: size → how many
   uint64_t Count() const;

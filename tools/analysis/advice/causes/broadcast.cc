@@ -21,7 +21,8 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kStretched = 8;  // more than any conversion of numbers makes of a block
+// More than a conversion of numbers can enlarge a block.
+constexpr uint64_t kStretched = 8;
 
 template <size_t count>
 bool IsAmong(std::string_view name, const std::array<std::string_view, count>& names) {

@@ -17,7 +17,7 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kLeastCopies = 3;
-constexpr uint64_t kLeastShare = 4;  // of the weights; fewer of the same shape may be a chance
+constexpr uint64_t kLeastShare = 4;  // of the weights; fewer equal shapes may be chance
 
 // The parameters of the model, counted by shape.
 struct Shapes {

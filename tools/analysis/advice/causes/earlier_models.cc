@@ -20,14 +20,15 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kLeastOfModel = 3;                        // of a model
-constexpr std::string_view kUnknownKey = "[\xE2\x80\xA6";  // of a container, as OwnerOf has it
+constexpr size_t kLeastOfModel = 3;  // of a model
+// Of a container, as OwnerOf returns it.
+constexpr std::string_view kUnknownKey = "[\xE2\x80\xA6";
 constexpr std::string_view kCacheOfFunction = "kept by functools.lru_cache";
 constexpr std::string_view kArguments = "arguments kept by";
 
 // The parts of one model, and of the optimizer that trains it, that one owner holds.
 struct KeptModel {
-  std::string container;  // empty: none holds it
+  std::string container;  // empty if no container holds it
   bool is_of_call = false;
   std::vector<const Life*> parameters;
   std::vector<const Life*> all;

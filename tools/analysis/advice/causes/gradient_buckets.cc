@@ -12,7 +12,8 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kLeastPart = 4;  // of the gradients must be there beside the buckets
+// 1/4 of the gradients must be live beside the buckets.
+constexpr uint64_t kLeastPart = 4;
 
 // Returns the buckets that are not the gradients themselves.
 std::vector<const Life*> Buckets(const FailureMoment& moment) {

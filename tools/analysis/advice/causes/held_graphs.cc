@@ -172,7 +172,7 @@ std::string PlaceOfAccumulator(const FailureMoment& moment, const std::vector<co
 }
 
 void TellOfUnrolledLoop(Cause* cause) {
-  cause->is_estimate = true;  // what goes from turn to turn stays
+  cause->is_estimate = true;  // the state that is passed from turn to turn stays live
   cause->title = "The graph of a loop grows with each turn";
   cause->evidence += " One variable's graph holds all of them.";
   cause->cost = "Recomputation makes an iteration about a third longer.";

@@ -14,7 +14,7 @@ namespace {
 
 Found FindKeptError(const FailureMoment& moment) {
   Cause cause;
-  bool is_last = false;  // the one that Python keeps for a debugger
+  bool is_last = false;  // the exception that Python stores for a debugger
   for (const Life* life : moment.live()) {
     const HeldBlock* block = moment.holders().Of(*life);
     // An exception that is being handled may still be needed; another cause covers a retry in its

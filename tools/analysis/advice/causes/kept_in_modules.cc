@@ -27,7 +27,7 @@ std::string ModulesOf(const std::string& pattern) {
 // Finds tensors that each of several modules stores for itself, for example unpacked weights or
 // results.
 Found FindKeptInModules(const FailureMoment& moment) {
-  std::set<std::string> modules;  // what has parameters or buffers
+  std::set<std::string> modules;  // modules that have parameters or buffers
   std::map<std::string, std::vector<const Life*>> others;
   for (const Life* life : moment.live()) {
     const HeldBlock* block = moment.holders().Of(*life);

@@ -14,7 +14,8 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kPieces = 16;  // one of them is little beside what is saved
+// So that one piece is small compared with what is saved.
+constexpr uint64_t kPieces = 16;
 
 // True for matrix decompositions, which cannot work in pieces: each number of the result depends on
 // the whole matrix.

@@ -47,7 +47,7 @@ Found FindLoadedFile(const FailureMoment& moment) {
   if (moment.is_peak() && MayBeLoadedState(moment)) return std::nullopt;
   absl::flat_hash_map<uint32_t, bool> reads;  // by site
   std::vector<const Life*> loaded;
-  std::set<uint64_t> sizes;  // of what else is there
+  std::set<uint64_t> sizes;  // the sizes of the other live blocks
   for (const Life* life : moment.live()) {
     if (!life->tensor) continue;
     const auto [site, is_new] = reads.try_emplace(life->site, false);

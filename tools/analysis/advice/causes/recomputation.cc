@@ -20,7 +20,7 @@ constexpr uint64_t kLargeRecomputedPart = 4;  // of what was live
 // The results that the forward pass of this step made in checkpoints and freed.
 struct FirstTime {
   uint64_t bytes = 0;
-  std::string place;  // the line that calls the checkpoint, where the program has one
+  std::string place;  // the program's line that calls the checkpoint, if any
 };
 
 FirstTime MadeTheFirstTime(const FailureMoment& moment) {
@@ -91,7 +91,8 @@ Found FindRecomputation(const FailureMoment& moment) {
                  " or more pieces (each few layers), instead of one around all: "
                  "torch.utils.checkpoint.checkpoint_sequential(layers, " +
                  std::to_string(pieces) + ", x).";
-  cause.held.clear();  // a hook of the checkpoint's own holds it, which is nobody's to let go
+  // A hook of the checkpoint holds it, so the program cannot release it.
+  cause.held.clear();
   return cause;
 }
 

@@ -26,7 +26,7 @@ Found FindSummedGraphs(const FailureMoment& moment) {
   if (turns.size() < kLeastPasses) return std::nullopt;
   std::map<uint32_t, std::set<size_t>> turns_of;  // by site
   std::vector<const Life*> made;
-  uint64_t backward = 0;  // made by one that runs, or has run
+  uint64_t backward = 0;  // made by a backward pass that runs, or has run
   for (const Life* life : moment.live()) {
     const SiteDetail& site = moment.site_of(*life);
     if (site.in_backward && life->tensor && life->birth >= begin) backward += life->size;

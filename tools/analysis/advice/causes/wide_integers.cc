@@ -15,7 +15,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kFlagIsNarrower = 8;  // times, as a bool
+constexpr uint64_t kFlagIsNarrower = 8;  // a bool is 8 times narrower
 constexpr uint64_t kMaxClasses = 4096;
 
 // Returns the number of one-hot classes: F.one_hot makes zeros whose last extent is the number of

@@ -66,7 +66,7 @@ Caches CachesOf(const Detail& detail) {
 
 Hint FindIdleStreams(const Evidence& evidence) {
   constexpr size_t kLeastStreams = 3;
-  constexpr uint64_t kIdlePart = 10;  // of the events, at the end
+  constexpr uint64_t kIdlePart = 10;  // the last tenth of the events
   const Detail& detail = evidence.detail();
   if (evidence.IsOurPool()) return std::nullopt;
   uint64_t bytes = 0;

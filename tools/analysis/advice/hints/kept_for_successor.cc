@@ -13,7 +13,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMaxEventsLate = 200;  // between a block and the one that takes its name
+constexpr size_t kMaxEventsLate = 200;  // events between a block and its successor
 
 bool IsKeptForItsSuccessor(const Evidence& evidence, const Life& life, const Life& next) {
   if (!evidence.IsAtPeak(life) || life.death == kStillLive || next.birth > life.death) return false;

@@ -13,9 +13,8 @@ namespace vramstow {
 namespace {
 
 constexpr double kLeastGrowth = 1.15;
-constexpr double kMaxTimes = 4;  // further off nobody knows what else would grow
-constexpr uint64_t kSmallShare =
-    20;  // a job below this part of the card says little of larger ones
+constexpr double kMaxTimes = 4;       // beyond this, it is unknown what else would grow
+constexpr uint64_t kSmallShare = 20;  // a smaller job says little about larger ones
 
 // The bytes at one moment: the part that grows with the batch, and the part that does not.
 struct Load {

@@ -18,7 +18,8 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kLeastStays = 4;  // in transfers: what stays shorter is not worth two of them
+// A block that is idle for a shorter time is not worth two transfers.
+constexpr uint64_t kLeastStays = 4;
 
 // True if the block is idle long enough for a transfer to the host and back, with PCIe or NVLink
 // busy half of the time.
@@ -37,7 +38,7 @@ bool CouldWait(const Evidence& evidence, const Life& life) {
 // The idle blocks, by what can be done about them.
 struct Waiting {
   uint64_t of_graphs = 0;
-  uint64_t of_program = 0;  // that it holds, and no graph
+  uint64_t of_program = 0;  // held by the program, and by no graph
 };
 
 Waiting WhatWaits(const Evidence& evidence, const std::vector<const Life*>& lives) {

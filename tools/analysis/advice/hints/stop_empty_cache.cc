@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kLeastShareOfTime = 100;  // one part of so many
+constexpr uint64_t kLeastShareOfTime = 100;  // the calls must take 1/100 of the time
 
 // The calls by the program's own lines. PyTorch also empties its cache itself, for example when
 // cuDNN tries its algorithms, and so do libraries.
