@@ -114,7 +114,8 @@ class Environment(OwnEnvironment):
         if self._client.has_own_torch and free < NEEDED_GB << 30:
             raise OSError(f"{self._folder} has {free >> 30} GiB free, {NEEDED_GB} are needed")
         self._clear()
-        # The shared environment's pip installs: one less to unpack in each.
+        # The shared environment's pip does the installation, so that no environment needs its own
+        # pip.
         self._run(SHARED.resolve() / "bin/python", "-m", "venv", "--without-pip", self._folder)
         if not self._client.has_own_torch:
             self._share_packages()

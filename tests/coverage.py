@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# The rooms that are reported, and the folder whose files count; objects may be compiled anywhere.
+# The parts that are reported, and the folders whose files count; objects may be compiled anywhere.
 PARTS = {
     "pool": ("allocator/",),
     "tracer": ("tracer/",),
@@ -53,7 +53,8 @@ def read(objects: list[Path], build: Path) -> dict[str, File]:
                 for line in entry["lines"]:
                     number = line["line_number"]
                     file.lines[number] += line["count"]
-                    # Where an exception would leave is no branch that anybody wrote.
+                    # Branches that are taken only by an exception are not written in the source, so
+                    # they do not count.
                     written = [b for b in line["branches"] if not b["throw"]]
                     for place, branch in enumerate(written):
                         file.branches[number, place] += branch["count"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 END = "<!-- end -->"
-# Folders that only the machine has which ran the tests.
+# Folders that exist only on the machine that ran the tests.
 OWN_FOLDERS = re.compile(
     rf"{re.escape(str(Path(__file__).resolve().parents[1]))}/|/[\w./-]*/pytest-\d+/"
     rf"|{re.escape(str(Path.home()))}/"

@@ -136,7 +136,7 @@ class Environment(OwnEnvironment):
         if not (self._keep and self.adapters.is_dir()):  # the last step of an earlier run
             self._install_torch(pip)
             self.adapters.mkdir()
-        # One that was left may be older than the list.
+        # An environment from an earlier run may be older than the list.
         kernel = kernel_of(self._release.python)
         mark = self._folder / "notebook.txt"
         if not mark.is_file() or mark.read_text() != kernel.read_text():
@@ -174,7 +174,8 @@ def run_suite(suite: Suite, environment: Environment, build: Path, *, short: boo
     failed = [text.partition(" failed: ")[0] for text in outcome.failures if " failed: " in text]
     if not 0 < len(failed) <= MOST_AGAIN:
         return outcome
-    # On a machine where others have the processors, tests miss their times: each again, alone.
+    # If other processes use the processors, tests exceed their time limits, so each failed test
+    # runs again, alone.
     again = [run_pytest(f"{suite.file}::{name}", (), environment, build) for name in failed]
     return with_second_tries(outcome, dict(zip(failed, again, strict=True)))
 

@@ -17,14 +17,14 @@ def targets(lines: list[str], pattern: str) -> list[str]:
     for line in lines:
         test, _, needed = line.partition(":")
         if re.search(pattern, test):
-            # A test may need nothing; ninja would build everything then.
+            # A test may need no target; ninja would build everything then.
             found.update(needed.split() or ["build.ninja"])
     return ["all"] if "all" in found else sorted(found)
 
 
 def main() -> int:
     build, pattern = sys.argv[1:]
-    # A test that was just added is to be found.
+    # Update the build file first, so that a test that was just added is found.
     subprocess.run(["ninja", "-C", build, "build.ninja"], check=True, stdout=subprocess.DEVNULL)
     print(" ".join(targets((Path(build) / "test-targets.txt").read_text().splitlines(), pattern)))
     return 0

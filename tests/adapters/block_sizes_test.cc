@@ -1,4 +1,5 @@
-// BlockSizes follows the rules by which PyTorch's own allocator cuts and merges blocks.
+// Tests that BlockSizes follows the rules by which PyTorch's own allocator splits and merges
+// blocks.
 #include "adapters/torch/observer/block_sizes.h"
 
 #include <gtest/gtest.h>
@@ -103,7 +104,7 @@ TEST(BlockSizesTest, ASegmentThatIsGivenBackIsForgotten) {
   EXPECT_EQ(sizes.SizeOf(kBase), 0U);
 }
 
-// The same rules over a list of pieces, searched from the beginning each time.
+// Applies the same rules to a list of pieces, which is searched from the beginning each time.
 class SlowModel {
  public:
   void AddSegment(uint64_t address, uint64_t size) { pieces_[address] = {size, address, true}; }

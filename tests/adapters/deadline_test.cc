@@ -1,4 +1,4 @@
-// A deadline of the census: what counts is the time that the thread has a processor.
+// Tests the deadline of a census: only time during which the thread has a processor counts.
 #include "adapters/torch/census/deadline.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,8 @@ void Work(uint64_t ns) {
 TEST(Deadline, IsNotOverWhileOthersHaveTheProcessor) {
   constexpr uint64_t kWork = 500 * kMillisecond;
   const Deadline deadline(kWork);
-  // In place of other processes: a sleep, longer than the work may take.
+  // The sleep stands for other processes that use the processor; it is longer than the work may
+  // take.
   std::this_thread::sleep_for(std::chrono::nanoseconds(kWork * 5 / 4));
   EXPECT_FALSE(deadline.is_over());
 }

@@ -41,7 +41,7 @@ def test_emptying_the_cache_every_step_shows_as_churn(failure_mode: Job) -> None
     facts = failure_mode("empties_the_cache_every_step", steps)
     cache = facts["cache"]
     assert cache["flush_count"] == 6, cache
-    # Memory that was given back is taken again in the next step, but for the last.
+    # Memory that was released is allocated again in the next step, except after the last step.
     again = [flush["taken_again_bytes"] for flush in cache["flushes"]]
     assert all(taken >= MIB for taken in again[:-1]) and again[-1] == 0, cache
 
@@ -62,7 +62,7 @@ def test_what_is_deleted_too_late_is_at_the_peak_with_what_follows_it(failure_mo
 
 def test_losses_in_a_list_keep_what_the_site_of_the_model_made(failure_mode: Job) -> None:
     facts = failure_mode("keeps_losses_in_a_list", "freed 8\n")
-    # Eight times the activations of 1,024 rows, all of one line.
+    # The peak has eight times the activations of 1,024 rows, all from one source line.
     assert facts["peak"]["allocated_bytes"] > 8 * 1024 * 256 * 4
     assert "keeps_losses_in_a_list" in facts["text"]
 
@@ -75,7 +75,8 @@ def test_two_models_at_once_are_all_of_the_peak_at_one_site(failure_mode: Job) -
 
 def test_a_forked_child_is_told_by_pytorch_and_leaves_the_parent_alone(failure_mode: Job) -> None:
     facts = failure_mode("forks_after_cuda_was_used", "child 7 1000.0\n")
-    # The child asked for nothing and gave nothing back: the parent's 1,000 numbers and their sum.
+    # The child allocated and freed nothing: the counts are the parent's 1,000 numbers and their
+    # sum.
     assert facts["counts"]["allocations"] - facts["counts"]["frees"] == 1, facts["counts"]
     assert facts["counts"]["frees_of_unseen"] == 0
     assert facts["peak"]["allocated_bytes"] == 4096 + 512
@@ -86,7 +87,7 @@ def test_a_forked_child_is_told_by_pytorch_and_leaves_the_parent_alone(failure_m
 
 def test_an_exit_with_live_graphs_is_the_scripts_own(failure_mode: Job) -> None:
     facts = failure_mode("exits_with_live_graphs", "leaving True\n", status=5)
-    # Tensors and the graphs' pool are given back; only the math library's workspaces are left.
+    # Tensors and the graphs' pool were freed; only the math library's workspaces are left.
     left = facts["leaks"]["groups"]
     assert left and all(block["call"] == "cuMemAlloc" for block in left), left
     assert {block["library"] for block in left} == {"libcublas.so.13"}, left

@@ -58,10 +58,11 @@ def test_a_cxx_program_trains_with_its_tensors_in_the_pool(
     events = tensor_events(trace)
     made = [row for row in events if row["kind"] == "allocate"]
     gone = [row for row in events if row["kind"] == "free"]
-    # Two weights, two biases, their gradients, Adam's two moments: of 256 x 64 numbers and more.
+    # There are two weights, two biases, their gradients, and Adam's two moments, of at least 256 x
+    # 64 numbers.
     assert len(made) > 5 * 10
     assert 0 <= len(made) - len(gone) < 40
-    # The pool's memory is what the driver gave, to the byte: chunks made less chunks released.
+    # The pool's memory equals the driver's memory exactly: created chunks minus released chunks.
     facts = job.analysis()
     assert facts["peak"]["reserved_bytes"] >= facts["peak"]["allocated_bytes"] > 0
     assert sum(int(row["requested"]) for row in made) > 256 * 64 * 4 * 4
@@ -74,12 +75,12 @@ def test_what_a_cxx_program_prints_is_computed(
     job = rehearse(train, "5", env=settings, card="h200,kernels=list")
     assert job.status == 0, job.err[-4000:]
     losses = [float(line.split()[-1]) for line in job.out.splitlines()]
-    # The mean square of what is wanted, which is drawn with a variance of 1, and of little more.
+    # The loss is the mean square of the target, which has a variance of 1, and of small outputs.
     assert len(losses) == 5 and all(0.8 < loss < 1.6 for loss in losses), job.out
     assert "without effect" not in job.err, job.err[-4000:]
     for left in [*job.traces, *job.call_logs]:
         left.unlink()
-    # A user who starts it by hand is told how to get the same.
+    # A user who sets LD_PRELOAD by hand is told how to get the same results.
     done = preloaded_by_hand(train, VRAMSTOW_ADAPTER_DIR=str(tmp_path / "none"))
     (line,) = [line for line in done.stderr.splitlines() if "computes nothing" in line]
     assert "vramstow adapter build --values --torch" in line

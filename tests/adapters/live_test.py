@@ -101,9 +101,9 @@ def test_ctl_metrics_and_top_tell_the_same(
         assert stats["reserved_bytes"] == truth["reserved_bytes.all.current"]
         assert stats["peak_allocated_bytes"] == truth["allocated_bytes.all.peak"]
         assert stats["out_of_memory"] == truth["num_ooms"] == device
-        # Where there is no trace, nobody sees what the driver refuses.
+        # Without a trace, requests that the driver refuses are not observed.
         assert stats.get("retries") == (truth["num_alloc_retries"] if trace == "trace" else None)
-        # What only the pool knows is absent, not zero.
+        # Numbers that only the pool has are absent, not zero.
         assert not {"misses", "limit_bytes", "offloaded_bytes"} & stats.keys()
         [pid] = {name.split('pid="')[1].split('"')[0] for name in samples}
         labels = f'{{device="{device}",pid="{pid}",rank=""}}'

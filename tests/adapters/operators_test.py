@@ -44,10 +44,10 @@ def test_tensors_have_the_operator_and_the_module_that_made_them(
     assert ("aten::mm", "", "Decoder.blocks.1.queries") in said, said
     assert ("aten::silu", "", "Decoder.blocks.0") in said
     assert ("aten::index_select", "", "Decoder.words") in said
-    # Backward: no Python runs there, so that the module is the forward pass's.
+    # No Python runs in the backward pass, so its rows have the module of the forward pass.
     assert ("aten::mm", "MmBackward0", "Decoder.blocks.1.queries") in said, said
     assert any(row[1] == "SiluBackward0" and row[2] == "Decoder.blocks.0" for row in said), said
-    # The optimizer has operators and no module.
+    # The optimizer's operators belong to no module.
     assert any(row[0].startswith("aten::_foreach") and row[1:] == ("", "") for row in said), said
     facts = job.analysis()
     backward = [row["site"] for row in facts["by_site"] if row["site"].startswith("backward of")]
@@ -126,5 +126,5 @@ def test_odd_modules_change_nothing(
     assert_served(job)
     assert job.out == "at the second call\n(1, 4) (1, 4)\n"
     modules = {module for _, _, module in said_of_tensors(job.traces[0])}
-    # A call that failed is over: what comes after it does not belong to it.
+    # A module call that raised an exception has ended, so later operators do not belong to it.
     assert "Linear" in modules and not any(name.startswith("Odd.inner.") for name in modules)

@@ -35,7 +35,7 @@ JOBS = (
     Job(EXAMPLES / "convnet.py", ("--steps", "2")),
     Job(EXAMPLES / "convnet.py", ("--steps", "1", "--channels-last", "--bfloat16")),
     Job(EXAMPLES / "lstm.py", ("--steps", "1")),
-    # Before, it has to be asked for the attention of cuDNN.
+    # Before PyTorch 2.5, cuDNN's attention must be enabled explicitly.
     Job(EXAMPLES / "attention.py", ("--steps", "1"), since=(2, 5)),
     Job(EXAMPLES / "cuda_graph.py", ("--steps", "2")),
     Job(PROGRAMS / "async_graph.py"),
@@ -101,12 +101,12 @@ def test_a_job_makes_the_same_requests(
 
     known = native_requests[script]
     if arguments not in known:
-        # The values that a rehearsal computes change no request, either: here it computes nothing.
+        # Computing values in the simulated run changes no request either; here it computes none.
         known[arguments] = requests(NATIVE, ",values=off")
     native = known[arguments]
     seen = requests(LEVELS[level])
     assert len(native) >= 10
-    # Frees of one moment come in any order, also in two runs with PyTorch's own allocator.
+    # Frees at the same moment have no fixed order, even in two runs with PyTorch's own allocator.
     assert [request for request in native if request[0] != "free_requested"] == [
         request for request in seen if request[0] != "free_requested"
     ]

@@ -213,7 +213,7 @@ def test_in_a_notebook(
     tensors: dict[str, str],  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    # A kernel is a process of its own, that another one starts and ends.
+    # A Jupyter kernel is a process of its own, which another process starts and ends.
     python = os.environ.get("VRAMSTOW_NOTEBOOK_PYTHON", sys.executable)
     found = subprocess.run([python, "-c", "import ipykernel, torch"], capture_output=True)
     if found.returncode != 0:
@@ -234,7 +234,8 @@ def test_under_torchrun(
     tmp_path: Path,
 ) -> None:
     script = tmp_path / "rank.py"
-    # torchrun runs Python unbuffered, and both ranks write into one pipe: whole lines only.
+    # torchrun runs Python unbuffered, and both ranks write into one pipe, so write whole lines
+    # only.
     whole_lines = "sys.stdout.reconfigure(write_through=False, line_buffering=True)"
     script.write_text(f"import os, sys\n{whole_lines}\n{ONE}\nprint('rank', os.environ['RANK'])\n")
     job = rehearse(
@@ -243,7 +244,7 @@ def test_under_torchrun(
     )
     assert_served(job)
     assert sorted(job.out.splitlines()) == ["3.0", "3.0", "rank 0", "rank 1"]
-    # The launcher may have one of its own.
+    # The launcher may have a trace of its own.
     assert len([trace for trace in job.traces if "-rank" in trace.name]) == 2
 
 

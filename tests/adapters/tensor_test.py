@@ -73,7 +73,7 @@ def test_a_job_makes_the_same_requests(
             assert "not its tensors" not in job.err, job.err[-2000:]
         requests[name] = json.loads(target.read_text())
     native, served = requests["native"], requests["tensors"]
-    # Frees of one moment come in any order, also in two runs with PyTorch's own allocator.
+    # Frees at the same moment have no fixed order, even in two runs with PyTorch's own allocator.
     assert [entry for entry in native if entry[0] != "free_requested"] == [
         entry for entry in served if entry[0] != "free_requested"
     ]
@@ -96,7 +96,7 @@ more = torch.empty(300 << 20, dtype=torch.uint8, device="cuda")
     assert job.status == 0, job.err[-4000:]
     (device,) = job.analysis()["devices"]
     assert device["free_bytes_at_start"] == int(job.out)
-    # A second later it was looked at again, before or after the second block.
+    # The free memory was read again a second later, before or after the second block.
     assert int(job.out) - device["lowest_free_bytes"] >= 200 << 20
 
 
@@ -179,8 +179,8 @@ def test_every_number_agrees_with_every_other_the_call_log_and_the_trace_at_ever
     for step, (stats, trace) in enumerate(zip(said["steps"], traced, strict=True)):
         for key in ("allocation", "allocated_bytes", "reserved_bytes"):
             assert stats[key] == trace[key], (step, key)
-        # A block that is freed and still used by another stream is active, and its bytes are
-        # requested.
+        # A block that was freed but is still used by another stream counts as active, and its bytes
+        # as requested.
         assert stats["requested_bytes"] >= trace["requested_bytes"], step
         assert stats["active_bytes"] >= trace["allocated_bytes"], step
     native = rehearse(python, OWN / "every_number.py", env=NATIVE | package)

@@ -13,7 +13,7 @@ from jobs_conftest import VRAMSTOW, Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
-# The kit that accepts a card compares in the same way.
+# The acceptance kit for GPUs makes the same comparison.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "card"))
 
 from kit import touches
@@ -28,7 +28,7 @@ def as_csv(trace: Path) -> str:
     ).stdout
 
 
-# With world= the other ranks are absent, and NCCL has no copies of its own in their place.
+# With world= the other ranks are absent, and NCCL makes no copies for them.
 @pytest.mark.parametrize("options", ["values=decide", "values=off", "values=off,world=8,rank=0"])
 def test_each_tensor_that_work_uses_is_touched_and_no_other(
     rehearse: Rehearse, python: str, options: str

@@ -34,7 +34,7 @@ def run_both(
     """Runs the job with PyTorch's allocator and with ours, and compares."""
     said = {}
     made: dict[str, list[Entries]] = {}
-    # Compilers keep what they made: both runs find nothing of the other's.
+    # Compilers cache their results, so the two runs use separate caches.
     for name, env in (("native", NATIVE), ("tensors", tensors)):
         target = tmp_path / f"{name}.json"
         caches = {

@@ -134,12 +134,12 @@ def calls_of(job: Rehearsal) -> list[tuple[str, str, str, str]]:
         return [
             (row["call"], row["bytes"], row["result"], row["device"])
             for row in csv.DictReader(file)
-            # The loader's thread pins memory of the host whenever it comes to it.
+            # The data loader's thread pins host memory at arbitrary times.
             if row["device"] != "-1"
         ]
 
 
-# The jobs of tests/jobs and the examples: the file, its arguments, and how many cards it wants.
+# The jobs of tests/jobs and the examples: the file, its arguments, and the number of GPUs.
 OFTEN: list[tuple[Path, tuple[str, ...], int]] = [
     (EXAMPLES / "lstm.py", ("--steps", "2"), 1),
     (EXAMPLES / "cuda_graph.py", ("--steps", "3"), 1),
@@ -207,7 +207,7 @@ print(here.sum().item(), torch.equal(here.to("cuda:1"), data), contexts())
 """
 
 
-# The current card is the first, which the program never used.
+# The current GPU is the first one, which the program never used.
 def test_a_card_gets_no_context_because_another_one_computes(
     rehearse: Rehearse, python: str
 ) -> None:
@@ -280,7 +280,7 @@ print(product)
     job = rehearse(python, script, card=PRODUCTS_LEFT_OUT)
     assert job.status == 0, job.err[-4000:]
     assert job.out.startswith("1.0\ntensor("), job.out
-    # At that moment, and again as the first thing that the summary says.
+    # The warning is printed when the value is read, and again at the beginning of the summary.
     lines = job.err.splitlines()
     at_once, again = (i for i, line in enumerate(lines) if "not simulated" in line)
     assert re.fullmatch(
@@ -318,8 +318,8 @@ while product[0, 0].item() < 2000:
     assert "timed out" in job.err
 
 
-# The rules of the program are those of a library for metric learning: with what was mined, sizes
-# grow from step to step, and each follows from all that was computed before.
+# The program follows a library for metric learning: sizes depend on the mined pairs, grow from step
+# to step, and each follows from all values computed before.
 @pytest.mark.parametrize(
     "arguments", [("64",), pytest.param(("16", "4", "256", "512"), marks=pytest.mark.long)]
 )
@@ -346,7 +346,7 @@ def test_a_size_that_is_made_up_is_told_and_ends_no_job(
     notes = []
     for pool in ("off", "on"):
         monkeypatch.setenv("VRAMSTOW_POOL", pool)
-        # Zeros would give every pair: 4,096 positives by 61,440 negatives.
+        # With zeros, all pairs would be mined: 4,096 positives by 61,440 negatives.
         card = f"{CARD},memory=3GiB,gemm=1MFLOP,allowance=0"
         job = rehearse(python, PROGRAMS / "mined_pairs.py", "16", card=card)
         assert job.status == 0, job.err[-4000:]

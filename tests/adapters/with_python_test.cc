@@ -1,4 +1,5 @@
-// How long a census waits for Python's lock. Python and a slow start of threads are made here.
+// Tests how long a census waits for Python's lock. This file simulates Python and a slow start of
+// threads.
 #include "adapters/torch/census/with_python.h"
 
 #include <dlfcn.h>
@@ -45,7 +46,7 @@ int PyGILState_Ensure() {
 }
 void PyGILState_Release(int) {}
 
-// As where other processes want the processors.
+// Starts a thread with a delay, as if other processes used the processors.
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
                    void* argument) noexcept {
   static const auto create =

@@ -13,7 +13,7 @@ import pytest
 import questions
 from vendor import HERE, NotToBeHad, Release, fetch, releases
 
-# The answer to one question: results, numbers of status, names.
+# The answer to one question: results, status numbers, names.
 Answer = list[int | str | None]
 
 ROOT = HERE.parents[1]
@@ -21,7 +21,7 @@ BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 VRAMSTOW = BUILD / "bin/vramstow"
 FUNCTIONS = BUILD / "simulator/driver/driver_functions.def"
 SIMULATED = BUILD / "lib/vramstow/simulator/libcuda.so.1"
-# With everything that makes vramstow stand in front of a function.
+# A command with all settings that put vramstow in front of a function.
 PRELOADED = [
     str(VRAMSTOW), "run", "--no-trace", "--pool=on", "--offload=auto", "--launches=count", "--",
 ]  # fmt: skip
@@ -59,7 +59,7 @@ def ask(question: str, library: Path, *, preloaded: bool = False) -> dict[str, A
     command = [sys.executable, str(HERE / "questions.py"), question, str(library)]
     more = {"VRAMSTOW_FUNCTIONS": str(FUNCTIONS)}
     if library == SIMULATED:
-        # As on a machine without a card: cuInit finds no device.
+        # This behaves like a machine without a GPU: cuInit finds no device.
         more |= {"VRAMSTOW_SIMULATE": "h100", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(
         PRELOADED + command if preloaded else command,

@@ -64,7 +64,7 @@ def said(program: str, release: Release, *, preloaded: bool) -> tuple[int, str, 
         timeout=300,
     )
     errors = [line for line in done.stderr.splitlines() if not line.startswith("vramstow: ")]
-    # Where an object lies is another place in each run.
+    # The address of an object differs from run to run.
     return done.returncode, done.stdout, [re.sub("0x[0-9a-f]+", "0x…", line) for line in errors]
 
 

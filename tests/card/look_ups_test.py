@@ -62,9 +62,11 @@ def test_each_look_up_gives_the_row_that_the_table_names(release: Release) -> No
             for flag in FLAGS:
                 answer = answers[f"{name} {version} {flag}"]
                 expected = chosen(name, version, flag, release.cuda)
-                # Both forms of cuGetProcAddress; the older drivers have one.
+                # These are the results of both forms of cuGetProcAddress; older drivers have only
+                # one.
                 given = {answer[-1], answer[2] if len(answer) > 2 else answer[-1]}
-                # No row: the old form of a function whose later forms are hooked, or none at all.
+                # A look-up without a row gives the old form of a function whose later forms are
+                # hooked, or nothing.
                 if given != {expected} and (expected is not None or given & hooked):
                     wrong[f"{name} {version} {flag}"] = (answer, expected)
     assert not wrong, list(wrong.items())[:20]

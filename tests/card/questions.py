@@ -18,7 +18,7 @@ from typing import Any
 
 ROW = re.compile(r"VRAMSTOW_DRIVER_FUNCTION\((\w+), (\w+), (\d+), (\w+)\)")
 FLAGS = (0, 1, 2, 3)
-# Some results and versions that do not exist.
+# Results and versions, some of which do not exist.
 RESULTS = range(1100)
 ODD_VERSIONS = (0, 1000, 99990)
 
@@ -157,7 +157,7 @@ def main() -> None:
         for question in (look_ups, files, shared_addresses, errors, uninitialised, start)
     }
     json.dump(questions[sys.argv[1]](ctypes.CDLL(sys.argv[2])), sys.stdout)
-    # A reader who compares answers wants to know that there was something to compare.
+    # This shows a reader who compares answers that vramstow was really loaded.
     if "libvramstow-core.so" in Path("/proc/self/maps").read_text():
         print("libvramstow-core.so is loaded", file=sys.stderr)
 

@@ -27,7 +27,7 @@ def test_look_ups_give_the_same(release: Release) -> None:
         if int(version) > release.cuda:
             continue
         expected = list(answer)
-        # The simulated driver is newer and knows the name.
+        # The simulated driver is newer and has the name.
         if first.get(name, 0) > release.cuda and expected[1] == SYMBOL_NOT_FOUND:
             expected[1] = VERSION_NOT_SUFFICIENT
         compared += 1
@@ -41,7 +41,7 @@ def test_results_have_the_same_names_and_texts(release: Release) -> None:
     answers = simulated("errors")
     known = {key: answer for key, answer in told("errors", release).items() if answer[0] == 0}
     assert len(known) > 70
-    # The functions that the newer driver calls otherwise are listed here: nothing so far.
+    # Functions that the newer driver names differently would be listed here; there are none so far.
     assert known == {key: answers[key] for key in known}
 
 
@@ -63,8 +63,8 @@ def test_what_needs_cuinit_says_so_before_it_and_after_a_failed_one(release: Rel
     wrong = {
         symbol: (answers[symbol], answer)
         for symbol, answer in asked.items()
-        # Where the vendor's library goes on to look at the arguments after a failed cuInit, which
-        # are no right ones here, its answer tells nothing.
+        # If the vendor's library examines the arguments after a failed cuInit, which are not valid
+        # here, its answer is not compared.
         if answers[symbol] != [NOT_INITIALISED, NOT_INITIALISED]
     }
     assert not wrong, list(wrong.items())[:20]

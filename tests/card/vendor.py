@@ -48,7 +48,7 @@ def debian() -> str:
     ).stdout
     for line in listed.splitlines():
         origin, *rest = line.split()
-        # Updates and security fixes have a dash in their names.
+        # The names of updates and security fixes contain a dash.
         if origin == "Debian" and len(rest) == 2 and "-" not in rest[1]:
             return rest[0]
     raise NotToBeHad("apt knows no repository of Debian's; run apt-get update")

@@ -6,7 +6,7 @@ from typing import Any
 
 Facts = dict[str, Any]
 
-# Sizes that differ by less are the same: rounding, and what comes and goes by the way.
+# Sizes that differ by less count as equal, because of rounding and short-lived blocks.
 SAME = 1 << 20
 
 FALLS = {
@@ -50,7 +50,7 @@ STAYS = {
     "lazy_modules",
     "pinned_loader",
 }
-# Beside the peak: technique, figure, and whether it falls.
+# Figures besides the peak: the technique, the figure, and whether it must fall.
 OTHERS = (
     ("deferred_initialisation", "host_bytes", True),
     ("empty_cache", "device_allocations", False),

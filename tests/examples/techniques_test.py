@@ -18,7 +18,7 @@ pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without 
 
 FACTS = ROOT / "examples/techniques/facts.json"
 PAGE = ROOT / "docs/techniques.md"
-# Without a peak that must fall or stay; `wrong` knows more of them.
+# Techniques without a peak that must fall or stay; `wrong` has special checks for them.
 SPECIAL = {"batch_size", "fragmentation", "grad_scaler", "pruning_by_mask", "vramstow_offload"}
 
 

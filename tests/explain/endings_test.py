@@ -29,7 +29,7 @@ except torch.OutOfMemoryError:
 LIMIT = 'torch.cuda.set_per_process_memory_fraction(0.25)\nprint("limited")\n'
 
 
-# What cublasCreate() asks the driver for finds no room, though PyTorch has some in its cache.
+# cublasCreate() gets no memory from the driver, although PyTorch has some in its cache.
 LIBRARY = """
 import torch
 
@@ -77,7 +77,7 @@ def test_a_library_that_finds_no_memory_is_told(tmp_path: Path) -> None:
     assert "make the handle of this thread at the start" in ids["library_shortage"]["action"]
     assert "gives back too little here" in ids["library_shortage"]["action"]
     assert ids["library_shortage"]["fits"] is None
-    # A census was taken although PyTorch told of no out-of-memory.
+    # A census was taken although PyTorch did not report the out-of-memory error.
     assert any("work: kept[" in one["holder"] for one in facts["out_of_memory"][-1]["holders"])
     assert "the driver had too little" in " ".join(screen.split())
 
@@ -102,7 +102,7 @@ def test_the_handle_of_the_thread_of_autograd_is_another_one(tmp_path: Path) -> 
     assert "the driver had too little" in " ".join(screen.split())
 
 
-# A search library that calls cudaMalloc itself, beside PyTorch.
+# A search library that calls cudaMalloc itself and is used together with PyTorch.
 BESIDE = """
 #include <dlfcn.h>
 int build(unsigned long bytes, void** block) {
@@ -165,7 +165,7 @@ def test_an_error_that_was_raised_from_it_is_of_memory(tmp_path: Path) -> None:
     assert status == 1
     assert facts["facts"]["program.uncaught"] == "OutOfMemoryError"
     assert "went on" not in summary and "went on" not in screen
-    # The same program limits itself.
+    # The program limits its own memory.
     first = facts["advice"][0]
     assert first["id"] == "own_limit"
     assert first["place"] == "program.py:3 <module>"

@@ -28,8 +28,8 @@ class Job:
     lives: bool = False  # it does not fail, and wastes
     is_short: bool = False  # part of the default suite
     parameters: int = 0  # what is to blame is so many times as large as those
-    # Its twin never needs more than where the job fails, and does without all that is to blame: the
-    # difference is what mending saves.
+    # If set, the fixed program never needs more memory than the job has at its failure, and has
+    # none of the memory to blame, so the difference is the memory that the fix saves.
     shows_saving: bool = False
 
     @property

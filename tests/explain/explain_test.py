@@ -22,12 +22,12 @@ SHORT = [job for job in EVERY if job.is_short]
 LONG = [job for job in EVERY if not job.is_short]
 
 
-# The jobs that the analysis cannot explain yet, with the reason; the test fails when it can.
+# Jobs that the analysis cannot explain yet, with the reason; the test fails once it can.
 NOT_YET: dict[str, str] = {}
 
 
-# Their memory has no tensor, so a census of tensors finds nobody; or an operator of C++ was making
-# the tensors and had not yet handed them over.
+# Jobs whose memory has no tensor, so that a census of tensors finds no holder, or whose tensors
+# were still being made by a C++ operator.
 NO_OBJECT = {"graph_per_shape", "scratch_of_a_library", "momentum"}
 
 
@@ -48,7 +48,7 @@ def rehearse(
     options = [card, *flags, "--trace-dir", str(folder)]
     return subprocess.run(
         [VRAMSTOW, "run", *options, "--", sys.executable, job.script, *arguments],
-        # The sizes of the cards count 32 MiB for a handle of cuBLAS.
+        # The memory sizes of the jobs include 32 MiB for a handle of cuBLAS.
         env=os.environ | {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"},
         capture_output=True,
         text=True,
@@ -78,7 +78,7 @@ def check_screen(folder: Path, facts: dict[str, Any], *, lives: bool) -> None:
         assert f"vramstow help {facts['advice'][0]['id']}" in words, text
 
 
-# The output about the jobs that have been run.
+# The facts of the jobs that have been run so far.
 told_of: dict[str, dict[str, Any]] = {}
 
 
@@ -86,7 +86,7 @@ def is_near(bytes_: int, others: int) -> bool:
     return abs(bytes_ - others) <= others / 10
 
 
-# Their memory was free, and bound to graphs: in a replay it serves the request.
+# Jobs whose memory was free but reserved for graphs, so that in a replay it serves the request.
 BOUND_TO_GRAPHS = {"graph_per_shape"}
 
 
@@ -106,7 +106,7 @@ def check_proof(job: Job, facts: dict[str, Any], allocator: str) -> None:
     assert changed["peak_allocated_bytes"] <= changed["peak_reserved_bytes"] <= demand["room_bytes"]
     assert demand["room_bytes"] + demand["outside_bytes"] <= demand["card_bytes"]
     assert story["advice_not_replayed"] == 0
-    # A job that died is not told that a larger batch fits, nor of what changes nothing.
+    # A job that ran out of memory gets no advice for a larger batch, and none that changes nothing.
     told = {advice["id"] for advice in facts["advice"]}
     assert "larger_batch" not in told
     assert job.name in BOUND_TO_GRAPHS or not told & {"cache_larger_than_use", "cache_at_end"}
@@ -127,7 +127,7 @@ def check(job: Job, folder: Path, flags: tuple[str, ...] = MOST) -> None:
     if job.lives:
         return
     assert f"[{first['id']}]" in " ".join(summary.split())
-    # The story says the same, with what was live and what was lacking.
+    # The account of the failure says the same, with the live and the lacking bytes.
     story = facts["out_of_memory"][-1]
     assert story["cause"] == first["id"]
     assert story["would_fit"][0]["cause"] == first["id"]
@@ -168,8 +168,8 @@ def compiled() -> None:
         subprocess.run([VRAMSTOW, "adapter", "build", kind, "--torch", torch], check=True)
 
 
-# One of each way in which a cause is found: by what holds the memory, by sizes, by types, by the
-# request, by what the driver was asked for.
+# One job for each way in which a cause is found: by the holder, by sizes, by types, by the request,
+# by driver calls.
 QUICK = ("carried_state", "first_step", "data_on_card", "relations", "retry")
 
 

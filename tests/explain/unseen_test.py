@@ -18,7 +18,7 @@ pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without 
 ROOT = Path(__file__).resolve().parents[2]
 VRAMSTOW = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")) / "bin/vramstow"
 
-# One of each form of retention that only a census tells, and one without a holder.
+# One job for each form of retention that only a census finds, and one without a holder.
 QUICK = ("tenant_models", "fold_trainers", "scan_states", "notebook_cells")
 SHORT = [job for job in EVERY if job.name in QUICK]
 LONG = [job for job in EVERY if job.name not in QUICK]
@@ -39,14 +39,14 @@ def wrong_in(job: Unseen, facts: dict[str, Any]) -> list[str]:
     if first["id"] not in job.accepted():
         wrong.append(f"cause {first['id']}, not {' or '.join(job.accepted())}")
     place = (first["place"] or "").partition(" ")[0]
-    # The line that makes it, or the line that keeps it.
+    # The site is the source line that allocates the memory, or the one that retains it.
     if place not in job.places() and first["kept_at"] not in job.places():
         wrong.append(f"place '{place}'")
     word = job.holder_word()
     if word is not None and word not in (first["holder"] or ""):
         wrong.append(f"holder '{first['holder']}', not {word}")
     said = first["bytes"] / 2**20
-    # A limit that is lifted saves nothing: the program may have more.
+    # Lifting a limit saves no memory: the program may use more.
     if job.saves_mib > 0 and abs(said - job.saves_mib) > job.saves_mib / 10:
         wrong.append(f"{said:.0f} MiB, not {job.saves_mib:.0f}")
     return wrong
@@ -69,7 +69,7 @@ def check(job: Unseen, folder: Path) -> None:
     options = [card, "--census=on", "--trace-dir", folder]
     done = subprocess.run(
         [VRAMSTOW, "run", *options, "--", sys.executable, job.script],
-        # The expectations count 32 MiB for a handle of cuBLAS.
+        # The expected sizes include 32 MiB for a handle of cuBLAS.
         env=os.environ | {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"},
         capture_output=True,
         text=True,

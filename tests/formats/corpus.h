@@ -1,6 +1,7 @@
-// Where the corpus lies: real inputs that are not in the repository.
+// Finds the corpus: real input files that are not in the repository.
 //
-// Ownership: values. Threads: any. Errors: an empty path where there is no corpus.
+// Ownership: values. Threads: any. Errors: returns an empty path if there is no corpus. Units:
+// none.
 #ifndef VRAMSTOW_TESTS_FORMATS_CORPUS_H_
 #define VRAMSTOW_TESTS_FORMATS_CORPUS_H_
 
@@ -8,13 +9,13 @@
 
 namespace vramstow {
 
-// The path of a file in the corpus ($VRAMSTOW_CORPUS, or ../shared/corpus beside the repository);
-// empty where it is absent.
+// Returns the path of a file in the corpus ($VRAMSTOW_CORPUS, or ../shared/corpus beside the
+// repository), or an empty path if it does not exist.
 std::string CorpusFile(const std::string& name);
 
 }  // namespace vramstow
 
-// Ends a test visibly where the corpus is absent.
+// Skips a test visibly if the corpus does not exist.
 #define VRAMSTOW_NEEDS_CORPUS(name)              \
   if (::vramstow::CorpusFile(name).empty())      \
   GTEST_SKIP() << "the corpus has no " << (name) \

@@ -1,4 +1,4 @@
-// The facts of the corpus's README, which were computed independently, file by file.
+// Compares the files of the corpus with the facts in its README, which were computed independently.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -75,8 +75,8 @@ TEST_P(CorpusSnapshot, KeepsPyTorchsIdentitiesInEverySegment) {
   }
 }
 
-// Played from the state that was worked out for the window's beginning, the events end in the
-// snapshot's own segments and blocks.
+// The state at the window's beginning is computed; the events applied to it give the snapshot's own
+// segments and blocks.
 TEST_P(CorpusSnapshot, EventsEndInTheSnapshotsOwnState) {
   SnapshotEvents events(&snapshot_);
   absl::flat_hash_map<uint64_t, uint64_t> live;      // address → size

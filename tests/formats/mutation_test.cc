@@ -1,5 +1,5 @@
-// Files that were good and then were changed: flipped bits, cut, doubled, spliced. The changes are
-// the same each time.
+// Tests valid files that were changed: flipped bits, cut, doubled, spliced. The changes are the
+// same in each run.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@
 namespace vramstow {
 namespace {
 
-// The long suite goes through more of the same.
+// The long suite makes more changes of the same kinds.
 bool IsLong() { return std::getenv("VRAMSTOW_LONG") != nullptr; }
 
 size_t Position(std::mt19937* random, const std::string& bytes) {
@@ -75,7 +75,7 @@ TEST(Mutation, NoChangeBreaksAReader) {
     for (size_t i = 0; i < changes; ++i) Mutate(&random, seeds, &bytes);
     readable += ReadAsWhateverItIs(bytes);
   }
-  // Both sides are exercised.
+  // Both readable and unreadable files occur.
   EXPECT_GT(readable, rounds / 20);
   EXPECT_LT(readable, rounds);
 }
@@ -86,7 +86,8 @@ TEST(Mutation, EveryCutOfEverySeed) {
   }
 }
 
-// Every bit in the long suite; else every fifth, which meets all eight bits of a byte by turns.
+// The long suite flips every bit, the short one every fifth, so that all eight bits of a byte
+// occur.
 TEST(Mutation, FlippedBitsOfASnapshot) {
   const size_t stride = IsLong() ? 1 : 5;
   const std::string whole = FullSnapshotPickle();

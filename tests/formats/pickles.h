@@ -1,6 +1,6 @@
-// Pickles for tests, put together by hand or by the product's own writer.
+// Pickles for tests, built by hand or by the product's own writer.
 //
-// Ownership: values. Threads: any. Errors: none.
+// Ownership: values. Threads: any. Errors: none. Units: none.
 #ifndef VRAMSTOW_TESTS_FORMATS_PICKLES_H_
 #define VRAMSTOW_TESTS_FORMATS_PICKLES_H_
 
@@ -13,7 +13,7 @@
 
 namespace vramstow {
 
-// The bytes that a function writes with a PickleWriter.
+// Returns the bytes that write(PickleWriter*) writes.
 template <typename Write>
 std::string PickleOf(Write write) {
   std::ostringstream sink;
@@ -23,11 +23,12 @@ std::string PickleOf(Write write) {
   return sink.str();
 }
 
-// A small snapshot with everything in it: two devices of four slots, three segments (one of them
-// expandable), every action, stacks with and without fx texts, annotations, settings, host memory.
+// Returns a small snapshot with every feature: two devices of four slots, three segments (one of
+// them expandable), every action, stacks with and without fx texts, annotations, settings, host
+// memory.
 Snapshot FullSnapshot();
 
-// The same as bytes.
+// Returns FullSnapshot as bytes.
 std::string FullSnapshotPickle();
 
 }  // namespace vramstow

@@ -31,7 +31,7 @@ void CheckSentence(const absl::Status& status) {
   Promise(IsUtf8(sentence), "a sentence is UTF-8");
 }
 
-// So small that bombs are cheap to make.
+// The limits are small, so that decompression bombs are cheap to make.
 constexpr UnpackLimits kLimits = {
     .max_bytes = uint64_t{1} << 26, .max_ratio = 300, .free_bytes = uint64_t{1} << 20};
 
@@ -79,7 +79,7 @@ void CheckList(const EventList& list) {
   }
 }
 
-// A trace with what is added to it is one, too.
+// A timeline to which events were added is still a valid timeline.
 void CheckTimeline(const Input& input) {
   const absl::StatusOr<ProfilerTimeline> timeline = ReadProfilerTimeline(input);
   if (!timeline.ok()) return CheckSentence(timeline.status());

@@ -1,4 +1,4 @@
-// libFuzzer's entry: any bytes, read as what they seem to be.
+// The entry point for libFuzzer: reads any bytes in the format that they seem to have.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -5,7 +5,7 @@
 namespace vramstow {
 namespace {
 
-// Protocol 0, in the layout of 2023.
+// A pickle of protocol 0, in the layout of 2023.
 constexpr char kTextPickle[] =
     "(dp0\nVsegments\np1\n(lp2\n(dp3\nVaddress\np4\nI4096\nsVtotal_size\np5\nI512\nsVdevice\np6\n"
     "I0\nsVblocks\np7\n(lp8\n(dp9\nVsize\np10\nI512\nsVstate\np11\nVinactive\np12\nsVhistory\n"

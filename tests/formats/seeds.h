@@ -1,6 +1,6 @@
-// Small good files, one or more of each format, from which changed ones are made.
+// Small valid files, at least one of each format, from which changed ones are made.
 //
-// Ownership: values. Threads: any. Errors: none.
+// Ownership: values. Threads: any. Errors: none. Units: none.
 #ifndef VRAMSTOW_TESTS_FORMATS_SEEDS_H_
 #define VRAMSTOW_TESTS_FORMATS_SEEDS_H_
 

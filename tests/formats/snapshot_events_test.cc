@@ -1,4 +1,5 @@
-// A snapshot as events: the state before the window, the order, and contradictions.
+// Tests the conversion of a snapshot to events: the state before the window, the order, and
+// contradictions.
 #include "tools/formats/snapshot_events.h"
 
 #include <gmock/gmock.h>
@@ -94,7 +95,7 @@ TEST(SnapshotEvents, ExpandableSegmentsArePlayedBackwards) {
   SnapshotEvents events(&snapshot, 2);
   const std::vector<Event> all = All(&events);
   ASSERT_EQ(all.size(), 5U);
-  // At the end 40 MiB are mapped, of which the window mapped 20 and unmapped 20 behind them.
+  // At the end 40 MiB are mapped; the window mapped 20 MiB of them, and unmapped 20 MiB after them.
   EXPECT_EQ(all[0].kind, EventKind::kMap);
   EXPECT_EQ(all[0].size, 20 * kMebibyte);
   EXPECT_EQ(all[1].kind, EventKind::kMap);
@@ -278,8 +279,8 @@ TEST(BlockRounding, FollowsTheSettings) {
   EXPECT_EQ(plain.Round(512), 512U);
   EXPECT_EQ(plain.Round(513), 1024U);
   EXPECT_EQ(plain.Round(UINT64_MAX), UINT64_MAX);
-  // PyTorch's documentation: 1200 with 4 divisions lies between 1024 and 2048 and becomes 1280;
-  // the same in MiB, because small sizes are rounded to 512 bytes.
+  // PyTorch's documentation says: 1200 with 4 divisions lies between 1024 and 2048 and becomes
+  // 1280. This is the same in MiB, because small sizes are rounded to 512 bytes.
   const BlockRounding quarters(
       {{"roundup_power2_divisions.1024", int64_t{4}}, {"roundup_power2_divisions.2", int64_t{3}}});
   EXPECT_EQ(quarters.Round(1200 * kMebibyte), 1280 * kMebibyte);

@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = Path(os.environ.get("VRAMSTOW_CORPUS", ROOT.parent / "shared/corpus"))
 VIEWERS = sorted(ROOT.glob(".venv/lib/python3.*/site-packages/torch/cuda/_memory_viz.py"))
-# The keys that MemoryViz.js, the public viewer, understands.
+# The opcodes that MemoryViz.js, the public viewer, understands.
 VIEWER_OPCODES = {
     *("APPEND", "APPENDS", "BINGET", "BINFLOAT", "BININT", "BININT1", "BININT2", "BINPUT"),
     *("BINUNICODE", "DICT", "EMPTY_DICT", "EMPTY_LIST", "EMPTY_TUPLE", "FRAME", "LIST", "LONG1"),

@@ -1,4 +1,4 @@
-// Every layout of a memory snapshot, and what is said of what a file lacks.
+// Tests every layout of a memory snapshot, and the messages about missing parts.
 #include "tools/formats/snapshot_reader.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ void PutText(PickleWriter* out, const char* key, const char* text) {
   out->Text(text);
 }
 
-// A dict with `segments`, whose one segment and one block have what the functions put.
+// Makes a dict with `segments`: one segment and one block, to which the functions add their keys.
 std::string OneBlock(const std::function<void(PickleWriter*)>& segment,
                      const std::function<void(PickleWriter*)>& block) {
   return PickleOf([&](PickleWriter* out) {
@@ -72,7 +72,7 @@ void UsualBlock(PickleWriter* out) {
   PutText(out, "state", "active_allocated");
 }
 
-// A dict with one slot of events.
+// Makes a dict with one slot of events.
 std::string OneSlot(const std::function<void(PickleWriter*)>& entries) {
   return PickleOf([&](PickleWriter* out) {
     out->BeginDict();
@@ -345,8 +345,8 @@ TEST(SnapshotReader, AnEmptySnapshotIsOne) {
   EXPECT_THAT(snapshot.missing, Contains("no segments"));
 }
 
-// Two bytes refer to a record that was written once: without a limit a megabyte would unfold to
-// terabytes.
+// Two bytes can refer to a record that was written once, so without a limit a megabyte would expand
+// to terabytes.
 TEST(SnapshotReader, TheSameRecordsOverAndOverAreRefused) {
   std::string bytes = PickleOf([](PickleWriter* out) {
     out->BeginDict();

@@ -1,9 +1,10 @@
-// For the tests that run whole processes: reads a snapshot and says what is in it, or writes it
-// anew.
+// A program for tests that run whole processes: reads a snapshot and prints its contents, or writes
+// it again.
 //
-//   snapshot_tool summary FILE        one line of JSON; or one sentence on stderr and exit status 2
-//   snapshot_tool rewrite FILE OUT
-//   snapshot_tool seeds FOLDER        small good files of every format, for the fuzzer
+//   snapshot_tool summary FILE        prints one line of JSON; or one sentence on stderr, with exit
+//   status 2
+//   snapshot_tool rewrite FILE OUT    reads FILE and writes it to OUT
+//   snapshot_tool seeds FOLDER        writes small valid files of every format, for the fuzzer
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// A written snapshot is read back the same, and has what PyTorch's viewer needs.
+// Tests that a written snapshot is read back unchanged, and that PyTorch's viewer can show it.
 #include "tools/formats/snapshot_writer.h"
 
 #include <gmock/gmock.h>
@@ -175,7 +175,7 @@ TEST(SnapshotWriter, EveryFreeHasItsRequestAndItsEnd) {
       ElementsAre(A::kFreeRequested, A::kAlloc, A::kFreeCompleted));
   EXPECT_THAT(Actions(Again(WithEntries({WrittenEntry(A::kFreeRequested, 1)}))),
               ElementsAre(A::kFreeRequested, A::kFreeCompleted));
-  // A block that is still waiting at the end stays so.
+  // A block whose free is still pending at the end stays pending.
   Snapshot waiting = OneSegment({{4096, 512, 512, 0, BlockState::kActivePendingFree}});
   waiting.device.traces = {{WrittenEntry(A::kFreeRequested, 4096)}};
   EXPECT_THAT(Actions(Again(waiting)), ElementsAre(A::kFreeRequested));

@@ -1,4 +1,4 @@
-// Tests what a file is, and the one sentence for what it is not.
+// Tests how the format of a file is detected, and the message for a file of no known format.
 #include "tools/formats/sniff.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@
 namespace vramstow {
 namespace {
 
-// The suffix only.
+// Only the literal suffix is used.
 using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
 using testing::HasSubstr;
 
@@ -127,7 +127,7 @@ TEST(Input, FoldersPipesAndMissingFilesAreOneSentence) {
   std::filesystem::remove_all(folder);
 }
 
-// As PyTorch's _memory_viz.py writes it, with the empty line that it begins with.
+// Makes a page as PyTorch's _memory_viz.py writes it, including the empty first line.
 std::string ViewerPage(const std::string& base64) {
   return "\n<!DOCTYPE html>\n<html>\n<head>\n</head>\n<body>\n<script type=\"module\">\n"
          "import {add_local_files} from \"https://cdn.jsdelivr.net/MemoryViz.js\"\n"
@@ -138,7 +138,7 @@ std::string ViewerPage(const std::string& base64) {
 
 TEST(Unpack, TheSnapshotInAPageOfPyTorchsViewerIsFound) {
   const std::string pickle = FullSnapshotPickle();
-  // The page's writer fills up to a multiple of three bytes.
+  // The page's writer pads the pickle to a multiple of three bytes.
   const std::string base64 = absl::Base64Escape(pickle + std::string(3 - pickle.size() % 3, '\0'));
   const std::string page = ViewerPage(base64);
   const absl::StatusOr<Snapshot> snapshot = ReadSniffed(page);

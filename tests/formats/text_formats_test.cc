@@ -1,4 +1,4 @@
-// RMM logs, minimalloc problems, profiler traces and timelines.
+// Tests RMM logs, minimalloc problems, profiler traces and timelines.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -196,7 +196,7 @@ TEST(ProfilerTrace, FreesOfUnseenMemoryAreOpenedAtTheStart) {
   EXPECT_THAT(list.missing, Contains(HasSubstr("1 event of CPU memory left out")));
 }
 
-// The trace of three blocks and their frees, and one more event behind the first.
+// Makes the trace of three blocks and their frees, with one more event after the first.
 std::string TraceWith(std::string_view event) {
   std::string text = "[";
   for (int i = 0; i < 6; ++i) {
@@ -222,7 +222,7 @@ TEST(ProfilerTrace, WhatTheProfilerWritesIsReadWhereItIsNoJson) {
            "{\"\xff\xfe\x80name\": \"\xc3\xa4\xed\xa0\x80\", \"ts\": 1}"sv,
        }) {
     for (const size_t filler : {0, 65'000, 65'400, 65'500}) {
-      // At the border of what is read at once, too.
+      // The same event also works at the border of the buffer that is read at once.
       std::string text(filler, ' ');
       text += TraceWith(event);
       const absl::StatusOr<ProfilerTrace> trace = ReadProfilerTrace(Of(text));
@@ -259,7 +259,8 @@ TEST(ProfilerTrace, ZerosInPlaceOfTotalsAreNotBelieved) {
 }
 
 TEST(ProfilerTrace, TotalsThatChangeWithoutAnEventAreBelieved) {
-  // 1000 bytes before the trace; 300 of them are freed unseen between the second and the third.
+  // 1000 bytes are allocated before the trace; 300 of them are freed without an event between the
+  // second and the third line.
   struct Line {
     int64_t bytes;
     uint64_t address;
@@ -284,7 +285,7 @@ TEST(ProfilerTrace, TotalsThatChangeWithoutAnEventAreBelieved) {
     level += static_cast<int64_t>(event.size) * (event.kind == EventKind::kFree ? -1 : 1);
     if (list.CallName(event.call) == "[memory]") levels.push_back(level);
   }
-  // The last two, each of which the next one contradicts, are samples in another order.
+  // Each of the last two lines contradicts the one after it, so they are samples in another order.
   EXPECT_THAT(levels, ElementsAre(1100, 1200, 800, 900, 950, 1000));
   EXPECT_EQ(list.reserved.size(), 6U);
   EXPECT_THAT(list.missing, Contains(HasSubstr("1000 bytes on device 0 were allocated before")));

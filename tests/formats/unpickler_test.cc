@@ -1,4 +1,4 @@
-// Tests what a pickle may hold, and everything by which a stranger's pickle could do harm.
+// Tests the allowed contents of a pickle, and every way in which a malicious pickle could do harm.
 #include "tools/formats/unpickler.h"
 
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-// The suffix only.
+// Only the literal suffix is used.
 using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
 using testing::HasSubstr;
 
@@ -19,7 +19,7 @@ std::string Message(const absl::StatusOr<PickleTree>& tree) {
   return std::string(tree.status().message());
 }
 
-// The items of the list that the bytes hold.
+// Reads the items of a list from the bytes.
 class Reading {
  public:
   explicit Reading(std::string bytes) : bytes_(std::move(bytes)), tree_(Unpickle(bytes_)) {
@@ -244,7 +244,7 @@ TEST(UnpicklerDamage, WhatWasReadableIsKept) {
 }
 
 TEST(UnpicklerDamage, AListThatWasAppendedOneByOneIsKept) {
-  // {'k': [[1, 2 … as Python writes a list with one item: without a mark.
+  // This begins as {'k': [[1, 2 …; Python writes a list with one item without a mark.
   const std::string cut = "}(\x8c\x01k]](K\x01K\x02";
   const absl::StatusOr<PickleTree> tree = Unpickle(cut);
   ASSERT_TRUE(tree.ok()) << tree.status();
@@ -299,7 +299,7 @@ TEST(UnpicklerLimits, AHugeMemoNumberCostsNothing) {
   EXPECT_LT(read.tree().bytes_used(), 200'000U);
 }
 
-// Each memo number as far ahead as the plain table allows.
+// Each memo number is as far ahead as the plain table allows.
 TEST(UnpicklerLimits, LeapingMemoNumbersStayWithinTheBudget) {
   std::string bytes = "N";
   for (uint32_t i = 0; i < 200'000; ++i) {

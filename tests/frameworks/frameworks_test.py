@@ -59,7 +59,7 @@ def analysis_of(folder: Path) -> dict[str, Any]:
 
 def check_iterations(kind: Kind, facts: dict[str, Any], told: dict[str, int]) -> None:
     found = facts["iterations_found"]
-    # Calls of a model without gradients may be those of one evaluation.
+    # Calls of a model without gradients may belong to one evaluation.
     assert found["is_sure"] is kind.trains, found
     assert found["by"] == (kind.by if kind.trains else "forward_passes"), found
     assert found["count"] == told["steps" if kind.trains else "forwards"], found
@@ -70,7 +70,7 @@ def check_categories(facts: dict[str, Any], told: dict[str, int]) -> None:
     for name in ("parameters", "optimizer_state", "caches"):
         if name in told:
             assert at_peak.get(name, 0) == pytest.approx(told[name], rel=TOLERANCE), name
-    # At the peak not all gradients have to be there.
+    # Some gradients may not exist yet at the peak.
     assert at_peak.get("gradients", 0) <= told.get("gradients", 0) * (1 + TOLERANCE)
     assert at_peak.get("unknown", 0) <= LEAST_KNOWN * sum(at_peak.values())
 

@@ -104,7 +104,7 @@ def test_lightning_hands_them_to_all_of_its_loggers(tmp_path: Path) -> None:
     told = run("lightning_logs.py", tmp_path, "tensorboard", "lightning")
     logged = Logged(tmp_path / "logs").pool()
     assert len(logged) == 11
-    # Every four of eight steps, and after the validation.
+    # Memory is logged at every fourth of eight steps, and after the validation.
     assert sorted(logged["allocated_bytes"]) == [4, 8]
     assert is_near(logged["peak_allocated_bytes"][8], told["peak"]["vramstow/peak_allocated_bytes"])
     [table] = (tmp_path / "logs").rglob("metrics.csv")
@@ -148,7 +148,7 @@ def test_a_run_of_wandb_gets_them_offline_with_the_report_as_a_page(tmp_path: Pa
     rows = rows_of_wandb(tmp_path / "logs")
     assert [row["_step"] for row in rows] == [0, 1, 2, 3, 4]
     for row, told in zip(rows, seen, strict=False):
-        # They stand in the row of the loss, and are what the pool said.
+        # The figures are in the row of the loss, and equal those that the pool reported.
         assert "loss" in row and len(told) == 11
         assert {name: row[name] for name in told} == told
     assert rows[4]["vramstow/report._type"] == "html-file"

@@ -30,7 +30,7 @@ LONG = {
 def watched(build: Path, folder: Path, name: str, options: list[str]) -> str:
     target = folder / f"{name}.json"
     environment = {key: text for key, text in os.environ.items() if "VRAMSTOW" not in key}
-    # The adapter is compiled once for a build.
+    # The adapter is compiled once for each build.
     environment |= {
         "VRAMSTOW_POOL": "on",
         "VRAMSTOW_LEVEL": "tensors",

@@ -24,8 +24,8 @@ DIGESTS = Path(__file__).parent / "digests"
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 CORPUS = Path(os.environ.get("VRAMSTOW_CORPUS", ROOT.parent / "shared/corpus")).resolve()
 
-# The output of a section: one name and text after the other. The first argument is the build, the
-# second an empty folder to work in.
+# The output of a section: pairs of a name and a text. The first argument is the build folder, the
+# second an empty working folder.
 Outputs = Iterator[tuple[str, str]]
 Section = Callable[[Path, Path], Outputs]
 

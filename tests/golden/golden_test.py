@@ -7,7 +7,7 @@ import os
 import golden
 import pytest
 
-# Words that the names of the sections begin with, of one CTest test; without, all sections.
+# Prefixes of the sections that one CTest test checks; if there are none, it checks all sections.
 CHOSEN = tuple(filter(None, os.environ.get("VRAMSTOW_GOLDEN", "").split(",")))
 
 

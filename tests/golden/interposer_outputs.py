@@ -18,7 +18,7 @@ def exports(build: Path, _: Path) -> golden.Outputs:
             capture_output=True,
             text=True,
         )
-        # Name and kind; not where it lies.
+        # Keep the name and the kind, but not the address.
         lines = sorted(" ".join(line.split()[:2]) for line in result.stdout.splitlines())
         yield name, "\n".join(lines) + "\n"
 

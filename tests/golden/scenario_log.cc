@@ -1,9 +1,9 @@
 // Runs scenarios of tests/allocator/scenarios and writes every driver call and every block.
 //
 // Usage: scenario_log [--faults] FILE…
-// One log after the other on the standard output, each behind a line "== NAME". With --faults each
-// scenario is run again and again, and each time another driver call fails, once and for good. Exit
-// status 1 if a scenario fails or a file cannot be read.
+// The logs go to the standard output, each after a line "== NAME". With --faults each scenario is
+// run many times; each time another driver call fails, once and permanently. The exit status is 1
+// if a scenario fails or a file cannot be read.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -19,7 +19,7 @@
 namespace vramstow {
 namespace {
 
-// False: the scenario failed.
+// Runs a scenario and prints its log. Returns false if the scenario failed.
 bool Print(const std::string& text, const Fault& fault) {
   DriverLog log;
   const ScenarioResult result = RunScenario(text, fault, &log);
@@ -30,7 +30,7 @@ bool Print(const std::string& text, const Fault& fault) {
 
 bool PrintFaults(const std::string& text) {
   const uint64_t calls = RunScenario(text, Fault()).driver_calls;
-  // Of scenarios with thousands of calls some.
+  // In scenarios with thousands of calls only some of them fail.
   const uint64_t step = std::max<uint64_t>(calls / 16, 1);
   bool good = true;
   for (const bool forever : {false, true}) {

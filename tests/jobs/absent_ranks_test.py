@@ -89,7 +89,7 @@ def test_one_rank_takes_what_it_takes_among_all(
         found, expected = events_of(by_rank(alone)[rank]), among_all[rank]
         assert len(found) > 20
         if kind == "pipeline":
-            # Stages tell one another the shapes, in messages that have a small tensor each.
+            # Pipeline stages send each other the shapes, in messages with one small tensor each.
             assert abs(peak_of(found) - peak_of(expected)) <= 4096
         else:
             assert found == expected
@@ -107,7 +107,8 @@ def test_first_and_last_of_many_ranks_take_the_same(
     first, last = (events_of(by_rank(job)[rank]) for rank in some)
     assert len(first) > 20
     assert first == last
-    # Each of the two layers, its gradient and both moments: a share of 2048 x 2048 numbers.
+    # Each of the two layers has a weight, a gradient and two moments: shares of 2048 x 2048
+    # numbers.
     share = 2048 * 2048 * 4 // (world if kind == "fsdp" else world // 2 * 2)
     assert sum(("allocate", str(max(share, 512))) == (row[0], row[2]) for row in first) >= 8
 
@@ -167,7 +168,7 @@ def test_a_rank_that_fails_is_named_and_its_status_is_the_jobs(rehearse: Rehears
     assert os.environ.get("RANK") is None
 
 
-# DeepSpeed has these names, with more behind them.
+# Minimal versions of DeepSpeed's modules, with the names that vramstow uses.
 DEEPSPEED = {
     "launcher/runner.py": """
         import argparse
@@ -243,7 +244,8 @@ def test_the_launcher_of_torch_becomes_the_script_and_is_no_rank(
         "print(os.environ['LOCAL_RANK'], sys.argv[1:], torch.ones(2, device='cuda').device)\n"
         "torch.cuda.set_device(0)\n"
     )
-    # It looks how many cards there are, which leaves a trace of it. This form tells the script.
+    # The launcher queries the number of GPUs, so it leaves a trace of its own. This form passes the
+    # rank to the script.
     launcher = ("-m", "torch.distributed.launch", "--nproc-per-node", "gpu", "--virtual-local-rank")
     job = rehearse(python, *launcher, script, "--batch", "2", card="h100,world=8,rank=5")
     assert job.out == "0 ['--local-rank=5', '--batch', '2'] cuda:0\n", job.err

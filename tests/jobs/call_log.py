@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-# call -> what it does to its address. Calls that change no ownership of memory are not compared.
+# Maps a call to what it does to its address. Calls that do not change the ownership of memory are
+# not compared.
 GIVES = {
     "cuMemAlloc",
     "cuMemAllocPitch",
@@ -46,11 +47,12 @@ TRACED_KINDS = {
     "unmap",
     "register",
     "unregister",
-    # Captured: the address is given or taken now, the memory comes and goes with the graph.
+    # In a captured call the address is allocated or freed now, but the memory only when the graph
+    # runs.
     "graph_allocate",
     "graph_free",
 }
-# A graph's nodes can also be added one by one; the call log has only what streams were asked for.
+# A graph's nodes can also be added one by one; the call log has only calls on streams.
 ADDED_NODES = {"cuGraphAddMemAllocNode", "cuGraphAddMemFreeNode", "cuGraphAddNode"}
 
 
@@ -66,7 +68,7 @@ class Step:
 def read_call_log(path: Path) -> list[Step]:
     steps = []
     mapped: dict[int, int] = {}
-    # A last line without its end was being written when the process was killed.
+    # A last line without its newline was being written when the process was killed.
     lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
     for row in csv.DictReader(lines):
         call = row["call"]
@@ -105,7 +107,8 @@ def read_trace(vramstow: Path, path: Path, pooled: bool = False) -> list[Step]:
     return steps_of((row for row in rows if row["call"] not in ADDED_NODES), pooled)
 
 
-# How the pool served a block, as its events say it: none of these reached the driver.
+# The ways in which the pool serves a block, as its events record them; none of these calls the
+# driver.
 POOLED = range(1, 5)
 
 

@@ -14,7 +14,7 @@ EXPLICIT = POOL | {"VRAMSTOW_OFFLOAD": "explicit,host=1GiB"}
 AUTO = POOL | {"VRAMSTOW_OFFLOAD": "auto,host=1GiB"}
 
 
-# Triton asks for the device pointer of each argument and gives up where that is an error.
+# Triton queries the device pointer of each argument and fails if that is an error.
 @pytest.mark.parametrize("refused", ["", ",fail=cuPointerGetAttribute:1+:1"])
 def test_a_block_on_the_host_is_a_block_like_others(
     rehearse: Rehearse, python: str, refused: str
@@ -37,7 +37,7 @@ def test_a_driver_that_does_not_tell_arguments_is_named(rehearse: Rehearse, pyth
     assert "--offload=auto chooses badly here: the driver is of CUDA 12.2" in job.err
 
 
-# Its thread looks after them every 50 ms, and the driver takes 200 ms to shut down.
+# The pool's thread maintains the pools every 50 ms, and the driver takes 200 ms to shut down.
 def test_no_call_comes_while_the_driver_shuts_down(rehearse: Rehearse, python: str) -> None:
     runs = 200 if os.environ.get("VRAMSTOW_LONG") else 3
     for _ in range(runs):
@@ -66,8 +66,7 @@ def test_work_of_other_contexts_is_waited_for(rehearse: Rehearse, python: str, o
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
 
 
-# Cards for desktops cannot reach one another: mapped memory is copied only where both contexts are
-# named.
+# Desktop GPUs have no peer access: mapped memory is copied only if the call names both contexts.
 @pytest.mark.parametrize("card", ["rtx4090,count=2", "h100,count=2,without=peer", "h100,count=2"])
 def test_blocks_are_copied_between_cards(rehearse: Rehearse, python: str, card: str) -> None:
     job = rehearse(python, PROGRAMS / "copy_between_cards.py", card=card, env=POOL)
@@ -92,7 +91,7 @@ def test_tensors_go_from_card_to_card_where_the_pool_serves_segments(
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
 
 
-# On virtual cards, and in sandboxes.
+# Virtual GPUs and sandboxes refuse memory that can be exported.
 def test_memory_that_must_not_leave_the_process_is_stitched_all_the_same(
     rehearse: Rehearse, python: str
 ) -> None:
@@ -102,8 +101,8 @@ def test_memory_that_must_not_leave_the_process_is_stitched_all_the_same(
     assert "plain driver" not in job.err
 
 
-# Memory that a network card was told of stays behind its address, also when the block is freed,
-# memory is short and what is cached is given back.
+# Memory that is registered with a network card stays at its address, even after the block is freed,
+# memory is short and cached memory is released.
 @pytest.mark.parametrize("pool", [POOL, EXPLICIT], ids=["pool", "offload"])
 @pytest.mark.parametrize("way", ["descriptor", "attribute"])
 def test_registered_memory_stays_behind_its_address(
@@ -114,8 +113,8 @@ def test_registered_memory_stays_behind_its_address(
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
 
 
-# A free of the plain driver waits for all work: so what work wrote can be read on the host. The
-# same with the pool, whatever memory it is that the host reads.
+# A free of the plain driver waits for all work, so that data written by work can be read on the
+# host. The same must hold with the pool, for every kind of memory that the host reads.
 @pytest.mark.parametrize("pool", [POOL, {"VRAMSTOW_POOL": "off"}], ids=["pool", "plain"])
 @pytest.mark.parametrize(
     "memory", ["host-pool", "managed-pool", "host-chunk", "host-numa-chunk", "pageable"]
@@ -133,7 +132,7 @@ def test_a_block_that_a_network_card_uses_does_not_move(rehearse: Rehearse, pyth
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
 
 
-# Memory of the host can be mapped since CUDA 12.2; the attribute that says so came with 12.9.
+# Host memory can be mapped since CUDA 12.2; the attribute that reports this was added in 12.9.
 def test_a_driver_that_does_not_know_the_attribute_maps_host_memory_all_the_same(
     rehearse: Rehearse, python: str
 ) -> None:
@@ -145,10 +144,11 @@ def test_a_driver_that_does_not_know_the_attribute_maps_host_memory_all_the_same
     assert told.status != 0 and refused in told.err
 
 
-# Each step of the trial fails once; nothing of it is left behind, and the program goes on.
+# Each step of the trial of host memory fails once; it leaves nothing behind, and the program
+# continues.
 @pytest.mark.parametrize("call", ["cuMemCreate", "cuMemMap", "cuMemcpyAsync"])
 def test_a_trial_that_fails_leaves_nothing(rehearse: Rehearse, python: str, call: str) -> None:
-    # The pool has reserved its addresses before; what comes first of these is the trial's.
+    # The pool has reserved its addresses before, so the first of these calls is the trial's.
     card = f"h100,cuda=12.4,fail={call}:1:801"
     told = ("env", "VRAMSTOW_HOST_MAPPING=*=node:0")
     job = rehearse(*told, python, PROGRAMS / "plain_block.py", card=card, env=EXPLICIT)
@@ -157,8 +157,8 @@ def test_a_trial_that_fails_leaves_nothing(rehearse: Rehearse, python: str, call
     job.assert_trace_equals_call_log()
 
 
-# A driver may crash where a function is asked about as a kernel, or a kernel as a function. That
-# the block stays shows that the arguments were looked at.
+# A driver may crash if a function is queried as a kernel, or a kernel as a function. The block
+# stays, which shows that the arguments were examined.
 def test_a_handle_is_asked_about_as_what_it_is(rehearse: Rehearse, python: str) -> None:
     job = rehearse(
         python, PROGRAMS / "launched_handles.py", env=EXPLICIT | {"VRAMSTOW_LAUNCHES": "count"}

@@ -20,7 +20,8 @@ VRAMSTOW = BUILD / "bin/vramstow"
 EXAMPLES = ROOT / "examples"
 
 PROGRAMS = ROOT / "tests/jobs/programs"
-# How the rehearsed runtime takes its contexts (primary= in the SPEC); not set: as the SPEC says.
+# The way in which the simulated runtime creates its contexts (primary= in the SPEC); if it is not
+# set, the SPEC decides.
 PRIMARY = "VRAMSTOW_TEST_PRIMARY"
 
 

@@ -24,7 +24,8 @@ def compile_with_nvcc(source: Path, program: Path) -> None:
     nvcc = find_nvcc()
     if nvcc is None:
         pytest.skip("no nvcc: neither a CUDA Toolkit nor nvidia-cuda-nvcc is installed")
-    # The shared runtime by its file: -cudart shared wants libcudart.so, which PyPI's packages lack.
+    # The shared runtime is named by its file, because `-cudart shared` needs libcudart.so, which
+    # PyPI's packages do not have.
     runtime = BUILD / "lib/vramstow/simulator/libcudart.so.13"
     command = [nvcc, "-cudart", "none", source, "-o", program, "-Xlinker", runtime]
     subprocess.run(command, check=True, timeout=300)
@@ -44,7 +45,7 @@ def test_a_program_by_nvcc_over_the_shared_runtime(
     kinds = analysis["by_kind"]
     for kind in ("device", "device_pitched", "device_stream", "managed", "host_pinned"):
         assert kind in str(kinds), kind
-    # Called from the program itself, not from the runtime that passed the call on.
+    # The caller is the program itself, not the runtime that passed the call on.
     assert "vector_add" in str(analysis["by_library"])
     assert analysis["counts"]["allocations"] == analysis["counts"]["frees"]
 

@@ -54,12 +54,13 @@ def test_the_peak_of_a_training_and_its_parts(tmp_path: Path, python: str) -> No
     parts = told["parts"]
     assert told["peak_bytes"] == sum(parts.values())
     counted = int((tmp_path / "counted").read_text())
-    # Memory that is not PyTorch's: workspaces that libraries take from the driver themselves.
+    # The rest is memory that PyTorch did not allocate: workspaces that libraries allocate from the
+    # driver.
     others = told["peak_bytes"] - parts["context"] - counted
     assert 0 <= others <= parts.get("workspaces", 0), (told, counted)
     assert parts["parameters"] == PARAMETERS
     assert parts["gradients"] == PARAMETERS
-    # Adam's two moments; its counts of steps are on the host.
+    # The state consists of Adam's two moments; its step counts are on the host.
     assert parts["optimizer_state"] == 2 * PARAMETERS
     assert parts["context"] == 424 << 20
 
@@ -67,7 +68,7 @@ def test_the_peak_of_a_training_and_its_parts(tmp_path: Path, python: str) -> No
 def test_a_training_that_is_too_large_is_told_what_it_lacks(tmp_path: Path, python: str) -> None:
     told = ask(tmp_path, python, "vramstow.estimate('steps:large', 'a100,memory=2GiB')")
     assert not told["fits"] and told["out_of_memory"] > 0
-    # Four activations, 512 MiB each, and the input.
+    # The job needs four activations of 512 MiB each, and the input.
     assert told["peak_bytes"] > 2 << 30
     assert told["spare_bytes"] == (2 << 30) - told["peak_bytes"] < 0
     assert told["parts"]["activations"] >= 2 << 30, told

@@ -16,7 +16,8 @@ def test_a_prefetcher_holds_the_batches_of_a_card(rehearse: Rehearse, python: st
     assert job.out.split() == ["64", "186"], job.out
 
 
-# 64 MiB take an H200 1.2 ms, 512 MiB 10 ms, and a V100 45 ms. A pause may be longer than asked for.
+# 64 MiB take 1.2 ms on an H200, 512 MiB take 10 ms on it and 45 ms on a V100. A pause may be longer
+# than requested.
 @pytest.mark.parametrize(
     ("card", "mebibytes", "pause", "least", "most"),
     [

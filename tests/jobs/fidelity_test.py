@@ -13,7 +13,7 @@ from conftest import PROGRAMS, VRAMSTOW
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
-# Sums over all of a tensor, which stage a little for each multiprocessor.
+# Sums over all of a tensor, which need a small staging block for each multiprocessor.
 SUMS = """
 import sys, torch
 torch.cuda.memory._record_memory_history()
@@ -35,8 +35,8 @@ class Layer(torch.nn.Module):
 layer = Layer()
 for _"""
 
-# A sum over rows, which stages 128 MiB where there are enough multiprocessors, and nothing on a
-# small card.
+# A sum over rows, which needs a staging block of 128 MiB if there are enough multiprocessors, and
+# none on a small GPU.
 COLUMN_SUMS = """
 import sys, torch
 torch.cuda.memory._record_memory_history()
@@ -90,12 +90,13 @@ def test_the_same_job_on_the_same_card_is_aligned_whole(tmp_path: Path, python: 
     assert told["aligned_share"] == 1.0
     assert told["card_events"] > 1000
     assert (told["only_on_card"], told["only_rehearsed"], told["parts"]) == (0, 0, [])
-    # The second pass, of two that are alike.
+    # The window is the second of two equal passes.
     assert told["window_begin"] > 1000
     assert told["card_peak_bytes"] == told["rehearsed_peak_bytes"]
 
 
-# Blocks of which PyTorch cuts nothing off, and workspaces that cuBLAS takes from the driver.
+# Blocks from which PyTorch splits nothing off, and workspaces that cuBLAS allocates from the
+# driver.
 UNCUT = """
 import torch
 x = torch.ones(300, 300, device="cuda")
@@ -144,7 +145,7 @@ def test_a_card_with_other_multiprocessors_is_found_and_tried(tmp_path: Path, py
     text = compare(real, python, job, "3", flags=("--simulate=h100,values=off",)).stdout
     assert "sms=40: 100.00% aligned" in text
     assert "sums.py:8 <module>" in text
-    # Another job is another job, and says so with its status.
+    # For another job the comparison fails, and the exit status says so.
     less = compare(
         real, python, job, "2", flags=("--simulate=h100,values=off", "--no-tries", "--at-least=90")
     )
@@ -157,7 +158,7 @@ def test_large_staging_of_reductions_tells_of_multiprocessors(tmp_path: Path, py
     job.write_text(COLUMN_SUMS)
     real = tmp_path / "real.pickle"
     snapshot(real, "t4,sms=108", python, job)
-    # The snapshot names no card, so that the smallest is taken.
+    # The snapshot names no GPU, so the smallest one that fits is used.
     told = facts(compare(real, python, job, flags=("--json",)))
     assert told["simulate"] == "t4"
     assert told["aligned_share"] < 1
@@ -166,9 +167,9 @@ def test_large_staging_of_reductions_tells_of_multiprocessors(tmp_path: Path, py
     (tried,) = told["tried"]
     assert (tried["simulate"], tried["aligned_share"]) == ("t4,sms=108", 1.0)
     assert tried["reserved"]["card_peak_bytes"] == tried["reserved"]["rehearsed_peak_bytes"]
-    # The segment that held what was staged.
+    # The additional segment contained the staging block.
     assert told["reserved"]["card_segments"] > told["reserved"]["rehearsed_segments"]
-    # A sum of a few rows: no number of multiprocessors makes that good.
+    # With a sum of a few rows, no number of multiprocessors explains the difference.
     more = tmp_path / "more.py"
     more.write_text(COLUMN_SUMS.replace("x.sum(0)", "x[:64].sum(0)"))
     vain = facts(compare(real, python, more, flags=("--simulate=a100", "--json")))
@@ -185,7 +186,8 @@ def test_another_release_is_named_first(tmp_path: Path, python: str) -> None:
     same = facts(compare(real, python, job, "3", flags=("--simulate=h100", "--json")))
     assert same["other_release"] is None
     assert same["causes"] == []
-    # The same snapshot as an older release would have left it: its module.py has other lines.
+    # This changes the snapshot as if an older release had written it: its module.py has other line
+    # numbers.
     with real.open("rb") as file:
         recorded = pickle.load(file)  # this test has written it
     frames = {id(f): f for event in recorded["device_traces"][0] for f in event["frames"]}

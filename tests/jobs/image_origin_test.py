@@ -32,7 +32,7 @@ def test_a_kernel_of_another_release_does_nothing(
     library = tmp_path / "torch/lib/libkernels.so"
     library.parent.mkdir(parents=True)
     (tmp_path / "torch" / file).write_text(text)
-    # A fat binary without members: a kernel of any name exists in it.
+    # A fat binary without members; the simulator finds a kernel of any name in it.
     build = ["cc", "-shared", "-x", "c", "-", "-o", library]
     subprocess.run(
         build, input="char image[64] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16};", text=True, check=True

@@ -48,7 +48,7 @@ def kill_after(program: Path, folder: Path, seconds: float, pool: str) -> tuple[
         os.kill(int(trace.stem.rpartition("-")[2]), signal.SIGKILL)
         err = run.communicate(timeout=60)[1]
     assert run.returncode == -signal.SIGKILL, err
-    # A last line without its end was being written when the process died.
+    # A last line without its newline was being written when the process was killed.
     lines = said.read_text().splitlines(keepends=True)
     return [step_of(line) for line in lines if line.endswith("\n")], trace
 
@@ -68,7 +68,8 @@ def by_address(steps: list[Step]) -> dict[int, list[Step]]:
 
 
 def check_acknowledged(acknowledged: list[Step], trace: list[Step]) -> None:
-    # As a bag: two threads may acknowledge in another order than they were served in.
+    # The order is ignored, because two threads may acknowledge in another order than they were
+    # served in.
     lost = Counter(acknowledged) - Counter(trace)
     assert not lost, f"acknowledged, but not in the trace: {lost}"
 
@@ -176,7 +177,7 @@ def test_what_is_killed_while_memory_moves_leaves_nothing_behind(tmp_path: Path)
         assert killed.processes() == []
         assert list(killed.temporary.iterdir()) == []
         assert list(killed.trace.parent.iterdir()) == [killed.trace]
-        # The next process of the user removes what the last one could not.
+        # The user's next process removes the files that the last one could not remove.
         assert {socket.stem for socket in runtime.rglob("*.sock")} <= {str(killed.process)}
         assert not any(cards.exists() for cards in last_cards - killed.cards)
         last_cards = killed.cards

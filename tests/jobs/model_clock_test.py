@@ -26,7 +26,7 @@ for step in range(7):
     optimizer.step()
     loss.item()
 """
-# Operators that PyTorch carries out by copies within the card and by fills, beside the others.
+# PyTorch carries out some of these operators by copies within the GPU and by fills.
 COPIES = """
 import sys
 import torch
@@ -44,7 +44,7 @@ for step in range(7):
     optimizer.step()
     loss.item()
 """
-# The program needs about a millisecond for an iteration, and its card 37.
+# An iteration takes the program about a millisecond, and the GPU 37 ms.
 AHEAD = """
 import sys
 import torch
@@ -58,7 +58,7 @@ for step in range(9):
     if sys.argv[1] == "waits":
         torch.cuda.synchronize()
 """
-# Of an H100, by its data sheet: no step is faster than its products at this rate.
+# The rate of an H100 by its data sheet: no step is faster than its products at this rate.
 FLOAT32_RATE = 66.9e12
 
 
@@ -126,9 +126,9 @@ def test_a_job_that_lives_by_offload_is_not_called_healthy(tmp_path: Path) -> No
     assert first in screen
     assert "train.py:" in screen.split("Moved")[1].split("Peak")[0]
     assert "Healthy" not in screen
-    # What moves cost is what they make an iteration longer, and one change would do without them.
+    # The cost of moves is the time that they add to an iteration, and one change would avoid them.
     longer = has["model_clock"]["step_seconds"] - had["model_clock"]["step_seconds"]
-    # It is an upper bound: this program waits for its card in each step, moves or not.
+    # It is an upper bound, because this program waits for the GPU in each step even without moves.
     cost = has["offload"]["step_cost_seconds"]
     assert 0.75 * longer <= cost < has["model_clock"]["step_seconds"]
     assert "Offload costs about" in screen

@@ -90,7 +90,7 @@ def test_what_training_needs_sleeps_while_something_else_needs_the_card(
     roomy = f"h200,memory=1GiB,{ALL_COMPUTED}"
     awake = rehearse(python, program, "--sleep=none", card=roomy, env=SLEEPING)
     assert awake.status == 0, awake.err[-4000:]
-    # Other losses from step to step: it does learn.
+    # The losses differ from step to step, so the model does learn.
     assert len({line.split()[2] for line in awake.out.splitlines()}) == 3
     for sleep in ("pause", "offload"):
         for left in [

@@ -52,13 +52,13 @@ def test_memory_is_merged_into_the_profile_under_its_operators(
     made = [event for event in ours if event["name"].startswith("allocate ")]
     assert len(made) > 20
     for event in made:
-        # As a viewer nests them: the last that began and has not ended.
+        # As in a viewer, an event belongs to the last slice that has begun and not ended.
         around = [s for s in slices[event["tid"]] if s["ts"] <= event["ts"] <= s["ts"] + s["dur"]]
         assert around, event
         assert max(around, key=lambda one: one["ts"])["name"] == event["args"]["operator"]
     operators = {event["args"]["operator"] for event in made}
     assert {"aten::addmm", "aten::mm"} <= operators and len({e["tid"] for e in made}) == 2
-    # The profiler tells of the same blocks, within the same microseconds.
+    # The profiler records the same blocks, within the same microseconds.
     told = [
         (event["args"]["Addr"], event["ts"])
         for event in merged
@@ -131,7 +131,7 @@ def test_cupti_kernels_and_memory_are_in_the_trace_joined_to_calls(
     kernels = [row for row in told if row["requested"] == "10000" and row["memory"] == "none"]
     copies = [row for row in told if row["size"] == str(4 << 20) and row["memory"] == "none"]
     assert (len(kernels), len(copies)) == (2, 1), told
-    # CUPTI's view of memory, and ours, have the same number of the call in common.
+    # CUPTI's memory records and vramstow's events share the number of the call.
     calls = {row["size"]: row["object"] for row in events(job, "correlation")}
     ours = {row["sequence"]: row for row in events(job, "allocate") + events(job, "free")}
     theirs = [row for row in told if row["memory"] == "device"]

@@ -24,7 +24,7 @@ CORPUS = Path(
         "VRAMSTOW_CORPUS", Path(__file__).resolve().parents[2].parent / "shared" / "corpus"
     )
 )
-# From this release on cuBLAS's workspace is taken for each call, and not once.
+# From this release on cuBLAS's workspace is allocated for each call, not once.
 OWN_WORKSPACES = (2, 15)
 
 
@@ -43,7 +43,8 @@ class Job:
 GOAL = 0.995, 0.98
 JOBS = (
     Job("lm-small-forward-fp32", "small_decoder.py", ("full",), 1362, GOAL),
-    # At its end autocast drops its casts in the order of their addresses in the process.
+    # At its end autocast frees its casts in the order of their addresses, which differs between
+    # runs.
     Job("lm-small-forward-bf16", "small_decoder.py", ("autocast",), 1874, (0.96, 0.96)),
     Job("lm-medium-ctx128-training", "medium_decoder.py", ("128", "training"), 12831, GOAL),
     Job(

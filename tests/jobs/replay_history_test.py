@@ -24,7 +24,7 @@ pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without 
 Rehearse = Callable[..., Rehearsal]
 
 SEGMENTS = ("segment_alloc", "segment_free", "segment_map", "segment_unmap")
-# (the device's fraction that the job may use, PyTorch's settings)
+# Each row has the fraction of the device that the job may use, and PyTorch's settings.
 JOBS = [
     (1.0, ""),
     (0.5, ""),
@@ -39,7 +39,7 @@ JOBS = [
     (0.4, "expandable_segments:True"),
     (0.5, "expandable_segments:True,roundup_power2_divisions:4"),
 ]
-# One of each way to cut segments; the long suite has all.
+# One job for each way to split segments; the long suite runs all.
 OFTEN = JOBS if os.environ.get("VRAMSTOW_LONG") else [JOBS[i] for i in (1, 3, 5, 7, 10)]
 
 
@@ -83,7 +83,7 @@ def assert_same_steps(
         elif theirs[0] == "segment_free":
             assert places.pop(theirs[1]) == ours[1], f"step {number}: another segment"
         else:
-            # Parts of one range: the same distance everywhere in it. Ranges are a TiB apart.
+            # All parts of one range have the same distance. Ranges are a TiB apart.
             distance = theirs[1] - ours[1]
             known = places.setdefault(theirs[1] >> 32, distance)
             assert known == distance, f"step {number}: another place in the segment"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from conftest import BUILD, VRAMSTOW
 
-# A copy of NVIDIA's runtime, as far as it matters here: it says that it is of another version, and
-# asks the driver for a private table.
+# A copy of NVIDIA's runtime, as far as it matters here: it reports another version, and asks the
+# driver for a private table.
 COPY = """
 #include <dlfcn.h>
 int cudaRuntimeGetVersion(int* version) { *version = 4242; return 0; }
@@ -32,7 +32,7 @@ CALLED = (
     "driver for private tables; a simulated driver has none, so what calls it cannot be rehearsed. "
     "It works on a card."
 )
-# A library that brought its own copy.
+# A library that contains its own copy of the runtime.
 USER = """
 int cudaRuntimeGetVersion(int* version);
 int ask_for_table(void);

@@ -16,7 +16,7 @@ from conftest import PROGRAMS, VRAMSTOW
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
 DECODER = PROGRAMS / "planned_decoder.py"
-# As that program has it.
+# The sequence length of that program.
 LENGTH = 128
 
 ONE_OF_EACH = """
@@ -32,7 +32,7 @@ half @ torch.ones(16, 9, device="cuda", dtype=torch.half)
 query = torch.ones(2, 4, 64, 32, device="cuda", dtype=torch.half)
 functional.scaled_dot_product_attention(query, query, query)
 functional.scaled_dot_product_attention(query, query, query, is_causal=True)
-# Three quarters of the columns are no part of it.
+# Three quarters of the columns do not belong to the tensor.
 part = torch.ones(100, 400, device="cuda")[:, :100] + 1
 part.cpu()
 inputs = torch.ones(7, 5, 16, device="cuda")
@@ -69,7 +69,7 @@ def test_the_work_log_has_operations_bytes_and_copies(tmp_path: Path) -> None:
     assert (int(add["read_bytes"]), int(add["written_bytes"])) == (40000, 40000)
     copies = [(line["name"], int(line["read_bytes"])) for line in lines if line["kind"] == "copy"]
     assert copies == [("to_device", 4 * 64 * 128), ("to_host", 40000)]
-    # NCCL's stand-in goes through the host, which is no copy of the program's.
+    # NCCL's stand-in copies through the host, which is not a copy of the program's.
     assert [
         (line["name"], line["read_bytes"], line["items"])
         for line in lines
@@ -105,13 +105,14 @@ def test_steps_have_times_tokens_and_card_hours() -> None:
         assert row["tokens_per_step"] == 8 * 2 * LENGTH
         parts = row["step_parts"]
         assert sum(parts.values()) == pytest.approx(row["step_seconds"])
-        # So small that memory bounds each operator, and the program is slower than the card.
+        # The model is so small that memory bounds each operator, and the program is slower than the
+        # GPU.
         assert parts["memory"] > 0 and parts["launches"] > 0 and parts["program"] > 0
         rate = row["tokens_per_second"]
         assert rate == pytest.approx(row["tokens_per_step"] / row["step_seconds"])
         assert row["card_hours"] == pytest.approx(4e6 / rate / 3600)
         assert row["step_kernels_not_estimated"] * 10 < row["step_kernels"]
-    # Checkpoints compute each block once more, and that is counted because it was run.
+    # Checkpoints compute each block once more, which counts because it was executed.
     assert rows["full"]["step_parts"]["memory"] > 1.1 * rows["none"]["step_parts"]["memory"]
     assert rows["full"]["peak_bytes"] <= rows["none"]["peak_bytes"]
     assert told["rows"][0]["settings"]["checkpoint"] == "none"

@@ -49,7 +49,7 @@ def test_a_training_is_served_by_the_pool(rehearse: Rehearse, python: str) -> No
     )
     job.assert_well(steps=5)
     by_call = job.analysis()["by_call"]
-    # Without the adapter, tensors lie in segments that no event tells of.
+    # Without the adapter, tensors lie in segments for which there is no event.
     assert any(row["call"] == "tensor" for row in by_call), by_call
 
 

@@ -23,7 +23,7 @@ TEST_F(DeviceTest, CreatingACublasHandleAllocatesItsWorkspaceAndDestroyingGivesI
   const size_t before = UsedMemory();
   cublasHandle_t handle = nullptr;
   ASSERT_EQ(cublasCreate(&handle), CUBLAS_STATUS_SUCCESS);
-  // For compute capability 9.0; two small blocks share a granule of 2 MiB.
+  // These are the sizes for compute capability 9.0; two small blocks share a granule of 2 MiB.
   EXPECT_EQ(UsedMemory() - before, 66 * kMebibyte);
   ASSERT_EQ(cublasDestroy(handle), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(UsedMemory(), before);
@@ -34,7 +34,7 @@ TEST_F(DeviceTest, TheWorkspaceOfCublasFollowsItsOwnEnvironmentVariable) {
   const size_t before = UsedMemory();
   cublasHandle_t handle = nullptr;
   ASSERT_EQ(cublasCreate(&handle), CUBLAS_STATUS_SUCCESS);
-  // 8,320 KiB, in the device's granules of 2 MiB, and two small blocks.
+  // The handle needs 8,320 KiB, in the device's granules of 2 MiB, and two small blocks.
   EXPECT_EQ(UsedMemory() - before, 12 * kMebibyte);
   ASSERT_EQ(cublasDestroy(handle), CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(setenv("CUBLAS_WORKSPACE_CONFIG", "nonsense", 1), 0);
@@ -154,7 +154,7 @@ TEST_F(CublasTest, WrongGemmArgumentsAreRefusedAndEmptyOnesDoNothing) {
   EXPECT_EQ(gemm.launches().size(), 1u);
 }
 
-// A kernel of the stand-in can be given another effect: here one that is told from its own.
+// A kernel of the stand-in can be given another effect, here one that differs from its own.
 void ComputeTwiceTheDot(const vramstowSimulatorLaunch* launch) {
   const auto* words = static_cast<const uint64_t*>(launch->parameters[0]);
   const size_t n = words[0];
@@ -250,7 +250,7 @@ TEST_F(CublasTest, WhatIsNotSimulatedRefusesAndNamesItselfOnce) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "vramstow simulator: cublasXtCreate is not part of the simulated cuBLAS; it returned "
             "CUBLAS_STATUS_NOT_SUPPORTED.\n");
-  // A function of the first API, which returns its result instead of a status.
+  // This function of the first API returns its result instead of a status.
   auto old_dot = reinterpret_cast<float (*)(int, const float*, int, const float*, int)>(
       dlsym(RTLD_DEFAULT, "cublasSdot"));
   ASSERT_NE(old_dot, nullptr);

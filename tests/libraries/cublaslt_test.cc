@@ -6,7 +6,7 @@
 namespace vramstow {
 namespace {
 
-// D (m × n) = A (m × k) × B (k × n) in column order, and all that a call of it needs.
+// A fixture for D (m × n) = A (m × k) × B (k × n) in column order, with all arguments of the call.
 class CublasLtTest : public DeviceTest {
  protected:
   void SetUp() override {

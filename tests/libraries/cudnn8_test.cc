@@ -1,5 +1,5 @@
-// The stand-in of cuDNN 8: its numbers, and the functions for recurrent networks that cuDNN 9
-// lacks.
+// Tests the stand-in of cuDNN 8: its version numbers, and the functions for recurrent networks that
+// cuDNN 9 does not have.
 #include <cudnn.h>
 
 #include <vector>
@@ -81,7 +81,7 @@ TEST_F(Cudnn8Test, AnLstmsParametersLieOneAfterTheOther) {
   size_t bytes = 0;
   ASSERT_EQ(cudnnGetRNNParamsSize(handle_, lstm_, step_, &bytes, CUDNN_DATA_FLOAT),
             CUDNN_STATUS_SUCCESS);
-  // Four gates: matrices for the input and for the state, and two biases.
+  // There are four gates: matrices for the input and for the state, and two biases.
   ASSERT_EQ(bytes, 4u * 4 * (kHidden * kInput + kHidden * kHidden + 2 * kHidden));
   cudnnFilterDescriptor_t filter = nullptr;
   ASSERT_EQ(cudnnCreateFilterDescriptor(&filter), CUDNN_STATUS_SUCCESS);

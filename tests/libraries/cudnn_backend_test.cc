@@ -5,7 +5,7 @@
 namespace vramstow {
 namespace {
 
-// A backend descriptor for a test's lifetime.
+// A backend descriptor that is destroyed at the end of its scope.
 class Backend {
  public:
   explicit Backend(cudnnBackendDescriptorType_t type) {
@@ -85,7 +85,7 @@ class CudnnBackendTest : public DeviceTest {
   }
   void TearDown() override { EXPECT_EQ(cudnnDestroy(handle_), CUDNN_STATUS_SUCCESS); }
 
-  // Asks the heuristics for up to `count` configurations; returns how many came.
+  // Queries the heuristics for up to `count` configurations; returns how many there are.
   int64_t Ask(cudnnBackendHeurMode_t mode, std::vector<cudnnBackendDescriptor_t> configurations) {
     Backend heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     heuristics.Refer(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_)

@@ -1,4 +1,5 @@
-// The workspaces that cuDNN 9.19 took on an NVIDIA H100 (docs/card.md), and those of the stand-in.
+// Compares the workspaces of cuDNN 9.19 on an NVIDIA H100 (docs/card.md) with those of the
+// stand-in.
 #include <cudnn.h>
 
 #include <cstdlib>
@@ -8,7 +9,7 @@
 namespace vramstow {
 namespace {
 
-// What engines add beside tensors and sums was up to 608 bytes more or less there.
+// The additional memory of engines, besides tensors and sums, differed by up to 608 bytes there.
 constexpr int64_t kNear = 640;
 
 struct Convolution {

@@ -1,4 +1,4 @@
-// The cuFFT stand-in: plans and their memory; what a transform gives is queued and left out.
+// Tests the cuFFT stand-in: plans and their memory. Transforms are queued but not computed.
 #include "simulator/runtime/libraries/cufft/api.h"
 
 #include "tests/libraries/device_fixture.h"
@@ -24,7 +24,7 @@ namespace {
 
 using CufftTest = DeviceTest;
 
-// One transform of `count` floats, from one piece of memory to another or in place.
+// Expects the output of one transform of `floats` floats, from one buffer to another or in place.
 void ExpectOutput(cufftHandle plan, cufftResult (*execute)(cufftHandle, void*, void*),
                   size_t floats, bool in_place) {
   DeviceMemory in(4096);
@@ -57,10 +57,10 @@ TEST_F(CufftTest, OutputsAreAsLargeAsTheirLayoutSays) {
   EXPECT_EQ(cufftDestroy(plan), CUFFT_SUCCESS);
   ASSERT_EQ(cufftPlan2d(&plan, 3, 10, CUFFT_C2R), CUFFT_SUCCESS);
   ExpectOutput(plan, cufftExecC2R, 3 * 10, false);
-  // In place, rows of real numbers are padded to those of complex ones.
+  // In place, rows of real numbers are padded to the length of complex rows.
   ExpectOutput(plan, cufftExecC2R, 3 * 12 - 2, true);
   EXPECT_EQ(cufftDestroy(plan), CUFFT_SUCCESS);
-  // Two lines of four: interleaved before, one behind the other afterwards.
+  // Two lines of four elements: the input is interleaved, the output is contiguous.
   int n[] = {4};
   ASSERT_EQ(cufftPlanMany(&plan, 1, n, n, 2, 1, n, 1, 5, CUFFT_C2C, 2), CUFFT_SUCCESS);
   ExpectOutput(plan, Forward, 2 * (5 + 4), false);

@@ -1,4 +1,5 @@
-// Tests what CUPTI's documentation says of records, over the simulated driver and runtime.
+// Tests the behaviour that CUPTI's documentation specifies for records, on the simulated driver and
+// runtime.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <cupti.h>
@@ -32,7 +33,7 @@ constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                          CUPTI_ACTIVITY_KIND_CUDA_EVENT,
                                          CUPTI_ACTIVITY_KIND_OVERHEAD};
 
-// A copy of a record; the longest there is.
+// A copy of a record, with room for the longest one.
 struct Record {
   alignas(8) char bytes[256] = {};
   CUpti_ActivityKind kind() const { return reinterpret_cast<const CUpti_Activity*>(bytes)->kind; }
@@ -131,7 +132,8 @@ TEST_F(CuptiActivity, AKernelHasItsNameShapeAndTimes) {
   EXPECT_EQ(kernels[0].gridY, 2);
   EXPECT_EQ(kernels[0].blockX, 64);
   EXPECT_EQ(kernels[0].dynamicSharedMemory, 128);
-  // kernel-time of the SPEC, by the device's clock; one stream runs one after the other.
+  // The duration is kernel-time of the SPEC, by the device's clock; kernels of one stream run one
+  // after the other.
   EXPECT_EQ(kernels[0].end - kernels[0].start, 20'000u);
   EXPECT_GE(kernels[1].start, kernels[0].end);
   EXPECT_EQ(kernels[0].streamId, kernels[1].streamId);
@@ -160,7 +162,8 @@ TEST_F(CuptiActivity, ACallAndItsKernelShareACorrelationIdAndItsTimesAreAround) 
   EXPECT_LE(before, calls[0].start);
   EXPECT_LE(calls[0].start, calls[0].end);
   EXPECT_LE(calls[0].start, kernels[0].start) << "work is not before the call that queued it";
-  // What the program has waited for has ended on its clock, too (within what is not slept for).
+  // Work that the program has waited for has also ended by the program's clock, within the
+  // precision of a sleep.
   EXPECT_LE(kernels[0].end, after + 50'000);
 }
 
@@ -416,7 +419,7 @@ TEST_F(CuptiActivity, ThreadsGetTheirOwnIdsAndNothingIsLost) {
 }
 
 TEST_F(CuptiActivity, AClientsClockIsUsedThroughout) {
-  // Half as fast, and from its own zero.
+  // The client's clock is half as fast, and has another zero.
   static uint64_t zero;
   ASSERT_EQ(cuptiGetTimestamp(&zero), CUPTI_SUCCESS);
   const auto now = [] {

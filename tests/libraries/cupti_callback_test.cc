@@ -1,4 +1,5 @@
-// Tests what CUPTI's documentation says of callbacks, over the simulated driver and runtime.
+// Tests the behaviour that CUPTI's documentation specifies for callbacks, on the simulated driver
+// and runtime.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <cupti.h>
@@ -17,7 +18,7 @@ namespace {
 using simulator::ProfiledCall;
 using simulator::ProfiledWork;
 
-// The agreement between the driver and the libraries over it.
+// The driver and the libraries on top of it use the same layout.
 static_assert(sizeof(ProfiledCall) == sizeof(vramstowSimulatorCall));
 static_assert(offsetof(ProfiledCall, context_id) == offsetof(vramstowSimulatorCall, context_id));
 static_assert(offsetof(ProfiledCall, pool) == offsetof(vramstowSimulatorCall, pool));
@@ -47,7 +48,7 @@ void Callback(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
   const bool exit = call.callbackSite == CUPTI_API_EXIT;
   seen.push_back({domain, id, call.callbackSite, call.functionName, call.correlationId,
                   exit ? *static_cast<int*>(call.functionReturnValue) : -1});
-  // A subscriber may ask the driver; its own calls bring no callbacks.
+  // A subscriber may call the driver; its own calls cause no callbacks.
   CUcontext context = nullptr;
   EXPECT_EQ(cuCtxGetCurrent(&context), CUDA_SUCCESS);
 }

@@ -1,5 +1,5 @@
-// The CUPTI stand-in without a driver beneath it: a profiler starts, stops and finds nothing,
-// without an error on its way. Its records: cupti_activity_test.cc.
+// Tests the CUPTI stand-in without a driver: a profiler starts, stops and finds nothing, without an
+// error. The records are tested in cupti_activity_test.cc.
 #include <cupti.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST(Cupti, ThereIsOneSubscriberAndItsCallbacksAreKept) {
 }
 
 TEST(Cupti, ActivitiesAreSwitchedAndFlushedWithoutRecords) {
-  // Documented: a flush before callbacks are registered is an invalid operation.
+  // By the documentation, a flush before callbacks are registered is an invalid operation.
   EXPECT_EQ(cuptiActivityFlushAll(0), CUPTI_ERROR_INVALID_OPERATION);
   EXPECT_EQ(cuptiActivityRegisterCallbacks(Request, Complete), CUPTI_SUCCESS);
   EXPECT_EQ(cuptiActivityRegisterCallbacks(nullptr, Complete), CUPTI_ERROR_INVALID_PARAMETER);

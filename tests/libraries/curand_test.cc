@@ -1,4 +1,4 @@
-// The cuRAND stand-in: what is drawn is queued and left out.
+// Tests the cuRAND stand-in. Random numbers are queued but not computed.
 #include "tests/libraries/device_fixture.h"
 
 extern "C" {

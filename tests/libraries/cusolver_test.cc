@@ -1,4 +1,4 @@
-// The cuSOLVER stand-in: workspaces, arguments; what it would give is queued and left out.
+// Tests the cuSOLVER stand-in: workspaces and arguments. Results are queued but not computed.
 #include "simulator/runtime/libraries/cusolver/api.h"
 
 #include <library_types.h>
@@ -64,7 +64,7 @@ class CusolverTest : public DeviceTest {
   cusolverDnHandle_t handle_ = nullptr;
 };
 
-// Sees that the call queues this kernel once, and nothing else happens to the memory.
+// Expects that the call queues this kernel once, and does nothing else to the memory.
 template <typename Call>
 void ExpectQueued(const char* name, Call call) {
   SeenKernel kernel(name);

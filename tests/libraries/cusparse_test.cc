@@ -1,4 +1,4 @@
-// The cuSPARSE stand-in: descriptors, buffers; what it would give is queued and left out.
+// Tests the cuSPARSE stand-in: descriptors and buffers. Results are queued but not computed.
 #include "simulator/runtime/libraries/cusparse/handle.h"
 
 #include <library_types.h>

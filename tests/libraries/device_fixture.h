@@ -1,5 +1,5 @@
-// The tests of the stand-ins share this: a context on the simulated device, memory on it, and a
-// look at the kernels that a stand-in queues.
+// A fixture for the tests of the stand-ins: a context on the simulated device, device memory, and
+// an observer of the kernels that a stand-in queues.
 #ifndef VRAMSTOW_TESTS_LIBRARIES_DEVICE_FIXTURE_H_
 #define VRAMSTOW_TESTS_LIBRARIES_DEVICE_FIXTURE_H_
 
@@ -33,7 +33,7 @@ class DeviceTest : public ::testing::Test {
   }
 };
 
-// Device memory for a test's lifetime.
+// Device memory that is freed at the end of its scope.
 class DeviceMemory {
  public:
   explicit DeviceMemory(size_t bytes) { EXPECT_EQ(cuMemAlloc(&address_, bytes), CUDA_SUCCESS); }
@@ -51,7 +51,7 @@ class DeviceMemory {
   CUdeviceptr address_ = 0;
 };
 
-// What lies there was left out: it reads as zeros, and reading it is counted.
+// Expects that the memory was not computed: it reads as zeros, and reading it is counted.
 inline void ExpectLeftOut(CUdeviceptr address, size_t bytes) {
   std::vector<char> values(bytes, 1);
   const uint64_t before = vramstowSimulatorCountUncomputedReads();
@@ -60,7 +60,7 @@ inline void ExpectLeftOut(CUdeviceptr address, size_t bytes) {
   EXPECT_EQ(values, std::vector<char>(bytes));
 }
 
-// Sees every launch of one kernel of a stand-in, when its turn comes on the device.
+// Observes every launch of one kernel of a stand-in, at the time when it runs on the device.
 class SeenKernel {
  public:
   explicit SeenKernel(const char* name) : name_(name) {

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 SKIPPED = 77
-# What the wheels for each release of CUDA bring: stand-in and the real library.
+# The libraries of the wheels for each release of CUDA: the stand-in and the real library.
 FAMILIES = {
     "13": {
         "libcublas.so.13": "nvidia/cu13/lib/libcublas.so.13",
@@ -41,7 +41,7 @@ FAMILIES = {
         "libcusparse.so.12": "nvidia/cusparse/lib/libcusparse.so.12",
     },
 }
-# Libraries whose names have no version: which names are theirs.
+# Libraries without symbol versions: a pattern of the names that belong to each.
 UNVERSIONED = {
     "libnccl.so.2": ("nvidia/nccl/lib/libnccl.so.2", r"p?nccl[A-Z]\w+"),
     "libcusparseLt.so.0": ("nvidia/cusparselt/lib/libcusparseLt.so.0", r"cusparseLt\w+"),
@@ -138,7 +138,7 @@ def check_nvml(simulator: Path, site_packages: Path) -> list[str]:
         path = site_packages / user
         if not path.exists():
             continue
-        # Names in the program text that stand alone are what the library looks up.
+        # Names that stand alone in the program text are those that the library looks up.
         names = set(re.findall(rb"\0(nvml[A-Z]\w+)\0", path.read_bytes()))
         looked_up = {
             n.decode() for n in names if re.match(rb"nvml(Init|Shutdown|Error|Device|System)", n)
@@ -155,7 +155,7 @@ def header_version(header: Path, names: list[str]) -> list[int]:
     return [int(re.search(rf"#define {name} (\d+)", text).group(1)) for name in names]
 
 
-# A library's own answer to "which release are you?" against the header that the wheel brings.
+# The function by which a library reports its release, and the header of the wheel that states it.
 VERSION_CALLS = {
     "libnccl.so.2": ("ncclGetVersion", "nvidia/nccl/include/nccl.h", "NCCL_VERSION_CODE"),
     "libcupti.so.13": (

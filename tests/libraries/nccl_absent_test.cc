@@ -1,4 +1,4 @@
-// A rank whose others are not there goes on as if they did what it does (world= in the SPEC).
+// Tests a rank whose peers do not exist: it continues as if they did the same (world= in the SPEC).
 #include "tests/libraries/nccl_fixture.h"
 
 namespace vramstow {
@@ -17,7 +17,8 @@ class NcclAbsent : public NcclTest {
     ASSERT_EQ(ncclCommInitRank(&comms_[0], kWorld, id, kOwn), ncclSuccess);
   }
 
-  // What `call(send, receive)` makes of `own`, in so many elements that were 9.
+  // Returns the result of call(send, receive) for `own`, in a buffer of `elements` that were 9
+  // before.
   template <typename Function>
   std::vector<float> After(const std::vector<float>& own, size_t elements, const Function& call) {
     RankMemory<float> send(contexts_[0], own);

@@ -1,4 +1,4 @@
-// NCCL's operations give true data, whatever the size, in the order of their streams.
+// Tests that NCCL's operations give true data, for any size, in the order of their streams.
 #include <cuda_fp8.h>
 
 #include <thread>
@@ -26,7 +26,7 @@ TEST_F(NcclCollectives, AllReduceAddsAcrossRanksOverSeveralRounds) {
   EXPECT_EQ(other.Read(), expected);
 }
 
-// 3 and 5 under every operation.
+// Combines 3 and 5 by every operation.
 template <typename T>
 class NcclTypes : public NcclTest {};
 

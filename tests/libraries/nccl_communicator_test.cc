@@ -1,5 +1,5 @@
-// How NCCL's communicators are made, divided and ended, and that no rank waits for ever for one
-// that is gone.
+// Tests how NCCL's communicators are created, split and destroyed, and that no rank waits forever
+// for one that has ended.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,8 +24,8 @@ ncclResult_t AwaitError(ncclComm_t comm, ncclResult_t until) {
   return result;
 }
 
-// The first test, and without the fixture: the processes must be apart before either knows the
-// driver.
+// This is the first test, and does not use the fixture: the processes must be forked before either
+// one uses the driver.
 TEST(NcclProcesses, AKilledRankIsAnErrorOfTheOthersAndLeavesNothingBehind) {
   ncclUniqueId id;
   ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);

@@ -1,4 +1,5 @@
-// The tests of the NCCL stand-in share this: ranks in one process, each with a device and a stream.
+// A fixture for the tests of the NCCL stand-in: ranks in one process, each with a device and a
+// stream.
 #ifndef VRAMSTOW_TESTS_LIBRARIES_NCCL_FIXTURE_H_
 #define VRAMSTOW_TESTS_LIBRARIES_NCCL_FIXTURE_H_
 
@@ -11,7 +12,7 @@
 
 namespace vramstow {
 
-// Device memory of a rank's device, with host vectors going in and out.
+// Memory on a rank's device that is written from and read into host vectors.
 template <typename T>
 class RankMemory {
  public:
@@ -43,7 +44,8 @@ class RankMemory {
   size_t count_;
 };
 
-// Two ranks on two devices. Staging is small, so that a few thousand elements take several rounds.
+// Two ranks on two devices. The staging buffer is small, so that a few thousand elements need
+// several rounds.
 class NcclTest : public ::testing::Test {
  protected:
   static constexpr int kRanks = 2;
@@ -97,7 +99,7 @@ class NcclTest : public ::testing::Test {
   ncclComm_t comms_[kRanks] = {};
 };
 
-// first, first + 1, …
+// Returns the numbers first, first + 1, and so on.
 inline std::vector<float> Count(float first, size_t count) {
   std::vector<float> values(count);
   for (size_t i = 0; i < count; ++i) values[i] = first + static_cast<float>(i);

@@ -1,4 +1,4 @@
-// Tests what the stand-ins say where there is no driver at all.
+// Tests the results of the stand-ins if there is no driver at all.
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cudnn.h>

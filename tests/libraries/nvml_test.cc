@@ -8,7 +8,8 @@
 namespace vramstow {
 namespace {
 
-// Finds a function of NVML as its clients do. The type is written once, in the call.
+// Calls a function of NVML that is looked up by name, as NVML's clients do. The argument types
+// follow from the call.
 template <typename... Arguments>
 nvmlReturn_t Nvml(const char* name, Arguments... arguments) {
   static void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
@@ -153,7 +154,7 @@ TEST(Nvml, IsNothingBeforeItsInit) {
   EXPECT_NE(testing::internal::GetCapturedStderr().find("nvmlUnitGetCount"), std::string::npos);
 }
 
-// Watching is not using: the driver is not initialised by it.
+// Observing the device does not initialise the driver.
 TEST(Nvml, AsksWithoutInitialisingCuda) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);

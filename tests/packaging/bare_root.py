@@ -8,7 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-# Mounts that end with the command; then the command, as this user, with a bare environment.
+# Makes mounts that end with the command; then runs the command as this user, with a minimal
+# environment.
 ENTER = r"""
 root=$1; user=$2; wheels=$3; shift 3
 mount --make-rprivate / && mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" &&
@@ -18,9 +19,9 @@ if [ -n "$wheels" ]; then
 fi
 exec chroot --userspec="$user" "$root" "$@"
 """
-# What makes a release that is newer than this machine's debootstrap.
+# The script for releases that are newer than this machine's debootstrap.
 NEWEST_SCRIPT = Path("/usr/share/debootstrap/scripts/sid")
-# The settings that Python's package manager has from the machine, however that is set up.
+# The settings that Python's package manager gets from the machine, however it is set up.
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 PIP_SETTINGS = ("/etc/pip.conf", str(CERTIFICATES), "/etc/resolv.conf", "/etc/hosts")
 

@@ -25,7 +25,7 @@ from conftest import ROOT, check_binaries, check_needs, must
 class System:
     release: str  # of Debian
     torch: str
-    # Of this machine, copied there; empty: the system's own.
+    # A Python of this machine that is copied there; if empty, the system's own Python.
     python: str = ""
     tells_holders: bool = True  # the census knows the Python
     tells_lines: bool = True  # the C library is 2.35 or newer
@@ -35,8 +35,9 @@ class System:
         return self.release + (f"-python{self.python}" if self.python else "")
 
 
-# Debian 11's Python has no newer PyTorch. Ubuntu 24.04 is not at hand where only Debian's packages
-# are: its Python is tried on Debian 13, and its C library (2.39) lies between those of 12 and 13.
+# Debian 11's Python has no newer PyTorch. Ubuntu 24.04 is not available where only Debian's
+# packages are: its Python is tried on Debian 13, and its C library (2.39) lies between those of 12
+# and 13.
 SYSTEMS = (
     System("bookworm", "2.15.0"),
     System("trixie", "2.15.0"),
@@ -60,7 +61,7 @@ for step in range(3):
     optimizer.zero_grad()
     print(f"step {step}: {loss.item():.4f}")
 """
-# Asks its own pool, by the program.
+# A program that queries its own pool.
 ASKING = (
     JOB
     + """
@@ -69,7 +70,7 @@ asked = ["vramstow", "ctl", str(os.getpid()), "stats"]
 print(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
 """
 )
-# Runs out of memory, and holds what it has in a list.
+# A program that runs out of memory while a list holds its tensors.
 KEEPING = """
 import torch
 kept = []
@@ -111,7 +112,8 @@ class Tried(BareRoot):
                 why = copy_python(self.system.python, self.folder)
             if why is not None:
                 return why
-            # A Python that is linked to a library of its own looks for it where it was built.
+            # A Python that is linked to a library of its own searches it in the folder of its
+            # build.
             (self.folder / "etc/ld.so.conf.d/python.conf").write_text("/opt/python/lib\n")
             self.run("root", "/usr/sbin/ldconfig")
             python = f"/opt/python/bin/python{self.system.python}"
@@ -193,7 +195,7 @@ def test_the_pool_serves_and_is_asked(system: Tried, user: str) -> None:
     ran = system.run(user, *command, "python", "/opt/asking.py")
     assert ran.returncode == 0, ran.stderr
     assert "allocated" in ran.stdout
-    # Torch's tensors, not its segments, come from the pool.
+    # PyTorch's tensors, not its segments, come from the pool.
     assert "segments" not in ran.stderr, ran.stderr
 
 

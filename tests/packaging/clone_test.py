@@ -76,7 +76,7 @@ def test_the_wheel_has_all_its_parts(clone: Path, made: tuple[Path, str]) -> Non
     for part in ("bin/vramstow", "lib/libvramstow.so", "share/doc/vramstow/docs/run.md"):
         assert f"vramstow/native/{part}" in names
     assert not [name for name in names if "completions" in name]
-    # How far it is, and how long it takes.
+    # The output shows the progress and the remaining time.
     assert "Building into build/: about" in said, said
 
 

@@ -23,11 +23,11 @@ C_LIBRARY = {
     "ld-linux-x86-64.so.2",
     "ld-linux-aarch64.so.1",
 }
-# Libraries that PyTorch brings along, or that its process has: for what is loaded beside it.
+# Libraries of PyTorch or its process, which a library that is loaded with PyTorch may need.
 BESIDE_TORCH = {"libc10.so", "libc10_cuda.so", "libtorch_cpu.so", "libstdc++.so.6", "libgcc_s.so.1"}
-# Each of them is used where it is there, and done without where it is not.
+# Optional libraries: each is used if it exists, and is not needed otherwise.
 OPTIONAL = {"libvramstow-unwind.so": re.compile(r"liblzma(-\w+)?\.so\.5(\.\d+)*")}
-# Of the libraries that a host process gets with the preload: what it may see of them.
+# The symbols that a host process may see of the libraries that are preloaded into it.
 VISIBLE = {
     "libvramstow.so": r"cu[A-Z]\w+|vramstow_\w+|dl(v?sym|open)|VRAMSTOW_[\w.]+"
     r"|ibv_\w+|IBVERBS_[\d.]+|nccl[A-Z]\w+",
@@ -35,8 +35,8 @@ VISIBLE = {
     "libvramstow-cupti.so": r"cupti\w+|vramstow_cupti_watch",
 }
 
-# A program with the driver opened by name, as every CUDA runtime does it: takes 48 MiB, gives 16
-# back, and says which of vramstow's files it has mapped.
+# A program that opens the driver by name, as every CUDA runtime does: it allocates 48 MiB, frees
+# 16, and prints which of vramstow's files are mapped.
 PROGRAM = r"""
 #include <dlfcn.h>
 #include <stdio.h>

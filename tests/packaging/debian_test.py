@@ -44,9 +44,9 @@ def test_what_it_says_of_itself(package: Path) -> None:
 
 def test_it_depends_on_what_it_links(package: Path) -> None:
     depends = {re.split(r"[ (|]", name.strip())[0] for name in field(package, "Depends").split(",")}
-    # All else is linked into it. Its copy of libunwind needs a library, which every Debian has.
+    # All else is linked statically. Its copy of libunwind needs a library, which every Debian has.
     assert depends == {"libc6", "liblzma5"}
-    # All of it is here, for the build linked it.
+    # All dependencies are installed here, because the build needed them.
     must("dpkg", "--simulate", "--force-not-root", "--install", package)
 
 
@@ -75,7 +75,7 @@ def test_it_has_what_a_package_must_have(package: Path, unpacked: Path) -> None:
     must("dpkg-deb", "--control", package, control)
     assert (control / "triggers").read_text() == "activate-noawait ldconfig\n"
     assert "usr/bin/vramstow" in (control / "md5sums").read_text()
-    # None of the simulator's libraries may be found by whoever looks for a driver.
+    # A program that searches for a driver must not find the simulator's libraries.
     assert not list((unpacked / "usr/lib").glob("libcu*"))
 
 

@@ -26,7 +26,7 @@ vramstow_add_trace_test(NAME fits COMMAND $<TARGET_FILE:user> SIMULATE h100
 vramstow_add_trace_test(NAME does_not COMMAND $<TARGET_FILE:user> SIMULATE h100
   ASSERT "peak_reserved <= 1MiB")
 """
-# Also runs where vramstow is not: the header says so instead of failing to link.
+# This program also runs without vramstow: the header returns an error instead of failing to link.
 USER = """
 #include <string.h>
 #include <vramstow/vramstow.h>
@@ -63,7 +63,8 @@ def test_nothing_installed_knows_where_it_was_built(prefix: Path) -> None:
 
 
 def test_it_needs_the_c_library_only(prefix: Path) -> None:
-    # The C library of the machine that it was built on: setup/wheel builds for an older one.
+    # The newest symbol version is that of the machine's C library; setup/wheel builds for an older
+    # one.
     newest = os.confstr("CS_GNU_LIBC_VERSION")
     assert newest is not None
     check_needs(prefix, newest.replace("glibc ", "GLIBC_"))

@@ -346,7 +346,8 @@ def test_the_page_tells_three_outcomes(tmp_path: Path) -> None:
     assert page.page({"about": written.about, "steps": []}).startswith("# Acceptance on Some Card")
 
 
-# A program of rules: it dies at one, skips another, and a third breaks the context of the rest.
+# A program of contract rules: it crashes in one, skips another, and a third breaks the context of
+# the rest.
 RULES = """#!/bin/sh
 if [ "$1" = --gtest_list_tests ]; then
   echo 'Suite.'; for n in Good Dying Poison Last Lonely BreaksIt Old Bad; do echo "  $n"; done
@@ -420,7 +421,8 @@ def test_rules_without_time_or_of_which_none_holds_show_nothing(tmp_path: Path) 
         contract.told(contract.Rules(skipped={"A.B": "no card"}))
 
 
-# A bundle whose program and Python are scripts: what of `run` needs neither.
+# A bundle in which the program and Python are scripts, to test the parts of `run` that need
+# neither.
 PROGRAM = """#!/bin/sh
 [ "$1" = --version ] && echo 'vramstow 1.2' && exit
 while [ "$1" != -- ]; do shift; done
@@ -500,7 +502,8 @@ def sleepers(tmp_path: Path) -> list[int]:
 
 
 def test_the_overall_limit_ends_the_step_at_work_and_leaves_the_rest(tmp_path: Path) -> None:
-    # Time enough for the quick step on a busy machine; the job of the next one sleeps for minutes.
+    # The time suffices for the quick step on a busy machine; the job of the next step sleeps for
+    # minutes.
     ran = begin_kit(tmp_path, "--only", "zeros,native,sleep", "--minutes", "0.2")
     begin = time.monotonic()
     ran.communicate(timeout=300)

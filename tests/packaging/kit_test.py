@@ -24,7 +24,7 @@ from conftest import BUILD, ROOT, check_needs, must
 
 MOST_BYTES = 50 << 20
 STEPS = 20
-# A simulated card says nothing of a link and of calls, unless its clock is the model's.
+# A simulated GPU gives no times of transfers and calls unless its clock is the model's.
 NOT_SHOWN = {"sleep cost", "times"}
 SPECS = ("h200", "h200,primary=private")
 SIMULATOR = BUILD / "lib/vramstow/simulator"
@@ -157,7 +157,7 @@ def test_the_bundle_is_whole_in_a_bare_root(bundle: Path, bare: BareRoot) -> Non
     assert ran.returncode == 3, ran.stdout + ran.stderr
     results = bare.folder / "home/plain/results"
     page = (results / "results.md").read_text()
-    # Without a C compiler torch.compile cannot do anything natively either.
+    # Without a C compiler torch.compile fails without vramstow, too.
     check_rehearsal(
         json.loads((results / "results.json").read_text()), page, NOT_SHOWN | {"compiled"}
     )

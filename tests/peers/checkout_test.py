@@ -43,7 +43,8 @@ SUITES = [
         "h200,memory=4GiB",
         ("-p", "no:randomly"),
     ),
-    # Its hook is preloaded before the interposer, as its own functions have it, and behind it.
+    # The library's hook is preloaded before the interposer, as its own functions do it, and after
+    # it.
     Suite(
         "TORCH_MEMORY_SAVER",
         "test",
@@ -51,7 +52,8 @@ SUITES = [
         "h200,memory=16GiB",
         modes=("plain", "traced", "pool", "pool behind"),
     ),
-    # Of PyTorch's own file what asks for its allocator; the names are those of release 2.4.
+    # The tests of PyTorch's own file that concern its allocator; the names are those of release
+    # 2.4.
     Suite(
         "PYTORCH",
         "test",

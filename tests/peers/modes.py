@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", HERE.parents[1] / "build"))
 VRAMSTOW = BUILD / "bin/vramstow"
 
-# Name: whether the interposer is there, and its settings.
+# The name of each mode, whether the interposer is loaded, and its settings.
 MODES: dict[str, tuple[bool, tuple[str, ...]]] = {
     "plain": (False, ()),
     "traced": (True, ("--pool=off",)),

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from modes import HERE, MODES, assert_seen, environment, with_path
 
-# Small, because a test fills more managed memory than the card has, and it is this machine's.
+# The GPU is small, because a test fills more managed memory than the GPU has, and that is memory of
+# this machine.
 CARD = "h200,memory=2GiB"
 SUITE = "numba.cuda.tests.cudadrv"
 PYTHON = os.environ.get("VRAMSTOW_NUMBA_PYTHON")

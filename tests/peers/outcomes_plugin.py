@@ -28,7 +28,7 @@ def outcome_of(report: pytest.TestReport) -> str | None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    # Only its own: a test's child processes may run pytest, too.
+    # Record only this process's tests: a test's child processes may run pytest, too.
     outcome = outcome_of(report)
     if outcome is not None and _outcomes.get(report.nodeid) != "failed":
         _outcomes[report.nodeid] = outcome

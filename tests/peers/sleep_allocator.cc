@@ -1,6 +1,7 @@
-// What engines that put themselves to sleep bring for torch.cuda.MemPool, in miniature: every
-// allocation is a range of addresses with physical memory under it, which goes and comes back while
-// the addresses, and so all tensors and graphs, stay. Functions return 0 or the driver's error.
+// A minimal version of the allocators that inference engines with a sleep mode provide for
+// torch.cuda.MemPool: every allocation is a range of addresses with physical memory, which is
+// released and created again while the addresses, and so all tensors and graphs, stay. Functions
+// return 0 or the driver's error.
 #include <cuda.h>
 #include <dlfcn.h>
 
@@ -87,10 +88,11 @@ void sleep_take_back(void* data, size_t, int, void*) {
   pieces.erase(piece);
 }
 
-// What is allocated from now on.
+// Sets the tag of later allocations.
 void sleep_set_tag(int tag) { current_tag = tag; }
 
-// Up to `most` pieces with this tag: their addresses and sizes. Returns how many there are.
+// Lists up to `most` allocations with this tag: their addresses and sizes. Returns how many there
+// are.
 int sleep_list(int tag, uint64_t* addresses, uint64_t* sizes, int most) {
   const std::lock_guard lock(mutex);
   int count = 0;

@@ -103,7 +103,7 @@ def main() -> None:
         before = max(del_cached, free_mib())
         sleeper.sleep(level)
         print("level", level, "gave", free_mib() - before, "MiB", flush=True)
-        # Somebody else uses the card meanwhile.
+        # Another user of the GPU allocates meanwhile.
         other = torch.full((16 * MIB,), float(level), device="cuda")
         print("beside", float(other.double().sum()), flush=True)
         del other

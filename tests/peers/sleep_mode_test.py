@@ -14,7 +14,7 @@ from modes import BUILD, HERE, MODES, assert_seen, environment
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
 LIBRARY = Path(os.environ.get("VRAMSTOW_SLEEP_ALLOCATOR", BUILD / "tests/sleep_allocator.so"))
-# All of it computes, and there is little room beside what the engine holds.
+# All results are computed, and little memory is left besides the engine's.
 CARD = "h200,memory=1GiB,emulation=on,allowance=8GiB"
 
 
@@ -39,7 +39,7 @@ def test_an_engine_that_sleeps_sees_the_same_in_every_mode(tmp_path: Path) -> No
     said = {mode: run_engine(tmp_path / mode, mode) for mode in MODES}
     lines = said["plain"].splitlines()
     assert lines[0] == lines[-3], "what slept has changed"
-    # All that the engine has: weights of 48 MiB, caches of 96.
+    # This is all memory of the engine: weights of 48 MiB and caches of 96 MiB.
     assert [line for line in lines if line.startswith("level")] == [
         f"level {level} gave 144 MiB" for level in (1, 2, 1)
     ]

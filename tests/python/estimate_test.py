@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import package_environment
 
-# By the driver alone.
+# A step that uses the driver only, without PyTorch.
 STEP = """
 def take(size):
     import device  # only where there is one
@@ -80,7 +80,7 @@ if __name__ == "__main__":
     assert one.spare_bytes == one.total_bytes - one.peak_bytes
     assert found[4].peak_bytes == one.peak_bytes + (1 << 30)
     print(one)
-    # The one who asks has neither a device nor anything of vramstow's.
+    # The process that asks for the estimate has neither a device nor any library of vramstow.
     assert not vramstow.active() and "libcuda" not in open("/proc/self/maps").read()
 """
     (line,) = said(python(tmp_path, program))

@@ -25,7 +25,7 @@ assert _spec is not None and _spec.loader is not None
 _attach = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_attach)
 
-# Runs the cells, which lie in files, one after the other.
+# Runs the cells, which are stored in files, one after the other.
 RUN = """
 import pathlib, sys
 from IPython.core.interactiveshell import InteractiveShell
@@ -166,7 +166,7 @@ def test_cells_names_and_history_are_told_and_history_alone_is_forgotten(
     assert "model.weight of cell 2" in outputs[5]
     assert "4.00 MiB only because of history" in outputs[6]
     assert "4.00 MiB are free again" in outputs[7]
-    # What the user named stays.
+    # Objects that the user named stay referenced.
     assert "kept[0..3] of cell 4" in outputs[8] and "model.weight of cell 2" in outputs[8]
     assert "Out[" not in outputs[8].partition("held by")[2]
 

@@ -341,7 +341,7 @@ class Optimizer:
         self.hooks.clear()
 
 model, optimizer = Model(), Optimizer()
-# Where this lay before, something else will lie: what is told is told of the block of that moment.
+# Another tensor will reuse this address: an annotation applies to the block of its moment.
 old = Tensor(2 * MIB)
 class Wrapper:  # as PyTorch's tensors that stand for others: without memory of its own
     is_cuda = True
@@ -365,7 +365,7 @@ told.again()
 told.remove()
 assert not optimizer.hooks
 """
-    # Stacks would tell more: where a model was made.
+    # Stacks are off, because they would also tell where a model was made.
     said(run(program, "--pool=on", "--stacks=off"))
     listing = subprocess.run(
         [VRAMSTOW, "analyze", "--json", *tmp_path.glob("*.stow")],

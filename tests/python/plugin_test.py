@@ -57,7 +57,7 @@ def tests_of(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Pyte
 
     def run(text: str, *arguments: str) -> pytest.RunResult:
         pytester.makepyfile(text)
-        # A wheel's plug-in is there by itself.
+        # The plug-in of an installed wheel is loaded automatically.
         plugin = () if INSTALLED is not None else ("-p", "vramstow.pytest_plugin")
         return pytester.runpytest_subprocess(*plugin, "-p", "no:cacheprovider", *arguments)
 
@@ -83,7 +83,8 @@ def test_a_test_fails_that_needs_or_leaves_more_than_it_may(
         text,
     )
     assert found is not None and found.groups() == ("3.0 MiB", "3.0 MiB"), text
-    # The lines that hold the most, as the trace of the run has them; nobody keeps that.
+    # The message names the source lines that hold the most memory, from the trace of the run, which
+    # is not retained.
     assert "may need 8.0 MiB; held most by 16.0 MiB device.py:" in text, text
     assert re.search(r" at 0x\w+; held most by 3.0 MiB device.py:\d+ allocate", text), text
     assert "assert 1 == 2" in text, "its own failure comes first"

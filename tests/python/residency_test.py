@@ -157,7 +157,8 @@ assert vramstow.resume("free")
     ]
 
 
-# `cycle` takes 82 MiB of the host; `locked` is what the system counts of the process.
+# `cycle` allocates 82 MiB of host memory; `locked` is the system's count of the process's locked
+# memory.
 HOST_MEMORY = """
 import device, time, vramstow
 from device import MIB
@@ -215,7 +216,8 @@ while vramstow.stats().offload_host_bytes != 0:
 def test_a_kernel_that_takes_the_place_of_an_unloaded_one_has_arguments_of_its_own(
     run: Run,
 ) -> None:
-    # Touches are looked at from the start, so what a kernel takes is remembered by its handle.
+    # Touches are observed from the start, so that the arguments of a kernel are cached by its
+    # handle.
     program = """
 import device
 block = device.allocate(8 * device.MIB)

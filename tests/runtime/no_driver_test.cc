@@ -1,4 +1,5 @@
-// Tests what programs see on a machine without libcuda.so.1. The environment of this test has none.
+// Tests the results that programs get on a machine without libcuda.so.1, as in this test's
+// environment.
 #include <dlfcn.h>
 
 #include "tests/runtime/runtime_test.h"

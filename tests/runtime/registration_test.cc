@@ -1,4 +1,5 @@
-// Calls by hand what nvcc's code calls: libraries with kernels come, are used, and go again.
+// Calls the functions that nvcc's generated code calls: libraries with kernels are registered,
+// used, and unregistered.
 #include <cuda_runtime_api.h>
 
 #include "simulator/runtime/cudart/hidden_api.h"
@@ -7,13 +8,13 @@
 namespace vramstow {
 namespace {
 
-// A fat binary's wrapper, and an image that a simulator accepts and does not look into.
+// A fat binary's wrapper, and an image that a simulator accepts without reading it.
 struct Wrapper {
   int magic = 0x466243b1;
   int version = 1;
   const void* data = kImage;
   const void* unused = nullptr;
-  // An empty fat binary: no image of it is looked into, and any name is found.
+  // An empty fat binary: the simulator reads no image of it and finds a kernel of any name.
   static constexpr char kImage[64] = "\x50\xed\x55\xba\x01\x00\x10\x00\0\0\0\0\0\0\0";
 };
 

@@ -1,4 +1,4 @@
-// The runtime's tests share this. They use nothing but CUDA's public header, and run against the
+// Shared by the tests of the runtime. They use only CUDA's public header, and run with the
 // simulator's libcudart.so.13 on its libcuda.so.1 (CMakeLists.txt sets the environment).
 #ifndef VRAMSTOW_TESTS_RUNTIME_RUNTIME_TEST_H_
 #define VRAMSTOW_TESTS_RUNTIME_RUNTIME_TEST_H_
@@ -21,7 +21,7 @@ inline ::testing::AssertionResult Succeeds(cudaError_t error) {
 
 #define ASSERT_CUDA(call) ASSERT_TRUE(::vramstow::Succeeds(call))
 #define EXPECT_CUDA(call) EXPECT_TRUE(::vramstow::Succeeds(call))
-// For calls that shall fail: also clears the last error, which the call has set.
+// Expects that a call fails, and clears the last error, which the call has set.
 #define EXPECT_FAILS(call, error)           \
   do {                                      \
     EXPECT_EQ(call, error);                 \
@@ -49,7 +49,7 @@ class DeviceBuffer {
   void* pointer_ = nullptr;
 };
 
-// Bytes that differ from one another: 'a', 'b', …
+// Returns bytes that differ from their neighbours: 'a', 'b', and so on.
 inline std::string Letters(size_t count) {
   std::string letters(count, '\0');
   for (size_t i = 0; i < count; ++i) {

@@ -18,7 +18,7 @@ from pathlib import Path
 import tree
 from commands import commands as commands_of
 
-# Flags that clang calls an error.
+# Flags of g++ that clang rejects with an error.
 GCC_ONLY = ["-fno-tree-loop-distribute-patterns"]
 
 
@@ -32,7 +32,7 @@ def inclusions(build: Path) -> dict[Path, set[Path]]:
     for paragraph in listing.split("\n\n"):
         lines = [line.strip() for line in paragraph.splitlines()[1:]]
         paths = [Path(os.path.normpath(build / line)) for line in lines if line]
-        # A file that the build put together stands for those of the tree that it includes.
+        # A file that the build combined stands for the files of the tree that it includes.
         own = [path for path in paths if path in known and path.suffix == ".cc"]
         for source in own:
             found.setdefault(source, set()).update(known.intersection(paths))

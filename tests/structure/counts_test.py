@@ -12,7 +12,7 @@ import tree
 
 @pytest.mark.skipif(shutil.which("ctags") is None, reason="needs universal-ctags")
 def test_the_counts_need_no_package() -> None:
-    # -I leaves out what a user has installed, -S all packages.
+    # -I ignores packages that the user has installed, -S ignores all packages.
     script = f"import sys; sys.path.insert(0, {str(tree.ROOT / 'bench')!r}); import counts"
     script += "; sys.argv = ['counts.py']; counts.main()"
     done = subprocess.run(

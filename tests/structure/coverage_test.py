@@ -20,7 +20,7 @@ inline int Half(int value) {
   return value / 2;
 }
 """
-# One reaches the first return, the other the second.
+# One of the two sources reaches the first return, the other one the second.
 SOURCE = '#include "allocator/half.h"\nint {name}() {{ return Half({value}); }}\n'
 MAIN = "int First(); int Second(); int Never();\nint main() { return First() + Second() != 1; }\n"
 

@@ -10,13 +10,14 @@ from itertools import pairwise
 import pytest
 import tree
 
-# room -> rooms whose headers it may include, beside its own. Longest matching room wins.
+# Maps a folder to the folders whose headers it may include besides its own. The longest matching
+# folder applies.
 RULE: dict[str, set[str]] = {
     "include/vramstow": set(),
     "adapters/torch": {"include/vramstow", "base"},
     "adapters/values": {"simulator"},
     "base": set(),
-    # The rooms of the allocator, from the bottom to the top.
+    # The folders of the allocator, from the bottom to the top.
     "allocator/core": {"base"},
     "allocator/physical": {"allocator/core", "base"},
     "allocator/heap": {"allocator/core", "allocator/physical", "base"},
@@ -168,7 +169,7 @@ RULE: dict[str, set[str]] = {
         "tracer/format",
         "base",
     },
-    # Read → analyse → explain → advise → prove: nobody else goes through all of them.
+    # This folder alone executes all stages: read, analyse, explain, advise, prove.
     "tools/pipeline": {
         "tools/inputs",
         "tools/analysis/accounts",
@@ -187,7 +188,8 @@ RULE: dict[str, set[str]] = {
         "tracer/format",
         "base",
     },
-    # The rooms of the analysis, along the data. The room that all of them fill is at the bottom.
+    # The folders of the analysis, in the order of the data. The folder that all of them fill is at
+    # the bottom.
     "tools/analysis/facts": {"tools/base", "tracer/format", "base"},
     "tools/analysis/accounts": {"tools/analysis/facts", "tools/base", "tracer/format", "base"},
     "tools/analysis/fidelity": {"tools/analysis/accounts", "base"},
@@ -221,12 +223,13 @@ RULE: dict[str, set[str]] = {
     },
     "tools/base": {"base"},
 }
-# Arrows that still run back: (room, room it may not include in the end). This list only shrinks.
+# Includes that still run in the wrong direction: (folder, folder that it must not include in the
+# end). This list only shrinks.
 RUNS_BACK: set[tuple[str, str]] = set()
-# Libraries that are included by quotes, as their own style has it. Nothing of them may come near a
-# foreign process.
+# Libraries that are included with quotes, as their own style demands. None of them may be used in
+# code that runs in a foreign process.
 LIBRARIES = ("absl/", "nlohmann/", "CLI/")
-# The simulator is a project of its own: other rooms include this header of it and no other.
+# The simulator is a project of its own: other folders may include only this header of it.
 SHARED = "simulator/simulator_api.h"
 ANYTHING = ("tests/", "bench/", "examples/")
 
@@ -251,7 +254,7 @@ def violations_in(path: str, text: str) -> list[str]:
             continue
         other = room_of(included)
         if other is None:
-            # Not ours: a header of CUDA, or a file of the build. Those are written with <>.
+            # Headers of CUDA and files of the build must be included with <>.
             found.append(f"{path} includes {included}, which is in no room")
         elif other == SHARED.partition("/")[0] and included != SHARED and not of_simulator:
             found.append(f"{path} includes {included}: only {SHARED} is for other rooms")

@@ -14,13 +14,13 @@ ROOMS = ("allocator/", "interpose/", "simulator/", "tracer/")
 LOCK = re.compile(
     r"\b(?:Fast|Owner|Locked|Signal)?Mutex$|\bstd::(?:recursive_|shared_|timed_)?mutex$"
 )
-# Locks that no annotation of their own file names: LOCK: why.
+# Locks that no annotation in their own file names, with the reason.
 REASONS: dict[str, str] = {
     "DeviceMutex::mutex_": "guards what asks for kDeviceLock, in all rooms of the allocator",
 }
 # Locks that are not annotated yet. This list only shrinks.
 NOT_ANNOTATED: set[str] = set()
-# Locks that docs/architecture.md does not have yet. This list only shrinks.
+# Locks that are missing in docs/architecture.md. This list only shrinks.
 NOT_ON_THE_PAGE: set[str] = set()
 
 
@@ -117,8 +117,8 @@ def test_an_annotation_names_the_lock(text: str, named: bool) -> None:
     assert annotated(Lock("Pool::mutex_", "mutex_", "pool.h"), text) == named
 
 
-# A lock that is the last thing of its block, or all that an if or a loop does: it is taken and
-# given back only for what its constructor does beside that.
+# A lock that is the last statement of its block, or the whole body of an if or a loop: it is taken
+# and released only for the other effects of its constructor.
 HELD_FOR_NOTHING = re.compile(
     r"(?:\)|\belse)\s*(?:\w+::)*\w*Lock \w+[({][^;]*;"
     r"|^\s*(?:\w+::)*\w*Lock \w+[({][^;]*;\s*\}",

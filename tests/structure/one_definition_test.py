@@ -10,7 +10,7 @@ from pathlib import Path
 import sizes
 import tree
 
-# Rooms that are linked together.
+# Folders that are linked together.
 PROGRAMS = (
     ("tools/", "allocator/", "tracer/", "base/"),
     ("interpose/", "allocator/", "tracer/", "base/"),
@@ -27,8 +27,8 @@ def defined_twice(root: Path, names: Sequence[str]) -> dict[str, list[str]]:
         if tag["kind"] not in ("class", "struct", "union") or "end" not in tag:
             continue
         line = (root / str(tag["path"])).read_text().splitlines()[int(str(tag["line"])) - 1]
-        # A class that is local to a file has no name for the linker; a specialization has another
-        # one.
+        # A class that is local to a file has no name for the linker; a specialization has a
+        # different name.
         if "__anon" not in scope and not re.search(rf"\b{tag['name']}<", line):
             found[scope].add(str(tag["path"]))
     return {scope: sorted(paths) for scope, paths in found.items() if len(paths) > 1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pages
 import tree
 
-# Pages that are still too wide. This list only shrinks.
+# Pages with lines that are still too wide. This list only shrinks.
 WIDE: set[str] = set()
 
 

@@ -16,7 +16,7 @@ import tree
 
 MOST_COLUMNS = 140
 MARKER = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
-# Signs that begin something else where they stand first on a line.
+# Signs that begin another element of Markdown at the start of a line.
 NOT_FIRST = re.compile(r" (?=(?:[-+*>|=]|#+|\d+[.)])(?: |$))")
 CODE = re.compile(r"`[^`]*`")
 GLUE = "\0"
@@ -59,7 +59,7 @@ def wrap(text: str) -> str:
 
     for line in text.splitlines():
         fence = line.lstrip().startswith("```")
-        # Four spaces are code where no item of a list goes on.
+        # A line with four spaces is code unless it continues an item of a list.
         code = fenced or fence or (line.startswith("    ") and not item)
         if code or not line.strip() or line.lstrip().startswith(("|", "#", "<", ">")):
             finish()

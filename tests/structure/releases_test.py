@@ -99,7 +99,7 @@ def test_what_passes_alone_has_passed_and_says_so(script: ModuleType) -> None:
         "b failed: y",
         "c skipped: no card",
     ]
-    # What did not run the second time has not passed.
+    # A test that did not run the second time has not passed.
     again["a"] = script.Outcome("0 of 0", [])
     outcome = script.with_second_tries(first, again)
     assert outcome.cell == "1 of 4" and outcome.failures[0] == "a failed: slow"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import tree
 
-# As apt-get: several lines for each package, on both streams.
+# Stands for apt-get: it prints several lines for each package, on both streams.
 APT = """#!/bin/sh
 echo "Unpacking $*"
 echo "(Reading database ... 5%" >&2

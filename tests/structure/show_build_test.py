@@ -13,7 +13,7 @@ sys.path.insert(0, str(tree.ROOT / "setup"))
 
 import show_build
 
-# Two files of a room and a link; a file that is there already is not made again.
+# Two files of a folder and a link step; a file that exists already is not built again.
 NINJA = """
 rule make
   command = echo made $out && {command} $out
@@ -93,5 +93,5 @@ def test_what_is_left_follows_from_the_weights(
     monkeypatch.setattr(show_build.time, "monotonic", lambda: next(clock))
     work = show_build.Work(tmp_path / "build", steps)
     work.add(steps[0])
-    # A quarter of the lines, headers and all, took ten seconds.
+    # A quarter of the lines, including headers, took ten seconds.
     assert work.text(steps[0]) == f"[{'#' * 6}{'.' * 18}]  25%, about 30 s left: room"

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import tree
 
-# The rooms of the product. Tests and benchmarks follow other rules: a fixture may be long.
+# The folders of the product. Tests and benchmarks follow other rules: a fixture may be long.
 PRODUCT = ("adapters/", "allocator/", "base/", "include/", "interpose/", "simulator/", "tools/")
 PRODUCT += ("tracer/",)
-# Macros that are no part of a declaration: annotations of locks, of exported names, attributes.
+# Macros that do not belong to a declaration: annotations of locks and exported names, attributes.
 IGNORED = ("VRAMSTOW_CAPABILITY+", "VRAMSTOW_SCOPED_CAPABILITY", "VRAMSTOW_GUARDED_BY+")
 IGNORED += ("VRAMSTOW_PT_GUARDED_BY+", "VRAMSTOW_ACQUIRED_BEFORE+", "VRAMSTOW_ACQUIRED_AFTER+")
 IGNORED += ("VRAMSTOW_REQUIRES+", "VRAMSTOW_EXCLUDES+", "VRAMSTOW_ACQUIRE+", "VRAMSTOW_RELEASE+")
@@ -104,7 +104,8 @@ def measure(root: Path, names: Sequence[str]) -> tuple[list[Class], list[Functio
             continue
         scope = f"{tag.get('scope', '')}::{tag['name']}"
         path, line = str(tag["path"]), int(str(tag["line"]))
-        # One that is local to a file is told apart from those of other files by it.
+        # The path distinguishes a class that is local to a file from equally named ones of other
+        # files.
         home = path if "__anon" in scope else path.partition("/")[0]
         body = int(str(tag["end"])) - line + 1
         if short(str(tag["name"])):

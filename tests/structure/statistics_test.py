@@ -34,6 +34,6 @@ def test_the_package_has_the_fields_of_vramstow_stats_in_their_order() -> None:
 
 
 def test_the_table_has_them_too() -> None:
-    # The compiler compares the two as well, when it compiles application.cc.
+    # The compiler also compares the two, when it compiles application.cc.
     table = (tree.ROOT / "interpose/core/pools/statistics.def").read_text()
     assert re.findall(r"^STATISTIC\((\w+),", table, re.MULTILINE) == fields_of_the_header()

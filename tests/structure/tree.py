@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# An include of a file of ours.
+# An include of one of this project's files.
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 CODE_SUFFIXES = {".h", ".cc", ".c", ".S", ".def"}
 

@@ -19,16 +19,17 @@ from pathlib import Path
 
 import tree
 
-# A sentence begins with its subject: the actor, not "Of…" or a clause in its place. A question may.
+# A sentence begins with its subject: the actor, not "Of…" or a clause in its place. A question may
+# begin so.
 BEGINNING = re.compile(r"[\"'(*_]*(?:Of|Who|Whom|Whose|Whoever|What|Whatever)\b")
-# Phrases that send a reader back, or that name nothing.
+# Phrases that make a reader search backwards, or that name nothing.
 PHRASE = re.compile(
     r"\b(?:such as|so many|its like|their like|that of|those of which|of which those)\b",
     re.IGNORECASE,
 )
 # Folders whose strings a user sees.
 SPOKEN = ("interpose/", "python/", "tools/")
-# Titles of sections and tables: they ask a question without its mark, and are no sentences.
+# Titles of sections and tables: they ask a question without a question mark, and are not sentences.
 TITLES = frozenset(
     (
         "What grew since last week",

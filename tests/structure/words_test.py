@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import words
 
-# The most of a hundred sentences in comments that may still stop a reader. It only falls, to 1.
+# The percentage of sentences in comments that may still stop a reader. It only falls, to 1.
 MOST_IN_COMMENTS = 1.8
 
 

@@ -1,4 +1,4 @@
-// What native frames are called is kept in the trace, or the trace stays as it was.
+// Tests that the names of native frames are stored in the trace, or the trace stays unchanged.
 #include "tools/symbols/kept_functions.h"
 
 #include <dlfcn.h>
@@ -22,7 +22,7 @@
 
 namespace vramstow {
 
-// Whose name the trace gets.
+// The function whose name is written into the trace.
 extern "C" __attribute__((noinline, visibility("default"))) void HoldsABlock() { asm volatile(""); }
 
 namespace {
@@ -62,7 +62,7 @@ class KeptFunctionsTest : public testing::Test {
 
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // A trace whose one stack has one native frame, in this program.
+  // Writes a trace whose only stack has one native frame, in this program.
   void Write(TraceState state) {
     char program[4096] = {};
     ASSERT_GT(readlink("/proc/self/exe", program, sizeof program - 1), 0);

@@ -1,4 +1,5 @@
-// Places in this very program are found: by symbol, by line, and through inlined functions.
+// Tests that addresses in this program are resolved: by symbol, by line, and through inlined
+// functions.
 #include "tools/symbols/symbolizer.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@
 
 namespace vramstow {
 
-// Where it is called from.
+// The function from which the call is made.
 __attribute__((noinline)) void* CallSite() {
   asm volatile("");
   return __builtin_return_address(0);

@@ -1,5 +1,5 @@
-// Preloaded: counts what is asked of the heap and of the dynamic linker while a function of one
-// library is on the stack.
+// A preloaded library: it counts calls of the heap and of the dynamic linker while a function of
+// one library is on the stack.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <link.h>
@@ -62,7 +62,7 @@ void Note() {
 
 extern "C" {
 
-// Begins to count for the library whose path has this part. 0: there is none.
+// Begins to count for the library whose path contains `part`. Returns 0 if there is none.
 int watch_library(const char* part) {
   void* frames[2];
   backtrace(frames, 2);  // the first call loads a library

@@ -1,4 +1,4 @@
-// A library of somebody else's: asks PyTorch for memory while it holds a lock of its own.
+// A third-party library that allocates with PyTorch while it holds a lock of its own.
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -12,7 +12,7 @@ using Delete = int (*)(void*);
 
 }  // namespace
 
-// 0: it got them. The numbers stay its own.
+// Allocates this many numbers, which the library keeps. Returns 0 on success.
 extern "C" int locked_empty(int64_t numbers) {
   static const auto empty =
       reinterpret_cast<Empty>(dlsym(RTLD_DEFAULT, "aoti_torch_empty_strided"));

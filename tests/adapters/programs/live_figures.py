@@ -12,7 +12,7 @@ import torch
 import vramstow
 
 MIB = 1 << 20
-# Name in vramstow.Stats → key of torch.cuda.memory_stats.
+# Maps a name in vramstow.Stats to a key of torch.cuda.memory_stats.
 SAME = {
     "allocated_bytes": "allocated_bytes.all.current",
     "peak_allocated_bytes": "allocated_bytes.all.peak",
@@ -81,7 +81,7 @@ def work(device: int) -> None:
     compare("captured")
     del graph, inside
     compare("graph gone")
-    # Cached memory is in the way: PyTorch gives it back and tries again.
+    # Cached memory is in the way, so PyTorch releases it and tries again.
     del kept[:]
     cached = [torch.empty(180 * MIB, dtype=torch.uint8, device="cuda") for _ in range(4)]
     del cached

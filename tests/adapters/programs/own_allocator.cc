@@ -1,5 +1,6 @@
-// An allocator as a program may bring one for torch.cuda.MemPool: it asks the runtime, whose memory
-// the pool serves, so that PyTorch's own allocator has tensors in blocks of the pool.
+// An allocator that a program may provide for torch.cuda.MemPool: it allocates from the CUDA
+// runtime, whose memory the pool serves, so that PyTorch's own allocator has tensors in blocks of
+// the pool.
 #include <stddef.h>
 
 extern "C" {

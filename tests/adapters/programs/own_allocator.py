@@ -23,7 +23,7 @@ def main() -> None:
     own = torch.cuda.memory.CUDAPluggableAllocator(sys.argv[1], "own_give", "own_take_back")
     pool = torch.cuda.MemPool(own.allocator())
 
-    # Blocks come, are counted, and go, also while history is recorded.
+    # Blocks are allocated, counted and freed, also while history is recorded.
     with torch.cuda.use_mem_pool(pool):
         small, large = floats(1), floats(8)
     assert given.value == 2, given.value
@@ -35,7 +35,7 @@ def main() -> None:
     assert torch.cuda.memory_allocated() == 8 * MIB
     assert taken_back.value == 0, "a block inside a segment was taken for one of the pool's"
 
-    # A stream that was recorded holds its block back.
+    # A recorded stream delays the reuse of its block.
     stream = torch.cuda.Stream()
     address = large.data_ptr()
     large.record_stream(stream)
@@ -49,7 +49,7 @@ def main() -> None:
     assert again.data_ptr() == address and given.value == 2
     del again
 
-    # A pool that is bypassed serves nobody.
+    # A pool that is bypassed serves nothing.
     torch.cuda.caching_allocator_enable(False)
     before = torch.cuda.memory_stats()["requested_bytes.all.allocated"]
     stream_number = torch._C._cuda_getCurrentRawStream(0)
@@ -58,7 +58,7 @@ def main() -> None:
     torch._C._cuda_cudaCachingAllocator_raw_delete(bypassed)
     torch.cuda.caching_allocator_enable(True)
 
-    # A fraction of the device is for both allocators together.
+    # A fraction of the device applies to both allocators together.
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.empty_cache()
     held = torch.cuda.memory_reserved()
@@ -80,7 +80,7 @@ def main() -> None:
     del from_reserve, common, reserve
     torch.cuda.set_per_process_memory_fraction(1.0)
 
-    # If pools are nested, the innermost serves.
+    # Of nested pools the innermost one serves.
     outer, inner = torch.cuda.MemPool(), torch.cuda.MemPool()
     with torch.cuda.use_mem_pool(outer):
         first = floats(2)

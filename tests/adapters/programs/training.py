@@ -302,7 +302,8 @@ def score(inbox: multiprocessing.Queue, outbox: multiprocessing.Queue) -> None:
             weight, words = shared
             scores = functional.one_hot(words, WORDS).float() @ weight
             outbox.put((scores, tuple(scores.shape)))
-            # The receiver says that it has let go, so that this process can.
+            # The receiver reports that it has freed the tensor, so that this process can free it,
+            # too.
             inbox.get()
             del shared, weight, words, scores
 

@@ -16,7 +16,7 @@ from kit.machine import Machine, NoTimeError
 from kit.outcome import FailedError, NothingShownError
 
 AT_ONCE = 60
-# How the names of suites begin whose rules take all memory of the card, or crash its driver.
+# The beginnings of names of suites whose rules allocate all memory of the GPU, or crash its driver.
 LEFT_OUT = ("Filling", "Undefined")
 BREAKING = "Breaks"  # in the names of rules that leave a context broken
 
@@ -90,14 +90,14 @@ class Contract:
         self._machine.extra |= {
             "VRAMSTOW_TEST_DRIVER": self._machine.driver,
             "VRAMSTOW_TEST_KEEPS_CONTEXT": "1",
-            # The processes of one run share a simulated card.
+            # The processes of one run share a simulated GPU.
             "VRAMSTOW_RUN_ID": f"contract-{self._runs}",
         }
         ended = self._machine.run([self._program, f"--gtest_filter={':'.join(names)}"])
         how = "did not end" if ended.status is None else f"ended with status {ended.status}"
         tried = read(ended.out, how, self.rules)
         if not tried:
-            # Not one began: what it says is of the program, not of a rule.
+            # No rule began, so the message concerns the program, not a rule.
             raise FailedError(ended.failure_reason or "the program of the rules tried none")
         return tried
 

@@ -36,7 +36,7 @@ class Ended:
             return ""
         how = "ran out of time" if self.status is None else f"ended with status {self.status}"
         lines = self.err.strip().splitlines()
-        # Behind the program's own words vramstow writes its summary.
+        # After the program's own output vramstow prints its summary.
         own = [line for line in lines if not line.startswith(("vramstow:", "  "))]
         lines = own or lines
         return f"{how}: {lines[-1][:200]}" if lines else how
@@ -66,7 +66,8 @@ class Machine:
         self.memory_bytes = memory_bytes
         self.folder = folder
         self.program = str(bundle / "vramstow/native/bin/vramstow")
-        # As the dynamic linker finds it: by LD_LIBRARY_PATH, too, which commands keep.
+        # The driver as the dynamic linker finds it, also through LD_LIBRARY_PATH, which commands
+        # keep.
         self.driver = "libcuda.so.1"
         self.is_rehearsal = bool(rehearsal.SIMULATE)
         self.end = time.monotonic() + minutes * 60

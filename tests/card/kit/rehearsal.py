@@ -13,8 +13,8 @@ from pathlib import Path
 SIMULATE = os.environ.get("VRAMSTOW_CARD_SIMULATE", "")
 DRIVER = os.environ.get("VRAMSTOW_CARD_DRIVER", "")
 
-# The simulated libraries that take the place of those that PyTorch brings along. In this order, as
-# tools/launch/installation.cc has them: a library comes after those whose symbols it wants.
+# The simulated libraries that replace those of PyTorch's packages, in the order of
+# tools/launch/installation.cc: a library comes after those whose symbols it uses.
 LIBRARIES = (
     "libcudart.so.13",
     "libcudart.so.12",

@@ -17,7 +17,7 @@ from kit.page import page
 FILES = 8
 MOST_BYTES = 16 << 20
 LOGS = "logs"
-# Beside the two results; the last log takes what is left over.
+# There are two result files besides the logs; the last log gets the remaining space.
 OWN_LOGS = FILES - 4
 PAGES_BYTES = 1 << 20  # kept free for results.json and results.md
 

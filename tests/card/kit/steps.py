@@ -22,7 +22,7 @@ from kit.outcome import Costs, FailedError, NothingShownError
 MIB = 1 << 20
 TRAINING = (("train_like_cpu.py", "SGD"), ("train_like_cpu.py", "Adam"))
 SHORT_RUNS = 20
-# The bounds of the costs: see the goals of the steps.
+# The limits of the measured costs: see the goals of the steps.
 MOST_OVER_NATIVE = 2.0  # of a training's whole process, with start and end
 MOST_OVER_HOOKS = 1.5
 MOST_OVER_COPY = 1.5
@@ -254,7 +254,7 @@ def compiled(machine: Machine, _seen: Seen) -> str:
 
 def larger(machine: Machine, _seen: Seen) -> str:
     """Training at 1.25 times the limit, beside hooks that a user would have to write."""
-    # A layer's output is the next one's input, so that the job keeps half of what it is told.
+    # A layer's output is the next layer's input, so the job retains half of the given megabytes.
     megabytes = str(2 * machine.memory_bytes * 5 // 4 // MIB)
     flags = ("--offload=auto", f"--limit={machine.memory_bytes}", "--no-trace")
     job = machine.job("larger_than_card.py", "plain", megabytes)

@@ -1,7 +1,8 @@
-// Driver: the functions that are timed, of a library that is opened by its name, and a clock.
+// Driver: the driver functions that are timed, from a library that is opened by its name, and a
+// clock.
 //
-// Ownership: the library stays open. Threads: one. Errors: the first call that fails is kept as one
-// sentence, and Good() is false from then on. Units: nanoseconds.
+// Ownership: the library stays open. Threads: one. Errors: the first call that fails is stored as
+// one sentence, and Good() is false from then on. Units: nanoseconds.
 #ifndef VRAMSTOW_TESTS_CARD_TIMES_DRIVER_H_
 #define VRAMSTOW_TESTS_CARD_TIMES_DRIVER_H_
 
@@ -43,7 +44,7 @@ namespace vramstow::card {
 class Driver {
  public:
   bool Open(const char* library);
-  // Keeps what failed first; returns whether this call did not.
+  // Stores the first failure; returns true if this call succeeded.
   bool Good(CUresult result, const char* call);
   bool Good() const { return error_.empty(); }
   const std::string& error() const { return error_; }

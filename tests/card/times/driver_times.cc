@@ -32,7 +32,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Rows in the order in which they are met first, each with what was measured in every round.
+// Rows in the order in which they first occur, each with the measurements of every round.
 class Samples {
  public:
   void Add(const std::string& name, const char* unit, double measured, double modelled) {
@@ -58,7 +58,7 @@ class Samples {
   std::map<std::string, size_t> places_;
 };
 
-// Physical memory that is mapped one handle behind the other, and unmapped at the end.
+// Physical memory of several handles that is mapped contiguously, and unmapped at the end.
 struct Run {
   size_t handles;
   const char* name;
@@ -81,7 +81,7 @@ class Measurement {
   std::vector<DriverTime> Rows() const { return samples_.Rows(); }
 
  private:
-  // Of `calls` calls about `bytes` each.
+  // Returns the model's time of `calls` calls, each for `bytes` bytes.
   double ModelOf(VmmCall call, bool on_host, size_t calls, uint64_t bytes) const {
     const uint64_t each = CardModel::kCallNs + model_.VmmNs(call, on_host, bytes);
     return static_cast<double>(calls * each);
@@ -192,7 +192,7 @@ void Measurement::MeasureRuns(bool on_host) {
   }
 }
 
-// Of a GiB of the host's memory.
+// Measures giving access to a GiB of host memory.
 void Measurement::MeasureAccess() {
   const CUdeviceptr range = Reserve(kGib);
   const CUmemGenericAllocationHandle handle = Create(kGib, /*on_host=*/true);
@@ -232,7 +232,7 @@ void Measurement::AddRate(const std::string& name, double ns, uint64_t bytes, ui
   samples_.Add(name, "GB/s", ns > 0 ? size / ns : 0, size / static_cast<double>(model_ns));
 }
 
-// Between the card and two pieces of the host's memory.
+// Measures copies between the GPU and two pieces of host memory.
 void Measurement::CopyWays(const char* name, CUdeviceptr first, CUdeviceptr second) {
   CUdeviceptr card[2] = {};
   CUstream streams[2] = {};
@@ -290,7 +290,8 @@ void Measurement::MeasureMappedCopies() {
   driver_.cuMemAddressFree(range, 2 * kCopyBytes);
 }
 
-// That of the card which has this name; of others, where most was measured.
+// Returns the key of the simulated GPU with this name; for other GPUs, the key of the one that was
+// measured most.
 std::string KeyOf(std::string_view name) {
   const simulator::CardTable table = simulator::AllCards();
   for (size_t i = 0; i < table.count; ++i) {
@@ -323,7 +324,7 @@ bool MeasureDriverTimes(const char* library, DriverTimes* times, std::string* er
       measurement.MeasureRuns(/*on_host=*/false);
       measurement.MeasurePinned();
       if (driver.Good()) measurement.MeasurePinnedCopies();
-      // What a driver may lack comes last.
+      // Functions that a driver may not have are measured last.
       if (driver.Good()) measurement.MeasureRuns(/*on_host=*/true);
       if (driver.Good()) measurement.MeasureAccess();
       if (driver.Good()) measurement.MeasureMappedCopies();

@@ -1,9 +1,10 @@
-// What calls of the driver take on a card, beside what the simulator's clock assumes (clock=model).
+// Measures how long driver calls take on a GPU, and compares this with the times that the
+// simulator's virtual clock assumes (clock=model).
 //
-// Idea: each thing that card_model.cc has a figure for is done some times, and the median is kept:
-// runs of one large handle and of many small ones, access with and without the host, copies over
-// the link, page-locked memory. On a simulated card with clock=model the same calls are timed by
-// its clock, and give the model's own values.
+// Idea: each operation for which card_model.cc has a number is executed several times, and the
+// median is used: runs of one large handle and of many small ones, access with and without the
+// host, copies over PCIe or NVLink, page-locked memory. On a simulated GPU with clock=model the
+// same calls are timed by its virtual clock, and give the model's own values.
 //
 // Ownership: values. Threads: one. Errors: one sentence. Units: as each row says; bytes.
 #ifndef VRAMSTOW_TESTS_CARD_TIMES_DRIVER_TIMES_H_
@@ -21,7 +22,7 @@ struct DriverTime {
   double modelled = 0;
 };
 
-// Whose clock the times are by.
+// The clock by which the times were measured.
 enum class TimeSource {
   kCard,     // this machine's, beside a real card
   kModel,    // that of a simulated card
@@ -36,7 +37,8 @@ struct DriverTimes {
   std::string why_not_all;  // one sentence where rows are missing
 };
 
-// `library` is the driver, as dlopen takes it. False: *error says why.
+// Measures all rows. `library` is the driver, in the form that dlopen accepts. Returns false and
+// sets *error on failure.
 bool MeasureDriverTimes(const char* library, DriverTimes* times, std::string* error);
 
 }  // namespace vramstow::card

@@ -22,7 +22,7 @@ TEST(DriverTimesTest, ASimulatedCardGivesTheTimesOfItsModel) {
   for (const DriverTime& row : times.rows) {
     names.insert(row.name);
     EXPECT_GT(row.modelled, 0) << row.name;
-    // Copies have their calls and the wait in addition: ten microseconds of five milliseconds.
+    // Copies also include their calls and the wait: ten microseconds of five milliseconds.
     const double share = std::string(row.unit) == "GB/s" ? 0.005 : 1e-6;
     EXPECT_NEAR(row.modelled, row.measured, row.modelled * share) << row.name;
   }

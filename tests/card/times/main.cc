@@ -1,4 +1,4 @@
-// driver_times: prints what calls of the driver take as one line of JSON. driver_times [LIBRARY]
+// `driver_times [LIBRARY]` prints the times of driver calls as one line of JSON.
 #include <stdio.h>
 
 #include "tests/card/times/driver_times.h"

@@ -20,7 +20,7 @@ def kept(card: float, rest: float, unit: float) -> float:
     return (card * 7 / 8 - rest) // unit * unit
 
 
-# The causes that are right for each kind of mistake.
+# The causes that are accepted for each kind of mistake.
 ACCEPTED: dict[str, tuple[str, ...]] = {
     "outputs kept": ("kept_outputs", "largest_holder", "kept_in_modules"),
     "outputs kept: a list that is being built": ("kept_outputs", "largest_holder"),
@@ -80,7 +80,7 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
     "samples of all draws": ("broadcast", "large_request"),
 }
 
-# A part of the holder's chain, where it is not the last name of `holder`.
+# A part of the holder's chain, for jobs in which it is not the last name of `holder`.
 HOLDER_WORDS = {
     "notebook_cells": "sys.last_",
     "ctx_output": "Swish",
@@ -1215,7 +1215,7 @@ EVERY = (
 )
 
 
-# What is not yet told rightly, with the reason; the test fails when it is.
+# Jobs that are not explained correctly yet, with the reason; the test fails once they are.
 NOT_YET: dict[str, str] = {
     "class_cache": "the twin keeps 8 grids, the analysis counts all of them",
     "gradient_norm_graph": "nobody holds gradients that are being made: no holder",

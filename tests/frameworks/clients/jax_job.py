@@ -8,7 +8,7 @@ import json
 import os
 import sys
 
-# By itself it makes graphs of what has five kernels and more.
+# By default XLA makes graphs only of five kernels or more.
 os.environ["XLA_FLAGS"] = "--xla_gpu_graph_min_graph_size=1 --xla_gpu_enable_command_buffer=" + (
     "FUSION,CUBLAS,CUDNN,CUSTOM_CALL" if "graphs" in sys.argv[1:] else ""
 )

@@ -40,7 +40,8 @@ model = Network().cuda()
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
 losses = train(model, optimizer)
 if "graphs" in sys.argv[1:]:
-    # Self-loops are found by a mask, whose size a capture cannot wait for: a layer after them.
+    # Self-loops are found by a mask, whose size a capture cannot wait for, so only a later layer is
+    # captured.
     wide = torch.rand(NODES, FEATURES, device="cuda")
     assert captured(lambda: model.first.lin(wide).relu()) == [NODES, 512]
 tell_client(

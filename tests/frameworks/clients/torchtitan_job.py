@@ -39,12 +39,13 @@ class Counting:
         self.steps += 1
 
 
-# It sets the peaks back in each step, to show them. This job tells those of all steps.
+# torchtitan resets the peaks in each step, to show them. This job reports the peaks of all steps.
 torch.cuda.reset_peak_memory_stats = lambda *_: None
 os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29519", "RANK": "0"}
 os.environ |= {"WORLD_SIZE": "1", "LOCAL_RANK": "0"}
 wanted = llama3_debugmodel()
-# As the tests of its graph trainer do: its own attention would be compiled for minutes.
+# The tests of its graph trainer do the same, because its own attention would be compiled for
+# minutes.
 for layer in wanted.model_spec.model.layers:
     layer.attention.inner_attention = ScaledDotProductAttention.Config()
 wanted.dump_folder = str(Path.cwd() / "dump")

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-# It would ask for packages, weights and news.
+# Otherwise it would download packages, weights and news.
 os.environ |= {
     "YOLO_AUTOINSTALL": "false",
     "YOLO_OFFLINE": "true",

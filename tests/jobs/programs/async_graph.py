@@ -20,7 +20,7 @@ def main() -> None:
     for step in range(1, arguments.steps + 1):
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            # The first is born and dies in the capture, the second outlives it.
+            # The first tensor is allocated and freed in the capture, the second outlives it.
             scratch = weights + step
             result = scratch * 2
             del scratch
@@ -28,7 +28,7 @@ def main() -> None:
             graph.replay()
         torch.cuda.synchronize()
         copy = result.clone()
-        # The result belongs to the capture's stream, which knows nothing of this one's copy.
+        # The result belongs to the capture's stream, which does not know of this stream's copy.
         torch.cuda.synchronize()
         if step % 2:
             del result

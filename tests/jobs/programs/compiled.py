@@ -44,7 +44,7 @@ def main() -> None:
         optimizer.step()
         torch.cuda.synchronize()
         print(f"step {step}: {tuple(loss.shape)}", flush=True)
-    # The counter of PyTorch's own for graph trees; None if none was ever made.
+    # The counter of PyTorch's graph trees; None if no graph was made.
     trees = torch._inductor.cudagraph_trees.get_container(0).tree_manager
     print(f"graphs: {trees is not None and trees.new_graph_id().id > 0}", flush=True)
 

@@ -6,7 +6,7 @@ import ctypes
 import threading
 from ctypes import byref, c_int, c_size_t, c_uint, c_uint64, c_void_p
 
-# Numbers of CUresult and of CUpointer_attribute.
+# Values of CUresult and of CUpointer_attribute.
 INVALID_VALUE = 1
 CONTEXT, MEMORY_TYPE, DEVICE_POINTER, HOST_POINTER = 1, 2, 3, 4
 BUFFER_ID, IS_MANAGED, DEVICE_ORDINAL, MAPPED = 7, 8, 9, 13

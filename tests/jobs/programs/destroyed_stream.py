@@ -1,6 +1,6 @@
 """Blocks are used on a stream that the program has destroyed before they are freed."""
 
-# The driver must not be asked about it: the simulated one ends the process then.
+# The driver must not be asked about it: the simulated driver then ends the process.
 
 from ctypes import c_size_t, c_uint64
 
@@ -20,10 +20,10 @@ def main() -> None:
         cuda.call("cuMemsetD8_v2", c_uint64(block), 0xAA, c_size_t(SIZE))
         pool.record_use(block, gone)
         pool.free(block)
-    # More than there is without those: they are given up once all work is done.
+    # This needs the memory of those blocks, too, which is released once all work is done.
     whole = pool.allocate(4 * SIZE)
     assert whole is not None, "the memory is lost"
-    # A mistake of the program, which the driver refuses.
+    # This is a mistake of the program, which the driver refuses.
     assert cuda.driver.cuStreamDestroy_v2(gone) != 0
     pool.record_use(whole, gone)
     pool.free(whole)

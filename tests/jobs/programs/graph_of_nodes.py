@@ -167,7 +167,7 @@ def capture_batch(place: int) -> None:
     capture(lambda stream: cuda.cuStreamBatchMemOp_v2(stream, 2, operations(place), 0))
 
 
-# A simulated card decompresses nothing: what it says is left aside.
+# A simulated GPU does not decompress, so the result is ignored.
 def capture_decompression(place: int) -> None:
     buffers = Compressed(size=16, out_size=16, from_place=plain.data_ptr(), to_place=place)
 

@@ -18,7 +18,7 @@ def main() -> None:
     cuda.start()
     held, other = cuda.allocate(SIZE), cuda.allocate(SIZE)
     assert hold(held + 4096) == 0
-    # Not all of it could move.
+    # Some of the memory could not move.
     assert cuda.vramstow.vramstow_offload(None) == HELD
     assert cuda.access(cuda.HOST_LOCATION, other) == 3
     assert cuda.access(cuda.HOST_LOCATION, held) == 0

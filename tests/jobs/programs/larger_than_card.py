@@ -21,7 +21,7 @@ def main() -> None:
     how, megabytes = sys.argv[1], int(sys.argv[2])
     torch.manual_seed(0)
     layers = 16
-    # Each layer keeps its input and its output for the backward pass.
+    # Each layer saves its input and its output for the backward pass.
     rows = (megabytes << 20) // (2 * layers * WIDTH * 4)
     model = torch.nn.Sequential()
     for _ in range(layers):

@@ -32,7 +32,7 @@ def handles() -> tuple[c_void_p, c_void_p, list[c_void_p]]:
         cuda.call("cuModuleGetFunction", byref(of_module), of_library, c_char_p(name))
         cuda.call("cuModuleGetFunction", byref(function), module, c_char_p(name))
         handed += [kernel, of_kernel, of_module, function]
-    # Room for more than there are: what lies behind them is no handle.
+    # There is room for more handles than exist; the rest of the array has none.
     room = 5
     for enumerate_, owner in (
         ("cuLibraryEnumerateKernels", library),
@@ -73,7 +73,7 @@ def main() -> None:
     cuda.call("cuModuleUnload", module)
     for line in refusals():
         print("refused:", line)
-    # The block that the graph was told to use stays where it is.
+    # The block that is an argument of the graph stays where it is.
     cuda.vramstow.vramstow_offload(None)
     print("on the host:", *(cuda.access(cuda.HOST_LOCATION, block) for block in (address, other)))
 

@@ -27,7 +27,7 @@ def attempt(name: str, call: Callable[[], object]) -> None:
 
 compare("fft", lambda: torch.fft.fft(X.to("cuda", torch.complex64)), torch.fft.fft(X))
 compare("fft of 2 dimensions", lambda: torch.fft.rfft2(X.to("cuda")), torch.fft.rfft2(X))
-# Without the scaling, which is a kernel of PyTorch's own.
+# This is without the scaling, which is a kernel of PyTorch's own.
 compare(
     "inverse fft",
     lambda: torch.fft.ifft(X.to("cuda", torch.complex64), norm="forward"),

@@ -166,7 +166,7 @@ def main() -> None:
     optimizer = AdamW(model.parameters())
     text = torch.zeros(BATCH, CONTEXT, dtype=torch.long, device="cuda")
     for is_recorded in (False, True):
-        # The first time the libraries and the optimizer take what they take once.
+        # In the first step the libraries and the optimizer make their permanent allocations.
         if is_recorded:
             torch.cuda.memory._record_memory_history()
         with torch.autocast("cuda", torch.bfloat16, enabled=MODE == "autocast"):

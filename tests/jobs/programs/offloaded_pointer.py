@@ -35,7 +35,7 @@ def main() -> None:
     cuda.check(cuda.vramstow.vramstow_offload(None), "vramstow_offload")
     assert told(view) == before, (told(view), before)
     assert cuda.access(cuda.HOST_LOCATION, block) == 3
-    # A driver that copies with processors, and a library that took the address for the host's.
+    # A driver may copy with the CPU, and a library may use the address as a host address.
     assert ctypes.string_at(view, 1000) == data[view - block :][:1000]
     assert cuda.read(block, SIZE) == data
     cuda.check(cuda.vramstow.vramstow_resume(None), "vramstow_resume")

@@ -29,7 +29,7 @@ def main() -> None:
     for step in range(options.steps):
         for part, values in zip(kept, wanted, strict=True):
             assert torch.equal(part.cpu(), values), "memory that moved has changed"
-        # Half of it is given up and made anew, so that freed memory of both kinds is used again.
+        # Half of it is freed and allocated again, so that freed memory of both kinds is reused.
         for i in range(0, count, 2):
             wanted[i] += 1
             kept[i] = wanted[i].to("cuda")

@@ -21,13 +21,13 @@ def main() -> int:
     second = torch.ones(2 * MIB, device="cuda:1")
     print("sum", float((first[: 2 * MIB] + second.to("cuda:0")).sum()))
     stats = vramstow.stats(0)
-    # What only a pool counts is None where PyTorch's own allocator serves.
+    # Numbers that only a pool has are None if PyTorch's own allocator serves.
     is_pool = stats is not None and stats.misses is not None
     print("served", is_pool and stats.allocated_bytes >= 12 * MIB)
     del first, second
     torch.cuda.empty_cache()
 
-    # A reset past PyTorch: what the card has free afterwards is what it had at first.
+    # After a reset without PyTorch's knowledge, the GPU has as much free memory as at first.
     runtime = ctypes.CDLL("libcudart.so.13")
     block = ctypes.c_void_p()
     runtime.cudaSetDevice(1)

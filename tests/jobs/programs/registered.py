@@ -106,7 +106,7 @@ def main() -> None:
     card.check(block)
     cuda.free(block)
     cuda.free(below)
-    # The pool holds less than that in one piece, so that it stitches.
+    # The pool has no free piece of this size, so it stitches.
     stitched = cuda.allocate(2 * SIZE)
     expect_untouched(card, stitched, 2 * SIZE, block)
     cuda.free(stitched)
@@ -115,7 +115,7 @@ def main() -> None:
     cuda.free(again)
     cuda.free(above)
     empty_cache()
-    # All that the card has left.
+    # Allocate all memory that the GPU has left.
     large = []
     while (address := c_uint64()) is not None:
         if cuda.driver.cuMemAlloc_v2(byref(address), c_size_t(SIZE)) != 0:

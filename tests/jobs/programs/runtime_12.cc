@@ -1,5 +1,5 @@
-// A program for CUDA 12, compiled with that release's headers: it calls what changed with CUDA 13,
-// as CUDA 12 means it, and prints "done" if all of it did what it should.
+// A program for CUDA 12, compiled with the headers of that release: it calls functions that changed
+// with CUDA 13, as CUDA 12 defines them, and prints "done" if all results are right.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
@@ -51,7 +51,7 @@ void ManagedMemory() {
   cudaMemLocation location = {};
   location.type = cudaMemLocationTypeDevice;
   RUN(cudaMemAdvise_v2(memory, 1 << 20, cudaMemAdviseSetReadMostly, location));
-  // A structure that is longer in CUDA 13: nothing behind it may be written.
+  // A structure that is longer in CUDA 13: the bytes after it must stay unchanged.
   struct {
     cudaPointerAttributes attributes;
     unsigned char behind[128];

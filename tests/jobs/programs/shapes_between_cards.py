@@ -185,7 +185,7 @@ def main() -> None:
     copy_shapes(cards)
     copy_batches(cards)
     copy_one_row(cards)
-    # The driver still refuses wrong calls: batches do not go to the legacy stream.
+    # The driver still refuses wrong calls: a batch is not allowed on the legacy stream.
     one = operation(cards)
     legacy = cuda.driver.cuMemcpy3DBatchAsync_v2(c_size_t(1), byref(one), c_uint64(0), None)
     assert legacy == 400, legacy

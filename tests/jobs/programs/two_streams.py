@@ -18,7 +18,8 @@ def main() -> None:
             result = torch.empty_like(batch)
             result.copy_(batch)
             batch.record_stream(compute)
-        # Freed here, while the copy above may not have begun: the next batch must not land on it.
+        # The block is freed here although the copy above may not have begun: the next batch must
+        # not reuse it.
         del batch
         results.append(result)
         expected.append(step)
