@@ -27,10 +27,10 @@ const char* vramstowSimulatorDescription(void);
 // A rank that runs, of a job with world= in its SPEC.
 struct vramstowSimulatorRank {
   int rank;
-  int world;  // ranks of the job
+  int world;  // number of ranks of the job
   int node;
   int nodes;
-  int local_rank;  // on its node
+  int local_rank;  // rank within its node
   int local_world;
 };
 
@@ -52,7 +52,7 @@ struct vramstowSimulatorLaunch {
   unsigned block[3];
   unsigned shared_bytes;
   int device;
-  void** parameters;  // as many as were registered, each pointing at a copy of the argument
+  void** parameters;  // one pointer to the copy of each registered argument
   size_t parameter_count;
   void* user;
 };
@@ -76,7 +76,7 @@ void* vramstowSimulatorTranslate(uint64_t address, size_t size, int write);
 enum VramstowSimulatorUse {
   kVramstowSimulatorReads = 1,
   kVramstowSimulatorWrites = 2,
-  kVramstowSimulatorFills = 4,  // every byte is written, and none was wanted before
+  kVramstowSimulatorFills = 4,  // every byte is written, and its old value does not matter
   // With kVramstowSimulatorFills: every byte becomes zero. A task that does only this needs no
   // `run` and is done whatever its size.
   kVramstowSimulatorZeroes = 8,
@@ -84,36 +84,36 @@ enum VramstowSimulatorUse {
 struct vramstowSimulatorRange {
   uint64_t address;
   uint64_t bytes;
-  int use;  // of enum VramstowSimulatorUse, added up
+  int use;  // sum of values of enum VramstowSimulatorUse
 };
 
 enum VramstowSimulatorTrait {
-  kVramstowSimulatorDecidesSize = 1,  // the program makes something as large as it says
+  kVramstowSimulatorDecidesSize = 1,  // the result determines the size of an allocation
   kVramstowSimulatorIsRandom = 2,     // its results are random values
-  kVramstowSimulatorIsRead = 4,   // the program reads its result, which is no memory of a device
-  kVramstowSimulatorHasSize = 8,  // it puts in place what a task that decided a size has computed
+  kVramstowSimulatorIsRead = 4,       // the program reads the result, which is not in device memory
+  kVramstowSimulatorHasSize = 8,      // it stores the result of a task that decided a size
 };
 
 enum VramstowSimulatorOutcome {
   kVramstowSimulatorDone = 0,
   kVramstowSimulatorNotComputed = 1,
-  kVramstowSimulatorAssertion = 2,  // the kernel would have met a failing device-side assertion
+  kVramstowSimulatorAssertion = 2,  // a device-side assertion of the kernel failed
 };
 
 struct vramstowSimulatorTask {
-  size_t size;       // of this struct, as its user knows it
-  const char* name;  // whose results these are; lives as long as the process
+  size_t size;       // size of this struct in the caller's version
+  const char* name;  // name of the operation; lives as long as the process
   const struct vramstowSimulatorRange* ranges;  // copied
   size_t range_count;
-  uint64_t bytes;       // that are touched; large tasks are left out as large launches are
-  uint64_t operations;  // of a matrix product, as gemm= of the SPEC counts them; else 0
+  uint64_t bytes;       // touched bytes; a large task may be left out, as a large launch
+  uint64_t operations;  // operations of a matrix product, as gemm= counts them; else 0
   // Computes the results and returns an outcome. Called with the driver's lock held, each time the
   // work's turn comes; it must not call the driver, and finds the bytes of device addresses at
   // vramstowSimulatorShadow. If it is null, the results are left out.
   int (*run)(void* user);
-  void (*drop)(void* user);  // when it will not be run again; null: nothing is to be done
+  void (*drop)(void* user);  // called when `run` is not called again; may be null
   void* user;
-  int traits;  // of enum VramstowSimulatorTrait, added up
+  int traits;  // sum of values of enum VramstowSimulatorTrait
   // Called right before `run` if some of the memory that the task reads was not computed. If `lost`
   // is not 0, some of it reads as zeros; else it has old values, or values derived from them. May
   // be null.
@@ -188,16 +188,16 @@ void vramstowSimulatorNoteUnknownSize(const char* by);
 
 // A line of the work log. Texts contain no comma and no end of line.
 struct vramstowSimulatorWorkLine {
-  size_t size;       // of this struct, as its user knows it
+  size_t size;       // size of this struct in the caller's version
   const char* kind;  // operator, copy, kernel, collective
   const char* name;  // "mm", "to_device", "all_reduce"
   // The precision of products: f16, bf16, tf32, f32 or f64; f16_odd or bf16_odd if a row of a
   // matrix has an odd number of elements. For other work "-".
   const char* precision;
-  uint64_t operations;  // of products, additions and all; else 0
+  uint64_t operations;  // multiplications and additions of products; else 0
   uint64_t read_bytes;
   uint64_t written_bytes;
-  uint64_t items;  // of a collective: the ranks; of an embedding or a loss: the tokens; else 0
+  uint64_t items;  // ranks of a collective, tokens of an embedding or a loss; else 0
 };
 
 // Returns a number other than 0 if there is a work log or the clock is clock=model.
@@ -214,15 +214,15 @@ void vramstowSimulatorLogWork(struct CUstream_st* stream,
 // started.
 struct vramstowSimulatorModelClock {
   uint64_t now_ns;           // the host's time
-  uint64_t link_read_bytes;  // that kernels read or wrote in place in memory of the host
-  uint64_t to_host_bytes;    // that copies brought over the link
+  uint64_t link_read_bytes;  // bytes that kernels accessed in place on the host
+  uint64_t to_host_bytes;    // bytes that copies moved over PCIe
   uint64_t to_device_bytes;
-  uint64_t wait_ns;  // for which the program waited for work
+  uint64_t wait_ns;  // time that the program waited for work
   // Sums over the operators and copies that libraries reported; collectives are not included.
-  uint64_t work_ns;       // what they take, if all that they use lay on the card
-  uint64_t operators;     // how many they are
-  uint64_t link_work_ns;  // what they take longer, because some of it lies on the host
-  uint64_t due_ns;        // when all work that was submitted up to now will have ended, or now
+  uint64_t work_ns;       // their time if all operands were on the card
+  uint64_t operators;     // their number
+  uint64_t link_work_ns;  // additional time because some operands are on the host
+  uint64_t due_ns;        // when all work submitted so far will have ended, or now
 };
 
 // Fills in `size` bytes of the clock, so that the struct may grow at its end. Returns 0, or another
@@ -254,7 +254,7 @@ struct vramstowSimulatorDeviceReport {
   char name[96];
   char pci_bus_id[16];  // "0000:01:00.0"
   unsigned char uuid[16];
-  unsigned pci_device_id;  // the device's number at its vendor
+  unsigned pci_device_id;  // the vendor's number of the device
   int major;               // compute capability
   int minor;
   int multiprocessors;
@@ -265,8 +265,8 @@ struct vramstowSimulatorDeviceReport {
   int has_nvlink;
   int has_context;  // of this process
   uint64_t total_bytes;
-  uint64_t used_bytes;     // as cuMemGetInfo would have it: by all processes that share the card
-  uint64_t process_bytes;  // of these, by this process
+  uint64_t used_bytes;     // by all processes that share the card, as cuMemGetInfo reports it
+  uint64_t process_bytes;  // the part of used_bytes of this process
 };
 
 // Returns how many devices the machine has, whether or not the process sees them, or a negative
@@ -294,9 +294,9 @@ int vramstowSimulatorListProcesses(int device, struct vramstowSimulatorProcess* 
 // A call of the driver, or of a runtime over it. The caller fills in the fields that it knows.
 struct vramstowSimulatorCall {
   const char* name;  // as documented: cuMemAlloc, cudaMalloc; with _ptsz or _ptds for a runtime
-  int runtime;       // 0: the driver's; else the runtime's
+  int runtime;       // 0: a call of the driver; else of the runtime
   int per_thread;    // stream 0 is the thread's own
-  int result;        // when it leaves: CUresult or cudaError_t
+  int result;        // set at the end: CUresult or cudaError_t
   // The driver sets these fields at the end of the call. Ids are unique in the process; 0 means
   // none.
   int device;
@@ -306,10 +306,10 @@ struct vramstowSimulatorCall {
   uint32_t context_id;
   uint32_t stream;
   uint32_t event;
-  uint64_t event_record;  // which record of that event: rises
-  uint64_t time_ns;       // virtual
-  const char* symbol;     // of the kernel that it launches
-  uint64_t pool;          // the stream-ordered pool that it is about, and what that holds
+  uint64_t event_record;  // number of the record of that event
+  uint64_t time_ns;       // virtual time
+  const char* symbol;     // name of the kernel that it launches
+  uint64_t pool;          // the stream-ordered pool that it uses, or 0; its sizes follow
   uint64_t pool_threshold_bytes;
   uint64_t pool_reserved_bytes;
   uint64_t pool_used_bytes;
@@ -340,9 +340,9 @@ struct vramstowSimulatorWork {
   uint32_t context_id;
   uint32_t stream;
   int priority;
-  uint32_t graph;  // executable graph that it came with, or 0
+  uint32_t graph;  // the executable graph that it belongs to, or 0
   uint64_t graph_node;
-  uint64_t queued_ns;  // virtual, as all times
+  uint64_t queued_ns;  // virtual, as all times here
   uint64_t start_ns;
   uint64_t end_ns;
   const char* kernel;  // lives as long as the process
@@ -352,12 +352,12 @@ struct vramstowSimulatorWork {
   unsigned dynamic_shared_bytes;
   unsigned registers;
   unsigned local_bytes;
-  int from;  // of a copy: enum VramstowSimulatorPlace, and the devices that are concerned
+  int from;  // for copies: enum VramstowSimulatorPlace, and the devices
   int to;
   int from_device;
   int to_device;
   int asynchronous;
-  unsigned value;  // of a fill
+  unsigned value;  // for fills
   uint64_t bytes;
   // The profiler sets and reads these fields.
   uint32_t correlation;

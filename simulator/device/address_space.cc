@@ -38,7 +38,7 @@ void* ReserveRange(uint64_t hint, uint64_t bytes) {
   void* wish = reinterpret_cast<void*>(static_cast<uintptr_t>(hint));
   void* got = MAP_FAILED;
   if (kUseHints) got = mmap(wish, size, PROT_NONE, kFlags | MAP_FIXED_NOREPLACE, -1, 0);
-  if (got != MAP_FAILED && got != wish) {  // a kernel that takes the address as a hint only
+  if (got != MAP_FAILED && got != wish) {  // the kernel treats the address only as a hint
     munmap(got, size);
     got = MAP_FAILED;
   }

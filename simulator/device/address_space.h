@@ -85,7 +85,7 @@ class AddressSpace {
   uint64_t plain_size_ = 0;
   int devices_ = 0;
   uint64_t punches_ = 0;
-  void* address_range_ = nullptr;  // as mmap gave them, before alignment
+  void* address_range_ = nullptr;  // as mmap returned it, before alignment
   void* shadow_range_ = nullptr;
   std::vector<int> files_;
   std::vector<uint64_t> next_offset_;

@@ -15,13 +15,13 @@ constexpr double kGib = 1024.0 * 1024 * 1024;
 // GB/s.
 constexpr double kInPlaceShare = 50.8 / 55;  // a kernel that reads memory of the host
 constexpr double kPageableTo = 9.6 / 55;     // pageable memory to the card
-constexpr double kPageableFrom = 14.6 / 55;  // and back
+constexpr double kPageableFrom = 14.6 / 55;  // pageable memory from the card
 constexpr uint64_t kLaunchNs = 3300;
 constexpr uint64_t kWakeNs = 6100;  // a launch and a wait for it take 9.4 us
 
 struct CallTime {
   double call_ns;
-  double gib_ns;  // for each GiB in addition
+  double gib_ns;  // in addition, for each GiB
 };
 uint64_t TimeOf(const CallTime& time, uint64_t bytes) {
   return static_cast<uint64_t>(time.call_ns + time.gib_ns * static_cast<double>(bytes) / kGib);

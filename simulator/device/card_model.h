@@ -43,8 +43,8 @@ class CardModel {
   uint64_t PinNs(uint64_t bytes) const;    // cuMemHostAlloc
   uint64_t UnpinNs(uint64_t bytes) const;  // cuMemFreeHost
   uint64_t LaunchNs() const;
-  uint64_t OperatorCallNs() const;  // the program, for one operator
-  uint64_t WakeNs() const;          // from the end of work to the program that waited for it
+  uint64_t OperatorCallNs() const;  // host time of one operator
+  uint64_t WakeNs() const;          // from the end of work until a waiting program continues
 
  private:
   const CardRates* rates_ = nullptr;

@@ -39,7 +39,7 @@ struct Card {
   bool ecc;
   bool nvlink;  // peers reach each other directly
   // Modelled.
-  uint64_t context_bytes;       // device memory that a context takes
+  uint64_t context_bytes;       // device memory that a context occupies
   uint64_t link_bytes_per_us;   // host to device and back
   uint64_t local_bytes_per_us;  // device memory to device memory
 };

@@ -12,7 +12,7 @@ namespace vramstow::simulator {
 namespace {
 
 constexpr uint64_t kSparseMin =
-    64 * 1024;  // below this, looking for holes costs more than it saves
+    64 * 1024;  // below this size, a search for holes costs more than it saves
 
 char* HostPointer(uint64_t address) {
   return reinterpret_cast<char*>(static_cast<uintptr_t>(address));

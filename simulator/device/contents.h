@@ -100,7 +100,7 @@ class Contents {
     int file = -1;
     uint64_t start = 0;
     uint64_t stop = 0;
-    uint64_t punches = 0;  // as they were when it was found
+    uint64_t punches = 0;  // AddressSpace::punches() when the run was found
   };
   bool Locate(uint64_t address, uint64_t size, Extent* extent) const;
   bool NextWritten(int file, uint64_t offset, uint64_t end, uint64_t* start, uint64_t* stop);
@@ -121,12 +121,12 @@ class Contents {
   Memory* memory_;
   VirtualMemory* virtual_;
   UncomputedRanges uncomputed_;
-  UncomputedRanges on_host_;  // in memory that the driver made, where its pages were not written
-  Written written_;           // the last that was found
+  UncomputedRanges on_host_;  // in host memory of the driver; valid while its page is not written
+  Written written_;           // the run that was found last
   bool keep_;
   uint64_t most_;
   uint64_t staged_ = 0;
-  std::string left_out_;  // what a copy is called that was left out
+  std::string left_out_;  // the name that marks a copy which was left out
 };
 
 }  // namespace vramstow::simulator

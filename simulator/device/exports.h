@@ -25,8 +25,8 @@ namespace vramstow::simulator {
 enum class ExportKind : uint16_t { kNone, kMemory, kEvent, kPool, kPoolPointer };
 
 struct ExportSlot {
-  std::atomic<uint64_t> id;        // 0: nothing is here
-  std::atomic<uint64_t> recorded;  // of an event: its records, by any process
+  std::atomic<uint64_t> id;        // 0: the slot is free
+  std::atomic<uint64_t> recorded;  // number of records of the event, by any process
   std::atomic<uint64_t> reached;   // the latest record that has been reached
   std::atomic<int64_t> recorder;   // the process of the latest record
 };
@@ -34,13 +34,13 @@ struct ExportSlot {
 struct Ticket {
   uint64_t magic = 0;
   ExportKind kind = ExportKind::kNone;
-  uint16_t card = 0;  // the machine's number
+  uint16_t card = 0;  // number of the card in the machine
   uint32_t slot = 0;
   int64_t process = 0;
-  uint64_t process_start = 0;  // of the process, so that a number used again is told apart
+  uint64_t process_start = 0;  // distinguishes the process from a later one with the same number
   uint64_t id = 0;
-  int32_t table_file = -1;   // descriptors of that process
-  int32_t memory_file = -1;  // of memory: where it lies
+  int32_t table_file = -1;   // a descriptor of the exporting process
+  int32_t memory_file = -1;  // a descriptor of that process, for memory
   uint64_t offset = 0;
   uint64_t size = 0;
 };

@@ -16,7 +16,7 @@
 
 namespace vramstow::simulator {
 
-inline constexpr uint64_t kSmallPage = 4096;  // of the host
+inline constexpr uint64_t kSmallPage = 4096;  // size of a host page
 
 // The owner of host memory. The driver's pages are private and have no file.
 enum class HostOwner : uint8_t { kDriver, kProgram };
@@ -29,7 +29,7 @@ bool IsZero(const char* bytes, uint64_t size);
 // A run of bytes in pages of the driver that were all written, or all not written, since the pages
 // were last returned to the kernel.
 struct HostRun {
-  uint64_t offset = 0;  // from the beginning of what was asked for
+  uint64_t offset = 0;  // from the beginning of the requested range
   uint64_t size = 0;
   bool is_written = true;
 };

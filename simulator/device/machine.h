@@ -27,18 +27,18 @@ namespace vramstow::simulator {
 // Traffic over PCIe between the host and all devices so far. Written under the driver's lock, read
 // without it.
 struct LinkTraffic {
-  std::atomic<uint64_t> in_place_bytes{0};  // kernels read or wrote it on the host
+  std::atomic<uint64_t> in_place_bytes{0};  // bytes that kernels accessed in place on the host
   std::atomic<uint64_t> to_host_bytes{0};
   std::atomic<uint64_t> to_device_bytes{0};
-  std::atomic<uint64_t> waited_ns{0};  // the program, for work
+  std::atomic<uint64_t> waited_ns{0};  // time that the program waited for work
 };
 
 // The work of all devices so far, with clock=model. Written under the driver's lock, read without
 // it.
 struct WorkSums {
-  std::atomic<uint64_t> work_ns{0};  // if all that it uses lay on the card
+  std::atomic<uint64_t> work_ns{0};  // time of the work if all its operands were on the card
   std::atomic<uint64_t> operators{0};
-  std::atomic<uint64_t> link_ns{0};  // that it takes longer, because some of it lies on the host
+  std::atomic<uint64_t> link_ns{0};  // additional time because some operands are on the host
 };
 
 class Machine {
@@ -72,7 +72,7 @@ class Machine {
   WorkSums work_sums;
   CallLog call_log;
   WorkLog work_log;  // needs no lock
-  Random random;     // for faults; the timeline has its own
+  Random random;     // for faults; the timeline has a generator of its own
 };
 
 }  // namespace vramstow::simulator

@@ -182,7 +182,7 @@ Block* Memory::AddImported(const Block& wish) {
   *block = wish;
   block->id = NewId();
   block->kind = BlockKind::kImported;
-  block->touched = true;  // by whom ever
+  block->touched = true;  // another process may write to it
   return block;
 }
 

@@ -37,24 +37,24 @@ enum class BlockKind : uint8_t {
   kHostPinned,      // cuMemHostAlloc
   kHostRegistered,  // cuMemHostRegister
   kArray,           // behind a CUarray
-  kImported,        // another process's, or a pool's of another process
+  kImported,        // memory or a pool's memory of another process
 };
 
 struct Block {
   uint64_t address = 0;
   uint64_t size = 0;            // after rounding
-  uint64_t requested = 0;       // as asked for
+  uint64_t requested = 0;       // as requested
   uint64_t id = 0;              // never used twice
   const void* owner = nullptr;  // the context
-  void* pool = nullptr;         // of kPool
+  void* pool = nullptr;         // for kPool
   int device = kHost;
-  unsigned flags = 0;  // as the caller gave them, for host and managed memory
+  unsigned flags = 0;  // flags of the caller, for host and managed memory
   BlockKind kind = BlockKind::kDevice;
-  bool touched = false;      // its bytes may be other than zero
+  bool touched = false;      // its bytes may differ from zero
   bool sync_memops = false;  // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
   bool read_only = false;
   bool exported = false;  // other processes may have it open
-  int file = -1;          // of kImported: where its bytes are
+  int file = -1;          // for kImported: the file with its bytes
   uint64_t file_offset = 0;
 
   bool OnDevice() const { return device != kHost && kind != BlockKind::kManaged; }
@@ -114,7 +114,7 @@ class Memory {
  private:
   // A page that small blocks share.
   struct SharedPage {
-    uint64_t bytes = 0;  // of live blocks
+    uint64_t bytes = 0;  // bytes of live blocks
     bool touched = false;
   };
 
@@ -132,7 +132,7 @@ class Memory {
   uint64_t TakeCharged(int device, uint64_t size);
 
   AddressSpace* space_;
-  Tenancy* tenancy_ = nullptr;  // null: the cards are this process's alone
+  Tenancy* tenancy_ = nullptr;  // null: the cards belong to this process alone
   std::vector<int> cards_;
   std::vector<Device> devices_;
   std::map<uint64_t, Block> blocks_;

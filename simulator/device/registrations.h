@@ -39,7 +39,7 @@ class Registrations {
 
  private:
   struct Piece {
-    uint64_t handle = 0;   // of physical memory; 0: of a block
+    uint64_t handle = 0;   // of the physical memory; 0: the piece belongs to a block
     uint64_t address = 0;  // of the block
     uint64_t id = 0;       // of the block
     uint64_t offset = 0;   // in the physical memory, or in the block

@@ -45,7 +45,7 @@ bool ParseFault(std::string_view text, FaultRule* rule) {
   return ParseNumber(when, &rule->nth) && rule->nth > 0;
 }
 
-constexpr uint64_t kAll = 1ull << 60;  // more than any card has, or any machine computes
+constexpr uint64_t kAll = 1ull << 60;  // more than any card has, or any machine can compute
 
 // Parses "on", "off" or a size; a launch that touches more bytes than that size has no effect.
 bool ParseEmulation(std::string_view value, Spec* spec) {
@@ -218,8 +218,8 @@ bool ParseRank(std::string_view value, Spec* spec) {
 
 struct OptionParser {
   const char* name;
-  const char* alias;  // an older name that means the same; null: there is none
-  const char* right;  // what a right value is, for the sentence
+  const char* alias;  // an older name of the option; null: none
+  const char* right;  // describes valid values, for error messages
   const char* help;
   bool (*parse)(std::string_view value, Spec* spec);
 };

@@ -29,16 +29,16 @@ inline constexpr int kCudaVersion = 13020;
 
 // Capabilities that a GPU or driver may lack; without=vmm removes kVmm, for example.
 enum Capability : uint32_t {
-  kVmm = 1u << 0,           // cuMemCreate and kin
+  kVmm = 1u << 0,           // cuMemCreate and related functions
   kHostVmm = 1u << 1,       // cuMemCreate at host locations
   kEventContext = 1u << 2,  // cuCtxRecordEvent
   kIpc = 1u << 3,           // cuIpc*
   kPeer = 1u << 4,          // peer access
   kMemoryPools = 1u << 5,   // stream-ordered allocation
-  kShareable = 1u << 6,     // cuMemCreate of memory for other processes, which is said to be there
+  kShareable = 1u << 6,     // cuMemCreate of memory for other processes, although reported
   kDmaBuf = 1u << 7,        // descriptors of device memory for network cards
-  kHostPlace = 1u << 8,     // cuMemCreate on the host as a whole, which is said to be there
-  kHostNodes = 1u << 9,     // cuMemCreate at a node of the host, which is said to be there
+  kHostPlace = 1u << 8,     // cuMemCreate on the host as a whole, although reported
+  kHostNodes = 1u << 9,     // cuMemCreate at a NUMA node of the host, although reported
 };
 
 // What happens to the process that creates memory at a NUMA node of the host.
@@ -46,8 +46,8 @@ enum class NodeFault : uint8_t { kNone, kCrash, kHang };
 
 // A job of many ranks of which only some run, each alone; the other ranks do not exist.
 struct World {
-  int ranks = 0;             // of the job; 0: the SPEC says nothing of a job
-  int nodes = 0;             // machines that these are spread over, as many to each
+  int ranks = 0;             // of the job; 0: the SPEC has no world=
+  int nodes = 0;             // machines of the job, each with the same number of ranks
   std::vector<int> running;  // in the order of the SPEC, each once
   int ranks_per_node() const { return nodes == 0 ? 0 : ranks / nodes; }
 };
@@ -55,8 +55,8 @@ struct World {
 // One fail= option: which call fails, and when.
 struct FaultRule {
   std::string call;         // without ABI suffix
-  uint64_t nth = 0;         // the nth call of this name, from 1; 0: by probability
-  bool persistent = false;  // and every later one
+  uint64_t nth = 0;         // counted from 1; 0: by probability
+  bool persistent = false;  // also every later call
   double probability = 0;
   uint32_t result = 2;  // CUresult; CUDA_ERROR_OUT_OF_MEMORY
 };
@@ -68,46 +68,46 @@ inline constexpr int kVmmCalls = 5;
 // How long one such call blocks the program, in real time.
 struct VmmTime {
   uint64_t call_ns = 0;
-  uint64_t gib_ns = 0;  // for each GiB that it is about, in addition
+  uint64_t gib_ns = 0;  // in addition, for each GiB
 };
 
 struct Spec {
-  Card card{};  // the row, with what sms= and cc= say otherwise
+  Card card{};  // the card's row, changed by sms= and cc=
   uint64_t memory_bytes = 0;
   uint64_t context_bytes = 0;
-  int count = 1;           // of the machine
-  std::vector<int> cards;  // of these, what the process sees, in its order; at first all
+  int count = 1;           // number of cards of the machine
+  std::vector<int> cards;  // cards that the process sees, in its order; initially all
   uint64_t seed = 1;
   uint64_t kernel_time_ns = 0;
-  VmmTime vmm_times[kVmmCalls];  // by VmmCall
+  VmmTime vmm_times[kVmmCalls];  // indexed by VmmCall
   bool keep_contents = true;
   // Large writes that would make device memory store more than this are left out. Loading PyTorch
   // takes about as much host memory.
   uint64_t contents_bytes = 512ull << 20;
-  bool contents_are_given = false;  // by the SPEC: results that are computed take no more either
+  bool contents_are_given = false;  // the SPEC sets it, so it also limits computed results
   NodeFault node_fault = NodeFault::kNone;
   uint64_t emulation_bytes =
-      1ull << 20;  // a launch that touches less always computes; 0: none does
+      1ull << 20;  // a launch that touches fewer bytes is always computed; 0: never
   // Launches that touch more bytes are computed as long as there is time for it, or until all of
   // them together have touched allowance_bytes.
   bool budget_is_time = true;
   uint64_t allowance_bytes = 2ull << 30;
-  uint64_t gemm_operations = 32ull * 1000000;  // of a matrix product, additions and all
-  bool gemm_is_limit = false;  // larger products are not computed, also where there is time
-  uint64_t ptx_steps = 64ull * 1000000;  // instructions of a kernel given as PTX; 0: none
-  bool list_kernels = false;             // at exit, name the kernels without effect
+  uint64_t gemm_operations = 32ull * 1000000;  // multiplications and additions of a matrix product
+  bool gemm_is_limit = false;                  // larger products are never computed
+  uint64_t ptx_steps = 64ull * 1000000;  // instructions of a kernel given as PTX; 0: none is run
+  bool list_kernels = false;             // list the kernels without effect at exit
   bool adversarial = false;
   bool clock_is_model = false;   // work takes the time that a card would take
-  bool private_primary = false;  // runtimes take primary contexts past every public function
-  uint8_t node_fault_nth = 0;    // at which cuMemCreate at a node of the host, from 1
+  bool private_primary = false;  // runtimes get primary contexts without a public function
+  uint8_t node_fault_nth = 0;    // the cuMemCreate at a NUMA node that faults, counted from 1
   uint32_t without = 0;          // Capability bits
   int cuda_version = kCudaVersion;
   bool strict_exit = false;
-  bool pageable = false;  // kernels may touch any memory of the host, and the card says so
-  uint16_t shareable_result = 800;  // CUresult without kShareable; CUDA_ERROR_NOT_PERMITTED
-  std::string call_log;             // path, %p stands for the process id; empty: none
-  std::string work_log;             // the same, of what a card would have to do
-  std::string share;  // whom the cards are shared with: a name, none, or empty: the run
+  bool pageable = false;            // kernels may access any host memory, and the card reports that
+  uint16_t shareable_result = 800;  // CUresult without kShareable; default CUDA_ERROR_NOT_PERMITTED
+  std::string call_log;             // a path, in which %p is the process id; empty: none
+  std::string work_log;             // like call_log, for the work of a card
+  std::string share;                // name of the group that shares the cards; none; empty: the run
   std::vector<FaultRule> faults;
   World world;
 };

@@ -70,7 +70,7 @@ class Tenancy {
   void Refresh() VRAMSTOW_REQUIRES(mutex_);
 
   std::string path_;
-  Mutex mutex_;  // taken before the file's
+  Mutex mutex_;  // must be acquired before the lock in the file
   int file_ VRAMSTOW_GUARDED_BY(mutex_) = -1;
   Table* table_ VRAMSTOW_GUARDED_BY(mutex_) = nullptr;
   int slot_ VRAMSTOW_GUARDED_BY(mutex_) = -1;

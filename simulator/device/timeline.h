@@ -79,7 +79,7 @@ struct Mark {
 // Real time since the beginning that counts for the virtual clock.
 struct RealTime {
   uint64_t total_ns = 0;
-  uint64_t paused_ns = 0;  // of it, in pauses between calls
+  uint64_t paused_ns = 0;  // the part of total_ns in pauses between calls
 };
 
 class Queue {
@@ -91,13 +91,13 @@ class Queue {
  private:
   friend class Timeline;
   struct Operation {
-    std::shared_ptr<Work> work;  // null: only takes time
+    std::shared_ptr<Work> work;  // null: the operation only takes time
     std::vector<std::shared_ptr<Work>> appended;
     std::vector<Mark> waits;
     uint64_t enqueue_time = 0;
     uint64_t duration = 0;
-    uint64_t expected_end = 0;  // without the queue's delay
-    RealTime enqueued_at;       // what real time had passed
+    uint64_t expected_end = 0;  // without delay_ns_ of the queue
+    RealTime enqueued_at;       // real time at the enqueue
   };
 
   std::deque<Operation> operations_;
@@ -105,8 +105,8 @@ class Queue {
   uint64_t enqueued_ = 0;
   uint64_t completed_ = 0;
   uint64_t last_end_ = 0;
-  int64_t delay_ns_ = 0;  // for which its operations end later than was expected
-  bool started_ = false;  // the first operation has its end time, or is on the host
+  int64_t delay_ns_ = 0;  // how much later its operations end than expected
+  bool started_ = false;  // the first operation has an end time, or runs on the host
 };
 
 class Timeline {
@@ -202,12 +202,12 @@ class Timeline {
   std::atomic<uint64_t> due_{0};
   uint64_t order_ = 0;
   uint64_t asked_ = 0;
-  uint64_t asked_in_a_row_ = 0;  // in vain, since work was enqueued last
+  uint64_t asked_in_a_row_ = 0;  // unsuccessful questions since work was last enqueued
   uint64_t pending_host_work_ = 0;
   RealTime real_;
   uint64_t left_ns_ = 0;               // when the last call ended; 0: there was none
   std::vector<uint64_t> engine_ends_;  // by engine: the end of its latest work
-  std::vector<uint64_t> engine_dues_;  // and of all that it was given, without pauses
+  std::vector<uint64_t> engine_dues_;  // by engine: the end of all its work, without pauses
   std::vector<End> ends_;              // a heap, earliest first
   std::deque<HostWork> host_work_;
 };

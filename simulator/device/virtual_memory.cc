@@ -50,7 +50,7 @@ bool ReadShareableFile(int descriptor, const std::vector<int>& cards, Physical* 
   }
   if (physical->device != kHost) {
     const auto card = std::find(cards.begin(), cards.end(), physical->device);
-    if (card == cards.end()) return false;  // of a card that this process does not see
+    if (card == cards.end()) return false;  // the process does not see the card
     physical->device = physical->location_id = static_cast<int>(card - cards.begin());
   }
   physical->size = static_cast<uint64_t>(state.st_size);
@@ -160,7 +160,7 @@ bool VirtualMemory::GiveOwnFile(Physical* physical) {
   const int common = space_->descriptor(CommonFile(*physical));
   const int file = MakeShareableFile(*physical, cards_);
   if (file < 0) return false;
-  if (physical->offset == Physical::kNoOffset) {  // nobody can have written to it
+  if (physical->offset == Physical::kNoOffset) {  // never mapped, so it was never written
     physical->file = file;
     physical->offset = 0;
     return true;

@@ -29,21 +29,21 @@ struct Physical {
   static constexpr uint64_t kNoOffset = ~uint64_t{0};
   uint64_t handle = 0;
   uint64_t size = 0;
-  uint64_t offset = kNoOffset;  // in its file, from its first mapping on
+  uint64_t offset = kNoOffset;  // in its file, assigned at its first mapping
   uint64_t id = 0;              // never used twice
-  int device = kHost;           // kHost: on the host
-  int location_type = 0;        // as the caller gave it, and told back
+  int device = kHost;           // kHost means on the host
+  int location_type = 0;        // as the caller gave it, returned by queries
   int location_id = 0;
-  unsigned handle_types = 0;                         // what it may be exported as
-  unsigned char allocation_flags[4] = {0, 0, 0, 0};  // compression, RDMA; told back
+  unsigned handle_types = 0;                         // the types of handles it may be exported as
+  unsigned char allocation_flags[4] = {0, 0, 0, 0};  // compression and RDMA, returned by queries
   uint16_t usage = 0;
   int handles = 0;  // references by the application
   int mappings = 0;
-  int registrations = 0;  // by which a network card knows it
-  int file = -1;          // a file of its own, once it is shared; -1: its device's file
-  bool imported = false;  // made by another process, which it is charged to
+  int registrations = 0;  // registrations for network cards
+  int file = -1;          // a file of its own, once exported; -1: its device's file
+  bool imported = false;  // created by another process, which is charged for it
   bool sync_memops = false;
-  bool rdma = false;  // made so that a network card may be told of it
+  bool rdma = false;  // created so that network cards may register it
   // True if the memory holds bytes that were copied from memory of the host.
   bool came_from_host = false;
   // Offsets of the bytes that were not computed when the memory was unmapped; null if none are
@@ -56,7 +56,7 @@ struct Mapping {
   uint64_t size = 0;
   uint64_t physical = 0;       // handle
   std::vector<Access> access;  // by device; the last entry is the host's
-  uint64_t beyond = 0;         // bytes of it behind the reservation that it begins in
+  uint64_t beyond = 0;         // bytes that extend past the end of the reservation
 };
 
 struct Reservation {
@@ -99,8 +99,8 @@ class VirtualMemory {
   Result SetAccess(uint64_t address, uint64_t size, int device, Access access);
   Result GetAccess(uint64_t address, int device, Access* access);
 
-  const Mapping* FindMapping(uint64_t address) const;          // that holds `address`, or null
-  const Reservation* FindReservation(uint64_t address) const;  // that holds `address`, or null
+  const Mapping* FindMapping(uint64_t address) const;          // the one around `address`, or null
+  const Reservation* FindReservation(uint64_t address) const;  // the one around `address`, or null
 
   // Maps `size` bytes of a file at fresh addresses outside of all reservations. The offset is a
   // multiple of a small page. Returns 0 if no addresses are left.
@@ -141,7 +141,7 @@ class VirtualMemory {
   std::map<uint64_t, Mapping> mappings_;
   std::unordered_map<uint64_t, Physical> physical_;
   uint64_t last_handle_ = 0;
-  uint64_t host_mappings_ = 0;  // how many of the mappings show memory of the host
+  uint64_t host_mappings_ = 0;  // number of mappings that show host memory
 };
 
 }  // namespace vramstow::simulator

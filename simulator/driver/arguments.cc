@@ -41,7 +41,7 @@ void CopiedArguments::Copy(void** parameters, void** extra) {
 bool CopiedArguments::CopyPacked(void** extra) {
   if (extra == nullptr) return false;
   const char* buffer = nullptr;
-  size_t size = SIZE_MAX;  // not every caller gives it
+  size_t size = SIZE_MAX;  // the caller may omit it
   for (void** item = extra; *item != CU_LAUNCH_PARAM_END; item += 2) {
     if (*item == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = static_cast<const char*>(item[1]);
     if (*item == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *static_cast<const size_t*>(item[1]);

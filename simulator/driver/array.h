@@ -14,7 +14,7 @@ namespace vramstow::simulator {
 struct Array {
   uint64_t address = 0;
   uint64_t pitch = 0;
-  uint64_t height = 0;  // rows of a slice, 1 at least
+  uint64_t height = 0;  // rows of a slice, at least 1
   uint64_t bytes = 0;
   int device = 0;
   CUDA_ARRAY3D_DESCRIPTOR shape = {};

@@ -83,7 +83,7 @@ Call::Call(const char* name, Needs needs) VRAMSTOW_NO_LOCK_ANALYSIS : globals_(G
     if (needs != Needs::kInit) refused_ = CheckContext(context_, needs);
     if (refused_ == CUDA_SUCCESS && !state_.machine->spec().faults.empty()) refused_ = Fault();
   } catch (...) {
-    Unlock();  // of an object that was not made no destructor runs
+    Unlock();  // the destructor does not run if the constructor throws
     throw;
   }
 }

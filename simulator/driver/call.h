@@ -22,8 +22,8 @@ namespace vramstow::simulator {
 
 enum class Needs {
   kInit,        // cuInit has succeeded
-  kContext,     // and a living context is current
-  kAnyContext,  // a context, broken or not
+  kContext,     // a living context is current, too
+  kAnyContext,  // like kContext, but it may be broken
 };
 
 // Returns the profiler that receives calls and work (profiler.h), or null.
@@ -53,10 +53,10 @@ class Call {
 
   // The fields of a line of the call log for the call in progress.
   struct Line {
-    int device = kUnknownDevice;  // the current context's
+    int device = kUnknownDevice;  // the device of the current context
     uint64_t address = 0;
     uint64_t bytes = 0;
-    bool skip = false;  // this call turned out to be none that the log knows
+    bool skip = false;  // the call is not logged
   };
   static constexpr int kUnknownDevice = -2;
   void Note(const Line& line, CUresult result);
@@ -76,7 +76,7 @@ class Call {
   void Unlock();
 
   DriverGlobals& globals_;
-  State& state_;  // not touched unless locked_
+  State& state_;  // accessed only if locked_
   const char* name_;
   CUresult refused_ = CUDA_SUCCESS;
   Context* context_ = nullptr;

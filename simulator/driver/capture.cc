@@ -291,7 +291,7 @@ CUresult EndCapture(Call& call, Stream* stream, CUgraph* graph) {
   }
   CUresult result = CUDA_SUCCESS;
   if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != call.thread().id) {
-    result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;  // and the capture ends all the same
+    result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;  // the capture ends nevertheless
   } else if (!capture->valid) {
     result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   } else if (!IsJoined(*capture)) {
@@ -338,7 +338,7 @@ CUresult GetCaptureInfo(CUstream handle, const CaptureInfo& info) {
     if (info.fronts != nullptr) {
       *info.fronts = reinterpret_cast<const CUgraphNode*>(stream->capture_fronts.data());
     }
-    if (info.edges != nullptr) *info.edges = nullptr;  // no edge carries data
+    if (info.edges != nullptr) *info.edges = nullptr;  // edges have no data
     if (info.front_count != nullptr) *info.front_count = stream->capture_fronts.size();
     return CUDA_SUCCESS;
   });

@@ -26,7 +26,7 @@ struct ValuesNode;
 struct Capture {
   Graph* graph = nullptr;
   uint64_t id = 0;
-  uint64_t thread = 0;  // that began it
+  uint64_t thread = 0;  // the thread that began the capture
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   Stream* origin = nullptr;
   std::unordered_set<Stream*> streams;

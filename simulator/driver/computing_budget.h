@@ -27,9 +27,9 @@ namespace vramstow::simulator {
 
 // The cost of a call.
 struct Effort {
-  const char* name = nullptr;  // of what is called
-  uint64_t bytes = 0;          // that are touched, or what takes as long
-  uint64_t operations = 0;     // of a matrix product
+  const char* name = nullptr;  // the called function's name
+  uint64_t bytes = 0;          // bytes that are touched, or an equivalent number
+  uint64_t operations = 0;     // operations of a matrix product
   bool is_random = false;      // its results are random values
   bool leads_to_size = false;  // a size may follow from its results
 };
@@ -68,7 +68,7 @@ class ComputingBudget {
   std::atomic<bool> makes_sizes_{false};
   std::atomic<uint64_t> spent_bytes_{0};
   std::atomic<uint64_t> spent_ns_{0};
-  std::atomic<uint64_t> random_ns_{0};  // of it
+  std::atomic<uint64_t> random_ns_{0};  // the part of spent_ns_ for random values
   std::map<const char*, Calls> calls_;  // by name
 };
 

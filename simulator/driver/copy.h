@@ -15,9 +15,9 @@ namespace vramstow::simulator {
 struct CopySide {
   static constexpr int kOfStream = -1;
 
-  uint64_t address = 0;  // of the first byte of the box
-  uint64_t pitch = 0;    // from row to row
-  uint64_t slice = 0;    // from slice to slice
+  uint64_t address = 0;  // address of the box's first byte
+  uint64_t pitch = 0;    // distance between rows
+  uint64_t slice = 0;    // distance between slices
   // The device whose access to mapped memory is checked: that of the stream, unless the call names
   // a context for this side.
   int device = kOfStream;
@@ -34,7 +34,7 @@ struct CopyBox {
     return {.to = {to, bytes, bytes}, .from = {from, bytes, bytes}, .width = bytes};
   }
   uint64_t Bytes() const { return width * height * depth; }
-  uint64_t Reach(const CopySide& side) const;  // from the first byte to the last, and one
+  uint64_t Reach(const CopySide& side) const;  // from the first byte to the end of the last
 };
 
 enum class CopyMode { kSynchronous, kAsynchronous };
@@ -54,7 +54,7 @@ CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mod
 struct TakenBytes {
   std::shared_ptr<std::vector<char>> staged;  // or null
   bool are_left_out = false;
-  bool are_patched = false;  // the other way: the program gets something else than what is read
+  bool are_patched = false;  // the program gets other bytes than those that are read
 };
 
 // Makes the work of a copy.

@@ -58,7 +58,7 @@ class Cubin {
     });
     for (const Elf64_Shdr& section : sections_) ReadKernelSection(section, reserves, image);
     for (const Elf64_Shdr& section : sections_) {
-      if (NameOf(section) != ".nv.constant3") continue;  // what the program itself calls constant
+      if (NameOf(section) != ".nv.constant3") continue;  // the program's own constants
       for (auto& [name, kernel] : image->kernels) {
         kernel.const_bytes = static_cast<uint32_t>(std::min<uint64_t>(section.sh_size, 65536));
       }

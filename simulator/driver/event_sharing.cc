@@ -168,7 +168,7 @@ CUresult cuIpcOpenEventHandle(CUevent* out, CUipcEventHandle handle) {
     auto shared = std::make_shared<SharedEvent>();
     const auto ticket = std::bit_cast<Ticket>(handle);
     if (ticket.kind != ExportKind::kEvent) return CUDA_ERROR_INVALID_HANDLE;
-    if (IsOwn(ticket)) return CUDA_ERROR_INVALID_CONTEXT;  // only for other processes
+    if (IsOwn(ticket)) return CUDA_ERROR_INVALID_CONTEXT;  // only other processes may open it
     shared->slot = OpenSlot(ticket);
     if (shared->slot == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     shared->ticket = ticket;

@@ -19,9 +19,9 @@ namespace vramstow::simulator {
 struct SharedEvent {
   std::shared_ptr<ExportSlot> slot;
   Ticket ticket;
-  uint64_t own_record = 0;     // the latest by this process
-  uint64_t waited_record = 0;  // by another: somebody here waits for it
-  Mark waited_mark;            // with this
+  uint64_t own_record = 0;     // latest record by this process
+  uint64_t waited_record = 0;  // record of another process that this one waits for
+  Mark waited_mark;            // the mark that waits for it
   ~SharedEvent();
 };
 

@@ -11,7 +11,7 @@ namespace vramstow::simulator {
 
 struct FillBox {
   uint64_t address = 0;
-  uint64_t pitch = 0;  // bytes from row to row
+  uint64_t pitch = 0;  // bytes between rows
   uint32_t value = 0;
   int element = 1;  // bytes: 1, 2 or 4
   uint64_t width = 0;

@@ -13,7 +13,7 @@ namespace vramstow::simulator {
 enum class DefaultStream : unsigned char { kLegacy, kPerThread };
 
 struct DriverFunction {
-  const char* name;  // as documented and as cuGetProcAddress is asked for it
+  const char* name;  // the documented name, which cuGetProcAddress takes
   void (*symbol)();
   int version;  // 12030 is CUDA 12.3
   DefaultStream stream;

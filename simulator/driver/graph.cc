@@ -342,7 +342,7 @@ std::shared_ptr<Work> MakeNodeWork(State* state, const GraphNode& node) {
 }
 
 CUresult Instantiate(Call& call, Graph* graph, unsigned long long flags, GraphExec** executable) {
-  if (!HasOrder(*graph)) return CUDA_ERROR_INVALID_VALUE;  // a cycle
+  if (!HasOrder(*graph)) return CUDA_ERROR_INVALID_VALUE;  // the graph has a cycle
   auto made = std::make_unique<GraphExec>();
   made->id = ++call.state().next_id;
   made->context = call.context();

@@ -25,12 +25,12 @@ struct Graph;
 struct EmptyNode {};
 struct KernelNode {
   Launch launch;                       // without pointers to arguments
-  std::shared_ptr<Work> work;          // made at once: the arguments are read when the node is made
-  void** caller_parameters = nullptr;  // as given, for who asks
+  std::shared_ptr<Work> work;          // made with the node, because its arguments are read then
+  void** caller_parameters = nullptr;  // the caller's pointer, returned by queries
 };
 struct CopyNode {
   CopyBox box;
-  CUDA_MEMCPY3D shape = {};  // as given; a row for a captured copy
+  CUDA_MEMCPY3D shape = {};  // the caller's description; a row for a captured copy
 };
 struct FillNode {
   FillBox box;
@@ -82,10 +82,10 @@ using NodeParameters = std::variant<EmptyNode, KernelNode, CopyNode, FillNode, H
 struct GraphNode {
   Graph* graph = nullptr;
   uint64_t id = 0;        // unique in the process
-  uint64_t original = 0;  // of the node that this is a clone of, or its own
+  uint64_t original = 0;  // id of the node that this one was cloned from, or its own
   Context* context = nullptr;
   NodeParameters parameters;
-  std::vector<std::shared_ptr<Work>> appended;  // run right behind it, as parts of it
+  std::vector<std::shared_ptr<Work>> appended;  // runs right after the work, as a part of it
   std::vector<GraphNode*> dependencies;         // in the order they were added
   std::vector<GraphNode*> dependents;
 
@@ -109,7 +109,7 @@ struct ExecNode {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   Event* event = nullptr;
   std::shared_ptr<Work> work;
-  vramstowSimulatorWork note = {};  // what a profiler is told of it
+  vramstowSimulatorWork note = {};  // the profiler's record of the work
   std::vector<size_t> dependents;
   size_t dependency_count = 0;
   bool enabled = true;
@@ -120,8 +120,8 @@ struct GraphExec {
   Context* context = nullptr;
   unsigned long long flags = 0;
   std::vector<ExecNode> nodes;
-  Mark last;  // of the launch before: launches of one executable never overlap
-  std::vector<std::shared_ptr<GraphPages>> pages;  // of allocation nodes
+  Mark last;  // end of the previous launch: launches never overlap
+  std::vector<std::shared_ptr<GraphPages>> pages;  // pages of allocation nodes
   std::set<uint64_t> freed;                        // addresses that its own nodes free
 };
 
@@ -130,7 +130,7 @@ struct GraphTables {
   Handles<GraphNode> nodes;
   Handles<GraphExec> executables;
   Handles<UserObject> user_objects;
-  std::map<uint64_t, std::shared_ptr<GraphPages>> live;  // allocated by a launch, not freed
+  std::map<uint64_t, std::shared_ptr<GraphPages>> live;  // allocated by a launch and not freed
   std::map<int, uint64_t> kept;  // bytes charged to each device that no graph uses any more
 };
 GraphTables& Graphs();

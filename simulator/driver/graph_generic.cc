@@ -110,7 +110,7 @@ extern "C" {
 
 CUresult cuGraphAddNode_v2(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
                            const CUgraphEdgeData* edges, size_t count, CUgraphNodeParams* given) {
-  (void)edges;  // as on the other ways in, no edge carries data
+  (void)edges;  // edges have no data, as in the other functions
   if (given == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return AddNodeOfKind(out, graph, dependencies, count, given);
 }

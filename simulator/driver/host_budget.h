@@ -32,7 +32,7 @@ class HostBudget {
   uint64_t Limit();
 
   uint64_t since_looked_ = 0;
-  uint64_t limit_ = 0;  // 0: nobody has looked
+  uint64_t limit_ = 0;  // 0: not measured yet
   bool is_short_ = false;
   bool is_told_ = false;
 };

@@ -24,7 +24,7 @@ namespace vramstow::simulator {
 
 class HostReads {
  public:
-  using Seen = int (*)(const char* by, void* user);  // 0: it does not count
+  using Seen = int (*)(const char* by, void* user);  // 0: the event does not count
 
   static HostReads& Global();
 
@@ -75,10 +75,10 @@ class HostReads {
   Watched values_;
   Watched sizes_;
   bool is_unsure_ = false;
-  SmallRead places_[kPlaces];  // the latest small reads of results that were not computed
+  SmallRead places_[kPlaces];  // the latest small reads of uncomputed results
   int next_place_ = 0;
-  uint64_t repeated_ = 0;  // such reads in a row that gave what they gave before
-  uint64_t unsure_ = 0;    // small reads of what may be anything
+  uint64_t repeated_ = 0;  // consecutive reads with the same value as before
+  uint64_t unsure_ = 0;    // small reads whose values may be wrong
 };
 
 }  // namespace vramstow::simulator

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 // The counts of worker threads. Guarded by the driver's lock.
 struct Workers {
   int started = 0;
-  int running = 0;  // a host function each
+  int running = 0;  // each runs one host function
   Clock::time_point latest;
 };
 

@@ -11,7 +11,7 @@
 namespace vramstow::simulator {
 namespace {
 
-constexpr uint32_t kWrapperMagic = 0x466243b1;    // what nvcc registers: magic, version, address
+constexpr uint32_t kWrapperMagic = 0x466243b1;    // registered by nvcc: magic, version, address
 constexpr uint32_t kFatBinaryMagic = 0xba55ed50;  // magic, version, bytes of this, bytes of members
 constexpr size_t kPtxMax = 64u << 20;
 
@@ -83,7 +83,7 @@ class FatBinary {
     } else if (member.kind == kPtxMember) {
       if (part.ReadText(0, kPtxMax, &text)) ParsePtx(text, &read);
     } else {
-      return;  // code for link-time optimisation and the like: nothing that can be launched
+      return;  // code for link-time optimisation and similar members cannot be launched
     }
     ++members_;
     if (member.architecture != 0) read.architecture.number = member.architecture;
@@ -119,7 +119,7 @@ class FatBinary {
 
   const ImageBytes& bytes_;
   const ImageTarget& target_;
-  size_t members_ = 0;  // that could be launched on some card
+  size_t members_ = 0;  // members that some card could launch
   bool has_chosen_ = false;
   bool unsupported_ = false;
   Image chosen_;

@@ -40,29 +40,29 @@ struct KernelParameter {
 struct KernelImage {
   std::vector<KernelParameter> parameters;
   bool parameters_known = false;
-  uint32_t max_threads = 0;   // per block; 0: not said
+  uint32_t max_threads = 0;   // per block; 0: not specified
   uint32_t shared_bytes = 0;  // static
-  uint32_t registers = 0;     // 0: not said
+  uint32_t registers = 0;     // 0: not specified
   uint32_t local_bytes = 0;   // of each thread
   uint32_t const_bytes = 0;   // constants of the program
 };
 
 struct Image {
-  bool complete = false;  // kernels and variables are all there are
+  bool complete = false;  // the image lists all its kernels and variables
   std::map<std::string, KernelImage> kernels;
   std::map<std::string, uint64_t> variables;  // bytes
   std::string ptx;                            // the program as PTX, if the image has it
-  bool is_code = false;                       // what was chosen is machine code, not PTX
-  Architecture architecture;                  // for which it is
-  uint32_t ptx_version = 0;                   // of PTX: the newest of its texts, 80
+  bool is_code = false;                       // the chosen member is machine code, not PTX
+  Architecture architecture;                  // the architecture of the chosen member
+  uint32_t ptx_version = 0;                   // the newest PTX version of its texts, such as 80
 };
 
 enum class ImageError : uint8_t {
   kNone,
   kInvalidImage,
   kInvalidPtx,
-  kNoBinary,        // nothing in it is for this card
-  kUnsupportedPtx,  // newer than the driver
+  kNoBinary,        // no member fits this card
+  kUnsupportedPtx,  // a PTX version newer than the driver
 };
 
 // Reads a file and appends a zero byte, because PTX in a file has no terminator. Returns false if

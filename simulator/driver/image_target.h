@@ -35,7 +35,7 @@ class ImageTarget {
 
  private:
   uint32_t capability_;
-  uint32_t ptx_version_;  // the newest that the driver knows
+  uint32_t ptx_version_;  // the newest that the driver supports
 };
 
 }  // namespace vramstow::simulator

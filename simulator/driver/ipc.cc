@@ -62,12 +62,12 @@ CUresult OfferBlock(Call& call, Block* block, Ticket* ticket) {
 CUresult OpenTicket(Call& call, const Ticket& ticket, CUdeviceptr* address) {
   const Spec& spec = call.machine().spec();
   if (ticket.kind != ExportKind::kMemory) return CUDA_ERROR_INVALID_VALUE;
-  if (IsOwn(ticket)) return CUDA_ERROR_INVALID_CONTEXT;  // only for other processes
+  if (IsOwn(ticket)) return CUDA_ERROR_INVALID_CONTEXT;  // only other processes may open it
   for (Import& import : Sharing().imports) {
     if (import.context != call.context() || memcmp(&import.ticket, &ticket, sizeof(ticket)) != 0) {
       continue;
     }
-    ++import.opened;  // documented: the same address again
+    ++import.opened;  // as documented, each opening returns the same address
     *address = import.address;
     return CUDA_SUCCESS;
   }

@@ -49,12 +49,12 @@ bool FindEmulatedParameters(Function* function, std::vector<KernelParameter>* pa
 // A variable as the program declares it.
 struct DeclaredVariable {
   struct Address {
-    uint64_t offset = 0;   // where in its value
-    std::string variable;  // whose address stands there
+    uint64_t offset = 0;   // offset in the variable's value
+    std::string variable;  // the variable whose address is stored there
     uint64_t addend = 0;
   };
   uint64_t bytes = 0;
-  std::vector<char> initial;  // zeros follow
+  std::vector<char> initial;  // the rest is zeros
   std::vector<Address> addresses;
 };
 

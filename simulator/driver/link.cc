@@ -20,12 +20,12 @@
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
 
 struct CUlinkState_st {
-  std::string units;  // PTX
-  Image image;        // what is in no unit
+  std::string units;  // texts of the PTX inputs
+  Image image;        // kernels and variables of the other inputs
   std::set<std::string> kernels;
-  bool opaque = false;  // an input could not be looked into
+  bool opaque = false;  // an input could not be read
   std::string result;
-  char* error_log = nullptr;  // of the caller
+  char* error_log = nullptr;  // the caller's buffer
   size_t error_log_bytes = 0;
 };
 

@@ -115,7 +115,7 @@ void LogFailure(const char* call, CUresult result) noexcept {
       callback.function(callback.user, CU_LOG_LEVEL_ERROR, line.data(), line.size());
     }
     CurrentThread().inside_callback = before;
-  } catch (...) {  // a log that finds no memory is silent
+  } catch (...) {  // without memory nothing is logged
     return;
   }
 }

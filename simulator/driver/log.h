@@ -13,7 +13,7 @@
 
 namespace vramstow::simulator {
 
-inline constexpr size_t kLogBytes = 25600;  // documented as the most that is kept
+inline constexpr size_t kLogBytes = 25600;  // documented size of the log
 
 // Logs that `call` returned `result` to the calling thread. Must be called without any lock,
 // because callbacks run.

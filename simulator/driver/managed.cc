@@ -93,7 +93,7 @@ bool ReadLocation(Call& call, const CUmemLocation& location, Location* place) {
       place->id = 0;
       return true;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-      return location.id == 0;  // this machine is one node
+      return location.id == 0;  // this machine is one NUMA node
     default:
       return false;
   }

@@ -40,7 +40,7 @@ CUresult Free(Call& call, CUdeviceptr address, Call::Line* line) {
   auto* owner = static_cast<Context*>(const_cast<void*>(block->owner));
   const CUresult result = WaitForContext(&call.state(), *owner);
   if (result != CUDA_SUCCESS) return result;
-  block = memory.FindExact(address);  // another thread may have been faster
+  block = memory.FindExact(address);  // another thread may have freed it
   if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (IsFromPool(*block)) {
     FreeToPool(call, block);

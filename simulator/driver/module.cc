@@ -14,7 +14,7 @@ namespace {
 struct ModuleTables {
   Handles<Program> programs;
   Handles<Function> functions;
-  Handles<Kernel> kernels;  // parts of functions
+  Handles<Kernel> kernels;  // they are parts of functions
 };
 ModuleTables& GlobalTables() {
   static ModuleTables* tables = new ModuleTables;

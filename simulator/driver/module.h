@@ -39,7 +39,7 @@ struct Function {
   std::string name;
   Program* program = nullptr;
   Kernel kernel;  // its handle as a kernel, valid for functions of a library
-  std::shared_ptr<EmulatedFunction> emulated;  // made by emulation when it needs it
+  std::shared_ptr<EmulatedFunction> emulated;  // made by emulation at its first use
   std::vector<KernelParameter> parameters;
   bool parameters_known = false;
   int attributes[CU_FUNC_ATTRIBUTE_MAX] = {};
@@ -54,7 +54,7 @@ struct Global {
 };
 
 struct Program {
-  Context* context = nullptr;  // of a module; a library has none
+  Context* context = nullptr;  // null for a library
   bool library = false;
   Image image;
   std::shared_ptr<EmulatedProgram> emulated;
@@ -73,11 +73,11 @@ struct RegisteredKernel {
 // One launch, ready to be enqueued or put into a graph.
 struct Launch {
   Function* function = nullptr;
-  bool by_kernel = false;  // it was named by its CUkernel
+  bool by_kernel = false;  // launched by its CUkernel
   unsigned grid[3] = {1, 1, 1};
   unsigned block[3] = {1, 1, 1};
   unsigned shared_bytes = 0;
-  void** parameters = nullptr;  // of the caller; copied when the work is made
+  void** parameters = nullptr;  // the caller's pointer; copied when the work is made
   void** extra = nullptr;
 };
 

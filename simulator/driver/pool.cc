@@ -134,7 +134,7 @@ CUresult AllocateInOrder(const char* name, CUdeviceptr* address, size_t bytes, P
         if (on_device && bytes > call.machine().memory.total(pool->place.device)) {
           return CUDA_ERROR_OUT_OF_MEMORY;
         }
-        const uint64_t least = std::max<uint64_t>(bytes, 1);  // no bytes are a block, too
+        const uint64_t least = std::max<uint64_t>(bytes, 1);  // 0 bytes are a block, too
         const uint64_t size = RoundUp(least, kSmallUnit);
         if (stream->capture != nullptr) {
           if (!on_device) return CUDA_ERROR_NOT_SUPPORTED;

@@ -22,7 +22,7 @@
 namespace vramstow::simulator {
 
 struct Pool {
-  struct Pending {  // freed, perhaps not reached yet
+  struct Pending {  // a freed block whose free may not be reached yet
     Mark mark;
     uint64_t address = 0;
     uint64_t size = 0;
@@ -43,10 +43,10 @@ struct Pool {
   RangeAllocator free;
   std::map<uint64_t, uint64_t> chunks;  // address -> size
   std::vector<Pending> pending;
-  std::map<int, CUmemAccess_flags> access;  // of other devices
-  unsigned handle_types = 0;                // what it may be exported as
-  bool imported = false;                    // another process's: nothing is allocated from it here
-  Ticket ticket;                            // exported, or by which it was imported
+  std::map<int, CUmemAccess_flags> access;  // access of other devices
+  unsigned handle_types = 0;                // the types of handles it may be exported as
+  bool imported = false;  // belongs to another process, so nothing is allocated from it here
+  Ticket ticket;          // of the export or the import
 };
 
 // Returns the pool of a handle, or null if there is none or it was destroyed.

@@ -18,7 +18,7 @@ enum class PoolKind : uint8_t { kDevice, kManaged, kPinned };
 
 struct PoolPlace {
   PoolKind kind = PoolKind::kDevice;
-  int device = kHost;  // of managed memory the one that is preferred, or kHost
+  int device = kHost;  // for managed memory the preferred device, or kHost
   // NOLINTNEXTLINE(modernize-use-nullptr): older checks take what = default compares for a pointer
   auto operator<=>(const PoolPlace& other) const = default;
 };

@@ -84,7 +84,7 @@ bool ParseEntry(Tokens* tokens, const SharedVariables& shared, Image* image) {
     if (tokens->Take(".maxntid") || tokens->Take(".reqntid")) {
       kernel.max_threads = ParseThreads(tokens);
     } else if (tokens->Take(";")) {
-      return true;  // a declaration
+      return true;  // a declaration without a body
     } else if (tokens->Take("{")) {
       ParseBody(tokens, shared, &kernel);
       return true;

@@ -70,8 +70,8 @@ struct Stream {
   bool legacy = false;
   CUstreamAttrValue window = {};
   CUsynchronizationPolicy policy = CU_SYNC_POLICY_AUTO;
-  std::shared_ptr<Capture> capture;        // while capturing
-  std::vector<GraphNode*> capture_fronts;  // what the next captured node depends on
+  std::shared_ptr<Capture> capture;        // null unless the stream captures
+  std::vector<GraphNode*> capture_fronts;  // nodes that the next captured node depends on
 
   bool Blocking() const { return (flags & CU_STREAM_NON_BLOCKING) == 0; }
 };
@@ -80,13 +80,13 @@ struct Event {
   Context* context = nullptr;
   unsigned flags = CU_EVENT_DEFAULT;
   uint32_t id = 0;
-  uint64_t records = 0;                    // how often it was recorded
+  uint64_t records = 0;                    // number of records
   Mark mark;                               // of the latest record
-  std::vector<Mark> more;                  // cuCtxRecordEvent: further marks
-  std::shared_ptr<uint64_t> time;          // of the latest record, set when it is reached
-  std::shared_ptr<Capture> capture;        // recorded in a capture: where
-  std::vector<GraphNode*> capture_fronts;  // and after which nodes
-  std::shared_ptr<SharedEvent> shared;     // known to other processes
+  std::vector<Mark> more;                  // further marks of cuCtxRecordEvent
+  std::shared_ptr<uint64_t> time;          // time of the latest record, set when it is reached
+  std::shared_ptr<Capture> capture;        // the capture that recorded it, or null
+  std::vector<GraphNode*> capture_fronts;  // nodes that precede the captured record
+  std::shared_ptr<SharedEvent> shared;     // null unless shared with other processes
 
   bool Recorded() const { return time != nullptr; }
 };
@@ -101,8 +101,8 @@ struct Context {
   CUresult sticky = CUDA_SUCCESS;
   std::unique_ptr<Stream> legacy;
   std::unordered_map<uint64_t, std::unique_ptr<Stream>> per_thread;  // by thread
-  std::unordered_set<Stream*> streams;                               // made by the application
-  std::vector<Mark> left_behind;  // work of streams that were destroyed before it was done
+  std::unordered_set<Stream*> streams;  // streams that the application created
+  std::vector<Mark> left_behind;        // pending work of destroyed streams
   std::unordered_set<Event*> events;
   std::unordered_set<Context*> peers;  // contexts whose memory may be used from here
   size_t limits[CU_LIMIT_MAX] = {};
@@ -125,7 +125,7 @@ struct State {
   Handles<Event> events;
   std::vector<std::shared_ptr<Capture>> captures;  // in progress
   uint64_t next_id = 0;
-  uint64_t calls = 0;  // served, for the host thread to see whether the application is busy
+  uint64_t calls = 0;  // calls served; the host thread sees by it whether the application is busy
   std::unordered_map<std::string, uint64_t> fault_counts;
 };
 
@@ -140,7 +140,7 @@ class DriverGlobals {
   std::atomic<bool> initialized{false};
   std::atomic<bool> shut_down{false};
   std::atomic<bool> exit_is_strict{false};
-  std::atomic<uint64_t> exiting{0};  // the thread that shuts the driver down; 0: none does
+  std::atomic<uint64_t> exiting{0};  // the thread that shuts the driver down; 0: none
   std::atomic<bool> forked{false};
   std::atomic<Tenancy*> tenancy{nullptr};  // null: the cards are not shared
 
@@ -153,13 +153,13 @@ inline constexpr int kContextStackMax = 64;
 struct ThreadState {
   Context* stack[kContextStackMax];
   int depth;
-  uint64_t id;              // 0: not given yet
-  bool per_thread_default;  // the call in progress means the thread's own default stream
+  uint64_t id;              // 0: not assigned yet
+  bool per_thread_default;  // in the current call stream 0 means the thread's own stream
   bool inside_callback;     // a host function or kernel of the application runs here
   CUstreamCaptureMode capture_mode;
-  int held_kernels;       // not 0: kernels that this thread launches have no effect of their own
-  int trials;             // not 0: what this thread asks for is only timed
-  ReadPatch* read_patch;  // what small copies to the host that this thread asks for read, or null
+  int held_kernels;       // not 0: kernels that this thread launches have no effect
+  int trials;             // not 0: this thread's work is only timed
+  ReadPatch* read_patch;  // replaces bytes that small copies of this thread read; null: none
 };
 
 DriverGlobals& Globals();

@@ -26,7 +26,7 @@ bool Holds(const StreamValue& wished, uint64_t now) {
       return (now & wish) != 0;
     case CU_STREAM_WAIT_VALUE_NOR:
       return (~(now | wish) & (wide ? ~uint64_t{0} : 0xffffffffu)) != 0;
-    default:  // GEQ: cyclic, as documented
+    default:  // GEQ is cyclic, as documented
       return wide ? static_cast<int64_t>(now - wish) >= 0
                   : static_cast<int32_t>(static_cast<uint32_t>(now - wish)) >= 0;
   }
@@ -142,7 +142,7 @@ bool ReadOperation(const CUstreamBatchMemOpParams& given, StreamValue* value, bo
       return true;
     }
     case CU_STREAM_MEM_OP_BARRIER:
-      *empty = true;  // the operations of a stream are in order here anyway
+      *empty = true;  // the operations of a stream are in order anyway
       return true;
     default:
       return false;

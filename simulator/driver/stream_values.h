@@ -21,7 +21,7 @@ struct StreamValue {
   uint64_t value = 0;
   uint64_t size = 4;  // 4 or 8
   unsigned flags = 0;
-  bool write = false;  // else it is waited for
+  bool write = false;  // false: waits for the value
 };
 
 // A batch as the caller gave it, and the operations parsed from it.

@@ -18,7 +18,7 @@ namespace vramstow::simulator {
 
 // A function that replaces the bytes that small copies of a thread read from device memory.
 struct ReadPatch {
-  void (*patch)(void* user, void* bytes, size_t size) = nullptr;  // null: no longer
+  void (*patch)(void* user, void* bytes, size_t size) = nullptr;  // null: no longer used
   void* user = nullptr;
   uint64_t references = 1;  // under the driver's lock
 };

@@ -26,7 +26,7 @@ bool ReadLocation(Call& call, const CUmemLocation& location, int* device) {
       *device = kHost;
       return (call.machine().spec().without & (kHostVmm | kHostPlace)) == 0 &&
              call.machine().spec().cuda_version >= 13000;
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA:  // this machine is one node
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:  // this machine is one NUMA node
       *device = kHost;
       return location.id == 0 && (call.machine().spec().without & (kHostVmm | kHostNodes)) == 0;
     default:  // HOST_NUMA_CURRENT is documented as invalid here
@@ -50,7 +50,7 @@ CUresult ReadProperties(Call& call, const CUmemAllocationProp* properties, Physi
     return static_cast<CUresult>(call.machine().spec().shareable_result);
   }
   if (properties->location.type == CU_MEM_LOCATION_TYPE_HOST && types != 0) {
-    return CUDA_ERROR_INVALID_VALUE;  // documented: such memory is not for other processes
+    return CUDA_ERROR_INVALID_VALUE;  // as documented, such memory cannot be shared
   }
   wish->location_type = properties->location.type;
   wish->location_id = properties->location.id;
@@ -80,7 +80,7 @@ void FaultAtNode(Call& call, const Physical& wish) {
 void TakeTime(Call& call, VmmCall what, uint64_t bytes, bool on_host = false) {
   call.machine().timeline.Advance(call.machine().model.VmmNs(what, on_host, bytes));
   constexpr uint64_t kGiB = uint64_t{1} << 30;
-  constexpr uint64_t kLatest = 100'000;  // a sleep may end so much later
+  constexpr uint64_t kLatest = 100'000;  // a sleep may end this much late
   const VmmTime& time = call.machine().spec().vmm_times[static_cast<int>(what)];
   const uint64_t ns = time.call_ns + bytes / kDevicePage * time.gib_ns / (kGiB / kDevicePage);
   if (ns == 0) return;

@@ -12,8 +12,8 @@ namespace vramstow::simulator {
 namespace {
 
 struct KnownProgram : EmulatedProgram {
-  bool names_are_known = true;         // whether kernels' names mean what named/ takes them for
-  std::shared_ptr<ptx::Program> code;  // of the image's PTX, once somebody asks
+  bool names_are_known = true;         // the kernels' names mean what kernels/named assumes
+  std::shared_ptr<ptx::Program> code;  // made of the image's PTX at its first use
 };
 
 struct KnownFunction : EmulatedFunction {

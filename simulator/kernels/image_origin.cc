@@ -26,7 +26,7 @@ bool HasKnownKernels(const void* image) {
   if (dladdr(image, &library) == 0 || library.dli_fname == nullptr) return true;
   std::string folder = library.dli_fname;
   folder.resize(folder.rfind('/') == std::string::npos ? 0 : folder.rfind('/') + 1);
-  constexpr std::string_view kLibraries = "torch/lib/";  // the wheel's and LibTorch's, in both
+  constexpr std::string_view kLibraries = "torch/lib/";  // in the wheel and in LibTorch
   if (folder.size() < kLibraries.size() ||
       folder.compare(folder.size() - kLibraries.size(), kLibraries.size(), kLibraries) != 0) {
     return true;

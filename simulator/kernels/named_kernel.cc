@@ -124,15 +124,15 @@ class LaunchMemory : public KernelMemory {
   const std::string& kernel_;
   const uint64_t effort_;
   bool large_ = false;
-  uint64_t began_ns_ = 0;  // when it is large
-  uint64_t spent_ = 0;     // bytes, and what they count
+  uint64_t began_ns_ = 0;  // set for a large launch
+  uint64_t spent_ = 0;     // bytes, weighted by effort
   bool any_origin_ = false;
   const char* reason_ = nullptr;
   // The fields below describe the memory requested since the last Begin.
   std::vector<Contents::Piece> writes_;
   uint64_t touched_ = 0;
   uint64_t written_ = 0;
-  const char* origin_ = nullptr;  // who left out what is read
+  const char* origin_ = nullptr;  // the kernel that did not compute an input, or null
 };
 
 class KnownKernel : public Work {

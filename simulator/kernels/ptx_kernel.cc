@@ -125,7 +125,7 @@ class PtxKernel : public Work {
       case ptx::Ending::kRefused:
         return " (memory of this machine)";
       default:
-        return " (of what was left out)";  // an error that says nothing of the program
+        return " (of what was left out)";  // such an error does not come from the program
     }
   }
 

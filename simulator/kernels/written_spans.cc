@@ -9,7 +9,7 @@
 namespace vramstow::simulator {
 namespace {
 
-constexpr uint64_t kSteps = 1ull << 24;  // of all corners of one launch
+constexpr uint64_t kSteps = 1ull << 24;  // for all corner blocks of one launch
 constexpr size_t kKeptLaunches = 4096;
 
 // One result: bytes after the address that lies at offset `at` of the launch's parameters.

@@ -67,7 +67,7 @@ bool ParseVariable(Tokens* tokens, Variable* variable) {
     }
     const Type type = ParseType(tokens->token().substr(1));
     if (type) element = type;
-    tokens->Next();  // a type, or .ptr, .global and others that change nothing
+    tokens->Next();  // a type, or .ptr, .global or another word without effect
   }
   if (!element || tokens->ended()) return false;
   variable->name = tokens->token();

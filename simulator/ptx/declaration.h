@@ -47,7 +47,7 @@ struct AddressValue {
 };
 
 struct InitialValue {
-  std::vector<char> bytes;  // as many as were said; zeros follow
+  std::vector<char> bytes;  // as many as the text has; the rest is zeros
   std::vector<AddressValue> addresses;
 };
 

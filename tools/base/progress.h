@@ -18,7 +18,7 @@ namespace vramstow {
 class Progress {
  public:
   struct View {
-    std::string what;    // empty: nothing that takes long
+    std::string what;    // empty: no long work
     double part = -1.0;  // of all steps; negative: not known
   };
 
@@ -32,7 +32,7 @@ class Progress {
   View Look() const;
 
  private:
-  mutable std::mutex mutex_;  // guards the next three
+  mutable std::mutex mutex_;  // guards the next three members
   std::string what_;
   uint64_t step_ = 0;
   uint64_t steps_ = 0;

@@ -58,7 +58,7 @@ struct Told {
   JsonValue init = JsonValue::Object();
   int version = 0;
   std::vector<JsonValue> devices;
-  std::vector<JsonValue> trials;  // one less than devices: the last one was not ended
+  std::vector<JsonValue> trials;  // one fewer than devices if the last trial did not end
   std::string last = "looking for libcuda.so.1";
 };
 

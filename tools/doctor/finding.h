@@ -15,15 +15,15 @@ namespace vramstow {
 
 enum class Verdict {
   kGood,
-  kLimited,  // less than there could be; what it is needed for works
-  kBroken,   // something that it is needed for will not work
+  kLimited,  // works, but could do more
+  kBroken,   // a feature that needs it will not work
 };
 
 struct Finding {
   std::string id;  // "driver.library"; before the dot: the group
   Verdict verdict = Verdict::kGood;
   std::string said;    // a sentence without its full stop
-  std::string remedy;  // empty where nothing is to be done
+  std::string remedy;  // empty if nothing needs to be done
 };
 
 using Findings = std::vector<Finding>;
@@ -31,15 +31,15 @@ using Findings = std::vector<Finding>;
 // A use of vramstow, such as tracing.
 struct Feature {
   std::string name;     // "trace"
-  std::string command;  // that does it
+  std::string command;  // the command that uses it
   Verdict verdict = Verdict::kGood;
-  std::string why;     // not good: the finding that decides, or what is missing
-  std::string remedy;  // of that finding
+  std::string why;     // if not good: the deciding finding, or what is missing
+  std::string remedy;  // the remedy of that finding
 };
 
 struct Examination {
   std::string version;   // of vramstow
-  std::string simulate;  // the SPEC; empty: the machine's own driver was asked
+  std::string simulate;  // the SPEC; empty: the machine's own driver
   Findings findings;
   std::vector<Feature> features;
   std::vector<std::string> needed;  // names of features; empty: all

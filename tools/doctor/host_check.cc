@@ -29,7 +29,7 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kLittleDisk = 256 * kMiB;
-constexpr uint64_t kLittleShared = 64 * kMiB;  // what a container gets by default
+constexpr uint64_t kLittleShared = 64 * kMiB;  // the default of containers
 constexpr uint64_t kLittleMemory = 1 * kGiB;
 constexpr size_t kPage = 4096;
 constexpr char kOtherSockets[] =

@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr char kFile[] = "host-mapping";
-constexpr char kTrial[] = "1";  // another number where the trial tries something else
+constexpr char kTrial[] = "1";  // must change when the trial changes
 constexpr size_t kMaxLines = 64;
 
 // --- Answers of earlier trials -------------------------------------------------------------------
@@ -120,9 +120,9 @@ std::string LibraryOf(const DoctorPlan& plan) {
 
 // The answers of the children so far.
 struct ToldMapping {
-  std::vector<std::string> entries;  // of the setting
+  std::vector<std::string> entries;  // entries of the setting
   std::string library;
-  std::string trying;  // the device that has no answer yet
+  std::string trying;  // the device whose trial has not ended
   std::string init;    // the name of the error, if there was one
   bool lasting = true;
   bool complete = false;  // all devices have an answer

@@ -17,8 +17,8 @@
 namespace vramstow {
 
 enum class HostTrialOf : uint8_t {
-  kUnknown,     // what was found out before is taken
-  kEverything,  // the devices are tried again
+  kUnknown,     // cached answers are used
+  kEverything,  // all devices are tried again
 };
 
 // Returns the text for VRAMSTOW_HOST_MAPPING. All trials together take plan.patience_ms at most.

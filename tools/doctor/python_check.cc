@@ -28,10 +28,10 @@ constexpr char kSource[] =
 struct Looked {
   const char* id;
   AdapterKind kind;
-  const char* able;       // what it makes possible
+  const char* able;       // what works with the adapter
   const char* subject;    // what it is
-  const char* build;      // the command that makes it now
-  const char* otherwise;  // what is left without it
+  const char* build;      // the command that compiles it
+  const char* otherwise;  // what works without it
 };
 constexpr Looked kObserverLooked = {
     "python.observer",

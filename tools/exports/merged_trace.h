@@ -39,9 +39,9 @@ class MergedTrace {
   // the last.
   bool AddSome(std::string* text);
 
-  uint64_t events() const { return events_; }                    // of the trace, in the window
-  uint64_t allocations() const { return allocations_; }          // of them
-  uint64_t under_operators() const { return under_operators_; }  // of these
+  uint64_t events() const { return events_; }            // events of the trace in the window
+  uint64_t allocations() const { return allocations_; }  // allocations among them
+  uint64_t under_operators() const { return under_operators_; }  // allocations under an operator
 
  private:
   void Add(const Event& event, int64_t time_ns, std::string* text);

@@ -18,8 +18,8 @@
 namespace vramstow {
 
 struct ParquetJob {
-  std::vector<std::string> files;  // each a rank, where it does not say itself which
-  std::string folder;              // to write
+  std::vector<std::string> files;  // each is a rank, unless it names its own
+  std::string folder;              // the folder to write
   std::string helper;              // write_parquet.py
   std::function<absl::StatusOr<std::unique_ptr<EventSource>>(const std::string&)> open;
 };

@@ -27,8 +27,8 @@ struct PythonScript {
   std::string file;
   std::vector<std::string> arguments;
   std::string package;  // "pyarrow"
-  std::string what;     // "Parquet": what it writes with that
-  std::string target;   // where it writes, for sentences
+  std::string what;     // what it writes, such as "Parquet"
+  std::string target;   // the target that it writes, for messages
 };
 
 class PythonHelper {
@@ -54,7 +54,7 @@ class PythonHelper {
 
   const PythonScript script_;
   const std::string python_;
-  const sighandler_t pipe_handler_;  // a helper that ends early is told by its exit status
+  const sighandler_t pipe_handler_;  // a helper that ends early reports it by its exit status
   pid_t child_ = 0;
   int input_ = -1;
 };

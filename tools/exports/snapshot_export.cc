@@ -19,7 +19,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kSmallSegment = uint64_t{2} << 20;  // PyTorch's segments of small blocks
+constexpr uint64_t kSmallSegment = uint64_t{2} << 20;  // size of PyTorch's segments of small blocks
 
 class Builder {
  public:
@@ -67,10 +67,10 @@ class Builder {
     uint64_t size = 0;
     uint64_t requested = 0;
     uint64_t stream = 0;
-    uint64_t sequence = 0;  // of its free
+    uint64_t sequence = 0;  // sequence of its free
     StackId stack = kNoStack;
     int32_t device = 0;
-    bool alone = false;  // is its own segment
+    bool alone = false;  // the block is a segment of its own
     bool is_driver = false;
   };
   struct Segment {
@@ -346,7 +346,7 @@ class Builder {
   std::optional<uint16_t> opening_call_;
   bool tells_free_completed_;
   int64_t start_us_ = 0;
-  std::map<int16_t, uint64_t> free_;  // of each device, when that was last told
+  std::map<int16_t, uint64_t> free_;  // latest known free bytes of each device
   absl::flat_hash_map<uint32_t, StackId> stacks_;
   absl::btree_map<uint64_t, Segment> segments_;
   absl::btree_map<uint64_t, Block> blocks_;

@@ -15,9 +15,9 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kRemembered = 4096;     // provisional frees
-constexpr uint32_t kMaxCodes = 0xFFFF;   // of tracer/format/table_decoder.cc
-constexpr uint32_t kMaxNodes = 0xFFFFF;  // the same
+constexpr size_t kRemembered = 4096;     // number of provisional frees that are remembered
+constexpr uint32_t kMaxCodes = 0xFFFF;   // limit of tracer/format/table_decoder.cc
+constexpr uint32_t kMaxNodes = 0xFFFFF;  // limit of tracer/format/table_decoder.cc
 constexpr size_t kMaxTextBytes = 48 * 1024;
 
 void AppendNumber(std::string* out, uint64_t value) {
@@ -222,7 +222,7 @@ uint32_t StowWriter::NodeOf(uint32_t parent, const CallFrame& frame) {
   if (is_new) {
     std::string payload;
     AppendNumber(&payload, number->second);
-    AppendNumber(&payload, frame.line);  // of the function's first line nothing is known
+    AppendNumber(&payload, frame.line);  // the function's first line is not known
     payload.append(code);
     AddRecord(RecordType::kCode, payload);
   }

@@ -53,7 +53,7 @@ class StowWriter {
   uint64_t AnnotationOf(const Event& mark);
 
   const int descriptor_;
-  int error_ = 0;  // of the first write that failed
+  int error_ = 0;  // errno of the first failed write
   EventSource* source_ = nullptr;
   uint64_t trace_id_;
   uint64_t offset_ = kFileHeaderBytes;
@@ -76,7 +76,7 @@ class StowWriter {
   absl::flat_hash_map<std::string, uint64_t> annotations_;
   absl::flat_hash_map<std::string, uint32_t> codes_;
   absl::flat_hash_map<std::string, uint32_t> nodes_;
-  absl::flat_hash_map<uint32_t, uint32_t> stacks_;  // the source's → the file's
+  absl::flat_hash_map<uint32_t, uint32_t> stacks_;  // maps the source's number to the file's
   uint64_t stacks_left_out_ = 0;
 };
 

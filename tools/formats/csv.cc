@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMaxFields = 64;  // of a line; more are of no use to anybody here
+constexpr size_t kMaxFields = 64;  // of a line; no format here has more
 
 }  // namespace
 

@@ -17,14 +17,14 @@
 namespace vramstow {
 
 struct EventList {
-  std::vector<Event> events;                  // sequence from 1, times that never go back
+  std::vector<Event> events;                  // sequence from 1, times never decrease
   std::vector<std::string> calls{"unknown"};  // by Event::call: the format's word for the action
-  std::map<std::string, std::string> facts;   // as docs/architecture.md names them
-  std::vector<std::string> texts;             // of marks, by TextNumber
+  std::map<std::string, std::string> facts;   // named as in docs/architecture.md
+  std::vector<std::string> texts;             // texts of marks, by TextNumber
   std::vector<std::string> missing;           // one sentence each
   // Bytes reserved on the event's device after the event, by Event::sequence, if the file has them.
   absl::flat_hash_map<uint64_t, uint64_t> reserved;
-  bool complete = true;  // false: damaged, and this is what was readable
+  bool complete = true;  // false: damaged, with only what was readable
 
   std::string_view CallName(uint16_t call) const {
     return call < calls.size() ? std::string_view(calls[call]) : "unknown";

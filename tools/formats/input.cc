@@ -84,7 +84,7 @@ absl::Status Input::UnwrapGzip() {
   switch (sniffed_.format) {
     case FileFormat::kProfilerTrace:
     case FileFormat::kMemoryTimeline:
-      damage_.clear();  // whoever reads the stream meets it again
+      damage_.clear();  // reading the stream reports it again
       is_packed_text_ = true;
       return absl::OkStatus();
     case FileFormat::kPickle:
@@ -97,7 +97,7 @@ absl::Status Input::UnwrapGzip() {
       return absl::InvalidArgumentError(
           Concat("in the gzip file is ", sniffed_.what, "; unpack it first"));
     default:
-      return absl::OkStatus();  // the caller says what it is not
+      return absl::OkStatus();  // the caller reports that it is not a snapshot
   }
   absl::StatusOr<std::string> all = UnpackGzip(raw_, limits_, ~uint64_t{0}, &damage_);
   if (!all.ok()) return all.status();

@@ -155,7 +155,7 @@ void JsonRepair::InsideText() {
 
 void JsonRepair::Escape() {
   const std::string_view text = rest();
-  if (text.size() == 1) return Copy(1);  // the file ends here
+  if (text.size() == 1) return Copy(1);  // the end of the file
   const char second = text[1];
   if (second == '"' && EndsText(text)) return Replace(1, "\\\\");
   if (std::string_view("\"\\/bfnrt").find(second) != std::string_view::npos) return Copy(2);

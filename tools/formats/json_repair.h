@@ -33,8 +33,8 @@ class JsonRepair : public std::streambuf {
 
  private:
   struct Change {
-    uint64_t read_position;    // behind the replacement
-    uint64_t source_position;  // behind what was replaced
+    uint64_t read_position;    // after the replacement
+    uint64_t source_position;  // after the replaced bytes
   };
 
   void Refill();
@@ -47,13 +47,13 @@ class JsonRepair : public std::streambuf {
 
   std::streambuf& source_;
   std::string window_;
-  size_t next_ = 0;  // in window_
+  size_t next_ = 0;  // offset in window_
   bool at_end_ = false;
   bool in_text_ = false;
   std::string repaired_;
   uint64_t repaired_before_ = 0;  // bytes of earlier windows
   uint64_t source_before_ = 0;    // bytes of the source before window_
-  std::vector<Change> changes_;   // in repaired_; the first tells of what was before
+  std::vector<Change> changes_;   // changes in repaired_; the first is the state before
 };
 
 }  // namespace vramstow

@@ -28,10 +28,10 @@ namespace vramstow {
 // A number as it is written, so that it is not rounded.
 struct JsonNumber {
   enum class Kind { kSigned, kUnsigned, kReal } kind = Kind::kSigned;
-  int64_t number = 0;            // of kSigned
-  uint64_t unsigned_number = 0;  // of kUnsigned
-  double real = 0;               // of kReal
-  std::string_view text;         // of kReal: the digits
+  int64_t number = 0;            // for kSigned
+  uint64_t unsigned_number = 0;  // for kUnsigned
+  double real = 0;               // for kReal
+  std::string_view text;         // for kReal: the digits
 
   // Return the number clamped to the type's range; NaN becomes 0.
   int64_t AsSigned() const;

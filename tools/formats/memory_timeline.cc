@@ -15,7 +15,7 @@ constexpr int64_t kBeforeRecording = -1;
 int64_t Add(int64_t a, int64_t b) {
   int64_t sum;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  return a < 0 ? INT64_MIN : INT64_MAX;  // only a hostile file gets here
+  return a < 0 ? INT64_MIN : INT64_MAX;  // only an invalid file overflows
 }
 
 // Reads both forms, which are lists of lists; the second list of the summed form contains lists.
@@ -39,7 +39,7 @@ class TimelineVisitor : public JsonVisitor {
 
   void End() override {
     if (depth() == 2 && lists_ == 1) {
-      first_ = row_;  // a row, or the times: the second list will tell
+      first_ = row_;  // a row, or the times; the second list decides
     } else if (depth() == 2 && timeline_->is_raw) {
       if (lists_ == 2) AddRow(first_);
       AddRow(row_);

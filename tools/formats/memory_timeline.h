@@ -30,7 +30,7 @@ const char* TimelineCategoryName(size_t category);  // "parameter", …, "unknow
 
 struct TimelineRow {
   int64_t time_ns = 0;  // -1: before the recording
-  int64_t bytes = 0;    // the change
+  int64_t bytes = 0;    // signed change
   TimelineAction action = TimelineAction::kCreate;
   uint8_t category = 0;
 };
@@ -50,13 +50,13 @@ struct TimelineStep {
 
 struct MemoryTimeline {
   bool is_raw = true;
-  std::vector<TimelineRow> rows;      // of the raw form
-  std::vector<TimelineLevel> levels;  // one for each moment, of both forms
-  int64_t start_bytes = 0;            // what was there before the recording
+  std::vector<TimelineRow> rows;      // only in the raw form
+  std::vector<TimelineLevel> levels;  // one for each moment, in both forms
+  int64_t start_bytes = 0;            // bytes before the recording
   int64_t end_bytes = 0;
-  int64_t peak_bytes = 0;  // within a moment, too
+  int64_t peak_bytes = 0;  // includes peaks within a moment
   int64_t peak_time_ns = 0;
-  std::vector<TimelineStep> steps;  // by time; of the profiler's trace only
+  std::vector<TimelineStep> steps;  // by time; only in the profiler's trace
   std::vector<std::string> missing;
   bool complete = true;
 };

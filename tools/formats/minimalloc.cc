@@ -11,7 +11,7 @@ namespace {
 
 struct Moment {
   int64_t time;
-  bool is_birth;  // deaths come first
+  bool is_birth;  // frees come first
   size_t buffer;
 };
 

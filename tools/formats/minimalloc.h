@@ -21,9 +21,9 @@ namespace vramstow {
 struct MinimallocBuffer {
   std::string id;
   int64_t lower = 0;
-  int64_t upper = 0;  // the first moment at which it is gone
+  int64_t upper = 0;  // the first moment at which it is free
   uint64_t size = 0;
-  std::optional<uint64_t> offset;  // of a solved problem
+  std::optional<uint64_t> offset;  // only in a solved problem
 };
 
 absl::StatusOr<std::vector<MinimallocBuffer>> ReadMinimalloc(const Input& input);

@@ -33,8 +33,8 @@ enum class PickleKind : uint8_t {
   kTrue,
   kInteger,      // 60 bits, in the value itself
   kWideInteger,  // 64 bits, signed
-  kUnsigned,     // over 2^63 - 1
-  kHugeInteger,  // over 64 bits: its value is not kept
+  kUnsigned,     // above 2^63 - 1
+  kHugeInteger,  // more than 64 bits; its value is not stored
   kFloat,
   kText,
   kBytes,
@@ -81,7 +81,7 @@ class PickleValue {
   std::optional<int64_t> AsSigned() const;
   // Like AsSigned, for numbers from 0 to 2^64 - 1.
   std::optional<uint64_t> AsUnsigned() const;
-  std::optional<double> AsFloat() const;  // of an integer, too
+  std::optional<double> AsFloat() const;  // also accepts an integer
   // Returns the text's number in the tree, or kNotAText if the value is not a text.
   static constexpr uint32_t kNotAText = ~uint32_t{0};
   uint32_t AsText() const {

@@ -121,7 +121,7 @@ void PickleWriter::PutText(std::string_view text) {
 
 void PickleWriter::Pair(uint64_t first, uint64_t second) {
   Value();
-  open_.push_back({0});  // its numbers count for nothing outside
+  open_.push_back({0});  // its numbers are not used outside
   Unsigned(first);
   Unsigned(second);
   open_.pop_back();

@@ -51,13 +51,13 @@ class PickleWriter {
 
  private:
   struct Open {
-    char end;  // the opcode that adds what is on the stack
+    char end;  // the opcode that appends the values on the stack
     uint32_t values = 0;
   };
 
   void Begin(char start, char end);
   void End();
-  void Value();  // one more value in what is open
+  void Value();  // counts one more value in the open container
   void PutText(std::string_view text);
   void PutGet(uint32_t number);
   void PutLong(uint64_t bits, int bytes);
@@ -71,7 +71,7 @@ class PickleWriter {
   std::ostream* sink_;
   std::string buffer_;
   std::vector<Open> open_;
-  std::deque<std::string> known_texts_;  // a deque, so that views stay
+  std::deque<std::string> known_texts_;  // a deque, so that views stay valid
   absl::flat_hash_map<std::string_view, uint32_t> texts_;
   uint32_t remembered_ = 0;
 };

@@ -31,7 +31,7 @@ int64_t Signed(uint64_t bytes) {
 class DeviceSamples {
  public:
   struct Change {
-    size_t sample;  // before it
+    size_t sample;  // the sample that it precedes
     uint64_t bytes;
   };
 

@@ -114,7 +114,7 @@ class ListFinder {
   int depth_ = 0;
   bool in_text_ = false;
   bool is_escaped_ = false;
-  std::string text_;  // the last one of this level: the key, while its value is to come
+  std::string text_;  // the last text of this level, which is the key of the next value
 };
 
 // Passes the unpacked bytes to `take` piece by piece, until it returns false.

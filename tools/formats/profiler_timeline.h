@@ -33,10 +33,10 @@ struct ProfilerOperator {
 };
 
 struct ProfilerTimeline {
-  uint64_t process = 0;  // whose operators they are
+  uint64_t process = 0;  // the process of the operators
   int64_t base_ns = 0;   // the trace's own time 0
-  int64_t first_ns = 0;  // the beginning of the first operator,
-  int64_t last_ns = 0;   // and the end of the last
+  int64_t first_ns = 0;  // beginning of the first operator
+  int64_t last_ns = 0;   // end of the last operator
   std::vector<std::string> names;
   std::vector<ProfilerOperator> operators;  // by thread, then by beginning; the outer one first
 

@@ -30,8 +30,8 @@ inline constexpr int kCpuDeviceType = 0;  // c10::DeviceType
 struct ProfilerSample {
   int64_t time_ns = 0;
   uint64_t address = 0;
-  int64_t bytes = 0;             // negative: freed
-  uint64_t total_allocated = 0;  // after it
+  int64_t bytes = 0;             // negative for a free
+  uint64_t total_allocated = 0;  // after the event
   uint64_t total_reserved = 0;
   uint32_t thread = 0;
   int16_t device_type = kCpuDeviceType;
@@ -47,7 +47,7 @@ struct ProfilerTrace {
   std::map<std::string, std::string> facts;
   std::vector<std::string> missing;
   bool complete = true;
-  uint64_t all_events = 0;  // of any kind
+  uint64_t all_events = 0;  // number of events of any kind
   // True if device memory was allocated or freed without an address, so that blocks are not known.
   bool lacks_addresses = false;
 };

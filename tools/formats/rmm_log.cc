@@ -73,7 +73,7 @@ class Clock {
   uint64_t SinceTimeOfDay(uint64_t time_of_day) {
     if (!first_) first_ = last_ = time_of_day;
     if (time_of_day + kDay / 2 < last_) {
-      days_ += kDay;  // midnight
+      days_ += kDay;  // midnight has passed
       last_ = time_of_day;
     } else if (time_of_day > last_ && (days_ == 0 || time_of_day - last_ < kDay / 2)) {
       last_ = time_of_day;

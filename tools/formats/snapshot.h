@@ -37,9 +37,9 @@ struct PoolId {
 };
 
 struct SnapshotBlock {
-  uint64_t address = 0;  // where the file has none: counted from the segment's start
+  uint64_t address = 0;  // if absent, computed from the segment's start
   uint64_t size = 0;
-  uint64_t requested = 0;  // where the file has none: as size
+  uint64_t requested = 0;  // if absent, the size
   StackId stack = kNoStack;
   BlockState state = BlockState::kInactive;
 };
@@ -51,7 +51,7 @@ struct SnapshotSegment {
   uint64_t active_size = 0;
   uint64_t requested_size = 0;
   uint64_t stream = 0;
-  PoolId pool = {};  // (0, 0), the default pool, where the file has none
+  PoolId pool = {};  // if absent, the default pool (0, 0)
   uint64_t first_block = 0;
   uint64_t block_count = 0;
   int32_t device = 0;
@@ -64,7 +64,7 @@ enum class TraceAction : uint8_t {
   kAlloc,
   kFreeRequested,
   kFreeCompleted,
-  kFree,  // before there were the two above
+  kFree,  // in files without the two actions above
   kSegmentAlloc,
   kSegmentFree,
   kSegmentMap,
@@ -79,7 +79,7 @@ inline constexpr int kTraceActions = 11;
 const char* TraceActionName(TraceAction action);
 
 struct TraceEntry {
-  uint64_t address = 0;  // of kOutOfMemory: bytes that were free on the device
+  uint64_t address = 0;  // for kOutOfMemory: free bytes of the device
   uint64_t size = 0;     // as requested, without rounding
   uint64_t stream = 0;
   int64_t time_us = kNoTime;
@@ -89,8 +89,8 @@ struct TraceEntry {
   TextId user_metadata = kNoText;
   TraceAction action = TraceAction::kAlloc;
   // Only snapshots that vramstow exported have the next two fields.
-  bool is_driver = false;   // asked of the driver by the program, and not by PyTorch
-  uint64_t block_size = 0;  // where rounding the size does not give it
+  bool is_driver = false;   // the program called the driver directly, without PyTorch
+  uint64_t block_size = 0;  // set if rounding the size does not give it
 };
 
 enum class AnnotationStage : uint8_t { kStart, kEnd };
@@ -129,7 +129,7 @@ struct Snapshot {
 
   // Data that the file lacks, or that contradicts other data, one sentence each.
   std::vector<std::string> missing;
-  bool complete = true;  // false: the file was damaged, and this is what was readable
+  bool complete = true;  // false: the file was damaged, with only what was readable
 };
 
 // Sums over the segments of one device, or of all devices with kAllDevices. Fields whose names say
@@ -140,9 +140,9 @@ struct SnapshotTotals {
   uint64_t blocks = 0;
   uint64_t reserved = 0;          // sum of total_size
   uint64_t allocated = 0;         // sum of allocated_size
-  uint64_t requested = 0;         // of live blocks
-  uint64_t pending_bytes = 0;     // of blocks in kActivePendingFree
-  uint64_t block_states[3] = {};  // how many blocks, by BlockState
+  uint64_t requested = 0;         // requested bytes of live blocks
+  uint64_t pending_bytes = 0;     // bytes of blocks in kActivePendingFree
+  uint64_t block_states[3] = {};  // number of blocks, by BlockState
 };
 SnapshotTotals TotalsOf(const SnapshotSpace& space, int32_t device = kAllDevices);
 

@@ -103,7 +103,7 @@ absl::StatusOr<Snapshot> SnapshotBuilder::Build() {
 }
 
 void SnapshotBuilder::BuildRoot() {
-  if (root_.is(PickleKind::kList)) {  // the first layout of all
+  if (root_.is(PickleKind::kList)) {  // the oldest layout
     AddSegments(root_, "", &snapshot_.device);
     if (snapshot_.device.segments.empty() && problem_.empty() && !root_.AsSequence().empty()) {
       problem_ = "the list holds no segments: it is no memory snapshot";

@@ -119,7 +119,7 @@ class SnapshotBuilder {
   const PickleValue root_;
   Snapshot snapshot_;
   std::vector<Field> fields_;  // by the tree's text numbers
-  std::vector<TextId> texts_;  // the tree's texts in the snapshot, kUnseenText at first
+  std::vector<TextId> texts_;  // the tree's texts in the snapshot; initially kUnseenText
   absl::flat_hash_map<const PickleItems*, StackId> stacks_;
   absl::flat_hash_map<const PickleItems*, FrameId> frames_;
   std::vector<FrameId> frame_buffer_;

@@ -44,9 +44,9 @@ bool TellsRequests(const std::vector<TraceEntry>& entries) {
 struct SnapshotEvents::Life {
   enum State : uint8_t { kLive, kPending, kFreed };
   State state;
-  bool opened;               // its allocation is not in the window
-  size_t alloc_entry = 0;    // valid unless opened
-  size_t request_entry = 0;  // valid where requested
+  bool opened;               // allocated before the window
+  size_t alloc_entry = 0;    // valid unless `opened`
+  size_t request_entry = 0;  // valid if requested
   bool requested = false;
 };
 
@@ -192,7 +192,7 @@ SnapshotEvents::Lives SnapshotEvents::FollowEntries(Slot* slot) {
               {.address = entry.address,
                .size = BlockSize(entry),
                .requested = entry.size,
-               .stack = kNoStack,  // the entry's stack is the free's, not the allocation's
+               .stack = kNoStack,  // the entry has the stack of the free, not of the allocation
                .state = state},
               entry.stream, Opening::kWaits);
   };
@@ -397,7 +397,7 @@ void SnapshotEvents::AddEntry(Slot* slot) {
       return add(BlockEvent(EventKind::kFree, entry, size));
     case TraceAction::kFreeCompleted:
       if (slot->sudden_ends.contains(index)) add(BlockEvent(EventKind::kFree, entry, size));
-      if (entry.is_driver) return;  // its free is all that the driver tells
+      if (entry.is_driver) return;  // the driver has only the free itself
       return add(BlockEvent(EventKind::kFreeCompleted, entry, size));
     case TraceAction::kFree:
       add(BlockEvent(EventKind::kFree, entry, size));

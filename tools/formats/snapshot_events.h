@@ -47,16 +47,16 @@ enum class SnapshotPart { kDevices, kHost };
 
 struct SnapshotEventCounts {
   std::array<uint64_t, kTraceActions> entries = {};  // by TraceAction
-  uint64_t unseen_frees_completed = 0;  // of blocks whose allocation is not in the window
-  uint64_t opening_blocks = 0;          // live when the window opens
+  uint64_t unseen_frees_completed = 0;  // frees of blocks that were allocated before the window
+  uint64_t opening_blocks = 0;          // blocks that were live before the window
   uint64_t opening_block_bytes = 0;
   uint64_t opening_segments = 0;
   uint64_t opening_segment_bytes = 0;
   // Counts of contradictions in the file.
-  uint64_t live_twice = 0;          // alloc of an address that is live
-  uint64_t freed_twice = 0;         // free of an address that was freed
-  uint64_t vanished_blocks = 0;     // live after the last event, not in the segments
-  uint64_t unexplained_blocks = 0;  // in the segments, freed by the last event that names them
+  uint64_t live_twice = 0;          // allocations at an address that is live
+  uint64_t freed_twice = 0;         // frees of an address that was freed before
+  uint64_t vanished_blocks = 0;     // live after the last event, but not in the segments
+  uint64_t unexplained_blocks = 0;  // in the segments, but freed by their last event
   uint64_t contradictory_segments = 0;
 };
 
@@ -86,9 +86,9 @@ class SnapshotEvents {
     const std::vector<TraceEntry>* entries;
     int32_t device;
     size_t next = 0;
-    int64_t time_us = kNoTime;                          // of the last entry that has one
-    absl::flat_hash_map<size_t, uint64_t> exact_sizes;  // by entry, where the block is still there
-    absl::flat_hash_set<size_t> sudden_ends;            // entries: completed, and never requested
+    int64_t time_us = kNoTime;                          // time of the last entry that has one
+    absl::flat_hash_map<size_t, uint64_t> exact_sizes;  // by entry, if its block still exists
+    absl::flat_hash_set<size_t> sudden_ends;            // entries that complete an unrequested free
   };
   // The order of the opening events. Blocks whose free is pending until the end come first, because
   // the allocator counts them as free. Blocks whose pending free completes within the window come
@@ -129,7 +129,7 @@ class SnapshotEvents {
   size_t next_annotation_ = 0;
   std::vector<Ready> opening_;
   size_t next_opening_ = 0;
-  std::vector<Ready> ready_;  // of the entry at hand, in reverse
+  std::vector<Ready> ready_;  // events of the current entry, in reverse
   StackId stack_ = kNoStack;
   uint64_t sequence_ = 0;
   uint64_t time_ns_ = 0;

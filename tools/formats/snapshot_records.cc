@@ -34,7 +34,7 @@ class Pairs {
   std::span<const PickleValue> items_;
 };
 
-constexpr int32_t kLargestDevice = 32'767;  // what an Event can say
+constexpr int32_t kLargestDevice = 32'767;  // the largest that an Event can have
 
 // Reads the fields that only snapshots exported by vramstow have.
 void ReadOwnKey(Field key, PickleValue value, TraceEntry* entry) {

@@ -16,7 +16,7 @@
 namespace vramstow {
 namespace {
 
-constexpr int kDeepestSetting = 4;  // dots beyond are part of a name
+constexpr int kDeepestSetting = 4;  // further dots are part of a name
 
 bool NeedsPlace(TraceAction action) {
   return action != TraceAction::kSnapshot && action != TraceAction::kAnnotate;
@@ -153,7 +153,7 @@ class SnapshotWriter {
     for (size_t i = 0; i < entries.size(); ++i) {
       const TraceEntry& entry = entries[i];
       switch (entry.action) {
-        case TraceAction::kFree:  // of the layout that has one entry for both
+        case TraceAction::kFree:  // in the layout with one entry for both
           PutEntry(entry, TraceAction::kFreeRequested);
           PutEntry(entry, TraceAction::kFreeCompleted);
           break;

@@ -14,16 +14,16 @@ namespace vramstow {
 enum class FileFormat : uint8_t {
   kUnknown,
   kEmpty,
-  kStow,            // a trace of vramstow's own
-  kPickle,          // a PyTorch memory snapshot, if it is any of ours
+  kStow,            // a trace of vramstow
+  kPickle,          // perhaps a PyTorch memory snapshot
   kProfilerTrace,   // JSON: a PyTorch profiler trace (Chrome's format)
   kMemoryTimeline,  // JSON: the PyTorch profiler's memory timeline
   kRmmLog,
   kMinimalloc,
-  kGzip,  // one of the above in it; Input looks inside
+  kGzip,  // contains another format; Input unpacks it
   kZip,
-  kHtmlPage,  // Input looks for the snapshot in it
-  kForeign,   // recognised, and nothing that is read here
+  kHtmlPage,  // may contain a snapshot, which Input extracts
+  kForeign,   // recognised, but not readable here
 };
 
 struct Sniffed {

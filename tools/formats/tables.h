@@ -34,7 +34,7 @@ class TextTable {
   size_t size() const { return texts_.size(); }
 
  private:
-  std::deque<std::string> texts_;  // a deque, so that views stay
+  std::deque<std::string> texts_;  // a deque, so that views stay valid
   absl::flat_hash_map<std::string_view, TextId> numbers_;
 };
 
@@ -74,7 +74,7 @@ class StackTable {
   std::vector<Frame> frames_;
   absl::flat_hash_map<Frame, FrameId> frame_numbers_;
   std::vector<FrameId> stacked_;
-  std::vector<uint64_t> starts_;  // of each stack in stacked_, and the end
+  std::vector<uint64_t> starts_;  // start of each stack in stacked_, and the end
   // Maps a hash of the frames to the first stack with it. Stacks with the same hash but different
   // frames (which does not happen by chance) are stored twice rather than confused.
   absl::flat_hash_map<uint64_t, StackId> stack_numbers_;

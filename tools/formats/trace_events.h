@@ -41,8 +41,8 @@ class TraceEventsVisitor : public JsonVisitor {
   int within() const { return in_list() ? depth() - list_depth_ : 0; }
 
  private:
-  bool in_event_ = false;  // a list among the events is none
-  int list_depth_ = 0;     // of the list of events; 0: not in it
+  bool in_event_ = false;  // false inside a list among the events
+  int list_depth_ = 0;     // depth of the list of events; 0: not in it
 };
 
 }  // namespace vramstow

@@ -24,9 +24,9 @@
 namespace vramstow {
 
 struct UnpackLimits {
-  uint64_t max_bytes = uint64_t{32} << 30;   // in all
+  uint64_t max_bytes = uint64_t{32} << 30;   // of all unpacked data
   uint64_t max_ratio = 300;                  // unpacked ÷ packed,
-  uint64_t free_bytes = uint64_t{64} << 20;  // once this much was unpacked
+  uint64_t free_bytes = uint64_t{64} << 20;  // max_ratio applies beyond this size
   uint64_t MostFor(uint64_t packed_bytes) const {
     if (packed_bytes > max_bytes / max_ratio) return max_bytes;
     return std::min(max_bytes, std::max(free_bytes, packed_bytes * max_ratio));

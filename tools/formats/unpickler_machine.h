@@ -55,8 +55,8 @@ class Unpickler {
 
   Step Push(PickleValue value) { return stack_.Push(value) ? Step::kNext : OutOfMemory(); }
   Step Push(std::optional<PickleValue> value) { return value ? Push(*value) : OutOfMemory(); }
-  Step PushItems(PickleKind kind, size_t first);  // what lies there becomes a new container
-  Step AddToTop(PickleKind kind, size_t count);   // the top `count` values into what lies below
+  Step PushItems(PickleKind kind, size_t first);  // moves values from `first` to a new container
+  Step AddToTop(PickleKind kind, size_t count);   // moves the top `count` values into the one below
   Step AddFromMark(PickleKind kind);
   Step Put(uint64_t index);
   Step Get(uint64_t index);

@@ -16,13 +16,13 @@
 namespace vramstow {
 
 struct CardEvidence {
-  uint64_t held_bytes = 0;  // the most that was reserved
+  uint64_t held_bytes = 0;  // the most reserved bytes
   // Bytes that were free on the device when memory ran out, and that were reserved then; 0 if it
   // never did.
   uint64_t free_bytes = 0;
   uint64_t held_then_bytes = 0;
   bool has_workspace = false;        // of cuBLAS
-  bool has_large_workspace = false;  // as compute capability 9.0 has it
+  bool has_large_workspace = false;  // as on compute capability 9.0
 };
 
 absl::StatusOr<CardEvidence> ReadCardEvidence(const std::string& snapshot);

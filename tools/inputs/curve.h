@@ -16,7 +16,7 @@ namespace vramstow {
 
 struct LevelCurve {
   std::string kind;                          // Facts::kind
-  std::map<std::string, std::string> facts;  // what the file says of process and device
+  std::map<std::string, std::string> facts;  // the file's facts about process and device
   MemoryTimeline timeline;
 };
 

@@ -13,7 +13,7 @@ namespace vramstow {
 
 struct NewestTrace {
   std::string path;
-  uint64_t count = 0;  // of traces in the folder, this one too
+  uint64_t count = 0;  // number of traces in the folder, including this one
 };
 
 // Returns the trace (.stow) that was written last. Copies that were made while a process ran

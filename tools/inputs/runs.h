@@ -23,8 +23,8 @@ struct TraceOrigin {
   std::string file;
   enum class Kind : uint8_t { kTrace, kOther, kNotRead };
   Kind kind = Kind::kNotRead;
-  std::string run;  // the outermost run's id; empty: none
-  std::string job;  // as the launcher calls it; empty: not known
+  std::string run;  // id of the outermost run; empty: none
+  std::string job;  // the launcher's name of the job; empty: not known
   std::string host;
   int64_t process = 0;
   int64_t parent = 0;
@@ -34,7 +34,7 @@ struct TraceOrigin {
 
 struct Run {
   std::vector<std::string> files;  // by name
-  int64_t begin = 0;               // of the process that began last
+  int64_t begin = 0;               // start of the process that began last
 };
 
 TraceOrigin OriginOf(const std::string& file);

@@ -45,7 +45,7 @@ class StackedSource : public EventSource {
   void AddNative(const TraceFrame& frame, std::vector<CallFrame>* frames) const;
 
   std::unique_ptr<TraceSource> trace_;
-  uint32_t stack_ = 0;  // of the event that Next gave last
+  uint32_t stack_ = 0;  // of the event that Next returned last
   mutable Symbolizer symbolizer_;
 };
 

@@ -47,7 +47,7 @@ class WithinSource : public EventSource {
  private:
   std::unique_ptr<EventSource> source_;
   std::string name_;
-  uint64_t depth_ = 0;  // of ranges with the name that are open
+  uint64_t depth_ = 0;  // number of open ranges with the name
   bool found_ = false;
 };
 

@@ -46,7 +46,7 @@ class JsonWriter {
   void Quoted(std::string_view text);
 
   std::string text_;
-  bool follows_ = false;  // another value of the same object or array
+  bool follows_ = false;  // another value of the same object or array follows
 };
 
 }  // namespace vramstow

@@ -96,10 +96,10 @@ class Symbolizer::File {
   struct Function {
     Dwarf_Addr begin;
     Dwarf_Addr end;
-    int rank;  // of names for one place: global before weak before local
+    int rank;  // order of names for one address: global, weak, local
     const char* name;
   };
-  std::vector<Function> functions_;  // by address, the name to tell first
+  std::vector<Function> functions_;  // by address, with the preferred name first
   bool symbols_are_read_ = false;
   Dwfl* dwfl_ = nullptr;
   Dwfl_Module* module_ = nullptr;
@@ -126,7 +126,7 @@ void Symbolizer::File::Open(const TraceLibrary& library) {
   }
   dwfl_module_info(module, nullptr, &start_, nullptr, nullptr, nullptr, nullptr, nullptr);
   GElf_Addr bias = 0;
-  dwfl_module_getelf(module, &bias);  // the build id is known from here on
+  dwfl_module_getelf(module, &bias);  // needed before the build id is known
   if (!library.build_id.empty() && BuildIdOf(module) != library.build_id) {
     failure_reason_ =
         library.path + " is not the file that was traced (its build id is another one).";

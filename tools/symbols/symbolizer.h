@@ -22,7 +22,7 @@
 namespace vramstow {
 
 struct SourcePlace {
-  std::string function;  // as it is written in C++, with its parameters where they are known
+  std::string function;  // the C++ name, with parameters if they are known
   std::string file;      // empty without debug information
   int line = 0;          // 0: not known
   bool is_inlined = false;

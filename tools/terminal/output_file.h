@@ -35,7 +35,7 @@ class OutputFile {
 
   int descriptor_ = -1;
   std::string path_;
-  std::string beside_;  // empty: written as it is
+  std::string beside_;  // empty: the path is written directly
   bool has_name_ = false;
 };
 

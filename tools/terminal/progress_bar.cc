@@ -27,7 +27,7 @@ constexpr size_t kColumnsUnlessKnown = 80;
 // The process has one bar, because it has one terminal.
 struct Line {
   std::mutex mutex;
-  int drawn_on = -1;  // a descriptor on which a line stands
+  int drawn_on = -1;  // the descriptor on which a line is drawn
 };
 
 Line& LineOfProcess() {

@@ -50,7 +50,7 @@ class ProgressBar {
   const int descriptor_;
   const std::chrono::milliseconds patience_;
   std::condition_variable ends_;
-  bool is_over_ = false;  // guarded by the lines' mutex
+  bool is_over_ = false;  // guarded by the mutex of the lines
   std::thread thread_;
 };
 

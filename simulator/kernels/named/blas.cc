@@ -39,7 +39,7 @@ Outcome ReadScalar(const KernelLaunch& launch, KernelMemory* memory, size_t word
   if (element == Element::kNone) return Outcome::kNotUnderstood;
   const char* at = (*launch.arguments)[0] + 8 * word;
   if (Word(launch, kPointerMode) != 0) {
-    if (Word(launch, word) == 0) {  // no scalar is given
+    if (Word(launch, word) == 0) {  // the caller gave no scalar
       *value = 0;
       return Outcome::kDone;
     }
@@ -141,7 +141,7 @@ Outcome RunLtMatmul(const KernelLaunch& launch, KernelMemory* memory) {
   Product product{.m = Signed(launch, 2), .n = Signed(launch, 3), .k = Signed(launch, 4)};
   const int64_t batch = Signed(launch, 5);
   const uint64_t epilogue = Word(launch, 23) & ~uint64_t{1};
-  const uint64_t notes = Word(launch, 30);  // type of α and β, of the bias, 1 << 16: beyond this
+  const uint64_t notes = Word(launch, 30);  // types of α and β, of the bias; 1 << 16: refused
   if (!ReadMatrix(launch, 8, 9, 10, &product.a) || !ReadMatrix(launch, 12, 13, 14, &product.b) ||
       !ReadMatrix(launch, 19, 20, 21, &product.d) || (notes >> 16) != 0 ||
       (epilogue & ~(kRelu | kBias | kGelu)) != 0 ||

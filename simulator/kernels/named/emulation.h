@@ -24,11 +24,11 @@ namespace vramstow::simulator {
 
 enum class Outcome {
   kDone,
-  kIllegalAddress,  // it would have touched what is no memory
-  kAssertion,       // it would have stopped at an assertion of its own
+  kIllegalAddress,  // it accessed an address that is not valid
+  kAssertion,       // an assertion in the kernel failed
   kNotUnderstood,   // the arguments are not as expected; nothing was written
-  kTooLarge,        // it would have touched more than its limit; nothing was written
-  kUncomputed,      // KernelMemory::Begin said no, to all of it or to a part
+  kTooLarge,        // it exceeds its limits; nothing was written
+  kUncomputed,      // KernelMemory::Begin refused all of it or a part
 };
 
 // The memory that a kernel may access.
@@ -44,7 +44,7 @@ class KernelMemory {
 
 // Limits of the work of one launch; a launch that exceeds them has no effect.
 struct EmulationLimits {
-  uint64_t bytes = 0;       // touched, all operands together
+  uint64_t bytes = 0;       // touched bytes of all operands
   uint64_t operations = 0;  // multiplications and additions of a matrix product
 };
 

@@ -14,8 +14,8 @@ namespace vramstow::simulator {
 struct Matrix {
   uint64_t address = 0;
   Element element = Element::kNone;
-  int64_t leading = 0;      // from column to column
-  bool transposed = false;  // what is multiplied is its transpose
+  int64_t leading = 0;      // distance between columns
+  bool transposed = false;  // the transpose is multiplied
 
   // Returns the bytes from the first to the last element of a matrix with this many stored rows and
   // columns.
@@ -36,7 +36,7 @@ struct Product {
   Matrix b = {};
   Matrix c = {};  // not read if beta is 0
   Matrix d = {};
-  uint64_t bias = 0;  // m elements; 0: none
+  uint64_t bias = 0;  // m elements; 0: there is no bias
   Element bias_element = Element::kNone;
   Activation activation = Activation::kNone;
 };

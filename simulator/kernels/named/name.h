@@ -36,7 +36,7 @@ TemplateName ParseKernel(std::string_view simplified);
 struct FunctorName {
   std::string_view head;                    // MulFunctor, or f
   std::vector<std::string_view> arguments;  // of the template
-  int number = 0;                           // of the lambda among its siblings; 0: it is none
+  int number = 0;                           // number of the lambda; 0: not a lambda
 };
 FunctorName ParseFunctor(std::string_view text);
 

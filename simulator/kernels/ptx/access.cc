@@ -258,7 +258,7 @@ bool IsInSpace(const Instruction& i, Thread& thread) {
 }
 
 bool SelectIsInSpace(Selection* s) {
-  if (s->Take("const")) return false;  // constants lie among the other variables here
+  if (s->Take("const")) return false;  // constants are in global memory here
   s->instruction.space = s->TakeSpace();
   return s->instruction.space != Space::kGeneric && s->Plain(1, {'u', 64}) && s->Use(IsInSpace);
 }

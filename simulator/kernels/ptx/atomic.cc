@@ -137,7 +137,7 @@ bool SelectAtomic(Selection* s) {
 }
 
 bool SelectReduction(Selection* s) {
-  s->instruction.out = {.kind = Operand::kRegister};  // where results go that nobody wants
+  s->instruction.out = {.kind = Operand::kRegister};  // register 0 receives unused results
   return !s->operands.empty() && SelectUpdate(s, 0);
 }
 

@@ -13,7 +13,7 @@ constexpr uint64_t kBodyFrameMax = 512ull << 10;
 constexpr size_t kInstructionsMax = 1u << 20;
 constexpr size_t kScopesMax = 1u << 16;
 constexpr size_t kScopeDepthMax = 64;
-constexpr size_t kFamiliesMax = 64;  // in a scope
+constexpr size_t kFamiliesMax = 64;  // in one scope
 constexpr uint32_t kNoParent = UINT32_MAX;
 
 }  // namespace
@@ -78,7 +78,7 @@ bool BodyParser::ParseLabel(bool* found) {
   tokens_.Next();
   if (tokens_.Take(".branchtargets")) return ParseTable(label);
   if (tokens_.token() == ".callprototype" || tokens_.token() == ".calltargets") {
-    tokens_.SkipStatement();  // only of calls by address
+    tokens_.SkipStatement();  // only calls by address use it
     return true;
   }
   const LabelKey key(scopes_.back().number, label);
@@ -304,7 +304,7 @@ bool BodyParser::ParseName(Written* written) {
 
 bool BodyParser::FindName(std::string_view name, Symbol* symbol) {
   if (name == "_") {
-    *symbol = {{.kind = Operand::kRegister}, 0};  // where results go that nobody wants
+    *symbol = {{.kind = Operand::kRegister}, 0};  // register 0 receives unused results
     return true;
   }
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
@@ -319,7 +319,7 @@ bool BodyParser::FindName(std::string_view name, Symbol* symbol) {
                    number < family.count;
           });
       if (!member) continue;
-      if (!AddRegister(name, &*scope)) return true;  // refused
+      if (!AddRegister(name, &*scope)) return true;  // the routine is refused
       found = scope->symbols.find(name);
     }
     *symbol = found->second;

@@ -42,8 +42,8 @@ class BodyParser {
     uint32_t scope = 0;
     std::string_view label;
     uint32_t instruction = 0;
-    int table = -1;         // the entry `instruction` of this table
-    bool by_table = false;  // the label is a table's
+    int table = -1;         // the entry `instruction` of this branch table
+    bool by_table = false;  // the label belongs to a branch table
   };
 
   // All functions below return false if the routine is refused.
@@ -73,7 +73,7 @@ class BodyParser {
   Routine* routine_;
   Tokens tokens_;
   std::vector<Scope> scopes_;
-  std::vector<uint32_t> parents_;  // of scopes, by number
+  std::vector<uint32_t> parents_;  // parent of each scope, by number
   std::map<LabelKey, uint32_t> labels_;
   std::map<LabelKey, uint32_t> tables_;
   std::vector<Reference> references_;

@@ -79,10 +79,10 @@ struct Operand {
     kVariable,       // the address of Program's variable `index`
   };
   Kind kind = kNone;
-  bool negated = false;           // a predicate
-  Space space = Space::kGeneric;  // of what an address names
+  bool negated = false;           // for a predicate
+  Space space = Space::kGeneric;  // the space of an address
   uint32_t index = 0;
-  uint64_t value = 0;  // immediate; added to an address
+  uint64_t value = 0;  // an immediate value, or an offset of an address
 };
 
 struct Instruction {
@@ -90,14 +90,14 @@ struct Instruction {
   Operand out;
   Operand out2;
   Operand in[4];
-  Operand guard;                // kNone: always
+  Operand guard;                // kNone: the instruction is always executed
   Exchange exchange = nullptr;  // in[3]: the mask of lanes that take part
   uint64_t offset = 0;          // added to an address, in[0]
-  uint32_t target = 0;          // instruction, call or table; how many bits; a barrier
-  uint32_t vector = 0;          // first of `count` operands in Routine::vectors
+  uint32_t target = 0;  // an instruction, a call, a table, a number of bits, or a barrier's result
+  uint32_t vector = 0;  // first of `count` operands in Routine::vectors
   uint8_t count = 0;
   Space space = Space::kGeneric;
-  bool flag = false;  // a variant of the operation; of an exchange: with whoever is there
+  bool flag = false;  // a variant of the operation; for an exchange: with all arrived lanes
 };
 
 // A part of a routine's frame, such as a parameter or a result.
@@ -123,14 +123,14 @@ struct Routine {
   std::vector<FramePart> results;
   uint32_t frame_bytes = 0;  // parameters, results, .param and .local variables
   uint32_t registers = 1;
-  bool idle = false;   // it ends with its first instruction
-  bool waits = false;  // its threads wait for each other, or those of a routine it calls
+  bool idle = false;   // its first instruction ends it
+  bool waits = false;  // its threads, or those of a routine that it calls, wait for each other
   std::vector<Instruction> code;
   std::vector<Operand> vectors;
   std::vector<CallSite> calls;
-  std::vector<std::vector<uint32_t>> tables;  // of brx.idx: instructions
-  std::vector<uint32_t> variables;            // of Program, that it names
-  std::string refusal;                        // why it cannot run; empty: it can
+  std::vector<std::vector<uint32_t>> tables;  // instructions of the tables of brx.idx
+  std::vector<uint32_t> variables;            // indexes of the Program's variables that it uses
+  std::string refusal;                        // why the routine cannot run; empty: it can
 
   // True once the body has been compiled.
   bool compiled = false;

@@ -16,9 +16,9 @@ enum class Join : uint8_t { kNone, kAnd, kOr, kXor };
 // A comparison, which Encode packs into `target` of the instruction.
 struct Comparison {
   Relation relation = Relation::kEqual;
-  bool unordered = false;  // true where an operand is no number
+  bool unordered = false;  // true if an operand is NaN
   Join join = Join::kNone;
-  bool about_numbers = false;  // whether both are numbers (or, unordered, one is none)
+  bool about_numbers = false;  // tests whether both are numbers (or, if unordered, one is NaN)
   bool flush = false;
 
   uint32_t Encode() const {
@@ -184,7 +184,7 @@ bool SelectSetPredicate(Selection* s) {
   Comparison comparison;
   if (!TakeComparison(s, &comparison) || s->operands.empty()) return false;
   Written& result = s->operands[0];
-  s->instruction.out2 = {.kind = Operand::kRegister};  // where results go that nobody wants
+  s->instruction.out2 = {.kind = Operand::kRegister};  // register 0 receives unused results
   if (result.paired) {
     const Written second = result.elements[0];
     result.paired = false;

@@ -228,7 +228,7 @@ bool SelectNarrow(Selection* s, Handler* handler) {
 
 bool SelectConvert(Selection* s) {
   const Rounding whole = TakeWhole(s);
-  s->Take("rn");  // to nearest, as everywhere here; others are not known
+  s->Take("rn");  // the only supported rounding
   Handler narrow = nullptr;
   if (SelectNarrow(s, &narrow)) return s->Use(narrow);
   if (narrow != nullptr) return false;

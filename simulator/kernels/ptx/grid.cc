@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint64_t kHostBytesMax = 256ull << 20;  // of all threads of a block, on this machine
 constexpr uint64_t kSharedMax = 16ull << 20;
-constexpr uint64_t kBytesPerStep = 64;   // of shared memory that is cleared
-constexpr uint64_t kStepsPerThread = 4;  // what a thread costs that does nothing
+constexpr uint64_t kBytesPerStep = 64;   // bytes of shared memory cleared in one step
+constexpr uint64_t kStepsPerThread = 4;  // cost of a thread that does nothing
 
 class BlockRun {
  public:

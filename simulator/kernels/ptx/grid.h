@@ -25,9 +25,9 @@ enum class Ending : uint8_t {
   kTrap,
   kAssertion,
   kTooLong,   // more steps than allowed
-  kTooLarge,  // its threads need more memory here than is set aside
-  kStuck,     // threads wait for what never comes
-  kRefused,   // by its Memory
+  kTooLarge,  // its threads need too much memory of this machine
+  kStuck,     // threads wait for an event that never happens
+  kRefused,   // the Memory refused access
 };
 
 struct GridLaunch {
@@ -36,9 +36,9 @@ struct GridLaunch {
   unsigned block[3] = {1, 1, 1};
   uint64_t static_shared = 0;
   uint64_t dynamic_shared = 0;
-  std::vector<char> parameters;     // as the entry lays them out
-  std::vector<uint64_t> variables;  // addresses, by number; 0: not one that it names
-  uint64_t steps = 0;               // allowed
+  std::vector<char> parameters;     // with the layout of the entry's parameters
+  std::vector<uint64_t> variables;  // addresses, by number; 0 for variables that it does not use
+  uint64_t steps = 0;               // limit of steps
 };
 
 // Sets *steps to the number of executed steps.

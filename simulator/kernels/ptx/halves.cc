@@ -11,9 +11,9 @@ uint16_t HalfOf(double value) {
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const double size = std::fabs(value);
   if (std::isnan(value)) return 0x7fff;
-  if (size >= 65520) return sign | 0x7c00;  // half a step above the largest
+  if (size >= 65520) return sign | 0x7c00;  // half a unit above the largest number
   int exponent = 0;
-  const double fraction = std::frexp(size, &exponent);  // of [0.5, 1)
+  const double fraction = std::frexp(size, &exponent);  // in [0.5, 1)
   if (size == 0 || exponent < -13) {
     return sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(size, 24)));
   }
@@ -48,7 +48,7 @@ uint8_t EighthOf(const Eighth& format, float value) {
   const uint8_t sign = std::signbit(value) ? 0x80 : 0;
   const float size = std::fmin(std::fabs(value), format.largest);
   int exponent = 0;
-  std::frexp(size, &exponent);  // size is of [0.5, 1) × 2^exponent
+  std::frexp(size, &exponent);  // size is in [0.5, 1) × 2^exponent
   exponent = std::max(exponent - 1, format.least_exponent);
   const float steps = std::nearbyint(std::ldexp(size, format.fraction_bits - exponent));
   // The leading bit of a normal number, and rounding up to a power of two, carry into the exponent.

@@ -18,7 +18,7 @@ float ValueOfBrain(uint16_t brain);
 // The format of an 8-bit float. e4m3 has no infinity and one pattern for NaN.
 struct Eighth {
   int fraction_bits;
-  int least_exponent;  // of normal numbers
+  int least_exponent;  // least exponent of a normal number
   float largest;
 };
 inline constexpr Eighth kE4M3 = {3, -6, 448};

@@ -40,7 +40,7 @@ class Memory {
   struct Window {
     uint64_t address = 0;
     uint64_t bytes = 0;
-    char* host = nullptr;  // null: no such memory
+    char* host = nullptr;  // null: no valid memory
   };
   // Returns a window around [address, address + bytes) in which all memory has the same access
   // rights.
@@ -50,7 +50,7 @@ class Memory {
   void Refuse() { refused_ = true; }
 
  private:
-  Window latest_[2];  // for reading, for writing
+  Window latest_[2];  // the last window for reading, and for writing
   bool refused_ = false;
 };
 

@@ -87,7 +87,7 @@ bool Program::AddShared(uint64_t bytes, uint64_t alignment, uint64_t* offset) {
   if (bytes > kModuleSharedMax || alignment > kModuleSharedMax) return false;
   *offset = RoundUp(shared_bytes_, alignment);
   if (*offset + bytes > kModuleSharedMax) return false;
-  shared_bytes_ = RoundUp(*offset + bytes, 16);  // what a launch asks for begins behind it
+  shared_bytes_ = RoundUp(*offset + bytes, 16);  // the launch's own shared memory begins after it
   return true;
 }
 

@@ -22,16 +22,16 @@ namespace vramstow::simulator::ptx {
 
 // A variable in global memory or in .const.
 struct GlobalVariable {
-  std::string name;  // unique: of units' own variables with the number of the unit behind it
+  std::string name;  // a unit's own variable has the unit's number appended
   uint64_t bytes = 0;
-  std::vector<char> initial;  // as many as were said; zeros follow
+  std::vector<char> initial;  // as many as the text has; the rest is zeros
   struct Address {
     uint64_t offset = 0;
     uint32_t variable = 0;
     uint64_t addend = 0;
   };
   std::vector<Address> addresses;  // of other variables, among its values
-  bool understood = false;         // defined, with values that are known here
+  bool understood = false;         // defined, with supported values
 };
 
 class Program {
@@ -80,7 +80,7 @@ class Program {
   static constexpr uint32_t kAllUnits = UINT32_MAX;
 
   std::string text_;
-  uint32_t unit_ = 0;  // while reading
+  uint32_t unit_ = 0;  // the unit that is being parsed
   std::vector<GlobalVariable> variables_;
   std::map<std::string, uint32_t> variable_names_;
   struct PendingAddress {

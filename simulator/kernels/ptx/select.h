@@ -19,15 +19,15 @@ namespace vramstow::simulator::ptx {
 // An operand as it was written, with resolved names.
 struct Written {
   Operand operand;
-  Literal::Kind literal = Literal::kInteger;  // of an immediate
+  Literal::Kind literal = Literal::kInteger;  // kind of an immediate value
   bool address = false;                       // [operand + offset]
   uint64_t offset = 0;
-  bool label = false;      // a name that nothing else has
+  bool label = false;      // a name that is not a variable or register
   std::string_view name;   // of a label
-  bool is_vector = false;  // {a, b}, or, of a call, (a, b)
+  bool is_vector = false;  // {a, b}; for a call also (a, b)
   uint32_t bytes = 0;      // of a part of the frame
   std::vector<Written> elements;
-  bool paired = false;  // p|q: the second in elements
+  bool paired = false;  // p|q, with the second one in `elements`
 };
 
 class Selection {

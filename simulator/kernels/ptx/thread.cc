@@ -9,8 +9,8 @@ namespace vramstow::simulator::ptx {
 namespace {
 
 constexpr size_t kCallDepthMax = 64;
-constexpr uint32_t kThreadRegistersMax = 1u << 17;  // of a thread, all its routines together
-constexpr uint32_t kMemoryMax = 512u << 10;         // the same of its memory, as on a card
+constexpr uint32_t kThreadRegistersMax = 1u << 17;  // for all routines of a thread together
+constexpr uint32_t kMemoryMax = 512u << 10;         // memory of a thread, limited as on a card
 constexpr uint32_t kFrameUnit = 64;
 
 constexpr uint64_t kThreadHostBytesMax = 256ull << 20;
@@ -108,7 +108,7 @@ void Thread::Run() {
       return;
     }
     --block_->steps_left;
-    if (next_ >= routine_->code.size()) {  // the end of a body is a return
+    if (next_ >= routine_->code.size()) {  // the end of a body returns
       if (!Return()) return;
       continue;
     }

@@ -30,7 +30,7 @@ struct BlockState {
   std::vector<char> shared;
   unsigned block[3] = {0, 0, 0};
   uint64_t steps_left = 0;
-  uint64_t host_bytes = 0;  // what its threads take on this machine
+  uint64_t host_bytes = 0;  // host memory of the block's threads
 };
 
 class Thread {
@@ -120,7 +120,7 @@ class Thread {
  private:
   struct Frame {
     const Routine* routine = nullptr;
-    const CallSite* site = nullptr;  // which call it waits for
+    const CallSite* site = nullptr;  // the call in progress
     uint32_t next = 0;
     uint32_t first_register = 0;
     uint32_t memory = 0;
@@ -142,7 +142,7 @@ class Thread {
   const Routine* routine_ = nullptr;
   uint32_t next_ = 0;
   uint32_t first_register_ = 0;
-  uint32_t frame_ = 0;  // where the routine's part of memory_ begins
+  uint32_t frame_ = 0;  // offset in memory_ of the routine's frame
   uint64_t* registers_ = nullptr;
   std::vector<uint64_t> all_registers_;
   std::vector<char> memory_;

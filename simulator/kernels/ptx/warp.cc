@@ -184,7 +184,7 @@ void DoMatch(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
         same |= 1u << lane;
       }
     }
-    thread->Set<uint32_t>(i.out2, same);  // out may be the source
+    thread->Set<uint32_t>(i.out2, same);  // written last, because `out` may be a source
   }
   for (Thread* thread : lanes) {
     if (thread != nullptr) thread->Set<uint32_t>(i.out, thread->Get<uint32_t>(i.out2));

@@ -16,12 +16,12 @@
 namespace vramstow::simulator::ptx {
 namespace {
 
-constexpr unsigned kTileRows = 16;  // of a warp's part
+constexpr unsigned kTileRows = 16;  // rows of a warp's part
 constexpr unsigned kWarps = 4;
 constexpr unsigned kMaxWidth = 256;
-constexpr unsigned kDepthBytes = 32;  // of a row of A, of a column of B, whatever their numbers
-constexpr unsigned kChunk = 16;       // bytes that stay together in every layout
-constexpr unsigned kGroup = 8;        // rows that lie together
+constexpr unsigned kDepthBytes = 32;  // bytes of a row of A or a column of B, for all types
+constexpr unsigned kChunk = 16;       // bytes that are contiguous in every layout
+constexpr unsigned kGroup = 8;        // rows of a group in the layout
 constexpr unsigned kSourceRegisters = 4;
 constexpr uint64_t kProductsPerStep = 64;
 
@@ -36,7 +36,7 @@ struct Form {
   bool a_in_registers = false;
   bool transposed_a = false;
   bool transposed_b = false;
-  bool negated = false;  // A or B, not both
+  bool negated = false;  // exactly one of A and B is negated
   bool saturated = false;
 
   uint32_t Pack() const {
@@ -122,7 +122,7 @@ class Descriptor {
   // (columns of B), and `chunk` runs along the depth. In the transposed layout `line` counts the
   // depth, and `chunk` runs along the rows (columns).
   uint64_t AddressOf(unsigned line, unsigned chunk) const {
-    const unsigned chunks = row_bytes_ / kChunk;  // that lie in one row of the pattern
+    const unsigned chunks = row_bytes_ / kChunk;  // chunks in one row of the pattern
     const bool plain = chunks == 1;
     uint64_t address = start_ + uint64_t{line % kGroup} * row_bytes_;
     if (!transposed_) {
@@ -287,7 +287,7 @@ void DoGroupMultiply(const Instruction& i, Thread* const (&lanes)[kWarpThreads])
   Thread* first = *std::find_if(std::begin(lanes), std::end(lanes),
                                 [](const Thread* lane) { return lane != nullptr; });
   first->Spend(uint64_t{kTileRows} * width * depth / kProductsPerStep);
-  const auto sources = std::make_unique<GroupSources<T>>();  // too much for small stacks
+  const auto sources = std::make_unique<GroupSources<T>>();  // too large for small stacks
   const auto sums = std::make_unique<Sums<T>>();
   if (!CollectOperands(i, lanes, first, sources.get())) return;
   if (first->Get<bool>(i.in[2])) {

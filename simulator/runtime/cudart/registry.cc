@@ -42,7 +42,7 @@ struct RegisteredSymbol {
   const void* host;
   size_t size;
   Kind kind;
-  CUkernel kernel;  // Once found.
+  CUkernel kernel;  // null until it is first requested
 };
 
 }  // namespace
@@ -60,7 +60,7 @@ namespace {
 
 // The registry is leaked, because exit handlers of other libraries still use it.
 struct Registry {
-  Mutex mutex;  // also guards what a FatBinary holds
+  Mutex mutex;  // also guards the contents of FatBinary objects
   std::vector<FatBinary*> binaries VRAMSTOW_GUARDED_BY(mutex);
   // True if a registered object is not in the index yet.
   bool stale VRAMSTOW_GUARDED_BY(mutex) = false;

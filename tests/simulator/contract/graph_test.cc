@@ -391,7 +391,7 @@ TEST_F(UndefinedCaptureTest, AStreamMayEndWhileItCaptures) {
   CUstream stream = nullptr;
   ASSERT_OK(driver_.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   Begin(stream);
-  driver_.cuStreamDestroy(stream);  // whatever it says
+  driver_.cuStreamDestroy(stream);  // the result does not matter
   EXPECT_OK(driver_.cuCtxSynchronize());
 }
 

@@ -344,7 +344,7 @@ TEST_F(IpcEventTest, NobodyWaitsForeverForAProcessThatDied) {
   ASSERT_OK(driver_.cuIpcOpenEventHandle(&event, given));
   ASSERT_OK(peer_.Ask(PeerCall::kRecordEvent, made.value).result);
   peer_.Kill();
-  driver_.cuEventSynchronize(event);  // whatever it says
+  driver_.cuEventSynchronize(event);  // the result does not matter
   EXPECT_OK(driver_.cuEventDestroy(event));
 }
 

@@ -64,7 +64,7 @@ TEST_F(MemoryTest, MoreThanThereIsIsOutOfMemory) {
   ASSERT_OK(driver_.cuMemGetInfo(nullptr, &total));
   EXPECT_CUDA(CUDA_ERROR_OUT_OF_MEMORY, driver_.cuMemAlloc(&block, total));
   EXPECT_CUDA(CUDA_ERROR_OUT_OF_MEMORY, driver_.cuMemAlloc(&block, ~size_t{0} / 2));
-  Allocate(1024);  // and the context is as before
+  Allocate(1024);  // the context still works
 }
 
 TEST_F(FillingTest, AllOfTheFreeMemoryCanBeHad) {

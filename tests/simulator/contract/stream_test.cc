@@ -138,7 +138,7 @@ TEST_F(EventTest, WaitMeansTheRecordAtTheTimeOfTheCall) {
   ASSERT_OK(driver_.cuStreamWaitEvent(second, event, 0));
   HeldStream held(first);
   ASSERT_OK(driver_.cuMemsetD8Async(block, 1, 256 * kMiB, first));
-  ASSERT_OK(driver_.cuEventRecord(event, first));  // does not move what `second` waits for
+  ASSERT_OK(driver_.cuEventRecord(event, first));  // does not change what `second` waits for
   ASSERT_OK(driver_.cuStreamSynchronize(second));
   EXPECT_CUDA(CUDA_ERROR_NOT_READY, driver_.cuEventQuery(event));
   EXPECT_TRUE(held.LetGo());
@@ -273,7 +273,7 @@ TEST_F(HostFunctionTest, OtherThreadsMayCallMeanwhile) {
     EXPECT_OK(driver_.cuCtxSetCurrent(context_));
     CUdeviceptr block = 0;
     EXPECT_OK(driver_.cuMemAlloc(&block, kMiB));
-    go = true;  // only now can the free, which waits, come to an end
+    go = true;  // only now can the waiting free end
     EXPECT_OK(driver_.cuMemFree(block));
   });
   EXPECT_OK(driver_.cuStreamSynchronize(stream));

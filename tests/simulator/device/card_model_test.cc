@@ -34,7 +34,7 @@ TEST(CardModelTest, AProductTakesItsShareOfTheCardsRate) {
 
 TEST(CardModelTest, MemoryOfTheHostIsReadOverTheLink) {
   const uint64_t ns = ModelOf("h100,clock=model").WorkNs(Product(1000), 508'000'000);
-  EXPECT_NEAR(10'000'000, static_cast<double>(ns), 10'000);  // 50.8 GB a second
+  EXPECT_NEAR(10'000'000, static_cast<double>(ns), 10'000);  // 50.8 GB per second
 }
 
 TEST(CardModelTest, CopiesTakeTheLinkOfTheCard) {

@@ -188,7 +188,7 @@ TEST_F(HostCopyTest, WhatTheHostWroteMeanwhileIsComputedAndTheRestIsNot) {
   Pin(pages);
   contents_->uncomputed().Mark(block, kSize, kBy, /*is_old=*/true);
   contents_->Copy(pages.address(), block, kSize);
-  pages.bytes()[kMiB] = 0;  // zeros are a value, too
+  pages.bytes()[kMiB] = 0;  // zeros are written values, too
   pages.bytes()[2 * kMiB] = 3;
   contents_->Copy(block, pages.address(), kSize);
   EXPECT_EQ(3, At(block + 2 * kMiB));
@@ -274,7 +274,7 @@ TEST_F(HostCopyTest, BytesAreThoseOfTheModelWhateverIsCopied) {
   const uint64_t device = Allocate(2 * kMiB);
   const Pages pages(kSize);
   Pin(pages);
-  std::vector<std::pair<char, bool>> on_device(kSize);  // bytes, and which are not computed
+  std::vector<std::pair<char, bool>> on_device(kSize);  // each byte, and whether it is uncomputed
   std::vector<std::pair<char, bool>> on_host(kSize);
   std::mt19937 random(11);
   uint64_t carried = 0;

@@ -13,7 +13,7 @@ namespace vramstow::simulator {
 namespace {
 
 constexpr uint64_t kMiB = 1ull << 20;
-constexpr uint64_t kMax = 32 * kMiB;  // that device memory may hold by large writes
+constexpr uint64_t kMax = 32 * kMiB;  // limit of large writes
 
 TEST(RangeAllocatorTest, TakesTheLowestThatFitsAndJoins) {
   RangeAllocator ranges;

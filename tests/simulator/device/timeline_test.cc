@@ -234,7 +234,7 @@ TEST(TimelineTest, WorkOfAModelsClockStartsWhenItCanAndTakesItsTime) {
       timeline.Enqueue(queue, std::make_shared<Call>([&](uint64_t time) { end = time; }), {}, 7000);
   timeline.BeginCall(1);
   timeline.EndCall(1);
-  timeline.BeginCall(1'000'000'000);  // real time counts for nothing
+  timeline.BeginCall(1'000'000'000);  // real time does not count
   EXPECT_FALSE(timeline.Ask(last));
   Finish(&timeline, last);
   EXPECT_EQ(12000u, end);

@@ -20,7 +20,7 @@ Api FindApi(const Driver& driver) {
               dlsym(driver.library, "vramstowSimulatorTranslate"))};
 }
 
-Api g_api;  // of the child that runs
+Api g_api;  // functions of the running child
 
 // The kernel fill(address, count, value), which fills bytes.
 void FillKernel(const vramstowSimulatorLaunch* launch) {
@@ -163,7 +163,7 @@ TEST(RaceTest, AdversarialOrderNeverFinishesUnaskedWork) {
               for (int i = 0; i < 1000; ++i) {
                 if (driver.cuStreamQuery(second) == CUDA_SUCCESS) return 0;
               }
-              return 1;  // polling must come to an end
+              return 1;  // polling must end
             }));
 }
 

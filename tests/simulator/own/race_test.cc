@@ -15,9 +15,9 @@ namespace {
 
 enum class Mistake {
   kNone,
-  kNoEventWait,     // a stream reads what another writes, and does not wait for it
+  kNoEventWait,     // a stream reads another stream's data without waiting
   kNoRecordStream,  // a block is reused by its own stream while another still reads it
-  kUseAfterReuse,   // a stream writes to a block that has been given to somebody else
+  kUseAfterReuse,   // a stream writes to a block that now belongs to another stream
 };
 
 constexpr size_t kBytes = 4096;
@@ -38,7 +38,7 @@ struct TrackedBlock {
   int writer = -1;
   CUevent written = nullptr;
   std::vector<std::pair<int, CUevent>> readers;
-  unsigned char value = 0;  // what it holds if all goes well
+  unsigned char value = 0;  // the value that it has if there is no race
 };
 
 class Program {

@@ -66,7 +66,7 @@ int FreeMiB(const std::string& spec, const std::string& run) {
       setenv("VRAMSTOW_RUN_ID", run.c_str(), 1);
     }
     const Driver& driver = GetDriver();
-    if (run.empty()) unsetenv("VRAMSTOW_RUN_ID");  // loading gave one
+    if (run.empty()) unsetenv("VRAMSTOW_RUN_ID");  // loading the driver has set it
     size_t free = 0;
     if (!StartDriver(driver) || driver.cuMemGetInfo(&free, nullptr) != CUDA_SUCCESS) return 1;
     const int found = static_cast<int>(free / kMiB);

@@ -56,7 +56,7 @@ struct Addition {
   unsigned char value;
   int outcome;
 };
-int g_dropped = 0;  // of the child that runs
+int g_dropped = 0;  // in the running child
 
 int Add(void* user) {
   const auto* addition = static_cast<Addition*>(user);
@@ -72,7 +72,7 @@ struct Scene {
   TaskApi api = {};
   CUdeviceptr block = 0;
   CUstream stream = nullptr;
-  int traits = 0;  // of what is appended
+  int traits = 0;  // traits of the appended tasks
   void (*reads_uncomputed)(void* user, int lost) = nullptr;
 
   bool Start(size_t size = 4096) {
@@ -149,7 +149,7 @@ TEST(TaskTest, RunsBehindTheWorkThatItWasAppendedToAndBeforeWhatComesNext) {
               CHECK_IN_CHILD(scene.Read() == 7);
               CHECK_IN_CHILD(g_dropped == 2);
               CHECK_IN_CHILD(scene.Append(1, kChanges) == CUDA_SUCCESS);
-              CHECK_IN_CHILD(g_dropped == 3);  // nothing was pending: at once
+              CHECK_IN_CHILD(g_dropped == 3);  // nothing is pending, so tasks run at once
               CHECK_IN_CHILD(scene.Read() == 8);
               return 0;
             }));

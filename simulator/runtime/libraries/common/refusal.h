@@ -13,9 +13,9 @@ namespace vramstow::simulator {
 
 // Facts about a library; each stand-in defines one object of this type.
 struct LibraryIdentity {
-  const char* name;          // as people call it: "cuBLAS"
+  const char* name;          // the product's name, such as "cuBLAS"
   int refusal;               // the status of a call that is not simulated
-  const char* refusal_name;  // the same as the header spells it
+  const char* refusal_name;  // that status as the header spells it
 };
 extern const LibraryIdentity kLibrary;  // NOLINT(readability-identifier-naming): constant
 

@@ -24,7 +24,7 @@ struct cublasContext : vramstow::simulator::BlasHandleHead {
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
   cublasAtomicsMode_t atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
   cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
-  int sm_count_target = 0;  // 0: all of them
+  int sm_count_target = 0;  // 0: all multiprocessors
   // Settings for the emulation of floating point by other formats, which are stored and have no
   // effect.
   cublasEmulationStrategy_t emulation_strategy = CUBLAS_EMULATION_STRATEGY_DEFAULT;

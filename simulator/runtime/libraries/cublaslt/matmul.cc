@@ -21,7 +21,7 @@ const char kKernelModule[] = VRAMSTOW_KERNEL_MODULE_HEAD VRAMSTOW_KERNEL("cublas
 
 namespace {
 
-constexpr int kAlgorithmId = 66;  // any number will do; it only has to be accepted again
+constexpr int kAlgorithmId = 66;  // arbitrary; the same id is accepted later
 
 template <typename Struct, typename Opaque>
 const Struct* As(const Opaque* descriptor) {

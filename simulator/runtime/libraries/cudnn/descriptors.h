@@ -15,7 +15,7 @@
 
 struct cudnnTensorStruct {
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
-  int count = 0;  // of dimensions; 0 until it is set
+  int count = 0;  // number of dimensions; 0 until it is set
   int dimensions[CUDNN_DIM_MAX] = {};
   int strides[CUDNN_DIM_MAX] = {};
 };
@@ -28,7 +28,7 @@ struct cudnnFilterStruct {
 };
 
 struct cudnnConvolutionStruct {
-  int count = 0;  // of spatial dimensions
+  int count = 0;  // number of spatial dimensions
   int padding[CUDNN_DIM_MAX] = {};
   int stride[CUDNN_DIM_MAX] = {};
   int dilation[CUDNN_DIM_MAX] = {};
@@ -87,7 +87,7 @@ struct cudnnRNNStruct {
 struct cudnnRNNDataStruct {
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
   cudnnRNNDataLayout_t layout = CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED;
-  int longest = 0;  // sequence
+  int longest = 0;  // length of the longest sequence
   int batch = 0;
   int vector_size = 0;
   std::vector<int> lengths;

@@ -26,7 +26,7 @@ inline constexpr uint64_t kCudnnMagic = 0x76737464'6e6e4844;
 struct cudnnContext {
   uint64_t magic = 0;
   CUstream stream = nullptr;
-  CUdeviceptr state = 0;  // of as many bytes as cuDNN 9.19 had on an H100 (docs/card.md)
+  CUdeviceptr state = 0;  // as large as cuDNN 9.19's state on an H100 (docs/card.md)
 };
 
 namespace vramstow::simulator {

@@ -46,7 +46,7 @@ uint64_t CuptiClock::ToClient(int64_t host_ns) {
   while (latest_.host_ns - first_.host_ns < kShortNs) {
     const int64_t now = HostNow();
     latest_ = {now, callback_()};
-    if (now < first_.host_ns) first_ = latest_;  // the clock was put back
+    if (now < first_.host_ns) first_ = latest_;  // the host's clock was set back
   }
   const auto ticks = static_cast<double>(latest_.client - first_.client);
   const double per_ns = ticks / static_cast<double>(latest_.host_ns - first_.host_ns);

@@ -19,7 +19,7 @@ struct Thread {
   uint32_t depth = 0;
   uint32_t correlation = 0;
   bool inside_client = false;
-  CUcontext context = nullptr;  // as the latest call of the driver had it
+  CUcontext context = nullptr;  // context of the latest driver call
   uint32_t context_id = 0;
   const char* symbol = nullptr;
   // Ids pushed beyond this depth are counted, but not recorded. The struct has no destructor,

@@ -119,7 +119,7 @@ void AddFill(const ProfiledWork& work) {
 
 struct MemoryCall {
   std::string_view name;
-  CUpti_ActivityMemoryKind kind;  // unknown: as it was allocated
+  CUpti_ActivityMemoryKind kind;  // unknown for a free: the kind of its allocation is used
   bool release;
   bool asynchronous;
 };

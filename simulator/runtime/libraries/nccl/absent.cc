@@ -118,7 +118,7 @@ struct LargeOperation {
   CollectiveRound round;
   CUdeviceptr send = 0;
   CUdeviceptr receive = 0;
-  CUdeviceptr scalar = 0;  // 0: it is in the round
+  CUdeviceptr scalar = 0;  // 0: the round has the scalar
 };
 
 // A copy from `send` to `receive`.

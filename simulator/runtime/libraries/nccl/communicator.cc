@@ -209,7 +209,7 @@ void Abandon(ncclComm* comm) {
 void Release(ncclComm* comm) {
   if (comm->board != nullptr) comm->board->Leave();
   comm->magic = 0;
-  if (comm->pending.load() != 0) return;  // rounds that may yet run hold it
+  if (comm->pending.load() != 0) return;  // rounds that have not run still refer to it
   const NcclDriver& driver = NcclDriver::Get();
   FreeBuffers(comm);
   const ContextScope scope(comm->context);

@@ -52,25 +52,25 @@ struct ncclComm {
   bool blocking = true;
   int channels = 0;
 
-  bool alone = false;     // the other ranks are not there (absent.h)
-  size_t slot_bytes = 0;  // 0: it is not connected
+  bool alone = false;     // the other ranks are absent (absent.h)
+  size_t slot_bytes = 0;  // 0: not connected
 
-  std::unique_ptr<vramstow::simulator::SharedSegment> board;  // null where it is alone
+  std::unique_ptr<vramstow::simulator::SharedSegment> board;  // null if the communicator is alone
   uint8_t* staging_in = nullptr;                              // slot_bytes
   uint8_t* staging_out = nullptr;                             // slot_bytes
-  uint8_t* scalar = nullptr;                                  // 64 bytes behind them
+  uint8_t* scalar = nullptr;                                  // 64 bytes after the staging memory
   CUdeviceptr buffers = 0;
   size_t buffer_bytes = 0;
 
-  CUevent event = nullptr;  // after the latest operation that is not part of a graph
+  CUevent event = nullptr;  // after the latest operation outside of graphs
   CUstream last_stream = nullptr;
   bool recorded = false;
-  uint64_t children = 0;  // communicators made of this one
+  uint64_t children = 0;  // number of communicators made from this one
   std::vector<vramstow::simulator::PreMultiplication> operations;
 
   std::atomic<int> result{ncclSuccess};  // ncclInProgress until it is connected
   std::atomic<int> pending{0};           // rounds that are queued and have not run
-  std::atomic<bool> given_up{false};     // aborted before there was a board
+  std::atomic<bool> given_up{false};     // aborted before it was connected
   vramstow::Mutex mutex;
   std::string problem VRAMSTOW_GUARDED_BY(mutex);  // written once
 };

@@ -16,8 +16,8 @@ constexpr unsigned kConfigMagic = 0xcafebeef;  // NCCL_CONFIG_INITIALIZER
 
 // The processes of the communicator's ranks.
 enum class Where {
-  kInJob,        // each in a process of its own, which may be absent
-  kThisProcess,  // in this process
+  kInJob,        // each rank has its own process, which may be absent
+  kThisProcess,  // all ranks are in this process
 };
 
 ncclResult_t Begin(ncclComm_t* target, int ranks, const ncclUniqueId& id, int rank,
@@ -206,7 +206,7 @@ VRAMSTOW_NCCL_BOTH(ncclResult_t, CommShrink,
   if (!IsUsable(comm)) return Refused(ncclInvalidArgument);
   if ((shrinkFlags & kAbortParent) != 0) Interrupt(comm);
   Membership membership;
-  membership.color = -2;  // no split has it
+  membership.color = -2;  // a color that no split has
   const int* end = excludeRanksList + excludeRanksCount;
   for (int rank = 0; rank < comm->ranks; ++rank) {
     if (std::find<const int*>(excludeRanksList, end, rank) == end) {

@@ -48,7 +48,7 @@ bool StartThread(pthread_t* thread, void* (*function)(void*), void* argument) {
 
 void* RunInBackground(void* argument) {
   const std::unique_ptr<Connection> connection(static_cast<Connection*>(argument));
-  connection->connect();  // its result is the communicator's own
+  connection->connect();  // the communicator stores its own result
   return nullptr;
 }
 

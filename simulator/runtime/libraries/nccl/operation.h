@@ -38,7 +38,7 @@ struct Operation {
   CUstream stream = nullptr;
   CUdeviceptr send = 0;
   CUdeviceptr receive = 0;
-  size_t count = 0;  // of one part
+  size_t count = 0;  // elements of one part
   ncclDataType_t type = ncclFloat32;
   ncclRedOp_t reduction = ncclSum;
   int root = 0;  // or the peer of kSend and kReceive
@@ -48,20 +48,20 @@ struct Operation {
 struct Parts {
   int in = 0;
   int out = 0;
-  int most = 1;  // that any rank has
+  int most = 1;  // the largest number that any rank has
 };
 Parts PartsOf(const Operation& operation);
 
 // One round of a collective operation: `count` elements of each part.
 struct CollectiveRound {
   ncclComm* comm = nullptr;
-  bool once = true;  // not part of a graph: freed when it has run
+  bool once = true;  // not part of a graph, so it is freed after it has run
   Kind kind = Kind::kAllReduce;
   Parts parts;
   size_t count = 0;
   ncclDataType_t type = ncclFloat32;
   ncclRedOp_t reduction = ncclSum;
-  bool scaled = false;  // by what lies in comm->scalar, or in `scalar`
+  bool scaled = false;  // scaled by the value in comm->scalar, or in `scalar`
   bool scalar_on_device = false;
   unsigned char scalar[8] = {};
   int root = 0;

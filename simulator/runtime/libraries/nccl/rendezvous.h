@@ -31,7 +31,7 @@ struct Rendezvous {
   ncclUniqueId id;
   int rank = 0;
   int ranks = 1;
-  size_t slot_bytes = 0;  // rank 0's counts
+  size_t slot_bytes = 0;  // the value of rank 0 is used
   int timeout_ms = 0;
   std::function<bool()> given_up;
 };

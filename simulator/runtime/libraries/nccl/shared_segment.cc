@@ -38,12 +38,12 @@ struct SharedSegment::Header {
   uint64_t magic;
   uint64_t slot_bytes;
   int32_t ranks;
-  std::atomic<uint32_t> bell;  // counts what happened; the futex that all wait on
+  std::atomic<uint32_t> bell;  // counts changes; all ranks wait on it as a futex
 };
 
 // The state of one rank. It has cache lines of its own, because only one rank writes it.
 struct alignas(128) SharedSegment::Rank {
-  std::atomic<int32_t> pid;  // 0: not there yet
+  std::atomic<int32_t> pid;  // 0: the rank has not joined yet
   std::atomic<uint32_t> left;
   std::atomic<uint64_t> published;
   std::atomic<uint64_t> consumed;

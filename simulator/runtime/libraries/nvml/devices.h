@@ -30,7 +30,7 @@ bool FindDriver();
 
 // Count calls of nvmlInit and nvmlShutdown, which come in pairs.
 void NoteInit();
-bool NoteShutdown();  // false: there was no init
+bool NoteShutdown();  // returns false if there was no init
 bool IsInitialized();
 
 int DeviceCount();

@@ -97,7 +97,7 @@ VRAMSTOW_NVML nvmlReturn_t nvmlSystemGetProcessName(unsigned pid, char* name, un
   }
   const size_t read = fread(name, 1, length - 1, file);
   fclose(file);
-  name[read] = '\0';  // the arguments are separated by zero bytes: this is the program
+  name[read] = '\0';  // the first argument, the program, ends with a zero byte
   return NVML_SUCCESS;
 }
 

@@ -261,7 +261,7 @@ TEST(PtxGridTest, WarpsExchangeSumAndVote) {
     add.u32 %r8, %r8, %r7;
     st.global.u32 [%rd30], %r8;)";
   ASSERT_EQ(Ending::kDone, launch.Run(KernelText(body), &memory));
-  EXPECT_EQ(0u, memory.Get<uint32_t>(0));  // 0xffffffff and one
+  EXPECT_EQ(0u, memory.Get<uint32_t>(0));  // 0xffffffff plus one
   EXPECT_EQ(0xffu + 1, memory.Get<uint32_t>(63));
 }
 

@@ -259,7 +259,7 @@ TEST(PtxInstructionTest, BrainFloatsAndPairsRoundToEven) {
       {"cvt.rn.bf16.f32 %rs1, 0f3F808000; mov.b32 %r9, {%rs1, 0};", 0x3f80},  // halfway, to even
       {"cvt.rn.bf16.f32 %rs1, 0f3F818000; mov.b32 %r9, {%rs1, 0};", 0x3f82},
       {"cvt.rn.bf16.f32 %rs1, 0f7F7FFFFF; mov.b32 %r9, {%rs1, 0};", 0x7f80},  // infinite
-      {"cvt.rn.bf16.f32 %rs1, 0f7FC00001; mov.b32 %r9, {%rs1, 0};", 0x7fff},  // no number
+      {"cvt.rn.bf16.f32 %rs1, 0f7FC00001; mov.b32 %r9, {%rs1, 0};", 0x7fff},  // NaN
       {"mov.b16 %rs1, 0xc080; cvt.f32.bf16 %f9, %rs1; mov.b32 %r9, %f9;", 0xc0800000},
       {"cvt.rn.bf16x2.f32 %r9, 0f3F800000, 0fC0000000;", 0x3f80c000},
       {"cvt.rn.f16x2.f32 %r9, 0f3F800000, 0fC0000000;", 0x3c00c000},

@@ -224,7 +224,7 @@ TEST(PtxWarpgroupTest, WholeNumbersOfRegistersAndMemory) {
 // Sums of 16 bits are stored two in a register.
 TEST(PtxWarpgroupTest, SumsOfHalves) {
   TestMemory memory(256 << 10);
-  for (unsigned n = 0; n < 8; ++n) {  // 1.0 in the first place of column n, where n is even
+  for (unsigned n = 0; n < 8; ++n) {  // 1.0 in the first element of column n, for even n
     memory.Set<uint16_t>((kPlaceOfB + PlaceOf(kLayouts[0], n, 0)) / 2, n % 2 == 0 ? 0x3c00 : 0);
   }
   std::string before;
