@@ -1,5 +1,5 @@
-"""docs/extending.md on a new cause, followed to the letter: the file, the row and the scenario that
-stand there are built into the test of the scenarios.
+"""Follows docs/extending.md on a new cause to the letter: builds the file, the row and the scenario
+on that page into the test of the scenarios.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ REBUILT = (
 
 
 def blocks() -> list[str]:
-    """The texts of the section: the file, the row, the scenario."""
+    """Returns the texts in the section: the file, the row and the scenario."""
     page = (ROOT / "docs/extending.md").read_text()
     section = page.partition(SECTION)[2].partition("\n## ")[0]
     found = re.findall(r"^   ```\w+\n(.*?)^   ```$", section, re.MULTILINE | re.DOTALL)
@@ -40,14 +40,14 @@ def blocks() -> list[str]:
 
 
 def with_row(row: str) -> str:
-    """The table with the row behind the last cause of its rank; after it comes who speaks last."""
+    """Returns the table with the row after the last cause of its rank, before LargestHolder."""
     causes, line, rest = (ROOT / TABLE).read_text().partition("\nVRAMSTOW_CAUSE(LargestHolder,")
     assert line
     return f"{causes}\n{row.strip()}{line}{rest}"
 
 
 def compile_command(source: str) -> list[str]:
-    """How the build compiles it, without where to and what."""
+    """Returns the build's command for a source, without the output and the input."""
     for entry in commands.commands(BUILD):
         if Path(entry["directory"], entry["file"]).resolve() == ROOT / source:
             words = shlex.split(entry["command"])
@@ -74,7 +74,7 @@ def build(folder: Path, file: str) -> list[Path]:
 
 
 def link(objects: list[Path], program: Path) -> None:
-    """As the test of the scenarios is linked, with these objects before those of the libraries."""
+    """Links like the test of the scenarios, with these objects before those of the libraries."""
     listing = subprocess.run(
         ["ninja", "-C", BUILD, "-t", "commands", "analysis_scenario_test"],
         check=True,

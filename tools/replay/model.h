@@ -18,7 +18,8 @@ namespace vramstow {
 struct ModelRequest {
   uint32_t block = 0;
   uint32_t stream = 0;
-  uint32_t pool = 0;  // 0: the common one; others are the framework's private pools
+  // 0 is the common pool; the others are the framework's private pools.
+  uint32_t pool = 0;
   uint64_t bytes = 0;
   uint64_t next_touch = kNoTouch;  // the index of the request in which work uses it first
 
@@ -28,7 +29,7 @@ struct ModelRequest {
 // Submitted work that uses a live block.
 struct ModelTouch {
   uint32_t block = 0;
-  uint32_t clock = 0;  // what has the same number came at about the same time
+  uint32_t clock = 0;  // requests with the same number came at about the same time
   uint64_t when_ns = 0;
   uint64_t next = ModelRequest::kNoTouch;  // the index of the request in which that happens next
 };
@@ -38,9 +39,9 @@ struct OffloadTraffic {
   uint64_t out_bytes = 0;
   uint64_t in_bytes = 0;
   uint64_t read_bytes = 0;  // of blocks on the host that work used, at each touch
-  uint64_t reads = 0;       // such touches…
-  uint64_t touches = 0;     // …of so many
-  uint64_t gate_ns = 0;     // in which nothing could be submitted
+  uint64_t reads = 0;       // the number of such touches
+  uint64_t touches = 0;     // the number of all touches
+  uint64_t gate_ns = 0;     // the time in which nothing could be submitted
 
   uint64_t bytes() const { return out_bytes + in_bytes + read_bytes; }
 };

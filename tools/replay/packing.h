@@ -37,7 +37,8 @@ struct PackingBudget {
   uint64_t search_work = 40'000'000;
   uint64_t most_searched = 1'000;  // blocks; more are only packed greedily
   uint64_t most_greedy = 20'000;   // blocks; more are placed in the order of their births
-  uint64_t wanted = 0;             // bytes: until this is reached half of the tries go for it
+  // A size in bytes: until it is reached, half of the tries aim at it.
+  uint64_t wanted = 0;
 };
 
 struct Packing {

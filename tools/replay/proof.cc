@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kTenth = 10;
 constexpr uint64_t kStepOfRoom = 200;  // a step is this part of it
 constexpr uint64_t kMaxSteps = 4;
-constexpr uint64_t kUnlimited = 16;  // times the room: as good as none
+constexpr uint64_t kUnlimited = 16;  // a limit of 16 times the room is like none
 constexpr char kPool[] = "vramstow";
 
 ModelSpec SpecOf(const std::string& name) { return ParseModels(name)->front(); }
@@ -211,7 +211,8 @@ class Prover {
 // For a job that did not run out of memory: finds what its allocator needs up to the peak, with
 // each change and without.
 void ProveUpToPeak(const Detail& detail, const ProofBudget& budget, Facts* facts) {
-  constexpr uint64_t kAmple = 4;  // times what was reserved: nothing is refused
+  // A limit of 4 times the reserved memory refuses nothing.
+  constexpr uint64_t kAmple = 4;
   OutOfMemoryFacts peak;
   peak.event = detail.peak_event + 1;
   peak.device = DeviceAtPeak(detail);

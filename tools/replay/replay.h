@@ -19,7 +19,7 @@
 namespace vramstow {
 
 struct ReplayOptions {
-  uint64_t memory_bytes = 0;  // the most that a model may reserve; 0: no limit
+  uint64_t memory_bytes = 0;  // the limit of reserved memory; 0 if there is none
   bool keep_steps = false;
 };
 
@@ -33,7 +33,7 @@ struct ModelOutcome {
   std::array<uint64_t, kDeviceCalls> calls = {};  // by DeviceCall
   uint64_t stall_ns = 0;
   uint64_t out_of_memory = 0;        // requests that were not served
-  uint64_t first_out_of_memory = 0;  // the event of the first, where there is one
+  uint64_t first_out_of_memory = 0;  // the event of the first, if there is one
   std::vector<DeviceStep> steps;
   std::optional<OffloadTraffic> traffic;  // of models that move memory
 };
@@ -43,7 +43,7 @@ ModelOutcome Replay(const Requests& requests, const ModelSpec& spec, const Repla
 struct ReplayBounds {
   uint64_t maximum_load = 0;    // no allocator needs less
   uint64_t static_packing = 0;  // the best that was found
-  bool searched = false;        // false: too many blocks for more than a greedy packing
+  bool searched = false;        // false if there were too many blocks for a search
 };
 ReplayBounds Bounds(const Requests& requests, const PackingBudget& budget);
 

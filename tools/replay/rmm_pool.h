@@ -35,7 +35,7 @@ class RmmPoolModel : public AllocatorModel {
 
   ModelDevice* device_;
   std::map<uint32_t, FreeRanges> free_;  // by stream
-  std::set<uint64_t> edges_;             // of what came from the device
+  std::set<uint64_t> edges_;             // the beginnings of allocations from the device
   uint64_t pool_bytes_ = 0;
   PlacedBlocks live_;
 };

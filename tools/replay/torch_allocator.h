@@ -57,7 +57,7 @@ class TorchAllocator : public AllocatorModel {
     Block* next = nullptr;
     const Segment* segment = nullptr;  // of expandable ones
     uint64_t age_base = 0;
-    uint64_t birth = 0;  // the number of its segment, in the order in which these were taken
+    uint64_t birth = 0;  // the number of its segment, in order of allocation
     uint32_t stream = 0;
     bool live = false;
     bool mapped = true;
@@ -124,7 +124,7 @@ class TorchAllocator : public AllocatorModel {
   const TorchSettings settings_;
   const BlockRounding rounding_;
   const uint64_t total_bytes_;
-  const uint64_t limit_bytes_;  // of reserved memory, by the fraction; 0: none
+  const uint64_t limit_bytes_;  // the limit of reserved memory; 0 if there is none
   std::map<uint32_t, Pools> pools_;
   std::deque<Block> blocks_;
   std::vector<Block*> spare_;

@@ -68,7 +68,7 @@ TorchAllocator::Block* TorchAllocator::NewExpandable(Pool* pool, uint64_t size, 
   while (block->size < size) {
     Block* next = block->next;
     if (!MapBlock(next, std::min(size - block->size, next->size))) return nullptr;
-    block = next;  // it has swallowed the one before
+    block = next;  // the previous block was joined with it
   }
   pool->free.erase(KeyOf(block));
   return block;

@@ -27,7 +27,7 @@ constexpr size_t kChartHeight = 6;
 constexpr size_t kMaxLines = 3;      // of the program, by what they hold
 constexpr size_t kMaxProcesses = 4;  // of a job of many
 constexpr size_t kMaxMissing = 2;    // sentences on what is missing
-constexpr size_t kMaxDead = 3;       // processes whose story is told
+constexpr size_t kMaxDead = 3;       // processes that are explained
 
 // Returns the trace that the screen describes: one that ran out of memory, preferably with a known
 // cause; otherwise one with a fault; otherwise one that ran only because memory was moved to the

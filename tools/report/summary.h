@@ -11,7 +11,8 @@
 
 namespace vramstow {
 
-inline constexpr size_t kMaxSummaryLines = 10;  // beside those that tell why memory ran out
+// Other than those that say why memory ran out.
+inline constexpr size_t kMaxSummaryLines = 10;
 
 // The location of a run's traces.
 struct TracePlace {
@@ -19,7 +20,7 @@ struct TracePlace {
   // True if `vramstow analyze DIRECTORY` would read other traces, too, or those of another run.
   bool has_others = false;
   size_t unread = 0;             // how many traces of the run could not be read
-  std::string command_end = {};  // "the command ended with status 1"; empty: not known
+  std::string command_end = {};  // "the command ended with status 1"; empty if unknown
 };
 
 // Explains an out-of-memory if the facts of a trace have advice (AnalyzeFile).

@@ -66,7 +66,7 @@ class Failures {
     uint16_t call;
     uint16_t library;
     uint32_t site = 0;
-    // The call sites beside the largest free range, from 1; 0 if there is none.
+    // The numbers of the call sites beside the largest free range, plus 1; 0 if there is none.
     uint32_t before = 0;
     uint32_t after = 0;
     bool is_retried = false;

@@ -35,7 +35,7 @@ struct Cause {
   Change change;                  // the change of the requests without the cause
 };
 
-// nullopt means that this is not the cause.
+// The result of a rule: nullopt if it did not find its cause.
 using Found = std::optional<Cause>;
 
 }  // namespace vramstow

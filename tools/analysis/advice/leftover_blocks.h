@@ -29,8 +29,8 @@ struct LeftoverBlocks {
   bool is_graph = false;    // the blocks are more than results
 };
 
-// True if the block's call site may leave a block behind in each iteration, which an optimizer and
-// a start-up do not.
+// True if the call site of the block may leave a block behind in each iteration. False for
+// optimizers and for the start-up.
 bool MayPileUp(const FailureMoment& moment, const Life& life);
 LeftoverBlocks PileOf(const FailureMoment& moment);
 // Returns the line at which the program stored the blocks that it holds, or called the model that
