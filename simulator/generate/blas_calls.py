@@ -1,13 +1,14 @@
-"""Writes what the stand-in for cuBLAS does at each plain function, from its declaration.
+"""Writes the stand-in's definition of each plain function of cuBLAS, from its declaration.
 
-The list says for each family of names, a pattern of the name without the suffix _64: the kernel,
-how its work is spread, and what a declaration does not say:
+Each line of the list describes a family of names by a pattern of the name without the suffix _64:
+the kernel, the size of its work, and what a declaration does not contain:
 
     NAME-PATTERN KERNEL (ROWS, COLUMNS, …) [PARAMETER=ROWS…] [types=PARAMETER,…] [increments=any]
 
-PARAMETER=ROWS: how many rows the matrix with this leading dimension has; else m, or n where there
-is no m. types: whose element types are told at the end, else that of A; "each": behind each vector.
-increments=any: the distance between elements may be 0.
+PARAMETER=ROWS gives the rows of the matrix with this leading dimension; without it they are m, or n
+if there is no m. types names the parameters whose element types are the last arguments, by default
+A; with "each" the type follows each vector. With increments=any the distance between elements may
+be 0.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Parameter:
 
     @property
     def element(self) -> str:
-        """What the pointer leads to in the end."""
+        """The type at the end of the pointer."""
         return re.sub(r"\bconst\b|[*\s]|\[\]", "", self.type)
 
     @property
@@ -92,7 +93,7 @@ def read_parameters(text: str) -> list[Parameter]:
 
 
 def steps(family: Family, parameters: list[Parameter]) -> list[str]:
-    """The calls that write the arguments down, in the order of the declaration."""
+    """Returns the calls that record the arguments, in the order of the declaration."""
     by_name = {parameter.name: parameter for parameter in parameters}
     default_rows = "m" if "m" in by_name else "n"
     made = []
@@ -136,7 +137,7 @@ def end(by_name: dict[str, Parameter]) -> str:
 
 
 def used_names(parameters: str) -> str:
-    """The parameters on one line; in what a kernel computes is nothing to it, and has no name."""
+    """Returns the parameters on one line; executionType is not used, so it gets no name."""
     return re.sub(
         r"\b(cudaDataType) executionType\b", r"\1", " ".join(parameters.split()), flags=re.I
     )

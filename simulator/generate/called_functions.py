@@ -1,8 +1,8 @@
 """Writes the table of the driver functions that a library calls, with their versions.
 
-The list has names without "cu", and CUDA's headers say which forms a function has. The newest form
-of the oldest supported headers is meant, so that the library is the same whatever headers it is
-built with; NAME=VERSION says another one.
+The list has names without "cu", and CUDA's headers define the forms of each function. The newest
+form in the oldest supported headers is used, so that the library does not depend on the headers of
+the build; NAME=VERSION selects another one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ VERSION = 13000
 
 
 def read_list(path: Path) -> dict[str, int]:
-    """The version up to which a function's forms are looked at, by name."""
+    """Returns the newest version whose forms are used, by function name."""
     versions = {}
     for line in path.read_text().splitlines():
         for word in line.partition("#")[0].split():

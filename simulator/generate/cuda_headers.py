@@ -1,8 +1,8 @@
-"""What CUDA's headers declare: the names of functions, and the driver's forms of each function.
+"""Finds the names of functions in CUDA's headers, and the driver's forms of each function.
 
 A toolkit and the packages on PyPI spread the headers over different folders and leave some of them
-out. So a header is looked for in all folders, and one that is nowhere counts as empty: the list
-that belongs to the table has what the header would have declared.
+out. So a header is searched in all folders, and a missing one counts as empty: the list of the
+table then contains what the header would have declared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FORM = re.compile(
 
 @dataclass(frozen=True)
 class Form:
-    """One form of a driver function: the version that brought it, and what it is called with."""
+    """One form of a driver function: the version that introduced it, and its parameters."""
 
     name: str  # as documented
     version: int  # 12030 is CUDA 12.3
@@ -35,7 +35,7 @@ def without_comments(text: str) -> str:
 
 
 def read(folders: Iterable[Path], headers: Iterable[str]) -> str:
-    """The text of the headers that are there, without comments."""
+    """Returns the text of the existing headers, without comments."""
     texts = []
     for header in headers:
         places = [folder / header for folder in folders]
@@ -46,7 +46,7 @@ def read(folders: Iterable[Path], headers: Iterable[str]) -> str:
 
 
 def function_names(text: str, prefix: str) -> set[str]:
-    """Names that are declared or called in the text and begin with the prefix, a pattern."""
+    """Returns names that are declared or called in the text and begin with the pattern `prefix`."""
     names = set(re.findall(rf"\b({prefix}\w*)\s*\(", text))
     for kind, name in PER_THREAD_NAME.findall(text):
         if re.match(prefix, name):
@@ -55,7 +55,7 @@ def function_names(text: str, prefix: str) -> set[str]:
 
 
 def driver_forms(text: str) -> set[Form]:
-    """The forms that the function pointer types of cudaTypedefs.h and its companions describe."""
+    """Returns the forms that the function pointer types of cudaTypedefs.h and similar headers define."""
     return {
         Form(name, int(version), per_thread, " ".join(parameters.split()))
         for name, version, per_thread, parameters in FORM.findall(text)

@@ -1,9 +1,9 @@
 """Writes the table of the driver's functions and its per-thread forms, from CUDA's headers.
 
-The headers' function pointer types say which forms a function has and which CUDA version brought
-each. From the order of the versions follow the exported names: the first form has the documented
-name, the second ends in _v2, and so on. A per-thread form is that of the newest form that was there
-when it came, and passes its arguments on to it.
+The headers' function pointer types define the forms of a function and the CUDA version that
+introduced each. The exported names follow from the order of the versions: the first form has the
+documented name, the second ends in _v2, and so on. A per-thread form belongs to the newest form that
+existed when it was introduced, and passes its arguments on to that form.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEADERS = [
 
 @dataclass
 class Lists:
-    """What is kept by hand (functions.txt)."""
+    """The list that is maintained by hand (functions.txt)."""
 
     newer: str = ""  # function pointer types, as a header would have them
     absent: set[str] = field(default_factory=set)  # names that the driver lacks on this platform
@@ -55,7 +55,7 @@ def read_lists(path: Path) -> Lists:
 
 
 def plain_symbols(forms: list[Form]) -> dict[int, str]:
-    """By version, the exported name of each form that is not per-thread."""
+    """Returns the exported name of each form that is not per-thread, by version."""
     versions = sorted(form.version for form in forms if not form.per_thread)
     return {
         version: forms[0].name + (f"_v{place}" if place > 1 else "")

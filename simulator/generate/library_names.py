@@ -1,9 +1,9 @@
 """Writes the table of names that a stand-in exports, and its version script, from CUDA's headers.
 
-The list adds to the headers what the real library exports beside them, and takes away what it does
-not export: lines of `+ NAME …` and `- NAME …`. A name that some of the supported headers lack
-stands there, too, so that a stand-in exports the same whatever headers it is built with. Names that
-only newer headers declare are exported without further ado.
+The list adds names that the real library exports without declaring them, and removes names that it
+does not export: lines of `+ NAME …` and `- NAME …`. It also contains names that some of the
+supported headers lack, so that a stand-in exports the same names with all of them. Names that only
+newer headers declare are exported, too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import cuda_headers
 
 
 def read_list(path: Path) -> tuple[set[str], set[str]]:
-    """The names to add and to take away."""
+    """Returns the names to add and the names to remove."""
     signs: dict[str, set[str]] = {"+": set(), "-": set()}
     for number, line in enumerate(path.read_text().splitlines(), 1):
         words = line.split()
@@ -32,7 +32,7 @@ def table(names: set[str]) -> str:
 
 
 def version_script(names: set[str], node: str) -> str:
-    """The node is called "-" where the real library's names have no version."""
+    """The node is "-" if the names of the real library have no version."""
     lines = "".join(f"    {name};\n" for name in sorted(names))
     name = "" if node == "-" else node
     return f"{name} {{\n  global:\n{lines}  local: *;\n}};\n"

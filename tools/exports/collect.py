@@ -1,15 +1,15 @@
-"""Appends the ranks that `vramstow collect` tells on stdin to a dataset of Parquet files, and makes
+"""Appends the ranks that `vramstow collect` writes to stdin to a dataset of Parquet files, and makes
 a page of it.
 
     collect.py DATASET [PAGE]
 
-Each line of stdin is {"job": NAME, "rank": NUMBER, "facts": {…}}: one process, as `vramstow analyze
---json` tells of it. The dataset has four tables, TABLE/day=…/job=…/part-….parquet. A row of the
-same process that is in it already is not added again. DATASET may be whatever path DuckDB writes.
+Each line of stdin is {"job": NAME, "rank": NUMBER, "facts": {…}}: one process, with the facts of
+`vramstow analyze --json`. The dataset has four tables, TABLE/day=…/job=…/part-….parquet. A row of a
+process that is already in the dataset is not added again. DATASET may be any path that DuckDB can
+write.
 
-Exit status: 0; 130 and the errno if a file could not be written, which is for the program to say;
-130 at Ctrl-C; 1 where something else is wrong, which is said on stderr; 3 where DuckDB is not
-installed.
+Exit status: 0; 130 plus the errno if a file could not be written, which the program reports; 130
+after Ctrl-C; 1 after any other error, which is written to stderr; 3 if DuckDB is not installed.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ NS_PER_HOUR = 3_600_000_000_000
 
 
 def hours_by_tenth(facts: dict[str, Any], device_bytes: int, cards: int) -> list[float]:
-    """From the highest level of each interval of the timeline."""
+    """Returns the hours of each tenth, from the highest level of each interval of the timeline."""
     hours = [0.0] * 10
     timeline = facts["timeline"]
     if device_bytes == 0 or not timeline:
@@ -95,7 +95,7 @@ def hours_by_tenth(facts: dict[str, Any], device_bytes: int, cards: int) -> list
 
 
 def rows_of(told: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
-    """The rows of one process, each with its table."""
+    """Returns the rows of one process, each with its table."""
     facts, number = told["facts"], told["rank"]
     process, counts, peak = facts["process"], facts["counts"], facts["peak"]
     started_ns = process["start_time_unix_ns"] or 0
@@ -156,7 +156,7 @@ class Dataset:
         self.base = duckdb.connect()
 
     def view(self, table: str) -> bool:
-        """Makes the view of a table; false where the table has no files."""
+        """Makes the view of a table. Returns false if the table has no files."""
         types = ", ".join(f"'{name}': {kind}" for name, kind in KEYS.items())
         files = f"{self.path}/{table}/*/*/*.parquet".replace("'", "''")
         try:
@@ -175,7 +175,7 @@ class Dataset:
         return True
 
     def append(self, lines: Iterable[str]) -> tuple[int, int]:
-        """Returns how many processes were told of, and how many of them are new."""
+        """Returns the number of processes on stdin, and how many of them are new."""
         with tempfile.TemporaryDirectory() as folder:
             files = {table: Path(folder) / f"{table}.json" for table in TABLES}
             streams = {table: path.open("w") for table, path in files.items()}
@@ -272,7 +272,7 @@ def shown(name: str, value: object) -> str:
 
 
 def table_of(names: list[str], rows: list[tuple[Any, ...]], measure: str) -> str:
-    """With a bar for one of the columns."""
+    """Returns a table of the page, with a bar in one of the columns."""
     if not rows:
         return "<p>Nothing.</p>"
     at = names.index(measure)

@@ -1,9 +1,9 @@
-"""Writes the columns that `vramstow export --to parquet` hands over on stdin as Parquet files.
+"""Writes the columns that `vramstow export --to parquet` writes to stdin as Parquet files.
 
 One folder for a job, one below it for each rank, one file for each trace:
 FOLDER/rank=N/NAME.parquet. tools/exports/column_stream.h describes the input. Exit status:
-0; 130 and the errno if a file could not be written, which is for the program to say; 130 at Ctrl-C;
-1 where something else is wrong, which is said on stderr; 3 where pyarrow is not installed.
+0; 130 plus the errno if a file could not be written, which the program reports; 130 after Ctrl-C;
+1 after any other error, which is written to stderr; 3 if pyarrow is not installed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def read_exactly(stream: BinaryIO, size: int) -> bytes:
 
 
 class OutputFile:
-    """A file that has its name when it is whole, and is gone where it never was."""
+    """A file that gets its name when it is complete, and is deleted if it never is."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self.path = path
@@ -69,7 +69,7 @@ class OutputFile:
 
 
 def file_for(folder: Path, rank: int, name: str) -> Path:
-    """A place that is not taken: processes of one rank may have traces of one name."""
+    """Returns an unused path: processes of one rank may have traces of the same name."""
     place = folder / f"rank={rank}"
     place.mkdir(parents=True, exist_ok=True)
     path = place / f"{name}.parquet"
