@@ -1,4 +1,4 @@
-"""Runs techniques under vramstow, keeps their facts, and writes docs/techniques.md from them."""
+"""Runs techniques under vramstow, and writes docs/techniques.md from what it counted."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import NoReturn
 
 from facts import BUILD, Facts, FailedError, collect
 from page import render
-from technique import ROOT, SCRIPTS, BadTechniqueError, Technique, every
+from technique import ROOT, BadTechniqueError, Technique, every
 
-FACTS = SCRIPTS / "facts.json"
+# Facts are kept beside the traces, so that techniques can be measured one after another.
+KEPT = BUILD / "examples"
 PAGE = ROOT / "docs/techniques.md"
 
 
@@ -20,12 +22,17 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def refuse(sentence: str) -> NoReturn:
+    say(f"examples/run techniques: {sentence}")
+    sys.exit(2)
+
+
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="examples/run techniques",
         description="Runs each technique of examples/techniques before and after, collects what "
-        "vramstow's JSON says of it, and rewrites docs/techniques.md. Exit status: 0; 1 if a "
-        "technique failed (its row says so); 2 for wrong arguments.",
+        "vramstow's JSON says of it, and rewrites docs/techniques.md once each has figures. Exit "
+        "status: 0; 1 if a technique failed (its row says so); 2 for wrong arguments.",
     )
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="which ones; all, if none is named"
@@ -39,11 +46,11 @@ def parse_arguments() -> argparse.Namespace:
         "--output",
         type=Path,
         metavar="FOLDER",
-        help="facts.json and techniques.md go there instead",
+        help="facts.json and techniques.md go there; docs/techniques.md stays as it is",
     )
     parser.add_argument("--quick", action="store_true", help="only the runs with the pool")
     parser.add_argument(
-        "--page", action="store_true", help="run nothing: only write the page again"
+        "--page", action="store_true", help="write the page again from the last run's facts"
     )
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -53,11 +60,7 @@ def choose(techniques: list[Technique], names: list[str]) -> list[Technique]:
     known = {technique.name: technique for technique in techniques}
     for name in names:
         if name not in known:
-            say(
-                f"examples/run techniques: there is no technique '{name}'; "
-                "examples/run techniques --list names them."
-            )
-            sys.exit(2)
+            refuse(f"there is no technique '{name}'; examples/run techniques --list names them.")
     return [known[name] for name in names] or techniques
 
 
@@ -78,64 +81,88 @@ def measure(technique: Technique, simulate: str, traces: Path, quick: bool) -> F
     return {"variants": variants}
 
 
+def facts_path(output: Path | None) -> Path:
+    return (output or KEPT) / "facts.json"
+
+
 def write(techniques: list[Technique], facts: Facts, output: Path | None) -> None:
-    """Removes the facts of scripts that no longer exist."""
+    """Writes the facts, and the page where it would show every technique.
+
+    Facts of scripts that no longer exist are removed.
+    """
     names = [technique.name for technique in techniques]
     kept = {name: facts["techniques"][name] for name in names if name in facts["techniques"]}
     facts = facts | {"techniques": kept}
-    facts_path, page_path = FACTS, PAGE
+    path = facts_path(output)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
     if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
-        facts_path, page_path = output / FACTS.name, output / PAGE.name
-    facts_path.write_text(json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
-    page_path.write_text(render(techniques, facts))
+        (output / PAGE.name).write_text(render(techniques, facts))
+    elif len(kept) == len(techniques):
+        PAGE.write_text(render(techniques, facts))
 
 
-def main() -> None:
-    arguments = parse_arguments()
-    try:
-        techniques = every()
-    except BadTechniqueError as error:
-        say(f"examples/run techniques: {error}")
-        sys.exit(2)
-    if arguments.list:
-        for technique in techniques:
-            print(f"{technique.name:22} {technique.group:18} {technique.title}")
-        return
-    chosen = choose(techniques, arguments.names)
-    if arguments.check:
-        return
-    simulate = "" if arguments.real else arguments.simulate
-    facts: Facts = {"simulate": simulate, "device": "", "techniques": {}}
-    source = FACTS if arguments.output is None else arguments.output / FACTS.name
-    if source.exists():
-        kept = json.loads(source.read_text())
-        # Facts of two different GPUs must not be mixed in one table.
-        if arguments.page or kept["simulate"] == simulate:
-            facts = kept
-    if arguments.page:
-        write(techniques, facts, arguments.output)
-        return
-    if arguments.quick and (arguments.real or arguments.output is None):
-        say(
-            "examples/run techniques: --quick needs --output FOLDER, and no --real: half of the "
-            "figures are missing, and docs/techniques.md has all of them."
-        )
-        sys.exit(2)
-    if arguments.real:
-        facts["device"] = device_name()
+def load(output: Path | None) -> Facts | None:
+    """Returns the facts of earlier runs; None if there are none."""
+    path = facts_path(output)
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def run(
+    techniques: list[Technique], chosen: list[Technique], facts: Facts, options: argparse.Namespace
+) -> int:
+    """Runs the chosen techniques, and returns how many failed. The page is written after each."""
     # If two calls ran at the same time, each would take the other's traces.
-    traces = (arguments.output or BUILD / "examples") / "techniques"
+    traces = (options.output or KEPT) / "techniques"
     failed = 0
     for number, technique in enumerate(chosen, 1):
         begin = time.monotonic()
-        found = measure(technique, simulate, traces, arguments.quick)
+        found = measure(technique, facts["simulate"], traces, options.quick)
         facts["techniques"][technique.name] = found
         failed += "failed" in found
         outcome = f"FAILED: {found['failed']}" if "failed" in found else "done"
         took = time.monotonic() - begin
         say(f"[{number}/{len(chosen)}] {technique.name}: {outcome} ({took:.0f} s)")
-        write(techniques, facts, arguments.output)
+        write(techniques, facts, options.output)
+    return failed
+
+
+def main() -> None:
+    options = parse_arguments()
+    try:
+        techniques = every()
+    except BadTechniqueError as error:
+        refuse(str(error))
+    if options.list:
+        for technique in techniques:
+            print(f"{technique.name:22} {technique.group:18} {technique.title}")
+        return
+    chosen = choose(techniques, options.names)
+    if options.check:
+        return
+    kept = load(options.output)
+    if options.page:
+        if kept is None:
+            refuse(f"there is no {facts_path(options.output)}; run it without --page first.")
+        write(techniques, kept, options.output)
+        return
+    if options.quick and (options.real or options.output is None):
+        refuse(
+            "--quick needs --output FOLDER, and no --real: half of the figures are missing, and "
+            "docs/techniques.md has all of them."
+        )
+    facts: Facts = {"simulate": "" if options.real else options.simulate, "techniques": {}}
+    # Facts of two different GPUs must not be mixed in one table.
+    if kept is not None and kept["simulate"] == facts["simulate"]:
+        facts = kept
+    facts["device"] = device_name() if options.real else ""
+    failed = run(techniques, chosen, facts, options)
+    missing = [one.name for one in techniques if one.name not in facts["techniques"]]
+    if missing and options.output is None:
+        say(
+            "examples/run techniques: docs/techniques.md stays as it is until these have figures, "
+            f"too: {', '.join(missing)}."
+        )
     if failed:
         say(f"examples/run techniques: {failed} of {len(chosen)} techniques failed.")
         sys.exit(1)
