@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jobs_conftest import ROOT, VRAMSTOW, Rehearsal
+from built import ROOT, VRAMSTOW, run_program
+from jobs_conftest import Rehearsal
 
 torch = pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -296,22 +297,14 @@ def test_of_a_release_that_it_does_not_know_nothing_is_compiled_or_said(tmp_path
     (about / "TorchConfigVersion.cmake").write_text('set(PACKAGE_VERSION "2.3.1")\n')
     build = [VRAMSTOW, "adapter", "build", "--census", "--torch", other]
     folder = tmp_path / "adapters"
-    done = subprocess.run(
-        build,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"VRAMSTOW_ADAPTER_DIR": str(folder)},
-    )
+    done = run_program(*build, env=os.environ | {"VRAMSTOW_ADAPTER_DIR": str(folder)})
     assert done.returncode == 3, done.stderr
     assert "who holds tensors" in done.stderr
     assert list(folder.iterdir()) == []
 
 
 def found_by_compiler(name: str) -> str:
-    done = subprocess.run(
-        ["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True
-    )
+    done = run_program("g++", f"-print-file-name={name}", check=True)
     return done.stdout.strip()
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jobs_conftest import VRAMSTOW, Rehearsal
+from built import VRAMSTOW, events_of
+from jobs_conftest import Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -22,12 +22,9 @@ CARD = "h200,memory=420MiB,values=off"
 def censuses(job: Rehearsal) -> int:
     """How many refused requests have marks behind them, before the next request or free."""
     (trace,) = job.traces
-    listing = subprocess.run(
-        [VRAMSTOW, "export", trace, "--to", "csv"], check=True, capture_output=True, text=True
-    )
     count = 0
     is_refused = False
-    for row in csv.DictReader(listing.stdout.splitlines()):
+    for row in events_of(trace):
         if row["kind"] == "mark" and is_refused:
             count += 1
             is_refused = False

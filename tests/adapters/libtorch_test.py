@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jobs_conftest import EXAMPLES, VRAMSTOW, Rehearsal
+from built import VRAMSTOW, events_of, run_program
+from jobs_conftest import EXAMPLES, Rehearsal
 
 torch = pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 pytestmark = pytest.mark.long
@@ -26,15 +26,12 @@ def train(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("cmake", "-S", EXAMPLES / "libtorch", "-B", folder, "-G", "Ninja", f"-DTORCH={where}"),
         ("cmake", "--build", folder),
     ):
-        subprocess.run(command, check=True, capture_output=True, text=True)
+        run_program(*command, check=True)
     return folder / "train"
 
 
 def tensor_events(trace: Path) -> list[dict[str, str]]:
-    listing = subprocess.run(
-        [VRAMSTOW, "export", trace, "--to", "csv"], check=True, capture_output=True, text=True
-    )
-    rows = csv.DictReader(listing.stdout.splitlines())
+    rows = events_of(trace)
     return [row for row in rows if "/torch-2." in row["library"]]
 
 
@@ -106,11 +103,9 @@ def preloaded_by_hand(train: Path, **variables: str) -> subprocess.CompletedProc
     simulator = lib / "vramstow/simulator"
     preload = [lib / "libvramstow.so", *sorted(simulator.glob("libcu*.so.13"))]
     preload += [simulator / "libcudnn.so.9"]
-    return subprocess.run(
-        [train, "1"],
-        capture_output=True,
-        text=True,
-        check=False,
+    return run_program(
+        train,
+        "1",
         env=os.environ
         | {
             "LD_PRELOAD": ":".join(map(str, preload)),

@@ -4,7 +4,6 @@ threads, or has no room on its disk; and the job goes on as without it."""
 
 from __future__ import annotations
 
-import csv
 import errno
 import json
 import os
@@ -17,7 +16,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from jobs_conftest import VRAMSTOW, Rehearsal
+from built import VRAMSTOW, events_of, run_vramstow
+from jobs_conftest import Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -37,15 +37,12 @@ def observed(adapter_folder: str) -> dict[str, str]:
 
 def tensors_of(trace: Path) -> dict[str, Counter[int]]:
     """The sizes of the tensors, of each kind of event."""
-    listing = subprocess.run(
-        [VRAMSTOW, "export", trace, "--to", "csv"], check=True, capture_output=True, text=True
-    )
     sizes: dict[str, Counter[int]] = {
         "allocate": Counter(),
         "free": Counter(),
         "free_completed": Counter(),
     }
-    for row in csv.DictReader(listing.stdout.splitlines()):
+    for row in events_of(trace):
         if row["call"] == "tensor" and row["kind"] in sizes:
             sizes[row["kind"]][int(row["size"])] += 1
     return sizes
@@ -144,9 +141,7 @@ def test_a_python_whose_lines_cannot_be_read_is_told(
     job = rehearse(python, "-c", program, env=observed)
     assert job.status == 0, job.err[-4000:]
     (trace,) = job.traces
-    shown = subprocess.run(
-        [VRAMSTOW, "analyze", trace], check=True, capture_output=True, text=True
-    ).stdout
+    shown = run_vramstow("analyze", trace, check=True).stdout
     release = f"{sys.version_info[0]}.{sys.version_info[1]}t"
     assert f"those of Python {release}" in shown
 
@@ -164,21 +159,14 @@ def test_memory_that_runs_out_after_the_disk_is_told_and_does_not_pass(
     python: str, observed: dict[str, str], small_disk: Path
 ) -> None:
     options = ["--simulate=h200,memory=256MiB", f"--trace-dir={small_disk}"]
-    ran = subprocess.run(
-        [VRAMSTOW, "run", *options, "--", python, "-c", OUT_OF_MEMORY],
-        env=os.environ | observed,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
+    ran = run_vramstow(
+        "run", *options, "--", python, "-c", OUT_OF_MEMORY, env=os.environ | observed, timeout=300
     )
     assert ran.returncode == 1
     assert "memory did not run out up to " in ran.stderr, ran.stderr[-4000:]
     assert "OutOfMemoryError ended the program; the command ended with status 1" in ran.stderr
     (trace,) = small_disk.glob("*.stow")
-    shown = subprocess.run(
-        [VRAMSTOW, "analyze", trace], check=True, capture_output=True, text=True
-    ).stdout
+    shown = run_vramstow("analyze", trace, check=True).stdout
     assert "what came later is not known" in shown
     assert "Healthy" not in shown
     check = subprocess.run(
@@ -191,20 +179,13 @@ def test_a_full_disk_ends_the_trace_and_not_the_job(
     python: str, observed: dict[str, str], small_disk: Path
 ) -> None:
     options = ["--simulate=h200", f"--trace-dir={small_disk}"]
-    ran = subprocess.run(
-        [VRAMSTOW, "run", *options, "--", python, PROGRAM, "2", "20000"],
-        env=os.environ | observed,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
+    ran = run_vramstow(
+        "run", *options, "--", python, PROGRAM, "2", "20000", env=os.environ | observed, timeout=300
     )
     assert (ran.returncode, ran.stdout) == (0, "done 0 40000\n"), ran.stderr[-4000:]
     assert "because the disk was full" in ran.stderr, ran.stderr[-4000:]
     (trace,) = small_disk.glob("*.stow")
     assert 1000 < tensors_of(trace)["allocate"].total() < 40000
-    listing = subprocess.run(
-        [VRAMSTOW, "analyze", "--json", trace], check=True, capture_output=True, text=True
-    )
+    listing = run_vramstow("analyze", "--json", trace, check=True)
     report = json.loads(listing.stdout)["input"]["report"]
     assert (report["write_error"], report["dropped_events"] > 0) == (errno.ENOSPC, True), report

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jobs_conftest import EXAMPLES, VRAMSTOW, Rehearsal
+from built import VRAMSTOW, events_of, run_program
+from jobs_conftest import EXAMPLES, Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -28,14 +28,11 @@ def levels_at_marks(trace: Path) -> list[list[int]]:
     """The figures of the trace at each iteration's mark, in the order of every_step.py's
     numbers.
     """
-    listing = subprocess.run(
-        [VRAMSTOW, "export", trace, "--to", "csv"], check=True, capture_output=True, text=True
-    )
     live: dict[str, tuple[int, int]] = {}
     pending: dict[str, tuple[int, int]] = {}
     reserved: dict[str, int] = {}
     levels = []
-    for row in csv.DictReader(listing.stdout.splitlines()):
+    for row in events_of(trace):
         kind, place = row["kind"], row["address"]
         if kind == "mark":
             active = [*live.values(), *pending.values()]
@@ -246,9 +243,7 @@ def test_a_program_that_does_not_use_cuda_is_left_alone(
 
 def build_observer(torch: Path, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     command = (VRAMSTOW, "adapter", "build", "--observer", "--quiet", "--torch", torch)
-    return subprocess.run(
-        [*command, "--adapter-dir", folder, *more], capture_output=True, text=True, check=False
-    )
+    return run_program(*command, "--adapter-dir", folder, *more)
 
 
 def make_release(packages: Path, release: str, real: Path | None = None) -> Path:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jobs_conftest import VRAMSTOW, Rehearsal
+from built import VRAMSTOW
+from jobs_conftest import Rehearsal
 from tensor_test import OWN, assert_served, tensors  # noqa: F401
 from training_test import run_both
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from built import run_program
 from jobs_conftest import EXAMPLES, PROGRAMS, Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
@@ -60,7 +60,7 @@ Requests = list[tuple[str, int]]
 def release(python: str) -> tuple[int, int]:
     """The release of the PyTorch that runs the jobs."""
     ask = "from importlib.metadata import version; print(version('torch'))"
-    told = subprocess.run([python, "-c", ask], check=True, capture_output=True, text=True).stdout
+    told = run_program(python, "-c", ask, check=True).stdout
     major, minor, *_ = told.split(".")
     return int(major), int(minor)
 

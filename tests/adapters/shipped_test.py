@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from built import BUILD, Ran, run_program
 
 torch = pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 TORCH = Path(torch.__file__).resolve().parent
 DECIDES = "include/c10/core/Allocator.h"
 
@@ -39,9 +37,9 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def build(prefix: Path, *more: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def build(prefix: Path, *more: str | Path, **environment: str) -> Ran:
     command = (prefix / "bin/vramstow", "adapter", "build", "--observer", "--quiet", *more)
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return run_program(*command, env=environment)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +53,7 @@ def shipped(prefix: Path) -> Path:
 def test_it_is_named_by_release_and_abi_and_knows_no_place(shipped: Path) -> None:
     release = torch.__version__.partition("+")[0]
     assert shipped.name.startswith(f"torch-observer-{release}-abi")
-    dynamic = subprocess.run(("readelf", "-dW", shipped), capture_output=True, text=True).stdout
+    dynamic = run_program("readelf", "-dW", shipped).stdout
     assert "RUNPATH" not in dynamic and "RPATH" not in dynamic
     assert "[libc10_cuda.so]" in dynamic
 
@@ -91,12 +89,12 @@ def allocator(prefix: Path) -> Path:
     """A shipped one, again for every copy of the release."""
     folder = prefix / "lib/vramstow/compiled-adapters"
     command = (prefix / "bin/vramstow", "adapter", "build", "--quiet", "--ship", folder)
-    made = subprocess.run((*command, "--torch", TORCH), capture_output=True, text=True)
+    made = run_program(*command, "--torch", TORCH)
     assert made.returncode == 0, made.stderr
     return Path(made.stdout.strip())
 
 
-def isolated(prefix: Path, folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
+def isolated(prefix: Path, folder: Path, *command: str | Path) -> Ran:
     """A job on the pool, in which no start-up file of Python runs."""
     rehearsal = (
         prefix / "bin/vramstow",
@@ -109,12 +107,9 @@ def isolated(prefix: Path, folder: Path, *command: str | Path) -> subprocess.Com
         f"import sys; sys.path.append({str(TORCH.parent)!r}); import torch; "
         "print(torch.ones(3, device='cuda').numel())"
     )
-    return subprocess.run(
-        (*rehearsal, "--", *command, "-I", "-c", program),
+    return run_program(
+        *(*rehearsal, "--", *command, "-I", "-c", program),
         env={"PATH": "/usr/bin:/bin", "HOME": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 
@@ -141,14 +136,12 @@ def test_what_was_asked_for_once_is_known_later(
     assert f"vramstow adapter build --torch '{TORCH}'" in line
     command = (prefix / "bin/vramstow", "adapter")
     home = {"PATH": "/nowhere", "HOME": str(tmp_path)}
-    asked = subprocess.run(
-        (*command, "build", "--quiet", "--torch", TORCH), env=home, capture_output=True, text=True
-    )
+    asked = run_program(*command, "build", "--quiet", "--torch", TORCH, env=home)
     assert asked.stdout.strip() == str(allocator), asked.stderr
     job = isolated(prefix, tmp_path, *hidden)
     assert (job.returncode, job.stdout) == (0, "3\n"), job.stderr
     assert "not its tensors" not in job.stderr, job.stderr
-    removed = subprocess.run((*command, "remove"), env=home, capture_output=True, text=True)
+    removed = run_program(*command, "remove", env=home)
     assert "removed 0 from" in removed.stdout, removed.stderr
     assert allocator.exists() and not list((tmp_path / ".cache/vramstow").iterdir())
 

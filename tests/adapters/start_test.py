@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jobs_conftest import ROOT, VRAMSTOW, Rehearsal
+from built import ROOT, VRAMSTOW
+from jobs_conftest import Rehearsal
 from tensor_test import assert_served, comes_from_adapter, tensors  # noqa: F401
 
 torch = pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import shutil
@@ -11,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jobs_conftest import EXAMPLES, PROGRAMS, VRAMSTOW, Rehearsal
+from built import events_of, run_vramstow
+from jobs_conftest import EXAMPLES, PROGRAMS, Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -143,12 +143,9 @@ def test_a_network_learns_the_same_as_on_the_cpu(
 def told_by_trace(job: Rehearsal) -> list[dict[str, int]]:
     """The figures of the trace at each iteration's mark, in the words of memory_stats."""
     (trace,) = job.traces
-    listing = subprocess.run(
-        [VRAMSTOW, "export", trace, "--to", "csv"], check=True, capture_output=True, text=True
-    )
     live: dict[str, dict[str, tuple[int, int]]] = {"tensor": {}, "chunk": {}}
     steps = []
-    for row in csv.DictReader(listing.stdout.splitlines()):
+    for row in events_of(trace):
         kind, place = row["kind"], row["address"]
         if kind == "mark":
             assert int(row["size"]) == len(steps)
@@ -373,12 +370,7 @@ def test_an_unknown_release_is_refused(tmp_path: Path) -> None:
     (torch / "share/cmake/Torch").mkdir(parents=True)
     about = torch / "share/cmake/Torch/TorchConfigVersion.cmake"
     about.write_text('set(PACKAGE_VERSION "9.9.0")\n')
-    refused = subprocess.run(
-        [VRAMSTOW, "adapter", "build", "--torch", torch, "--adapter-dir", tmp_path],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    refused = run_vramstow("adapter", "build", "--torch", torch, "--adapter-dir", tmp_path)
     assert refused.returncode == 1
     assert "PyTorch 9.9.0 has an allocator interface that this vramstow does not know" in (
         refused.stderr
@@ -390,11 +382,10 @@ def test_adapters_are_built_listed_and_removed(
     python: str, tensors: dict[str, str], tmp_path: Path
 ) -> None:
     def ask(*arguments: str) -> str:
-        done = subprocess.run(
-            [VRAMSTOW, "adapter", *arguments],
+        done = run_vramstow(
+            "adapter",
+            *arguments,
             check=True,
-            capture_output=True,
-            text=True,
             env=os.environ | {"VRAMSTOW_ADAPTER_DIR": str(tmp_path)},
         )
         return done.stdout

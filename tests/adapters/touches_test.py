@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jobs_conftest import VRAMSTOW, Rehearsal
+from built import run_vramstow
+from jobs_conftest import Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -23,9 +23,7 @@ PROGRAM = Path(__file__).parent / "programs/use_memory.py"
 
 
 def as_csv(trace: Path) -> str:
-    return subprocess.run(
-        [VRAMSTOW, "export", trace, "--to", "csv"], check=True, capture_output=True, text=True
-    ).stdout
+    return run_vramstow("export", trace, "--to", "csv", check=True).stdout
 
 
 # With world= the other ranks are absent, and NCCL makes no copies for them.

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jobs_conftest import EXAMPLES, ROOT, Rehearsal
+from built import ROOT
+from jobs_conftest import EXAMPLES, Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 

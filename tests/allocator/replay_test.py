@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from built import ROOT, run_program
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
-import pool_jobs  # noqa: E402
-import pool_traces  # noqa: E402
+import pool_jobs
+import pool_traces
 
 REPLAY = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")) / "tests/pool_replay"
 # Jobs with thousands of blocks of 1.5 to 5 MiB that each grow a little: the hardest case for chunks
@@ -25,7 +25,7 @@ HARD = {"job-growing-caches": 1.06, "job-odd-sizes": 1.05}
 
 def replay(*paths: Path, limit: float = 1.03, options: tuple[str, ...] = ()) -> str:
     command = [REPLAY, "--limit", str(limit), *options, *paths]
-    result = subprocess.run(command, check=False, capture_output=True, text=True)
+    result = run_program(*command)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from built import BUILD, ROOT, run_program
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 LOOP = ROOT / "tests/allocator/steady_loop.py"
 ITERATIONS = 9
 
@@ -20,15 +18,10 @@ pytest.importorskip("torch")
 def calls_in_iterations(kind: str, level: str, folder: Path) -> list[int]:
     """Lines of the simulator's call log in each iteration: allocations, chunks and mappings."""
     call_log = folder / "call-log.csv"
-    result = subprocess.run(
-        [
-            *(BUILD / "bin/vramstow", "run", "--no-trace", "--pool=on", f"--level={level}"),
-            *(f"--simulate=h200,emulation=off,call-log={call_log}", "--"),
-            *(sys.executable, LOOP, kind, str(ITERATIONS)),
-        ],
-        check=False,
-        capture_output=True,
-        text=True,
+    result = run_program(
+        *(BUILD / "bin/vramstow", "run", "--no-trace", "--pool=on", f"--level={level}"),
+        *(f"--simulate=h200,emulation=off,call-log={call_log}", "--"),
+        *(sys.executable, LOOP, kind, str(ITERATIONS)),
         timeout=250,
         env={**os.environ, "VRAMSTOW_TEST_CALL_LOG": str(call_log)},
     )

@@ -4,7 +4,6 @@ on that page into the test of the scenarios.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -13,12 +12,11 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from built import BUILD, ROOT, run_program
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/structure"))
-import commands  # noqa: E402
+import commands
 
-BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")).resolve()
 SECTION = "## A cause of an out-of-memory, or another advice"
 TABLE = "tools/analysis/facts/advice.def"
 # The files that a row of the table changes, beside the new file: the list of rules, their order,
@@ -75,11 +73,8 @@ def build(folder: Path, file: str) -> list[Path]:
 
 def link(objects: list[Path], program: Path) -> None:
     """Links like the test of the scenarios, with these objects before those of the libraries."""
-    listing = subprocess.run(
-        ["ninja", "-C", BUILD, "-t", "commands", "analysis_scenario_test"],
-        check=True,
-        capture_output=True,
-        text=True,
+    listing = run_program(
+        "ninja", "-C", BUILD, "-t", "commands", "analysis_scenario_test", check=True
     ).stdout
     line = listing.strip().splitlines()[-1].removeprefix(": && ").removesuffix(" && :")
     words = [word for word in shlex.split(line) if not word.endswith(".cc.o")]
@@ -103,8 +98,6 @@ def test_a_new_cause_is_a_file_and_a_row(tmp_path: Path) -> None:
     (tmp_path / "workspaces.scenario").write_text(scenario)
     program = tmp_path / "scenarios"
     link(build(tmp_path, named[1]), program)
-    done = subprocess.run(
-        [program, "--gtest_filter=Files/*"], capture_output=True, text=True, check=False
-    )
+    done = run_program(program, "--gtest_filter=Files/*")
     assert done.returncode == 0, done.stdout[-3000:]
     assert "[  PASSED  ] 1 test." in done.stdout

@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 
 import pytest
+from built import VRAMSTOW, run_program
 from conftest import (
     PATIENCE,
     PYTHON,
-    VRAMSTOW,
     Job,
     Start,
     attach,
@@ -33,7 +33,7 @@ MIB = 1 << 20
 def compiled() -> None:
     """What an attachment needs is compiled once, before anything is measured."""
     ask = "import sys; print(sys.version_info >= (3, 9))"
-    told = subprocess.run([PYTHON, "-c", ask], capture_output=True, text=True, check=True)
+    told = run_program(PYTHON, "-c", ask, check=True)
     if told.stdout.strip() != "True":
         pytest.skip("there is no census for this Python")
     for kind in ("--observer", "--census"):
@@ -126,7 +126,7 @@ def test_ctl_finds_a_process_that_is_observed(start: Start, tmp_path: Path) -> N
     job = start("grows.py")
     attach(job.pid, "--trace-dir", tmp_path)
     asked = [VRAMSTOW, "ctl", str(job.pid), "census", "--json"]
-    told = json.loads(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
+    told = json.loads(run_program(*asked, check=True).stdout)
     assert told["holders"]
     # The two outputs have the same form, except that attach also reports how the process was
     # queried.
@@ -228,14 +228,11 @@ def test_what_cannot_be_entered_is_said_in_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
 def test_another_user_is_told_what_to_do(start: Start) -> None:
     job = start("grows.py")
-    done = subprocess.run(
-        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", VRAMSTOW, "attach",
-         str(job.pid), "--census"],
-        capture_output=True,
-        text=True,
+    done = run_program(
+        *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"),
+        *(VRAMSTOW, "attach", job.pid, "--census"),
         cwd="/",
-        check=False,
-    )  # fmt: skip
+    )
     if "Permission denied" in done.stderr:
         pytest.skip("another user cannot read this build")
     assert done.returncode == 2
@@ -285,7 +282,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 def attach_filtered(refused: str, pid: int) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", FILTERED, refused, VRAMSTOW, "attach", str(pid), "--census"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    return run_program(*command, timeout=600)
 
 
 def test_a_filter_of_system_calls_is_told_or_got_around(start: Start) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import re
 import subprocess
@@ -13,10 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from built import SIMULATOR, facts_of, run_program, run_vramstow
 
-BUILD = Path(os.environ.get("VRAMSTOW_BUILD", "build")).resolve()
-VRAMSTOW = BUILD / "bin/vramstow"
-SIMULATOR = BUILD / "lib/vramstow/simulator"
 PROGRAMS = Path(__file__).parent / "programs"
 PYTHON = os.environ.get("VRAMSTOW_TEST_PYTHON", sys.executable)  # with the PyTorch to look into
 PATIENCE = 120  # seconds, on a busy machine
@@ -30,7 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def torch_folder() -> Path:
     """Where the PyTorch of that Python lies; nothing of it is imported."""
     ask = "import importlib.util as u; print(u.find_spec('torch').origin)"
-    found = subprocess.run([PYTHON, "-c", ask], capture_output=True, text=True, check=True)
+    found = run_program(PYTHON, "-c", ask, check=True)
     return Path(found.stdout.strip()).resolve().parent
 
 
@@ -136,20 +133,10 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 def attach(*arguments: object, status: int = 0, cwd: Path | None = None) -> str:
     """What `vramstow attach` prints: its result, or its complaint."""
-    done = subprocess.run(
-        [VRAMSTOW, "attach", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        cwd=cwd,
-        check=False,
-    )
+    done = run_vramstow("attach", *map(str, arguments), timeout=600, cwd=cwd)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stderr if status else done.stdout
 
 
 def facts(trace: Path) -> dict:
-    done = subprocess.run(
-        [VRAMSTOW, "analyze", "--json", trace], capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
+    return facts_of(trace)

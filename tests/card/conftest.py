@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 import questions
+from built import BUILD, VRAMSTOW, run_program
 from vendor import HERE, NotToBeHad, Release, fetch, releases
 
 # The answer to one question: results, status numbers, names.
 Answer = list[int | str | None]
 
-ROOT = HERE.parents[1]
-BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
-VRAMSTOW = BUILD / "bin/vramstow"
 FUNCTIONS = BUILD / "simulator/driver/driver_functions.def"
 SIMULATED = BUILD / "lib/vramstow/simulator/libcuda.so.1"
 # A command with all settings that put vramstow in front of a function.
@@ -61,12 +58,9 @@ def ask(question: str, library: Path, *, preloaded: bool = False) -> dict[str, A
     if library == SIMULATED:
         # This behaves like a machine without a GPU: cuInit finds no device.
         more |= {"VRAMSTOW_SIMULATE": "h100", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(
-        PRELOADED + command if preloaded else command,
+    done = run_program(
+        *(PRELOADED + command if preloaded else command),
         env=environment(LD_LIBRARY_PATH=str(library.parent), **more),
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=300,
     )
     assert done.returncode == 0, done.stderr[-3000:]

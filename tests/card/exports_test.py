@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from conftest import ROOT, folder_of, functions
+from built import ROOT, run_program
+from conftest import folder_of, functions
 from look_ups_test import rows
 from vendor import HERE, Release
 
@@ -18,12 +18,8 @@ def exported(release: Release) -> set[str]:
     """The names that the dynamic linker sees of the library."""
     folder = folder_of(release)
     assert isinstance(folder, Path)
-    listed = subprocess.run(
-        ["nm", "-D", "--defined-only", folder / "libcuda.so.1"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
+    listed = run_program(
+        "nm", "-D", "--defined-only", folder / "libcuda.so.1", check=True, timeout=60
     ).stdout
     symbols = {line.split()[-1].split("@")[0] for line in listed.splitlines()}
     return {symbol for symbol in symbols if re.match("cu[A-Z]", symbol)}

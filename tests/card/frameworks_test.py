@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from built import run_program
 from conftest import PRELOADED, environment, folder_of
 from vendor import CACHE, HERE, Release
 
@@ -55,12 +56,9 @@ def said(program: str, release: Release, *, preloaded: bool) -> tuple[int, str, 
     folder = folder_of(release)
     assert isinstance(folder, Path)
     command = [python_for(program), str(PROGRAMS / program)]
-    done = subprocess.run(
-        PRELOADED + command if preloaded else command,
+    done = run_program(
+        *(PRELOADED + command if preloaded else command),
         env=environment(LD_LIBRARY_PATH=str(folder)),
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=300,
     )
     errors = [line for line in done.stderr.splitlines() if not line.startswith("vramstow: ")]

@@ -7,7 +7,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from conftest import ROOT, told
+from built import ROOT
+from conftest import told
 from questions import FLAGS
 from vendor import Release
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import page
 import pytest
-from conftest import ROOT
+from built import ROOT, Ran, run_program
 from directions import FALLS, STAYS, wrong
 from technique import BadTechniqueError, every, read
 
@@ -22,14 +21,9 @@ PAGE = ROOT / "docs/techniques.md"
 SPECIAL = {"batch_size", "fragmentation", "grad_scaler", "pruning_by_mask", "vramstow_offload"}
 
 
-def measure(output: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], Any]:
+def measure(output: Path, *arguments: str) -> tuple[Ran, Any]:
     """Runs the runner; gives what it left in facts.json."""
-    done = subprocess.run(
-        [sys.executable, ROOT / "examples/measure", "--output", output, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program(sys.executable, ROOT / "examples/measure", "--output", output, *arguments)
     left = output / "facts.json"
     return done, json.loads(left.read_text()) if left.exists() else None
 
@@ -102,12 +96,7 @@ def test_the_page_says_of_each_script_what_its_docstring_says() -> None:
 
 
 def test_a_wrong_name_is_one_sentence_and_exit_status_2() -> None:
-    done = subprocess.run(
-        [ROOT / "examples/run", "techniques", "no_such"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program(ROOT / "examples/run", "techniques", "no_such")
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == (
@@ -117,9 +106,7 @@ def test_a_wrong_name_is_one_sentence_and_exit_status_2() -> None:
 
 
 def test_help_says_what_it_writes() -> None:
-    done = subprocess.run(
-        [ROOT / "examples/run", "techniques", "--help"], capture_output=True, text=True, check=True
-    )
+    done = run_program(ROOT / "examples/run", "techniques", "--help", check=True)
     assert "docs/techniques.md" in done.stdout
 
 
@@ -146,9 +133,7 @@ def test_a_script_that_says_too_little_is_named(
 
 def test_a_script_runs_by_itself_and_names_its_variants() -> None:
     script = ROOT / "examples/techniques/no_grad.py"
-    done = subprocess.run(
-        [sys.executable, script, "during"], capture_output=True, text=True, check=False
-    )
+    done = run_program(sys.executable, script, "during")
     assert done.returncode == 2
     assert "choose from" in done.stderr and "before" in done.stderr
 

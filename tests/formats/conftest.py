@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from built import BUILD, Ran, run_program
 
-BUILD = Path(os.environ["VRAMSTOW_BUILD"])
 TOOL = BUILD / "tests/snapshot_tool"
 
 
 @pytest.fixture
-def tool() -> Callable[..., subprocess.CompletedProcess[str]]:
+def tool() -> Callable[..., Ran]:
     """Runs snapshot_tool; whatever the file, it must end by itself and not by a signal."""
 
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        result = subprocess.run(
-            [TOOL, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=60
-        )
+    def run(*arguments: object) -> Ran:
+        result = run_program(TOOL, *map(str, arguments), timeout=60)
         assert result.returncode in (0, 2), result
         return result
 
@@ -29,7 +25,7 @@ def tool() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture
-def summary(tool: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[[Path], dict]:
+def summary(tool: Callable[..., Ran]) -> Callable[[Path], dict]:
     def run(path: Path) -> dict:
         result = tool("summary", path)
         assert result.returncode == 0, result.stderr
@@ -39,7 +35,7 @@ def summary(tool: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[[
 
 
 @pytest.fixture
-def refused(tool: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[[Path], str]:
+def refused(tool: Callable[..., Ran]) -> Callable[[Path], str]:
     """The sentence with which a file is refused."""
 
     def run(path: Path) -> str:

@@ -6,15 +6,14 @@ import gzip
 import os
 import pickle
 import pickletools
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from built import ROOT, Ran, run_program
 
-ROOT = Path(__file__).resolve().parents[2]
 CORPUS = Path(os.environ.get("VRAMSTOW_CORPUS", ROOT.parent / "shared/corpus"))
 VIEWERS = sorted(ROOT.glob(".venv/lib/python3.*/site-packages/torch/cuda/_memory_viz.py"))
 # The opcodes that MemoryViz.js, the public viewer, understands.
@@ -27,7 +26,7 @@ VIEWER_OPCODES = {
 MIB = 1 << 20
 Summary = Callable[[Path], dict]
 Refused = Callable[[Path], str]
-Tool = Callable[..., subprocess.CompletedProcess[str]]
+Tool = Callable[..., Ran]
 
 
 def frames(function: str) -> list[dict]:
@@ -217,13 +216,7 @@ def test_what_is_written_is_what_python_read(tmp_path: Path, tool: Tool) -> None
 
 
 def run_viewer(*arguments: object) -> str:
-    result = subprocess.run(
-        [sys.executable, VIEWERS[0], *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    result = run_program(sys.executable, VIEWERS[0], *map(str, arguments), timeout=120)
     assert result.returncode == 0, result.stderr
     return result.stdout
 

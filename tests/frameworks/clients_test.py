@@ -7,16 +7,14 @@ from __future__ import annotations
 import functools
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from built import VRAMSTOW, run_program, run_vramstow
 
-ROOT = Path(__file__).resolve().parents[2]
-VRAMSTOW = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")) / "bin/vramstow"
 JOBS = Path(__file__).parent
 CLIENT = os.environ.get("VRAMSTOW_CLIENT", "")
 PYTHON = os.environ.get("VRAMSTOW_CLIENT_PYTHON", "")
@@ -52,22 +50,14 @@ MODES = {
 def rehearse(mode: str, folder: Path) -> Run:
     flags, arguments = MODES[mode]
     command = [VRAMSTOW, "run", "--simulate=h200", f"--trace-dir={folder}/traces"]
-    done = subprocess.run(
-        [*command, *flags, "--", PYTHON, JOBS / f"clients/{CLIENT}_job.py", *arguments],
+    done = run_program(
+        *(*command, *flags, "--", PYTHON, JOBS / f"clients/{CLIENT}_job.py", *arguments),
         cwd=folder,
         env=os.environ | OFFLINE | {"PYTHONPATH": str(JOBS / "jobs")},
-        capture_output=True,
-        text=True,
         timeout=PATIENCE_S,
-        check=False,
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    listing = subprocess.run(
-        [VRAMSTOW, "analyze", "--json", folder / "traces"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    listing = run_vramstow("analyze", "--json", folder / "traces")
     facts = json.loads(listing.stdout) if listing.returncode == 0 else {}
     return Run(done.returncode, done.stderr, json.loads(lines[-1]) if lines else {}, facts)
 

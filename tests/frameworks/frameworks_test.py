@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from built import facts_of, run_vramstow
 from kinds import EVERY, JOBS, Kind
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
-VRAMSTOW = BUILD / "bin/vramstow"
 TOLERANCE = 0.1
 LEAST_KNOWN = 0.03  # of the peak may be unknown
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -36,12 +33,9 @@ def rehearse(kind: Kind, folder: Path) -> dict[str, int]:
     if missing:
         pytest.skip(f"needs {', '.join(missing)}: setup/requirements-frameworks.txt")
     options = ["--simulate=h200", "--pool=on", "--stacks=sites", "--trace-dir", str(folder)]
-    done = subprocess.run(
-        [VRAMSTOW, "run", *options, "--", sys.executable, JOBS / kind.script, *kind.arguments],
-        capture_output=True,
-        text=True,
+    done = run_vramstow(
+        *("run", *options, "--", sys.executable, JOBS / kind.script, *kind.arguments),
         timeout=500,
-        check=False,
         cwd=folder,
         env=os.environ | OFFLINE,
     )
@@ -51,10 +45,7 @@ def rehearse(kind: Kind, folder: Path) -> dict[str, int]:
 
 def analysis_of(folder: Path) -> dict[str, Any]:
     """The facts of the process that used the card: compilers start others, which are idle."""
-    listing = subprocess.run(
-        [VRAMSTOW, "analyze", "--json", folder], capture_output=True, text=True, check=True
-    )
-    return json.loads(listing.stdout)
+    return facts_of(folder)
 
 
 def check_iterations(kind: Kind, facts: dict[str, Any], told: dict[str, int]) -> None:

@@ -6,18 +6,16 @@ import csv
 import json
 import os
 import struct
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from built import ROOT, run_vramstow
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
-ROOT = Path(__file__).resolve().parents[2]
-VRAMSTOW = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")) / "bin/vramstow"
 JOBS = Path(__file__).parent / "logging"
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 
@@ -30,14 +28,11 @@ def run(script: str, folder: Path, *packages: str, pool: bool = True) -> dict[st
         if find_spec(name) is None:
             pytest.skip(f"needs {name}: setup/requirements-frameworks.txt")
     flags = ["--simulate=h200", f"--pool={'on' if pool else 'off'}", f"--trace-dir={folder}"]
-    done = subprocess.run(
-        [VRAMSTOW, "run", *flags, "--", sys.executable, JOBS / script, folder / "logs"],
+    done = run_vramstow(
+        *("run", *flags, "--", sys.executable, JOBS / script, folder / "logs"),
         cwd=folder,
         env=os.environ | OFFLINE | {"PYTHONPATH": str(ROOT / "python")},
-        capture_output=True,
-        text=True,
         timeout=500,
-        check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
-import subprocess
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import VRAMSTOW, Rehearsal
+from built import VRAMSTOW, events_of, run_program, run_vramstow
+from conftest import Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -76,7 +75,7 @@ def test_one_rank_takes_what_it_takes_among_all(
     job = [*launcher, "--standalone", PROGRAM, kind]
     together = rehearse(*job, card=f"h100,count={world}", timeout=1800)
     assert together.status == 0, together.err[-4000:]
-    among_all = {rank: events_of(trace) for rank, trace in by_rank(together).items()}
+    among_all = {rank: device_events_of(trace) for rank, trace in by_rank(together).items()}
     assert sorted(among_all) == list(range(world))
     for trace in together.traces:
         trace.unlink()
@@ -86,7 +85,7 @@ def test_one_rank_takes_what_it_takes_among_all(
     assert said(alone, "done") == done(some, world)
     for rank in some:
         assert said(alone, f"^rank {rank} step") == said(together, f"^rank {rank} step")
-        found, expected = events_of(by_rank(alone)[rank]), among_all[rank]
+        found, expected = device_events_of(by_rank(alone)[rank]), among_all[rank]
         assert len(found) > 20
         if kind == "pipeline":
             # Pipeline stages send each other the shapes, in messages with one small tensor each.
@@ -104,7 +103,7 @@ def test_first_and_last_of_many_ranks_take_the_same(
     job = rehearse(python, PROGRAM, kind, *("2048", "2", "2"), card=card, timeout=900)
     assert job.status == 0, job.err[-4000:]
     assert said(job, "done") == done(some, world)
-    first, last = (events_of(by_rank(job)[rank]) for rank in some)
+    first, last = (device_events_of(by_rank(job)[rank]) for rank in some)
     assert len(first) > 20
     assert first == last
     # Each of the two layers has a weight, a gradient and two moments: shares of 2048 x 2048
@@ -132,30 +131,22 @@ def by_rank(job: Rehearsal) -> dict[int, Path]:
     return found
 
 
-def events_of(trace: Path) -> list[tuple[str, ...]]:
+def device_events_of(trace: Path) -> list[tuple[str, ...]]:
     """What was allocated and freed of the device, tensors and what the driver was asked for.
 
     Pinned memory is PyTorch's cache: what it takes again depends on what had ended by then.
     """
-    listing = subprocess.run(
-        [VRAMSTOW, "export", trace, "--to", "csv"], check=True, capture_output=True, text=True
-    )
     told = ("kind", "call", "requested", "size")
     return [
         tuple(row[name] for name in told)
-        for row in csv.DictReader(listing.stdout.splitlines())
+        for row in events_of(trace)
         if row["kind"] in KINDS and row["memory"] != "host_pinned"
     ]
 
 
 def test_what_is_wrong_with_a_job_is_said_in_one_sentence(python: str) -> None:
     for spec, sentence in WRONG.items():
-        refused = subprocess.run(
-            [VRAMSTOW, "run", f"--simulate={spec}", "--", python, "-c", "pass"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        refused = run_vramstow("run", f"--simulate={spec}", "--", python, "-c", "pass")
         assert refused.returncode == 2
         assert refused.stderr.startswith(f"vramstow run: simulated card: {sentence}")
         assert refused.stderr.count("\n") == 1
@@ -285,14 +276,9 @@ def test_ranks_that_a_program_starts_itself_are_told_of(rehearse: Rehearse, pyth
 
 @pytest.mark.parametrize("launcher", ["mpirun", "/usr/bin/srun"])
 def test_a_launcher_that_would_start_all_ranks_is_left_out(launcher: str) -> None:
-    refused = subprocess.run(
-        [
-            *(VRAMSTOW, "run", "--simulate=h100,world=8,rank=0,3", "--", launcher),
-            *("-n", "8", "python3", "train.py", "--batch", "2"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
+    refused = run_program(
+        *(VRAMSTOW, "run", "--simulate=h100,world=8,rank=0,3", "--", launcher),
+        *("-n", "8", "python3", "train.py", "--batch", "2"),
     )
     assert refused.returncode == 2
     assert refused.stderr == (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built import ROOT, VRAMSTOW, Ran, facts_of, run_vramstow
 from call_log import differences, read_call_log, read_trace
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
-VRAMSTOW = BUILD / "bin/vramstow"
 EXAMPLES = ROOT / "examples"
 
 PROGRAMS = ROOT / "tests/jobs/programs"
@@ -36,28 +32,15 @@ class Rehearsal:
     call_logs: list[Path]
 
     def analysis(self) -> dict[str, Any]:
-        listing = subprocess.run(
-            [VRAMSTOW, "analyze", "--json", *self.traces],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        return json.loads(listing.stdout)
+        return facts_of(*self.traces)
 
-    def replay(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def replay(self, *arguments: str) -> Ran:
         """The output that `vramstow replay --json` makes of the only trace."""
         (trace,) = self.traces
-        return subprocess.run(
-            [VRAMSTOW, "replay", "--json", trace, *arguments],
-            check=False,
-            capture_output=True,
-            text=True,
-        )
+        return run_vramstow("replay", "--json", trace, *arguments)
 
     def report(self) -> str:
-        listing = subprocess.run(
-            [VRAMSTOW, "analyze", *self.traces], check=True, capture_output=True, text=True
-        )
+        listing = run_vramstow("analyze", *self.traces, check=True)
         return listing.stdout
 
     def assert_well(self, steps: int) -> None:
@@ -107,12 +90,9 @@ def rehearse(tmp_path: Path) -> Callable[..., Rehearsal]:
             card += f",primary={os.environ[PRIMARY]}"
         simulate = f"--simulate={card},call-log={tmp_path}/call-log-%p.csv"
 
-        result = subprocess.run(
-            [VRAMSTOW, "run", simulate, "--trace-dir", tmp_path, "--", *command],
-            capture_output=True,
-            text=True,
+        result = run_vramstow(
+            *("run", simulate, "--trace-dir", tmp_path, "--", *command),
             timeout=timeout,
-            check=False,
             env=os.environ | (env or {}),
         )
         traces = sorted(tmp_path.glob("*.stow"))

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, ROOT, VRAMSTOW, Rehearsal
+from built import BUILD, ROOT, VRAMSTOW, run_program
+from conftest import Rehearsal
 
 PROGRAMS = Path(__file__).parent / "programs"
 Rehearse = Callable[..., Rehearsal]
@@ -74,7 +75,7 @@ def test_a_run_keeps_the_names_of_native_functions_in_its_trace(tmp_path: Path) 
     subprocess.run(build, check=True)
     flags = ("--simulate=h200", "--stacks=all", f"--trace-dir={tmp_path}")
     run = [VRAMSTOW, "run", *flags, "--", program, "1", "20"]
-    ran = subprocess.run(run, capture_output=True, text=True, check=False)
+    ran = run_program(*run)
     assert ran.returncode == 0, ran.stderr
     (trace,) = tmp_path.glob("*.stow")
     numbers = [
@@ -83,6 +84,6 @@ def test_a_run_keeps_the_names_of_native_functions_in_its_trace(tmp_path: Path) 
     ]
     assert 0xF0000000 in numbers, "a chunk of functions (docs/trace-format.md)"
     read = [VRAMSTOW, "analyze", "--json", trace]
-    analysis = json.loads(subprocess.run(read, capture_output=True, text=True, check=True).stdout)
+    analysis = json.loads(run_program(*read, check=True).stdout)
     assert analysis["input"]["complete"]
     assert analysis["counts"]["allocations"] == 20

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, VRAMSTOW
+from built import ROOT, VRAMSTOW, run_program
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -35,14 +34,13 @@ PARAMETERS = 4 * (2048 * 2048 + 2048) * 4
 def ask(folder: Path, python: str, program: str) -> dict[str, object]:
     (folder / "steps.py").write_text(STEPS)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("VRAMSTOW_")}
-    done = subprocess.run(
-        [python, "-c", f"import json, vramstow\nprint(json.dumps(vars({program})))"],
+    done = run_program(
+        python,
+        "-c",
+        f"import json, vramstow\nprint(json.dumps(vars({program})))",
         cwd=folder,
         env=kept | {"PYTHONPATH": str(ROOT / "python"), "VRAMSTOW_PROGRAM": str(VRAMSTOW)},
-        capture_output=True,
-        text=True,
         timeout=500,
-        check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout)

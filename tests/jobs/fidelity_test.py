@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PROGRAMS, VRAMSTOW
+from built import VRAMSTOW, run_vramstow
+from conftest import PROGRAMS
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -62,13 +63,7 @@ def snapshot(file: Path, card: str, *command: str | Path) -> None:
 def compare(
     file: Path, *arguments: str | Path, flags: tuple[str, ...] = ()
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [VRAMSTOW, "fidelity", file, *flags, "--", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return run_vramstow("fidelity", file, *flags, "--", *arguments, timeout=300)
 
 
 def facts(result: subprocess.CompletedProcess[str]) -> dict[str, Any]:
@@ -240,12 +235,6 @@ torch.cuda.memory._dump_snapshot(sys.argv[1])
     )
     program = "import torch; print(torch.cuda.get_device_properties(0).total_memory >> 30)"
     flags = ["--no-trace", f"--simulate=match={real},memory=100GiB"]
-    done = subprocess.run(
-        [VRAMSTOW, "run", *flags, "--", python, "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=True,
-    )
+    done = run_vramstow("run", *flags, "--", python, "-c", program, timeout=100, check=True)
     assert done.stdout == "100\n"
     assert "the card is rtx5090: the smallest with at least 30.4 GiB" in done.stderr

@@ -7,11 +7,10 @@ here. tests/frameworks/clients/jax_job.py is a job of JAX itself.
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import VRAMSTOW
+from built import run_vramstow
 
 LOOKS = (
     "import os\n"
@@ -39,11 +38,9 @@ def job(tmp_path: Path) -> Path:
 
 
 def printed(job: Path, python: str, *flags: str, **env: str) -> str:
-    done = subprocess.run(
-        [VRAMSTOW, "run", "--no-trace", *flags, "--", python, job],
+    done = run_vramstow(
+        *("run", "--no-trace", *flags, "--", python, job),
         env={key: value for key, value in os.environ.items() if key != "XLA_FLAGS"} | env,
-        capture_output=True,
-        text=True,
         timeout=60,
         check=True,
     )

@@ -12,8 +12,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from built import VRAMSTOW
 from call_log import Step, read_call_log, read_trace
-from conftest import VRAMSTOW
 
 PROGRAMS = Path(__file__).parent / "programs"
 KILLS = 1000 if os.environ.get("VRAMSTOW_LONG") else 40

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, VRAMSTOW
+from built import ROOT, VRAMSTOW, run_program, run_vramstow
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -67,16 +67,14 @@ def rehearsed(folder: Path, card: str, *flags: str) -> tuple[Path, str]:
     folder.mkdir(exist_ok=True)
     (folder / "train.py").write_text(TRAIN)
     run = [VRAMSTOW, "run", f"--simulate={card}", *flags, "--", sys.executable, "train.py"]
-    done = subprocess.run(run, check=False, capture_output=True, text=True, cwd=folder, timeout=300)
+    done = run_program(*run, cwd=folder, timeout=300)
     assert done.returncode == 0, done.stderr
     (trace,) = folder.glob("*.stow")
     return trace, done.stderr
 
 
 def told(*arguments: str | Path) -> str:
-    return subprocess.run(
-        [VRAMSTOW, *arguments], check=True, capture_output=True, text=True, timeout=300
-    ).stdout
+    return run_vramstow(*arguments, check=True, timeout=300).stdout
 
 
 def facts(trace: Path) -> dict[str, Any]:

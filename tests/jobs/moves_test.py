@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Rehearsal
+from built import ROOT, run_program
+from conftest import Rehearsal
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import moves
@@ -89,14 +89,9 @@ def test_all_means_are_known_to_the_command() -> None:
 def test_a_table_is_made(tmp_path: Path) -> None:
     facts = tmp_path / "moves.json"
     means = "vramstow,save_on_cpu,models-by-hand"
-    done = subprocess.run(
-        [
-            *(sys.executable, BENCH / "moves.py", "--quick", "--tiny", "--steps", "3"),
-            *("--means", means, "--json", facts),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_program(
+        *(sys.executable, BENCH / "moves.py", "--quick", "--tiny", "--steps", "3"),
+        *("--means", means, "--json", facts),
     )
     assert done.returncode == 0, done.stderr
     assert re.search(r"^\| \*bound\* \| \*\d\.\d\d\* \| \*\d\.\d\d\* \|$", done.stdout, re.M)

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable
 
 import pytest
-from conftest import PROGRAMS, ROOT, Rehearsal
+from built import ROOT
+from conftest import PROGRAMS, Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, EXAMPLES, ROOT, Rehearsal
+from built import BUILD, ROOT, run_program
+from conftest import EXAMPLES, Rehearsal
 
 Rehearse = Callable[..., Rehearsal]
 PROGRAMS = Path(__file__).parent / "programs"
@@ -58,10 +59,10 @@ def test_a_program_for_cuda_12(rehearse: Rehearse, cuda12_headers: Path, tmp_pat
 
 def test_every_name_that_the_older_wheel_wants_is_exported(older_python: str) -> None:
     where = [older_python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    folder = subprocess.run(where, check=True, capture_output=True, text=True).stdout.strip()
+    folder = run_program(*where, check=True).stdout.strip()
     check = [sys.executable, ROOT / "tests/libraries/exported_names_test.py"]
     simulator = BUILD / "lib/vramstow/simulator"
-    found = subprocess.run([*check, simulator, folder], capture_output=True, text=True, check=False)
+    found = run_program(*check, simulator, folder)
     assert found.returncode == 0, found.stdout
 
 

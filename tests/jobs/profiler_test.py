@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 import json
 import subprocess
@@ -12,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import VRAMSTOW, Rehearsal
+from built import VRAMSTOW, events_of, run_program, run_vramstow
+from conftest import Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -37,12 +37,7 @@ def test_memory_is_merged_into_the_profile_under_its_operators(
     job = rehearse(python, PROGRAMS / "profiled_steps.py", tmp_path / "profile.json", card="h200")
     assert job.status == 0, job.err[-4000:]
     (trace,) = job.traces
-    done = subprocess.run(
-        [VRAMSTOW, "export", trace, "--merge", tmp_path / "profile.json"],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = run_vramstow("export", trace, "--merge", tmp_path / "profile.json", check=True)
     merged = json.loads(done.stdout)["traceEvents"]
     ours = [event for event in merged if event.get("cat") == "vramstow"]
     slices: dict[object, list[dict[str, Any]]] = {}
@@ -95,11 +90,8 @@ def test_holistic_trace_analysis_reads_the_merged_profile_as_the_profile(
     (trace,) = job.traces
     merge = ["export", trace, "--merge", tmp_path / "a.json", "-o", tmp_path / "b.json"]
     subprocess.run([VRAMSTOW, *merge], check=True, capture_output=True)
-    read = subprocess.run(
-        [sys.executable, "-c", HTA, tmp_path, tmp_path / "a.json", tmp_path / "b.json"],
-        check=True,
-        capture_output=True,
-        text=True,
+    read = run_program(
+        sys.executable, "-c", HTA, tmp_path, tmp_path / "a.json", tmp_path / "b.json", check=True
     )
     alone, merged = json.loads(read.stdout.splitlines()[-1])
     assert alone == merged and alone[0] > 100 and alone[1]
@@ -116,10 +108,7 @@ def rehearse_with_cupti(rehearse: Rehearse, python: str, *how: str) -> Rehearsal
 
 def events(job: Rehearsal, kind: str) -> list[dict[str, str]]:
     (trace,) = job.traces
-    listing = subprocess.run(
-        [VRAMSTOW, "export", trace, "--to", "csv"], check=True, capture_output=True, text=True
-    )
-    return [row for row in csv.DictReader(listing.stdout.splitlines()) if row["kind"] == kind]
+    return [row for row in events_of(trace) if row["kind"] == kind]
 
 
 def test_cupti_kernels_and_memory_are_in_the_trace_joined_to_calls(

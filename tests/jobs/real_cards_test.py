@@ -9,13 +9,13 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PROGRAMS, VRAMSTOW
+from built import run_program, run_vramstow
+from conftest import PROGRAMS
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -57,20 +57,14 @@ JOBS = (
 @pytest.fixture
 def release(python: str) -> tuple[int, int]:
     ask = "from importlib.metadata import version; print(version('torch'))"
-    told = subprocess.run([python, "-c", ask], check=True, capture_output=True, text=True).stdout
+    told = run_program(python, "-c", ask, check=True).stdout
     major, minor, *_ = told.split(".")
     return int(major), int(minor)
 
 
 def fidelity(real: Path, card: str, *command: str | Path) -> dict[str, Any]:
     flags = (f"--simulate={card},values=off", "--json", "--no-tries")
-    done = subprocess.run(
-        [VRAMSTOW, "fidelity", real, *flags, "--", *command],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = run_vramstow("fidelity", real, *flags, "--", *command, timeout=300)
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout)
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXAMPLES, PROGRAMS, VRAMSTOW, Rehearsal
+from built import VRAMSTOW, run_vramstow
+from conftest import EXAMPLES, PROGRAMS, Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -127,12 +128,8 @@ def test_tensors_that_the_pool_served_need_of_the_model_what_pytorch_took(
         trace.unlink()
     pooled = rehearse(*command, env={"VRAMSTOW_POOL": "on", "VRAMSTOW_STACKS": "all"})
     assert pooled.status == 0, pooled.err[-2000:]
-    result = subprocess.run(
-        [VRAMSTOW, "replay", *pooled.traces, "--models", "native", "--json"],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=120,
+    result = run_vramstow(
+        "replay", *pooled.traces, "--models", "native", "--json", check=True, timeout=120
     )
     replayed = json.loads(result.stdout)
     assert replayed["requests"]["private_pools"] == 0

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, VRAMSTOW
+from built import BUILD, VRAMSTOW, run_program
 
 # A copy of NVIDIA's runtime, as far as it matters here: it reports another version, and asks the
 # driver for a private table.
@@ -75,12 +75,13 @@ def run(program: str, *arguments: str | Path, rehearsal: bool = True) -> tuple[s
     """The program's output, and the lines on standard error."""
     rehearse = [VRAMSTOW, "run", "--no-trace", "--simulate=h100", "--"]
     preload = {"LD_PRELOAD": str(BUILD / "lib/libvramstow.so"), "VRAMSTOW_TRACE": "0"}
-    done = subprocess.run(
-        [*(rehearse if rehearsal else []), sys.executable, "-c", program, *arguments],
-        capture_output=True,
-        text=True,
+    done = run_program(
+        *(rehearse if rehearsal else []),
+        sys.executable,
+        "-c",
+        program,
+        *arguments,
         timeout=60,
-        check=False,
         env=os.environ if rehearsal else os.environ | preload,
     )
     assert done.returncode == 0, done.stderr

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import VRAMSTOW
+from built import run_vramstow
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -14,12 +14,8 @@ COMPUTED = "import torch; print((torch.full((3,), 2.0, device='cuda') + 1).sum()
 
 
 def run_under(folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [VRAMSTOW, "run", "--simulate=h200", f"--trace-dir={folder}", "--", *command],
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=True,
+    return run_vramstow(
+        "run", "--simulate=h200", f"--trace-dir={folder}", "--", *command, timeout=200, check=True
     )
 
 

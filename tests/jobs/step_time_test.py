@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PROGRAMS, VRAMSTOW
+from built import VRAMSTOW, run_program
+from conftest import PROGRAMS
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -86,13 +87,7 @@ def plan(
     status: int = 0,
 ) -> dict[str, Any]:
     command = [VRAMSTOW, "plan", "--json", "--cards", card, *arguments]
-    done = subprocess.run(
-        [*command, "--", sys.executable, DECODER, *places.split()],
-        capture_output=True,
-        text=True,
-        timeout=580,
-        check=False,
-    )
+    done = run_program(*command, "--", sys.executable, DECODER, *places.split(), timeout=580)
     assert done.returncode == status, done.stderr[-2000:]
     return json.loads(done.stdout)
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from conftest import EXAMPLES, PROGRAMS, ROOT, Rehearsal
+from built import ROOT
+from conftest import EXAMPLES, PROGRAMS, Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 

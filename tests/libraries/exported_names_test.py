@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import ctypes
 import re
-import subprocess
 import sys
 from pathlib import Path
+
+from built import run_program
 
 SKIPPED = 77
 # The libraries of the wheels for each release of CUDA: the stand-in and the real library.
@@ -55,9 +56,7 @@ NVML_USERS = (
 
 def dynamic_symbols(library: Path, which: str) -> set[str]:
     """The function names (name@node) that `nm -D` lists; a default version's @@ counts as @."""
-    listing = subprocess.run(
-        ["nm", "-D", which, str(library)], capture_output=True, text=True, check=False
-    ).stdout
+    listing = run_program("nm", "-D", which, library).stdout
     lines = [line.split() for line in listing.splitlines()]
     return {words[-1].replace("@@", "@") for words in lines if words and words[-2] in "TWU"}
 

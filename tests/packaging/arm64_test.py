@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, ROOT, binaries, must
+from built import BUILD, ROOT, run_program
+from conftest import binaries, must
 
 SYSROOT = ROOT / "build-arm64-parts/sysroot"
 TRACE = ROOT / "tests/tracer/golden/v2.2-closed.stow"
@@ -20,12 +20,8 @@ TRACE = ROOT / "tests/tracer/golden/v2.2-closed.stow"
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("arm64") / "vramstow"
-    made = subprocess.run(
-        (ROOT / "setup/arm64", "--to", folder),
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"VRAMSTOW_SYSROOT": ""},
+    made = run_program(
+        ROOT / "setup/arm64", "--to", folder, env=os.environ | {"VRAMSTOW_SYSROOT": ""}
     )
     assert made.returncode == 0, made.stderr[-3000:]
     return folder
@@ -67,10 +63,5 @@ def test_a_process_with_the_preload_does_what_it_does_without(
     must("aarch64-linux-gnu-gcc", f"--sysroot={SYSROOT}", source, "-o", program)
     preload = f"LD_PRELOAD={installation / 'lib/libvramstow.so'}"
     told = f"VRAMSTOW_TRACE_DIR={tmp_path}"
-    ran = subprocess.run(
-        (emulator, "-L", SYSROOT, "-E", preload, "-E", told, program),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = run_program(emulator, "-L", SYSROOT, "-E", preload, "-E", told, program)
     assert (ran.returncode, ran.stdout, ran.stderr) == (7, "words\n", "")

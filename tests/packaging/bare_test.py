@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,8 @@ from pathlib import Path
 import bare_root
 import pytest
 from bare_root import BareRoot
-from conftest import ROOT, check_binaries, check_needs, must
+from built import ROOT, run_program
+from conftest import check_binaries, check_needs, must
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,7 @@ while True:
 def copy_python(version: str, folder: Path) -> str | None:
     """Puts this machine's Python into the folder `opt/python`; returns why it cannot be."""
     found = shutil.which(f"python{version}")
-    asked = found and subprocess.run(
-        (found, "-c", "import sys; print(sys.base_prefix)"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    asked = found and run_program(found, "-c", "import sys; print(sys.base_prefix)")
     if not asked or asked.returncode != 0:
         return f"there is no python{version} here"
     shutil.copytree(asked.stdout.strip(), folder / "opt/python", symlinks=True)

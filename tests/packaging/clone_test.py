@@ -13,7 +13,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, ROOT, must
+from built import BUILD, ROOT, run_program
+from conftest import must
 
 RELEASE = "2.15.0"
 KINDS = {"torch", "torch-observer", "torch-values", "torch-census"}
@@ -36,14 +37,8 @@ def make(clone: Path, *options: str | Path, **more: str) -> subprocess.Completed
         for name, value in os.environ.items()
         if name in kept or name.startswith(("PIP_", "CCACHE_", "CMAKE_")) or "proxy" in name.lower()
     }
-    return subprocess.run(
-        (clone / "setup/wheel", *options),
-        cwd=clone,
-        env=environment | more,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
+    return run_program(
+        clone / "setup/wheel", *options, cwd=clone, env=environment | more, stdin=subprocess.DEVNULL
     )
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
+from built import BUILD, ROOT, Ran, run_program
 
 # Libraries that every system with glibc has. Since glibc 2.34 most of them are empty.
 C_LIBRARY = {
@@ -64,24 +61,14 @@ int main(void) {
 """
 
 
-def run(
-    *command: str | Path, cwd: Path | None = None, **more: str
-) -> subprocess.CompletedProcess[str]:
+def run(*command: str | Path, cwd: Path | None = None, **more: str) -> Ran:
     unwanted = ("PYTHONPATH", "LD_PRELOAD", "LD_LIBRARY_PATH")
     environment = {
         name: value
         for name, value in os.environ.items()
         if name not in unwanted and "VRAMSTOW" not in name
     }
-    return subprocess.run(
-        command,
-        cwd=cwd,
-        env=environment | more,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
+    return run_program(*command, cwd=cwd, env=environment | more, timeout=600)
 
 
 def must(*command: str | Path, cwd: Path | None = None, **more: str) -> str:
@@ -170,12 +157,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if ready is not None:
         return Path(ready)
     folder = tmp_path_factory.mktemp("wheel")
-    made = subprocess.run(
-        (ROOT / "setup/wheel", "--to", folder),
-        cwd=ROOT,
-        check=False,
-        text=True,
-        capture_output=True,
-    )
+    made = run_program(ROOT / "setup/wheel", "--to", folder, cwd=ROOT)
     assert made.returncode == 0, made.stderr[-3000:]
     return Path(made.stdout.strip())

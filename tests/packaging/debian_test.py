@@ -7,7 +7,8 @@ import stat
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, check_binaries, check_rehearsal, must
+from built import BUILD
+from conftest import check_binaries, check_rehearsal, must
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, binaries, check_binaries, check_needs, check_rehearsal, must, run
+from built import ROOT
+from conftest import binaries, check_binaries, check_needs, check_rehearsal, must, run
 
 VERSION = re.search(
     r"VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text().split("project(")[1]

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, ROOT
+from built import BUILD, ROOT, run_program
 
 KIT = ROOT / "tests/card"
 sys.path.insert(0, str(KIT))
@@ -535,16 +535,15 @@ def test_a_rule_needs_only_its_own_names(tmp_path: Path) -> None:
     older = tmp_path / "libcuda.so.1"
     older.write_bytes(contents)
     rules = "MemoryTest.*:EventTest.*:DeviceTest.*"
-    ran = subprocess.run(
-        (program, f"--gtest_filter={rules}"),
+    ran = run_program(
+        program,
+        f"--gtest_filter={rules}",
         env=os.environ
         | {
             "VRAMSTOW_TEST_DRIVER": str(older),
             "VRAMSTOW_SIMULATE": "h200,memory=4GiB",
             "LD_LIBRARY_PATH": str(driver.parent),
         },
-        capture_output=True,
-        text=True,
         timeout=300,
     )
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]

@@ -20,14 +20,14 @@ from pathlib import Path
 import bare_root
 import pytest
 from bare_root import BareRoot
-from conftest import BUILD, ROOT, check_needs, must
+from built import BUILD, ROOT, SIMULATOR, run_program
+from conftest import check_needs, must
 
 MOST_BYTES = 50 << 20
 STEPS = 20
 # A simulated GPU gives no times of transfers and calls unless its clock is the model's.
 NOT_SHOWN = {"sleep cost", "times"}
 SPECS = ("h200", "h200,primary=private")
-SIMULATOR = BUILD / "lib/vramstow/simulator"
 KIT = ROOT / "tests/card"
 
 
@@ -46,12 +46,9 @@ def accept(
 ) -> tuple[subprocess.CompletedProcess[str], dict]:
     """Runs the kit on a simulated card."""
     rehearsal = {"VRAMSTOW_CARD_SIMULATE": spec, "VRAMSTOW_CARD_DRIVER": str(SIMULATOR)}
-    ran = subprocess.run(
-        (bundle / "run", "--python", python, "--to", results, "--memory", "0.5", *options),
+    ran = run_program(
+        *(bundle / "run", "--python", python, "--to", results, "--memory", "0.5", *options),
         env=os.environ | rehearsal,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     file = results / "results.json"
     return ran, json.loads(file.read_text()) if file.exists() else {}
@@ -193,16 +190,10 @@ def test_what_is_wrong_is_one_sentence(bundle: Path, tmp_path: Path) -> None:
     ran, _ = accept(bundle, tmp_path, python="/nowhere/python")
     assert ran.returncode == 2 and "--python" in ran.stderr
     (tmp_path / "no.whl").write_text("no zip")
-    packed = subprocess.run(
-        (KIT / "pack", tmp_path / "no.whl", tmp_path / "x.tar.gz"), capture_output=True, text=True
-    )
+    packed = run_program(KIT / "pack", tmp_path / "no.whl", tmp_path / "x.tar.gz")
     assert packed.returncode == 1 and "is no wheel" in packed.stderr
 
 
 def test_a_build_without_tests_is_named(wheel: Path, tmp_path: Path) -> None:
-    packed = subprocess.run(
-        (KIT / "pack", wheel, tmp_path / "x.tar.gz", "--build", tmp_path),
-        capture_output=True,
-        text=True,
-    )
+    packed = run_program(KIT / "pack", wheel, tmp_path / "x.tar.gz", "--build", tmp_path)
     assert packed.returncode == 1 and "call tests/run first" in packed.stderr

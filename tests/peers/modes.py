@@ -4,13 +4,11 @@ what the interposer saw of it."""
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
+from built import VRAMSTOW, run_program, run_vramstow
+
 HERE = Path(__file__).resolve().parent
-BUILD = Path(os.environ.get("VRAMSTOW_BUILD", HERE.parents[1] / "build"))
-VRAMSTOW = BUILD / "bin/vramstow"
 
 # The name of each mode, whether the interposer is loaded, and its settings.
 MODES: dict[str, tuple[bool, tuple[str, ...]]] = {
@@ -25,9 +23,7 @@ def environment(card: str, mode: str, traces: Path) -> dict[str, str]:
     """What a rehearsal's environment is in this mode."""
     interposer, settings = MODES[mode]
     run = [VRAMSTOW, "run", f"--simulate={card}", *settings]
-    listed = subprocess.run(
-        [*run, "--trace-dir", traces, "--", "env", "-0"], check=True, capture_output=True, text=True
-    )
+    listed = run_program(*run, "--trace-dir", traces, "--", "env", "-0", check=True)
     env = dict(entry.split("=", 1) for entry in listed.stdout.split("\0") if entry)
     if not interposer:
         libraries = env["LD_PRELOAD"].split(":")
@@ -52,9 +48,7 @@ def assert_seen(mode: str, traces: Path) -> None:
         assert not files, "the interposer was there all the same"
         return
     assert files, "the interposer left no trace"
-    told = subprocess.run(
-        [VRAMSTOW, "analyze", "--json", *files], check=True, capture_output=True, text=True
-    )
+    told = run_vramstow("analyze", "--json", *files, check=True)
     kinds = json.loads(told.stdout)["counts"]["events_by_kind"]
     assert sum(kinds.values()) > 0, "not one call was counted"
     served = kinds.get("cache_grow", 0)

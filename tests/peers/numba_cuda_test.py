@@ -9,11 +9,11 @@ is tested: nvJitLink's cubins do not run on the simulated card, the PTX that the
 from __future__ import annotations
 
 import os
-import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from built import run_program
 from modes import HERE, MODES, assert_seen, environment, with_path
 
 # The GPU is small, because a test fills more managed memory than the GPU has, and that is memory of
@@ -33,14 +33,11 @@ def run_suite(folder: Path, mode: str) -> dict[str, str]:
     outcomes = folder / "outcomes"
     options = ["-q", "-p", "no:cacheprovider", "-p", "numba_cuda_plugin", "--tb=line"]
     options += ["--import-mode=importlib", "--outcomes", str(outcomes), "--pyargs", SUITE]
-    result = subprocess.run(
-        [str(PYTHON), "-m", "pytest", *options],
+    result = run_program(
+        *(PYTHON, "-m", "pytest", *options),
         cwd=folder,
         env=with_path(environment(CARD, mode, folder), HERE),
-        capture_output=True,
-        text=True,
         timeout=800,
-        check=False,
     )
     assert outcomes.exists(), result.stdout[-2000:] + result.stderr[-2000:]
     assert_seen(mode, folder)
@@ -50,7 +47,7 @@ def run_suite(folder: Path, mode: str) -> dict[str, str]:
 
 def has_nvjitlink() -> bool:
     question = "from numba.cuda.cudadrv import driver; print(driver._have_nvjitlink())"
-    run = subprocess.run([str(PYTHON), "-c", question], capture_output=True, text=True, check=True)
+    run = run_program(PYTHON, "-c", question, check=True)
     return run.stdout.strip() == "True"
 
 

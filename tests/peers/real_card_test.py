@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
-from modes import VRAMSTOW
+from built import VRAMSTOW, run_program, run_vramstow
 
 RMM = """
 import rmm
@@ -52,13 +51,9 @@ def test_allocates_and_computes(tmp_path: Path, name: str, program: str, pool: s
     if python is None:
         pytest.skip(f"{name}: VRAMSTOW_PEER_{name}_PYTHON does not name a Python that has it")
     run = [VRAMSTOW, "run", f"--pool={pool}", "--trace-dir", tmp_path, "--"]
-    job = subprocess.run(
-        [*run, python, "-c", program], capture_output=True, text=True, timeout=600, check=False
-    )
+    job = run_program(*run, python, "-c", program, timeout=600)
     assert job.returncode == 0, job.stderr[-4000:]
     assert job.stdout == "done\n"
     files = list(tmp_path.glob("*.stow"))
-    told = subprocess.run(
-        [VRAMSTOW, "analyze", "--full", *files], check=True, capture_output=True, text=True
-    ).stdout
+    told = run_vramstow("analyze", "--full", *files, check=True).stdout
     assert "allocations" in told and not told.startswith("0 allocations"), told[-2000:]

@@ -4,12 +4,12 @@ and without, and with its pool at either level."""
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from modes import BUILD, HERE, MODES, assert_seen, environment
+from built import BUILD, run_program
+from modes import HERE, MODES, assert_seen, environment
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -21,14 +21,7 @@ CARD = "h200,memory=1GiB,emulation=on,allowance=8GiB"
 def run_engine(folder: Path, mode: str) -> str:
     folder.mkdir()
     env = environment(CARD, mode, folder) | {"VRAMSTOW_CHECK": "1"}
-    engine = subprocess.run(
-        [sys.executable, HERE / "sleep_engine.py", LIBRARY],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-    )
+    engine = run_program(sys.executable, HERE / "sleep_engine.py", LIBRARY, env=env, timeout=400)
     assert engine.returncode == 0, f"{mode}: {engine.stdout[-2000:]}{engine.stderr[-4000:]}"
     assert "report this" not in engine.stderr, engine.stderr[-2000:]
     assert_seen(mode, folder)

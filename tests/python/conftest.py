@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from built import ROOT, VRAMSTOW, Ran, run_program
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 INSTALLED = os.environ.get("VRAMSTOW_TEST_INSTALLED")
-VRAMSTOW = Path(INSTALLED) if INSTALLED is not None else BUILD / "bin/vramstow"
 PROGRAMS = Path(__file__).parent / "programs"
 
 pytest_plugins = ["pytester"]
-
-Ran = subprocess.CompletedProcess[str]
 
 
 def package_environment() -> dict[str, str]:
@@ -46,13 +41,6 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
         if not plain:
             own = ["run", f"--simulate={card}", "--trace-dir", str(tmp_path), *flags, "--"]
             command = [str(VRAMSTOW), *own, *command]
-        return subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-            env=package_environment(),
-        )
+        return run_program(*command, timeout=120, env=package_environment())
 
     return run

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from built import run_program
 from conftest import package_environment
 
 # A step that uses the driver only, without PyTorch.
@@ -40,14 +41,12 @@ def python(
     """Runs a program whose file is job.py, beside the module `steps`."""
     (folder / "steps.py").write_text(STEP)
     (folder / "job.py").write_text(program)
-    return subprocess.run(
-        [sys.executable, "job.py"],
+    return run_program(
+        sys.executable,
+        "job.py",
         cwd=folder,
         env=package_environment() | (environment or {}),
-        capture_output=True,
-        text=True,
         timeout=240,
-        check=False,
     )
 
 
@@ -154,14 +153,7 @@ try:
 except TypeError as error:
     print(error)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=package_environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run_program(sys.executable, "-c", program, env=package_environment(), timeout=60)
     assert said(done) == [
         "step is defined in an interactive session, so another process cannot find it: write it "
         "into a file, and import it from there"

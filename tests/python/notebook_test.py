@@ -14,11 +14,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from built import ROOT, VRAMSTOW, run_program
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
-from vramstow import notebook, notebook_page  # noqa: E402
+from vramstow import notebook, notebook_page
 
 _spec = importlib.util.spec_from_file_location("attach_conftest", ROOT / "tests/attach/conftest.py")
 assert _spec is not None and _spec.loader is not None
@@ -83,7 +83,7 @@ def kernel_environment(folder: Path) -> dict[str, str]:
         | compiled
         | {
             "PYTHONPATH": str(ROOT / "python"),
-            "VRAMSTOW_PROGRAM": str(_attach.VRAMSTOW),
+            "VRAMSTOW_PROGRAM": str(VRAMSTOW),
             "HOME": os.environ.get("HOME", "/root"),
             "IPYTHONDIR": str(folder / "ipython"),
         }
@@ -141,15 +141,7 @@ def outputs(tmp_path: Path) -> dict[int, str]:
     for number, text in enumerate(cells, 1):
         (tmp_path / f"cell-{number:02}.py").write_text(text)
     environment = kernel_environment(tmp_path)
-    done = subprocess.run(
-        [_attach.PYTHON, "-c", RUN],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = run_program(_attach.PYTHON, "-c", RUN, cwd=tmp_path, env=environment, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     parts = done.stdout.split("#### cell-")[1:]
     return {int(part[:2]): part[2:] for part in parts}
@@ -196,14 +188,8 @@ def test_the_first_cell_under_vramstow_run_has_numbers(tmp_path: Path) -> None:
     plain = {name: text for name, text in os.environ.items() if not name.startswith("VRAMSTOW")}
     for name in ("PYTHONPATH", "IPYTHONDIR", "VRAMSTOW_PROGRAM", "VRAMSTOW_ADAPTER_DIR"):
         plain |= {name: environment[name]} if name in environment else {}
-    done = subprocess.run(
-        [_attach.VRAMSTOW, *flags, sys.executable, "-c", RUN],
-        cwd=tmp_path,
-        env=plain,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+    done = run_program(
+        VRAMSTOW, *flags, sys.executable, "-c", RUN, cwd=tmp_path, env=plain, timeout=300
     )
     assert "4.00 MiB more than before, 4.00 MiB more at its peak, 1 allocation" in done.stdout
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, VRAMSTOW, Ran
+from built import ROOT, VRAMSTOW, facts_of, run_program, run_vramstow
+from conftest import Ran
 
 Run = Callable[..., Ran]
 
@@ -51,12 +51,10 @@ def test_the_package_can_be_run_as_the_program() -> None:
     settings = {"PATH": os.environ["PATH"], "PYTHONPATH": str(root / "python")}
     command = [sys.executable, "-m", "vramstow", "--version"]
     env = settings | {"VRAMSTOW_PROGRAM": str(VRAMSTOW)}
-    told = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    told = run_program(*command, env=env)
     assert (told.returncode, told.stderr) == (0, "")
     assert told.stdout.startswith("vramstow ")
-    none = subprocess.run(
-        command, env=settings | {"PATH": "/nowhere"}, capture_output=True, text=True, check=False
-    )
+    none = run_program(*command, env=settings | {"PATH": "/nowhere"})
     assert (none.returncode, none.stdout) == (1, "")
     assert none.stderr.startswith("vramstow: the program vramstow is not here: install")
     assert "Traceback" not in none.stderr
@@ -173,12 +171,7 @@ except MemoryError:
 
 def marks(tmp_path: Path) -> str:
     (trace,) = tmp_path.glob("*.stow")
-    return subprocess.run(
-        [VRAMSTOW, "export", trace, "--to", "chrome"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    return run_vramstow("export", trace, "--to", "chrome", check=True).stdout
 
 
 def test_marks_ranges_and_iterations_are_in_the_trace(run: Run, tmp_path: Path) -> None:
@@ -290,13 +283,7 @@ print(json.dumps([stats.allocated_bytes, stats.peak_allocated_bytes, stats.alloc
 """
     (line,) = said(run(program, "--pool=on"))
     allocated, peak, allocations = json.loads(line)
-    listing = subprocess.run(
-        [VRAMSTOW, "analyze", "--json", *tmp_path.glob("*.stow")],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    facts = json.loads(listing.stdout)
+    facts = facts_of(*tmp_path.glob("*.stow"))
     assert facts["peak"]["allocated_bytes"] == peak
     assert facts["leaks"]["device_bytes"] == allocated
     assert allocations == 199
@@ -367,12 +354,7 @@ assert not optimizer.hooks
 """
     # Stacks are off, because they would also tell where a model was made.
     said(run(program, "--pool=on", "--stacks=off"))
-    listing = subprocess.run(
-        [VRAMSTOW, "analyze", "--json", *tmp_path.glob("*.stow")],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    listing = run_vramstow("analyze", "--json", *tmp_path.glob("*.stow"), check=True)
     rows = {row["category"]: row for row in json.loads(listing.stdout)["by_category"]}
     found = {name: row["bytes_at_peak"] >> 20 for name, row in rows.items()}
     assert found == {"parameters": 4, "gradients": 2, "optimizer_state": 8, "unknown": 1}

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import VRAMSTOW, Ran, package_environment
+from built import VRAMSTOW, run_program
+from conftest import Ran, package_environment
 
 Run = Callable[..., Ran]
 EXPLICIT = ("--pool=on", "--offload=explicit,host=1GiB", "--check")
@@ -356,20 +357,15 @@ class Holder:
         assert self.process.stdout.readline() == "done\n", self.error()
 
     def another_process_can_take_400_mib(self) -> bool:
-        taken = subprocess.run(
-            [*self.command(), sys.executable, "-c", TAKER],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-            env=package_environment(),
+        taken = run_program(
+            *self.command(), sys.executable, "-c", TAKER, timeout=120, env=package_environment()
         )
         return taken.returncode == 0 and taken.stdout == "True\n"
 
     def ctl(self, *request: str) -> str:
         (socket,) = self.folder.glob("*.sock")
         command = [str(VRAMSTOW), "ctl", "--control-dir", str(self.folder), socket.stem, *request]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        done = run_program(*command, timeout=120)
         return f"{done.returncode} {done.stdout}{done.stderr}"
 
     def end(self) -> None:

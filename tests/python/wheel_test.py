@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import PROGRAMS, ROOT
+from built import ROOT, Ran, run_program
+from conftest import PROGRAMS
 
 pytestmark = pytest.mark.long
 
@@ -23,15 +23,8 @@ def clean_environment() -> dict[str, str]:
     }
 
 
-def run(*command: str | Path, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        env=clean_environment() | more,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def run(*command: str | Path, cwd: Path, **more: str) -> Ran:
+    done = run_program(*command, cwd=cwd, env=clean_environment() | more)
     assert done.returncode == 0, (command, done.stdout[-3000:], done.stderr[-3000:])
     return done
 

@@ -8,9 +8,10 @@ Exit code 77 where there is nothing to compare with (no torch with CUDA).
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
+
+from built import run_program
 
 NODE = "libcudart.so.13"
 SKIPPED = 77
@@ -18,9 +19,7 @@ SKIPPED = 77
 
 def dynamic_symbols(library: Path, which: str) -> set[str]:
     """The names (name@node) that `nm -D` lists; a default version's @@ counts as @."""
-    listing = subprocess.run(
-        ["nm", "-D", which, str(library)], capture_output=True, text=True, check=False
-    ).stdout
+    listing = run_program("nm", "-D", which, library).stdout
     return {line.split()[-1].replace("@@", "@") for line in listing.splitlines() if line.split()}
 
 

@@ -14,7 +14,8 @@ import termios
 from pathlib import Path
 
 import pytest
-from installation import VRAMSTOW, WRITE_TRACE
+from built import VRAMSTOW, run_vramstow
+from installation import WRITE_TRACE
 from pseudo_terminal import all_seen
 
 
@@ -196,7 +197,7 @@ def test_one_screen_says_where_everything_else_is(tmp_path: Path) -> None:
 
 def test_the_program_itself() -> None:
     def program(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([VRAMSTOW, *arguments], capture_output=True, text=True, check=False)
+        return run_vramstow(*arguments)
 
     assert program("--version").stdout.startswith("vramstow ")
     for command in ([], ["run"], ["analyze"], ["export"]):

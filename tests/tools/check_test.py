@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from analyze_test import write
+from built import VRAMSTOW, Ran, run_program, run_vramstow
 from corpus import corpus_file
-from installation import VRAMSTOW
 
 
-def vramstow(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [VRAMSTOW, *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
+def vramstow(*arguments: str | Path) -> Ran:
+    return run_vramstow(*arguments, timeout=60)
 
 
 def test_a_run_passes_against_itself_and_fails_against_less(tmp_path: Path) -> None:
@@ -195,13 +192,9 @@ def test_no_tolerance_at_all_needs_no_unit(tmp_path: Path) -> None:
 
 def test_a_trace_is_a_baseline_too(tmp_path: Path) -> None:
     before, after = write(tmp_path), write(tmp_path, "many")
-    good = subprocess.run(
-        [VRAMSTOW, "check", before, "--baseline", before], capture_output=True, text=True
-    )
+    good = run_vramstow("check", before, "--baseline", before)
     assert (good.returncode, good.stdout) == (0, "passed\n")
-    worse = subprocess.run(
-        [VRAMSTOW, "check", after, "--baseline", before], capture_output=True, text=True
-    )
+    worse = run_vramstow("check", after, "--baseline", before)
     assert worse.returncode == 1
     assert "counts.allocations rose from 2 to" in worse.stdout
 
@@ -216,12 +209,8 @@ def test_a_trace_is_a_baseline_too(tmp_path: Path) -> None:
 )
 def test_a_misspelt_name_gets_its_likely_meaning(tmp_path: Path, given: str, meant: str) -> None:
     for assertion in (f"{given} <= 2GiB", f"3 > {given}"):
-        result = subprocess.run(
-            [VRAMSTOW, "check", write(tmp_path), "--assert", assertion],
-            capture_output=True,
-            text=True,
-        )
+        result = run_vramstow("check", write(tmp_path), "--assert", assertion)
         assert result.returncode == 2
         assert f"no number '{given}', did you mean {meant}? See" in result.stderr
     unlike = [VRAMSTOW, "check", write(tmp_path), "--assert", "frobnication < 3"]
-    assert "did you mean" not in subprocess.run(unlike, capture_output=True, text=True).stderr
+    assert "did you mean" not in run_program(*unlike).stderr

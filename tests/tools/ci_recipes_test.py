@@ -18,7 +18,8 @@ from urllib.parse import parse_qs
 
 import formats_python
 import pytest
-from installation import CUDA_BEGINS, ROOT, VRAMSTOW
+from built import ROOT, VRAMSTOW, run_program
+from installation import CUDA_BEGINS
 
 RECIPES = ROOT / "docs/recipes/ci"
 MARK = "<!-- vramstow: what a change does to device memory -->"
@@ -68,14 +69,7 @@ file.write_text(json.dumps(comments))
 
 def read(recipe: Path) -> dict[str, Any]:
     code = "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)"
-    told = subprocess.run(
-        ["/usr/bin/python3", "-c", code],
-        stdin=recipe.open(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+    told = run_program("/usr/bin/python3", "-c", code, stdin=recipe.open(), check=True, timeout=60)
     return json.loads(told.stdout)
 
 
@@ -111,14 +105,8 @@ class Change:
         self.commit(self.tree, blocks=3)
 
     def git(self, *words: str, cwd: Path | None = None) -> str:
-        return subprocess.run(
-            ["git", *words],
-            cwd=cwd or self.tree,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
+        return run_program(
+            "git", *words, cwd=cwd or self.tree, env=self.environment, check=True, timeout=60
         ).stdout.strip()
 
     def commit(self, tree: Path, blocks: int, status: int = 0) -> str:
@@ -128,14 +116,11 @@ class Change:
         return self.git("rev-parse", "HEAD", cwd=tree)
 
     def bash(self, script: str, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+        return run_program(
+            *("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script),
             cwd=self.tree,
             env=self.environment | more,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
             timeout=120,
         )
 
@@ -161,9 +146,7 @@ def change(tmp_path: Path) -> Change:
 def test_they_are_as_their_schema_wants_them(file: Path, schema: str) -> None:
     python = formats_python.need("check_jsonschema")
     command = [python, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
-    checked = subprocess.run(
-        [*command, file], capture_output=True, text=True, check=False, timeout=120
-    )
+    checked = run_program(*command, file, timeout=120)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import formats_python
 import pytest
-from installation import BUILD, VRAMSTOW
+from built import BUILD, VRAMSTOW, run_program, run_vramstow
 
 LONG = os.environ.get("VRAMSTOW_LONG_COLLECT") == "1"
 RANKS = 100_000 if LONG else 2_000
@@ -80,12 +80,10 @@ def python() -> str:
 
 
 def collect(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [VRAMSTOW, "collect", *arguments],
+    return run_vramstow(
+        "collect",
+        *arguments,
         env=os.environ | {"VRAMSTOW_PYTHON": python()} | more,
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=PATIENCE_S,
     )
 
@@ -287,12 +285,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Made]:
     answers = Made()
     lines = [answers.line(number) for number in range(RANKS)]
     for part in (lines[: RANKS // 3], lines[RANKS // 3 :]):
-        done = subprocess.run(
-            [python(), PARTS / "collect.py", folder / "fleet", folder / "fleet.html"],
+        done = run_program(
+            *(python(), PARTS / "collect.py", folder / "fleet", folder / "fleet.html"),
             input="\n".join(part) + "\n",
-            capture_output=True,
-            text=True,
-            check=False,
             timeout=PATIENCE_S,
         )
         assert done.returncode == 0, done.stderr
@@ -358,12 +353,6 @@ def test_the_same_text_gives_them_in_spark(made: tuple[Path, Made]) -> None:
     if has_spark.returncode != 0 or shutil.which("java") is None:
         pytest.skip("needs pyspark (setup/requirements-spark.txt) and a Java")
     queries = [PARTS / f"{name}.sql" for name in QUERIES]
-    told = subprocess.run(
-        [spark, "-c", SPARK, folder / "fleet", *queries],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
+    told = run_program(spark, "-c", SPARK, folder / "fleet", *queries, timeout=PATIENCE_S)
     assert told.returncode == 0, told.stderr[-3000:]
     check_answers(json.loads(told.stdout.splitlines()[-1]), answers)

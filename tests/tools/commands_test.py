@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from analyze_test import write
+from built import ROOT, VRAMSTOW, run_vramstow
 from fit_test import JOB
-from installation import ROOT, VRAMSTOW, WRITE_TRACE
+from installation import WRITE_TRACE
 from pseudo_terminal import all_seen
 
 
@@ -340,15 +341,8 @@ def as_another_user(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")
     try:
-        return subprocess.run(
-            [VRAMSTOW, *arguments],
-            check=False,
-            capture_output=True,
-            text=True,
-            cwd="/",
-            timeout=60,
-            user="nobody",
-            env={"PATH": os.environ["PATH"]},
+        return run_vramstow(
+            *arguments, cwd="/", timeout=60, user="nobody", env={"PATH": os.environ["PATH"]}
         )
     except PermissionError:
         pytest.skip(f"{VRAMSTOW} cannot be read by others")

@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
-from installation import BUILD, VRAMSTOW
+from built import BUILD, run_program, run_vramstow
 
 HERE = Path(__file__).resolve().parent
 SHELLS = ("bash", "zsh", "fish")
 
 
 def told(*arguments: str) -> str:
-    return subprocess.run(
-        [VRAMSTOW, *arguments], capture_output=True, text=True, timeout=60, check=True
-    ).stdout
+    return run_vramstow(*arguments, timeout=60, check=True).stdout
 
 
 def script_of(shell: str, folder: Path) -> Path:
@@ -44,9 +41,7 @@ def ask(shell: str, script: Path, line: str, cwd: Path) -> set[str]:
         "zsh": ["zsh", "-f", HERE / "complete.zsh", script.parent, line, offered],
         "fish": ["fish", "--no-config", "-c", f"source {script}; complete -C {line!r}"],
     }[shell]
-    result = subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False
-    )
+    result = run_program(*command, cwd=cwd, timeout=60)
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
     text = offered.read_text() if shell == "zsh" else result.stdout
@@ -131,7 +126,7 @@ def test_what_follows_the_flags_of_run_is_another_program(offers) -> None:  # no
 
 def test_the_script_has_no_mistake_that_its_shell_sees(shell: str, tmp_path: Path) -> None:
     script = script_of(shell, tmp_path)
-    checked = subprocess.run([shell, "-n", script], capture_output=True, text=True, check=False)
+    checked = run_program(shell, "-n", script)
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
@@ -144,16 +139,12 @@ def test_what_is_installed_is_what_the_program_says_now() -> None:
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="no shellcheck here")
 def test_shellcheck_has_nothing_to_say(tmp_path: Path) -> None:
     script = script_of("bash", tmp_path)
-    checked = subprocess.run(
-        ["shellcheck", "--shell=bash", script], capture_output=True, text=True, check=False
-    )
+    checked = run_program("shellcheck", "--shell=bash", script)
     assert checked.returncode == 0, checked.stdout
 
 
 def test_another_shell_is_refused_in_one_sentence() -> None:
-    result = subprocess.run(
-        [VRAMSTOW, "completion", "csh"], capture_output=True, text=True, check=False
-    )
+    result = run_vramstow("completion", "csh")
     assert result.returncode == 2
     assert result.stdout == ""
     assert result.stderr.count("\n") == 1 and "csh" in result.stderr

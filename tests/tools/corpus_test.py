@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from built import Ran, facts_of, run_vramstow
 from corpus import corpus_file
-from installation import VRAMSTOW
 
 MIB = 2**20
 # Each row has the file, then its segments, blocks, reserved MiB, allocated MiB, and events.
@@ -26,23 +25,19 @@ SNAPSHOTS = {
 }
 
 
-def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [VRAMSTOW, "analyze", *arguments], capture_output=True, text=True, timeout=120, check=False
-    )
+def analyze(*arguments: str | Path) -> Ran:
+    return run_vramstow("analyze", *arguments, timeout=120)
 
 
 @cache
-def facts_of(name: str) -> dict[str, Any]:
-    result = analyze("--json", corpus_file(name))
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
+def facts_of_corpus(name: str) -> dict[str, Any]:
+    return facts_of(corpus_file(name))
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_a_snapshot_has_its_figures(name: str) -> None:
     segments, blocks, reserved, allocated, events = SNAPSHOTS[name]
-    facts = facts_of(name)
+    facts = facts_of_corpus(name)
     assert facts["input"]["kind"] == "pytorch_snapshot"
     assert facts["input"]["events"] == events
     snapshot = facts["snapshot"]
@@ -58,16 +53,16 @@ def test_a_snapshot_has_its_figures(name: str) -> None:
 
 
 def test_a_window_that_opens_in_the_middle_of_a_run() -> None:
-    counts = facts_of("lm-medium-ctx128-training.pickle")["counts"]
+    counts = facts_of_corpus("lm-medium-ctx128-training.pickle")["counts"]
     assert counts["allocations"] == 6526
     assert counts["frees"] == 6305
     assert counts["events_by_kind"]["free_completed"] == 6305
     assert counts["frees_of_unseen"] == 438
-    assert facts_of("lm-medium-ctx512-training.pickle")["cache"]["segments_taken"] == 1
+    assert facts_of_corpus("lm-medium-ctx512-training.pickle")["cache"]["segments_taken"] == 1
 
 
 def test_what_holds_the_peak_of_a_training_step_is_told() -> None:
-    facts = facts_of("lm-medium-ctx128-training.pickle")
+    facts = facts_of_corpus("lm-medium-ctx128-training.pickle")
     uses = {row["category"]: row["bytes_at_peak"] for row in facts["by_category"]}
     assert sum(uses.values()) == facts["peak"]["allocated_bytes"]
     # The weights, their gradients and Adam's two moments are all large parts.
@@ -80,7 +75,7 @@ def test_what_holds_the_peak_of_a_training_step_is_told() -> None:
 
 
 def test_a_cache_that_holds_ten_times_what_is_used_gets_advice() -> None:
-    facts = facts_of("lm-warm-cache.pickle")
+    facts = facts_of_corpus("lm-warm-cache.pickle")
     snapshot = facts["snapshot"]
     assert snapshot["reserved_bytes"] > 10 * snapshot["allocated_bytes"]
     advice = {one["id"]: one for one in facts["advice"]}
@@ -92,7 +87,7 @@ def test_a_cache_that_holds_ten_times_what_is_used_gets_advice() -> None:
 
 
 def test_three_pools_without_events() -> None:
-    facts = facts_of("rl-training-pools-no-events.pickle")
+    facts = facts_of_corpus("rl-training-pools-no-events.pickle")
     snapshot = facts["snapshot"]
     assert snapshot["pending_free_blocks"] == 9
     assert snapshot["inactive_blocks"] == 95
@@ -104,14 +99,14 @@ def test_three_pools_without_events() -> None:
 
 
 def test_the_layout_of_2023_says_what_it_lacks() -> None:
-    missing = " ".join(facts_of("flexgen-2023-old-format.pickle")["input"]["missing"])
+    missing = " ".join(facts_of_corpus("flexgen-2023-old-format.pickle")["input"]["missing"])
     assert "no time in 1 of 1 event" in missing
     assert "no pool id in 266 segments" in missing
 
 
 def test_holes_and_used_memory_make_up_what_is_reserved() -> None:
     for name in SNAPSHOTS:
-        facts = facts_of(name)
+        facts = facts_of_corpus(name)
         fragmentation = facts["fragmentation"]
         assert fragmentation["in_pool"]
         free = fragmentation["at_peak"]["free_bytes"]
@@ -129,7 +124,7 @@ def test_holes_and_used_memory_make_up_what_is_reserved() -> None:
 
 
 def test_the_memory_timeline() -> None:
-    facts = facts_of("memory_timeline.raw.gz")
+    facts = facts_of_corpus("memory_timeline.raw.gz")
     assert facts["input"]["kind"] == "memory_timeline"
     assert facts["input"]["events"] == 16845
     assert facts["peak"]["allocated_bytes"] / MIB == pytest.approx(2940.02, abs=0.005)
@@ -145,7 +140,7 @@ def test_the_memory_timeline() -> None:
     [("A", 1048576), ("B", 1048576), ("C", 1039360), ("D", 986112), ("E", 1048576)],
 )
 def test_minimallocs_maximum_load(problem: str, load: int) -> None:
-    facts = facts_of(f"minimalloc/{problem}.1048576.csv")
+    facts = facts_of_corpus(f"minimalloc/{problem}.1048576.csv")
     assert facts["peak"]["allocated_bytes"] == load
 
 
@@ -175,7 +170,7 @@ def test_a_folder_of_strangers_is_refused_in_one_sentence(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", [*SNAPSHOTS, "memory_timeline.raw.gz"])
 def test_text_tells_the_numbers_of_the_json(name: str) -> None:
-    facts = facts_of(name)
+    facts = facts_of_corpus(name)
     text = analyze("--full", corpus_file(name)).stdout
     mib = facts["peak"]["allocated_bytes"] / MIB
     spelled = f"{mib:.0f} MiB" if mib < 999.5 else f"{mib / 1024:.2f} GiB"

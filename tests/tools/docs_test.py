@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from analyze_test import analyze, write
-from installation import ROOT, VRAMSTOW
+from built import ROOT, run_vramstow
 
 
 def test_the_configuration_page_is_up_to_date() -> None:
-    page = subprocess.run(
-        [VRAMSTOW, "docs", "configuration"], capture_output=True, text=True, check=True
-    ).stdout
+    page = run_vramstow("docs", "configuration", check=True).stdout
     assert (ROOT / "docs/configuration.md").read_text() == page, (
         "build the target configuration-docs"
     )
 
 
 def test_the_metrics_page_lists_every_fact() -> None:
-    made = subprocess.run(
-        [VRAMSTOW, "docs", "metrics"], capture_output=True, text=True, check=True
-    ).stdout
+    made = run_vramstow("docs", "metrics", check=True).stdout
     assert (ROOT / "docs/metrics.md").read_text().endswith("\n" + made), (
         "build the target metrics-docs"
     )
@@ -32,9 +27,7 @@ def test_the_metrics_page_lists_every_fact() -> None:
 
 @pytest.mark.parametrize("name", ["causes", "advice"])
 def test_the_analysis_page_lists_every_cause_and_advice(name: str) -> None:
-    made = subprocess.run(
-        [VRAMSTOW, "docs", name], capture_output=True, text=True, check=True
-    ).stdout
+    made = run_vramstow("docs", name, check=True).stdout
     page = (ROOT / "docs/analyze.md").read_text()
     listed = page.partition(f"`vramstow docs {name}`")[2].partition(f"<!-- end of {name} -->")[0]
     assert listed.partition("-->\n\n")[2] == f"{made}\n", "build the target advice-docs"
@@ -48,7 +41,7 @@ def ids() -> list[str]:
 def test_there_is_help_on_every_cause_and_advice() -> None:
     assert len(ids()) > 30
     for name in ids():
-        done = subprocess.run([VRAMSTOW, "help", name], capture_output=True, text=True, check=False)
+        done = run_vramstow("help", name)
         assert done.returncode == 0, name
         first, _, rest = done.stdout.partition("\n\n")
         assert first.startswith(f"{name}, ")
@@ -98,9 +91,7 @@ def test_every_key_of_the_json_is_described(tmp_path: Path) -> None:
 
 def test_the_commands_pages_name_every_flag() -> None:
     for command in ("run", "analyze", "report", "check", "diff", "export"):
-        text = subprocess.run(
-            [VRAMSTOW, command, "--help"], capture_output=True, text=True, check=True
-        ).stdout
+        text = run_vramstow(command, "--help", check=True).stdout
         pages = "".join(
             (ROOT / "docs" / name).read_text()
             for name in (

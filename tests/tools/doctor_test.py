@@ -7,14 +7,14 @@ import os
 import re
 import resource
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from installation import BUILD, ROOT, VRAMSTOW, Installation, compile_library
+from built import BUILD, ROOT, VRAMSTOW, Ran, run_program, run_vramstow
+from installation import Installation, compile_library
 
 # A driver that reports no device; each test changes what is wrong with it.
 DRIVER = r"""
@@ -74,13 +74,10 @@ def ask(
     """Asks twice, for JSON and for text, and checks what is true of every answer."""
     variables = environment(tmp_path, **env)
 
-    def run(*more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [program, "doctor", *arguments, *more],
-            capture_output=True,
-            text=True,
+    def run(*more: str) -> Ran:
+        return run_program(
+            *(program, "doctor", *arguments, *more),
             timeout=120,
-            check=False,
             env=variables,
             preexec_fn=(lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
             if limit
@@ -385,14 +382,7 @@ def test_wrong_arguments_get_one_sentence(tmp_path: Path) -> None:
         (["--need=trace,nothing"], {}),
         ([], {"VRAMSTOW_POOL": "maybe"}),
     ):
-        result = subprocess.run(
-            [VRAMSTOW, "doctor", *arguments],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-            env=environment(tmp_path, **env),
-        )
+        result = run_vramstow("doctor", *arguments, timeout=60, env=environment(tmp_path, **env))
         assert result.returncode == 2, result
         assert result.stdout == "" and result.stderr.count("\n") == 1, result
 

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ from typing import Any
 import formats_python
 import pytest
 from analyze_test import analyze, write
+from built import BUILD, VRAMSTOW, Ran, run_program, run_vramstow
 from corpus import corpus_file
 from export_test import export
-from installation import BUILD, VRAMSTOW
 
 SNAPSHOTS = (
     "lm-small-forward-bf16.pickle",
@@ -33,10 +32,8 @@ def facts(path: Path) -> dict[str, Any]:
     return json.loads(result.stdout)
 
 
-def convert(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [VRAMSTOW, "convert", *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
+def convert(*arguments: str | Path) -> Ran:
+    return run_vramstow("convert", *arguments, timeout=60)
 
 
 def memory_viz() -> Path:
@@ -115,25 +112,21 @@ def test_pytorchs_own_script_reads_the_snapshot(tmp_path: Path) -> None:
         assert export(origin, "--to", "snapshot", "-o", snapshot).returncode == 0
         told = {}
         for command in ("stats", "trace", "memory", "segments"):
-            result = subprocess.run(
-                [sys.executable, script, command, snapshot, "-o", tmp_path / "out.svg"]
-                if command in ("memory", "segments")
-                else [sys.executable, script, command, snapshot],
-                capture_output=True,
-                text=True,
+            result = run_program(
+                *(
+                    [sys.executable, script, command, snapshot, "-o", tmp_path / "out.svg"]
+                    if command in ("memory", "segments")
+                    else [sys.executable, script, command, snapshot]
+                ),
                 timeout=120,
-                check=False,
                 cwd=tmp_path,
             )
             told[command] = result
         for command in ("stats", "trace"):
             assert told[command].returncode == 0, told[command].stderr
-        plot = subprocess.run(
-            [sys.executable, script, "trace_plot", snapshot, "-o", tmp_path / "plot.html"],
-            capture_output=True,
-            text=True,
+        plot = run_program(
+            *(sys.executable, script, "trace_plot", snapshot, "-o", tmp_path / "plot.html"),
             timeout=120,
-            check=False,
         )
         assert plot.returncode == 0, plot.stderr
         assert (tmp_path / "plot.html").stat().st_size > 1000
@@ -223,12 +216,9 @@ def test_gos_own_pprof_reads_the_profile(tmp_path: Path) -> None:
         ("inuse_space", run["peak"]["allocated_bytes"]),
         ("alloc_objects", run["counts"]["allocations"]),
     ):
-        result = subprocess.run(
-            [go, "tool", "pprof", "-unit=B", f"-sample_index={index}", "-top", profile],
-            capture_output=True,
-            text=True,
+        result = run_program(
+            *(go, "tool", "pprof", "-unit=B", f"-sample_index={index}", "-top", profile),
             timeout=120,
-            check=False,
             env=environment,
             cwd=tmp_path,
         )
@@ -346,16 +336,11 @@ def test_a_full_disk_leaves_no_half_of_a_parquet_file(tmp_path: Path) -> None:
     python = formats_python.need("pyarrow.parquet")
     trace = write(tmp_path, "many")
     out = tmp_path / "job"
-    result = subprocess.run(
-        [
-            *("sh", "-c", 'ulimit -f 8; exec "$@"', "sh"),
-            *(VRAMSTOW, "export", trace, "--to", "parquet", "-o", out),
-        ],
+    result = run_program(
+        *("sh", "-c", 'ulimit -f 8; exec "$@"', "sh"),
+        *(VRAMSTOW, "export", trace, "--to", "parquet", "-o", out),
         env={"VRAMSTOW_PYTHON": python, "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
         timeout=60,
-        check=False,
     )
     assert result.returncode == 1, result.stderr
     assert result.stderr == f"vramstow export: cannot write {out}: File too large.\n"

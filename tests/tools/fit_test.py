@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from installation import VRAMSTOW
+from built import VRAMSTOW, run_program, run_vramstow
 
 # The job needs 1 GiB, and 100 MiB per unit of the batch; it exits with 1 if memory runs out, with 3
 # for a batch of 13.
@@ -38,13 +38,7 @@ CARDS = "h100,memory=4GiB,h100,memory=8GiB"
 def fit(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     job = folder / "job.py"
     job.write_text(JOB)
-    return subprocess.run(
-        [VRAMSTOW, "fit", *arguments, "--", sys.executable, job, "{batch}"],
-        capture_output=True,
-        text=True,
-        timeout=170,
-        check=False,
-    )
+    return run_vramstow("fit", *arguments, "--", sys.executable, job, "{batch}", timeout=170)
 
 
 def largest(card: dict[str, Any]) -> int:
@@ -113,9 +107,7 @@ def test_wrong_arguments_get_one_sentence(tmp_path: Path) -> None:
         ["--simulate=h100", "--from", "9", "--to", "3", "--", "true", "{batch}"],
         ["--", "true", "{batch}"],
     ):
-        result = subprocess.run(
-            [VRAMSTOW, "fit", *arguments], capture_output=True, text=True, timeout=60, check=False
-        )
+        result = run_vramstow("fit", *arguments, timeout=60)
         assert result.returncode == 2, arguments
         assert result.stderr.count("\n") == 1
     unknown = fit(tmp_path, "--simulate=nocard")
@@ -134,12 +126,8 @@ def test_traces_are_kept_where_that_is_wanted(tmp_path: Path) -> None:
 def once(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     job = folder / "job.py"
     job.write_text(JOB)
-    return subprocess.run(
-        [VRAMSTOW, "fit", "--once", *arguments[:-1], "--", sys.executable, job, arguments[-1]],
-        capture_output=True,
-        text=True,
-        timeout=170,
-        check=False,
+    return run_vramstow(
+        "fit", "--once", *arguments[:-1], "--", sys.executable, job, arguments[-1], timeout=170
     )
 
 
@@ -289,7 +277,7 @@ def test_a_value_that_does_not_matter_ends_the_search(tmp_path: Path) -> None:
     job = tmp_path / "job.py"
     job.write_text(JOB.replace("[100 << 20] * batch", "[]"))
     command = [VRAMSTOW, "fit", "--simulate=h100", "--", sys.executable, job, "{batch}"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=170, check=False)
+    result = run_program(*command, timeout=170)
     assert result.returncode == 0, result.stderr
     assert re.findall(r": (\d+) on h100 fits", result.stderr) == ["1", "3", "7", "449"]
     assert "every value fits that was tried: the peak is the same with each of" in result.stdout

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import json
 import pickle
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from analyze_test import analyze
-from installation import VRAMSTOW
+from built import facts_of, run_vramstow
 
 MEBIBYTE = 2**20
-
-
-def run_program(*command: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-
-
-def facts_of(path: Path) -> dict[str, Any]:
-    done = analyze("--json", path)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def segment(device: int, address: int, size: int, live: int) -> dict[str, Any]:
@@ -105,7 +94,7 @@ def test_a_free_that_is_only_completed_is_a_free(tmp_path: Path) -> None:
     assert facts["peak"]["allocated_bytes"] == 6 * MEBIBYTE
     assert facts["counts"]["frees"] == 5
     again = tmp_path / "again.pickle"
-    done = run_program(VRAMSTOW, "export", "--to", "snapshot", path, "-o", again)
+    done = run_vramstow("export", "--to", "snapshot", path, "-o", again)
     assert done.returncode == 0, done.stderr
     assert facts_of(again)["peak"]["allocated_bytes"] == 6 * MEBIBYTE
 
@@ -139,7 +128,7 @@ def test_a_profiler_trace_without_addresses_is_a_curve(tmp_path: Path) -> None:
     assert facts["counts"]["allocations"] == 8
     assert facts["counts"]["frees"] == 5
     assert facts["iterations_found"]["count"] == 4
-    replay = run_program(VRAMSTOW, "replay", path)
+    replay = run_vramstow("replay", path)
     assert replay.returncode != 0
     assert "without addresses" in replay.stderr
 
@@ -168,7 +157,7 @@ def test_the_levels_that_a_profiler_trace_tells_are_believed(tmp_path: Path) -> 
     assert facts["peak"]["allocated_bytes"] == 3073 * MEBIBYTE
     assert facts["devices"][0]["peak_reserved_bytes"] == 4096 * MEBIBYTE
     assert "4.00 GiB of the" in analyze(trace).stdout
-    done = run_program(VRAMSTOW, "check", trace, "--assert", "peak_allocated <= 1GiB")
+    done = run_vramstow("check", trace, "--assert", "peak_allocated <= 1GiB")
     assert done.returncode == 1
 
 

@@ -4,23 +4,17 @@ VRAMSTOW_FORMATS_PYTHON names."""
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import pytest
+from built import run_program
 
 FORMATS_PYTHON = os.environ.get("VRAMSTOW_FORMATS_PYTHON", sys.executable)
 
 
 def need(*modules: str) -> str:
     """The interpreter, where it has these modules; else the test says that it skips."""
-    found = subprocess.run(
-        [FORMATS_PYTHON, "-c", "import " + ", ".join(modules)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    found = run_program(FORMATS_PYTHON, "-c", "import " + ", ".join(modules), timeout=120)
     if found.returncode != 0:
         pytest.skip(
             f"{FORMATS_PYTHON} lacks one of {', '.join(modules)}: "
@@ -32,12 +26,6 @@ def need(*modules: str) -> str:
 def run(code: str, *arguments: object, modules: tuple[str, ...] = ()) -> str:
     """The output of the code there."""
     python = need(*modules) if modules else FORMATS_PYTHON
-    result = subprocess.run(
-        [python, "-c", code, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    result = run_program(python, "-c", code, *map(str, arguments), timeout=300)
     assert result.returncode == 0, result.stderr
     return result.stdout

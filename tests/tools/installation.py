@@ -11,9 +11,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
-VRAMSTOW = BUILD / "bin/vramstow"
+from built import BUILD, VRAMSTOW
+
 WRITE_TRACE = BUILD / "tests/write_trace"
 # The libraries of tools/launch/installation.cc, in the order of LD_PRELOAD.
 SIMULATOR_LIBRARIES = (

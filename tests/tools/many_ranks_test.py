@@ -16,8 +16,8 @@ from typing import Any
 
 import formats_python
 import pytest
+from built import VRAMSTOW, run_program
 from export_binary_test import DUCKDB, FACTS_SQL, check_rows
-from installation import VRAMSTOW
 
 LONG = os.environ.get("VRAMSTOW_LONG_MANY_RANKS") == "1"
 RANKS = 1000 if LONG else 12
@@ -127,12 +127,9 @@ def test_spark_gives_the_facts(job: tuple[Path, list[dict[str, Any]]]) -> None:
         pytest.skip(
             f"{python} has no pyspark (pip install -r setup/requirements-spark.txt), or no Java"
         )
-    result = subprocess.run(
-        [python, "-c", SPARK, folder, FACTS_SQL],
-        capture_output=True,
-        text=True,
+    result = run_program(
+        *(python, "-c", SPARK, folder, FACTS_SQL),
         timeout=PATIENCE_S,
-        check=False,
         env=os.environ | {"PYSPARK_PYTHON": python},
     )
     assert result.returncode == 0, result.stderr

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from installation import CUDA_BEGINS, VRAMSTOW
+from built import VRAMSTOW, run_vramstow
+from installation import CUDA_BEGINS
 
 MEBI = 1 << 20
 BASE_NS = 1_700_000_000_000_000_000
@@ -25,9 +26,7 @@ assert cuda.cuMemFree_v2(address) == 0
 
 
 def export(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [VRAMSTOW, "export", *arguments], capture_output=True, text=True, check=False, timeout=60
-    )
+    return run_vramstow("export", *arguments, timeout=60)
 
 
 class Recorded:

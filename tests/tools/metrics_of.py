@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from installation import BUILD, VRAMSTOW
+from built import BUILD, VRAMSTOW
 
 OPEN_METRICS = "application/openmetrics-text"
 HERE = Path(__file__).resolve().parent

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from installation import ROOT, VRAMSTOW
+from built import ROOT, VRAMSTOW, run_program
 from metrics_of import OPEN_METRICS, free_port, get, job, within
 from top_test import Job
 
@@ -134,13 +134,7 @@ def test_prometheus_scrapes_all_processes_of_a_node(tmp_path: Path) -> None:
             metadata = json.loads(get(server, "/api/v1/metadata")[2])["data"]
             assert metadata["vramstow_node_allocated_bytes"][0]["unit"] == "bytes"
             assert metadata["vramstow_node_out_of_memory"][0]["type"] == "counter"
-            checked = subprocess.run(
-                ["promtool", "check", "metrics"],
-                input=get(port)[2],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            checked = run_program("promtool", "check", "metrics", input=get(port)[2])
             assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
     finally:
         job_of_folder.end()
@@ -178,16 +172,12 @@ def test_promtool_finds_nothing_wrong_with_the_metrics(tmp_path: Path) -> None:
         one.do("take 1000")
         _, _, body = get(port)
         assert get(port, accept=OPEN_METRICS)[2].endswith("\n# EOF\n")
-    checked = subprocess.run(
-        ["promtool", "check", "metrics"], input=body, capture_output=True, text=True, check=False
-    )
+    checked = run_program("promtool", "check", "metrics", input=body)
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
 
 
 def test_promtool_accepts_the_rules() -> None:
-    checked = subprocess.run(
-        ["promtool", "check", "rules", ALERTS], capture_output=True, text=True, check=False
-    )
+    checked = run_program("promtool", "check", "rules", ALERTS)
     assert checked.returncode == 0, checked.stderr
     assert "5 rules found" in checked.stdout
 
@@ -241,11 +231,5 @@ def test_alerts_come_when_they_should_and_not_before(tmp_path: Path) -> None:
     }
     # JSON is valid YAML.
     (tmp_path / "test.yml").write_text(json.dumps(test))
-    tested = subprocess.run(
-        ["promtool", "test", "rules", "test.yml"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    tested = run_program("promtool", "test", "rules", "test.yml", cwd=tmp_path)
     assert tested.returncode == 0, tested.stdout + tested.stderr

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from installation import BUILD, ROOT, VRAMSTOW
+from built import BUILD, ROOT, VRAMSTOW, run_program
 from metrics_of import OPEN_METRICS, free_port, get, job, within
 
 openmetrics = pytest.importorskip("prometheus_client.openmetrics.parser")
@@ -46,13 +46,9 @@ def test_both_formats_have_the_numbers_of_ctl(tmp_path: Path) -> None:
         status, kind, body = get(port, accept=f"{OPEN_METRICS};version=1.0.0,text/plain;q=0.5")
         assert (status, kind.split(";")[0]) == (200, OPEN_METRICS)
         assert samples(body, openmetrics) == found
-        told = subprocess.run(
-            [
-                *(VRAMSTOW, "ctl", "--json", "--control-dir", tmp_path / "control"),
-                *(str(one.pid), "stats"),
-            ],
-            capture_output=True,
-            text=True,
+        told = run_program(
+            *(VRAMSTOW, "ctl", "--json", "--control-dir", tmp_path / "control"),
+            *(str(one.pid), "stats"),
             check=True,
         )
         stats = json.loads(told.stdout)["devices"][0]
@@ -275,8 +271,9 @@ def test_without_pool_and_pytorch_there_are_no_numbers_and_a_line_says_so(tmp_pa
         assert one.end() == (0, "")
         assert one.said().count("the metrics had no numbers, because no PyTorch was observed") == 1
     simulator = BUILD / "lib/vramstow/simulator"
-    result = subprocess.run(
-        [sys.executable, Path(__file__).with_name("metrics_job.py")],
+    result = run_program(
+        sys.executable,
+        Path(__file__).with_name("metrics_job.py"),
         input="take 1000\n",
         env=os.environ
         | {
@@ -286,10 +283,7 @@ def test_without_pool_and_pytorch_there_are_no_numbers_and_a_line_says_so(tmp_pa
             "VRAMSTOW_METRICS": str(free_port()),
             "VRAMSTOW_TRACE": "0",
         },
-        capture_output=True,
-        text=True,
         timeout=60,
-        check=False,
     )
     assert (result.returncode, result.stdout) == (0, "done\n")
     assert result.stderr.count("\n") == 1 and "--pool=on" in result.stderr

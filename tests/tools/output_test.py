@@ -10,7 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from installation import VRAMSTOW, WRITE_TRACE
+from built import VRAMSTOW, run_vramstow
+from installation import WRITE_TRACE
 
 LOG = "Thread,Time,Action,Pointer,Size,Stream\n" + "".join(
     f"1,00:00:00.{i:06d},allocate,{hex(65536 * (i + 1))},{512 * (i % 9 + 1)},0\n"
@@ -50,14 +51,7 @@ def run(
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
 
-    return subprocess.run(
-        [VRAMSTOW, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        preexec_fn=limit,
-    )
+    return run_vramstow(*arguments, timeout=60, preexec_fn=limit)
 
 
 def one_sentence(result: subprocess.CompletedProcess[str], output: Path) -> None:

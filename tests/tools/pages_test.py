@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import re
 import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
-from installation import ROOT, VRAMSTOW
+from built import ROOT, VRAMSTOW, run_program
 
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
 # READMEs of folders have links, too; the text from which docs/techniques.md is made has the links
@@ -61,9 +60,7 @@ def test_the_index_has_every_page() -> None:
 @functools.cache
 def help_of(*command: str) -> str:
     flag = "--help-all" if command[1:] == ("run",) else "--help"
-    return subprocess.run(
-        [*command, flag], capture_output=True, text=True, check=True, cwd=ROOT, timeout=60
-    ).stdout
+    return run_program(*command, flag, check=True, cwd=ROOT, timeout=60).stdout
 
 
 def commands() -> list[str]:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built import ROOT, VRAMSTOW, run_vramstow
 from fit_test import JOB
-from installation import ROOT, VRAMSTOW
 
 # The sizes of the job in fit_test.py: 1 GiB, and 100 MiB per unit of the batch.
 Result = subprocess.CompletedProcess[str]
@@ -24,13 +24,7 @@ GIB, EACH = 2**30, 100 * 2**20
 def plan(folder: Path, *arguments: str, places: str = "{batch}") -> Result:
     job = folder / "job.py"
     job.write_text(JOB)
-    return subprocess.run(
-        [VRAMSTOW, "plan", *arguments, "--", sys.executable, job, *places.split()],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
+    return run_vramstow("plan", *arguments, "--", sys.executable, job, *places.split(), timeout=500)
 
 
 def rows(result: Result) -> dict[str, dict[str, Any]]:
@@ -107,9 +101,7 @@ def test_what_runs_and_leaves_too_little_is_tight_everywhere(tmp_path: Path) -> 
 
 
 def test_every_simulated_card_has_rates() -> None:
-    told = subprocess.run(
-        [VRAMSTOW, "run", "--simulate=help"], capture_output=True, text=True, check=True
-    ).stdout
+    told = run_vramstow("run", "--simulate=help", check=True).stdout
     cards = re.findall(r"^  (\w+) +NVIDIA|^  (\w+) +Tesla", told, re.MULTILINE)
     names = {one or other for one, other in cards}
     rates = (ROOT / "base/card_rates.cc").read_text()
@@ -158,9 +150,7 @@ def test_nothing_that_fits_and_a_failing_command_are_told_apart(tmp_path: Path) 
     ],
 )
 def test_wrong_arguments_get_one_sentence(arguments: list[str], sentence: str) -> None:
-    result = subprocess.run(
-        [VRAMSTOW, "plan", *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
+    result = run_vramstow("plan", *arguments, timeout=60)
     assert (result.returncode, result.stdout) == (2, ""), result.stderr
     assert result.stderr.count("\n") == 1
     assert sentence in result.stderr

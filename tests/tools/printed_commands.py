@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import dataclass
 
-from installation import ROOT, VRAMSTOW
+from built import ROOT, run_vramstow
 
 # Words that stand for a value which the reader fills in, so that the line cannot be run.
 FORM = re.compile(
@@ -60,9 +59,7 @@ def command_in(line: str) -> str | None:
 
 
 def program(*arguments: str) -> str:
-    return subprocess.run(
-        [VRAMSTOW, *arguments], capture_output=True, text=True, check=True, timeout=60
-    ).stdout
+    return run_vramstow(*arguments, check=True, timeout=60).stdout
 
 
 def of_help(text: str) -> list[str]:

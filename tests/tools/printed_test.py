@@ -14,7 +14,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from installation import BUILD, CUDA_BEGINS, VRAMSTOW
+from built import BUILD, run_program, run_vramstow
+from installation import CUDA_BEGINS
 from printed_commands import Printed, collected
 
 # Commands that this test does not run, as patterns, with the reason.
@@ -79,15 +80,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def vramstow(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [VRAMSTOW, *arguments],
-        cwd=folder,
-        env=environment(folder),
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return run_vramstow(*arguments, cwd=folder, env=environment(folder), check=True, timeout=60)
 
 
 @pytest.fixture(scope="module")
@@ -129,14 +122,11 @@ def test_a_printed_command_runs_as_it_stands(
         pytest.skip("jq is not installed")
     folder = tmp_path / "fresh"
     shutil.copytree(prepared, folder)
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", printed.command],
+    done = run_program(
+        *("bash", "-o", "pipefail", "-c", printed.command),
         cwd=folder,
         env=environment(folder),
-        capture_output=True,
-        text=True,
         timeout=150,
-        check=False,
     )
     wanted = next(
         (status for pattern, status in STATUS.items() if re.search(pattern, printed.command)), {0}

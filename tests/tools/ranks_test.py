@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from analyze_test import analyze, write
 from browser import CHROMIUM, Browser
-from installation import VRAMSTOW
+from built import VRAMSTOW, run_program
 from report_page_test import look_up
 
 RANKS = 64
@@ -70,14 +70,10 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         subprocess.run(["sh", "-c", command], cwd=folder, check=True, timeout=60)
     (folder / "traces").mkdir()
-    done = subprocess.run(
-        [
-            *(VRAMSTOW, "run", "--simulate=h100,count=8", "--trace-dir=traces"),
-            *("--", "sh", "-c", LAUNCHER),
-        ],
+    done = run_program(
+        *(VRAMSTOW, "run", "--simulate=h100,count=8", "--trace-dir=traces"),
+        *("--", "sh", "-c", LAUNCHER),
         cwd=folder,
-        capture_output=True,
-        text=True,
         timeout=150,
         check=True,
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 import formats_python
 import pytest
-from installation import ROOT, VRAMSTOW
+from built import ROOT, VRAMSTOW, run_program
 from pages_test import commands, help_of
 
 RECIPES = ROOT / "docs/recipes"
@@ -64,9 +64,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_scripts_are_as_shellcheck_wants_them(script: Path) -> None:
     for command in (["bash", "-n"], ["shellcheck"]):
-        result = subprocess.run(
-            [*command, script], capture_output=True, text=True, check=False, timeout=60
-        )
+        result = run_program(*command, script, timeout=60)
         assert result.returncode == 0, result.stdout + result.stderr
 
 
@@ -96,15 +94,11 @@ def test_scripts_use_flags_that_there_are(script: Path) -> None:
 
 
 def test_the_manifest_is_one(tmp_path: Path) -> None:
-    text = subprocess.run(
-        [
-            "/usr/bin/python3",
-            "-c",
-            "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)",
-        ],
+    text = run_program(
+        "/usr/bin/python3",
+        "-c",
+        "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)",
         stdin=(RECIPES / "kubernetes.yaml").open(),
-        capture_output=True,
-        text=True,
         check=True,
         timeout=60,
     ).stdout
@@ -132,16 +126,14 @@ def test_the_container_recipe_is_as_hadolint_wants_it() -> None:
     if hadolint is None:
         pytest.skip("needs hadolint: pip install -r setup/requirements-formats.txt")
     recipe = RECIPES / "container/Containerfile"
-    linted = subprocess.run([hadolint, recipe], capture_output=True, text=True, check=False)
+    linted = run_program(hadolint, recipe)
     assert linted.returncode == 0, linted.stdout + linted.stderr
 
 
 @pytest.mark.skipif("VRAMSTOW_LONG_RECIPES" not in os.environ, reason="only in the long run")
 def test_the_check_of_the_container_passes_and_fails(tmp_path: Path) -> None:
     check = ["sh", RECIPES / "container/check.sh"]
-    passed = subprocess.run(
-        check, env=environment(tmp_path), capture_output=True, text=True, check=False, timeout=500
-    )
+    passed = run_program(*check, env=environment(tmp_path), timeout=500)
     assert passed.returncode == 0, passed.stdout[-2000:] + passed.stderr[-2000:]
     assert "pool" in passed.stdout
     # If tensors cannot be recorded, the image must not be built.
@@ -156,8 +148,9 @@ def test_the_slurm_recipe_runs(tmp_path: Path, status: int) -> None:
     program(tmp_path, "srun", SRUN)
     program(tmp_path, "scontrol", SCONTROL)
     (tmp_path / "train.py").write_text(TRAIN)
-    result = subprocess.run(
-        ["bash", RECIPES / "slurm.sbatch"],
+    result = run_program(
+        "bash",
+        RECIPES / "slurm.sbatch",
         cwd=tmp_path,
         env=environment(
             tmp_path,
@@ -166,9 +159,6 @@ def test_the_slurm_recipe_runs(tmp_path: Path, status: int) -> None:
             SLURM_JOB_NODELIST="node[1-2]",
             FAILS=str(status),
         ),
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=120,
     )
     assert result.returncode == status, result.stderr
@@ -188,17 +178,15 @@ def test_the_slurm_recipe_runs(tmp_path: Path, status: int) -> None:
 def test_a_node_on_which_it_will_not_work_stops_the_slurm_recipe(tmp_path: Path) -> None:
     program(tmp_path, "srun", SRUN)
     program(tmp_path, "scontrol", SCONTROL)
-    result = subprocess.run(
-        ["bash", RECIPES / "slurm.sbatch"],
+    result = run_program(
+        "bash",
+        RECIPES / "slurm.sbatch",
         cwd=tmp_path,
         env=environment(
             tmp_path,
             VRAMSTOW_SIMULATE="h100,fail=cuMemAlloc:1+:801",
             SLURM_JOB_NODELIST="node[1-2]",
         ),
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=120,
     )
     assert result.returncode == 1
@@ -209,19 +197,14 @@ def test_a_node_on_which_it_will_not_work_stops_the_slurm_recipe(tmp_path: Path)
 @pytest.mark.skipif("VRAMSTOW_LONG_RECIPES" not in os.environ, reason="only in the long run")
 @pytest.mark.parametrize("backend", ["gloo"])
 def test_the_torchrun_recipe_runs(tmp_path: Path, backend: str) -> None:
-    result = subprocess.run(
-        [
-            "bash",
-            RECIPES / "torchrun.sh",
-            "2",
-            ROOT / "tests/jobs/programs/distributed.py",
-            backend,
-        ],
+    result = run_program(
+        "bash",
+        RECIPES / "torchrun.sh",
+        "2",
+        ROOT / "tests/jobs/programs/distributed.py",
+        backend,
         cwd=tmp_path,
         env=environment(tmp_path, VRAMSTOW_SIMULATE="h200,count=2", RUNS=str(tmp_path / "runs")),
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=500,
     )
     assert result.returncode == 0, result.stderr[-3000:]

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from built import VRAMSTOW, run_vramstow
 from corpus import corpus_file
-from installation import VRAMSTOW
 
 USER = "quirinalda"
 # Names of folders; the first two form a home folder.
@@ -62,15 +62,7 @@ class Recorded:
         """Runs the program as that user."""
         environment = os.environ | {"USER": USER, "LOGNAME": USER, "HOME": str(self.home)}
         environment["VRAMSTOW_PYTHON"] = sys.executable
-        result = subprocess.run(
-            [VRAMSTOW, *arguments],
-            cwd=cwd or self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        result = run_vramstow(*arguments, cwd=cwd or self.folder, env=environment, timeout=120)
         assert result.returncode == 0, result.stderr
         return result.stdout
 

@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built import VRAMSTOW, run_vramstow
 from corpus import corpus_file
-from installation import CUDA_BEGINS, VRAMSTOW
+from installation import CUDA_BEGINS
 
 MIB = 2**20
 MODELS = ["native", "expandable", "async", "rmm-pool", "rmm-arena", "bfc", "vramstow"]
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [VRAMSTOW, "replay", *arguments], capture_output=True, text=True, timeout=170, check=False
-    )
+    return run_vramstow("replay", *arguments, timeout=170)
 
 
 def replay(*arguments: str | Path) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from browser import CHROMIUM, Browser
+from built import ROOT, VRAMSTOW
 from corpus import corpus_file
-from installation import ROOT, VRAMSTOW
 from report_pages import look_up, own_trace, readout, show, vramstow
 
 pytestmark = pytest.mark.skipif(

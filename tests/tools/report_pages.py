@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from browser import Browser
-from installation import VRAMSTOW, WRITE_TRACE
+from built import run_vramstow
+from installation import WRITE_TRACE
 
 
 def vramstow(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [VRAMSTOW, *arguments], capture_output=True, text=True, timeout=120, check=False
-    )
+    return run_vramstow(*arguments, timeout=120)
 
 
 def make_page(folder: Path, *inputs: str | Path) -> Path:

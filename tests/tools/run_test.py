@@ -15,10 +15,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from built import VRAMSTOW, run_program
 from installation import (
     CUDA_BEGINS,
     SIMULATOR_LIBRARIES,
-    VRAMSTOW,
     WRITE_TRACE,
     Installation,
     install,
@@ -234,14 +234,14 @@ def test_a_full_disk_is_no_peak_of_nothing(tmp_path: Path) -> None:
     if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("this container may not mount")
     try:
-        result = subprocess.run(command, capture_output=True, text=True, check=True)
+        result = run_program(*command, check=True)
         assert "peak         not known: nothing could be recorded" in result.stderr
         assert "because the disk was full" in result.stderr
         assert "0 B" not in result.stderr
         for trace in folder.iterdir():
             trace.unlink()
         (folder / "filler").write_bytes(bytes(40 << 10))
-        result = subprocess.run(command, capture_output=True, text=True, check=True)
+        result = run_program(*command, check=True)
         assert "the command left no trace: the disk of" in result.stderr
         assert "no CUDA call was seen" not in result.stderr
     finally:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from installation import VRAMSTOW
+from built import VRAMSTOW, run_program, run_vramstow
 from metrics_of import OPEN_METRICS, free_port, get, within
 from top_test import Job
 
@@ -161,7 +161,7 @@ def test_a_socket_of_the_file_system_is_its_owners(jobs: list[Job], tmp_path: Pa
         assert within(60, answers)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert list(values(ask_locally(path), "allocated_bytes").values()) == [3 * MEBI]
-        second = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        second = run_program(*command, cwd=tmp_path)
         assert (second.returncode, second.stdout) == (1, "")
         assert "cannot listen at top.sock: Address already in use" in second.stderr
         # The second server did not disturb the first.
@@ -199,13 +199,7 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path) -> None:
             ([f"--serve=unix:{tmp_path}/{'x' * 108}"], 1, "File name too long"),
             (["--serve=9400", "--once"], 2, "--once"),
         ):
-            done = subprocess.run(
-                [VRAMSTOW, "top", *arguments],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=60,
-            )
+            done = run_vramstow("top", *arguments, timeout=60)
             assert (done.returncode, done.stdout) == (status, ""), (arguments, done.stderr)
             assert said in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
@@ -215,7 +209,7 @@ def test_where_nothing_runs_top_says_so() -> None:
 
     def says_so() -> bool:
         command = [VRAMSTOW, "top"]
-        answers.append(subprocess.run(command, capture_output=True, text=True, check=False))
+        answers.append(run_program(*command))
         return answers[-1].returncode == 2
 
     # A job of another test may be running now, and is shown until it ends.

@@ -20,7 +20,8 @@ from typing import Any
 
 import pytest
 from analyze_test import write
-from installation import CUDA_BEGINS, VRAMSTOW
+from built import VRAMSTOW, run_vramstow
+from installation import CUDA_BEGINS
 
 JOB = f"""{CUDA_BEGINS}
 for line in sys.stdin:
@@ -78,13 +79,7 @@ def job(tmp_path: Path) -> Iterator[Job]:
 
 
 def top(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [VRAMSTOW, "top", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run_vramstow("top", *map(str, arguments), timeout=60)
 
 
 def seen(target: object) -> dict[str, Any]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from installation import VRAMSTOW
+from built import ROOT, VRAMSTOW, Ran, run_program
 
-ROOT = Path(__file__).resolve().parents[2]
 # Allocates 48 MiB through the driver, and accepts an argument that contains a space.
 JOB = """
 import ctypes, sys
@@ -25,7 +23,7 @@ sys.exit(int(sys.argv[2]))
 """
 
 
-def project(folder: Path, arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+def project(folder: Path, arguments: str, status: int = 0) -> Ran:
     """Configures a project with one such test, and runs it."""
     (folder / "job.py").write_text(JOB)
     (folder / "CMakeLists.txt").write_text(
@@ -34,22 +32,12 @@ def project(folder: Path, arguments: str, status: int = 0) -> subprocess.Complet
         f"vramstow_add_trace_test(NAME memory COMMAND {sys.executable} ${{CMAKE_SOURCE_DIR}}/job.py"
         f' "two words" {status} SIMULATE h200 {arguments})\n'
     )
-    configured = subprocess.run(
-        ["cmake", "-S", folder, "-B", folder / "build", f"-DVRAMSTOW_PROGRAM={VRAMSTOW}"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    configured = run_program(
+        "cmake", "-S", folder, "-B", folder / "build", f"-DVRAMSTOW_PROGRAM={VRAMSTOW}", timeout=60
     )
     if configured.returncode != 0:
         return configured
-    return subprocess.run(
-        ["ctest", "--test-dir", folder / "build", "--output-on-failure"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return run_program("ctest", "--test-dir", folder / "build", "--output-on-failure", timeout=120)
 
 
 def test_a_program_that_keeps_to_its_memory_passes(tmp_path: Path) -> None:
@@ -69,7 +57,7 @@ def test_one_that_fails_itself_fails(tmp_path: Path) -> None:
     assert "The command failed: 3" in result.stdout
 
 
-def example(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def example(folder: Path, **environment: str) -> Ran:
     """Builds examples/memory_test once for all tests of this file, and runs it."""
     build = folder / "memory_test"
     source = ROOT / "examples/memory_test"
@@ -77,14 +65,11 @@ def example(folder: Path, **environment: str) -> subprocess.CompletedProcess[str
         ["cmake", "-S", source, "-B", build, f"-DVRAMSTOW_PROGRAM={VRAMSTOW}"],
         ["cmake", "--build", build],
     ):
-        made = subprocess.run(command, capture_output=True, text=True, timeout=170, check=False)
+        made = run_program(*command, timeout=170)
         assert made.returncode == 0, made.stdout + made.stderr
-    return subprocess.run(
-        ["ctest", "--test-dir", build, "--output-on-failure"],
-        capture_output=True,
-        text=True,
+    return run_program(
+        *("ctest", "--test-dir", build, "--output-on-failure"),
         timeout=120,
-        check=False,
         env=os.environ | environment,
     )
 
@@ -99,13 +84,7 @@ def test_the_example_with_a_fixture_passes_and_a_leak_in_a_body_fails(tmp_path: 
     # Only the test whose body leaks fails.
     assert "[       OK ] KeeperTest.TakesNoMoreThanIsInUseAtOnce" in leaking.stdout
     # When it runs without vramstow, the program says that memory is not recorded.
-    alone = subprocess.run(
-        [tmp_path / "memory_test/memory_test"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    alone = run_program(tmp_path / "memory_test/memory_test", timeout=60)
     assert alone.returncode == 0
     assert "vramstow run" in alone.stdout and "2 tests" in alone.stdout
 

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from built import BUILD, run_program
 
-BUILD = Path(os.environ["VRAMSTOW_BUILD"])
 HERE = Path(__file__).parent
 MINORS = (10, 11, 12, 13, 14)
 
@@ -42,11 +42,8 @@ def run(
     script = HERE / "python_stacks.py"
     subprocess.run([python, str(script), str(probe), str(folder)], check=True, timeout=120)
     said = json.loads((folder / "truth.json").read_text())
-    printed = subprocess.run(
-        [str(BUILD / "tests" / "print_stacks"), str(folder / "python.stow")],
-        check=True,
-        capture_output=True,
-        text=True,
+    printed = run_program(
+        str(BUILD / "tests" / "print_stacks"), str(folder / "python.stow"), check=True
     ).stdout
     seen: dict[str, list[list[str]]] = {}
     for line in printed.splitlines():

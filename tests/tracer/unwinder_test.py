@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from built import BUILD, ROOT, run_program
 
-BUILD = Path(os.environ["VRAMSTOW_BUILD"])
-ROOT = Path(__file__).parents[2]
 UNWINDER = BUILD / "lib" / "vramstow" / "libvramstow-unwind.so"
 
 # A script that is run with stacks on and prints which library defines the functions that libunwind
@@ -47,9 +45,7 @@ print(json.dumps({
 
 
 def test_the_copy_has_a_name_of_its_own() -> None:
-    dynamic = subprocess.run(
-        ["readelf", "-d", str(UNWINDER)], check=True, capture_output=True, text=True
-    ).stdout
+    dynamic = run_program("readelf", "-d", UNWINDER, check=True).stdout
     assert "[vramstowu.so." in dynamic
     assert "[libunwind.so" not in dynamic
 
@@ -58,16 +54,12 @@ def test_the_copy_has_a_name_of_its_own() -> None:
 def test_the_process_still_has_its_own_unwinder(stacks: str, tmp_path: Path) -> None:
     if not list((BUILD / "lib/vramstow/simulator").glob("libcuda.so.1")):
         pytest.skip("there is no simulated driver in this build")
-    done = subprocess.run(
-        [
-            str(BUILD / "bin" / "vramstow"),
-            *("run", "--simulate=h200", f"--stacks={stacks}", "--"),
-            *(sys.executable, "-c", WHO_DEFINES),
-        ],
+    done = run_program(
+        str(BUILD / "bin" / "vramstow"),
+        *("run", "--simulate=h200", f"--stacks={stacks}", "--"),
+        *(sys.executable, "-c", WHO_DEFINES),
         cwd=tmp_path,
         check=True,
-        capture_output=True,
-        text=True,
         timeout=120,
     )
     said = json.loads(done.stdout.splitlines()[0])
@@ -81,11 +73,14 @@ def test_the_process_still_has_its_own_unwinder(stacks: str, tmp_path: Path) -> 
 def judged(tmp_path: Path, *command: str) -> dict[str, str]:
     """The lines that the judge wrote about a rehearsed job."""
     report = tmp_path / "report.txt"
-    done = subprocess.run(
-        [str(BUILD / "bin" / "vramstow"), "run", "--simulate=h200", "--no-trace", "--", *command],
+    done = run_program(
+        str(BUILD / "bin" / "vramstow"),
+        "run",
+        "--simulate=h200",
+        "--no-trace",
+        "--",
+        *command,
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
         timeout=600,
         env={
             **os.environ,

@@ -1,0 +1,49 @@
+"""The build that is tested: where it lies, and how a test runs its programs.
+
+pyproject.toml puts this folder on the path of each Python test.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")).resolve()
+# The program of this build, or one that is installed.
+VRAMSTOW = Path(os.environ.get("VRAMSTOW_TEST_INSTALLED") or BUILD / "bin/vramstow")
+SIMULATOR = BUILD / "lib/vramstow/simulator"
+
+Ran = subprocess.CompletedProcess[str]
+
+
+def run_program(*command: object, check: bool = False, **options: object) -> Ran:
+    """Runs a command and returns its exit status, its output and its complaints as text.
+
+    `options` are those of subprocess.run. With `check`, another exit status than 0 fails the test.
+    """
+    settings = {"capture_output": True, "text": True, "check": False} | options
+    done = subprocess.run([str(part) for part in command], **settings)
+    assert not check or done.returncode == 0, (
+        f"{command} ended with {done.returncode}: {done.stderr}"
+    )
+    return done
+
+
+def run_vramstow(*arguments: object, check: bool = False, **options: object) -> Ran:
+    return run_program(VRAMSTOW, *arguments, check=check, **options)
+
+
+def facts_of(*traces: object, **options: object) -> dict[str, Any]:
+    """Returns what `vramstow analyze --json` says of the traces."""
+    return json.loads(run_vramstow("analyze", "--json", *traces, check=True, **options).stdout)
+
+
+def events_of(trace: Path) -> list[dict[str, str]]:
+    """Returns the events of the trace, as `vramstow export --to csv` writes them."""
+    listing = run_vramstow("export", trace, "--to", "csv", check=True)
+    return list(csv.DictReader(listing.stdout.splitlines()))
