@@ -55,7 +55,7 @@ def function_names(text: str, prefix: str) -> set[str]:
 
 
 def driver_forms(text: str) -> set[Form]:
-    """Returns the forms that the function pointer types of cudaTypedefs.h and similar headers define."""
+    """Returns the forms that function pointer types define, as those of cudaTypedefs.h."""
     return {
         Form(name, int(version), per_thread, " ".join(parameters.split()))
         for name, version, per_thread, parameters in FORM.findall(text)

@@ -2,8 +2,8 @@
 
 The headers' function pointer types define the forms of a function and the CUDA version that
 introduced each. The exported names follow from the order of the versions: the first form has the
-documented name, the second ends in _v2, and so on. A per-thread form belongs to the newest form that
-existed when it was introduced, and passes its arguments on to that form.
+documented name, the second ends in _v2, and so on. A per-thread form belongs to the newest form
+that existed when it was introduced, and passes its arguments on to that form.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Appends the ranks that `vramstow collect` writes to stdin to a dataset of Parquet files, and makes
-a page of it.
+"""Appends the ranks that `vramstow collect` writes to stdin to a dataset of Parquet files.
+
+It can also make a page of the dataset.
 
     collect.py DATASET [PAGE]
 

@@ -1,5 +1,4 @@
-"""Tests the scripts of simulator/generate, which make the simulator's tables, on small headers.
-"""
+"""Tests the scripts of simulator/generate, which make the simulator's tables, on small headers."""
 
 from __future__ import annotations
 
