@@ -44,7 +44,7 @@ struct Collection {
 enum class PoolBacking : uint8_t {
   kVirtual,   // chunks that are mapped where they are needed
   kSegments,  // allocations of the plain driver, whose memory cannot move (segments)
-  kAny,       // chunks; segments where the device has no virtual memory or the driver refuses it
+  kAny,       // chunks, or segments if there is no virtual memory or the driver refuses it
 };
 
 // Is called once with the driver's result when the driver refuses virtual memory and the pool
@@ -59,10 +59,10 @@ struct RefusalListener {
 // left the request fails with PoolError::kUnavailable, not with out of memory, and the caller asks
 // the plain driver. Tests set smaller bounds.
 struct PoolBounds {
-  uint32_t spans = uint32_t{1} << 25;    // of one heap: blocks, free spans and holes
-  uint32_t regions = uint32_t{1} << 18;  // of one heap; with segments each segment is a region
-  uint32_t uses = uint32_t{1} << 25;     // of one heap: recorded uses by other streams
-  uint32_t shadows = uint32_t{1} << 14;  // mappings that are kept where a chunk was before
+  uint32_t spans = uint32_t{1} << 25;    // blocks, free spans and holes of one heap
+  uint32_t regions = uint32_t{1} << 18;  // regions of one heap; each segment is a region
+  uint32_t uses = uint32_t{1} << 25;     // recorded uses of one heap's blocks by other streams
+  uint32_t shadows = uint32_t{1} << 14;  // mappings that remain where a chunk was before
 };
 
 struct PoolConfig {

@@ -76,7 +76,7 @@ class CudaDriver {
     decltype(&cuCtxPopCurrent) CtxPopCurrent;
     decltype(&cuCtxSynchronize) CtxSynchronize;
     decltype(&cuCtxRecordEvent) CtxRecordEvent;  // null before driver 12.5
-    decltype(&cuCtxWaitEvent) CtxWaitEvent;      // the same
+    decltype(&cuCtxWaitEvent) CtxWaitEvent;      // null before driver 12.5
     decltype(&cuDeviceGetAttribute) DeviceGetAttribute;
     decltype(&cuDeviceTotalMem) DeviceTotalMem;
     decltype(&cuMemGetInfo) MemGetInfo;
@@ -105,7 +105,7 @@ class CudaDriver {
     decltype(&cuStreamWaitEvent) StreamWaitEvent;
   };
 
-  class Current;  // makes the context current while it lives
+  class Current;  // makes the context current during its lifetime
 
   bool Look(Resolve resolve, void* resolve_context);
   bool Attribute(CUdevice_attribute attribute) const;
@@ -138,7 +138,7 @@ class CudaDriver {
   Functions functions_{};
   DriverTable table_{};
   CUdevice device_ = 0;
-  std::atomic<uint64_t> peers_{0};  // one bit for each device, the own one not among them
+  std::atomic<uint64_t> peers_{0};  // one bit for each peer device
   std::atomic<bool> context_gone_{false};
   CUcontext context_ = nullptr;
   OtherContexts others_;
@@ -148,7 +148,7 @@ class CudaDriver {
   // blocking stream does. An event on it covers the legacy stream's work without delaying other
   // streams.
   CUstream legacy_follower_ = nullptr;
-  CUmemLocation host_{};  // where host memory is made; type 0: it cannot be mapped
+  CUmemLocation host_{};  // location of host memory; type 0 if it cannot be mapped
   mutable std::atomic<bool> exportable_{false};
   mutable std::atomic<bool> rdma_{false};
   const char* missing_ = nullptr;

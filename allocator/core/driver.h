@@ -55,8 +55,8 @@ constexpr bool IsStreamGone(DriverResult result) {
 struct DriverDevice {
   uint64_t total_bytes;        // of device memory
   uint64_t granularity_bytes;  // a physical handle's size is a multiple of this; a power of two
-  int16_t ordinal;             // as events name it
-  bool virtual_memory;         // false: reserve, create, map and kin are not to be called
+  int16_t ordinal;             // the device's number in events
+  bool virtual_memory;         // if false, reserve, create, map and the like must not be called
   bool host_memory = false;    // create_host may be called
   bool copies = false;         // host_allocate, host_free and copy_* may be called
   bool plain = false;          // allocate and free may be called

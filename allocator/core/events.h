@@ -84,7 +84,7 @@ class PoolEvents {
   uint64_t Pinned(EventKind kind, uint64_t address, uint64_t size, DriverResult result) const {
     if (!on()) return 0;
     Event event = PoolEvent(kind);
-    event.layer = Layer::kDriver;  // it is host memory like any other
+    event.layer = Layer::kDriver;  // like page-locked memory of any caller
     event.memory = MemoryKind::kHostPinned;
     event.address = address;
     event.size = size;

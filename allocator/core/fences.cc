@@ -105,7 +105,7 @@ uint32_t Fences::FindFinished() {
 void Fences::Reuse(uint32_t t, uint64_t stream) {
   Timeline& timeline = timelines_[t];
   CloseEndedTick(t);
-  PollTimeline(t);  // what is in flight has completed with it
+  PollTimeline(t);  // all events in flight have completed with that tick
   timeline.ended = 0;
   timeline.end_tick = 0;
   timeline.stream.store(stream, std::memory_order_relaxed);
@@ -210,7 +210,7 @@ DriverResult Fences::EnsureEverything() {
     Poll();
     if (everything.in_flight > 0) return kDriverNotReady;
   }
-  TimelineOf(0);  // the default stream takes part though nobody named it
+  TimelineOf(0);  // the default stream takes part even if it was never named
   // Some streams have no timeline, so only waiting for all work covers them.
   if (overflowed_) return Synchronize();
   const uint32_t count = timelines();

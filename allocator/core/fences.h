@@ -110,13 +110,13 @@ class Fences {
 
   struct Fence {
     uint32_t tick;
-    uint64_t event;  // 0, of timeline 0: completes when all `stream_ticks` have
+    uint64_t event;  // 0 for timeline 0: it completes when all stream_ticks_ have
   };
   struct Timeline {
-    std::atomic<uint64_t> stream{kNoStream};  // kNoStream: it has ended, or there never was one
-    uint64_t ended_stream = kNoStream;        // the name of the one that has ended
-    uint64_t ended = 0;                       // as which of all; 0: the stream lives
-    uint32_t end_tick = 0;                    // of the last that ended; 0: none did
+    std::atomic<uint64_t> stream{kNoStream};  // kNoStream if it has ended or never existed
+    uint64_t ended_stream = kNoStream;        // handle of the stream that has ended
+    uint64_t ended = 0;     // number of the end among all ends; 0 while the stream exists
+    uint32_t end_tick = 0;  // end tick of the last stream that ended; 0 if none did
     std::atomic<uint32_t> open{1};
     std::atomic<uint32_t> completed{0};
     uint32_t recorded = 0;  // the last tick with an event
@@ -138,12 +138,12 @@ class Fences {
   const DriverTable* driver_ = nullptr;
   std::atomic<uint32_t> count_{1};
   std::atomic<int> captures_{0};
-  std::atomic<uint32_t> ended_count_{0};  // timelines
-  uint64_t ends_ = 0;                     // of streams, so far
-  bool context_events_ = true;            // until the driver says it has none
+  std::atomic<uint32_t> ended_count_{0};  // how many timelines have ended
+  uint64_t ends_ = 0;                     // how many streams have ended so far
+  bool context_events_ = true;            // false once the driver has refused such an event
   bool broken_ = false;
   bool overflowed_ = false;  // there were more streams than timelines
-  int in_flight_ = 0;        // of all timelines
+  int in_flight_ = 0;        // events in flight of all timelines
   static constexpr int kKept = 32;
   uint64_t kept_[kKept] = {};
   int kept_count_ = 0;

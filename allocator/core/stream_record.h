@@ -11,7 +11,7 @@
 namespace vramstow {
 
 enum class StreamFate : uint8_t {
-  kUnknown,  // nobody saw it made
+  kUnknown,  // its creation was not observed
   kLives,
   kGone,  // destroyed, by itself or with its context
 };

@@ -71,7 +71,7 @@ class AddressMap {
  private:
   struct Slot {
     uint32_t key;    // the address's low 32 bits above the block granule
-    uint32_t index;  // 0: empty
+    uint32_t index;  // 0 if the slot is empty
   };
 
   static uint32_t KeyOf(uint64_t address) { return static_cast<uint32_t>(address / kBlockBytes); }
@@ -82,7 +82,7 @@ class AddressMap {
   }
   bool Grow(uint32_t count);
 
-  static constexpr uint32_t kLine = 8;  // places in a cache line
+  static constexpr uint32_t kLine = 8;  // slots in a cache line
 
   Slot* places_ = nullptr;
   uint32_t mask_ = 0;

@@ -90,14 +90,14 @@ class DeferredFrees {
  private:
   static constexpr uint32_t kPlaces = 8;
 
-  LiveBits bits_;       // of the small zone's blocks, where tracks_
-  bool narrow_ = true;  // no two addresses of the heap look alike to the map
+  LiveBits bits_;       // bits of the small zone's blocks, if tracks_
+  bool narrow_ = true;  // no two addresses of the heap have the same key in the map
   bool tracks_ = false;
   bool defers_ = false;  // tracks_ and narrow_
   std::atomic<uint32_t> count_{0};
   uint32_t next_ = 0;
-  uint64_t addresses_[kPlaces] = {};  // their places in the map are being fetched
-  uint32_t found_[kPlaces] = {};      // blocks: their records are being fetched
+  uint64_t addresses_[kPlaces] = {};  // addresses whose slots in the map are being prefetched
+  uint32_t found_[kPlaces] = {};      // blocks whose records are being prefetched
 };
 
 }  // namespace vramstow

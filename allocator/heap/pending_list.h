@@ -63,7 +63,7 @@ class PendingList {
   struct Use {
     uint32_t next;
     uint32_t timeline;
-    uint32_t tick;  // 0: while the block lives; set when it is freed
+    uint32_t tick;  // 0 while the block is live; set when it is freed
   };
 
   void DeleteUses(Span* span);

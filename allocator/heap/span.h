@@ -32,20 +32,20 @@ enum class SpanState : uint8_t {
 struct alignas(64) Span {
   uint64_t address;
   uint64_t size;
-  uint64_t requested;  // of a live block
-  uint64_t id;         // of a live block: no other block of the process ever has the same
+  uint64_t requested;  // for a live block
+  uint64_t id;         // of a live block; unique in the process
   uint32_t previous;   // neighbour below, 0 at the region's start
   uint32_t next;       // neighbour above, 0 at the region's end
   uint32_t list_previous;
   uint32_t list_next;
-  uint32_t tick;   // of a free span: the heap's stream may touch it until this tick has completed
-  uint32_t uses;   // of a live or pending block: first of its recorded uses by other streams
+  uint32_t tick;   // free span: the heap's stream may touch it until this tick completes
+  uint32_t uses;   // live or pending block: the first recorded use by another stream
   uint32_t epoch;  // of a free span: when it was freed, in the pool's epochs; of a large live block
                    // its name among the heap's requests
   SpanState state;
   uint8_t zone;
   Layer layer;
-  bool offloaded;  // of a live or pending block: part of it was put into host memory
+  bool offloaded;  // live or pending block: a part is in host memory
 };
 static_assert(sizeof(Span) == 64);
 

@@ -66,7 +66,7 @@ class SpanTable {
   // Returns the span that contains the address, or 0. Walks the region's spans, beginning at the
   // nearest span that an earlier walk has noted.
   uint32_t FindSpan(uint64_t address) const;
-  uint64_t walked() const { return walked_; }  // spans that were looked at for it, ever
+  uint64_t walked() const { return walked_; }  // spans that walks have visited so far
   uint64_t LargestFree() const;
   uint64_t free_bytes() const { return zones_[0].free.bytes() + zones_[1].free.bytes(); }
   uint64_t hole_bytes() const { return zones_[0].holes.bytes() + zones_[1].holes.bytes(); }
@@ -163,7 +163,7 @@ class SpanTable {
   uint32_t region_count_ = 0;
   Zone zones_[kZones];
   uint32_t max_regions_ = 0;
-  uint32_t region_room_ = 0;  // how many `regions_` has room for
+  uint32_t region_room_ = 0;  // capacity of `regions_`
   Region* regions_ = nullptr;
   // Hints for walks, indexed by page; several pages share an element. A hint is a span in which the
   // page begins or once began, or 0.

@@ -54,8 +54,8 @@ class CopyWindow {
   const PoolEvents* events_ = nullptr;
   ChunkExchange* chunks_ = nullptr;
   uint64_t window_ = 0;
-  uint32_t stuck_[kPlaces] = {};  // chunks that could not be unmapped, by place
-  bool placed_[kPlaces] = {};     // while the window is filled
+  uint32_t stuck_[kPlaces] = {};  // chunks that could not be unmapped, by position
+  bool placed_[kPlaces] = {};     // positions that are mapped
 };
 
 }  // namespace vramstow

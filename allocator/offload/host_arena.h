@@ -37,7 +37,7 @@ class HostArena {
   struct Leaving {
     uint64_t address;
     uint64_t size;
-    uint64_t told;  // the event
+    uint64_t told;  // sequence number of the recorded kFree event
   };
   // Detaches every block whose pieces are all idle. The caller then gets each one with
   // NextDetached, until that returns false, calls Free for it (with or without the lock), and then
@@ -54,13 +54,13 @@ class HostArena {
 
  private:
   static constexpr uint64_t kMaxPieces = 128;
-  // More than a device of 288 GiB has chunks, because each block may have only one piece.
+  // The most blocks. A 288 GiB device has fewer chunks, and a block has at least one piece.
   static constexpr uint32_t kMaxBlocks = uint32_t{1} << 18;
   struct Block {
     uint64_t address;
     uint64_t size;
-    uint32_t pieces;  // those that the store knows
-    uint32_t idle;    // of these, while they are counted
+    uint32_t pieces;  // pieces that have a record in the store
+    uint32_t idle;    // idle pieces, used while counting
     bool detached;
   };
 
@@ -72,7 +72,7 @@ class HostArena {
   ChunkExchange* chunks_ = nullptr;
   Block* blocks_ = nullptr;  // in order of address
   uint32_t count_ = 0;
-  uint32_t leaving_ = 0;  // blocks that may come back
+  uint32_t leaving_ = 0;  // detached blocks that may return
 };
 
 }  // namespace vramstow

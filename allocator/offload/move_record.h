@@ -17,8 +17,8 @@ namespace vramstow {
 struct MoveRecord {
   std::atomic<uint64_t> out_bytes{0};
   std::atomic<uint64_t> in_bytes{0};
-  std::atomic<uint64_t> refused{0};  // the gate or the work did not let memory move
-  std::atomic<uint64_t> failed{0};   // a driver call did
+  std::atomic<uint64_t> refused{0};  // moves refused because the gate or work did not stop
+  std::atomic<uint64_t> failed{0};   // moves in which a driver call failed
 
   // Records one event for each run of neighbouring pages; the first one carries the time for which
   // the gate was closed.

@@ -59,12 +59,12 @@ class Mover {
   // copies; Begin and End follow in this order.
   struct Return {
     uint64_t pages[kMaxPages];
-    uint32_t fresh[kMaxPages];  // what is mapped at them
+    uint32_t fresh[kMaxPages];  // chunks that are mapped at the pages
     uint32_t count = 0;
-    uint64_t job = 0;  // the copies under way
+    uint64_t job = 0;  // the job of the copies
     bool copies = false;
-    bool is_after_work = false;  // the chunks may still be in use by work that was submitted
-    bool is_ordered = false;     // work that is submitted from now on waits for the copies
+    bool is_after_work = false;  // submitted work may still use the chunks
+    bool is_ordered = false;     // later work waits for the copies
   };
   // Maps idle chunks of the store at as many of the first pages of `coming` as possible. The other
   // pages, and all pages that fail later, stay paused.
@@ -106,7 +106,7 @@ class Mover {
   ChunkExchange* chunks_ = nullptr;
   CopyWindow window_;
   uint32_t lost_count_ = 0;
-  uint64_t lost_[kMaxPages] = {};  // addresses of pages
+  uint64_t lost_[kMaxPages] = {};  // addresses of lost pages
 };
 
 }  // namespace vramstow

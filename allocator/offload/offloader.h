@@ -56,30 +56,30 @@ struct OffloadConfig : HostLimits, StandstillLimits {
 };
 
 struct OffloadStats {
-  uint64_t out_bytes;  // ever
+  uint64_t out_bytes;  // bytes evicted so far
   uint64_t in_bytes;
   uint64_t offloaded_bytes;      // in host memory now, paused or not
-  uint64_t paused_bytes;         // now; with what was given up
-  uint64_t host_bytes;           // held now
-  uint64_t lacking_bytes;        // of the device, for what the last Resume left paused
-  uint64_t released_host_bytes;  // given back to the host, ever
-  uint64_t gate_closed;          // how often
-  uint64_t gate_ns;              // in all
+  uint64_t paused_bytes;         // paused now, including discarded contents
+  uint64_t host_bytes;           // host memory held now
+  uint64_t lacking_bytes;        // device memory that the last Resume lacked
+  uint64_t released_host_bytes;  // returned to the host so far
+  uint64_t gate_closed;          // how often the gate was closed
+  uint64_t gate_ns;              // how long it was closed in total
   uint64_t longest_gate_ns;
-  uint64_t refused;       // the gate or the work did not let memory move
-  uint64_t failed;        // a driver call did
-  bool mappings_used_up;  // more would have moved, were host_mappings larger
+  uint64_t refused;       // moves refused because the gate or work did not stop
+  uint64_t failed;        // moves in which a driver call failed
+  bool mappings_used_up;  // a larger host_mappings would have moved more
 };
 
 enum class OffloadResult : uint8_t {
   kDone,
-  kNoRoom,     // host memory (or, to come back, device memory) lacks for the rest
-  kBusy,       // work does not end
+  kNoRoom,     // host memory (for Resume, device memory) is too small
+  kBusy,       // work does not finish in time
   kCapturing,  // a stream is being captured
   kOfGraph,    // a captured graph may use the rest
-  kHeld,       // another process or a device has the rest
+  kHeld,       // another process or device uses the rest
   kFailed,     // the driver refused
-  kNotThere,   // the device cannot do that
+  kNotThere,   // the device does not support it
 };
 
 class Offloader {

@@ -26,9 +26,9 @@ namespace vramstow {
 enum class PagesThatAre : uint8_t {
   kResident,
   kOffloaded,
-  kThere,   // one of these
-  kPaused,  // also under what is free by now
-  kParked,  // paused, of a heap that is not
+  kThere,   // resident or offloaded
+  kPaused,  // paused; also under memory that is free by now
+  kParked,  // paused, in a heap that is not paused
   kAway,    // offloaded or paused
 };
 
@@ -37,11 +37,11 @@ class PageList {
   // A page with live blocks; rank and touch are those of its warmest block.
   struct Page {
     uint64_t address;
-    uint64_t rank;  // the smallest go first
+    uint64_t rank;  // the smallest move first
     uint32_t touched;
-    uint32_t used_bytes;  // that blocks have
-    bool live;            // blocks lie on it
-    bool of_graph;        // captured graphs write to what its heap has cached
+    uint32_t used_bytes;  // bytes that blocks use
+    bool live;            // a live block lies on it
+    bool of_graph;        // captured graphs write to cached memory of its heap
   };
   // How many pages may not move, by reason.
   struct Kept {

@@ -38,7 +38,7 @@ class PauseSlices {
   PoolPages* pool_ = nullptr;
   Mover* mover_ = nullptr;
   uint64_t unreleased_ = 0;            // chunks of the request's earlier slices
-  std::atomic<uint64_t> released_{0};  // chunks that Trim has to count
+  std::atomic<uint64_t> released_{0};  // chunks that Trim must count
 };
 
 }  // namespace vramstow

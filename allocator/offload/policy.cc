@@ -43,8 +43,8 @@ uint64_t ExpectedTouch(const PageUse& use) {
     for (int ago = 0; ago < kGaps; ++ago) gap = std::max(gap, GapAt(use.gaps, ago));
   }
   const uint64_t expected = use.touched + gap;
-  // If the touch did not come when it was due, or nothing is known, expect it after as long again
-  // as the page has waited.
+  // If the expected touch did not happen, or no interval is known, expect the next touch after the
+  // page's current age has passed once more.
   return expected > use.now ? expected : use.now + AgeOf(use) + 1;
 }
 

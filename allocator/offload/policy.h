@@ -28,19 +28,19 @@ namespace vramstow {
 
 // The facts about a page from which a policy computes its rank.
 struct PageUse {
-  uint64_t block_address;  // of the block that was touched last, of those on the page
+  uint64_t block_address;  // of the page's block that was touched last
   uint64_t block_bytes;
   uint64_t block_id;  // grows from allocation to allocation of a heap
   uint64_t gaps;      // AddressSpace::Touches::gaps of that block
-  uint32_t touched;   // by the clock; 0: never
+  uint32_t touched;   // by the clock of touches; 0 means never
   uint32_t now;
-  uint32_t born = 0;     // by the clock; 0: nobody watched then
-  uint32_t exposed = 0;  // when somebody last got its address to keep; 0: never
+  uint32_t born = 0;     // by the clock of touches; 0 if not observed
+  uint32_t exposed = 0;  // when its address was last stored; 0 means never
 };
 
 struct OffloadPolicy {
   uint64_t (*rank)(const void* self, const PageUse& use);
-  const void* self = nullptr;  // of the function's
+  const void* self = nullptr;  // argument of the function
 };
 
 uint64_t RankColdest(const void* self, const PageUse& use);

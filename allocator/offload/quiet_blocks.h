@@ -30,7 +30,7 @@ class QuietBlocks {
 
   struct Entry {
     QuietRange range;
-    uint64_t block_id;  // of the block that begins there; 0 if it is not known
+    uint64_t block_id;  // id of the block that begins there; 0 if unknown
     uint64_t birth;     // of an idle block; a later block has a larger one
     uint32_t since;     // a touch at this time or later ends the quiet time of the block
     bool is_idle;

@@ -80,7 +80,7 @@ class QuietMoves {
  private:
   // One in this many submissions begins copies.
   static constexpr uint64_t kAdvanceStep = 8;
-  static constexpr uint64_t kSpare = 8;  // the copies have one page in this number more
+  static constexpr uint64_t kSpare = 8;  // one more page in this many is copied
   // If fewer pages were needed, one in this many pages is not copied any more.
   static constexpr uint64_t kFall = 16;
   // One in this many quiet times tries whether the device has memory again.
@@ -110,23 +110,23 @@ class QuietMoves {
 
   Links links_ = {};
   QuietParking parking_;
-  uint64_t needed_pages_ = 0;   // on the host at most, since the last quiet time began
-  uint64_t wanted_pages_ = 0;   // the same of the time before
-  uint64_t leaving_pages_ = 0;  // that are to be copied out, and are not under way
-  uint64_t idle_pages_ = 0;     // pages of idle blocks that are to be copied out
+  uint64_t needed_pages_ = 0;   // most pages on the host since the last quiet time began
+  uint64_t wanted_pages_ = 0;   // the same for the time before
+  uint64_t leaving_pages_ = 0;  // pages whose copies to the host have not begun
+  uint64_t idle_pages_ = 0;     // pages of idle blocks that are to be copied to the host
   uint32_t idle_after_ = kLeastIdleAfter;
   uint64_t idle_used_ = 0;       // pages of idle blocks that were used before they could be parked
   uint64_t idle_known_ = 0;      // pages of idle blocks that were parked in the time before
   uint64_t idle_parked_ = 0;     // pages of idle blocks that were parked in this quiet time
-  uint64_t host_pages_ = 0;      // that the step before used on the host
-  uint64_t in_place_pages_ = 0;  // for which the last step had no room
+  uint64_t host_pages_ = 0;      // pages that the step before used on the host
+  uint64_t in_place_pages_ = 0;  // pages for which the last step had no device memory
   uint64_t kept_in_place_ = 0;   // quiet times in which these stayed
-  uint32_t step_tick_ = 0;       // of all streams, behind that step
-  uint64_t returned_pages_ = 0;  // since the device was full
-  uint64_t full_bytes_ = 0;      // were allocated when the device was full
+  uint32_t step_tick_ = 0;       // tick of all streams after that step
+  uint64_t returned_pages_ = 0;  // pages restored since the device was full
+  uint64_t full_bytes_ = 0;      // bytes that were allocated when the device was full
   AllocationCourse course_;
-  bool has_ended_ = false;  // and something is parked still
-  bool was_full_ = false;   // since the quiet time began
+  bool has_ended_ = false;  // the quiet time has ended, but pages are still parked
+  bool was_full_ = false;   // the device was full since the quiet time began
   std::atomic<bool> advances_{false};
 };
 

@@ -157,7 +157,7 @@ class QuietParking {
   void NoteBlockBack(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
-  static constexpr uint32_t kMax = 128;  // groups under way in one direction
+  static constexpr uint32_t kMax = 128;  // most groups in progress in one direction
 
   static void WaitForCopies(void* self, uint64_t address, uint64_t bytes);
   bool EnsureGroups() VRAMSTOW_REQUIRES(kDeviceLock);
@@ -184,10 +184,10 @@ class QuietParking {
   uint32_t clock_ = 0;
   Transfer* transfers_ = nullptr;  // kMax
   uint32_t leaving_ = 0;
-  uint64_t last_leaving_ = 0;         // the address of the last page that is leaving
+  uint64_t last_leaving_ = 0;         // address of the last page that is leaving
   Mover::Return* returns_ = nullptr;  // kMax
   uint32_t returning_ = 0;
-  uint64_t laid_ = 0;  // pages that are on their way back
+  uint64_t laid_ = 0;  // pages that are being restored
 };
 
 }  // namespace vramstow

@@ -25,7 +25,7 @@ class Transfer {
   // Cancels the copies. `alive` is true if the driver can still be called.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  uint32_t count() const { return count_; }  // 0: nothing is under way
+  uint32_t count() const { return count_; }  // 0 if no copy is in progress
   uint64_t page(uint32_t number) const { return pages_[number]; }
 
   // Notes that copies of pages in [address, address + bytes) are out of date, so these pages will

@@ -27,12 +27,12 @@
 namespace vramstow {
 
 struct Page {
-  uint32_t chunk;         // that is in use here; 0: none
-  uint32_t mapped;        // that is mapped here: the same, or a shadow; 0: none
-  uint32_t next;          // number of the next page where `mapped` is mapped; 0: there is none
-  uint32_t tick;          // of a shadow: work came this way until this tick…
-  uint32_t mark;          // Heap's: a free page, as of the plan with this number
-  uint32_t interference;  // InterferenceMap's: number of its mask; 0: it has none
+  uint32_t chunk;         // the chunk in use here; 0 if there is none
+  uint32_t mapped;        // the chunk mapped here: the same one or a shadow; 0 if none
+  uint32_t next;          // the next page where `mapped` is mapped; 0 if there is none
+  uint32_t tick;          // for a shadow: work may use this mapping until this tick…
+  uint32_t mark;          // used by plans: the plan in which this page was marked
+  uint32_t interference;  // used by InterferenceMap: number of the mask; 0 if none
   uint16_t timeline;      // …of this timeline
   bool fresh : 1;         // mapped just now, and not yet accessible
   // How many users outside of the pool (network cards) have registered the memory of the chunk in
@@ -102,8 +102,8 @@ class AddressSpace {
     // The intervals between the last four touches that were more than a moment apart: 16 bits each,
     // the latest in the lowest bits.
     uint64_t gaps;
-    uint32_t exposed;  // when Expose was last called; 0: never
-    uint32_t born;     // when Renew was last called; 0: never
+    uint32_t exposed;  // when Expose was last called; 0 means never
+    uint32_t born;     // when Renew was last called; 0 means never
   };
   // Records a touch. Returns true if it changed the record: the page is the pool's, is neither
   // pinned nor held, and was not touched at this time already.
@@ -142,8 +142,8 @@ class AddressSpace {
     uint64_t address = 0;
     uint64_t size = 0;
     int step_shift = 0;   // addresses per entry of `heaps`
-    bool window = false;  // of others' addresses: nothing was reserved
-    uint64_t used = 0;    // from the start on
+    bool window = false;  // a window: addresses of the plain driver, none reserved
+    uint64_t used = 0;    // bytes in use, from the start on
     std::atomic<uint16_t>* heaps = nullptr;
     Page* pages = nullptr;
     PageTouches* touches = nullptr;  // by page

@@ -202,7 +202,7 @@ class ChunkStore {
   MemoryBudget budget_;
   ChunkTable table_;
   bool segments_ = false;
-  uint64_t large_pages_ = 0;  // of the largest chunk that may be made
+  uint64_t large_pages_ = 0;  // pages of the largest chunk that may be made
   uint64_t large_part_ = 1;
   uint32_t mark_ = 0;
   uint64_t registered_pages_ = 0;

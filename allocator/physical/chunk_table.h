@@ -33,8 +33,8 @@ namespace vramstow {
 enum class ChunkMemory : uint8_t {
   kDevice = 0,
   kHost,     // memory of the host that can be mapped
-  kPinned,   // memory of the host that only copies reach: what a paused page held
-  kNothing,  // what lies under a paused page whose contents were given up
+  kPinned,   // host memory for copies only: the contents of a paused page
+  kNothing,  // no memory: a paused page whose contents were discarded
 };
 
 class ChunkTable {
@@ -43,22 +43,22 @@ class ChunkTable {
   static constexpr uint32_t kMaxMappings = 6;
 
   struct Chunk {
-    uint64_t handle;    // of kPinned: its address
-    uint32_t place;     // number of the page where it is in use; 0: idle
-    uint32_t home;      // the page that it left to fill a gap; 0: it is where it belongs
-    uint32_t last;      // of an idle one: the page where it was, if work may still touch it
+    uint64_t handle;    // for kPinned, the address of the memory
+    uint32_t place;     // number of the page where it is in use; 0 if it is idle
+    uint32_t home;      // page that it left to fill a gap; 0 if there is none
+    uint32_t last;      // idle: the page where it was, if work may still touch it
     uint32_t pages;     // first of the pages where it is mapped
-    uint32_t mappings;  // how many these are
-    uint32_t previous;  // of the idle ones
+    uint32_t mappings;  // how many pages these are
+    uint32_t previous;  // in the list of idle chunks
     uint32_t next;
     ChunkMemory kind;
-    bool taken;       // out of the store: it may be mapped somewhere, and is nobody's to use
+    bool taken;       // out of the store: no heap may use it, but it may be mapped
     bool parked;      // host memory that is in use at a page and not mapped there
-    bool replaced;    // parked, and what will take its place is mapped there
+    bool replaced;    // parked, and its replacement is mapped there
     uint8_t order;    // of a large chunk: it has 2^order pages
-    uint32_t lead;    // of a large chunk: the record of its first page; 0: it is none
-    uint32_t follow;  // the record of its next page; 0: this is the last
-    uint64_t own;     // of host memory: where it stays mapped for copies; 0: nowhere
+    uint32_t lead;    // large: the record of the first page; 0 for a single chunk
+    uint32_t follow;  // large: the record of the next page; 0 for the last
+    uint64_t own;     // host memory: its own address for copies; 0 if it has none
   };
 
   // A callback that waits for copies. The offloader copies from mapped pages outside of all
@@ -194,7 +194,7 @@ class ChunkTable {
     if (copies_.wait != nullptr) copies_.wait(copies_.self, address, bytes);
   }
   void ForgetMapping(uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
-  static constexpr int kIdleKinds = 3;  // what was given up is never idle
+  static constexpr int kIdleKinds = 3;  // kNothing is never idle
   static constexpr uint32_t kMaxChunks = uint32_t{1} << 24;
 
   struct Idle {
@@ -221,7 +221,7 @@ class ChunkTable {
   uint64_t mappings_ = 0;
   uint64_t in_use_ = 0;              // pages
   uint64_t discarded_ = 0;           // pages
-  std::atomic<uint64_t> paused_{0};  // with those that are parked
+  std::atomic<uint64_t> paused_{0};  // including parked pages
   std::atomic<uint64_t> parked_{0};
   std::atomic<uint64_t> committed_{0};
 };

@@ -28,7 +28,7 @@ class OwnPlaces {
   void Give(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
-  static constexpr uint32_t kPlaces = 512;  // of a range: a GiB
+  static constexpr uint32_t kPlaces = 512;  // addresses in a range of 1 GiB
   static constexpr uint32_t kMaxRanges = 512;
   struct Range {
     uint64_t address;

@@ -45,9 +45,9 @@ class SegmentStore {
 
   struct Segment {
     uint64_t base;   // the address that the driver gave
-    uint32_t first;  // number of the first page of use
-    uint32_t pages;  // how many are of use
-    uint32_t taken;  // how many were paid for
+    uint32_t first;  // number of the first usable page
+    uint32_t pages;  // how many pages are usable
+    uint32_t taken;  // how many pages were allocated
   };
 
   const DriverTable* driver_ = nullptr;

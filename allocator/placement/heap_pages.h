@@ -35,12 +35,12 @@ struct HeapPages {
 struct Plan {
   uint64_t address = 0;
   uint64_t pages = 0;
-  uint64_t count = 0;  // chunks that are needed
-  uint64_t cost = 0;   // steps of the driver, where chunks can be had
-  uint64_t left = 0;   // bytes that stay over beside the block
-  uint64_t from = 0;   // free spans within [from, to) are part of it: not to be stripped
+  uint64_t count = 0;  // how many chunks the plan needs
+  uint64_t cost = 0;   // driver calls that it takes
+  uint64_t left = 0;   // free bytes that remain beside the block
+  uint64_t from = 0;   // free spans in [from, to) belong to the plan
   uint64_t to = 0;
-  bool repeats = false;  // the block comes to lie where it lay in the round before
+  bool repeats = false;  // the block lies where it lay in the iteration before
 
   bool Touches(const Span& span) const {
     return span.address < to && from < span.address + span.size;

@@ -56,8 +56,8 @@ class InterferenceMap {
 
   AddressSpace* space_ = nullptr;
   uint32_t count_ = 0;
-  SlotMask* masks_ = nullptr;  // from 1 on
-  uint64_t* pages_ = nullptr;  // their addresses
+  SlotMask* masks_ = nullptr;  // numbers begin at 1
+  uint64_t* pages_ = nullptr;  // addresses of the pages
 };
 
 }  // namespace vramstow

@@ -21,8 +21,8 @@ namespace vramstow {
 class LargePlacement {
  public:
   struct Choice {
-    uint32_t span;    // a free span; 0: the block is not to be served from free memory
-    uint64_t offset;  // of the block within it
+    uint32_t span;    // a free span; 0 if free memory must not serve the block
+    uint64_t offset;  // of the block within the span
   };
 
   // Chooses a span and an offset in it; a span of 0 means none. `may_free_up` is true if freed
@@ -38,7 +38,7 @@ class LargePlacement {
  private:
   struct Fit {
     uint64_t offset;
-    uint64_t pages;  // whole free pages that the block would open
+    uint64_t pages;  // whole free pages that the block would break up
   };
 
   static Fit FitIn(const SpanTable& spans, const Span& span, uint64_t size);

@@ -157,10 +157,10 @@ class PlacementPredictor {
   struct Entry {
     uint64_t size;
     uint64_t address;
-    uint64_t freed;  // the first request after that; 0: it lives
+    uint64_t freed;  // the first request after the free; 0 while it is live
   };
   struct Last {
-    uint32_t number;  // the lower half
+    uint32_t number;  // the lower half of the request's number
     uint32_t tag;
   };
 
@@ -195,13 +195,13 @@ class PlacementPredictor {
   uint64_t WholeNumber(uint32_t low) const { return next_ - (static_cast<uint32_t>(next_) - low); }
 
   uint64_t next_ = 1;   // the number of the next request
-  uint64_t asked_ = 0;  // for which a place was predicted
+  uint64_t asked_ = 0;  // the request for which Predict was called
   uint64_t predicted_ = 0;
-  uint64_t follows_ = 0;  // the request that the next one repeats; 0: none is known
+  uint64_t follows_ = 0;  // the request that the next one repeats; 0 if unknown
   int trust_ = 0;
-  uint64_t renews_ = 0;  // the request with which a round begins anew
-  uint64_t driven_ = 0;  // requests of this round that needed the driver
-  uint64_t length_ = 0;  // of the rounds that were counted
+  uint64_t renews_ = 0;  // the request with which the next iteration begins
+  uint64_t driven_ = 0;  // requests of this iteration that needed the driver
+  uint64_t length_ = 0;  // length of the iterations that were counted
   int unsettled_ = 0;
   int rest_ = 0;
   uint64_t run_ = 0;  // how many requests in a row have repeated others

@@ -52,7 +52,7 @@ class Planner {
       VRAMSTOW_REQUIRES(kDeviceLock);
 
   uint32_t mark_ = 0;
-  Plan repeated_;  // at the place that was predicted
+  Plan repeated_;  // the plan at the predicted address
   bool has_repeated_ = false;
 };
 

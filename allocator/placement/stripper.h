@@ -14,7 +14,7 @@
 namespace vramstow {
 
 struct StripResult {
-  uint64_t pages = 0;    // of the device; now in the store
+  uint64_t pages = 0;    // pages of the device that are now in the store
   uint64_t waiting = 0;  // pages that only wait for a fence
   DriverResult result = kDriverSuccess;
 };

@@ -19,14 +19,14 @@ struct AllocationAttempt {
   BlockRequest request;
   uint64_t size = 0;  // rounded
   StreamHeap* heap = nullptr;
-  HeapKey key{};       // that `heap` had when it was found
+  HeapKey key{};       // the key that `heap` had when it was found
   uint32_t index = 0;  // the block, once there is one
   Served served = Served::kUnknown;
   uint64_t lacking = 0;     // chunks
   uint64_t made = 0;        // chunks
-  bool last = false;        // every stream's memory, however young
-  bool again = false;       // the step that was taken last may bring more
-  bool final = false;       // nothing else can be tried: where it fails, that is reported
+  bool last = false;        // memory of every stream is used, however recently freed
+  bool again = false;       // the last step may free more memory if repeated
+  bool final = false;       // nothing else can be tried; a failure is reported
   bool no_records = false;  // a table is full, or there are no more addresses: memory may be free
   OutOfMemoryReport::Tried tried[kLadderSteps] = {};
   DriverResult result = kDriverSuccess;

@@ -10,12 +10,12 @@ namespace vramstow {
 // The sources of a plan's chunks, tried in this order until the plan has enough. Before that, idle
 // chunks and the chunks that were at the plan's pages before are used.
 const ChunkBacking::Source ChunkBacking::kSources[] = {
-    &ChunkBacking::TakeHarmless,     // step 2: what the next round does not need elsewhere
-    &ChunkBacking::GrowWithinSlack,  // step 3, early: a little more settles a loop sooner
+    &ChunkBacking::TakeHarmless,  // step 2: chunks that the next iteration does not need elsewhere
+    &ChunkBacking::GrowWithinSlack,  // step 3, early: a little growth settles a loop sooner
     &ChunkBacking::TakeOwn,          // step 2: free pages of this stream
-    &ChunkBacking::TakeOldOfOthers,  // step 2: of other streams, what nobody has used for long
-    &ChunkBacking::Grow,             // step 3
-    &ChunkBacking::TakeAllOfOthers,  // step 4: of other streams, however young
+    &ChunkBacking::TakeOldOfOthers,  // step 2: old cached memory of other streams
+    &ChunkBacking::Grow,             // step 3: make chunks
+    &ChunkBacking::TakeAllOfOthers,  // step 4: all cached memory of other streams
 };
 
 bool ChunkBacking::Serve(AllocationAttempt* attempt) {

@@ -34,7 +34,7 @@ class ChunkBacking final : public Backing {
     AllocationAttempt* attempt;
     const Plan& plan;
     uint64_t stitched = 0;   // chunks
-    uint64_t stitch_ns = 0;  // how long that took
+    uint64_t stitch_ns = 0;  // how long stitching took
   };
   using Source = void (ChunkBacking::*)(Gathering* gathering);
 

@@ -42,7 +42,7 @@ uint64_t HeapTable::PlaceOf(const HeapKey& key) {
   static_assert(kPlaces == 1U << 11);
   const uint64_t apart = key.pool + (uint64_t{key.tag} << 32);
   const uint64_t mixed = (key.stream ^ (apart * 0x9E3779B97F4A7C15U)) * 0xD6E8FEB86659FD93U;
-  return mixed >> 53;  // 11 bits: kPlaces places
+  return mixed >> 53;  // 11 bits for kPlaces slots
 }
 
 StreamHeap* HeapTable::Find(const HeapKey& key) const {
@@ -129,7 +129,7 @@ uint32_t HeapTable::TimelineOf(uint64_t stream) {
 void HeapTable::StreamEnds(uint64_t stream) {
   if (stream == kUnknownStream || stream == Fences::kNoStream) return;
   Fences& fences = *with_.fences;
-  fences.StreamBegins(stream);  // nobody may have said so
+  fences.StreamBegins(stream);  // the stream's creation may have gone unnoticed
   const uint32_t timeline = fences.FindTimeline(stream);
   if (timeline != Fences::kMaxTimelines) fences.StreamEnds(timeline);
   const uint32_t heaps = count();

@@ -86,7 +86,7 @@ class HeapTable {
 
   HeapDependencies with_{};
   uint32_t id_space_ = 0;
-  uint32_t detached_ VRAMSTOW_GUARDED_BY(kDeviceLock) = 0;  // heaps
+  uint32_t detached_ VRAMSTOW_GUARDED_BY(kDeviceLock) = 0;  // number of detached heaps
   std::atomic<uint32_t> count_{0};
   StreamHeap* heaps_[kMaxHeaps + 1] = {};         // by number, from 1
   std::atomic<StreamHeap*> table_[kPlaces] = {};  // by key

@@ -46,7 +46,7 @@ class HookList {
   FastMutex mutex_;
   Entry hooks_[kMaxHooks] VRAMSTOW_GUARDED_BY(mutex_) = {};
   int count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
-  uint64_t threads_[kMaxHooks] VRAMSTOW_GUARDED_BY(mutex_) = {};  // that run hooks right now
+  uint64_t threads_[kMaxHooks] VRAMSTOW_GUARDED_BY(mutex_) = {};  // threads that run hooks now
   std::atomic<uint64_t> calls_{0};
 };
 

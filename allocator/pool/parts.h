@@ -58,8 +58,8 @@ struct PoolParts {
   PoolCounters counters;
   Backing* backing = nullptr;
   uint64_t opened_ns = 0;
-  std::atomic<uint64_t> limit_bytes{0};                       // the user's
-  uint64_t share_bytes VRAMSTOW_GUARDED_BY(kDeviceLock) = 0;  // the framework's
+  std::atomic<uint64_t> limit_bytes{0};                       // the user's limit
+  uint64_t share_bytes VRAMSTOW_GUARDED_BY(kDeviceLock) = 0;  // the framework's share
   // The time with which new blocks are recorded as touched; 0 while touches are not recorded
   // (allocator/offload).
   std::atomic<uint32_t> touch_clock{0};

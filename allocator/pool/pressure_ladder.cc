@@ -19,9 +19,9 @@ constexpr uint64_t kLongestPauseNs = 1'000'000;
 // streams).
 const PressureLadder::Step PressureLadder::kReliefs[] = {
     &PressureLadder::RunHooks,           // step 5: the application drops its caches
-    &PressureLadder::Offload,            // step 6: live memory moves to the host
-    &PressureLadder::WaitForEverything,  // step 7: all work on what was freed
-    &PressureLadder::CollectYoung,       // step 8: garbage that holds memory, the cheap way first
+    &PressureLadder::Offload,            // step 6: live memory is evicted to the host
+    &PressureLadder::WaitForEverything,  // step 7: wait for all work that uses freed memory
+    &PressureLadder::CollectYoung,       // step 8: garbage collection, the cheap way first
     &PressureLadder::CollectAll,
 };
 

@@ -37,7 +37,7 @@ struct OutOfMemoryReport {
   };
   struct Tried {
     uint32_t times;
-    uint64_t bytes;  // what the step brought in
+    uint64_t bytes;  // bytes that the step freed
     uint64_t duration_ns;
   };
 
@@ -45,16 +45,16 @@ struct OutOfMemoryReport {
   uint64_t stream;
   uint64_t allocated_bytes;
   uint64_t reserved_bytes;
-  uint64_t limit_bytes;        // 0: none
-  uint64_t device_free_bytes;  // as the driver says, for all processes
+  uint64_t limit_bytes;        // 0 if there is no limit
+  uint64_t device_free_bytes;  // free memory by the driver, for all processes
   uint64_t device_total_bytes;
   uint64_t free_bytes;  // cached
   uint64_t free_pieces;
   uint64_t largest_free_bytes;
   uint64_t pending_bytes;  // freed, but earlier work has not finished
   uint64_t live_blocks;
-  uint64_t number;        // of the reports of this pool, from 1; 0: there was none
-  int32_t driver_result;  // of the driver call that failed last
+  uint64_t number;        // the report's number in this pool, from 1; 0 if there is none
+  int32_t driver_result;  // result of the driver call that failed last
   Tried tried[kLadderSteps];
   int holder_count;
   Holder holders[kHolders];  // the largest live blocks, largest first

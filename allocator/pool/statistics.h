@@ -19,16 +19,16 @@ struct PoolStats {
   uint64_t live_blocks;
   uint64_t allocations;
   uint64_t frees;
-  uint64_t misses;        // allocations that were no hit
+  uint64_t misses;        // allocations that missed the cache
   uint64_t stitches;      // allocations for which chunks were mapped
-  uint64_t grown_chunks;  // made, ever
-  uint64_t moved_chunks;  // left a page to be in use elsewhere, ever
+  uint64_t grown_chunks;  // chunks made so far
+  uint64_t moved_chunks;  // moves of chunks to other pages so far
   uint64_t released_chunks;
   uint64_t fence_waits;
   uint64_t fence_wait_ns;
   uint64_t out_of_memory;
   uint64_t hook_calls;
-  uint64_t host_bytes;  // of the pool's own records
+  uint64_t host_bytes;  // host memory of the pool's own records
 };
 
 }  // namespace vramstow

@@ -45,9 +45,9 @@
 namespace vramstow {
 
 struct HeapKey {
-  uint64_t stream;   // kUnknownStream: callers without a stream
+  uint64_t stream;   // kUnknownStream for callers without a stream
   uint64_t pool;     // a private pool of the framework; 0 is the common one
-  uint32_t tag = 0;  // blocks with the same one can be moved together; 0: none
+  uint32_t tag = 0;  // blocks with the same tag can move together; 0 for none
 
   bool operator==(const HeapKey&) const = default;
 };
@@ -87,7 +87,7 @@ struct HeapStats {
   std::atomic<uint64_t> allocations{0};
   std::atomic<uint64_t> frees{0};
   std::atomic<uint64_t> misses{0};
-  std::atomic<uint64_t> host_bytes{0};  // of the heap's records
+  std::atomic<uint64_t> host_bytes{0};  // bytes of the heap's records
   // The pool's peak cannot rise while every heap's allocated bytes stay below its credit, since all
   // credits add up to at most the peak. So a hit need not read the counters of other heaps.
   std::atomic<uint64_t> credit{0};

@@ -14,19 +14,19 @@ namespace vramstow {
 
 enum class PoolError {
   kOk,
-  kOutOfMemory,  // last_report() says more
-  kInvalid,      // size 0, or an address that is no live block's start (freed twice?)
-  kNotOurs,      // the address is not the pool's: ask the plain driver
+  kOutOfMemory,  // LastReport() has the details
+  kInvalid,      // size 0, or no live block begins at the address (freed twice?)
+  kNotOurs,      // the address belongs to the plain driver, not to the pool
   kUnavailable,  // the plain driver has to serve: no virtual memory, or no room for a record
 };
 const char* PoolErrorName(PoolError error);
 
 struct BlockRequest {
-  uint64_t size;  // as asked; rounded up to kBlockBytes
+  uint64_t size;  // requested bytes; rounded up to kBlockBytes
   uint64_t stream = kUnknownStream;
   uint64_t pool = 0;  // a private pool; 0 is the common one
   Layer layer = Layer::kDriver;
-  uint32_t tag = 0;  // what is moved together (allocator/offload); 0: none
+  uint32_t tag = 0;  // blocks that move together (allocator/offload); 0 for none
 };
 
 struct Block {
@@ -41,16 +41,16 @@ struct BlockInfo {
   uint64_t requested;
   uint64_t stream;
   uint64_t pool;
-  uint64_t id;  // never given twice
+  uint64_t id;  // unique in the process
   Layer layer;
-  bool pending = false;  // once it is freed (or was just now), it waits for other streams
+  bool pending = false;  // when freed, it waits for work of other streams
 };
 
 // A run of addresses of one heap, as VisitSpans reports it.
 struct PoolSpan {
   uint64_t address;
   uint64_t size;
-  uint64_t requested;  // of a live or pending block
+  uint64_t requested;  // for a live or pending block
   uint64_t stream;
   uint64_t pool;
   SpanState state;  // kLive, kPending or kFree
@@ -67,14 +67,14 @@ struct MappedBytes {
 
 // The state in which a pool is closed.
 enum class PoolEnd : uint8_t {
-  kAlive,        // everything is given back, live blocks too; no work may touch them
-  kContextGone,  // the same, but events went with the context
-  kDriverGone,   // the records are forgotten without a driver call
+  kAlive,        // all memory is released, also live blocks; no work may touch them
+  kContextGone,  // the same, but the events ended with the context
+  kDriverGone,   // only the records are freed, without a driver call
 };
 
 struct TrimRequest {
-  uint64_t bytes = ~uint64_t{0};  // at most this much
-  uint64_t wait_ns = 0;           // for work that still touches what was freed
+  uint64_t bytes = ~uint64_t{0};  // release at most this much
+  uint64_t wait_ns = 0;           // how long to wait for work that touches freed memory
 };
 
 struct TrimResult {

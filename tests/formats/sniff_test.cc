@@ -21,7 +21,7 @@
 namespace vramstow {
 namespace {
 
-// Only the literal suffix is used.
+// Only the suffix for string literals ("..."s) is used.
 using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
 using testing::HasSubstr;
 

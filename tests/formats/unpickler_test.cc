@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-// Only the literal suffix is used.
+// Only the suffix for string literals ("..."s) is used.
 using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
 using testing::HasSubstr;
 

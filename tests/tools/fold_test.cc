@@ -479,7 +479,7 @@ TEST(GrowthByTheHour, IsThatOfTheWholeRunAfterFolding) {
   const HourFacts& growth = facts.by_hour;
   ASSERT_TRUE(growth.known);
   EXPECT_TRUE(growth.is_endless);
-  // One grows by a MiB in three minutes, the other by 64 KiB in each minute.
+  // One call site grows by 1 MiB in three minutes, the other one by 64 KiB in each minute.
   const auto is_near = [](int64_t bytes, double mebibytes) {
     return std::abs(static_cast<double>(bytes) / (1 << 20) / mebibytes - 1) < 0.01;
   };
