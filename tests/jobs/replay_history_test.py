@@ -84,7 +84,7 @@ def assert_same_steps(
         elif theirs[0] == "segment_free":
             assert places.pop(theirs[1]) == ours[1], f"step {number}: another segment"
         else:
-            # All addresses of one recorded range differ by the same distance. Ranges are a TiB apart.
+            # All addresses of a recorded range differ by one distance. Ranges are 1 TiB apart.
             distance = theirs[1] - ours[1]
             known = places.setdefault(theirs[1] >> 32, distance)
             assert known == distance, f"step {number}: another place in the segment"
