@@ -1,9 +1,9 @@
-"""Has PyTorch's process groups go on where the other ranks of the job are not there.
+"""Lets PyTorch's process groups work although the other ranks of the job do not exist.
 
-Only the ranks that the simulated card's rank= names run, each alone. The store makes the entries of
-the other ranks from those of this one, so that nothing waits: no rendezvous, no barrier, no
-exchange of ids. Collectives of CUDA tensors go through the stand-in for NCCL,
-which does the same; those of CPU tensors through PyTorch's own fake process group. A launcher
+Only the ranks that the simulated card's option rank= names run, each alone. The key-value store
+derives the entries of the other ranks from those of this rank, so no rendezvous, barrier or
+exchange of ids waits. Collectives of CUDA tensors go through the stand-in for NCCL, which works in
+the same way. Collectives of CPU tensors go through PyTorch's own fake process group. A launcher
 becomes the script that it would have started.
 """
 
@@ -35,12 +35,12 @@ _CHANGES: dict[str, Callable[[ModuleType], None]] = {
 }
 MODULES = tuple(_CHANGES)
 
-_UNIQUE_ID_BYTES = 128  # of ncclUniqueId
-_MOST_KEYS = 16  # that a key is compared with, of those that differ from it in numbers only
+_UNIQUE_ID_BYTES = 128  # bytes of ncclUniqueId
+_MOST_KEYS = 16  # keys with the same text but other numbers that are compared
 
 
 def prepare(module: ModuleType) -> None:
-    """Changes one of MODULES, which was imported just now."""
+    """Changes one of MODULES just after its import."""
     _CHANGES[module.__name__](module)
 
 
@@ -61,7 +61,7 @@ def _store_class() -> type:
     from torch.distributed import Store
 
     class LonelyStore(Store):
-        """A store that knows what this rank has put there, and answers for the others."""
+        """A store of this rank's entries, which also answers for the absent ranks."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -97,13 +97,13 @@ def _store_class() -> type:
             )
 
         def add(self, key: str, value: int) -> int:
-            """All ranks of the job add what this one does, and have done so before it."""
+            """Adds the value for every rank of the job, as if all had added it before."""
             number = int(self._values.get(key, b"0")) + value * (_world() if value > 0 else 1)
             self.set(key, str(number))
             return number
 
         def wait(self, keys: list[str], timeout: object = None) -> None:
-            """Returns at once: whoever is not there has done its part."""
+            """Returns at once, because absent ranks count as finished."""
 
         def check(self, keys: list[str]) -> bool:
             return all(key in self._values for key in keys)
@@ -136,7 +136,7 @@ def _store_class() -> type:
             return True
 
         def set_timeout(self, timeout: object) -> None:
-            """Nothing is waited for."""
+            """Does nothing, because this store never waits."""
 
         def clone(self) -> LonelyStore:
             return self
@@ -150,12 +150,12 @@ def _without_numbers(key: str) -> str:
 
 @functools.cache
 def _the_store() -> object:
-    """Lives as long as the process: C++ keeps what PyTorch was given, without its Python part."""
+    """Returns a store that is never freed, because C++ holds only its C++ part."""
     return _store_class()()
 
 
 def _unique_id() -> bytes:
-    """The id that ncclGetUniqueId would give to a rank 0 that is not there."""
+    """Returns an id for a communicator, in place of an absent rank 0."""
     nccl = ctypes.CDLL("libnccl.so.2")
     made = ctypes.create_string_buffer(_UNIQUE_ID_BYTES)
     if nccl.ncclGetUniqueId(made) != 0:
@@ -164,7 +164,7 @@ def _unique_id() -> bytes:
 
 
 class _StoreOfOthers:
-    """In place of TCPStore and FileStore: whoever makes one gets the store that answers."""
+    """Replaces TCPStore and FileStore: every constructor returns the process's only store."""
 
     def __new__(cls, *_: object, **__: object) -> object:
         return _the_store()
@@ -213,7 +213,10 @@ def _wrap_start(module: ModuleType) -> None:
 
 
 def _compare_with_card(rank: int, world: int) -> None:
-    """Something may have started ranks by itself: then each of them is in the summary."""
+    """Warns if rank and world size differ from the simulated card's options.
+
+    Then the program has started its ranks itself, and each of them appears in the summary.
+    """
     told = [
         int(found[1]) if found else None
         for name in ("rank", "world")
@@ -234,7 +237,7 @@ def _gloo_class(module: ModuleType) -> type:
     real = module.ProcessGroupGloo
 
     class ProcessGroupGloo:
-        """Makes a group of CPU tensors in which all ranks do what this one does."""
+        """Makes a group of CPU tensors in which every rank does what this rank does."""
 
         Options = getattr(real, "_Options", getattr(real, "Options", None))
         _Options = Options
@@ -278,7 +281,10 @@ def _split_group_of(module: ModuleType) -> Callable[..., object]:
 
 
 def _wrap_objects(module: ModuleType) -> None:
-    """Objects are pickled into tensors: what others would send is this rank's own object."""
+    """Makes collectives of objects return this rank's own object for every absent rank.
+
+    PyTorch would pickle objects into tensors and exchange these.
+    """
 
     def size_of(group: object) -> int:
         return module.get_world_size(group)
@@ -289,10 +295,10 @@ def _wrap_objects(module: ModuleType) -> None:
         return module.get_rank() == rank
 
     def go_on(call: Callable[..., object], *arguments: object, **named: object) -> None:
-        """For the memory that it takes: what it gives is thrown away, and may be no pickle."""
+        """Runs the collective only to allocate its memory. Its result may be no valid pickle."""
         try:
             call(*arguments, **named)
-        except Exception:  # whatever bytes that were not computed make of a pickle
+        except Exception:  # bytes that were not computed may be no pickle
             return
 
     gather_all, gather, broadcast = (
@@ -354,7 +360,7 @@ def _wrap_objects(module: ModuleType) -> None:
 
 
 def _prepare_stages(module: ModuleType) -> None:
-    """A pipeline's stage is told of shapes by its neighbours, as far as it cannot know them."""
+    """Lets a pipeline stage derive the shapes that its neighbours would have sent."""
     forward = getattr(module, "_StageForwardMeta", None)
     backward = getattr(module, "_StageBackwardMeta", None)
     if forward is None or backward is None:
@@ -376,8 +382,10 @@ def _prepare_stages(module: ModuleType) -> None:
 
 
 def _prepare_deepspeed_checks(module: ModuleType) -> None:
-    """ZeRO compares lists with those of rank 0, for which the others hold a place until it has sent
-    them: a rank 0 that is not there has the same. What that takes of memory is taken.
+    """Lets ZeRO's comparisons with rank 0 succeed if rank 0 is absent.
+
+    ZeRO allocates a placeholder for rank 0's list. It is still allocated, but the list is this
+    rank's.
     """
     fetch, compare_lengths = module.get_lst_from_rank0, module.assert_lst_len_same_as_other_ranks
 
@@ -400,7 +408,7 @@ def _prepare_deepspeed_checks(module: ModuleType) -> None:
 
 
 def _prepare_launcher(module: ModuleType) -> None:
-    """torchrun and what is made of it: this process becomes the script, as the rank that it is."""
+    """Makes torchrun, and launchers based on it, run the script in this process, as this rank."""
 
     def become(self: object, *arguments: object) -> object:
         config = self._config
@@ -421,14 +429,14 @@ def _prepare_launcher(module: ModuleType) -> None:
 
 
 def _see_one_card(local_rank: int) -> None:
-    """As torchrun does where each rank shall see its own card alone, as number 0."""
+    """Makes only this rank's GPU visible, as number 0, as torchrun's option does."""
     visible = [one for one in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if one]
     os.environ["CUDA_VISIBLE_DEVICES"] = visible[local_rank] if visible else str(local_rank)
     os.environ["LOCAL_RANK"] = "0"
 
 
 def _prepare_deepspeed(module: ModuleType) -> None:
-    """The command of DeepSpeed: the same, with the argument that its script may expect."""
+    """Makes DeepSpeed's launcher run the script in this process, with the argument --local_rank."""
 
     def main(args: list[str] | None = None) -> None:
         told = module.parse_args(args)
@@ -442,7 +450,7 @@ def _prepare_deepspeed(module: ModuleType) -> None:
         if told.num_gpus > 0 and told.num_nodes > 0:
             _compare_with_world(told.num_gpus * told.num_nodes)
         elif told.num_gpus > 0:
-            _compare_with_machine(told.num_gpus)  # a file of hosts may say how many there are
+            _compare_with_machine(told.num_gpus)  # a file of hosts may contain the number of nodes
         command = [] if told.no_python else [sys.executable, "-u"]
         command += ["-m"] if told.module else []
         command.append(told.user_script)

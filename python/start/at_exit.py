@@ -1,14 +1,15 @@
-"""Lets PyTorch's autograd threads come to rest before Python is finalised.
+"""Waits for PyTorch's autograd threads before Python is finalised.
 
-backward() returns as soon as its results are there. The thread that computed them still lets go of
-the graph, and asks for Python's lock to do so. Python up to 3.13 ends a thread that asks for the
-lock while Python is being finalised. C++ does not allow that in PyTorch's functions: the process
-aborts, and its status is 134 instead of the script's own.
+backward() returns as soon as its results are ready. The thread that computed them still frees the
+graph, and needs Python's lock (the GIL) for that. Up to Python 3.13, a thread that asks for this
+lock while Python is finalised is ended. In PyTorch's functions C++ does not allow that, so the
+process aborts with status 134 in place of the script's own status.
 
-A thread rests if it sleeps and has not been awake for a while: then it waits for the next graph.
+A thread counts as idle if it has slept for a while. Then it waits for the next graph.
 
-It also tells the trace which exception ended the program: one that ran out of memory, went on, and
-failed later for another reason is not told as one that memory ended.
+This file also records which exception ended the program. A program that ran out of memory,
+continued, and failed later for another reason is then not reported as ended by an out-of-memory
+error.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ import os
 import sys
 import time
 
-_NAME = "pt_autograd_"  # and a number
-_MOST = 2.0  # seconds; nothing that a program does may keep it from ending
+_NAME = "pt_autograd_"  # the beginning of these threads' names
+_MOST = 2.0  # seconds, so that no program is kept from ending
 _PAUSE = 0.002
 # A thread that waits for Python's lock wakes up every 5 ms.
-_CALM = 10  # looks, one after each pause, between which nothing has changed
+_CALM = 10  # consecutive samples without a change
 
 _MOST_ERRORS = 16
 # Parts of the messages by which PyTorch and CUDA's libraries report a lack of memory.
@@ -33,7 +34,7 @@ _COUNTS = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
 
 
 def wait_for_rest() -> None:
-    """Returns when the autograd threads rest, after two seconds at the latest."""
+    """Returns when the autograd threads are idle, or after two seconds."""
     threads = [task for task in os.listdir(_TASKS) if _read(task, "comm").startswith(_NAME)]
     if not threads:
         return
@@ -44,11 +45,11 @@ def wait_for_rest() -> None:
         now = [_state_of(task) for task in threads]
         calm = calm + 1 if now == last and all(state.startswith("S") for state in now) else 0
         last = now
-        time.sleep(_PAUSE)  # gives Python's lock away
+        time.sleep(_PAUSE)  # releases Python's lock
 
 
 def tell_what_ended_it() -> None:
-    """Marks the exception that nobody caught: `vramstow.fact program.uncaught NAME`."""
+    """Marks the uncaught exception in the trace: `vramstow.fact program.uncaught NAME`."""
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     if error is None:
         return
@@ -61,7 +62,7 @@ def tell_what_ended_it() -> None:
 
 
 def _tell_run(name: str) -> None:
-    """Tells `vramstow run`, too: the disk of the trace may be full."""
+    """Passes the name to `vramstow run` as well, because the trace's disk may be full."""
     path = os.environ.get("VRAMSTOW_RUN_END", "")
     try:
         # In another container the path may belong to another process.
@@ -74,7 +75,7 @@ def _tell_run(name: str) -> None:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """The exception, and those that it was raised from or while they were handled."""
+    """Returns the exception, its causes, and the exceptions during whose handling it was raised."""
     chain: list[BaseException] = []
     following: BaseException | None = error
     while following is not None and following not in chain and len(chain) < _MOST_ERRORS:
@@ -91,7 +92,7 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 
 def _read(task: str, file: str) -> str:
-    """Empty where the thread has ended."""
+    """Returns the contents of the file; empty if the thread has ended."""
     try:
         with open(f"{_TASKS}/{task}/{file}") as about:
             return about.read()
@@ -100,7 +101,7 @@ def _read(task: str, file: str) -> str:
 
 
 def _state_of(task: str) -> str:
-    """The state of the thread (S: it sleeps) and how often it has been put to sleep."""
+    """Returns the state of the thread (S if it sleeps) and its numbers of context switches."""
     fields = dict(line.partition(":")[::2] for line in _read(task, "status").splitlines())
     counts = [fields.get(name, "").strip() for name in _COUNTS]
     return " ".join([fields.get("State", "S").strip()[:1], *counts])

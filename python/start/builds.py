@@ -1,18 +1,18 @@
-"""Compiles what vramstow needs for a PyTorch: all of it at the same time, and one line shows it."""
+"""Compiles the adapter's libraries for a PyTorch in parallel, and shows one line of progress."""
 
 import os
 import subprocess
 import sys
 import time
 
-_LONG = 3  # seconds after which a user wants to know what takes so long
-_EXPECTED = 15  # seconds, on two cores that do nothing else
+_LONG = 3  # seconds after which the progress message is printed
+_EXPECTED = 15  # seconds, on two idle cores
 _BAR = 24
 _WHAT = "vramstow: compiling what it needs for this PyTorch, once"
 
 
 class Outcome:
-    """How one build ended: the file that it printed, or the last line of what it complained of."""
+    """The result of one build: the path of the library, or the last line of the error message."""
 
     def __init__(self, build: subprocess.Popen) -> None:
         out, err = build.communicate()
@@ -23,7 +23,7 @@ class Outcome:
 
 
 class _Line:
-    """Says once that it takes a while; on a terminal it shows how far it is."""
+    """The progress message of a long build. On a terminal it is updated."""
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
@@ -50,7 +50,7 @@ class _Line:
 
 
 def run(program: str, folder: str, wanted: dict) -> dict:
-    """The outcome of `program adapter build` with the options that each name has."""
+    """Runs `program adapter build` with the options of each name, and returns the outcomes."""
     environment = dict(os.environ)
     for name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH"):
         environment.pop(name, None)
@@ -69,7 +69,7 @@ def run(program: str, folder: str, wanted: dict) -> dict:
     for build in builds.values():
         while True:
             try:
-                build.wait(timeout=0.5)  # it prints less than a pipe holds
+                build.wait(timeout=0.5)  # its output is shorter than a pipe's buffer
                 break
             except subprocess.TimeoutExpired:
                 line.show()

@@ -1,8 +1,8 @@
-"""Has JAX use the simulated card.
+"""Lets JAX use the simulated card.
 
-JAX asks for the card's file in /dev before it loads CUDA, and takes the CPU where there is none. On
-a card, XLA then times many forms of each product that it compiles: to compute all of them would
-take minutes, and times on a simulated card say nothing.
+JAX looks for the GPU's file in /dev before it loads CUDA, and uses the CPU if there is none. On a
+GPU, XLA then measures many variants of each matrix product that it compiles. On the simulated card
+that would take minutes, and the measured times would mean nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _WITHOUT_TRIALS = "--xla_gpu_autotune_level=0"
 
 
 def prepare(module: ModuleType) -> None:
-    """Changes one of MODULES, which was imported just now: before XLA reads its flags."""
+    """Changes one of MODULES just after its import, before XLA reads its flags."""
     if hasattr(module, "has_visible_nvidia_gpu"):
         module.has_visible_nvidia_gpu = lambda: True
     # If an option occurs twice, XLA uses the later value, so the user's own value wins.

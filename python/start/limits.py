@@ -1,7 +1,8 @@
-"""Tells the trace which line of the program limits what PyTorch may take of the card.
+"""Records which source line of the program limits the memory that PyTorch may use on a GPU.
 
-PyTorch refuses what is over the limit, and its error does not say who set it. Each limit becomes a
-mark, `vramstow.fact device.N.limited_at FILE:LINE FUNCTION`. No error here reaches the program.
+PyTorch refuses requests above the limit, but its error does not show who set the limit. Each limit
+becomes a mark in the trace: `vramstow.fact device.N.limited_at FILE:LINE FUNCTION`. Errors in this
+file never reach the program.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _SETTING = "per_process_memory_fraction"
 
 
 def follow(torch: object) -> None:
-    """Has each call that sets a limit told from now on, and the limit that the settings have."""
+    """Records the limit of PyTorch's settings now, and every later call that sets a limit."""
     mark = ctypes.CDLL(None).vramstow_mark
     mark.argtypes = [ctypes.c_char_p]
     mark.restype = ctypes.c_int
@@ -43,12 +44,12 @@ def _tell_of_all(torch: object, mark: object, place: str) -> None:
 
 
 def _line_of_program() -> str:
-    """The innermost line outside of PyTorch, as the analysis names lines."""
+    """Returns the innermost source line outside of PyTorch, in the format of the analysis."""
     frame = sys._getframe(2)
     while frame.f_back is not None and _is_pytorchs(frame.f_code.co_filename):
         frame = frame.f_back
     code = frame.f_code
-    name = getattr(code, "co_qualname", code.co_name)  # of Python 3.11 and later
+    name = getattr(code, "co_qualname", code.co_name)  # exists since Python 3.11
     return f"{os.path.basename(code.co_filename)}:{frame.f_lineno} {name}"
 
 

@@ -1,12 +1,12 @@
-"""Tells the adapter which module of a model runs, for traces that keep stacks.
+"""Reports to the adapter which module of a model runs, for traces with stacks.
 
-A module's name is its place in the model that was called first: Decoder.blocks.0.queries. PyTorch's
-global module hooks call back when a module begins and ends. Compiled code is not followed, and no
-error here reaches the program.
+A module's name is its path in the model that was called first: Decoder.blocks.0.queries. PyTorch's
+global module hooks call back at the start and end of a module. Compiled code is not followed.
+Errors in this file never reach the program.
 
-Each call of a model, which is a module that no other one called first, is marked, too:
-`vramstow.forward NAME NUMBER`, or `vramstow.inference` where no gradients are recorded, and at its
-end `vramstow.forward_end`. NUMBER tells one model from another.
+A call of a module outside all other modules counts as a call of a model, and is marked:
+`vramstow.forward NAME NUMBER` (`vramstow.inference` if no gradients are recorded), and at its end
+`vramstow.forward_end`. NUMBER identifies the model.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from collections.abc import Callable
 
 
 class _Inside(threading.local):
-    modules = 0  # how many the thread is in
+    modules = 0  # the nesting depth of module calls in this thread
 
 
 class _Models:
-    """The models, and the marks of their calls."""
+    """Numbers the models and marks their calls in the trace."""
 
     def __init__(self, records_gradients: Callable[[], bool]) -> None:
         self._records_gradients = records_gradients

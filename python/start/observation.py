@@ -1,11 +1,12 @@
 """Observes PyTorch's allocator in a process that was started without vramstow.
 
-The library is loaded beside the program, not in front of it: no function of CUDA is hooked.
-PyTorch's own snapshot tells what it holds already; events follow from then on. A process has one
-observation at a time, whoever began it: the program itself (vramstow.observe) or `vramstow attach`.
+The library is loaded into the running program instead of being preloaded, so no CUDA function is
+hooked. PyTorch's own snapshot lists the blocks that exist already. Events are recorded from then
+on. A process has at most one observation at a time, begun either by the program (vramstow.observe)
+or by `vramstow attach`.
 
-This file is also run inside of a process that has no package vramstow (by `vramstow attach`), so it
-imports nothing of the package. Sizes are bytes.
+`vramstow attach` also runs this file inside processes without the package vramstow. So it imports
+nothing of the package. Sizes are bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import time
 import types
 from _thread import start_new_thread
 
-_KEY = "_vramstow_observation"  # a module: one for the process
+_KEY = "_vramstow_observation"  # the name of the module that holds the observation
 _PATH = 4096
 _CENSUS = 1 << 20
 _BUSY = 7
@@ -28,7 +29,7 @@ OK = 0
 
 
 class ObservationError(RuntimeError):
-    """Says in half a sentence why this process is not observed."""
+    """The error of an observation. Its text completes a sentence that says why there is none."""
 
 
 def _text(value: bytes | None) -> str:
@@ -36,7 +37,7 @@ def _text(value: bytes | None) -> str:
 
 
 class Files:
-    """The libraries of an observation: vramstow's, the observer, and the census ("" for none)."""
+    """The paths of the libraries: vramstow, the observer, and the census (may be "")."""
 
     def __init__(self, library: str, observer: str, census: str) -> None:
         self.library = library
@@ -45,15 +46,14 @@ class Files:
 
 
 class Observation:
-    """The observation of this process: begin, census, end, and begin again."""
+    """An observation of this process. It can end and begin again."""
 
     def __init__(self, files: Files) -> None:
         self._lock = threading.Lock()
-        self.asked = (
-            threading.Lock()
-        )  # one request at a time: another may be ending what this needs
+        # Requests run one after the other, because one may end what another needs.
+        self.asked = threading.Lock()
         self._files = files
-        self.path = ""  # of the trace; "": nothing is observed
+        self.path = ""  # the trace's path; "" if nothing is observed
         self.why_no_census = ""
         self.patience = _PATIENCE
         self.pid = os.getpid()
@@ -66,7 +66,7 @@ class Observation:
         self._census: ctypes.CDLL | None = None
 
     def begin(self, folder: str) -> str:
-        """Begins a trace in the folder, and returns its file."""
+        """Begins a trace in the folder and returns the trace's path."""
         with self._lock:
             path = ctypes.create_string_buffer(_PATH)
             attach = self._observer.vramstow_torch_attach
@@ -94,7 +94,7 @@ class Observation:
         self.why_no_census = _text(why)
 
     def census(self) -> dict:
-        """Who holds PyTorch's tensors now, as docs/census.md describes it."""
+        """Returns the owners of PyTorch's tensors now, in the format of docs/census.md."""
         if self.why_no_census:
             raise ObservationError(self.why_no_census)
         text = ctypes.create_string_buffer(_CENSUS)
@@ -127,18 +127,18 @@ class Observation:
 
 
 def is_preloaded() -> bool:
-    """Whether vramstow is in this process since its start."""
+    """True if vramstow has been in this process since its start."""
     return hasattr(ctypes.CDLL(None), "vramstow_version")
 
 
 def current() -> Observation | None:
-    """The observation of this process; None: there never was one. In a forked child: None."""
+    """Returns the observation of this process; None if it has had none."""
     found = getattr(sys.modules.get(_KEY), "observation", None)
     return found if found is not None and found.pid == os.getpid() else None
 
 
 def prepare(files: Files) -> Observation:
-    """The observation of this process, which is made at the first call."""
+    """Returns the observation of this process. The first call makes it."""
     if is_preloaded():
         raise ObservationError(
             "vramstow run started it, so it is observed already: ask it with vramstow ctl"
@@ -148,7 +148,7 @@ def prepare(files: Files) -> Observation:
         found = Observation(files)
         module = types.ModuleType(_KEY, "The observation of this process, by vramstow.")
         module.observation = found  # type: ignore[attr-defined]
-        if current() is None:  # no other thread was first
+        if current() is None:  # another thread may have been faster
             sys.modules[_KEY] = module
         found = current() or found
     return found
@@ -190,7 +190,7 @@ def _answer(request: dict) -> dict:
 def _serve(request: dict) -> None:
     try:
         answer = _answer(request)
-    except Exception as error:  # whatever it is, the one who asked is told, and the job goes on
+    except Exception as error:  # any error is reported to the client, and the job continues
         answer = {"error": str(error) or type(error).__name__}
     beside = request["answer"] + ".new"
     try:
@@ -198,18 +198,18 @@ def _serve(request: dict) -> None:
             json.dump(answer, file)
         os.replace(beside, request["answer"])
     except OSError:
-        return  # nobody waits any more
+        return  # no client waits any more
 
 
 def _give_back(page: int, size: int) -> None:
-    """Unmaps the memory in which the process was told of this file."""
+    """Unmaps the memory through which `vramstow attach` passed this file's path."""
     unmap = ctypes.CDLL(None).munmap
     unmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
     unmap(page, size)
 
 
 def serve(request_file: str, page: int, size: int) -> None:
-    """Does what the request asks for in a thread of its own, and writes the answer beside it."""
+    """Handles the request in a new thread and writes the answer to a file."""
     with open(request_file, encoding="utf-8") as file:
         request = json.load(file)
 

@@ -1,12 +1,14 @@
-"""vramstow's start-up hook: connects PyTorch with vramstow when torch is imported.
+"""The start-up hook of vramstow: connects PyTorch with vramstow when torch is imported.
 
-In a rehearsal what its operators give is computed, unless the simulated card has values=off.
+In a simulated run, the results of PyTorch's operators are computed, unless the simulated card has
+the option values=off.
 
-With the pool, the pool becomes PyTorch's allocator. Without it, an observer records what PyTorch's
-own allocator does; it is compiled when torch is imported, and begins when PyTorch starts CUDA.
+With the pool, the pool becomes PyTorch's allocator. Without the pool, an observer records what
+PyTorch's own allocator does. The observer is compiled when torch is imported, and begins when
+PyTorch initialises CUDA.
 
 `vramstow run` puts this folder first on PYTHONPATH. The hook imports and changes nothing before the
-program imports torch. A sitecustomize of the user's own runs as it would without this one.
+program imports torch. The user's own sitecustomize still runs as it would without this one.
 """
 
 import atexit
@@ -18,12 +20,12 @@ from _thread import get_ident
 # The values are pairs of lines: torch's folder, and the adapter for it. Child processes inherit
 # them and need not search again.
 _FINISHED = "VRAMSTOW_TORCH_ADAPTER"
-_FINISHED_OBSERVER = "VRAMSTOW_TORCH_OBSERVER"  # the same of observers
-_FINISHED_CENSUS = "VRAMSTOW_TORCH_CENSUS"  # the same of what tells who holds memory
-_FINISHED_VALUES = "VRAMSTOW_TORCH_VALUES"  # the same, for what computes values
-_NONE = "none"  # in place of a file: there is none for this release
+_FINISHED_OBSERVER = "VRAMSTOW_TORCH_OBSERVER"  # the same for observers
+_FINISHED_CENSUS = "VRAMSTOW_TORCH_CENSUS"  # the same for censuses
+_FINISHED_VALUES = "VRAMSTOW_TORCH_VALUES"  # the same for simulators
+_NONE = "none"  # stands for a file that does not exist for this release
 _PROGRAM = "VRAMSTOW_PROGRAM"
-_HOOKED = "VRAMSTOW_HOOKED"  # what this file sets; the library takes it away from other programs
+_HOOKED = "VRAMSTOW_HOOKED"  # set by this file; the library removes it for child programs
 _INSTALL = "vramstow_torch_install"
 _OBSERVE = "vramstow_torch_observe"
 _CENSUS = "vramstow_census_start"
@@ -31,25 +33,28 @@ _COLLECTION = "vramstow_collection_start"
 _CENSUS_STOP = "vramstow_census_stop"
 _VALUES = "vramstow_values_install"
 _POOLED = os.environ.get("VRAMSTOW_POOL") == "on"
-_OFFLOADED = os.environ.get("VRAMSTOW_OFFLOAD", "off") not in ("", "off")  # wants to know of uses
+# Offloading has to know which operators use which memory.
+_OFFLOADED = os.environ.get("VRAMSTOW_OFFLOAD", "off") not in ("", "off")
 # Options of a simulated GPU that disable all computed values, except that sizes are 0.
 _WITHOUT_VALUES = {"values=off", "emulation=off", "effects=off"}
-_NO = {"0", "no", "off", "false"}  # as base/options.cc reads switches
+_NO = {"0", "no", "off", "false"}  # the same words as in base/options.cc
 _AUTO = "auto"
 
-_NONE_FOR_RELEASE = 3  # as vramstow adapter ends
+_NONE_FOR_RELEASE = 3  # an exit status of vramstow adapter
 
 
 class _AlreadySaid(OSError):
-    """The library has told the user why it does not work."""
+    """An error that the library has already reported to the user."""
 
 
 class _NotToBeHadError(OSError):
-    """There is none of this kind for this PyTorch, and nobody asked for it."""
+    """An error that is not reported: the part does not exist for this PyTorch, and was not asked
+    for.
+    """
 
 
 def _say(what: str, error: Exception) -> None:
-    """Tells what the user has to do without, and why."""
+    """Prints which part does not work, and why."""
     if isinstance(error, _AlreadySaid):
         return
     why = str(error) or type(error).__name__
@@ -66,7 +71,7 @@ _troubles: "dict[str, Exception]" = {}
 
 
 def _known(folder: str, finished: str) -> str:
-    """The compiled library's file, where it is known; else an empty text."""
+    """Returns the path of the compiled library; empty if it is not compiled yet."""
     lines = os.environ.get(finished, "").split("\n")
     for i in range(0, len(lines) - 1, 2):
         if lines[i] == folder and os.path.exists(lines[i + 1]):
@@ -77,7 +82,7 @@ def _known(folder: str, finished: str) -> str:
 
 
 def _compile(folder: str, wanted: "dict[str, tuple[str, ...]]") -> None:
-    """Has the program compile what of these is not there yet, all of it at the same time."""
+    """Compiles the missing libraries, all in parallel."""
     missing = {}
     for finished, options in wanted.items():
         try:
@@ -90,7 +95,7 @@ def _compile(folder: str, wanted: "dict[str, tuple[str, ...]]") -> None:
     program = os.environ.get(_PROGRAM, "vramstow")
     try:
         outcomes = _beside("builds").run(program, folder, missing)
-    except Exception as error:  # whatever goes wrong here, the job must go on
+    except Exception as error:  # no error here may end the job
         _troubles.update(dict.fromkeys(missing, error))
         return
     for finished, outcome in outcomes.items():
@@ -104,7 +109,7 @@ def _compile(folder: str, wanted: "dict[str, tuple[str, ...]]") -> None:
 
 
 def _library_for(folder: str, finished: str) -> str:
-    """The compiled library's file. An OSError says why there is none."""
+    """Returns the path of the compiled library. Raises OSError with the reason if there is none."""
     if finished in _troubles:
         raise _troubles[finished]
     lines = os.environ.get(finished, "").split("\n")
@@ -112,7 +117,7 @@ def _library_for(folder: str, finished: str) -> str:
 
 
 def _beside(name: str) -> object:
-    """A module that lies in this file's folder, which is not on Python's path."""
+    """Imports a module of this file's folder, which is not on Python's path."""
     from importlib import util
 
     file = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
@@ -123,7 +128,7 @@ def _beside(name: str) -> object:
 
 
 def _follow_modules(adapter: object) -> None:
-    """Follows modules, where the user wants the module of each tensor in the trace."""
+    """Follows the calls of modules if the user wants each tensor's module in the trace."""
     if os.environ.get("VRAMSTOW_STACKS") not in ("sites", "all"):
         return
     try:
@@ -133,31 +138,31 @@ def _follow_modules(adapter: object) -> None:
 
 
 def _follow_steps() -> None:
-    """Has the trace say where an optimizer's step ends."""
+    """Records the end of each optimizer step in the trace."""
     try:
         _beside("steps").follow()
-    except Exception:  # a PyTorch that does not call back: iterations are found in other ways
+    except Exception:  # this PyTorch has no callback; iterations are found in other ways
         return
 
 
 def _follow_states() -> None:
-    """Has an optimizer's state move while nobody uses it."""
+    """Lets the offloader evict an optimizer's state between two steps."""
     try:
         _beside("states").follow()
-    except Exception:  # a PyTorch that does not call back: it moves as all memory does
+    except Exception:  # this PyTorch has no callback; the state is evicted like other memory
         return
 
 
 def _follow_limits(torch: object) -> None:
-    """Has the trace say which line limits what PyTorch may take of the card."""
+    """Records the source line that limits the memory which PyTorch may use on a GPU."""
     try:
         _beside("limits").follow(torch)
-    except Exception:  # a PyTorch that is made in another way: the line is not known
+    except Exception:  # this PyTorch has other functions; the source line remains unknown
         return
 
 
 def _tell_unread_lines(torch: object) -> None:
-    """Has the trace say that it has no lines of this Python (tracer/capture/python_runtime.h)."""
+    """Records that source lines of this Python cannot be read (tracer/capture/python_runtime.h)."""
     without_lock = "t" in getattr(sys, "abiflags", "")
     if (3, 10) <= sys.version_info[:2] <= (3, 14) and not without_lock:
         return
@@ -168,26 +173,28 @@ def _tell_unread_lines(torch: object) -> None:
         mark = ctypes.CDLL(None).vramstow_mark
         mark.argtypes = [ctypes.c_char_p]
         torch.cuda._lazy_call(lambda: mark(f"vramstow.fact python.no_lines {release}".encode()))
-    except Exception:  # a PyTorch that is made in another way
+    except Exception:  # this PyTorch has other functions
         return
 
 
 def _follow_weights() -> None:
-    """Has the trace say what modules hold, and when torch.save runs."""
+    """Records the weights of modules, and the calls of torch.save."""
     try:
         _beside("weights").follow()
-    except Exception:  # a PyTorch that does not call back: call stacks tell what they can
+    except Exception:  # this PyTorch has no callback; only call stacks identify weights
         return
 
 
 def _folder_of(torch: object) -> str:
-    """PyTorch's folder; empty: it is a PyTorch without CUDA."""
+    """Returns PyTorch's folder; empty if this PyTorch has no CUDA."""
     folder = os.path.dirname(os.path.realpath(torch.__file__))
     return folder if os.path.exists(os.path.join(folder, "lib", "libc10_cuda.so")) else ""
 
 
 def _load(file: str, entry: str, *numbers: int) -> object:
-    """Loads a compiled library and calls its function. An OSError says why it does not work."""
+    """Loads a compiled library and calls its function. Raises OSError with the reason if that
+    fails.
+    """
     import ctypes
 
     library = ctypes.CDLL(file)
@@ -203,17 +210,18 @@ def _install(folder: str) -> bool:
     try:
         _follow_modules(_load(_library_for(folder, _FINISHED), _INSTALL))
         return True
-    except Exception as error:  # whatever goes wrong here, the job must go on
-        os.environ[_FINISHED] = f"{folder}\n"  # the library must not try again and repeat this line
+    except Exception as error:  # no error here may end the job
+        # The library must not try again and print the error twice.
+        os.environ[_FINISHED] = f"{folder}\n"
         _say_no_tensors(error)
         return False
 
 
 class _Prepared:
-    """A library that was compiled, if needed, and is loaded when CUDA has started.
+    """A library that is compiled now, if necessary, and loaded when CUDA starts.
 
-    An error in compiling is of no interest to a program that does not use CUDA, so
-    only load() tells it.
+    Only load() reports an error of the compilation, because it does not matter to a program that
+    never uses CUDA.
     """
 
     def __init__(self, folder: str, finished: str) -> None:
@@ -234,7 +242,7 @@ class _Prepared:
 
 
 def _when_cuda_starts(torch: object, call: object) -> None:
-    """PyTorch has allocators, which can be observed, once it has initialised CUDA."""
+    """Calls back when PyTorch has initialised CUDA. Only then it has allocators to observe."""
     try:
         torch.cuda._lazy_call(call)
     except Exception as error:
@@ -261,7 +269,9 @@ def _is_asked_for(option: str) -> bool:
 
 
 class _Census:
-    """Tells who holds tensors at an out-of-memory, and has garbage collected before one."""
+    """The census (a reference scan): finds the owners of tensors, and collects garbage before an
+    out-of-memory error.
+    """
 
     def __init__(self, folder: str) -> None:
         # For each part: its entry function, what the user has to do without if it fails, and
@@ -302,7 +312,7 @@ class _Census:
             getattr(self._library, _CENSUS_STOP)()
 
 
-_census: "_Census | None" = None  # a text, because Python 3.9 cannot evaluate it
+_census: "_Census | None" = None  # quoted because Python 3.9 cannot evaluate this type
 
 
 def _card_options() -> list[str]:
@@ -311,7 +321,7 @@ def _card_options() -> list[str]:
 
 
 def _says_what_a_card_would_do() -> bool:
-    """Whether the rehearsal has to know each operator, computed or not."""
+    """True if the simulated run has to see each operator, even if it computes none."""
     return any(
         option == "clock=model" or option.startswith("work-log=") for option in _card_options()
     )
@@ -319,33 +329,33 @@ def _says_what_a_card_would_do() -> bool:
 
 def _wants_operators() -> bool:
     options = _card_options()
-    is_kept = "contents=discard" not in options  # else all reads as zeros
+    is_kept = "contents=discard" not in options  # otherwise all memory reads as zeros
     return options[0] != "" and (is_kept or _says_what_a_card_would_do())
 
 
 def _compute_values(folder: str) -> None:
-    """Has the simulated card compute what PyTorch's operators give."""
+    """Makes the simulated card compute the results of PyTorch's operators."""
     wants_all = _OFFLOADED or _says_what_a_card_would_do()
     only_sizes = not _WITHOUT_VALUES.isdisjoint(_card_options()) and not wants_all
     try:
         _load(_library_for(folder, _FINISHED_VALUES), _VALUES, int(only_sizes))
     except Exception as error:
         if only_sizes:
-            return  # nobody expects values
+            return  # this run needs no values
         _say("the rehearsal computes nothing of PyTorch", error)
 
 
 def _prepare_at_import(file: str, otherwise: str) -> None:
-    """Changes modules as `file` beside this one has it, each when it is imported."""
+    """Applies the changes of the module `file` in this folder to each of its MODULES at import."""
     try:
         changes = _beside(file)
-    except Exception:  # the summary says what was not computed
+    except Exception:  # the summary lists what was not computed
         return
 
     def prepare(module: object) -> None:
         try:
             changes.prepare(module)
-        except Exception as error:  # a release that is made in another way
+        except Exception as error:  # this release has other functions
             _say(otherwise, error)
 
     for name in changes.MODULES:
@@ -353,13 +363,13 @@ def _prepare_at_import(file: str, otherwise: str) -> None:
 
 
 def _run_triton_as_ptx() -> None:
-    """Has the simulated card compute what Triton's kernels give, but for trials."""
+    """Makes the simulated card compute the results of Triton's kernels, except in benchmarks."""
     _prepare_at_import("triton_ptx", "the rehearsal does not compute Triton's kernels")
     _prepare_at_import("trials", "the rehearsal computes what is only timed, too")
 
 
 def _go_on_without_other_ranks() -> None:
-    """In a job of which only some ranks run, has PyTorch's process groups not wait for others."""
+    """Lets process groups work without waiting if only some ranks of the job run."""
     if any(option.startswith("world=") for option in _card_options()):
         _prepare_at_import("absent_ranks", "the other ranks, which are not there, are waited for")
 
@@ -396,10 +406,11 @@ _lock_is_released = False
 
 
 def _release_lock(folder: str) -> None:
-    """Has PyTorch's allocator wait for cudaMalloc without its lock, before torch is loaded.
+    """Makes PyTorch's allocator release its lock while it waits in cudaMalloc.
 
-    Without the pool, garbage is collected while cudaMalloc fails: what it frees goes into the
-    allocator's cache, which the allocator gives back before it asks once more.
+    Called before torch is loaded, and only needed without the pool. Garbage is collected while
+    cudaMalloc fails. The memory that this frees goes into the allocator's cache, and the allocator
+    empties its cache before it tries again.
     """
     if _POOLED or os.environ.get("VRAMSTOW_COLLECT", "").lower() != "on" or not _wants_trace():
         return
@@ -421,7 +432,7 @@ def _release_lock(folder: str) -> None:
 
 
 def _wanted() -> "dict[str, tuple[str, ...]]":
-    """The parts that have to be compiled for this run, and how."""
+    """Returns the parts that have to be compiled for this run, with the options for each."""
     wanted: dict[str, tuple[str, ...]] = {}
     if _wants_operators():
         wanted[_FINISHED_VALUES] = ("--values",)
@@ -461,17 +472,18 @@ def _prepare(torch: object) -> None:
 
 
 class _Finder:
-    """Finds a module as Python would find it without us, and adds one step after its import.
+    """Finds a module as Python would without this finder, and adds a step after its import.
 
-    Programs also ask where torch is without importing it (transformers does), so it stays in place
-    until the module is there.
+    Some programs (transformers) ask where torch is without importing it. So this finder is removed
+    only when the module is imported.
     """
 
     def __init__(self, name: str, step: object, before: object = None) -> None:
         self._name = name
         self._step = step
-        self._before = before  # called with the module's folder, before it is loaded
-        self._asking: set[int] = set()  # threads; another finder may ask all finders, too
+        self._before = before  # called with the module's folder before the module is loaded
+        # Threads in find_spec, because another finder may ask this one.
+        self._asking: set[int] = set()
 
     def _find(self, name: str, path: object, target: object) -> object:
         for finder in list(sys.meta_path):
@@ -515,7 +527,7 @@ class _Finder:
 
 
 def _end() -> None:
-    """Among the last steps before Python is finalised."""
+    """Runs among the last steps before Python is finalised."""
     if "torch" not in sys.modules:
         return
     if _census is not None:
@@ -524,7 +536,7 @@ def _end() -> None:
         at_exit = _beside("at_exit")
         at_exit.tell_what_ended_it()
         at_exit.wait_for_rest()
-    except Exception:  # whatever goes wrong here, the job ends as it would
+    except Exception:  # no error here may change how the job ends
         return
 
 
@@ -548,5 +560,5 @@ if _wants_operators() or _wants_tensors():
     sys.meta_path.insert(0, _Finder("torch", _prepare, _release_lock))
 _go_on_without_other_ranks()
 _show_card_to_jax()
-atexit.register(_end)  # before all others, so that it is called after them
+atexit.register(_end)  # registered first, so that it is called last
 _run_next_sitecustomize()

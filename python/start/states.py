@@ -1,11 +1,12 @@
-"""Tells the library when nobody uses an optimizer's state, and has a step use it in pieces.
+"""Tells the library when an optimizer's state is unused, and splits optimizer steps into pieces.
 
-Between two steps of an optimizer its state is quiet: the library moves it first when the GPU is
-full, beside the program's work. Where a step lacked room, later steps go through their parameters
-in pieces: PyTorch's functions that update lists of tensors are called with parts of their lists in
-turn. They update each tensor by itself, so that the results are the same, and what they allocate
-meanwhile is of a piece's size. A function of another form is left alone, as are steps that are
-compiled or captured, and all steps of a job that fits. No error here reaches the program.
+Between two steps an optimizer's state is unused. If the GPU is full, the library evicts it first,
+in parallel with the program's work. If a step lacked memory, later steps handle their parameters in
+pieces: PyTorch's functions that update lists of tensors are called for one part of the lists after
+the other. They update each tensor independently, so the results are the same, and their temporary
+memory is only as large as for one piece. Functions with unknown parameters are not changed. Neither
+are steps that are compiled or captured, nor any step of a job that fits. Errors in this file never
+reach the program.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from collections.abc import Callable, Iterable
 
 _LEAST_BYTES = 1 << 20
 _MOST_PIECES = 16
-_PIECE_BYTES = (16 << 20, 256 << 20)  # at least, and at most if there are several tensors
+# The least size, and the largest of a piece with several tensors.
+_PIECE_BYTES = (16 << 20, 256 << 20)
 
 # The list arguments of PyTorch's functional optimizers besides parameters and gradients: lists of
 # tensors with the parameter's shape, and lists with one value per parameter.
@@ -53,7 +55,7 @@ class _Range(ctypes.Structure):
 
 
 class _Stats(ctypes.Structure):
-    """The beginning of `struct vramstow_stats`."""
+    """The first fields of `struct vramstow_stats`."""
 
     _fields_ = [
         *((f"_{number}", ctypes.c_uint64) for number in range(15)),
@@ -63,7 +65,7 @@ class _Stats(ctypes.Structure):
 
 
 class _Library:
-    """The functions of the C API that this needs."""
+    """The functions of the C API that this file uses."""
 
     def __init__(self) -> None:
         library = ctypes.CDLL(None)
@@ -78,7 +80,9 @@ class _Library:
         self._quiet((_Range * len(ranges))(*ranges) if ranges else None, len(ranges))
 
     def in_place_bytes(self) -> int:
-        """How much memory lies on the host and is used there."""
+        """Returns the bytes that are offloaded to the host but not paused, so that the GPU uses
+        them there.
+        """
         stats = _Stats()
         if self._get_stats(-1, ctypes.byref(stats), ctypes.sizeof(stats)) != 0:
             return 0
@@ -86,12 +90,12 @@ class _Library:
 
 
 def _plain(value: object) -> object:
-    """The tensor that a DTensor has on this rank, or the value itself."""
+    """Returns the local tensor of a DTensor, or the value itself."""
     return getattr(value, "_local_tensor", value)
 
 
 def _range_of(tensor: object) -> tuple[int, int] | None:
-    """Where the memory under a state's tensor lies, if it is large enough to be told."""
+    """Returns the address and bytes of a state's tensor; None if it is too small to be reported."""
     import torch
 
     value = _plain(tensor)
@@ -106,7 +110,7 @@ def _ranges_of(tensors: Iterable[object]) -> list[tuple[int, int]]:
 
 
 class _QuietStates:
-    """Tells the library when nobody uses the state of the optimizer that stepped last."""
+    """Tells the library that the state of the optimizer that stepped last is unused."""
 
     def __init__(self, library: _Library) -> None:
         self._library = library
@@ -126,7 +130,7 @@ class _QuietStates:
 
 
 class _Lists:
-    """The lists that a function updates, and where to cut them."""
+    """The lists of tensors that one function updates, and where to split them."""
 
     def __init__(self, lists: tuple[list, ...], shaped: int, is_foreach: bool) -> None:
         self._lists = lists
@@ -140,9 +144,9 @@ class _Lists:
         return all(self._is_usual(i) for i in range(count))
 
     def _is_usual(self, i: int) -> bool:
-        """Whether all that belongs to a parameter is there, and looks like the parameter.
+        """True if all tensors of a parameter exist and have the parameter's layout.
 
-        A function for lists may compute in another order where one of its tensors does not.
+        With other layouts, a function for lists may compute in another order.
         """
         import torch
 
@@ -163,7 +167,7 @@ class _Lists:
         )
 
     def cuts(self) -> list[slice]:
-        """Parts whose states are of about the same size."""
+        """Returns parts whose states have about the same size."""
         sizes = [
             sum(_plain(each[i]).nbytes for each in self._shaped if each)
             for i in range(len(self._lists[0]))
@@ -182,14 +186,14 @@ class _Lists:
         return [each[part] for each in self._lists]
 
     def put_back(self, part: slice, piece: list[list]) -> None:
-        """The function may have put other tensors into its lists."""
+        """Copies tensors back that the function has replaced in its lists."""
         for each, values in zip(self._lists, piece, strict=True):
             if each:
                 each[part] = values
 
 
 def _is_dense(tensor: object) -> bool:
-    """Whether the tensor's values lie one behind the other, in whatever order of dimensions."""
+    """True if the tensor's values are contiguous, in any order of the dimensions."""
     expected = 1
     for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
         if size != 1 and stride != expected:
@@ -204,13 +208,13 @@ def _names_of(optimizer: str) -> tuple[str, ...]:
 
 
 class _Pieces:
-    """Lets functions of PyTorch's optimizers go through their lists in pieces.
+    """Makes the functions of PyTorch's optimizers handle their lists in pieces.
 
-    In steps of which it is told, by the thread that told so.
+    This applies between begin_step() and end_step(), in the thread that called them.
     """
 
     def __init__(self) -> None:
-        self._stepping: set[int] = set()  # threads
+        self._stepping: set[int] = set()  # the threads that are in a step
         self._is_ready = False
 
     def begin_step(self) -> None:
@@ -271,7 +275,7 @@ class _Pieces:
             try:
                 lists = lists_of(args, kwargs)
                 parts = lists.cuts() if lists is not None else []
-            except Exception:  # tensors of another kind
+            except Exception:  # tensors of an unknown kind
                 parts = []
             if len(parts) < 2:
                 return function(*args, **kwargs)
@@ -285,7 +289,7 @@ class _Pieces:
 
 
 def follow() -> None:
-    """Follows the steps of all optimizers from now on, where memory moves by itself."""
+    """Follows the steps of all optimizers from now on, if memory is offloaded automatically."""
     if os.environ.get("VRAMSTOW_OFFLOAD", "").split(",")[0] != "auto":
         return
     import torch
@@ -295,7 +299,7 @@ def follow() -> None:
     states = _QuietStates(library)
     pieces = _Pieces()
     is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
-    lacked = False  # room, in a step
+    lacked = False  # True if an earlier step lacked memory
 
     def before_step(*_: object) -> None:
         states.end()
@@ -310,7 +314,7 @@ def follow() -> None:
                 return
             states.begin(optimizer)
             lacked = lacked or library.in_place_bytes() != 0
-        except Exception:  # a state of another form: it moves as all memory does
+        except Exception:  # a state of an unknown form is evicted like other memory
             return
 
     optimizers.register_optimizer_step_pre_hook(before_step)

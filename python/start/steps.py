@@ -1,10 +1,10 @@
-"""Tells the trace where an optimizer's step ends: that is what divides training into iterations.
+"""Records the end of each optimizer step in the trace. These ends divide training into iterations.
 
 PyTorch calls back after each step of any optimizer. Each step becomes a mark, `vramstow.step KIND
-NUMBER`, where NUMBER tells one optimizer from another. A step that is captured into a graph is
-none: each replay of the graph is one. After a replay the mark is `vramstow.graph_step KIND NUMBER`,
-because a replay makes no tensors that would tell of work. Compiled steps are not followed, and no
-error here reaches the program.
+NUMBER`, where NUMBER identifies the optimizer. A step that is captured into a CUDA graph does not
+count, but each replay of the graph does. After a replay the mark is `vramstow.graph_step KIND
+NUMBER`, because a replay allocates no tensors that would show work. Compiled steps are not
+followed. Errors in this file never reach the program.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from _thread import get_ident
 
 
 class _Graphs:
-    """Knows the graph that is captured, the steps in each graph, and the number of replays."""
+    """Stores the graphs in capture, the steps in each graph, and the number of replays."""
 
     def __init__(self) -> None:
         self.replays = 0
-        self._captured: dict[int, weakref.ref] = {}  # by thread
+        self._captured: dict[int, weakref.ref] = {}  # captured graphs by thread
         # The key is the graph's identity, because a graph may not be hashable. The weak
         # reference removes the entry when the graph is destroyed.
         self._steps: dict[int, tuple[weakref.ref, list[bytes]]] = {}
@@ -32,7 +32,7 @@ class _Graphs:
         self._captured.pop(get_ident(), None)
 
     def capture(self, text: bytes) -> bool:
-        """Notes a step of the graph that this thread captures. False: it captures none."""
+        """Adds a step to the graph that this thread captures. Returns False if it captures none."""
         if not self._captured:
             return False
         found = self._captured.get(get_ident())
@@ -51,7 +51,7 @@ class _Graphs:
         return entry[1] if entry is not None else []
 
     def follow(self, mark: object) -> None:
-        """Has the methods of PyTorch's class for graphs tell what they do."""
+        """Wraps the methods of torch.cuda.CUDAGraph, to follow captures and replays."""
         from torch.cuda.graphs import CUDAGraph
 
         capture_begin, capture_end = CUDAGraph.capture_begin, CUDAGraph.capture_end
@@ -81,7 +81,7 @@ class _Graphs:
 
 
 class _Stepping:
-    """An optimizer that stepped: its marks, and how many replays there were at its last step."""
+    """An optimizer that has stepped: its marks, and the number of replays at its last step."""
 
     def __init__(self, reference: weakref.ref, name: str) -> None:
         self.reference = reference
@@ -129,5 +129,5 @@ def follow() -> None:
     optimizers.register_optimizer_step_post_hook(after_step)
     try:
         graphs.follow(mark)
-    except Exception:  # a PyTorch that makes graphs in another way: captured steps count as steps
+    except Exception:  # this PyTorch has other graphs; captured steps count as steps
         return

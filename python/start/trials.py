@@ -1,7 +1,7 @@
-"""Has the simulated card compute nothing of what a program launches only to see how long it takes.
+"""Stops the simulated card from computing work that a program launches only to measure its time.
 
-Autotuning launches each of its candidates hundreds of times, and throws away what they give. To
-compute that would take minutes, and take from what is set aside for results that matter.
+Autotuning launches each of its candidates hundreds of times and ignores their results. Computing
+them would take minutes, and would use up the time that is reserved for results that matter.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ MODULES = tuple(_TRIALS)
 
 
 def prepare(module: ModuleType) -> None:
-    """Changes one of MODULES, which was imported just now."""
+    """Changes one of MODULES just after its import."""
     _TRIALS[module.__name__](module)
 
 
 class _Trial:
-    """While it lasts, what this thread asks of the card takes its time and gives nothing."""
+    """A context in which work of this thread takes its time on the card but has no results."""
 
     _change: Callable[[int], object] | None = None
 
@@ -42,7 +42,7 @@ class _Trial:
 
 
 def _wrap(owner: type, name: str) -> None:
-    """All that the function launches is thrown away."""
+    """Discards the results of all work that the function launches."""
     inner = getattr(owner, name)
 
     def tried(*arguments: object, **named: object) -> object:
@@ -53,7 +53,7 @@ def _wrap(owner: type, name: str) -> None:
 
 
 def _but_for_the_first(launch: Callable[..., object]) -> Callable[..., object]:
-    """A program may want to see what it has measured: the first call gives its results."""
+    """Discards the results of all calls but the first, because a program may look at that one."""
     first = True
 
     def call(*arguments: object, **named: object) -> object:
@@ -74,7 +74,7 @@ def _wrap_measured(module: ModuleType, name: str) -> None:
         return measure(_but_for_the_first(fn), *arguments, **named)
 
     measured.__name__ = name
-    measured.__wrapped__ = measure  # who asks for its parameters finds them
+    measured.__wrapped__ = measure  # inspect.signature() finds the original parameters
     setattr(module, name, measured)
 
 

@@ -1,11 +1,12 @@
-"""Gives the simulated card Triton's kernels as PTX, which it can run, in place of machine code.
+"""Passes Triton's kernels to the simulated card as PTX, which it can run, instead of machine code.
 
-Triton compiles each kernel to PTX and that to machine code, and keeps both. PyTorch's compiler
-loads its kernels from files, Triton itself from memory. A kernel without PTX is loaded as it is,
-and no error here reaches the program.
+Triton compiles each kernel to PTX, and the PTX to machine code, and stores both. PyTorch's compiler
+loads its kernels from files, Triton itself from memory. A kernel without PTX is loaded as it is.
+Errors in this file never reach the program.
 
-Triton's own assembler may be newer than the driver, which never sees that PTX on a card and would
-refuse it for its version. So the PTX says that it is of an older version.
+Triton has its own assembler, which may be newer than the driver. On a real GPU the driver never
+sees the PTX. Here it might reject its version. So the version in the PTX is replaced by an older
+one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ MODULES = ("triton.compiler.compiler", *_LAUNCHERS)
 
 
 class _Launched(Protocol):
-    """A kernel that PyTorch's compiler loads from a file."""
+    """The class of PyTorch's compiler for a kernel that is loaded from a file."""
 
     cubin_path: str | None
 
@@ -33,7 +34,7 @@ class _Launched(Protocol):
 
 
 class _Compiled(Protocol):
-    """A kernel that Triton has compiled: its texts by kind, and what is loaded of it."""
+    """Triton's class for a compiled kernel: its code by format, and the loaded module."""
 
     asm: dict[str, str | bytes]
     kernel: bytes
@@ -43,7 +44,7 @@ class _Compiled(Protocol):
 
 
 def prepare(module: ModuleType) -> None:
-    """Changes one of MODULES, which was imported just now."""
+    """Changes one of MODULES just after its import."""
     if module.__name__ in _LAUNCHERS:
         _load_from_file(getattr(module, _LAUNCHERS[module.__name__]))
     else:
@@ -58,7 +59,7 @@ def _for_any_driver(ptx: bytes) -> bytes:
 
 
 def _copy_for_any_driver(path: str) -> str:
-    """A file of its own; an OSError says why there is none."""
+    """Writes a temporary copy and returns its path. Raises OSError if that is not possible."""
     with open(path, "rb") as ptx:
         text = _for_any_driver(ptx.read())
     descriptor, copy = tempfile.mkstemp(".ptx", "vramstow-")

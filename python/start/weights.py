@@ -1,24 +1,25 @@
-"""Tells the trace which memory modules and optimizers hold as weights, however it came there.
+"""Records which memory modules and optimizers hold as weights.
 
-A loader may copy weights from a file one by one, put tensors in the place of those that a model
-was made with, or fill a model that was made without memory; call stacks do not tell that. So
-PyTorch calls back where a module gets a parameter or a buffer, and where an optimizer has made its
-first step, and what moves a model (`to`, `cuda`, `to_empty`) is followed: `vramstow.weights
-0xADDRESS …` tells what lies on a card then. Copies in full precision of a module's weights, that
-only an optimizer has, are told as `vramstow.masters 0xADDRESS …`, as is the state of optimizers:
-what modules keep for them as buffers, and what they hold themselves, whoever made it. That is
-looked at after load_state_dict(), after a step that changed it, and at the end of the program, so
-that state from a file or from the host is known as well as state that a step made.
+A loader may copy weights from a file one by one, replace the tensors with which a model was made,
+or fill a model that was made without memory. Call stacks do not show that. So PyTorch calls back
+when a module gets a parameter or a buffer, and when an optimizer has made its first step. Functions
+that move a model (`to`, `cuda`, `to_empty`) are followed as well. The mark `vramstow.weights
+0xADDRESS …` lists the weights that are then on a GPU. The mark `vramstow.masters 0xADDRESS …` lists
+copies of a module's weights in full precision that only an optimizer holds, and the state of
+optimizers, both what modules store for them in buffers and what they hold themselves. The state is
+examined after load_state_dict(), after a step that changed it, and at the end of the program. So
+state that comes from a file or from the host is recorded like state that a step makes.
 
-A model that runs costs nothing: a hook on its calls would have a compiled model compiled anew when
-it goes.
+There are no hooks on the calls of a model, because a compiled model would be compiled again when
+such a hook is removed.
 
-A wrapper may have put all weights into one buffer (`p.data = buffer[…]`) before the first step,
-which calls nothing back: it is looked at then, too. A program may change weights behind PyTorch's
-back: `p.data = p.data.cuda()`, or an entry of `module._parameters`. Modules that had no weight on a
-card are therefore looked at again where a program shows that it is done with loading: train(),
-eval(), load_state_dict(), a question for memory statistics, torch.save, and the end of the program.
-`vramstow.save` and `vramstow.save_end` stand around torch.save. No error here reaches the program.
+A wrapper may have moved all weights into one buffer (`p.data = buffer[…]`) before the first step,
+without any callback. So the weights are examined at that step as well. A program may also move
+weights in ways that call nothing back: `p.data = p.data.cuda()`, or an entry of
+`module._parameters`. So modules that had no weight on a GPU are examined again when the program has
+probably finished loading: at train(), eval(), load_state_dict(), a query of memory statistics,
+torch.save, and at the end of the program. The marks `vramstow.save` and `vramstow.save_end` enclose
+torch.save. Errors in this file never reach the program.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ from _thread import _local
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-_MOST_IN_A_MARK = 50  # a mark may have 1,024 bytes
-_MOST_LOOKS = 100  # a model of the host may be asked for its memory in each iteration
-_MOST_PARTS = 1_000  # of tensors that consist of others
-_MOST_VALUES = 100_000  # of an optimizer's state
+_MOST_IN_A_MARK = 50  # addresses, because a mark has at most 1,024 bytes
+_MOST_LOOKS = 100  # a model on the host may be examined in every iteration
+_MOST_PARTS = 1_000  # tensors of which one tensor may consist
+_MOST_VALUES = 100_000  # values of one optimizer's state
 _STATES = ("momentum", "prev_iter", "row_counter")
 
 
 def _parts(tensor: object) -> Iterator[object]:
-    """The tensors that have the memory of this one: quantised ones and shards consist of others."""
+    """Yields the tensors that own this tensor's memory, which may be several (quantised)."""
     waiting = [tensor]
     for _ in range(_MOST_PARTS):
         if not waiting:
@@ -61,12 +62,12 @@ def _parts(tensor: object) -> Iterator[object]:
 
 
 def _address(tensor: object) -> int:
-    """Where the memory of a tensor begins on a card; 0: it has none there."""
+    """Returns the address of a tensor's memory on a GPU; 0 if it has none."""
     if not getattr(tensor, "is_cuda", False):
         return 0
     try:
         return tensor.untyped_storage().data_ptr()
-    except Exception:  # a tensor without memory of its own
+    except Exception:  # the tensor has no memory of its own
         return 0
 
 
@@ -75,9 +76,9 @@ def _addresses(tensors: Iterable[object]) -> set[int]:
 
 
 def _values_of(state: object) -> Iterator[object]:
-    """The values of an optimizer's state: dictionaries and lists may lie in each other.
+    """Yields the values of an optimizer's state. Dictionaries and lists may be nested.
 
-    A dictionary's keys are none: they are the parameters, or names.
+    The keys of dictionaries are parameters or names, so they are not yielded.
     """
     waiting = [state]
     for _ in range(_MOST_VALUES):
@@ -93,14 +94,15 @@ def _values_of(state: object) -> Iterator[object]:
 
 
 def _is_state(module: object, name: str) -> bool:
-    """Whether a buffer is an optimizer's state: tables of fbgemm_gpu's learn in their backward
-    pass, and no optimizer of PyTorch's has what they keep for it.
+    """True if a buffer is an optimizer's state.
+
+    Tables of fbgemm_gpu are updated in their backward pass, and store their state themselves.
     """
     return hasattr(type(module), "split_optimizer_states") and name.startswith(_STATES)
 
 
 def _held_by(module: object) -> Iterator[tuple[object, bool]]:
-    """A module's own tensors, and whether each is an optimizer's state."""
+    """Yields a module's own tensors, each with True if it is an optimizer's state."""
     for parameter in module._parameters.values():
         yield parameter, False
     for name, buffer in module._buffers.items():
@@ -115,7 +117,7 @@ def _mark(mark: Callable[[bytes], int], kind: bytes, addresses: set[int]) -> Non
 
 
 class _Living:
-    """Objects by identity, as long as they live. Their own comparison is not asked."""
+    """A set of objects compared by identity. Objects that were freed leave the set."""
 
     def __init__(self) -> None:
         self._references: dict[int, weakref.ref] = {}
@@ -129,7 +131,7 @@ class _Living:
                 yield one
 
     def add(self, one: object) -> bool:
-        """False: it is there already."""
+        """Adds an object. Returns False if it is there already."""
         number = id(one)
         if number in self._references:
             return False
@@ -142,21 +144,23 @@ class _Living:
 
 
 class _Weights:
-    """Tells weights, and knows which of them modules hold in 16 bits."""
+    """Records weights, and stores which weights of modules have 16 bits."""
 
     def __init__(self, mark: Callable[[bytes], int]) -> None:
         self._mark = mark
-        self._held: dict[int, int] = {}  # elements in 16 bits by address; 0: of another type
-        self._most_short = 0  # the most elements in 16 bits that were held at one time
+        # The number of 16-bit elements by address; 0 for other types.
+        self._held: dict[int, int] = {}
+        self._most_short = 0  # the largest total of 16-bit elements so far
         self._modules = _Living()
-        self._has_new = False  # among the modules, since all were looked at
+        self._has_new = False  # True if modules were added since the last examination
 
     def know(self, module: object) -> None:
         self._has_new |= self._modules.add(module)
 
     def tell_held(self, held: Iterable[tuple[object, bool]]) -> bool:
-        """Tells the tensors that modules hold, and whether each is an optimizer's state. False:
-        none of them is on a card.
+        """Records the tensors that modules hold, each with True if it is an optimizer's state.
+
+        Returns False if none of them is on a GPU.
         """
         weights, states = set(), set()
         for tensor, is_state in held:
@@ -171,8 +175,9 @@ class _Weights:
         return not weights | states <= {0}
 
     def tell_moved(self) -> None:
-        """Looks at all modules again: weights may lie elsewhere than where they were told, and
-        something else may lie there.
+        """Records the weights of all modules again, because they may have moved.
+
+        Other data may now be at their old addresses.
         """
         self._most_short = max(self._most_short, sum(self._held.values()))
         if not self._has_new:
@@ -182,7 +187,7 @@ class _Weights:
         self.tell_held(held for module in self._modules for held in _held_by(module))
 
     def tell_stepped(self, tensors: Iterable[object]) -> None:
-        """Tells the tensors that an optimizer changes: weights, or its own copies of them."""
+        """Records the tensors that an optimizer updates: weights, or its own copies of weights."""
         import torch
 
         weights = set()
@@ -196,7 +201,7 @@ class _Weights:
                 else:
                     weights.add(address)
         short = max(self._most_short, sum(self._held.values()))
-        is_of_modules = 0 < sum(others.values()) <= 1.05 * short  # with padding
+        is_of_modules = 0 < sum(others.values()) <= 1.05 * short  # 5 % for padding
         if is_of_modules:
             _mark(self._mark, b"vramstow.masters", set(others))
         else:
@@ -205,12 +210,12 @@ class _Weights:
 
 
 class _Waiting:
-    """Modules whose weights were not on a card when they got them."""
+    """Modules whose weights were not on a GPU when the modules got them."""
 
     def __init__(self, weights: _Weights) -> None:
         self._weights = weights
         self._modules = _Living()
-        self._looks = 0  # since the last one was added
+        self._looks = 0  # examinations since the last module was added
 
     def __bool__(self) -> bool:
         return bool(self._modules)
@@ -224,7 +229,7 @@ class _Waiting:
             self._modules.remove(module)
 
     def look(self) -> None:
-        """Tells the weights of those that have come to a card since."""
+        """Records the weights of the modules that have been moved to a GPU since."""
         if self._looks >= _MOST_LOOKS:
             return
         self._looks += 1
@@ -239,8 +244,10 @@ class _Waiting:
 
 
 class _Ends:
-    """Tensors of the first and the last parameter, which show that a state was changed as a whole:
-    to look at all of it is long for each step.
+    """The tensors of an optimizer's first and last parameter.
+
+    If they have not changed, the state as a whole has not changed. Examining all of it after each
+    step would take too long.
     """
 
     def __init__(self, optimizer: object) -> None:
@@ -251,7 +258,11 @@ class _Ends:
         self._addresses = [_address(part) for part in self._tensors]
 
     def keep(self) -> tuple:
-        """Gives is_still() what it compares. A successor may have the same address or identity."""
+        """Returns the data that is_still() compares.
+
+        It contains weak references, because a new tensor may have the address or identity of a
+        freed one.
+        """
         references = [weakref.ref(t) if _address(t) else None for t in self._tensors]
         return (self._size, references, self._addresses)
 
@@ -264,13 +275,13 @@ class _Ends:
 
 
 class _States:
-    """Tells what optimizers hold as their state."""
+    """Records the state of optimizers."""
 
     def __init__(self, mark: Callable[[bytes], int]) -> None:
         self._mark = mark
         self._optimizers = _Living()
-        self._told: dict[int, tuple] = {}  # by identity: the ends
-        self._looks: dict[int, int] = {}  # that found a change
+        self._told: dict[int, tuple] = {}  # by the optimizer's identity: what was recorded
+        self._looks: dict[int, int] = {}  # examinations that found a change
 
     def tell(self, optimizer: object, always: bool = False) -> None:
         number = id(optimizer)
@@ -288,7 +299,7 @@ class _States:
         _mark(self._mark, b"vramstow.masters", states - _addresses(trained + gradients))
 
     def tell_all(self) -> None:
-        """Tells what has come to the card since, as a program moves it that has loaded it."""
+        """Records state that is on a GPU now. A program moves it there after it has loaded it."""
         for optimizer in self._optimizers:
             with contextlib.suppress(Exception):
                 self.tell(optimizer)
@@ -316,7 +327,7 @@ def _follow_modules(weights: _Weights, waiting: _Waiting, is_compiling: Callable
 def _follow_moves(weights: _Weights, waiting: _Waiting, is_compiling: Callable[[], bool]) -> None:
     from torch.nn import Module
 
-    apply = Module._apply  # what all that moves or converts a module goes through
+    apply = Module._apply  # all functions that move or convert a module call it
     running = _local()
 
     @functools.wraps(apply)
@@ -341,7 +352,7 @@ def _follow_moves(weights: _Weights, waiting: _Waiting, is_compiling: Callable[[
 
 
 def _look_after(owner: object, name: str, waiting: _Waiting, is_compiling: Callable) -> None:
-    """Has a function of PyTorch's look at the modules that wait, when it is done."""
+    """Makes a function of PyTorch examine the waiting modules when it returns."""
     function = getattr(owner, name)
     running = _local()  # train() calls itself for each part of a model
 
@@ -425,7 +436,7 @@ def _follow_saving(torch: object, waiting: _Waiting, mark: Callable[[bytes], int
 
 
 def follow() -> None:
-    """Makes PyTorch call back where modules get tensors, and after steps of optimizers."""
+    """Makes PyTorch call back when modules get tensors, and after optimizer steps."""
     import torch
 
     mark = ctypes.CDLL(None).vramstow_mark
@@ -445,5 +456,5 @@ def follow() -> None:
     ):
         try:
             part()
-        except Exception:  # a PyTorch that does not call back: call stacks tell what they can
+        except Exception:  # this PyTorch has no callback; only call stacks identify weights
             continue

@@ -1,10 +1,10 @@
-"""vramstow for a Python program: what device memory it holds, and what a piece of code did with it.
+"""The Python package of vramstow: reports a program's device memory, and measures parts of it.
 
 The numbers are those of PyTorch's own allocator, or with --pool=on those of vramstow's pool.
 
-The package works without torch. Where vramstow is not preloaded, `active()` is false, `stats()`
-returns None, the other functions do nothing, and `why_not()` says why. Sizes are bytes; devices are
-CUDA's numbers, and ALL_DEVICES means their sum.
+The package works without torch. Without a preloaded vramstow, `active()` is false, `stats()`
+returns None, the other functions do nothing, and `why_not()` returns the reason. Sizes are bytes.
+Devices have CUDA's numbers; ALL_DEVICES stands for their sum.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from vramstow.residency import OffloadError, offload, pause, region, resume
 from vramstow.schedule import Action, schedule, watch
 from vramstow.tracking import track
 
-__version__ = "0.1.0"  # of the package; version() is that of the preloaded library
+__version__ = "0.1.0"  # the package's version; version() returns the library's
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """%load_ext vramstow (docs/notebooks.md)."""
+    """Handles %load_ext vramstow (docs/notebooks.md)."""
     from vramstow import notebook
 
     notebook.load(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """%unload_ext vramstow."""
+    """Handles %unload_ext vramstow."""
     from vramstow import notebook
 
     notebook.unload()

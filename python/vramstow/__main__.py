@@ -1,4 +1,4 @@
-"""`python -m vramstow`: the program, where the command of that name is not on PATH."""
+"""Runs the program as `python -m vramstow`, for systems where its command is not on PATH."""
 
 from __future__ import annotations
 

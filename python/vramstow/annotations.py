@@ -1,7 +1,7 @@
-"""Annotations that a program adds to the trace: moments, ranges, iterations, what blocks are for.
+"""Adds a program's annotations to the trace: moments, ranges, iterations, and purposes of memory.
 
-Without a trace the functions do nothing and return False: without vramstow, with --no-trace, and
-before CUDA is used.
+Without a trace the functions do nothing and return False. That is so without vramstow, with
+--no-trace, and before the first use of CUDA.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import torch
     from torch.utils.hooks import RemovableHandle
 
-_MOST = 1023  # bytes of a text that the library keeps
+_MOST = 1023  # the most bytes of a text that the library records
 
 
 def _emit(name: str, *arguments: object) -> bool:
@@ -31,17 +31,17 @@ def _text(text: str) -> bytes:
 
 
 def mark(text: str) -> bool:
-    """Marks a moment, in order among the allocations."""
+    """Marks a moment in the trace."""
     return _emit("vramstow_mark", _text(text))
 
 
 def iteration(number: int) -> bool:
-    """Marks the begin of an iteration, of training or of what else the program repeats."""
+    """Marks the beginning of an iteration of training, or of any other loop of the program."""
     return _emit("vramstow_iteration", ctypes.c_uint64(number))
 
 
 class range(ContextDecorator):
-    """A named piece of the program. A range belongs to its thread, and ranges nest.
+    """A named part of the program. A range belongs to its thread. Ranges nest.
 
     with vramstow.range("validation"):
         ...
@@ -67,9 +67,10 @@ class range(ContextDecorator):
 
 
 def _memory_of(tensor: torch.Tensor) -> tuple[int, int]:
-    """Address and bytes of the tensor's memory on a device; zeros for a tensor without its own.
+    """Returns address and bytes of the tensor's memory on a device; zeros if it owns none.
 
-    For a tensor whose parts lie on several ranks (DTensor, as in FSDP2): the part of this rank.
+    For a tensor that is distributed over several ranks (DTensor, as in FSDP2), this is the memory
+    of this rank's part.
     """
     if not getattr(tensor, "is_cuda", False):
         return 0, 0
@@ -78,12 +79,12 @@ def _memory_of(tensor: torch.Tensor) -> tuple[int, int]:
     try:
         storage = tensor.untyped_storage()
         return storage.data_ptr(), storage.nbytes()
-    except RuntimeError:  # a tensor without memory of its own (FakeTensor, wrappers)
+    except RuntimeError:  # the tensor has no memory of its own (FakeTensor, wrappers)
         return 0, 0
 
 
 def _emit_category(category: str, name: str, tensor: torch.Tensor) -> int:
-    """Writes what the tensor's memory is for; returns 0 without device memory or trace, else 1."""
+    """Records the purpose of the tensor's memory; returns 1 if that was possible, else 0."""
     address, size = _memory_of(tensor)
     if not address or not size:
         return 0
@@ -91,11 +92,11 @@ def _emit_category(category: str, name: str, tensor: torch.Tensor) -> int:
 
 
 def annotate_memory(category: str, tensors: Iterable[torch.Tensor], name: str = "") -> int:
-    """Writes into the trace that these tensors are of this category; returns of how many.
+    """Records the category of these tensors' memory; returns the number of recorded tensors.
 
     The categories are those of vramstow analyze: parameters, gradients, optimizer_state,
-    activations, temporaries, inputs, workspaces, caches, kept. The note is for the blocks that the
-    tensors have now.
+    activations, temporaries, inputs, workspaces, caches, kept. The note applies to the blocks that
+    the tensors have now.
     """
     return sum(_emit_category(category, name, tensor) for tensor in tensors)
 
@@ -107,7 +108,7 @@ def _state_of(optimizer: torch.optim.Optimizer) -> Iterator[tuple[str, torch.Ten
 
 
 class Annotated:
-    """Keeps the notes on a model's memory up to date, until `remove` is called."""
+    """Updates the notes on a model's memory until `remove` is called."""
 
     def __init__(
         self, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None
@@ -161,9 +162,10 @@ class Annotated:
 def annotate_parameters(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None
 ) -> Annotated:
-    """Writes what the memory of a model is for, so that vramstow analyze need not guess.
+    """Records the purpose of a model's memory, so that vramstow analyze need not guess it.
 
-    Call it when the model is on its device. Parameters and buffers get a note at once, gradients
-    before each step of the optimizer, and the optimizer's state after the step that makes it.
+    Call it when the model is on its device. It writes notes for parameters and buffers at once, for
+    gradients before each step of the optimizer, and for the optimizer's state after the step that
+    makes it.
     """
     return Annotated(model, optimizer)

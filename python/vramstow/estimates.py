@@ -1,6 +1,6 @@
-"""Will it fit? Rehearses a step of a training in a process of its own, on a simulated card.
+"""Estimates whether a training step fits on a GPU, by a simulated run in a separate process.
 
-The process that asks needs no GPU and gets none. It only waits for the program `vramstow`.
+The calling process needs no GPU and gets none. It only waits for the program `vramstow`.
 """
 
 from __future__ import annotations
@@ -29,25 +29,26 @@ _PATIENCE = 15  # seconds; vramstow fit ends its job within ten
 
 
 class EstimateError(RuntimeError):
-    """The rehearsal gave no estimate; the text says why."""
+    """The simulated run gave no estimate. The text contains the reason."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The memory that a step takes on a card. Sizes are bytes.
+    """The memory that a step needs on a GPU. Sizes are bytes.
 
-    The peak is all that the card has to give, the context included; `parts` add up to it. Where
-    the step does not fit, the peak is the peak on the same card with enough memory, and
-    `spare_bytes` is negative; both are None if 1 TiB is not enough."""
+    The peak is all memory that the GPU has to provide, including the CUDA context. The sum of
+    `parts` is the peak. If the step does not fit, the peak is the peak on the same GPU with enough
+    memory, and `spare_bytes` is negative. Both are None if 1 TiB is not enough.
+    """
 
-    card: str  # as it was asked for
+    card: str  # the card as the caller named it
     name: str
     total_bytes: int
     fits: bool
     peak_bytes: int | None
     spare_bytes: int | None
     parts: dict[str, int] = field(default_factory=dict)
-    out_of_memory: int = 0  # how often memory was refused, also where the step went on
+    out_of_memory: int = 0  # the number of refused allocations, even if the step continued
 
     def __str__(self) -> str:
         if self.peak_bytes is None:
@@ -124,7 +125,7 @@ def _target_of(
 
 
 def _environment() -> dict[str, str]:
-    """This process's, without what a run has put there that it may be a part of."""
+    """Returns this process's environment without the variables of an enclosing vramstow run."""
     kept = dict(os.environ)
     if "libvramstow" in kept.get("LD_PRELOAD", ""):
         kept.pop("LD_PRELOAD")
@@ -137,7 +138,7 @@ def _environment() -> dict[str, str]:
 
 
 def _end(rehearsal: subprocess.Popen[str]) -> None:
-    """Ends a rehearsal with all of its processes."""
+    """Ends a simulated run with all of its processes."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(rehearsal.pid, number)
@@ -157,7 +158,7 @@ def _rehearse(target: dict[str, Any], card: str) -> str:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            start_new_session=True,  # so that all of it can be ended
+            start_new_session=True,  # so that all of its processes can be ended
         ) as rehearsal:
             try:
                 out, err = rehearsal.communicate()
@@ -173,12 +174,12 @@ def _rehearse(target: dict[str, Any], card: str) -> str:
 def estimate(
     step: Callable[[], object] | str | Path, card: str = "h100", arguments: Sequence[str] = ()
 ) -> Estimate:
-    """Rehearses `step` on a simulated card, in a process of its own.
+    """Runs `step` on a simulated card in a separate process.
 
-    `step` is a function without arguments that another process can import (also one of the
-    program's own file, which is then imported under another name than `__main__`), the same as
-    "module:function", or a script that ends in .py, with its arguments. `card` is as `vramstow run
-    --simulate` takes it: "h100", "a100,memory=24GiB".
+    `step` is a function without arguments that another process can import, the text
+    "module:function", or a script (a path that ends in .py) with its arguments. If the function is
+    in the program's main file, that file is imported there under another name than `__main__`.
+    `card` has the format of `vramstow run --simulate`: "h100", "a100,memory=24GiB".
     """
     if rehearsed_step.is_running:
         raise EstimateError(

@@ -1,4 +1,4 @@
-"""Tells who holds PyTorch's tensors now: vramstow.census()."""
+"""Finds the owners of PyTorch's tensors: vramstow.census()."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from vramstow import library
 
-_ROOM = 1 << 20  # bytes of the answer
+_ROOM = 1 << 20  # the most bytes of the answer
 
 
 @dataclass(frozen=True)
 class Holder:
-    """The holder of some tensors, as `train: hist[0..11].grad_fn → saved by MulBackward0`.
+    """The owner of some tensors, for example `train: hist[0..11].grad_fn → saved by MulBackward0`.
 
-    `role` is parameter, buffer, gradient, optimizer_state, saved or other; `about` tells of the
+    `role` is parameter, buffer, gradient, optimizer_state, saved or other. `about` describes the
     largest of its blocks: `float32 [64, 1024]`.
     """
 
@@ -29,10 +29,11 @@ class Holder:
 
 @dataclass(frozen=True)
 class Census:
-    """The holders and their bytes: those of the most bytes first.
+    """The owners and their bytes, the largest first.
 
-    `live_bytes` is what PyTorch holds, `found_bytes` what is held by somebody who was found, and
-    `why_ended` why not all was looked at (None: it was). `left_out` holders had no room.
+    `live_bytes` are the bytes that PyTorch has allocated, `found_bytes` those whose owner was
+    found. `why_ended` is the reason why the search stopped early (None if it was complete).
+    `left_out` is the number of owners that are not listed.
     """
 
     found_bytes: int
@@ -45,10 +46,10 @@ class Census:
 
 
 def census() -> Census | None:
-    """Looks up what holds PyTorch's tensors now, writes it into the trace, and returns it.
+    """Finds the owners of PyTorch's tensors now, records them in the trace, and returns them.
 
-    None where no census can be taken: without vramstow or a trace, before CUDA is used, with
-    --census=off, and with a Python or a PyTorch that it does not know.
+    Returns None if no census is possible: without vramstow or a trace, before the first use of
+    CUDA, with --census=off, and with an unsupported version of Python or PyTorch.
     """
     if library.function("vramstow_census") is None:
         return None

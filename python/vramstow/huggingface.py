@@ -1,4 +1,4 @@
-"""The numbers of device memory in the logs of Hugging Face's Trainer.
+"""Adds device memory to the logs of Hugging Face's Trainer.
 
 import vramstow.huggingface
 vramstow.huggingface.log_memory(trainer)
@@ -14,9 +14,9 @@ from vramstow.logs import scalars
 
 
 class MemoryCallback(transformers.TrainerCallback):
-    """Adds the memory's numbers to what the Trainer logs, and to its `state.log_history`.
+    """Adds the numbers of device memory to the Trainer's logs and to its `state.log_history`.
 
-    Callbacks that come before this one have logged already: `log_memory` puts it in front.
+    The callbacks before this one have already logged when it runs. So `log_memory` puts it first.
     """
 
     def __init__(self, device: int = library.ALL_DEVICES) -> None:
@@ -40,7 +40,7 @@ class MemoryCallback(transformers.TrainerCallback):
 
 
 def log_memory(trainer: transformers.Trainer, device: int = library.ALL_DEVICES) -> MemoryCallback:
-    """Lets everything that the trainer reports to (TensorBoard, …) have these numbers, too."""
+    """Adds these numbers to everything to which the trainer reports (TensorBoard, …)."""
     callback = MemoryCallback(device)
     trainer.callback_handler.callbacks.insert(0, callback)
     return callback

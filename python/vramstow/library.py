@@ -1,8 +1,8 @@
-"""The preloaded library, by ctypes: the C API of vramstow.h.
+"""Calls the preloaded library through ctypes: the C API of vramstow.h.
 
-Where vramstow is not preloaded, or serves no memory yet, functions that ask return None or nothing,
-and functions that act return False. Sizes are bytes; devices are CUDA's numbers, and ALL_DEVICES
-means their sum.
+Without a preloaded vramstow, and before it serves memory, queries return None or an empty result,
+and actions return False. Sizes are bytes. Devices have CUDA's numbers; ALL_DEVICES stands for their
+sum.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _PRESSURE = 0
 
 @dataclass(frozen=True)
 class Stats:
-    """What is held, and what was done, as vramstow_stats in vramstow.h, in its order.
+    """The numbers of vramstow_stats in vramstow.h, in its order.
 
-    Without the pool they are of PyTorch's own allocator, and what only the pool has is None; with
-    the pool `retries` is None.
+    Without the pool they describe PyTorch's own allocator, and numbers that only the pool has are
+    None. With the pool `retries` is None.
     """
 
     allocated_bytes: int
@@ -53,7 +53,7 @@ class Stats:
 
 @dataclass(frozen=True)
 class Block:
-    """A live block: it has `size_bytes`, and the program asked for `requested_bytes` of them."""
+    """A live block. It has `size_bytes`, of which the program requested `requested_bytes`."""
 
     address: int
     size_bytes: int
@@ -73,40 +73,40 @@ class _Block(ctypes.Structure):
 
 _COUNT = len(fields(Stats))
 _NOT_KNOWN = 2**64 - 1
-_NO = ("0", "no", "off", "false")  # as the library reads switches
+_NO = ("0", "no", "off", "false")  # the words by which the library's options are off
 _Hook = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64)
 _global = ctypes.CDLL(None)
 _process: ctypes.CDLL = _global
-_file: str | None = None  # of the library; None: its names are the process's own
+_file: str | None = None  # the library's path; None if it is preloaded
 # Holds references to the registered callbacks, which the library may still call shortly after they
 # were removed.
 _hooks: dict[Callable[[int], None], object] = {}
 
 
 def is_preloaded() -> bool:
-    """Whether vramstow is in this process since its start."""
+    """True if vramstow has been in this process since its start."""
     return hasattr(_global, "vramstow_version")
 
 
 def use(loaded: ctypes.CDLL | None, file: str) -> None:
-    """Asks this library from now on, which was not preloaded; None: what is preloaded."""
+    """Uses this library, which was not preloaded, from now on; None selects the preloaded one."""
     global _process, _file
     _process = _global if loaded is None else loaded
     _file = None if loaded is None else file
 
 
 def with_lock(name: str) -> Callable[..., int]:
-    """The library's function, called without giving Python's lock away."""
+    """Returns the library's function. A call of it does not release Python's lock (the GIL)."""
     return getattr(ctypes.PyDLL(_file), name)
 
 
 def function(name: str) -> Callable[..., int] | None:
-    """The preloaded library's function; None where there is none."""
+    """Returns the preloaded library's function; None if there is none."""
     return getattr(_process, name, None)
 
 
 def version() -> str | None:
-    """The preloaded library's version; None: vramstow is not preloaded."""
+    """Returns the preloaded library's version; None if vramstow is not preloaded."""
     found = function("vramstow_version")
     if found is None:
         return None
@@ -115,7 +115,7 @@ def version() -> str | None:
 
 
 def why_not() -> str | None:
-    """One sentence that says why there are no numbers here; None: there are numbers."""
+    """Returns a sentence that says why there are no numbers; None if there are numbers."""
     if version() is None:
         return (
             "vramstow is not preloaded into this process: start it with vramstow run -- "
@@ -137,7 +137,7 @@ def why_not() -> str | None:
 
 
 def stats(device: int = ALL_DEVICES) -> Stats | None:
-    """The counts now, of the pool or else of PyTorch's own allocator; None where nothing counts."""
+    """Returns the numbers of the pool, or else of PyTorch's allocator; None if there are none."""
     found = function("vramstow_get_stats")
     numbers = (ctypes.c_uint64 * _COUNT)()
     size = ctypes.c_size_t(ctypes.sizeof(numbers))
@@ -147,18 +147,18 @@ def stats(device: int = ALL_DEVICES) -> Stats | None:
 
 
 def has_pool() -> bool:
-    """Whether a pool of vramstow's serves memory in this process."""
+    """True if a pool of vramstow serves memory in this process."""
     now = stats()
     return now is not None and now.misses is not None
 
 
 def active() -> bool:
-    """Whether there are numbers of device memory in this process."""
+    """True if there are numbers of device memory in this process."""
     return stats() is not None
 
 
 def _blocks_of_pytorch(device: int) -> list[Block]:
-    """The live blocks of PyTorch's own allocator, as it lists them."""
+    """Returns the live blocks that PyTorch's own allocator lists."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return []
@@ -176,7 +176,7 @@ def _blocks_of_pytorch(device: int) -> list[Block]:
 
 
 def blocks(device: int = ALL_DEVICES) -> list[Block]:
-    """The live blocks of the pool, or else of PyTorch's own allocator, the largest first."""
+    """Returns the live blocks of the pool, or else of PyTorch's allocator, the largest first."""
     if not has_pool():
         known = _blocks_of_pytorch(device) if active() else []
         return sorted(known, key=lambda block: -block.size_bytes)
@@ -192,7 +192,7 @@ def blocks(device: int = ALL_DEVICES) -> list[Block]:
             return []
         if count.value <= room:
             break
-        room = count.value + 1024  # other threads may allocate meanwhile
+        room = count.value + 1024  # room for allocations of other threads meanwhile
     known = [
         Block(block.address, block.size, block.requested, block.device)
         for block in listed[: count.value]
@@ -201,15 +201,15 @@ def blocks(device: int = ALL_DEVICES) -> list[Block]:
 
 
 def reset_peaks(device: int = ALL_DEVICES) -> bool:
-    """Sets the peaks to the current numbers; the peaks of torch.cuda stay."""
+    """Sets the peaks to the current numbers. The peaks of torch.cuda do not change."""
     found = function("vramstow_reset_peaks")
     return found is not None and found(device) == OK
 
 
 def empty_cache(device: int = ALL_DEVICES) -> int:
-    """Gives cached memory back to the device; returns how many bytes.
+    """Returns cached memory to the device; returns the number of bytes.
 
-    Host memory that held paused or offloaded memory, and holds nothing now, goes back, too.
+    Host memory that held paused or offloaded memory, and is empty now, is freed as well.
     """
     found = function("vramstow_empty_cache")
     released = ctypes.c_uint64()
@@ -219,9 +219,9 @@ def empty_cache(device: int = ALL_DEVICES) -> int:
 
 
 def dump() -> str | None:
-    """Writes a copy of the trace into a file beside it, and returns its path.
+    """Copies the trace to a new file in the same folder, and returns its path.
 
-    None: there is no trace, or the file could not be written.
+    Returns None if there is no trace, or if the file cannot be written.
     """
     found = function("vramstow_dump")
     path = ctypes.create_string_buffer(4096)
@@ -231,7 +231,7 @@ def dump() -> str | None:
 
 
 def set_limit(limit: int | None, device: int = ALL_DEVICES) -> bool:
-    """Sets the most that the pool may hold; None: no limit. Returns False where no pool is."""
+    """Sets the limit of the pool's bytes; None means no limit. Returns False without a pool."""
     found = function("vramstow_set_limit")
     return found is not None and found(device, ctypes.c_uint64(limit or 0)) == OK
 
@@ -245,10 +245,11 @@ def _hook_for(callback: Callable[[int], None]) -> object:
 
 
 def on_pressure(callback: Callable[[int], None]) -> bool:
-    """Calls back with the bytes that an allocation lacks; then vramstow tries it again.
+    """Registers a callback for failing allocations. Its argument is the number of missing bytes.
 
-    The callback runs on the thread that allocates. Python prints an exception in it, and the
-    program goes on. Returns False where vramstow is not there, or has 32 callbacks already.
+    It runs on the thread that allocates; then vramstow tries the allocation again. If it raises an
+    exception, Python prints it and the program continues. Returns False without vramstow, or if 32
+    callbacks are registered already.
     """
     found = function("vramstow_register_pressure_hook")
     if found is None:
@@ -262,11 +263,11 @@ def on_pressure(callback: Callable[[int], None]) -> bool:
     return True
 
 
-_retired: list[object] = []  # a thread may still be in one of these
+_retired: list[object] = []  # removed callbacks, in which a thread may still be
 
 
 def no_more_pressure(callback: Callable[[int], None]) -> bool:
-    """Stops calling the callback; returns False if it was not registered."""
+    """Removes the callback. Returns False if it was not registered."""
     found = function("vramstow_unregister_pressure_hook")
     hook = _hooks.pop(callback, None)
     if found is None or hook is None:

@@ -1,4 +1,4 @@
-"""The numbers of device memory in the logs of Lightning.
+"""Adds device memory to the logs of Lightning.
 
 import vramstow.lightning
 trainer = lightning.Trainer(callbacks=[vramstow.lightning.MemoryCallback()])
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class MemoryCallback(Callback):
-    """Hands the memory's numbers to the trainer's loggers, as often as the trainer logs."""
+    """Passes the numbers of device memory to the trainer's loggers whenever the trainer logs."""
 
     def __init__(self, device: int = library.ALL_DEVICES) -> None:
         self._device = device

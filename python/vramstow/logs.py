@@ -1,7 +1,7 @@
-"""The numbers of device memory in a training's logs: TensorBoard here, and what others are made of.
+"""Adds device memory to a training's logs: TensorBoard here, others in modules of their own.
 
-They are those of PyTorch's own allocator, or with --pool=on those of the pool; what is not known is
-left out. Without vramstow, and before there is memory, there are no numbers and nothing is logged.
+The numbers are those of PyTorch's own allocator, or with --pool=on those of the pool. Unknown
+numbers are omitted. Without vramstow, and before memory is allocated, nothing is logged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LOGGED = (
 
 
 class Writer(Protocol):
-    """torch.utils.tensorboard.SummaryWriter, tensorboardX's, or whatever has these two."""
+    """A SummaryWriter of torch or tensorboardX, or any object with these methods."""
 
     def add_scalar(self, tag: str, scalar_value: float, global_step: int | None = None) -> None: ...
 
@@ -38,9 +38,9 @@ class Writer(Protocol):
 
 
 def scalars(device: int = library.ALL_DEVICES, prefix: str = "vramstow/") -> dict[str, float]:
-    """The numbers by name, "vramstow/allocated_bytes" and so on; empty where there are none.
+    """Returns the numbers by name ("vramstow/allocated_bytes" and so on); empty if there are none.
 
-    `reserved_over_allocated` is of the peaks: 1.0 is perfect.
+    `reserved_over_allocated` is the ratio of the two peaks; 1.0 is perfect.
     """
     stats = library.stats(device)
     if stats is None:
@@ -54,7 +54,7 @@ def scalars(device: int = library.ALL_DEVICES, prefix: str = "vramstow/") -> dic
 
 
 def add_scalars(writer: Writer, step: int, device: int = library.ALL_DEVICES) -> None:
-    """Adds the numbers at this step to a TensorBoard writer."""
+    """Adds the current numbers to a TensorBoard writer, at this step."""
     for name, value in scalars(device).items():
         writer.add_scalar(name, value, step)
 

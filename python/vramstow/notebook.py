@@ -1,10 +1,10 @@
-"""vramstow in a notebook: %load_ext vramstow, %%vramstow, %vramstow held, %vramstow free.
+"""The notebook extension: %load_ext vramstow, %%vramstow, %vramstow held, %vramstow free.
 
-The kernel is observed from within (vramstow.observe), so it need not be started in another way. A
-holder is told by the cell that made its name: `model` of cell 3, `Out[5]`, the traceback of an
-error. After an out-of-memory in a cell the story follows the traceback.
+The kernel is observed from within (vramstow.observe), so it can be started as usual. An owner is
+shown with the cell that bound its name: `model` of cell 3, `Out[5]`, the traceback of an error.
+After an out-of-memory error in a cell, its explanation follows the traceback.
 
-The extension keeps no tensor: it knows names, sizes and texts of cells. Sizes are bytes.
+The extension holds no tensor, only names, sizes and the texts of cells. Sizes are bytes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NAME = re.compile(r"global ([A-Za-z_]\w*)")
 
 
 def names_made(cell: str) -> set[str]:
-    """The global names that a cell binds; none of a cell that is no Python."""
+    """Returns the global names that a cell binds; empty if the cell is not Python."""
     try:
         tree = ast.parse(cell)
     except SyntaxError:
@@ -59,12 +59,12 @@ def names_made(cell: str) -> set[str]:
                 names.add(node.id)
 
         def _defined(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-            names.add(node.name)  # names inside of it are its own
+            names.add(node.name)  # names inside it are local
 
         visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _defined
 
         def visit_comprehension(self, node: ast.comprehension) -> None:
-            self.visit(node.iter)  # its variables are its own
+            self.visit(node.iter)  # its variables are local
 
         def visit_Lambda(self, node: ast.Lambda) -> None:
             return
@@ -74,7 +74,7 @@ def names_made(cell: str) -> set[str]:
 
 
 def history_name(holder: str) -> str | None:
-    """`Out[5]`, `_` or `the last error`, where only the notebook's history holds it; else None."""
+    """Returns `Out[5]`, `_` or `the last error` if the history is the owner; else None."""
     result = _RESULT.search(holder)
     if result is not None:
         return f"Out[{result[1]}]"
@@ -85,12 +85,12 @@ def history_name(holder: str) -> str | None:
 
 
 class Cells:
-    """Which cell bound which name last, and which file Python takes each for."""
+    """Stores the last cell that bound each name, and the file name of each cell's code."""
 
     def __init__(self) -> None:
         self._cell_of: dict[str, int] = {}
         self._cell_of_file: dict[str, int] = {}
-        self.failed: int | None = None  # the cell whose error was the last one
+        self.failed: int | None = None  # the cell that raised the last error
 
     def note(self, number: int, text: str, file: str = "") -> None:
         for name in names_made(text):
@@ -99,7 +99,7 @@ class Cells:
             self._cell_of_file[os.path.basename(file)] = number
 
     def told(self, holder: str) -> str:
-        """`model.0.weight of cell 3` of `global model.0.weight`."""
+        """Returns `model.0.weight of cell 3` for `global model.0.weight`."""
         past = history_name(holder)
         if past == _LAST_ERROR and self.failed is not None:
             frame = _FRAME.search(holder)
@@ -113,7 +113,7 @@ class Cells:
         return text if number is None else f"{text} of cell {number}"
 
     def with_cells(self, text: str) -> str:
-        """The text with `cell 10:2` in place of the name that Python has for the cell's file."""
+        """Returns the text with `cell 10:2` in place of Python's file name of the cell."""
         for file, number in self._cell_of_file.items():
             text = text.replace(f"{file}:", f"cell {number}:")
         return _IPYTHON_FILE.sub(r"cell \1", text)
@@ -136,7 +136,7 @@ class Notebook:
         return get_ipython()
 
     def begin(self) -> None:
-        """Begins to observe. An ObserveError says why it cannot be done."""
+        """Begins the observation. Raises ObserveError with the reason if it is not possible."""
         if not library.is_preloaded():
             self._folder = tempfile.mkdtemp(prefix="vramstow-notebook-")
             self._observation = observe(self._folder)
@@ -159,7 +159,9 @@ class Notebook:
             self._cells.failed = self._number()
 
     def _number(self) -> int:
-        """The number of the cell that runs: IPython 8 and 9 count it up at different moments."""
+        """Returns the number of the running cell. IPython 8 and 9 increment their own at different
+        times.
+        """
         return len(self._shell.user_ns.get("In", [""])) - 1
 
     def _note(self, number: int, text: str) -> None:
@@ -183,7 +185,7 @@ class Notebook:
             print(f"vramstow: {error}")
 
     def _told(self, holder: str) -> str:
-        """As the cells tell it. A result that `_` has, too, is told by its number."""
+        """Returns the owner as text. A result that is also in `_` is named by its number."""
         name = history_name(holder)
         if name is not None and set(name) == {"_"}:
             value = self._shell.user_ns.get(name)
@@ -225,7 +227,7 @@ class Notebook:
         return Page(f"{size_text(freed)} are free again", (("forgotten", rows),))
 
     def _forget(self) -> None:
-        """Forgets results and the last error; the names that the user gave stay."""
+        """Deletes results and the last error from the history, but no names of the user."""
         history = self._shell.user_ns.get("Out")
         if isinstance(history, dict):
             history.clear()
@@ -247,7 +249,7 @@ class Notebook:
             torch.cuda.empty_cache()
 
     def run_cell(self, text: str) -> Page | None:
-        """Runs the cell, and tells what it did with GPU memory."""
+        """Runs the cell, and returns a page about its use of GPU memory."""
         number = self._number()
         with track(f"cell {number}") as tracked, Watch() as watch:
             self._shell.run_cell(text)
@@ -299,7 +301,7 @@ _notebook: Notebook | None = None
 
 
 def load(shell: InteractiveShell) -> None:
-    """%load_ext vramstow: begins to observe, and adds the magics."""
+    """Handles %load_ext vramstow: begins the observation and adds the magics."""
     global _notebook
     if _notebook is not None:
         return
@@ -330,7 +332,7 @@ def load(shell: InteractiveShell) -> None:
 
 
 def unload() -> None:
-    """%unload_ext vramstow: ends the observation, and removes its trace."""
+    """Handles %unload_ext vramstow: ends the observation and removes its trace."""
     global _notebook
     if _notebook is not None:
         _notebook.end()

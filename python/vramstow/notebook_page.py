@@ -1,6 +1,6 @@
-"""What a notebook shows below a cell: a heading, memory over the cell's time, and tables.
+"""The output below a notebook's cell: a heading, a chart of memory over time, and tables.
 
-As HTML, which takes its colours from the page that it lies in (dark or light), and as plain text.
+It exists as plain text and as HTML, which uses the colours of the surrounding page (dark or light).
 Sizes are bytes, times seconds.
 """
 
@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from vramstow import library
 
 _BARS = "▁▂▃▄▅▆▇█"
-_WIDTH, _HEIGHT = 640, 120  # of the picture
+_WIDTH, _HEIGHT = 640, 120  # the chart's size in pixels
 _MOST_POINTS = 400
 _FIRST_INTERVAL = 0.002
-_COLUMNS = 60  # of the plain text
-_LINE = "#3987e5"  # reads well on white and on black
+_COLUMNS = 60  # the chart's width as plain text
+_LINE = "#3987e5"  # visible on white and on black
 
 
 def size_text(size: int) -> str:
-    """`1.50 GiB`: as the program's reports write sizes."""
+    """Returns a size in the format of the program's reports: `1.50 GiB`."""
     value = float(size)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(value) < 1024 or unit == "GiB":
@@ -39,7 +39,7 @@ def time_text(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Level:
-    """What was allocated at most within an interval that ends at this time."""
+    """The peak of the allocated bytes in an interval that ends at this time."""
 
     seconds: float
     size: int
@@ -47,7 +47,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Memory within a cell."""
+    """The allocated memory over the time of a cell."""
 
     levels: tuple[Level, ...]
 
@@ -61,7 +61,7 @@ class Timeline:
         end = self.levels[-1].seconds or 1.0
         highest = [low] * _COLUMNS
         column = 0
-        for level in self.levels:  # a level holds until the next one
+        for level in self.levels:  # a level lasts until the next one
             last = min(_COLUMNS - 1, int(level.seconds / end * _COLUMNS))
             for i in range(column, last + 1):
                 highest[i] = max(highest[i], level.size)
@@ -71,7 +71,7 @@ class Timeline:
         return f"{size_text(low)} {bars} {size_text(high)} at the peak, {time_text(end)}"
 
     def svg(self) -> str:
-        """A picture whose text has the colour of the text around it."""
+        """Returns a chart whose text has the colour of the surrounding text."""
         low, high = self._bounds
         end = self.levels[-1].seconds or 1.0
         left, bottom, top = 84, _HEIGHT - 18, 8
@@ -110,10 +110,10 @@ class Timeline:
 
 
 class Watch:
-    """Looks at what is allocated while a cell runs, in a thread of its own.
+    """Samples the allocated bytes in a separate thread while a cell runs.
 
-    The highest level is exact, also between two looks: whoever counts keeps the peak, and the cell
-    begins with a new one. A long cell has longer intervals, never more than some hundred.
+    The highest level is exact, even between two samples, because the library counts the peak. Long
+    cells have longer intervals, so there are never more than a few hundred samples.
     """
 
     def __init__(self) -> None:
@@ -159,13 +159,13 @@ class Watch:
         self._levels.append(Level(time.monotonic() - self._began, size))
 
     def timeline(self) -> Timeline | None:
-        """None: nothing counted."""
+        """Returns the timeline; None if there are no numbers."""
         return Timeline(tuple(self._levels)) if len(self._levels) > 1 else None
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: bytes, blocks, and a text."""
+    """A row of a table: bytes, number of blocks, and a text."""
 
     size: int
     blocks: int
@@ -178,7 +178,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Page:
-    """What is shown below a cell."""
+    """The output below a cell."""
 
     heading: str
     tables: tuple[tuple[str, tuple[Row, ...]], ...] = ()

@@ -1,8 +1,8 @@
 """Observes PyTorch's allocator from within a program: vramstow.observe() and vramstow.explain().
 
-For programs that cannot be started with `vramstow run` (notebooks, workers of a service). Nothing
-is preloaded and no function of CUDA is hooked: what PyTorch holds already is taken from its own
-snapshot, events follow from then on. PyTorch and CUDA are started if they are not yet.
+This is for programs that cannot be started with `vramstow run` (notebooks, workers of a service).
+The library is not preloaded, so no CUDA function is hooked. PyTorch's own snapshot lists the blocks
+that exist already. Events are recorded from then on. PyTorch and CUDA are initialised if necessary.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from types import ModuleType, TracebackType
 from vramstow import library, program
 
 _PATIENCE = 300  # seconds, for a long trace on a busy machine
-_trace = ""  # of the observation that observe() began
+_trace = ""  # the trace of the observation that observe() began
 
 
 class ObserveError(RuntimeError):
-    """Says in one sentence why the program cannot be observed."""
+    """The program cannot be observed. The text is a sentence with the reason."""
 
 
 class Observation:
-    """An observation of this process, until end() or the end of a `with` block.
+    """An observation of this process. It lasts until end() or the end of a `with` block.
 
-    `path` is the trace's file. It is empty where `vramstow run` observes the process already: then
-    nothing is begun here, and end() does nothing.
+    `path` is the trace's file. It is empty if `vramstow run` observes the process already. Then the
+    constructor and end() do nothing.
     """
 
     def __init__(self, path: str, core: ModuleType | None) -> None:
@@ -60,7 +60,7 @@ class Observation:
 
 
 class _Installed:
-    """The files of the installation that the program `vramstow` belongs to."""
+    """The files of the installation to which the program `vramstow` belongs."""
 
     def __init__(self) -> None:
         try:
@@ -74,7 +74,7 @@ class _Installed:
         raise ObserveError(f"the installation of {self.program} lacks libvramstow.so.")
 
     def module(self, name: str) -> ModuleType:
-        """A module of the start-up folder, which is not on Python's path."""
+        """Imports a module of the start-up folder, which is not on Python's path."""
         full = f"_vramstow_{name}_code"
         if full in sys.modules:
             return sys.modules[full]
@@ -104,7 +104,7 @@ def _torch_folder() -> str:
 
 
 def _compiled(installed: _Installed, folder: str) -> tuple[str, str]:
-    """The observer and the census for this PyTorch; no census: an empty name."""
+    """Compiles the observer and the census for this PyTorch; an empty path means no census."""
     wanted = {"observer": ("--observer",), "census": ("--census",)}
     built = installed.module("builds").run(str(installed.program), folder, wanted)
     if built["observer"].status != 0:
@@ -113,7 +113,7 @@ def _compiled(installed: _Installed, folder: str) -> tuple[str, str]:
 
 
 def _file_and_folder(trace: str | os.PathLike[str] | None) -> tuple[Path | None, Path]:
-    """The file that the trace shall have (None: vramstow names it), and the folder."""
+    """Returns the trace's file (None if vramstow chooses its name) and its folder."""
     if trace is None:
         return None, Path.cwd()
     path = Path(trace).absolute()
@@ -125,11 +125,11 @@ def _file_and_folder(trace: str | os.PathLike[str] | None) -> tuple[Path | None,
 
 
 def observe(trace: str | os.PathLike[str] | None = None) -> Observation:
-    """Observes PyTorch's allocator from now on, and writes a trace.
+    """Begins to observe PyTorch's allocator, and writes a trace.
 
-    `trace`: a file that ends in .stow, or a folder; None: the current folder, and vramstow names
-    the file. Raises ObserveError where it cannot be done: no GPU, no PyTorch, no compiler where the
-    observer has to be compiled, an observation that was begun already.
+    `trace` is a file that ends in .stow, or a folder, in which vramstow chooses the name; None
+    means the current folder. Raises ObserveError if this is not possible: without GPU or PyTorch,
+    without a compiler if the observer has to be compiled, or if an observation has begun already.
     """
     if library.is_preloaded():
         return Observation("", None)
@@ -155,10 +155,10 @@ def observe(trace: str | os.PathLike[str] | None = None) -> Observation:
 
 
 def explain() -> str:
-    """Tells why memory ran out, or where it is: because, at, held by, do, then.
+    """Explains why memory ran out, or where it is now: because, at, held by, do, then.
 
-    For a process that vramstow observes, by observe() or by `vramstow run`. Raises ObserveError
-    where there is no trace.
+    The process must be observed, by observe() or by `vramstow run`. Raises ObserveError if there is
+    no trace.
     """
     trace = _trace or library.dump()
     if trace is None:

@@ -1,4 +1,4 @@
-"""Finds the program `vramstow`, and is the wheel's command of that name."""
+"""Finds the program `vramstow`. The wheel's command of the same name starts here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def path() -> str:
-    """Returns the program's file. A FileNotFoundError says that there is none."""
+    """Returns the program's path. Raises FileNotFoundError if there is none."""
     chosen = os.environ.get("VRAMSTOW_PROGRAM", "")
     within = Path(__file__).parent / "native/bin/vramstow"
     for candidate in (chosen, str(within), shutil.which("vramstow") or ""):

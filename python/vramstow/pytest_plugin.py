@@ -1,17 +1,18 @@
-"""vramstow's plug-in for pytest: limits on the device memory of tests.
+"""The pytest plug-in of vramstow: limits on the device memory of tests.
 
     @pytest.mark.gpu_memory(peak="2 GiB", limit_leaks="1 MiB")
     def test_forward(): ...
 
-    pytest --gpu-memory                 # on the card, with the pool, under vramstow run
+    pytest --gpu-memory                 # on this machine's GPU, with the pool, under vramstow run
     pytest --gpu-memory=h200            # the same, on a simulated card
     pytest --gpu-memory --gpu-memory-baseline=memory.json [--update-gpu-memory]
 
-Counted are the blocks of the pool, or under `vramstow run -- pytest` those of PyTorch's own
-allocator: `peak` is the most that was allocated while the test ran, over what was there before;
-`limit_leaks` what was left when it was over. Where there is a trace, a limit that fails names the
-lines that hold the most. A baseline file holds the peaks of marked tests; a test fails that needs
-more than its peak there by more than the tolerance.
+The numbers are those of the pool, or under `vramstow run -- pytest` those of PyTorch's own
+allocator. `peak` limits the bytes that a test allocates at its peak, in addition to those that were
+allocated before it. `limit_leaks` limits the additional bytes that are still allocated after the
+test. If there is a trace, the message of a failed limit names the source lines that hold most. A
+baseline file contains the peaks of marked tests. A test fails if its peak exceeds the one in the
+file by more than the tolerance.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from vramstow import library, program, sizes
 from vramstow.tracking import track
 
 _MARK = "gpu_memory"
-_HERE = "here"  # --gpu-memory without a card
+_HERE = "here"  # the value of --gpu-memory without a card
 _KEYS = ("peak", "limit_leaks")
 _SHOWN = 5
 _LINES_SHOWN = 3
-_FOLDER = "VRAMSTOW_PYTEST_FOLDER"  # of the trace of this run, which nobody keeps
+_FOLDER = "VRAMSTOW_PYTEST_FOLDER"  # the folder of this run's trace, which is removed afterwards
 _PATIENCE_S = 60
 _SCHEMA = 1
 
@@ -67,7 +68,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _names_tests(word: str) -> bool:
-    """Whether a word after --gpu-memory is a place of tests, and no card ("a100,memory=24GiB")."""
+    """True if a word after --gpu-memory is a path of tests, and not a GPU ("a100,memory=24GiB")."""
     if "::" in word or Path(word).exists():
         return True
     card = word.partition(",")[0]
@@ -75,7 +76,7 @@ def _names_tests(word: str) -> bool:
 
 
 def _keep_tests_from_flag(arguments: list[str]) -> bool:
-    """Has argparse not take a place of tests for the card; says whether it had to."""
+    """Prevents argparse from taking a path of tests as the flag's value; True if it had to."""
     kept = False
     for place, word in enumerate(arguments[:-1]):
         if word == "--":
@@ -113,7 +114,7 @@ def pytest_load_initial_conftests(
     if card is None or os.environ.get("VRAMSTOW_PYTEST") == "1":
         return
     if library.version() is not None and os.environ.get("VRAMSTOW_POOL") == "on":
-        return  # vramstow run -- pytest
+        return  # it runs under vramstow run already
     try:
         _run_under_vramstow(early_config, card, args)
     except OSError as error:
@@ -176,7 +177,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _limits_of(item: pytest.Item) -> _Limits | None:
-    """Reports a wrong mark as a failure of its test."""
+    """Returns the limits of a test; None if it has none. Raises ValueError for an invalid mark."""
     marker = item.get_closest_marker(_MARK)
     if marker is None:
         return None
@@ -190,7 +191,7 @@ def _limits_of(item: pytest.Item) -> _Limits | None:
 
 
 def _lines(name: str, figure: str) -> str:
-    """Names the lines that hold most by this figure within the test; empty: nobody knows them."""
+    """Returns a text about the source lines that hold most within the test; empty if unknown."""
     copy = library.dump()
     if copy is None:
         return ""

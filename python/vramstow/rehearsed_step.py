@@ -1,4 +1,4 @@
-"""Runs the step of an estimate, in the process of its rehearsal. See estimates.py."""
+"""Runs the step of an estimate in the process of the simulated run (see estimates.py)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 # The name that multiprocessing gives the program's own file when another process imports it.
 _MAIN = "__mp_main__"
 
-is_running = False  # in this process
+is_running = False  # True in the process of a simulated run
 
 
 def resolve(module: object, name: str) -> object:
-    """The object of this dotted name; an AttributeError says that there is none."""
+    """Returns the object with this dotted name. Raises AttributeError if there is none."""
     found = module
     for part in name.split("."):
         found = getattr(found, part)

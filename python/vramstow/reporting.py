@@ -1,4 +1,4 @@
-"""Reports of traces and other inputs: as text, and as a page that notebooks show."""
+"""Reports on traces and other inputs, as text and as a page for notebooks."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 from vramstow import library, program
 
-_HEIGHT = 720  # of the page in a notebook, in pixels
+_HEIGHT = 720  # the height of the page in a notebook, in pixels
 
 
 def _ask(*arguments: str) -> str:
-    """The program's output. If it fails, a RuntimeError has its message."""
+    """Returns the program's output. If it fails, raises RuntimeError with its message."""
     # The program is no part of the job, so vramstow must neither trace nor simulate it.
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run(
@@ -34,7 +34,7 @@ def _ask(*arguments: str) -> str:
 class Report:
     """The results of `vramstow analyze` and `vramstow report` for some inputs.
 
-    str() gives the text; a notebook shows the page.
+    str() returns the text. Notebooks show the page.
     """
 
     def __init__(self, *inputs: str | Path) -> None:
@@ -48,7 +48,7 @@ class Report:
             self.inputs = [own]
 
     def text(self, *, full: bool = False) -> str:
-        """One screen; with full=True every section."""
+        """Returns a report that fits on one screen, or with full=True all sections."""
         return _ask("analyze", *(["--full"] if full else []), *self.inputs)
 
     def json(self) -> str:
@@ -77,5 +77,5 @@ class Report:
 
 
 def report(*inputs: str | Path) -> Report:
-    """Reports on these traces, snapshots and folders, or on this process if none is named."""
+    """Reports on these traces, snapshots and folders, or on this process if there are none."""
     return Report(*inputs)

@@ -1,7 +1,7 @@
 """Regions of live memory, and functions that offload, pause and resume them.
 
-Without vramstow, or without --offload, the functions do nothing and return False: the memory stays
-on the device.
+Without vramstow, or without --offload, the functions do nothing and return False, and all memory
+remains on the device.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _GRAPHS = 2
 
 
 class OffloadError(RuntimeError):
-    """Memory could not be moved, or not all of it."""
+    """The memory was not moved, or only a part of it."""
 
 
 class region(ContextDecorator):
-    """Memory that this thread allocates inside it belongs together.
+    """A group of the memory that this thread allocates within the context.
 
     with vramstow.region("weights"):
         model = Model().cuda()
 
-    Names have 1 to 63 bytes. Regions nest; the innermost counts.
+    Names have 1 to 63 bytes. If regions are nested, memory belongs to the innermost one.
     """
 
     def __init__(self, name: str) -> None:
@@ -86,23 +86,25 @@ def _ask(name: str, what: str | None, *arguments: int) -> bool:
 
 
 def offload(region: str | None = None) -> bool:
-    """Moves a region's memory to the host, at the same address; None: all memory that may move.
+    """Evicts a region's memory to the host, at the same address; None means all movable memory.
 
-    The program can still use it, more slowly. It comes back when it is used, or with resume().
+    The program can still use the memory, but more slowly. It is restored when it is used, or by
+    resume().
     """
     return _ask("vramstow_offload", region)
 
 
 def pause(region: str, *, keep: bool = True, graphs: bool = False) -> bool:
-    """Takes a region's memory away until resume(). The program must not use it before that.
+    """Frees the device memory of a region until resume(). The program must not use it meanwhile.
 
-    With `keep` false its contents are lost. With `graphs` true, what captured CUDA graphs may use
-    is paused as well: the program launches no graph before resume(), and a launch is an error.
+    If `keep` is false, its contents are lost. If `graphs` is true, memory that captured CUDA graphs
+    may use is paused as well. Then the program must launch no graph before resume(), and a launch
+    is an error.
     """
     contents = (0 if keep else _DISCARD) | (_GRAPHS if graphs else 0)
     return _ask("vramstow_pause", region, contents)
 
 
 def resume(region: str | None = None) -> bool:
-    """Brings back memory that was offloaded or paused."""
+    """Restores memory that was offloaded or paused."""
     return _ask("vramstow_resume", region)

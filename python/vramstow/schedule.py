@@ -18,18 +18,21 @@ from vramstow.tracking import track
 
 
 class Action(Enum):
-    """The action of watch for a step."""
+    """The action of watch in one step."""
 
     NONE = 0
-    WARMUP = 1  # the step runs, and is not recorded
+    WARMUP = 1  # the step runs but is not recorded
     RECORD = 2
-    RECORD_AND_SAVE = 3  # the last of a cycle
+    RECORD_AND_SAVE = 3  # the last recorded step of a cycle
 
 
 def schedule(
     *, wait: int = 0, warmup: int = 0, active: int = 1, repeat: int = 0, skip_first: int = 0
 ) -> Callable[[int], Action]:
-    """Skips `skip_first` steps; then waits, warms up and records, `repeat` times (0: for ever)."""
+    """Returns a schedule that skips `skip_first` steps, and then waits, warms up and records.
+
+    This cycle is repeated `repeat` times, or always if `repeat` is 0.
+    """
     if min(wait, warmup, repeat, skip_first) < 0 or active < 1:
         raise ValueError("wait, warmup, repeat and skip_first are 0 or more, and active 1 or more")
     cycle = wait + warmup + active
@@ -48,7 +51,9 @@ def schedule(
 
 
 class watch:
-    """Marks each iteration in the trace, and passes every recorded window to `on_ready`."""
+    """Marks each iteration in the trace, and passes the results of every recorded window to
+    `on_ready`.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Sizes as people write them: "2 GiB", "300MB", 4096."""
+"""Reads and writes sizes in the formats that people use: "2 GiB", "300MB", 4096."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 
 
 def parse(size: int | str) -> int:
-    """Returns bytes. A ValueError says in one sentence why the text is no size."""
+    """Returns the size in bytes. Raises ValueError with one sentence if the text is no size."""
     if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
         return size
     found = _SIZE.fullmatch(size) if isinstance(size, str) else None
@@ -30,7 +30,7 @@ def parse(size: int | str) -> int:
 
 
 def text(size: int, signed: bool = False) -> str:
-    """Writes a size in the largest binary unit in which it is at least one."""
+    """Returns the size as text, in the largest binary unit of which it has at least one."""
     sign = "-" if size < 0 else "+" if signed else ""
     value = float(abs(size))
     for unit in ("B", "KiB", "MiB", "GiB"):

@@ -1,4 +1,4 @@
-"""track: measures what a piece of code does with device memory."""
+"""track: measures the device memory of a part of a program."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _MOST_SHOWN = 3
 
 
 class track(ContextDecorator):
-    """Measures what a piece of code does with device memory: a context manager and a decorator.
+    """Measures the device memory of a part of a program, as a context manager or a decorator.
 
     with vramstow.track("forward") as forward:
         model(batch)
     print(forward)
 
-    It is also a range of that name in the trace. `peak_bytes` is the most that was allocated inside
-    it. Entering it resets vramstow's peaks, but not those of torch.cuda. The peak of an outer track
-    includes the peaks of inner ones.
+    The part is also a range of that name in the trace. `peak_bytes` is the peak of the allocated
+    bytes within the part. Entering it resets the peaks of vramstow, but not those of torch.cuda.
+    The peak of an outer track includes the peaks of inner ones.
     """
 
     _open: list[track] = []  # noqa: RUF012 - of all threads, the newest last
@@ -30,7 +30,8 @@ class track(ContextDecorator):
         self.device = device
         self.before: Stats | None = None
         self.after: Stats | None = None
-        self.new_blocks: list[Block] = []  # those that are live at the end, the largest first
+        # The new blocks that are live at the end, the largest first.
+        self.new_blocks: list[Block] = []
         self._blocks_before: set[tuple[int, int]] = set()
         self._peak = 0
         self._reserved_peak = 0
@@ -84,7 +85,7 @@ class track(ContextDecorator):
 
     @property
     def allocated_bytes(self) -> int:
-        """The bytes allocated after it, less the bytes allocated before it."""
+        """The bytes allocated after the part, minus the bytes allocated before it."""
         return self._change("allocated_bytes")
 
     @property
@@ -97,7 +98,7 @@ class track(ContextDecorator):
 
     @property
     def peak_bytes(self) -> int:
-        """The most that was allocated inside it, including what was there before."""
+        """The peak of the allocated bytes within the part, including blocks from before it."""
         return 0 if self.after is None else self._peak
 
     @property
@@ -106,7 +107,9 @@ class track(ContextDecorator):
 
     @property
     def added_peak_bytes(self) -> int:
-        """The most that was allocated inside it, above what was there before."""
+        """The peak of the allocated bytes within the part, above those that were allocated before
+        it.
+        """
         before = 0 if self.before is None else self.before.allocated_bytes
         return max(0, self.peak_bytes - before)
 

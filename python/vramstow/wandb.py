@@ -1,8 +1,7 @@
-"""The numbers of device memory in a run of Weights & Biases, and the report as a page in it;
-offline, too.
+"""Adds device memory to a run of Weights & Biases, and reports as pages in it, also offline.
 
 import vramstow.wandb
-vramstow.wandb.add_scalars(run)                       # goes along with the next run.log
+vramstow.wandb.add_scalars(run)                       # logged by the next run.log
 run.log({"loss": loss})
 vramstow.wandb.add_report(run, vramstow.report())
 """
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def add_scalars(run: wandb.Run, step: int | None = None, device: int = library.ALL_DEVICES) -> None:
-    """Adds the numbers to the row that the next `run.log` ends; with `step`, to that row."""
+    """Adds the numbers to the row that the next `run.log` finishes, or to the row of `step`."""
     numbers = scalars(device)
     if numbers:
         run.log(numbers, step=step, commit=False)

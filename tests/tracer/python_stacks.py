@@ -1,8 +1,8 @@
-"""Runs under python_stacks_test.py: calls in all the ways that Python has, records an event in each
-and writes down what the interpreter itself says about the stack.
+"""Records events from every kind of Python call, and writes down the stacks that Python reports.
 
-Usage: python_stacks.py PROBE FOLDER. The truth goes to FOLDER/truth.json: a list of frames
-(function, file, line; from the innermost) for each sequence number.
+python_stacks_test.py runs it. Usage: python_stacks.py PROBE FOLDER. The expected stacks are written
+to FOLDER/truth.json: for each sequence number a list of frames (function, file, line), the
+innermost first.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def exceptions() -> None:
 
 
 def by_c(depth: int) -> None:
-    """Python, C, Python, C, Python."""
+    """Calls Python, C, Python, C and Python within each other."""
     if depth == 0:
         through_c.append(snap())
         return
@@ -142,7 +142,7 @@ def größe_名前() -> int:
 
 
 def reused_code() -> None:
-    """Code objects that go and leave their places to others of the same size."""
+    """Frees code objects, so that others of the same size get their addresses."""
     for i in range(300):
         name = f"name_{i % 7}_{'x' * (i % 3)}"
         source = "\n" * (i % 11) + f"def {name}():\n    return snap()\n"
@@ -157,7 +157,7 @@ def reused_code() -> None:
 
 
 def code_that_stays_for_long() -> None:
-    """And then leaves its place to code of the same size, in a file and with a name of its own."""
+    """Calls a function often, then frees it, so that other code gets its address."""
     for i in range(4):
         source = "\n" * (i % 3) + f"def name_{i % 2}():\n    return snap()\n"
         space: dict[str, object] = {"snap": snap}
@@ -171,7 +171,7 @@ def code_that_stays_for_long() -> None:
 
 
 def randomly(rng: random.Random, depth: int) -> None:
-    """A chain of calls that nobody thought of."""
+    """A chain of random calls."""
     if depth == 0:
         snap()
         return

@@ -1,4 +1,4 @@
-"""Python's stacks in a trace are what Python says they are, frame for frame."""
+"""Tests that the Python stacks in a trace agree with Python's own stacks, frame for frame."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MINORS = (10, 11, 12, 13, 14)
 
 
 def interpreters() -> dict[str, str]:
-    """One of each version that is here: this one, those of PATH, and those that pyenv installed."""
+    """Returns one Python of each version on this machine: this one, and those of PATH and pyenv."""
     found = {f"3.{sys.version_info.minor}": sys.executable}
     for minor in MINORS:
         path = shutil.which(f"python3.{minor}")
@@ -33,7 +33,7 @@ def interpreters() -> dict[str, str]:
 def run(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict, dict]:
-    """The stacks of Python, and those of the trace; both by sequence."""
+    """Returns Python's stacks and the trace's stacks, each by sequence number."""
     python = interpreters().get(request.param)
     if python is None:
         pytest.skip(f"there is no Python {request.param} here")

@@ -1,5 +1,8 @@
-"""The private copy of libunwind: nobody in the process sees it, and it agrees with our own walk on
-the stacks of real PyTorch jobs."""
+"""Tests the private copy of libunwind.
+
+No other code of the process may see it. On the stacks of real PyTorch jobs it must agree with
+vramstow's own unwinder.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,7 @@ def test_the_process_still_has_its_own_unwinder(stacks: str, tmp_path: Path) -> 
 
 
 def judged(tmp_path: Path, *command: str) -> dict[str, str]:
-    """The lines that the judge wrote about a rehearsed job."""
+    """Returns the lines that the comparison wrote about a simulated run."""
     report = tmp_path / "report.txt"
     done = run_program(
         str(BUILD / "bin" / "vramstow"),
