@@ -11,7 +11,7 @@
 
 namespace vramstow {
 
-// Other than those that say why memory ran out.
+// The limit of lines, other than those that say why memory ran out.
 inline constexpr size_t kMaxSummaryLines = 10;
 
 // The location of a run's traces.

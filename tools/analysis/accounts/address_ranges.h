@@ -24,7 +24,7 @@ namespace vramstow {
 struct Mapping {
   uint64_t address = 0;
   uint64_t size = 0;
-  // The physical memory, by its number in PhysicalMemory; 0 if unknown.
+  // The number of the physical memory in PhysicalMemory; 0 if unknown.
   uint64_t memory = 0;
 };
 

@@ -41,7 +41,7 @@ struct StackWords {
   std::string classes;    // of the modules of libraries that the line runs: "Sequential.Linear"
   Phase phase = Phase::kUnknown;
   bool empties_cache = false;  // torch.cuda.empty_cache() is in it
-  // The program's line that calls it; empty if a library does.
+  // The program's line that calls empty_cache(); empty if a library does.
   std::string empty_cache_line;
   bool in_backward = false;         // true if any frame is autograd's
   bool in_optimizer = false;        // true if any frame is of an optimizer's step

@@ -69,7 +69,7 @@ class DriverLayer {
   CustomAllocatorSegments holding_;
   ProvisionalFrees frees_;
   Refusals refusals_;
-  // Device → number of known live contexts.
+  // The number of live contexts that were seen, by device.
   absl::flat_hash_map<int16_t, int64_t> contexts_;
   bool any_ = false;
 };

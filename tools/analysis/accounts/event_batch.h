@@ -29,7 +29,7 @@ struct EventBatch {
   std::array<Event, kMax> events;  // Event::stack is a number of the source's
   size_t count = 0;
   std::vector<std::pair<size_t, std::string_view>> texts;  // index of the event, its text
-  // Index of the event, reserved bytes after it.
+  // The reserved bytes after certain events, with the index of each event.
   std::vector<std::pair<size_t, uint64_t>> reserved;
 
   void Clear() {

@@ -27,7 +27,8 @@ struct alignas(64) LiveBlock {
   bool pooled = false;    // lies in memory that a pool has reserved, and reserves none itself
   bool opened = false;    // was there before the first event
   bool tensor = false;    // of a framework
-  // Holds a framework's blocks: the memory is reserved, and the blocks are allocated.
+  // True if the memory holds a framework's blocks: the memory is reserved, and the blocks are
+  // allocated.
   bool holds = false;
   uint32_t site = 0;  // the call site, by its number in SiteTable
 };

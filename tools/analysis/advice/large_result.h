@@ -17,7 +17,7 @@
 namespace vramstow {
 
 inline constexpr uint64_t kPieces = 8;  // the number of pieces that advice proposes
-// A block of at least this part of the result counts as made from it.
+// A block of at least 1/4 of the result's size counts as made from it.
 inline constexpr uint64_t kFollows = 4;
 
 // A block that was allocated, or the one that was requested.

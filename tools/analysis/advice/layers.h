@@ -39,7 +39,7 @@ Change WithCheckpoints(const Detail& detail, const std::vector<const Life*>& liv
 // One of several equal layers, with the activations that it stores for the backward pass.
 struct RepeatedLayer {
   uint64_t begin = 0;  // the event at which it made the first of these
-  // All but its last result, which is the input of the next layer.
+  // The activations of the layer except its last result, which is the input of the next layer.
   std::vector<const Life*> within;
 };
 // Equal layers that run one after the other, in their order; empty if there is no sign of such

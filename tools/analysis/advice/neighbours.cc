@@ -15,7 +15,7 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kMaxContext = uint64_t{768} << 20;
-// The end of a killed process is not recorded.
+// The end of a killed process is not recorded, so it may have lived this much longer (nanoseconds).
 constexpr uint64_t kSlack = 10'000'000'000;
 
 std::string FactOf(const Facts& facts, const std::string& name) {

@@ -10,7 +10,7 @@
 
 namespace vramstow {
 
-// Smaller ones are too many to distinguish.
+// Smaller parameters are too many to distinguish.
 inline constexpr uint64_t kLeastParameter = 64 << 10;
 
 // True if the program's own line made the block, outside of any module, backward pass or optimizer

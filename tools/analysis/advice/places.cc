@@ -27,8 +27,8 @@ bool StandsIn(const std::string& line, std::string_view name, bool is_class) {
   return function == name || function.ends_with("." + std::string(name));
 }
 
-// Returns the property that stores its result: "_volume" of "main: set.scans[*]._volume" is read by
-// a property of that name.
+// Returns "volume" for "main: set.scans[*]._volume": a property of that name may store its result
+// in this attribute.
 std::string_view AttributeOf(std::string_view holder) {
   const size_t point = holder.rfind('.');
   if (point == std::string_view::npos || holder.find('[', point) != std::string_view::npos) {

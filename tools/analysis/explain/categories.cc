@@ -66,7 +66,7 @@ struct MarkedUse {
   uint64_t event = 0;
   Category category = kUnknownUse;
   bool by_hook = false;  // reported by the start-up hook, from modules and optimizers
-  // A census found it in an object that outlives the call that made it.
+  // True if a census found it in an object that outlives the call that made it.
   bool is_kept = false;
   bool is_buffer = false;  // a census found it as a module's buffer
 };

@@ -173,7 +173,7 @@ class HolderGroups {
   };
 
   void JoinKeys() {
-    // Patterns, by their text without keys.
+    // The patterns, grouped by their text without keys.
     std::map<std::string, std::vector<std::string>> alike;
     for (const auto& [pattern, group] : groups_) {
       const std::string rest = PatternOf(WithoutKeys(group.chains.front()));

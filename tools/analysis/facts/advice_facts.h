@@ -28,7 +28,8 @@ struct AdviceProof {
 struct AdviceFacts {
   AdviceId id = AdviceId::kNone;
   std::string title;
-  // Upper bound of the reduction at the peak; for a cause: the bytes free at the failure.
+  // The upper bound of the reduction at the peak; for a cause, the bytes that would have been free
+  // at the failure.
   uint64_t bytes = 0;
   std::string evidence;
   std::string cost;
@@ -45,7 +46,7 @@ struct AdviceFacts {
   Change change = {};                           // to be replayed; empty after the replay
   std::vector<ReplayFacts> replays = {};        // by the allocator that ran, and by the pool
   std::optional<uint64_t> replayed_bytes = {};  // the reduction when that request came
-  // Both together serve it, and neither does alone.
+  // The advice that serves the request together with this one, if neither does alone.
   AdviceId together_with = AdviceId::kNone;
   AdviceProof proof = {};
 };

@@ -20,7 +20,8 @@ struct ChurnSite {
 };
 
 struct ChurnFacts {
-  // A size was freed and requested again, without that size in between.
+  // The number of times that a size was freed and requested again, without another block of that
+  // size in between.
   uint64_t pairs = 0;
   uint64_t pair_bytes = 0;
   std::vector<ChurnSite> sites;
@@ -30,7 +31,7 @@ struct FlushFacts {
   uint64_t time_ns = 0;
   uint64_t segments = 0;
   uint64_t bytes = 0;
-  // Allocated from the device again, up to the next flush.
+  // The bytes that were allocated from the device again, up to the next flush.
   uint64_t taken_again_bytes = 0;
   uint64_t duration_ns = 0;
   std::string by;    // "empty_cache", "allocator", "vramstow" (of its own accord, or asked by ctl)

@@ -91,7 +91,7 @@ struct Detail {
   uint64_t marks_left_out = 0;
   std::vector<CensusDetail> censuses;
   std::vector<LaunchStep> launches;
-  // In order; empty if there was no such clock.
+  // The clock samples in order; empty if there was no such clock.
   std::vector<ModelClockSample> model_clock;
   uint64_t events = 0;
   uint64_t peak_event = 0;

@@ -33,7 +33,7 @@ struct DemandFacts {
   std::optional<uint64_t> outside_bytes;
   uint64_t live_bytes = 0;
   uint64_t not_pytorch_bytes = 0;  // if there are tensors: the bytes that are none
-  // What this process could have: live, cached and free; 0 if unknown.
+  // The memory that this process could have: live, cached and free; 0 if unknown.
   uint64_t room_bytes = 0;
   uint64_t lacking_bytes = 0;
   std::vector<ShareFacts> by_category;
@@ -103,7 +103,7 @@ struct OutOfMemoryFacts {
   std::vector<HolderFacts> holders;  // those of the most bytes
   // Bytes of tensors without a known owner; empty without a census.
   std::optional<uint64_t> bytes_without_holder;
-  // Why there was no census; empty if unknown, or there was one.
+  // The reason why there was no census; empty if unknown, or there was one.
   std::string census_left_out;
   // For the last failure only: the unchanged requests, replayed with the allocator that ran and
   // with the pool.

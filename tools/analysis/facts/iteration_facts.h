@@ -39,7 +39,7 @@ struct IterationsFacts {
   std::vector<IterationFacts> list;  // at most kMaxIterations, the first
   uint64_t count = 0;
   uint64_t backward_per_iteration = 0;  // the usual number; 0 if unknown
-  // Median growth per iteration of what is live between iterations.
+  // The median growth, per iteration, of the memory that is live between iterations.
   int64_t growth_bytes = 0;
 };
 

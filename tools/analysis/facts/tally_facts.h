@@ -20,7 +20,7 @@ struct TallyFacts {
   std::string path;          // of a library
   uint64_t calls = 0;        // events of any kind
   uint64_t allocations = 0;  // successful
-  // Successful; counted by the freeing call, not by the allocating one.
+  // Successful frees, counted for the freeing call and not for the allocating one.
   uint64_t frees = 0;
   uint64_t failed = 0;       // calls that the driver refused
   uint64_t total_bytes = 0;  // of all allocations over the whole time

@@ -320,7 +320,7 @@ std::optional<SequenceWindow> FindWhole(std::span<const uint64_t> left,
 SequenceWindow FindWindow(std::span<const uint64_t> left, std::span<const uint64_t> right) {
   constexpr size_t kStretch = 24;
   constexpr size_t kBucket = 64;
-  // Of one stretch; a more frequent one is no evidence.
+  // The most positions of one stretch; a more frequent stretch is no evidence.
   constexpr size_t kMaxPlaces = 5000;
   constexpr uint64_t kMaxVotes = 200'000'000;
   const SequenceWindow all = {0, right.size()};

@@ -42,7 +42,7 @@ struct AllocationSequence {
   std::vector<std::string> site_names;
   std::vector<Reduces> reduces;  // by item; of frees kNo
   uint64_t level_before = 0;
-  // Including earlier ones; empty if the source has none.
+  // The changes of segments, including segments from before; empty if the source has none.
   std::vector<SegmentChange> segments;
   TorchLines torch_lines;  // of all devices
 };

@@ -21,7 +21,8 @@
 namespace vramstow {
 namespace {
 
-// More than a conversion of numbers can enlarge a block.
+// The factor from which a result counts as broadcast; a conversion of numbers enlarges a block
+// less.
 constexpr uint64_t kStretched = 8;
 
 template <size_t count>

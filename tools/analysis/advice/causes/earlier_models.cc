@@ -21,7 +21,7 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kLeastOfModel = 3;  // of a model
-// Of a container, as OwnerOf returns it.
+// The unknown key of a container, as OwnerOf returns it.
 constexpr std::string_view kUnknownKey = "[\xE2\x80\xA6";
 constexpr std::string_view kCacheOfFunction = "kept by functools.lru_cache";
 constexpr std::string_view kArguments = "arguments kept by";

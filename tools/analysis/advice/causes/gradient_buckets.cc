@@ -12,7 +12,7 @@
 namespace vramstow {
 namespace {
 
-// 1/4 of the gradients must be live beside the buckets.
+// At least 1/4 of the gradients must be live beside the buckets.
 constexpr uint64_t kLeastPart = 4;
 
 // Returns the buckets that are not the gradients themselves.

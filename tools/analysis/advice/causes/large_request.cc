@@ -14,7 +14,7 @@
 namespace vramstow {
 namespace {
 
-// So that one piece is small compared with what is saved.
+// The number of pieces, so that one piece is small compared with what is saved.
 constexpr uint64_t kPieces = 16;
 
 // True for matrix decompositions, which cannot work in pieces: each number of the result depends on

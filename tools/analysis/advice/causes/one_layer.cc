@@ -71,7 +71,7 @@ Found FindOneLayer(const FailureMoment& moment) {
       CountLayers(moment.detail(), layer.results) > 1) {
     return std::nullopt;
   }
-  // In this case the batch has to change, which kActivations says.
+  // If one batch is far larger than the others, kActivations advises to change the batch.
   const std::vector<const Life*> largest = OfLargestLine(layer.results);
   if (!layer.is_recomputed && UsualOfUnevenBatch(moment, largest) > 0) return std::nullopt;
   // kActivations also covers results that do not grow with the batch.

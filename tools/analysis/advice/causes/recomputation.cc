@@ -91,7 +91,7 @@ Found FindRecomputation(const FailureMoment& moment) {
                  " or more pieces (each few layers), instead of one around all: "
                  "torch.utils.checkpoint.checkpoint_sequential(layers, " +
                  std::to_string(pieces) + ", x).";
-  // A hook of the checkpoint holds it, so the program cannot release it.
+  // A hook of the checkpoint holds these blocks, so the program cannot release them.
   cause.held.clear();
   return cause;
 }
