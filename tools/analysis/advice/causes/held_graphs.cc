@@ -87,8 +87,8 @@ std::string_view FunctionOf(std::string_view line) {
 }
 
 // True if one variable adds up the results of a loop around the model. In each turn of such a loop,
-// another line of the function that calls the model allocates, too; a loop over layers is one line
-// of it.
+// another line of the function that calls the model allocates, too. A loop over layers is a single
+// line of that function.
 bool AddsUpTurns(const FailureMoment& moment, const LeftoverBlocks& pile) {
   constexpr size_t kLeastTurns = 8;
   const Detail& detail = moment.detail();
